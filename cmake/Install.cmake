@@ -1,0 +1,7 @@
+# Where the program and its data go: bin/rehearse finds ../share/rehearse.
+include(GNUInstallDirs)
+if(TARGET rehearse)
+  install(TARGETS rehearse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY topologies scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse)
+install(DIRECTORY calibrate/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate)

@@ -1,0 +1,48 @@
+#include "base/data_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace rehearse {
+
+namespace fs = std::filesystem;
+
+fs::path data_directory() {
+  if (const char* chosen = std::getenv("REHEARSE_DATA"); chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path installed = program.parent_path().parent_path() / "share" / "rehearse";
+    if (fs::is_directory(installed, error)) return installed;
+  }
+  return REHEARSE_SOURCE_DIR;
+}
+
+std::vector<std::string> data_names(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(data_directory() / folder, error)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string find_data_file(const std::string& what, const std::string& folder,
+                           const std::string& name_or_path) {
+  const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
+  const fs::path file =
+      is_path ? fs::path(name_or_path) : data_directory() / folder / (name_or_path + ".json");
+  std::error_code error;
+  if (fs::is_regular_file(file, error)) return file.string();
+  const std::vector<std::string> names = data_names(folder);
+  throw InputError({is_path ? name_or_path : "", what,
+                    fmt::format("no such {}; known are {}", what, join(names)),
+                    fmt::format("asked for \"{}\"", name_or_path), nearest_name(name_or_path, names)});
+}
+
+}  // namespace rehearse

@@ -1,0 +1,166 @@
+#include "base/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace rehearse {
+
+namespace {
+
+// Deeper input is refused before the recursive parser can exhaust the stack.
+constexpr int kDeepest = 64;
+
+Json parse(const std::string& text, const std::string& path) {
+  int deepest = 0;
+  const auto guard = [&](int depth, Json::parse_event_t, Json&) {
+    deepest = std::max(deepest, depth);
+    if (depth > kDeepest)
+      throw InputError({path, "", fmt::format("JSON nests deeper than {}", kDeepest), "", ""});
+    return true;
+  };
+  try {
+    return Json::parse(text, guard);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError({path, "", std::string("not valid JSON: ") + error.what(), "", ""});
+  }
+}
+
+}  // namespace
+
+Json read_json_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError({path, "", "cannot read this file", "", ""});
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) throw InputError({path, "", "cannot read this file", "", ""});
+  return parse(text.str(), path);
+}
+
+JsonReader JsonReader::open(const std::string& path) {
+  return JsonReader(read_json_file(path), path);
+}
+
+JsonReader::JsonReader(Json object, std::string file, std::string pointer)
+    : json_(std::move(object)),
+      file_(std::move(file)),
+      pointer_(std::move(pointer)),
+      read_(std::make_shared<std::set<std::string>>()) {
+  if (!json_.is_object()) {
+    throw InputError(
+        {file_, pointer_, "must be a JSON object", std::string("found ") + json_.type_name(), ""});
+  }
+}
+
+void JsonReader::fail(const std::string& key, const std::string& rule, const std::string& values,
+                      const std::string& nearest) const {
+  throw InputError({file_, pointer_ + "/" + key, rule, values, nearest});
+}
+
+void JsonReader::fail_choice(const std::string& key, const std::string& name,
+                             const std::vector<std::string>& legal) const {
+  const std::string near = nearest_name(name, legal);
+  fail(key, "must be one of " + join(legal), fmt::format("found \"{}\"", name), near);
+}
+
+const Json& JsonReader::required(const std::string& key) const {
+  if (!has(key)) {
+    std::vector<std::string> present;
+    for (const auto& item : json_.items()) present.push_back(item.key());
+    const std::string near = nearest_name(key, present);
+    fail(key, "is required", near.empty() ? "" : fmt::format("found \"{}\" instead", near));
+  }
+  return value(key);
+}
+
+const Json& JsonReader::value(const std::string& key) const {
+  read_->insert(key);
+  return json_.at(key);
+}
+
+JsonReader JsonReader::object(const std::string& key) const {
+  return JsonReader(required(key), file_, pointer_ + "/" + key);
+}
+
+std::vector<JsonReader> JsonReader::objects(const std::string& key) const {
+  const Json& array = required(key);
+  if (!array.is_array()) fail(key, "must be an array", std::string("found ") + array.type_name());
+  std::vector<JsonReader> readers;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    readers.emplace_back(array[i], file_, fmt::format("{}/{}/{}", pointer_, key, i));
+  }
+  return readers;
+}
+
+std::int64_t JsonReader::integer(const std::string& key, std::int64_t least, std::int64_t most) const {
+  const Json& found = required(key);
+  const std::string rule = fmt::format("must be an integer from {} to {}", least, most);
+  if (!found.is_number_integer()) fail(key, rule, "found " + found.dump());
+  if (found.is_number_unsigned() && found.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
+    fail(key, rule, "found " + found.dump(), std::to_string(most));
+  }
+  const auto number = found.get<std::int64_t>();
+  if (number < least) fail(key, rule, "found " + found.dump(), std::to_string(least));
+  return number;
+}
+
+std::int64_t JsonReader::integer_or(const std::string& key, std::int64_t fallback, std::int64_t least,
+                                    std::int64_t most) const {
+  read_->insert(key);
+  return has(key) ? integer(key, least, most) : fallback;
+}
+
+double JsonReader::number(const std::string& key, double least, double most) const {
+  const Json& found = required(key);
+  const std::string rule = fmt::format("must be a number from {:g} to {:g}", least, most);
+  if (!found.is_number()) fail(key, rule, "found " + found.dump());
+  const auto number = found.get<double>();
+  if (!(number >= least && number <= most)) fail(key, rule, "found " + found.dump());
+  return number;
+}
+
+double JsonReader::number_or(const std::string& key, double fallback, double least, double most) const {
+  read_->insert(key);
+  return has(key) ? number(key, least, most) : fallback;
+}
+
+double JsonReader::quantity(const std::string& key, Unit unit) const {
+  const Json& found = required(key);
+  const std::string rule = fmt::format("must be a quantity with its unit, such as {}", examples(unit));
+  if (!found.is_string()) fail(key, rule, "found " + found.dump());
+  const std::optional<double> number = parse_quantity(found.get<std::string>(), unit);
+  if (!number || *number < 0) fail(key, rule, "found " + found.dump());
+  return *number;
+}
+
+bool JsonReader::boolean_or(const std::string& key, bool fallback) const {
+  read_->insert(key);
+  if (!has(key)) return fallback;
+  const Json& found = value(key);
+  if (!found.is_boolean()) fail(key, "must be true or false", "found " + found.dump());
+  return found.get<bool>();
+}
+
+std::string JsonReader::text(const std::string& key) const {
+  const Json& found = required(key);
+  if (!found.is_string()) fail(key, "must be a string", "found " + found.dump());
+  return found.get<std::string>();
+}
+
+std::string JsonReader::text_or(const std::string& key, const std::string& fallback) const {
+  read_->insert(key);
+  return has(key) ? text(key) : fallback;
+}
+
+void JsonReader::reject_unknown() const {
+  for (const auto& item : json_.items()) {
+    if (item.key().starts_with("_") || read_->contains(item.key())) continue;
+    const std::vector<std::string> legal(read_->begin(), read_->end());
+    const std::string near = nearest_name(item.key(), legal);
+    fail(item.key(), "is not a known key; known are " + join(legal), "", near);
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,80 @@
+// Strict reading of JSON input: every value is asked for by name, type and range; what nobody asked for is an
+// error.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace rehearse {
+
+using Json = nlohmann::ordered_json;
+
+// Reads and parses a whole file; InputError names the file, line and column of a syntax error.
+Json read_json_file(const std::string& path);
+
+// One JSON object at a place in a file. Every accessor throws InputError with that place.
+// Copies share the record of which keys were read.
+class JsonReader {
+ public:
+  static JsonReader open(const std::string& path);
+  JsonReader(Json object, std::string file, std::string pointer = "");
+
+  const Json& json() const { return json_; }
+  const std::string& file() const { return file_; }
+  bool has(const std::string& key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+
+  JsonReader object(const std::string& key) const;
+  std::vector<JsonReader> objects(const std::string& key) const;  // an array of objects
+  const Json& value(const std::string& key) const;                // any type, marked as read
+
+  std::int64_t integer(const std::string& key, std::int64_t least, std::int64_t most) const;
+  std::int64_t integer_or(const std::string& key, std::int64_t fallback, std::int64_t least,
+                          std::int64_t most) const;
+  double number(const std::string& key, double least, double most) const;
+  double number_or(const std::string& key, double fallback, double least, double most) const;
+  double quantity(const std::string& key, Unit unit) const;  // "50GB/s"; not negative
+  bool boolean_or(const std::string& key, bool fallback) const;
+  std::string text(const std::string& key) const;
+  std::string text_or(const std::string& key, const std::string& fallback) const;
+
+  // The enum value whose name stands at `key`; the error lists the names and the nearest one.
+  template <typename Enum>
+  Enum choice(const std::string& key, const std::map<std::string, Enum>& names) const {
+    const std::string name = text(key);
+    const auto found = names.find(name);
+    if (found == names.end()) {
+      std::vector<std::string> legal;
+      for (const auto& entry : names) legal.push_back(entry.first);
+      fail_choice(key, name, legal);
+    }
+    return found->second;
+  }
+
+  // Throws for the first key that was never read, with the nearest key that was. Keys starting with '_' are
+  // comments.
+  void reject_unknown() const;
+
+  [[noreturn]] void fail(const std::string& key, const std::string& rule, const std::string& values = "",
+                         const std::string& nearest = "") const;
+
+ private:
+  [[noreturn]] void fail_choice(const std::string& key, const std::string& name,
+                                const std::vector<std::string>& legal) const;
+  const Json& required(const std::string& key) const;
+
+  Json json_;
+  std::string file_;
+  std::string pointer_;
+  std::shared_ptr<std::set<std::string>> read_;
+};
+
+}  // namespace rehearse

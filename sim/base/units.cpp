@@ -1,0 +1,110 @@
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace rehearse {
+
+namespace {
+
+using Suffix = std::pair<std::string_view, double>;
+
+constexpr std::array kBytes = {Suffix{"TiB", 1099511627776.0},
+                               Suffix{"GiB", 1073741824.0},
+                               Suffix{"MiB", 1048576.0},
+                               Suffix{"KiB", 1024.0},
+                               Suffix{"TB", 1e12},
+                               Suffix{"GB", 1e9},
+                               Suffix{"MB", 1e6},
+                               Suffix{"kB", 1e3},
+                               Suffix{"KB", 1e3},
+                               Suffix{"B", 1.0}};
+constexpr std::array kBits = {Suffix{"Tbps", 1e12 / 8}, Suffix{"Gbps", 1e9 / 8}, Suffix{"Mbps", 1e6 / 8},
+                              Suffix{"kbps", 1e3 / 8}, Suffix{"bps", 1.0 / 8}};
+constexpr std::array kSeconds = {Suffix{"ms", 1e-3}, Suffix{"us", 1e-6}, Suffix{"ns", 1e-9},
+                                 Suffix{"s", 1.0}};
+constexpr std::array kFlops = {Suffix{"PFLOPS", 1e15}, Suffix{"TFLOPS", 1e12}, Suffix{"GFLOPS", 1e9},
+                               Suffix{"FLOPS", 1.0}};
+
+template <std::size_t N>
+std::optional<double> scale_of(std::string_view suffix, const std::array<Suffix, N>& table) {
+  for (const auto& [name, scale] : table) {
+    if (suffix == name) return scale;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> scale_of(std::string_view suffix, Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return scale_of(suffix, kBytes);
+    case Unit::seconds:
+      return scale_of(suffix, kSeconds);
+    case Unit::flops:
+      return scale_of(suffix, kFlops);
+    case Unit::bytes_per_second:
+      if (suffix.ends_with("/s")) return scale_of(suffix.substr(0, suffix.size() - 2), kBytes);
+      return scale_of(suffix, kBits);
+  }
+  return std::nullopt;
+}
+
+std::string scaled(double value, std::string_view base) {
+  static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < prefixes.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.3g} {}{}", value, prefixes[prefix], base);
+}
+
+}  // namespace
+
+std::optional<double> parse_quantity(std::string_view text, Unit unit) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  std::string_view suffix = text.substr(static_cast<std::size_t>(rest - text.data()));
+  while (suffix.starts_with(' ')) suffix.remove_prefix(1);
+  if (suffix.empty()) return value == 0 ? std::optional<double>(0) : std::nullopt;
+  const std::optional<double> scale = scale_of(suffix, unit);
+  if (!scale) return std::nullopt;
+  return value * *scale;
+}
+
+std::string_view examples(Unit unit) {
+  switch (unit) {
+    case Unit::bytes:
+      return "80GB, 64MiB";
+    case Unit::bytes_per_second:
+      return "50GB/s, 400Gbps";
+    case Unit::seconds:
+      return "2.5us, 10ms";
+    case Unit::flops:
+      return "989TFLOPS";
+  }
+  return "";
+}
+
+std::string format_bytes(double bytes) {
+  return scaled(bytes, "B");
+}
+
+std::string format_rate(double bytes_per_second) {
+  return scaled(bytes_per_second, "B/s");
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds == 0) return "0 s";
+  const double size = std::abs(seconds);
+  if (size >= 1) return fmt::format("{:.4g} s", seconds);
+  if (size >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
+  return fmt::format("{:.4g} us", seconds * 1e6);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,61 @@
+// The hardware: GPUs, nodes, links, NICs and the fabric, with bandwidth and latency. Kernel times are in
+// profiles.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+struct Gpu {
+  std::string name;
+  double memory_bytes = 0;
+  double memory_bandwidth = 0;               // bytes/s
+  std::map<std::string, double> peak_flops;  // dense, by precision: "bf16", "fp16", "fp8", "fp32"
+};
+
+// A full-duplex attachment point: `bandwidth` bytes/s in each direction at once.
+struct Port {
+  double bandwidth = 0;  // what the wire carries after encoding; bytes/s
+  double latency = 0;    // seconds from one end of the path to the other
+};
+
+struct Node {
+  int gpus = 0;
+  Port gpu_link;              // each GPU's way to the others of its node (NVLink, PCIe, memory)
+  std::string gpu_link_kind;  // "nvswitch", "pcie", "shared-memory"
+  int nics = 0;               // 0: the node stands alone
+  Port nic;                   // each of them
+  std::string nic_kind;       // "infiniband", "roce", "efa", ...
+};
+
+struct Cluster {
+  std::string name;
+  std::string source;  // where these figures were published
+  Gpu gpu;
+  Node node;
+  int max_nodes = 0;    // most nodes this cluster has; 0 = as many as asked for
+  std::string fabric;   // "fat-tree, non-blocking", ...: between the nodes no link is shared
+  std::string profile;  // name of the calibration profile that fits these GPUs
+
+  int nic_of(int local_gpu) const {
+    return static_cast<int>(std::int64_t{local_gpu} * node.nics / node.gpus);
+  }
+};
+
+// `name_or_path` is a topology that ships with the program or the path of a cluster JSON. InputError when it
+// is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1.
+Cluster read_cluster(const std::string& name_or_path);
+
+std::vector<std::string> cluster_names();
+
+// Slowest part of the way between two GPUs (numbered node by node), and its latency. `from` != `to`.
+struct Path {
+  Port port;
+  bool crosses_nodes = false;
+};
+Path path_between(const Cluster& cluster, int from, int to);
+
+}  // namespace rehearse

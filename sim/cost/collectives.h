@@ -1,0 +1,34 @@
+// How long does a message or a collective take when it has its links to itself?
+#pragma once
+
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// `latency_s` passes before the first byte; `transfer_s` is the time on the links, which others may share.
+struct CommunicationTime {
+  double latency_s = 0;
+  double transfer_s = 0;
+  bool extrapolated = false;
+  double total() const { return latency_s + transfer_s; }
+};
+
+// Where the members of a group sit: n members on `nodes` nodes; `per_nic` members of a node share one NIC.
+struct GroupShape {
+  int members = 1;
+  int nodes = 1;
+  double per_nic = 1;
+};
+
+// The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
+GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
+
+// Ring collectives: bytes is the full buffer (nccl-tests' size). A group of one takes no time.
+CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
+                                  double bytes, const GroupShape& group);
+
+CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes, int from, int to);
+
+}  // namespace rehearse

@@ -1,0 +1,27 @@
+// How long does one kernel take by this profile? Interpolated by shape; what lies outside the samples says
+// so.
+#pragma once
+
+#include <string>
+
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+struct Estimate {
+  double seconds = 0;
+  bool extrapolated = false;  // the shape lies outside what was measured
+};
+
+// Rate over the roofline bound, interpolated between the nearest measured shapes in log(m), log(n), log(k).
+// MissingCalibration when the profile has no GEMM of this precision and none that stands in for it.
+Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision);
+
+Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention);
+
+// A memory-bound kernel that moves `bytes` in all.
+Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes);
+
+}  // namespace rehearse

@@ -1,0 +1,20 @@
+// How many seconds does each op of a plan take?
+#pragma once
+
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "plan/stage_times.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+struct Prices {
+  OpTimes times;
+  double priced_s = 0;        // kernel seconds that went into them, one microbatch of all stages
+  double extrapolated_s = 0;  // the part whose shape lies outside the profile's samples
+};
+
+// Collectives inside a Work entry are exposed: they stand between the kernels of one stream.
+Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile);
+
+}  // namespace rehearse

@@ -1,0 +1,67 @@
+// Measured seconds of kernels and collectives, with how, where and when they were measured.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+enum class How : std::uint8_t { measured, published, modelled };
+
+struct Source {
+  std::string title;  // repository and file, paper and table
+  std::string license;
+  std::string note;  // device, tool, date, how it was taken
+};
+
+struct GemmSample {
+  std::int64_t m = 0, n = 0, k = 0;
+  double seconds = 0;
+};
+
+// Attention throughput by sequence length, for one head size, direction and mask.
+struct AttentionSample {
+  std::int64_t head_dim = 0, seq = 0;
+  bool causal = false;
+  bool backward = false;
+  double flops_per_s = 0;  // counted as in work.h, halved when causal
+};
+
+// Achieved bytes/s of a memory-bound kernel by the bytes that it moves.
+struct StreamSample {
+  double bytes = 0;
+  double bytes_per_s = 0;
+};
+
+// time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
+// 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
+// the message.
+struct LinkCost {
+  std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind
+  std::string op;    // "ring" or "send"
+  double latency_s = 0;
+  double step_latency_s = 0;
+  double efficiency = 1;  // achieved over the port's nominal bandwidth
+  How how = How::published;
+};
+
+struct Profile {
+  std::string name;
+  std::string gpu;
+  std::vector<Source> sources;
+  How how = How::published;
+  std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
+  std::vector<AttentionSample> attention;
+  std::map<std::string, std::vector<StreamSample>>
+      stream;  // "norm", "activation", "add", "copy", "adam", ...
+  std::vector<LinkCost> links;
+  double launch_s = 0;  // least time between the starts of two kernels
+};
+
+// `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path.
+Profile read_profile(const std::string& name_or_path);
+std::vector<std::string> profile_names();
+
+}  // namespace rehearse

@@ -1,0 +1,84 @@
+// The network's shape: what is trained. Weights and placement are elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+enum class Norm { layer, rms };            // LayerNorm: weight and bias; RMSNorm: weight
+enum class Positions { rotary, learned };  // learned: a table of max_positions x hidden parameters
+
+// Mixture of experts in place of the MLP of every layer from first_layer on, each `every`-th.
+struct Experts {
+  std::int64_t count = 0;              // routed experts of a layer
+  std::int64_t per_token = 0;          // top-k
+  std::int64_t ffn_hidden = 0;         // width of one routed expert
+  std::int64_t shared_ffn_hidden = 0;  // summed width of the shared experts; 0 = none
+  std::int64_t first_layer = 0;        // layers before it are dense
+  std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
+  bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
+};
+
+// Multi-head latent attention (DeepSeek-V2, section 2.1).
+struct LatentAttention {
+  std::int64_t q_rank = 0;  // 0: queries are projected directly
+  std::int64_t kv_rank = 0;
+  std::int64_t nope_head_dim = 0;
+  std::int64_t rope_head_dim = 0;
+  std::int64_t v_head_dim = 0;
+};
+
+struct Model {
+  std::string name;
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t ffn_hidden = 0;
+  std::int64_t vocab = 0;
+  std::int64_t max_positions = 0;
+  Norm norm = Norm::rms;
+  Positions positions = Positions::rotary;
+  bool gated_mlp = true;  // SwiGLU: gate and up projection; else one up projection and GELU
+  bool qkv_bias = false;
+  bool attention_out_bias = false;
+  bool mlp_bias = false;
+  bool qk_norm = false;            // RMSNorm over head_dim on queries and keys (Qwen3)
+  bool tied_embeddings = false;    // the head uses the embedding table
+  bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
+  bool dropout = false;            // residual, embedding and (unfused) attention dropout are in the graph
+  std::int64_t window = 0;         // sliding attention window; 0 = full
+  std::optional<Experts> experts;
+  std::optional<LatentAttention> latent;
+  std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
+
+  bool is_sparse(std::int64_t layer) const;  // does this layer have experts?
+};
+
+// Trainable parameters by part; every figure counts elements.
+struct ParameterCount {
+  std::int64_t embedding = 0;  // token table
+  std::int64_t positions = 0;  // learned position table
+  std::int64_t attention = 0;  // one layer
+  std::int64_t mlp = 0;        // one dense layer
+  std::int64_t experts = 0;    // one sparse layer: router, routed and shared experts
+  std::int64_t norms = 0;      // one layer
+  std::int64_t final_norm = 0;
+  std::int64_t head = 0;  // 0 when tied
+  std::int64_t dense_layers = 0;
+  std::int64_t sparse_layers = 0;
+  std::int64_t total = 0;
+  std::int64_t active = 0;  // total less the routed experts that a token does not visit
+};
+
+ParameterCount count_parameters(const Model& model);
+
+// InputError for a shape that no network can have (heads not a multiple of kv_heads, zero layers, ...);
+// `file` is cited.
+void require_valid(const Model& model, const std::string& file);
+
+}  // namespace rehearse

@@ -1,0 +1,81 @@
+// What a run comes down to: step time and where it went, throughput, bubble, exposed communication, memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "plan/plan.h"
+#include "plan/stage_times.h"
+#include "plan/work.h"
+#include "result/timeline.h"
+#include "schedule/schedule.h"
+
+namespace rehearse {
+
+// What the report says of the run but cannot compute from the timeline.
+struct RunFacts {
+  std::string source = "simulate";  // or "execute"
+  std::string engine = "simgrid";   // or "reference"
+  std::string profile_name;
+  std::string profile_how;  // "measured", "published", "modelled"
+  double extrapolated_share = 0;
+  std::string cluster_name;
+  std::string gpu_name;
+  int gpus = 1;
+  int gpus_per_node = 1;
+  double gpu_memory_bytes = 0;
+  double peak_flops = 0;  // of one GPU at the plan's precision
+  std::vector<std::string> warnings;
+};
+
+// One line of the report's communication table: all ops of a kind on one rank.
+struct CommunicationLine {
+  std::string kind;  // "pp", "dp", "tp", ...
+  std::string op;    // "send_receive", "all_reduce", ...
+  int group_size = 1;
+  std::int64_t calls = 0;
+  double bytes_per_rank = 0;
+  double busy_s = 0;
+  double exposed_s = 0;
+};
+
+// Seconds of the critical rank; they sum to the step time.
+struct TimeShares {
+  double compute = 0, recompute = 0, optimizer = 0, bubble = 0;
+  double exposed_tp = 0, exposed_pp = 0, exposed_dp = 0, exposed_cp = 0, exposed_ep = 0, exposed_offload = 0;
+  double sum() const;
+};
+
+// Bytes on one GPU of a pipeline rank.
+struct RankMemory {
+  int rank = 0;   // pipeline rank
+  int stage = 0;  // its first stage
+  double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
+         logits_bytes = 0, buffers_bytes = 0, peak_bytes = 0;
+};
+
+struct Report {
+  RunFacts facts;
+  double step_time_s = 0;
+  double tokens_per_s = 0, tokens_per_s_per_gpu = 0, samples_per_s = 0;
+  double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
+  double bubble_mean = 0, bubble_worst = 0, bubble_ideal = 0;
+  int bubble_worst_rank = 0;
+  int critical_rank = 0;
+  TimeShares time;
+  std::vector<CommunicationLine> communication;
+  std::vector<RankMemory> memory;
+  std::int64_t parameters = 0;
+  Plan plan;
+  Model model;
+};
+
+Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
+                   const Work& work, const OpTimes& times, const RunFacts& facts);
+
+// The closed form for equal stages and free messages: (p-1)/(m+p-1) for gpipe and 1F1B, (p-1)/(v m + p-1)
+// interleaved.
+double ideal_bubble_fraction(const Plan& plan);
+
+}  // namespace rehearse

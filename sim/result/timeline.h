@@ -1,0 +1,29 @@
+// When did each op of each rank begin and end?
+#pragma once
+
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "schedule/tasks.h"
+
+namespace rehearse {
+
+struct Span {
+  double begin = 0;  // seconds from the start of the iteration; of a message: its first byte moves
+  double end = 0;
+};
+
+struct TimelineRank {
+  Instance instance;
+  std::vector<Span> spans;  // spans[i] belongs to op i of the rank's list
+};
+
+struct Timeline {
+  std::vector<TimelineRank> ranks;
+  double end() const;  // the last span's end: the step time
+};
+
+// Idle of the compute stream inside the iteration over its whole length, of one rank.
+double bubble_fraction(const TimelineRank& rank, const RankOps& ops, double step_time_s);
+
+}  // namespace rehearse

@@ -1,0 +1,65 @@
+// One step of a rank: what, which stage and microbatch, on which stream, after which other steps of the same
+// rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rehearse {
+
+// Names follow PyTorch's pipelining actions (torch.distributed.pipelining): F, B, I, W, SEND_F, ...
+enum class OpKind : std::uint8_t {
+  forward,          // F
+  backward,         // B: input and weight gradients
+  backward_input,   // I
+  backward_weight,  // W
+  send_forward,     // SEND_F: activation to the next stage
+  recv_forward,     // RECV_F: activation from the previous stage
+  send_backward,    // SEND_B: gradient to the previous stage
+  recv_backward,    // RECV_B: gradient from the next stage
+  reduce_grad,      // REDUCE_GRAD: gradients summed over data-parallel replicas; part = bucket
+  reduce_tied,      // REDUCE_TIED: gradient of the shared embedding summed over first and last stage
+  step,             // STEP: optimizer
+};
+
+// Ops of one stream run in issue order. Each stream is a CUDA stream; the four pipeline streams keep the two
+// directions to each neighbour apart, as NCCL's point-to-point channels do.
+enum class Stream : std::uint8_t {
+  compute,
+  send_forward,
+  recv_forward,
+  send_backward,
+  recv_backward,
+  gradient
+};
+inline constexpr int kStreams = 6;
+
+struct Op {
+  OpKind kind = OpKind::forward;
+  Stream stream = Stream::compute;
+  std::uint16_t stage = 0;      // global stage index; of the own side for messages
+  std::int32_t microbatch = 0;  // 0 for reductions and STEP
+  std::uint16_t part = 0;  // an op may be split into equal parts, so that others can wait for one of them
+  std::uint16_t parts = 1;
+  std::uint16_t wait_count = 0;  // waits: RankOps::waits(op)
+  std::uint32_t first_wait = 0;
+
+  bool operator==(const Op&) const = default;
+};
+
+inline bool is_compute(OpKind kind) {
+  return kind <= OpKind::backward_weight;
+}
+inline bool is_send(OpKind kind) {
+  return kind == OpKind::send_forward || kind == OpKind::send_backward;
+}
+inline bool is_receive(OpKind kind) {
+  return kind == OpKind::recv_forward || kind == OpKind::recv_backward;
+}
+
+std::string to_string(OpKind kind);
+std::string to_string(Stream stream);
+std::string to_string(
+    const Op& op);  // "2F0", "1SEND_B3", "0REDUCE_GRAD"; part 2 of several: "0REDUCE_GRAD.2", "1B7.2"
+
+}  // namespace rehearse

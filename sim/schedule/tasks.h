@@ -1,0 +1,62 @@
+// Which ops begin and end together, and which of these tasks must end before which others begin?
+// Derived once from the lists; the simulator, the deadlock check and the longest path walk the same tasks.
+#pragma once
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/ranks.h"
+#include "schedule/schedule.h"
+
+namespace rehearse {
+
+using TaskId = std::uint32_t;
+using TaskGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
+                                                     boost::no_property, TaskId, TaskId>;
+
+// How many ranks are walked. Folded: one instance stands for all tensor-, context- and data-parallel peers.
+enum class Fold : std::uint8_t { replicas, none };
+
+// An op of an instance: instances[i] runs schedule.ranks[i.pipeline_rank].
+struct OpRef {
+  std::int32_t instance = 0;
+  std::int32_t op = 0;
+};
+
+struct Instance {
+  int rank = 0;  // global rank (the first of its peers when folded)
+  int pipeline_rank = 0;
+};
+
+struct Tasks {
+  std::vector<Instance> instances;
+  std::vector<std::uint32_t>
+      first_op;                      // by instance: task_of index of its op 0; one more entry than instances
+  std::vector<TaskId> task_of;       // by op of instance: its task
+  std::vector<OpRef> leader;         // by task: the op that names it (sender, first member of a collective)
+  std::vector<OpRef> peer;           // by task: the receiver of a message; equals leader elsewhere
+  std::vector<std::uint32_t> waits;  // by task: edges into it
+  TaskGraph graph;                   // edge a -> b: b begins after a has ended
+
+  std::size_t size() const { return leader.size(); }
+  TaskId task(int instance, std::size_t op) const {
+    return task_of[first_op[static_cast<std::size_t>(instance)] + op];
+  }
+};
+
+struct TaskOptions {
+  Fold fold = Fold::replicas;
+  bool one_queue = false;          // all ops of an instance run in issue order, as on one hardware queue
+  bool one_message_queue = false;  // all messages of an instance run in issue order
+};
+
+// InputError naming the op when a message has no partner on the other side.
+Tasks derive_tasks(const Schedule& schedule, const Plan& plan, const TaskOptions& options = {});
+
+// Tasks in an order in which every edge points forward. Shorter than tasks.size() when they deadlock: what is
+// missing can never begin.
+std::vector<TaskId> topological_order(const Tasks& tasks);
+
+}  // namespace rehearse

@@ -19,8 +19,7 @@ std::int64_t dense_attention(const Model& model) {
 std::int64_t latent_attention(const Model& model, const LatentAttention& latent) {
   const std::int64_t q = model.heads * (latent.nope_head_dim + latent.rope_head_dim);
   const std::int64_t kv = model.heads * (latent.nope_head_dim + latent.v_head_dim);
-  const std::int64_t queries =
-      latent.q_rank == 0 ? model.hidden * q : (model.hidden + q) * latent.q_rank;
+  const std::int64_t queries = latent.q_rank == 0 ? model.hidden * q : (model.hidden + q) * latent.q_rank;
   const std::int64_t compressed = model.hidden * (latent.kv_rank + latent.rope_head_dim);
   return queries + compressed + latent.kv_rank * kv + model.heads * latent.v_head_dim * model.hidden;
 }

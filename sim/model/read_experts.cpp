@@ -16,12 +16,14 @@ Model read_mixtral(const JsonReader& config) {
 
 namespace {
 
-// mlp_only_layers names the layers without experts; only a run from the first layer on has a place in Experts.
+// mlp_only_layers names the layers without experts; only a run from the first layer on has a place in
+// Experts.
 std::int64_t first_sparse_layer(const JsonReader& config) {
   if (!config.has("mlp_only_layers")) return 0;
   const Json& dense = config.value("mlp_only_layers");
   std::int64_t expected = 0;
-  if (!dense.is_array()) config.fail("mlp_only_layers", "must be an array of layers", "found " + dense.dump());
+  if (!dense.is_array())
+    config.fail("mlp_only_layers", "must be an array of layers", "found " + dense.dump());
   for (const Json& layer : dense) {
     if (layer != expected) {
       config.fail("mlp_only_layers", "must be the first layers in order", "found " + dense.dump());

@@ -100,8 +100,8 @@ JsonReader open_merged(const std::string& file, int deepest = kLikeChain) {
   const JsonReader own = JsonReader::open(file);
   require_schema(own);
   const std::string source = own.text("source");
-  if (!own.has("like")) return own;
-  const std::string like = own.text("like");
+  const std::string like = own.text_or("like", "");
+  if (like.empty()) return own;
   if (deepest == 0) own.fail("like", fmt::format("may lead through {} clusters at most", kLikeChain), like);
   Json merged = open_merged(find_data_file("cluster", kFolder, like), deepest - 1).json();
   const std::string rest = merged.at("source").get<std::string>();

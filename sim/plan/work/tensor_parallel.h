@@ -27,7 +27,7 @@ struct ColumnLinear {
   TensorId input = -1;
   TensorId weight = -1;
   TensorId bias = -1;
-  std::vector<Output> outputs;
+  std::vector<Output> outputs = {};
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
 

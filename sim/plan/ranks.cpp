@@ -1,0 +1,36 @@
+#include "plan/ranks.h"
+
+namespace rehearse {
+
+RankGrid::RankGrid(const Plan& plan) : order_(plan.order) {
+  extent_ = {plan.tp, plan.cp, 1, plan.dp, plan.pp};
+  size_ = 1;
+  for (const Axis axis : order_) {
+    stride_[static_cast<std::size_t>(axis)] = size_;
+    size_ *= extent_[static_cast<std::size_t>(axis)];
+  }
+}
+
+Coordinates RankGrid::coordinates(int rank) const {
+  Coordinates coordinates{};
+  for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
+    coordinates[axis] = rank / stride_[axis] % extent_[axis];
+  }
+  return coordinates;
+}
+
+int RankGrid::rank(const Coordinates& coordinates) const {
+  int rank = 0;
+  for (std::size_t axis = 0; axis < coordinates.size(); ++axis) rank += coordinates[axis] * stride_[axis];
+  return rank;
+}
+
+std::vector<int> RankGrid::group(int rank, Axis axis) const {
+  const auto along = static_cast<std::size_t>(axis);
+  const int first = rank - coordinates(rank)[along] * stride_[along];
+  std::vector<int> members;
+  for (int i = 0; i < extent_[along]; ++i) members.push_back(first + i * stride_[along]);
+  return members;
+}
+
+}  // namespace rehearse

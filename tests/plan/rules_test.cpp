@@ -1,0 +1,150 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string same(const std::string& field) {
+  return field;
+}
+
+Model llama_70b() {
+  Model model;
+  model.layers = 80;
+  model.hidden = 8192;
+  model.heads = 64;
+  model.kv_heads = 8;
+  model.head_dim = 128;
+  model.ffn_hidden = 28672;
+  model.vocab = 128256;
+  return model;
+}
+
+Plan legal_plan() {
+  Plan plan;
+  plan.tp = 8;
+  plan.pp = 4;
+  plan.vpp = 5;
+  plan.dp = 16;
+  plan.global_batch = 1024;
+  plan.schedule = ScheduleName::interleaved;
+  plan.overlap_p2p = true;
+  return plan;
+}
+
+std::string only_violation(const Plan& plan, const Model& model, int gpus) {
+  const std::vector<Violation> broken = broken_rules(plan, model, gpus, same);
+  EXPECT_THAT(broken, SizeIs(1));
+  return broken.empty() ? "" : to_string(broken.front());
+}
+
+TEST(Rules, LegalPlanBreaksNone) {
+  EXPECT_THAT(broken_rules(legal_plan(), llama_70b(), 512, same), IsEmpty());
+}
+
+TEST(Rules, EightyLayersOverSixteenByTwoStagesDoNotPassSilently) {
+  Plan plan = legal_plan();
+  plan.pp = 16;
+  plan.vpp = 2;
+  plan.dp = 4;
+  const std::string text = only_violation(plan, llama_70b(), 512);
+  EXPECT_THAT(text, HasSubstr("layers = 80, pp 16 x vpp 2 = 32"));
+  EXPECT_THAT(text, HasSubstr("vpp = 1 or 5 with pp = 16; pp = 10 or 20 with vpp = 2"));
+}
+
+TEST(Rules, DegreesMustMultiplyToTheGpus) {
+  Plan plan = legal_plan();
+  plan.dp = 8;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("nearest legal: dp = 16"));
+  plan.dp = 16;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 500), HasSubstr("GPUs = 480 or 512"));
+}
+
+TEST(Rules, GlobalBatchIsAMultipleOfMicroBatchTimesReplicas) {
+  Plan plan = legal_plan();
+  plan.global_batch = 1000;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("992 or 1008"));
+}
+
+TEST(Rules, InterleavingNeedsMicrobatchGroupsOfPp) {
+  Plan plan = legal_plan();
+  plan.global_batch = 16 * 6;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("global batch 64 or 128"));
+}
+
+TEST(Rules, InterleavingOnTwoRanksNeedsOverlap) {
+  Plan plan = legal_plan();
+  plan.pp = 2;
+  plan.dp = 32;
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), IsEmpty());
+  plan.overlap_p2p = false;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("pp >= 3 without overlap"));
+}
+
+TEST(Rules, ChunksNeedAnInterleavedSchedule) {
+  Plan plan = legal_plan();
+  plan.schedule = ScheduleName::one_f_one_b;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("vpp = 1, or schedule interleaved-1f1b"));
+}
+
+TEST(Rules, TensorParallelMustDivideHeads) {
+  Plan plan = legal_plan();
+  plan.tp = 3;
+  plan.dp = 16;
+  const std::vector<Violation> broken = broken_rules(plan, llama_70b(), 3 * 16 * 4, same);
+  ASSERT_THAT(broken, SizeIs(4));  // heads, hidden, FFN, kv heads
+  EXPECT_THAT(to_string(broken[0]), HasSubstr("attention heads = 64, tp = 3); nearest legal: 2 or 4"));
+}
+
+TEST(Rules, KvHeadsMayBeFewerThanTensorParallel) {
+  Plan plan = legal_plan();
+  plan.tp = 16;
+  plan.dp = 8;
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), IsEmpty());
+}
+
+TEST(Rules, ListedLayersMustAddUp) {
+  Plan plan = legal_plan();
+  plan.layers_per_stage = std::vector<int>(20, 4);
+  plan.layers_per_stage[0] = 3;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("add up to 79, layers = 80"));
+  plan.layers_per_stage = {40, 40};
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("2 entries"));
+}
+
+TEST(Rules, LearnedPositionsBoundTheSequence) {
+  Model model = llama_70b();
+  model.positions = Positions::learned;
+  model.max_positions = 2048;
+  Plan plan = legal_plan();
+  plan.seq = 4096;
+  EXPECT_THAT(only_violation(plan, model, 512), HasSubstr("nearest legal: 2048"));
+}
+
+TEST(Rules, SequenceParallelismSplitsTheSequence) {
+  Plan plan = legal_plan();
+  plan.sequence_parallel = true;
+  plan.seq = 2047;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("2040 or 2048"));
+}
+
+TEST(Rules, HostileSizesAreRefusedWithoutOverflow) {
+  Plan plan = legal_plan();
+  plan.tp = plan.pp = plan.dp = 2000000000;
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), SizeIs(3));
+  plan = legal_plan();
+  plan.global_batch = std::int64_t{1} << 31;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("stages x microbatches"));
+  plan = legal_plan();
+  plan.micro_batch = 0;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("micro_batch: must be from 1"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -69,7 +69,7 @@ inline Case any_case() {
   Case c = any_gpt();
   Model& m = c.model;
   m.head_dim = 2 * *rc::gen::inRange(1, 20);
-  m.kv_heads = *rc::gen::element<std::int64_t>(m.heads, c.plan.tp, 1);
+  m.kv_heads = *rc::gen::elementOf(std::vector<std::int64_t>{m.heads, c.plan.tp, 1});
   m.ffn_hidden = c.plan.tp * *rc::gen::inRange(1, 60);
   m.norm = *rc::gen::element(Norm::layer, Norm::rms);
   m.positions = *rc::gen::element(Positions::learned, Positions::rotary);

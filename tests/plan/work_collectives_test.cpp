@@ -56,7 +56,9 @@ TEST(Collectives, OfTheHeadReduceMaximumSumAndTargetOfEveryToken) {
   EXPECT_EQ(collectives(head.forward), (Count{3, 0, 0}));
   for (const Kernel& kernel : head.forward) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
-    if (collective != nullptr) EXPECT_EQ(collective->bytes, 4.0 * 32);
+    if (collective != nullptr) {
+      EXPECT_EQ(collective->bytes, 4.0 * 32);
+    }
   }
   EXPECT_EQ(collectives(head.backward_input), (Count{1, 0, 0}));
 }

@@ -31,6 +31,12 @@ RC_GTEST_PROP(Parameters, OfATiedGptOnOneGpuAreEquation2, ()) {
   RC_ASSERT(on_one_rank_of_each_stage(c) == 12 * l * h * h + 13 * l * h + (V + s) * h + 2 * h);
 }
 
+RC_GTEST_PROP(Parameters, OnOneGpuAreThoseOfTheModel, ()) {
+  Case c = any_case();
+  c.plan.tp = c.plan.pp = 1;
+  RC_ASSERT(on_one_rank_of_each_stage(c) == double(count_parameters(c.model).total));
+}
+
 // Totals of the published weights.
 TEST(Parameters, OfLlamasAreThePublishedTotals) {
   const auto total = [](const Model& model) { return on_one_rank_of_each_stage({model, {}}); };

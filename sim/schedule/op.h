@@ -21,6 +21,7 @@ enum class OpKind : std::uint8_t {
   reduce_tied,      // REDUCE_TIED: gradient of the shared embedding summed over first and last stage
   step,             // STEP: optimizer
 };
+inline constexpr int kOpKinds = 11;
 
 // Ops of one stream run in issue order. Each stream is a CUDA stream; the four pipeline streams keep the two
 // directions to each neighbour apart, as NCCL's point-to-point channels do.
@@ -50,12 +51,25 @@ struct Op {
 inline bool is_compute(OpKind kind) {
   return kind <= OpKind::backward_weight;
 }
+// B or W: the weight gradients of a microbatch are complete after it.
+inline bool completes_gradient(OpKind kind) {
+  return kind == OpKind::backward || kind == OpKind::backward_weight;
+}
 inline bool is_send(OpKind kind) {
   return kind == OpKind::send_forward || kind == OpKind::send_backward;
 }
 inline bool is_receive(OpKind kind) {
   return kind == OpKind::recv_forward || kind == OpKind::recv_backward;
 }
+inline bool has_microbatch(OpKind kind) {
+  return kind <= OpKind::recv_backward;
+}
+
+// The stream that ops of a kind run on.
+Stream stream_of(OpKind kind);
+
+// An unsplit op on its kind's stream.
+Op make_op(OpKind kind, int stage, int microbatch = 0);
 
 std::string to_string(OpKind kind);
 std::string to_string(Stream stream);

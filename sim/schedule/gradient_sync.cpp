@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "schedule/passes.h"
+#include "schedule/placement.h"
+
+namespace rehearse {
+
+namespace {
+
+// The ops of a rank after which gradients are complete.
+struct LastBackwards {
+  std::vector<std::int32_t> of_stage;  // by stage; -1 where the rank does not run it
+  std::vector<int> stages;             // of the rank, in the order of these ops
+};
+
+LastBackwards find_last_backwards(const RankOps& ops, int stages) {
+  LastBackwards last{std::vector<std::int32_t>(static_cast<std::size_t>(stages), -1), {}};
+  for (auto i = static_cast<std::int32_t>(ops.size()); i-- > 0;) {
+    const Op& op = ops[static_cast<std::size_t>(i)];
+    if (!completes_gradient(op.kind) || last.of_stage[op.stage] >= 0) continue;
+    last.of_stage[op.stage] = i;
+    last.stages.push_back(op.stage);
+  }
+  std::reverse(last.stages.begin(), last.stages.end());
+  return last;
+}
+
+Op part_of(Op op, int part, int parts) {
+  op.part = static_cast<std::uint16_t>(part);
+  op.parts = static_cast<std::uint16_t>(parts);
+  return op;
+}
+
+// Copies the list; with buckets, the last backward of each stage in parts, each followed by its reduction.
+// Returns the new index of the rank's last backward.
+std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, const std::vector<int>& buckets,
+                               RankOps& to) {
+  std::vector<std::int32_t> moved(from.size());
+  std::vector<std::int32_t> waits;
+  std::int32_t last_backward = -1;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Op& op = from[i];
+    waits.clear();
+    for (const std::int32_t wait : from.waits(op)) waits.push_back(moved[static_cast<std::size_t>(wait)]);
+    const bool reduces = !buckets.empty() && last.of_stage[op.stage] == static_cast<std::int32_t>(i);
+    const int parts = reduces ? buckets[op.stage] : 1;
+    for (int part = 0; part < parts; ++part) {
+      moved[i] = to.add(part_of(op, part, parts), waits);
+      waits.clear();  // the other parts follow on the same stream
+      if (reduces) to.add(part_of(make_op(OpKind::reduce_grad, op.stage), part, parts), {moved[i]});
+      if (completes_gradient(op.kind)) last_backward = moved[i];
+    }
+  }
+  return last_backward;
+}
+
+void require_valid(const Schedule& schedule, const GradientSync& sync) {
+  if (sync.replicas > 1 && sync.overlap && sync.buckets.size() != static_cast<std::size_t>(schedule.stages))
+    throw std::logic_error(fmt::format("{} bucket counts for {} stages", sync.buckets.size(), schedule.stages));
+  for (const int count : sync.buckets)
+    if (count < 1 || count > std::numeric_limits<decltype(Op::parts)>::max())
+      throw std::logic_error(fmt::format("a stage cannot have {} gradient buckets", count));
+  for (const RankOps& ops : schedule.ranks)
+    for (const Op& op : ops.ops())
+      if (op.parts != 1 || op.kind > OpKind::recv_backward || op.stage >= schedule.stages)
+        throw std::logic_error("gradient sync is added once, to whole ops, not to " + to_string(op));
+}
+
+}  // namespace
+
+Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync) {
+  require_valid(schedule, sync);
+  const std::vector<int> rank_of = ranks_by_stage(schedule);
+  const bool reduces = sync.replicas > 1;
+  const bool tied = sync.tied && rank_of.front() != rank_of.back();
+  Schedule result{schedule.pp, schedule.stages, schedule.microbatches, {}};
+  for (int rank = 0; rank < static_cast<int>(schedule.ranks.size()); ++rank) {
+    const RankOps& from = schedule.ranks[static_cast<std::size_t>(rank)];
+    RankOps& to = result.ranks.emplace_back();
+    const LastBackwards last = find_last_backwards(from, schedule.stages);
+    if (last.stages.empty()) {
+      to = from;
+      continue;
+    }
+    const bool in_buckets = reduces && sync.overlap;
+    const std::int32_t last_backward =
+        copy_with_buckets(from, last, in_buckets ? sync.buckets : std::vector<int>{}, to);
+    if (reduces && !sync.overlap)
+      for (const int stage : last.stages) to.add(make_op(OpKind::reduce_grad, stage), {last_backward});
+    if (tied && rank == rank_of.front()) to.add(make_op(OpKind::reduce_tied, 0), {last_backward});
+    if (tied && rank == rank_of.back())
+      to.add(make_op(OpKind::reduce_tied, schedule.stages - 1), {last_backward});
+
+    std::int32_t last_reduction = -1;
+    for (std::size_t i = 0; i < to.size(); ++i)
+      if (to[i].stream == Stream::gradient) last_reduction = static_cast<std::int32_t>(i);
+    to.add(make_op(OpKind::step, *std::min_element(last.stages.begin(), last.stages.end())), {last_reduction});
+  }
+  return result;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,55 @@
+#include "schedule/op.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::array kKindNames = {"F",      "B",      "I",      "W",           "SEND_F",      "RECV_F",
+                                   "SEND_B", "RECV_B", "REDUCE_GRAD", "REDUCE_TIED", "STEP"};
+constexpr std::array kStreamNames = {"compute",       "send_forward",  "recv_forward",
+                                     "send_backward", "recv_backward", "gradient"};
+static_assert(kKindNames.size() == kOpKinds && kStreamNames.size() == kStreams);
+
+}  // namespace
+
+Stream stream_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::send_forward: return Stream::send_forward;
+    case OpKind::recv_forward: return Stream::recv_forward;
+    case OpKind::send_backward: return Stream::send_backward;
+    case OpKind::recv_backward: return Stream::recv_backward;
+    case OpKind::reduce_grad:
+    case OpKind::reduce_tied: return Stream::gradient;
+    default: return Stream::compute;
+  }
+}
+
+Op make_op(OpKind kind, int stage, int microbatch) {
+  Op op;
+  op.kind = kind;
+  op.stream = stream_of(kind);
+  op.stage = static_cast<std::uint16_t>(stage);
+  op.microbatch = microbatch;
+  return op;
+}
+
+std::string to_string(OpKind kind) {
+  return kKindNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string to_string(Stream stream) {
+  return kStreamNames.at(static_cast<std::size_t>(stream));
+}
+
+std::string to_string(const Op& op) {
+  std::string text = fmt::format("{}{}", op.stage, to_string(op.kind));
+  if (has_microbatch(op.kind)) text += std::to_string(op.microbatch);
+  if (op.parts > 1) text += fmt::format(".{}", op.part);
+  return text;
+}
+
+}  // namespace rehearse

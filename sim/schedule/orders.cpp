@@ -1,0 +1,50 @@
+#include "schedule/orders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "base/error.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMaxMicrobatches = 1'000'000;  // op indices of a rank are 32 bits wide
+constexpr int kMaxStages = std::numeric_limits<decltype(Op::stage)>::max();
+
+// broken_rules() says the same for the command line; here stands what the generators rest on.
+void require_orderable(const Plan& plan) {
+  const auto reject = [](std::string rule, std::string values, std::string nearest) {
+    throw InputError(Violation{{}, {}, std::move(rule), std::move(values), std::move(nearest)});
+  };
+  const std::int64_t batch = std::int64_t{plan.dp} * plan.micro_batch;
+  if (plan.pp < 1 || plan.vpp < 1 || std::int64_t{plan.pp} * plan.vpp > kMaxStages)
+    reject(fmt::format("pp and vpp are at least 1, and pp x vpp at most {}", kMaxStages),
+           fmt::format("pp = {}, vpp = {}", plan.pp, plan.vpp), "pp = 1, vpp = 1");
+  if (batch < 1 || plan.microbatches() < 1 || plan.microbatches() > kMaxMicrobatches)
+    reject(fmt::format("an iteration has 1 to {} microbatches", kMaxMicrobatches),
+           fmt::format("global batch = {}, micro batch = {}, dp = {}", plan.global_batch, plan.micro_batch,
+                       plan.dp),
+           fmt::format("global batch = {}", std::max<std::int64_t>(batch, 1)));
+  if (plan.vpp > 1 && plan.schedule != ScheduleName::interleaved)
+    reject("only interleaved-1f1b runs several model chunks a rank", fmt::format("vpp = {}", plan.vpp),
+           "vpp = 1, or schedule interleaved-1f1b");
+}
+
+}  // namespace
+
+Schedule make_order(const Plan& plan) {
+  require_orderable(plan);
+  const int microbatches = static_cast<int>(plan.microbatches());
+  switch (plan.schedule) {
+    case ScheduleName::gpipe: return gpipe(plan.pp, microbatches);
+    case ScheduleName::one_f_one_b: return one_f_one_b(plan.pp, microbatches);
+    case ScheduleName::interleaved: return interleaved_1f1b(plan.pp, plan.vpp, microbatches);
+  }
+  throw std::logic_error("no generator for this schedule");
+}
+
+}  // namespace rehearse

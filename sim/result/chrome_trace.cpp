@@ -91,12 +91,16 @@ class TraceWriter {
   void rank(const TimelineRank& rank, std::size_t index) {
     const Instance& instance = rank.instance;
     const RankOps& ops = schedule_.ranks[static_cast<std::size_t>(instance.pipeline_rank)];
+    Coordinates first = grid_.coordinates(instance.rank);
+    first[static_cast<std::size_t>(Axis::pp)] = 0;
+    replica_ = grid_.rank(first);
     metadata(instance.rank, "process_name",
-             fmt::format(R"("name":"rank {} (pp {})")", instance.rank, instance.pipeline_rank));
+             fmt::format("\"name\":\"rank {} (pp {})\"", instance.rank, instance.pipeline_rank));
     metadata(instance.rank, "process_sort_index", fmt::format(R"("sort_index":{})", index));
     for (int stream = 0; stream < kStreams; ++stream)
       if (std::any_of(ops.ops().begin(), ops.ops().end(),
-                      [&](const Op& op) { return op.stream == static_cast<Stream>(stream); }))
+                      [&](const Op& op) {
+      return op.stream == static_cast<Stream>(stream); }))
         name_track(instance.rank, stream + 1, kTrackNames[static_cast<std::size_t>(stream)]);
     slices(rank, ops);
     waits(rank, ops);
@@ -121,11 +125,10 @@ class TraceWriter {
 
   void slice(int pid, const Op& op, std::int64_t begin, std::int64_t end) {
     const int tid = static_cast<int>(op.stream) + 1;
-    event(
-        R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
-        R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{}{}}}}})",
-        slice_name(op), pid, tid, micros(begin), micros(end - begin), tid, op.stage, op.microbatch, op.part,
-        collective_args(op));
+    event(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
+          R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{}{}}}}})",
+          slice_name(op), pid, tid, micros(begin), micros(end - begin), tid, op.stage, op.microbatch, op.part,
+          collective_args(op));
   }
 
   std::string collective_args(const Op& op) const {
@@ -138,18 +141,16 @@ class TraceWriter {
   }
 
   // The same number at both ends: replica, direction, stage that receives, microbatch.
-  std::int64_t flow_id(int rank, const Op& op) const {
+  std::int64_t flow_id(const Op& op) const {
     const bool forward = op.kind == OpKind::send_forward || op.kind == OpKind::recv_forward;
     const int to = is_receive(op.kind) ? op.stage : forward ? op.stage + 1 : op.stage - 1;
-    std::int64_t replica = 0;
-    if (rank >= 0 && rank < grid_.size()) replica = grid_.group(rank, Axis::pp).front();
-    const std::int64_t row = (replica * 2 + (forward ? 0 : 1)) * schedule_.stages + to;
+    const std::int64_t row = (replica_ * 2 + (forward ? 0 : 1)) * schedule_.stages + to;
     return row * schedule_.microbatches + op.microbatch + 1;
   }
 
   void flow(int pid, const Op& op, std::int64_t at) {
     event(R"({{"ph":"{}","cat":"pp","name":"pp","id":{},"pid":{},"tid":{},"ts":{}{}}})",
-          is_send(op.kind) ? "s" : "f", flow_id(pid, op), pid, static_cast<int>(op.stream) + 1, micros(at),
+          is_send(op.kind) ? "s" : "f", flow_id(op), pid, static_cast<int>(op.stream) + 1, micros(at),
           is_send(op.kind) ? "" : R"(,"bp":"e")");
   }
 
@@ -176,10 +177,9 @@ class TraceWriter {
     if (free < 0)
       name_track(pid, tid, fmt::format("{} wait", kTrackNames[static_cast<std::size_t>(op.stream)]));
     free = end;
-    event(
-        R"({{"ph":"X","cat":"wait","name":"wait {}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
-        R"({{"stage":{},"microbatch":{},"part":{}}}}})",
-        to_string(op), pid, tid, micros(begin), micros(end - begin), op.stage, op.microbatch, op.part);
+    event(R"({{"ph":"X","cat":"wait","name":"wait {}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
+          R"({{"stage":{},"microbatch":{},"part":{}}}}})",
+          to_string(op), pid, tid, micros(begin), micros(end - begin), op.stage, op.microbatch, op.part);
   }
 
   std::ostream& out_;
@@ -188,6 +188,7 @@ class TraceWriter {
   const Work& work_;
   std::vector<StageActivations> activations_;
   RankGrid grid_;
+  std::int64_t replica_ = 0;  // of the rank being written: the first rank of its pipeline
   std::string buffer_;
   bool first_ = true;
 };

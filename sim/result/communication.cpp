@@ -123,8 +123,8 @@ void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& talli
     if (members(axis, plan) < 2) continue;
     const double share = on_wire[axis] > 0 ? wire_bytes(op, tally) / on_wire[axis] : 0;
     const double seconds = share * exposed_on(axis, time);
-    lines.push_back({to_string(axis), to_string(op), members(axis, plan), tally.calls, tally.bytes, seconds,
-                     seconds});
+    lines.push_back(
+        {to_string(axis), to_string(op), members(axis, plan), tally.calls, tally.bytes, seconds, seconds});
   }
 }
 
@@ -164,8 +164,8 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
   std::vector<CommunicationLine> lines;
   const double element = state_bytes(plan.precision).gradient;
   const CommunicationLine messages = line_of(rank, ops, is_message);
-  add_line(lines, messages, "pp", "send_receive", 2, static_cast<double>(messages.calls) * work.boundary_bytes,
-           time.exposed.pp);
+  add_line(lines, messages, "pp", "send_receive", 2,
+           static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);
   add_line(lines, line_of(rank, ops, is_gradient), "dp", "all_reduce", plan.dp * plan.cp,
            element * parameters_of(rank.instance.pipeline_rank, plan, work), time.exposed.dp);
   add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", 2, element * table_elements(work),

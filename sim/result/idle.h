@@ -11,7 +11,8 @@ namespace rehearse {
 // An op of another stream that must end before the compute stream may go on.
 struct Blocker {
   std::int32_t op = 0;
-  double ready = 0;  // first in its stream and its own waits over; until its span begins it waits for its peer
+  double ready =
+      0;  // first in its stream and its own waits over; until its span begins it waits for its peer
 };
 
 struct Gap {

@@ -1,8 +1,8 @@
 // How many bytes does one GPU of each pipeline rank hold at its fullest moment?
 //
 // Counted: parameters, gradients, optimizer state, activations that a forward leaves for its backward, one
-// recomputed layer, logits, messages in flight. Not counted: workspaces of single kernels, the allocator's slack,
-// the CUDA context.
+// recomputed layer, logits, messages in flight. Not counted: workspaces of single kernels, the allocator's
+// slack, the CUDA context.
 #pragma once
 
 #include <vector>
@@ -27,8 +27,8 @@ struct StageActivations {
 };
 std::vector<StageActivations> stage_activations(const Work& work);
 
-// One entry for each pipeline rank. Activations are replayed in the order of its compute stream: they come with a
-// forward and go with the end of its backward (of its W where the backward is split).
+// One entry for each pipeline rank. Activations are replayed in the order of its compute stream: they come
+// with a forward and go with the end of its backward (of its W where the backward is split).
 std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work);
 
 // Bytes of activations and logits from `time_s` on.

@@ -36,9 +36,10 @@ struct CommunicationLine {
   std::string op;    // "send_receive", "all_reduce", ...
   int group_size = 1;
   std::int64_t calls = 0;
-  double bytes_per_rank = 0;  // sum of the buffers as nccl-tests counts their size; sent and received for "pp"
-  double busy_s = 0;          // time that at least one of them moves
-  double exposed_s = 0;       // the part of it during which the compute stream waits for it
+  double bytes_per_rank =
+      0;                 // sum of the buffers as nccl-tests counts their size; sent and received for "pp"
+  double busy_s = 0;     // time that at least one of them moves
+  double exposed_s = 0;  // the part of it during which the compute stream waits for it
 };
 
 // Seconds of the critical rank; they sum to the step time.
@@ -72,8 +73,8 @@ struct Report {
   Model model;
 };
 
-// `times` divides the spans of compute ops by cause (they may be longer or shorter than priced). InputError when
-// the timeline does not belong to the schedule. An empty timeline gives a report of zeros.
+// `times` divides the spans of compute ops by cause (they may be longer or shorter than priced). InputError
+// when the timeline does not belong to the schedule. An empty timeline gives a report of zeros.
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts);
 

@@ -15,16 +15,11 @@ Json profile_json(const RunFacts& facts) {
 }
 
 Json time_json(const TimeShares& time) {
-  return {{"compute", time.compute},
-          {"recompute", time.recompute},
-          {"optimizer", time.optimizer},
-          {"bubble", time.bubble},
-          {"exposed_tp", time.exposed_tp},
-          {"exposed_pp", time.exposed_pp},
-          {"exposed_dp", time.exposed_dp},
-          {"exposed_cp", time.exposed_cp},
-          {"exposed_ep", time.exposed_ep},
-          {"exposed_offload", time.exposed_offload}};
+  return {{"compute", time.compute},       {"recompute", time.recompute},
+          {"optimizer", time.optimizer},   {"bubble", time.bubble},
+          {"exposed_tp", time.exposed_tp}, {"exposed_pp", time.exposed_pp},
+          {"exposed_dp", time.exposed_dp}, {"exposed_cp", time.exposed_cp},
+          {"exposed_ep", time.exposed_ep}, {"exposed_offload", time.exposed_offload}};
 }
 
 Json communication_json(const std::vector<CommunicationLine>& lines) {
@@ -129,9 +124,8 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
   json["version"] = version;
   json["profile"] = profile_json(report.facts);
   add_rates(json, report);
-  json["bubble_fraction"] = {{"mean", report.bubble_mean},
-                             {"worst", report.bubble_worst},
-                             {"worst_rank", report.bubble_worst_rank}};
+  json["bubble_fraction"] = {
+      {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};
   json["bubble_fraction_ideal"] = report.bubble_ideal;
   json["time_s"] = time_json(report.time);
   json["communication"] = communication_json(report.communication);

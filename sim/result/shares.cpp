@@ -7,8 +7,12 @@ namespace rehearse {
 namespace {
 
 TimeParts sum(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute, a.recompute + b.recompute, a.optimizer + b.optimizer,
-          a.tp + b.tp,           a.cp + b.cp,               a.ep + b.ep};
+  return {a.compute + b.compute,
+          a.recompute + b.recompute,
+          a.optimizer + b.optimizer,
+          a.tp + b.tp,
+          a.cp + b.cp,
+          a.ep + b.ep};
 }
 
 void add_busy(TimeShares& shares, const TimeParts& parts, double seconds, OpKind kind) {

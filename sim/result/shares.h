@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// What a span of `op` consists of when all goes as priced; only the proportions count. An op that `times` does
-// not know is compute, STEP is optimizer.
+// What a span of `op` consists of when all goes as priced; only the proportions count. An op that `times`
+// does not know is compute, STEP is optimizer.
 TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times);
 
 // Busy time by cause and idle time by what it waits for; time.sum() is `step_time_s`.

@@ -14,7 +14,16 @@ namespace {
 
 constexpr int kBarColumns = 40;
 
-enum class Paint { bold = 1, red = 31, green = 32, yellow = 33, blue = 34, magenta = 35, cyan = 36, grey = 90 };
+enum class Paint {
+  bold = 1,
+  red = 31,
+  green = 32,
+  yellow = 33,
+  blue = 34,
+  magenta = 35,
+  cyan = 36,
+  grey = 90
+};
 
 class Page {
  public:
@@ -39,11 +48,14 @@ class Page {
 
 // 12345678 -> "12,345,678"; below 1000 with three significant digits.
 std::string count(double value) {
-  if (std::abs(value) < 1000) return fmt::format("{:.3g}", value);
-  std::string digits = fmt::format("{:.0f}", value);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (value < 0); at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
+  if (!(value >= 1000)) return fmt::format("{:.3g}", value);
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
 }
 
 std::string percent(double share) {
@@ -62,13 +74,16 @@ void add_head(Page& page, const Report& report) {
 }
 
 void add_figures(Page& page, const Report& report) {
-  page.line("step time    {}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold),
-            page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
+  page.line(
+      "step time    {}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold),
+      page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
   page.line("efficiency   {:.1f} TFLOP/s/GPU, MFU {}, HFU {} of {:.0f} TFLOP/s", report.model_tflops_per_gpu,
-            page.paint(percent(report.mfu), Paint::bold), percent(report.hfu), report.facts.peak_flops / 1e12);
-  page.line("             {}", page.paint("attention FLOPs: full squares; only HFU counts recompute", Paint::grey));
+            page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
+            report.facts.peak_flops / 1e12);
+  page.line("             {}",
+            page.paint("attention FLOPs: full squares; only HFU counts recompute", Paint::grey));
   page.line("bubble       mean {}, worst {} (pipeline rank {}), ideal {}", percent(report.bubble_mean),
             percent(report.bubble_worst), report.bubble_worst_rank, percent(report.bubble_ideal));
   page.line("");
@@ -82,16 +97,12 @@ struct Row {
 
 void add_shares(Page& page, const Report& report) {
   const TimeShares& time = report.time;
-  const Row rows[] = {{"compute", time.compute, Paint::green},
-                      {"recompute", time.recompute, Paint::green},
-                      {"optimizer", time.optimizer, Paint::green},
-                      {"bubble", time.bubble, Paint::grey},
-                      {"exposed tp", time.exposed_tp, Paint::blue},
-                      {"exposed pp", time.exposed_pp, Paint::blue},
-                      {"exposed dp", time.exposed_dp, Paint::blue},
-                      {"exposed cp", time.exposed_cp, Paint::blue},
-                      {"exposed ep", time.exposed_ep, Paint::blue},
-                      {"exposed offload", time.exposed_offload, Paint::blue}};
+  const Row rows[] = {
+      {"compute", time.compute, Paint::green},      {"recompute", time.recompute, Paint::green},
+      {"optimizer", time.optimizer, Paint::green},  {"bubble", time.bubble, Paint::grey},
+      {"exposed tp", time.exposed_tp, Paint::blue}, {"exposed pp", time.exposed_pp, Paint::blue},
+      {"exposed dp", time.exposed_dp, Paint::blue}, {"exposed cp", time.exposed_cp, Paint::blue},
+      {"exposed ep", time.exposed_ep, Paint::blue}, {"exposed offload", time.exposed_offload, Paint::blue}};
   page.line("{} (pipeline rank {}, the last to finish)", page.paint("where the time goes", Paint::bold),
             report.critical_rank);
   for (const Row& row : rows) {

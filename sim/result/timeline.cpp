@@ -52,7 +52,8 @@ void require_fits(const Timeline& timeline, const Schedule& schedule) {
              fmt::format("pipeline rank {} of {}", rank.instance.pipeline_rank, schedule.ranks.size()));
     const std::size_t ops = schedule.ranks[pipeline_rank].size();
     if (rank.spans.size() != ops)
-      reject(r, "there must be one span for each op", fmt::format("{} spans, {} ops", rank.spans.size(), ops));
+      reject(r, "there must be one span for each op",
+             fmt::format("{} spans, {} ops", rank.spans.size(), ops));
     const auto bad = std::find_if_not(rank.spans.begin(), rank.spans.end(), is_span);
     if (bad != rank.spans.end())
       reject(r, "a span must be finite and must not end before it begins",

@@ -29,6 +29,6 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group);
 
-CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes, int from, int to);
+CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes, bool crosses_nodes);
 
 }  // namespace rehearse

@@ -1,0 +1,174 @@
+#include "run/loads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "cost/collectives.h"
+
+namespace rehearse {
+
+namespace {
+
+TimeParts parts_of(const Op& op, int pipeline_rank, const OpTimes& times) {
+  const StageTimes& stage = times.stages[op.stage];
+  TimeParts parts;
+  switch (op.kind) {
+    case OpKind::forward:
+      parts = stage.forward;
+      break;
+    case OpKind::backward_input:
+      parts = stage.backward_input;
+      break;
+    case OpKind::backward_weight:
+      parts = stage.backward_weight;
+      break;
+    case OpKind::backward:
+      parts = stage.backward_input;
+      parts += stage.backward_weight;
+      break;
+    case OpKind::step:
+      parts = times.step[static_cast<std::size_t>(pipeline_rank)];
+      break;
+    default:
+      break;
+  }
+  return parts * (1.0 / op.parts);
+}
+
+// Builds the loads task by task; what repeats (the way between two instances, a group's shape) is found once.
+class Loading {
+ public:
+  Loading(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+          const Profile& profile, const MessageSizes& sizes, const Links& links)
+      : schedule_(schedule),
+        tasks_(tasks),
+        grid_(plan),
+        folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
+        cluster_(cluster),
+        profile_(profile),
+        sizes_(sizes),
+        links_(links) {}
+
+  Loads run(const OpTimes& times) {
+    loads_.capacity = links_.capacity;
+    loads_.fixed_s.resize(tasks_.size());
+    loads_.transfer_s.resize(tasks_.size());
+    loads_.first_flow.reserve(tasks_.size() + 1);
+    loads_.first_flow.push_back(0);
+    for (TaskId task = 0; task < tasks_.size(); ++task) {
+      const OpRef leader = tasks_.leader[task];
+      const Op& op = op_at(leader);
+      if (is_send(op.kind)) {
+        send(task, leader.instance, tasks_.peer[task].instance);
+      } else if (op.kind == OpKind::reduce_grad) {
+        reduce(task, leader.instance, Axis::dp, sizes_.gradient_bytes[op.stage] / op.parts);
+      } else if (op.kind == OpKind::reduce_tied) {
+        reduce(task, leader.instance, Axis::pp, sizes_.tied_bytes);
+      } else {
+        loads_.fixed_s[task] = parts_of(op, rank_of(leader.instance).pipeline_rank, times).total();
+      }
+      loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
+    }
+    return std::move(loads_);
+  }
+
+ private:
+  // The way of a message, found once for each pair of instances.
+  struct Way {
+    CommunicationTime time;  // of one boundary message
+    Flow flow;
+    double transfer_s = 0;
+  };
+
+  const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
+
+  const Op& op_at(OpRef ref) const {
+    return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)]
+                          [static_cast<std::size_t>(ref.op)];
+  }
+
+  double capacity(const Flow& flow) const {
+    return std::min(loads_.capacity[static_cast<std::size_t>(flow.out)],
+                    loads_.capacity[static_cast<std::size_t>(flow.in)]);
+  }
+
+  // Bytes are whole, at least one where there are any, so that both engines count the same ones.
+  void add_flow(TaskId task, Flow flow, double seconds) {
+    flow.bytes = static_cast<std::uint64_t>(std::ceil(seconds * capacity(flow)));
+    if (flow.bytes == 0) return;
+    loads_.transfer_s[task] =
+        std::max(loads_.transfer_s[task], static_cast<double>(flow.bytes) / capacity(flow));
+    loads_.flows.push_back(flow);
+  }
+
+  void send(TaskId task, int from, int to) {
+    const auto [found, is_new] = ways_.try_emplace({from, to});
+    Way& way = found->second;
+    if (is_new) way = way_between(from, to);
+    loads_.fixed_s[task] = way.time.latency_s;
+    if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
+    add_flow(task, way.flow, way.transfer_s);
+  }
+
+  Way way_between(int from, int to) const {
+    const auto a = static_cast<std::size_t>(from);
+    const auto b = static_cast<std::size_t>(to);
+    const bool crosses = crosses_nodes(tasks_, grid_, cluster_, from, to);
+    Way way;
+    way.time = send_time(profile_, cluster_, sizes_.boundary_bytes, crosses);
+    way.flow =
+        crosses ? Flow{links_.nic[a].out, links_.nic[b].in, 0} : Flow{links_.gpu[a].out, links_.gpu[b].in, 0};
+    way.transfer_s = way.time.transfer_s * (crosses ? std::max(links_.nic_share[a], links_.nic_share[b]) : 1);
+    return way;
+  }
+
+  // The instances whose ops form the collective, and the global ranks behind one such group.
+  void reduce(TaskId task, int leader, Axis axis, double bytes) {
+    std::vector<int> group = grid_.group(rank_of(leader).rank, axis);
+    if (axis == Axis::pp) group = {group.front(), group.back()};
+    const GroupShape shape = group_shape(cluster_, group);
+    const CommunicationTime time =
+        collective_time(profile_, cluster_, CollectiveOp::all_reduce, bytes, shape);
+    loads_.fixed_s[task] = time.latency_s;
+    if (time.extrapolated) loads_.extrapolated_s += time.total();
+    const bool crosses = shape.nodes > 1;
+    for (const int instance : members(leader, axis, group)) {
+      const auto i = static_cast<std::size_t>(instance);
+      // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share one
+      // split it.
+      const double share = !crosses ? 1 : folded_ ? links_.nic_share[i] / shape.per_nic : 1 / shape.per_nic;
+      const PortLinks& port = crosses ? links_.nic[i] : links_.gpu[i];
+      add_flow(task, {port.out, port.in, 0}, time.transfer_s * share);
+    }
+    if (crosses && !folded_) loads_.transfer_s[task] = time.transfer_s;
+  }
+
+  std::vector<int> members(int leader, Axis axis, const std::vector<int>& group) const {
+    if (!folded_) return group;
+    if (axis == Axis::pp) return {leader, static_cast<int>(tasks_.instances.size()) - 1};
+    return {leader};
+  }
+
+  const Schedule& schedule_;
+  const Tasks& tasks_;
+  RankGrid grid_;
+  bool folded_;
+  const Cluster& cluster_;
+  const Profile& profile_;
+  const MessageSizes& sizes_;
+  const Links& links_;
+  std::map<std::pair<int, int>, Way> ways_;
+  Loads loads_;
+};
+
+}  // namespace
+
+Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
+                 const Links& links) {
+  return Loading(schedule, tasks, plan, cluster, profile, sizes, links).run(times);
+}
+
+}  // namespace rehearse

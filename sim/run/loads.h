@@ -1,0 +1,52 @@
+// What does each task ask for: how long it takes by itself, and which links its bytes cross?
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "plan/plan.h"
+#include "plan/stage_times.h"
+#include "run/links.h"
+#include "schedule/schedule.h"
+#include "schedule/tasks.h"
+
+namespace rehearse {
+
+// Bytes that leave through one link and arrive through another, counted at the links' capacity: alone they
+// take bytes / min(capacity).
+struct Flow {
+  LinkId out = 0;
+  LinkId in = 0;
+  std::uint64_t bytes = 0;
+};
+
+// By task. fixed_s: seconds that nothing can stretch (a compute op's all, a message's latency).
+// transfer_s: seconds on the links when no other task uses them; a task without flows has none.
+struct Loads {
+  std::vector<double> fixed_s;
+  std::vector<double> transfer_s;
+  std::vector<std::uint32_t> first_flow;  // one more entry than tasks
+  std::vector<Flow> flows;
+  std::vector<double> capacity;  // by link, bytes/s
+  double extrapolated_s = 0;     // seconds whose size lies outside the profile
+
+  std::span<const Flow> flows_of(TaskId task) const {
+    return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
+  }
+  double alone_s(TaskId task) const { return fixed_s[task] + transfer_s[task]; }
+};
+
+// Bytes that the messages of a schedule carry, on one rank.
+struct MessageSizes {
+  double boundary_bytes = 0;           // activation or its gradient between two stages
+  std::vector<double> gradient_bytes;  // by stage
+  double tied_bytes = 0;               // gradient of the shared embedding
+};
+
+Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes, const Links& links);
+
+}  // namespace rehearse

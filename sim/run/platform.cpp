@@ -1,0 +1,55 @@
+#include "run/platform.h"
+
+#include <simgrid/version.h>
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace rehearse {
+
+namespace s4u = simgrid::s4u;
+
+namespace {
+
+// The engine reads options from argv and would print its own log lines: it gets an argv of its own.
+s4u::Engine make_engine() {
+  if (s4u::Engine::is_initialized()) throw std::logic_error("SimGrid allows one simulation a process");
+  static std::vector<std::string> words = {
+      "rehearse",
+      "--log=root.thresh:warning",
+      // Plain max-min sharing: the default model applies TCP's factors, which GPU fabrics do not have.
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",
+      "--cfg=network/TCP-gamma:0",
+      "--cfg=network/weight-S:0",
+  };
+  static std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  return s4u::Engine(&argc, argv.data());
+}
+
+}  // namespace
+
+Platform::Platform(const std::vector<double>& capacity) : engine_(make_engine()) {
+#if SIMGRID_VERSION >= 40000
+  s4u::NetZone* zone = engine_.get_netzone_root()->add_netzone_star("links");
+#else
+  s4u::NetZone* zone = s4u::create_star_zone("links");
+#endif
+  for (std::size_t i = 0; i < capacity.size(); ++i) {
+    const std::string name = fmt::format("link-{}", i);
+    // Hosts are mere end points: no computation runs on them.
+    s4u::Host* host = zone->create_host(name, 1.0);
+    s4u::Link* link = zone->create_link(name, capacity[i])->set_latency(0)->seal();
+    host->seal();
+    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(link)}, false);
+    zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(link)}, false);
+    hosts_.push_back(host);
+  }
+  zone->seal();
+}
+
+}  // namespace rehearse

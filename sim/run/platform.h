@@ -1,0 +1,26 @@
+// How does SimGrid see the links? One of the two files that know SimGrid's names.
+#pragma once
+
+#include <simgrid/s4u.hpp>
+#include <vector>
+
+#include "run/loads.h"
+
+namespace rehearse {
+
+// Creates the process's one SimGrid engine with a host for each link: a flow from host[out] to host[in]
+// crosses exactly these two links. Links have no latency of their own. std::logic_error when the process
+// already has an engine.
+class Platform {
+ public:
+  explicit Platform(const std::vector<double>& capacity);
+
+  simgrid::s4u::Engine& engine() { return engine_; }
+  simgrid::s4u::Host* host(LinkId link) const { return hosts_[static_cast<std::size_t>(link)]; }
+
+ private:
+  simgrid::s4u::Engine engine_;
+  std::vector<simgrid::s4u::Host*> hosts_;
+};
+
+}  // namespace rehearse

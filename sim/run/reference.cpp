@@ -1,0 +1,52 @@
+#include "run/reference.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rehearse {
+
+double longest_path(const Tasks& tasks, std::span<const TaskId> order, std::span<const double> seconds,
+                    std::vector<double>& begins) {
+  begins.assign(tasks.size(), 0.0);
+  double latest = 0;
+  for (const TaskId task : order) {
+    const double end = begins[task] + seconds[task];
+    latest = std::max(latest, end);
+    const auto [first, last] = boost::adjacent_vertices(task, tasks.graph);
+    for (auto successor = first; successor != last; ++successor) {
+      begins[*successor] = std::max(begins[*successor], end);
+    }
+  }
+  return latest;
+}
+
+Timeline reference(const Schedule& schedule, const Tasks& tasks, const Loads& loads) {
+  const std::vector<TaskId> order = topological_order(tasks);
+  if (order.size() != tasks.size())
+    throw std::logic_error("the schedule deadlocks; check it before running it");
+  std::vector<double> seconds(tasks.size());
+  for (TaskId task = 0; task < tasks.size(); ++task) seconds[task] = loads.alone_s(task);
+  std::vector<double> begins;
+  longest_path(tasks, order, seconds, begins);
+  for (TaskId task = 0; task < tasks.size(); ++task) seconds[task] += begins[task];
+  return spread(schedule, tasks, begins, seconds);
+}
+
+Timeline spread(const Schedule& schedule, const Tasks& tasks, std::span<const double> begins,
+                std::span<const double> ends) {
+  Timeline timeline;
+  timeline.ranks.reserve(tasks.instances.size());
+  for (std::size_t i = 0; i < tasks.instances.size(); ++i) {
+    const Instance& instance = tasks.instances[i];
+    const std::size_t ops = schedule.ranks[static_cast<std::size_t>(instance.pipeline_rank)].size();
+    TimelineRank rank{instance, std::vector<Span>(ops)};
+    for (std::size_t op = 0; op < ops; ++op) {
+      const TaskId task = tasks.task(static_cast<int>(i), op);
+      rank.spans[op] = {begins[task], ends[task]};
+    }
+    timeline.ranks.push_back(std::move(rank));
+  }
+  return timeline;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,138 @@
+#include "run/simulate.h"
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <unordered_map>
+
+#include "run/platform.h"
+#include "run/reference.h"
+
+namespace rehearse {
+
+namespace s4u = simgrid::s4u;
+using simgrid::kernel::timer::Timer;
+
+namespace {
+
+// Walks the tasks as their predecessors end. An activity exists only while it runs: SimGrid 3.32 slows down
+// quadratically with activities that wait.
+class Walk {
+ public:
+  Walk(const Tasks& tasks, const Loads& loads)
+      : tasks_(tasks),
+        loads_(loads),
+        platform_(loads.capacity),
+        waits_(tasks.waits),
+        flows_left_(tasks.size()),
+        begins_(tasks.size()),
+        ends_(tasks.size()) {
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { flow_ended(activity); });
+  }
+
+  void run() {
+    for (TaskId task = 0; task < tasks_.size(); ++task) {
+      if (waits_[task] == 0) ready_.push_back(task);
+    }
+    begin_ready(0);
+    platform_.engine().run();
+    if (ended_ != tasks_.size()) throw std::logic_error("the schedule deadlocks; check it before running it");
+  }
+
+  const std::vector<double>& begins() const { return begins_; }
+  const std::vector<double>& ends() const { return ends_; }
+  const SimulationStatistics& statistics() const { return statistics_; }
+
+ private:
+  // A queue, not recursion: tasks that take no time may follow each other in long chains.
+  void begin_ready(double now) {
+    while (!ready_.empty()) {
+      const TaskId task = ready_.back();
+      ready_.pop_back();
+      begins_[task] = now;
+      if (loads_.fixed_s[task] == 0) {
+        start_flows(task, now);
+        continue;
+      }
+      const double date = now + loads_.fixed_s[task];
+      ++statistics_.timers;
+      Timer::set(date, [this, task, date] {
+        start_flows(task, date);
+        begin_ready(date);
+      });
+    }
+  }
+
+  void start_flows(TaskId task, double now) {
+    const std::span<const Flow> flows = loads_.flows_of(task);
+    if (flows.empty()) return end(task, now);
+    flows_left_[task] = static_cast<std::uint32_t>(flows.size());
+    for (const Flow& flow : flows) {
+      s4u::CommPtr comm =
+          s4u::Comm::sendto_async(platform_.host(flow.out), platform_.host(flow.in), flow.bytes);
+      const s4u::Activity* key = comm.get();
+      running_.emplace(key, Running{std::move(comm), task});
+      ++statistics_.flows;
+    }
+  }
+
+  void flow_ended(const s4u::Activity& activity) {
+    const auto found = running_.find(&activity);
+    const TaskId task = found->second.task;
+    finished_.push_back(std::move(found->second.comm));  // SimGrid still holds it while it calls back
+    running_.erase(found);
+    if (--flows_left_[task] > 0) return;
+    finished_.erase(finished_.begin(), finished_.end() - 1);
+    const double now = s4u::Engine::get_clock();
+    end(task, now);
+    begin_ready(now);
+  }
+
+  void end(TaskId task, double now) {
+    ends_[task] = now;
+    ++ended_;
+    const auto [first, last] = boost::adjacent_vertices(task, tasks_.graph);
+    for (auto successor = first; successor != last; ++successor) {
+      if (--waits_[*successor] == 0) ready_.push_back(*successor);
+    }
+  }
+
+  struct Running {
+    s4u::CommPtr comm;
+    TaskId task;
+  };
+
+  const Tasks& tasks_;
+  const Loads& loads_;
+  Platform platform_;
+  std::vector<std::uint32_t> waits_;
+  std::vector<std::uint32_t> flows_left_;
+  std::vector<TaskId> ready_;
+  std::unordered_map<const s4u::Activity*, Running> running_;
+  std::vector<s4u::CommPtr> finished_;
+  std::vector<double> begins_;
+  std::vector<double> ends_;
+  std::size_t ended_ = 0;
+  SimulationStatistics statistics_;
+};
+
+}  // namespace
+
+Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+                  SimulationStatistics* statistics) {
+  Walk walk(tasks, loads);
+  walk.run();
+  if (statistics != nullptr) *statistics = walk.statistics();
+  return spread(schedule, tasks, walk.begins(), walk.ends());
+}
+
+std::string simgrid_version() {
+  int major = 0, minor = 0, patch = 0;
+  sg_version_get(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+}  // namespace rehearse

@@ -25,11 +25,23 @@ bool use_colour(Colour colour) {
   return isatty(STDOUT_FILENO) == 1;
 }
 
+void add_colour_flag(CLI::App& verb, Colour& colour) {
+  static const std::map<std::string, Colour> names = {
+      {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
+  verb.add_option("--color", colour, "colour on the terminal")
+      ->transform(CLI::CheckedTransformer(names))
+      ->option_text("auto|always|never");
+}
+
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  const std::string partial = path + ".partial";
+  // A device or pipe is written as it stands: renaming a file over it would replace it.
+  std::error_code ignored_status;
+  const bool special = std::filesystem::exists(path, ignored_status) &&
+                       !std::filesystem::is_regular_file(path, ignored_status);
+  const std::string partial = special ? path : path + ".partial";
   const auto fail = [&](const std::string& why) {
     std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
+    if (!special) std::filesystem::remove(partial, ignored);
     throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
   };
   std::ofstream out(partial, std::ios::binary);
@@ -37,6 +49,7 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
   write(out);
   out.close();
   if (!out) fail(std::strerror(errno));
+  if (special) return;
   std::error_code error;
   std::filesystem::rename(partial, path, error);
   if (error) fail(error.message());

@@ -17,4 +17,10 @@ struct Prices {
 // Collectives inside a Work entry are exposed: they stand between the kernels of one stream.
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile);
 
+// The same, with the kernel shapes that other plans already met: a planner prices millions of plans out of a
+// few thousand shapes. `times` belongs to cluster.gpu, `profile` and the plan's precision.
+class KernelTimes;
+Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
+             KernelTimes& times);
+
 }  // namespace rehearse

@@ -38,10 +38,11 @@ struct StreamSample {
 
 // time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
 // 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
-// the message.
+// the message; nvls: an all-reduce inside NVSwitches (collectives.cpp). A modelled cost holds no latency of
+// the wire: the port's own is added.
 struct LinkCost {
   std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind
-  std::string op;    // "ring" or "send"
+  std::string op;    // "ring", "send" or "nvls"
   double latency_s = 0;
   double step_latency_s = 0;
   double efficiency = 1;  // achieved over the port's nominal bandwidth
@@ -55,13 +56,14 @@ struct Profile {
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
   std::vector<AttentionSample> attention;
-  std::map<std::string, std::vector<StreamSample>>
-      stream;  // "norm", "activation", "add", "copy", "adam", ...
+  std::map<std::string, std::vector<StreamSample>> stream;  // "norm", "activation", "add", "rotary", "copy"
   std::vector<LinkCost> links;
   double launch_s = 0;  // least time between the starts of two kernels
 };
 
-// `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path.
+// `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path. InputError for an
+// unknown schema or key, a time that is not positive, a GEMM above the GPU's peak, a stream above its memory
+// bandwidth.
 Profile read_profile(const std::string& name_or_path);
 std::vector<std::string> profile_names();
 

@@ -2,7 +2,8 @@
 //
 // A Work is blocks with repeats. Tensors are named within a block; price, bytes and lifetimes follow from the
 // kernel lists alone: a tensor that a forward kernel makes (or the block receives) and a backward kernel
-// reads must stay until then.
+// reads must stay until then. The split over ranks is Megatron-LM's: Shoeybi et al. 2019 (tensor parallel),
+// Korthikanti et al. 2022 (sequence parallel, selective recompute).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,11 @@ using TensorId = std::int16_t;  // index into Block::tensors
 enum class TensorRole : std::uint8_t {
   input,       // activation that the block receives
   activation,  // made by a kernel of the block
-  parameter,   // weight or bias; its gradient has as many elements
+  parameter,   // weight or bias; its gradient has as many elements and is called NAME_gradient
+  tied,        // parameter that another block of the same rank holds
   gradient,    // of an activation or a parameter
+  batch,       // token ids and labels: kept by the data loader for the whole step
+  state,       // of the optimizer
 };
 
 struct Tensor {
@@ -33,13 +37,15 @@ struct Tensor {
   double bytes() const { return elements * element_bytes; }
 };
 
-// C[m,n] = A[m,k] B[k,n], `batch` times. FLOPs: 2 m n k batch.
+// C[m,n] = A[m,k] B[k,n], `batch` times. FLOPs: 2 m n k batch. Reads A, B and, where it has one, the bias;
+// tensors that lie side by side (q, k and v) form one operand.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
 };
 
-// Fused attention of one rank. FLOPs forward: 4 batch heads q kv head_dim (half of that when causal is
-// counted).
+// Fused attention of one rank. FLOPs forward: 4 batch heads query keys head_dim (half of that when causal is
+// counted). The backward kernel computes the scores again: 5 matrix products against the forward's 2 (Dao et
+// al. 2022, algorithm 4).
 struct Attention {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, head_dim = 0, query = 0, keys = 0;
   bool causal = true;
@@ -88,8 +94,8 @@ struct Kernel {
   std::vector<TensorId> writes;
 };
 
-double flops(
-    const Kernel& kernel);  // of GEMM and attention; 0 for the others. Causal attention counts full squares.
+// Executed FLOPs of GEMM and attention; 0 for the others. Causal attention counts full squares.
+double flops(const Kernel& kernel);
 
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
@@ -101,9 +107,17 @@ struct Block {
   std::vector<Kernel> backward_weight;  // gradients of parameters: op W; op B is I then W
   std::vector<TensorId> saved;          // what stays from forward to backward: derived by derive_saved()
 
+  // How blocks join; -1 where there is none (the embedding receives no activation, the head hands none on).
+  TensorId input = -1, output = -1, output_gradient = -1, input_gradient = -1;
+
   double bytes(const std::vector<TensorId>& ids) const;
-  double parameters() const;  // elements of role parameter
+  double bytes_moved(const Kernel& kernel) const;  // read and written; of a table only the rows looked up
+  double parameters() const;                       // elements of role parameter
 };
+
+// Activations that a backward kernel or `recompute` reads and `recompute` does not make again, in order of
+// id.
+std::vector<TensorId> derive_saved(const Block& block);
 
 struct Repeated {
   int block = 0;  // index into Work::blocks
@@ -116,7 +130,11 @@ struct Work {
   std::vector<Block> blocks;
   std::vector<std::vector<Repeated>> parts;
 
-  double parameters(int stage) const;   // elements on one rank of the stage
+  // Elements on one rank of the stage. Every tensor-parallel rank holds the norms, the biases of row-parallel
+  // layers and learned positions in full, and has kv_heads / tp but at least one key and value head. A tied
+  // head counts its copy of the table where it is not on the embedding's rank (pp > 1). The gradients of what
+  // all tensor-parallel ranks hold are summed once a step, not by the kernels listed here.
+  double parameters(int stage) const;
   double saved_bytes(int stage) const;  // bytes that one microbatch's forward leaves for its backward
   double boundary_bytes = 0;            // the activation that passes from stage to stage, on one rank
 };
@@ -126,14 +144,17 @@ struct Work {
 Work make_work(const Model& model, const Plan& plan);
 
 // Fused optimizer step over `parameters` elements of one rank: Adam reading gradient, two moments and master
-// weight.
+// weight (all fp32), writing all but the gradient and the weight of the plan's precision. Adds its tensors to
+// `scratch`.
 Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch);
 
-// FLOPs of one microbatch summed over all ranks of one replica: {forward, recompute, backward}.
+// FLOPs of one microbatch summed over all ranks of one replica. `backward` counts twice the forward; the
+// scores that fused attention computes once more inside its backward kernel are `rescore`, which only the
+// hardware sees.
 struct FlopCount {
-  double forward = 0, recompute = 0, backward = 0;
+  double forward = 0, recompute = 0, backward = 0, rescore = 0;
   double model() const { return forward + backward; }
-  double hardware() const { return forward + recompute + backward; }
+  double hardware() const { return forward + recompute + backward + rescore; }
 };
 FlopCount count_flops(const Work& work, const Plan& plan);
 

@@ -1,0 +1,133 @@
+#include "cost/collectives.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "cost/links.h"
+
+namespace rehearse {
+
+namespace {
+
+// Hops in a row, and bytes that every rank puts on the ring (Patarasu and Yuan 2009; nccl-tests
+// doc/PERFORMANCE.md).
+struct RingLoad {
+  double rounds = 1;  // times round the ring
+  double bytes = 0;
+};
+
+RingLoad ring_load(CollectiveOp op, double bytes, double members) {
+  const double share = (members - 1) / members;
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return {2, 2 * share * bytes};
+    case CollectiveOp::broadcast:
+      return {1, bytes};
+    default:
+      return {1, share * bytes};
+  }
+}
+
+double members_of_a_node(const GroupShape& group) {
+  return static_cast<double>(group.members) / group.nodes;
+}
+
+// Bytes/s that all the NICs which the group has in one node carry together.
+double node_rate(const Cluster& cluster, const Channel& nic, const GroupShape& group) {
+  return members_of_a_node(group) / group.per_nic * nics_of_a_gpu(cluster.node) * nic.bandwidth;
+}
+
+// NCCL opens as many rings as the group has NICs in a node; each enters and leaves the node once, through a
+// NIC of its own. So all the ring's bytes cross every node boundary once, spread over those NICs, while each
+// GPU carries them once on its link (NCCL graph/connect.cc; the same bound in graph/tuning.cc).
+CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, const RingLoad& load,
+                            const GroupShape& group) {
+  const double hops = load.rounds * (group.members - 1);
+  const Channel gpu = gpu_channel(profile, cluster, "ring");
+  if (group.nodes == 1) {
+    return {gpu.latency_s + hops * gpu.step_latency_s, load.bytes / gpu.bandwidth, gpu.stand_in};
+  }
+  const Channel nic = nic_channel(profile, cluster, "ring");
+  const double remote_hops = load.rounds * (group.nodes - 1);
+  const bool leaves_at_once = group.members == group.nodes;  // one GPU a node: its link carries nothing
+  const double rate = node_rate(cluster, nic, group);
+  return {nic.latency_s + remote_hops * nic.step_latency_s + (hops - remote_hops) * gpu.step_latency_s,
+          load.bytes / (leaves_at_once ? rate : std::min(rate, gpu.bandwidth)), gpu.stand_in || nic.stand_in};
+}
+
+bool has_nvls(const Profile& profile, const Cluster& cluster, const GroupShape& group) {
+  return members_of_a_node(group) >= 2 && has_link(profile, cluster.node.gpu_link_kind, "nvls") &&
+         (group.nodes == 1 || has_link(profile, cluster.node.nic_kind, "nvls"));
+}
+
+// All-reduce inside the NVSwitches (NVLink SHARP). Of g GPUs each owns 1/g of the buffer: it sends all its
+// own data once for the switch to add up, then its finished share once for the switch to copy to all: 1 + 1/g
+// of the buffer. Across nodes NVLSTree joins the nodes by two mirrored trees of half the data: with two nodes
+// each sends the buffer once, with more an inner node of one tree sends its half up and twice down and, as a
+// leaf of the other, once up: twice the buffer (Sanders, Speck, Traeff 2009; NCCL graph/trees.cc).
+CommunicationTime nvls_time(const Profile& profile, const Cluster& cluster, double bytes,
+                            const GroupShape& group) {
+  const Channel gpu = gpu_channel(profile, cluster, "nvls");
+  const double in_node = bytes * (1 + 1 / members_of_a_node(group)) / gpu.bandwidth;
+  if (group.nodes == 1) return {gpu.latency_s, in_node, gpu.stand_in};
+  const Channel nic = nic_channel(profile, cluster, "nvls");
+  const int depth = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;  // floor(log2(nodes))
+  const double between = (group.nodes == 2 ? 1 : 2) * bytes / node_rate(cluster, nic, group);
+  return {gpu.latency_s + nic.latency_s + 2 * depth * nic.step_latency_s, std::max(in_node, between),
+          gpu.stand_in || nic.stand_in};
+}
+
+// Every rank sends 1/n of its buffer to each other rank at once: local shares over its GPU link, the others
+// through the NIC that it shares.
+CommunicationTime all_to_all_time(const Profile& profile, const Cluster& cluster, double bytes,
+                                  const GroupShape& group) {
+  const double local = members_of_a_node(group);
+  const Channel gpu = gpu_channel(profile, cluster, "send");
+  const double near = bytes * (local - 1) / group.members / gpu.bandwidth;
+  if (group.nodes == 1) return {gpu.latency_s + gpu.step_latency_s, near, gpu.stand_in};
+  const Channel nic = nic_channel(profile, cluster, "send");
+  const double far = bytes * (group.members - local) / group.members * local / node_rate(cluster, nic, group);
+  return {nic.latency_s + nic.step_latency_s, std::max(near, far), gpu.stand_in || nic.stand_in};
+}
+
+}  // namespace
+
+GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
+  std::map<int, std::set<int>> nics;
+  std::map<int, int> members;
+  for (const int rank : ranks) {
+    const int node = rank / cluster.node.gpus;
+    nics[node].insert(cluster.nic_of(rank % cluster.node.gpus));
+    ++members[node];
+  }
+  double per_nic = 1;
+  for (const auto& [node, used] : nics) {
+    per_nic = std::max(per_nic, static_cast<double>(members[node]) / static_cast<double>(used.size()));
+  }
+  return {static_cast<int>(ranks.size()), static_cast<int>(nics.size()), per_nic};
+}
+
+CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
+                                  double bytes, const GroupShape& group) {
+  if (group.members <= 1) return {};
+  if (op == CollectiveOp::send_receive) return send_time(profile, cluster, bytes, group.nodes > 1);
+  if (op == CollectiveOp::all_to_all) return all_to_all_time(profile, cluster, bytes, group);
+  const CommunicationTime ring =
+      ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
+  if (op != CollectiveOp::all_reduce || !has_nvls(profile, cluster, group)) return ring;
+  // NCCL takes the algorithm that it expects to end first.
+  const CommunicationTime nvls = nvls_time(profile, cluster, bytes, group);
+  return nvls.total() < ring.total() ? nvls : ring;
+}
+
+CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes,
+                            bool crosses_nodes) {
+  const Channel channel =
+      crosses_nodes ? nic_channel(profile, cluster, "send") : gpu_channel(profile, cluster, "send");
+  const double ports = crosses_nodes ? nics_of_a_gpu(cluster.node) : 1;
+  return {channel.latency_s + channel.step_latency_s, bytes / (ports * channel.bandwidth), channel.stand_in};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,38 @@
+#include "cost/kernel_times.h"
+
+#include <utility>
+
+namespace rehearse {
+
+KernelTimes::KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision)
+    : profile_(profile), gpu_(gpu), precision_(std::move(precision)) {}
+
+Estimate KernelTimes::gemm(const Gemm& gemm) {
+  const Shape shape = {0, static_cast<double>(gemm.m), static_cast<double>(gemm.n),
+                       static_cast<double>(gemm.k), static_cast<double>(gemm.batch)};
+  if (const auto found = known_.find(shape); found != known_.end()) return found->second;
+  if (!curve_) curve_ = gemm_curve(profile_, gpu_, precision_);
+  return known_[shape] = gemm_time(*curve_, gemm);
+}
+
+Estimate KernelTimes::attention(const Attention& a) {
+  const Shape shape = {1,
+                       static_cast<double>(a.batch),
+                       static_cast<double>(a.heads),
+                       static_cast<double>(a.kv_heads),
+                       static_cast<double>(a.head_dim),
+                       static_cast<double>(a.query),
+                       static_cast<double>(a.keys),
+                       a.causal ? 1.0 : 0.0,
+                       a.backward ? 1.0 : 0.0};
+  if (const auto found = known_.find(shape); found != known_.end()) return found->second;
+  return known_[shape] = attention_time(profile_, gpu_, a);
+}
+
+Estimate KernelTimes::pointwise(Pointwise kind, double bytes) {
+  const Shape shape = {2, static_cast<double>(kind), bytes};
+  if (const auto found = known_.find(shape); found != known_.end()) return found->second;
+  return known_[shape] = pointwise_time(profile_, gpu_, kind, bytes);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,33 @@
+// How long does this kernel take, asked again and again? Each shape is computed once.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "cost/gemm_curve.h"
+
+namespace rehearse {
+
+// The kernels of one GPU, profile and precision. Keeps references: `profile` and `gpu` must outlive it.
+class KernelTimes {
+ public:
+  KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision);
+
+  Estimate gemm(const Gemm& gemm);
+  Estimate attention(const Attention& attention);
+  Estimate pointwise(Pointwise kind, double bytes);
+
+  std::size_t distinct() const { return known_.size(); }
+
+ private:
+  using Shape = std::array<double, 9>;  // kind of kernel, then its sizes
+
+  const Profile& profile_;
+  const Gpu& gpu_;
+  std::string precision_;
+  std::optional<GemmCurve> curve_;  // made for the first GEMM
+  std::map<Shape, Estimate> known_;
+};
+
+}  // namespace rehearse

@@ -1,0 +1,22 @@
+#include "cost/profile.h"
+
+#include "base/data_path.h"
+#include "cost/read_profile.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr const char* kFolder = "calibrate/profiles";
+
+}  // namespace
+
+Profile read_profile(const std::string& name_or_path) {
+  return parse_profile(JsonReader::open(find_data_file("profile", kFolder, name_or_path)));
+}
+
+std::vector<std::string> profile_names() {
+  return data_names(kFolder);
+}
+
+}  // namespace rehearse

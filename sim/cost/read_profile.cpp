@@ -1,0 +1,194 @@
+#include "cost/read_profile.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kLongest = 1e6;  // seconds; no kernel takes longer
+constexpr double kFastest = 1e18;
+constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+
+// What the samples are checked against.
+struct Limits {
+  double memory_bandwidth = 0;
+  std::map<std::string, double> peak_flops;
+};
+
+Limits read_gpu(const JsonReader& reader, std::string& name) {
+  const JsonReader gpu = reader.object("gpu");
+  name = gpu.text("name");
+  Limits limits;
+  limits.memory_bandwidth = gpu.number("memory_bandwidth", 1, kFastest);
+  const JsonReader peaks = gpu.object("peak_flops");
+  for (const auto& item : peaks.json().items()) {
+    limits.peak_flops[item.key()] = peaks.number(item.key(), 1, kFastest);
+  }
+  gpu.reject_unknown();
+  return limits;
+}
+
+// Rows of numbers below "rows", in the order that "columns" must name.
+std::vector<std::vector<double>> read_table(const JsonReader& table,
+                                            const std::vector<std::string>& columns) {
+  const Json& names = table.value("columns");
+  if (names != Json(columns)) {
+    table.fail("columns", "must name the columns " + join(columns), "found " + names.dump());
+  }
+  if (!table.has("rows")) table.fail("rows", "is required");
+  const Json& rows = table.value("rows");
+  if (!rows.is_array() || rows.empty()) table.fail("rows", "must be an array of at least one row");
+  std::vector<std::vector<double>> numbers;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Json& row = rows[i];
+    bool fits = row.is_array() && row.size() == columns.size();
+    for (std::size_t c = 0; fits && c < row.size(); ++c) {
+      fits = row[c].is_number() && row[c].get<double>() >= 0 && std::isfinite(row[c].get<double>());
+    }
+    if (!fits) {
+      table.fail(fmt::format("rows/{}", i),
+                 fmt::format("must hold {} numbers, none negative", columns.size()), "found " + row.dump());
+    }
+    numbers.push_back(row.get<std::vector<double>>());
+  }
+  table.reject_unknown();
+  return numbers;
+}
+
+[[noreturn]] void fail_row(const JsonReader& table, std::size_t row, const std::string& rule,
+                           const std::string& values) {
+  table.fail(fmt::format("rows/{}", row), rule, values);
+}
+
+std::int64_t whole(const JsonReader& table, std::size_t row, double number) {
+  if (number < 1 || number > static_cast<double>(kLargest) || number != std::floor(number)) {
+    fail_row(table, row, "sizes must be whole numbers from 1", fmt::format("found {:g}", number));
+  }
+  return static_cast<std::int64_t>(number);
+}
+
+std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
+  std::vector<GemmSample> samples;
+  for (const auto& row : read_table(table, {"m", "n", "k", "seconds"})) {
+    const std::size_t i = samples.size();
+    const GemmSample sample{whole(table, i, row[0]), whole(table, i, row[1]), whole(table, i, row[2]),
+                            row[3]};
+    if (!(sample.seconds > 0) || sample.seconds > kLongest) {
+      fail_row(table, i, "a GEMM must take more than 0 s", fmt::format("seconds = {:g}", sample.seconds));
+    }
+    const double rate = 2.0 * row[0] * row[1] * row[2] / sample.seconds;
+    if (rate > peak) {
+      fail_row(table, i, "a GEMM above peak: no rate may exceed /gpu/peak_flops of its precision",
+               fmt::format("{:.4g} TFLOPS against {:.4g}", rate * 1e-12, peak * 1e-12));
+    }
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+std::vector<AttentionSample> read_attention(const JsonReader& table, double peak) {
+  std::vector<AttentionSample> samples;
+  for (const auto& row : read_table(table, {"head_dim", "seq", "causal", "backward", "flops_per_s"})) {
+    const std::size_t i = samples.size();
+    if (row[2] > 1 || row[3] > 1 || row[2] != std::floor(row[2]) || row[3] != std::floor(row[3])) {
+      fail_row(table, i, "causal and backward are 0 or 1", fmt::format("found {:g}, {:g}", row[2], row[3]));
+    }
+    if (!(row[4] > 0) || row[4] > peak) {
+      fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
+               fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
+    }
+    samples.push_back(
+        {whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
+  }
+  return samples;
+}
+
+std::vector<StreamSample> read_stream(const JsonReader& table, double memory_bandwidth) {
+  std::vector<StreamSample> samples;
+  for (const auto& row : read_table(table, {"bytes", "bytes_per_s"})) {
+    const std::size_t i = samples.size();
+    if (!(row[0] > 0) || !(row[1] > 0) || row[1] > memory_bandwidth) {
+      fail_row(table, i, "bytes and bytes_per_s must be above 0, the rate at most /gpu/memory_bandwidth",
+               fmt::format("bytes = {:g}, bytes_per_s = {:g}", row[0], row[1]));
+    }
+    if (!samples.empty() && row[0] <= samples.back().bytes) {
+      fail_row(table, i, "bytes must grow from row to row", fmt::format("bytes = {:g}", row[0]));
+    }
+    samples.push_back({row[0], row[1]});
+  }
+  return samples;
+}
+
+How read_how(const JsonReader& reader) {
+  return reader.choice<How>(
+      "how", {{"measured", How::measured}, {"published", How::published}, {"modelled", How::modelled}});
+}
+
+LinkCost read_link(const JsonReader& reader) {
+  LinkCost link;
+  link.kind = reader.text("kind");
+  link.op = reader.text("op");
+  if (link.op != "ring" && link.op != "send" && link.op != "nvls") {
+    reader.fail("op", "must be one of ring, send, nvls", "found \"" + link.op + "\"",
+                nearest_name(link.op, {"ring", "send", "nvls"}));
+  }
+  link.latency_s = reader.number("latency_s", 0, 1);
+  link.step_latency_s = reader.number("step_latency_s", 0, 1);
+  link.efficiency = reader.number("efficiency", 1e-6, 1);
+  link.how = read_how(reader);
+  reader.text("source");
+  reader.reject_unknown();
+  return link;
+}
+
+Source read_source(const JsonReader& reader) {
+  const Source source{reader.text("title"), reader.text("license"), reader.text("note")};
+  reader.reject_unknown();
+  return source;
+}
+
+void read_samples(const JsonReader& reader, const Limits& limits, Profile& profile) {
+  const JsonReader gemm = reader.object("gemm");
+  for (const auto& item : gemm.json().items()) {
+    const auto peak = limits.peak_flops.find(item.key());
+    if (peak == limits.peak_flops.end()) {
+      gemm.fail(item.key(), "needs a peak of this precision in /gpu/peak_flops");
+    }
+    profile.gemm[item.key()] = read_gemms(gemm.object(item.key()), peak->second);
+  }
+  double fastest = 0;
+  for (const auto& [precision, peak] : limits.peak_flops) fastest = std::max(fastest, peak);
+  profile.attention = read_attention(reader.object("attention"), fastest);
+  const JsonReader stream = reader.object("stream");
+  for (const auto& item : stream.json().items()) {
+    profile.stream[item.key()] = read_stream(stream.object(item.key()), limits.memory_bandwidth);
+  }
+}
+
+}  // namespace
+
+Profile parse_profile(const JsonReader& reader) {
+  if (const std::string schema = reader.text("schema"); schema != kProfileSchema) {
+    reader.fail("schema", fmt::format("must be \"{}\"", kProfileSchema), "found \"" + schema + "\"",
+                kProfileSchema);
+  }
+  Profile profile;
+  profile.name = reader.text("name");
+  const Limits limits = read_gpu(reader, profile.gpu);
+  profile.how = read_how(reader);
+  for (const JsonReader& source : reader.objects("sources")) profile.sources.push_back(read_source(source));
+  if (profile.sources.empty()) reader.fail("sources", "must name at least one source");
+  read_samples(reader, limits, profile);
+  for (const JsonReader& link : reader.objects("links")) profile.links.push_back(read_link(link));
+  const JsonReader launch = reader.object("launch");
+  profile.launch_s = launch.number("seconds", 0, 1);
+  launch.text("source");
+  launch.reject_unknown();
+  reader.reject_unknown();
+  return profile;
+}
+
+}  // namespace rehearse

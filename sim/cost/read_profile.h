@@ -1,0 +1,14 @@
+// What must a profile's JSON hold to be believed?
+#pragma once
+
+#include "base/json_reader.h"
+#include "cost/profile.h"
+
+namespace rehearse {
+
+constexpr const char* kProfileSchema = "rehearse.profile/1";
+
+// InputError names the first rule that the JSON breaks, as read_profile() promises.
+Profile parse_profile(const JsonReader& reader);
+
+}  // namespace rehearse

@@ -1,0 +1,24 @@
+// Which time can no kernel beat on this GPU? (Williams, Waterman, Patterson 2009: the roofline.)
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rehearse {
+
+struct Roofline {
+  double peak_flops = 0;        // of the kernel's precision
+  double memory_bandwidth = 0;  // bytes/s
+  double operand_bytes = 2;     // of an element of A and B
+  double result_bytes = 2;      // of an element of C
+};
+
+// Seconds: every operand moves once, or every FLOP runs at peak, whichever takes longer.
+inline double gemm_bound(const Roofline& roof, double m, double n, double k, double batch = 1) {
+  const double compute = 2 * m * n * k / roof.peak_flops;
+  const double memory =
+      (roof.operand_bytes * (m * k + k * n) + roof.result_bytes * m * n) / roof.memory_bandwidth;
+  return batch * std::max(compute, memory);
+}
+
+}  // namespace rehearse

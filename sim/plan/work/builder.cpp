@@ -1,0 +1,141 @@
+#include "plan/work/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kTokenIdBytes = 8;
+constexpr double kMainGradientBytes = 4;
+
+std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
+  return std::count_if(kernels.begin(), kernels.end(), [tensor](const Kernel& kernel) {
+    return std::find(kernel.reads.begin(), kernel.reads.end(), tensor) != kernel.reads.end();
+  });
+}
+
+}  // namespace
+
+BlockBuilder::BlockBuilder(std::string name, double element_bytes) : element_bytes_(element_bytes) {
+  block_.name = std::move(name);
+}
+
+TensorId BlockBuilder::add(Tensor tensor) {
+  block_.tensors.push_back(std::move(tensor));
+  gradient_parts_.emplace_back();
+  return static_cast<TensorId>(block_.tensors.size() - 1);
+}
+
+TensorId BlockBuilder::input(std::string name, double elements) {
+  block_.input = add({std::move(name), TensorRole::input, elements, element_bytes_});
+  return block_.input;
+}
+
+TensorId BlockBuilder::batch(std::string name, double elements) {
+  return add({std::move(name), TensorRole::batch, elements, kTokenIdBytes});
+}
+
+TensorId BlockBuilder::activation(std::string name, double elements) {
+  return activation(std::move(name), elements, element_bytes_);
+}
+
+TensorId BlockBuilder::activation(std::string name, double elements, double element_bytes) {
+  return add({std::move(name), TensorRole::activation, elements, element_bytes});
+}
+
+TensorId BlockBuilder::parameter(std::string name, double elements) {
+  return add({std::move(name), TensorRole::parameter, elements, element_bytes_});
+}
+
+TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
+  return add({std::move(name), TensorRole::tied, elements, element_bytes_});
+}
+
+void BlockBuilder::forward(Kernel kernel) {
+  block_.forward.push_back(std::move(kernel));
+}
+
+void BlockBuilder::backward_input(Kernel kernel) {
+  block_.backward_input.push_back(std::move(kernel));
+}
+
+void BlockBuilder::backward_weight(Kernel kernel) {
+  block_.backward_weight.push_back(std::move(kernel));
+}
+
+void BlockBuilder::undo(std::function<void()> emit) {
+  undo_.push_back(std::move(emit));
+}
+
+TensorId BlockBuilder::add_gradient(std::string name, TensorId of) {
+  return add({std::move(name), TensorRole::gradient, (*this)[of].elements, element_bytes_});
+}
+
+TensorId BlockBuilder::gradient_of(TensorId tensor) {
+  if (parts_of(tensor).empty()) {
+    throw std::logic_error(fmt::format("{}: no gradient reaches {}", block_.name, (*this)[tensor].name));
+  }
+  if (parts_of(tensor).size() > 1) {
+    const std::string name = (*this)[tensor].name + "_gradient";
+    const std::vector<TensorId> parts = parts_of(tensor);
+    const TensorId sum = add_gradient(name, tensor);
+    backward_input({name, Pointwise::add, parts, {sum}});
+    parts_of(tensor) = {sum};
+  }
+  return parts_of(tensor).front();
+}
+
+TensorId BlockBuilder::new_gradient(TensorId tensor) {
+  std::string name = (*this)[tensor].name + "_gradient";
+  if (readers(block_.forward, tensor) > 1) name += fmt::format("_part{}", parts_of(tensor).size());
+  const TensorId gradient = add_gradient(std::move(name), tensor);
+  parts_of(tensor).push_back(gradient);
+  return gradient;
+}
+
+TensorId BlockBuilder::partial_gradient(TensorId tensor) {
+  return add_gradient((*this)[tensor].name + "_gradient_partial", tensor);
+}
+
+TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
+  const Tensor& parameter = (*this)[tensor];
+  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, kMainGradientBytes});
+}
+
+void BlockBuilder::pass_gradient(TensorId from, TensorId to) {
+  const TensorId gradient = gradient_of(from);  // may add a tensor, which moves the parts
+  parts_of(to).push_back(gradient);
+}
+
+TensorId BlockBuilder::rerun_from(std::size_t first, TensorId output) {
+  const Tensor kept = (*this)[output];
+  const TensorId copy = activation(kept.name + "_again", kept.elements, kept.element_bytes);
+  block_.recompute.assign(block_.forward.begin() + static_cast<std::ptrdiff_t>(first), block_.forward.end());
+  for (Kernel& kernel : block_.recompute) {
+    std::replace(kernel.writes.begin(), kernel.writes.end(), output, copy);
+  }
+  return copy;
+}
+
+void BlockBuilder::rerun_all() {
+  block_.recompute = block_.forward;
+}
+
+void BlockBuilder::hands_on(TensorId output) {
+  block_.output = output;
+  block_.output_gradient = add_gradient("output_gradient", output);
+  parts_of(output).push_back(block_.output_gradient);
+}
+
+Block BlockBuilder::finish() {
+  for (auto emit = undo_.rbegin(); emit != undo_.rend(); ++emit) (*emit)();
+  if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
+  block_.saved = derive_saved(block_);
+  return std::move(block_);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,63 @@
+// How a block is written down: its forward kernels in order, each step with what undoes it. finish() runs the
+// undoing steps last to first, as automatic differentiation does, and sums the gradients of a tensor that
+// several kernels read.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plan/work.h"
+
+namespace rehearse {
+
+class BlockBuilder {
+ public:
+  BlockBuilder(std::string name, double element_bytes);  // of activations and weights
+
+  TensorId input(std::string name, double elements);
+  TensorId batch(std::string name, double elements);  // 64-bit token ids
+  TensorId activation(std::string name, double elements);
+  TensorId activation(std::string name, double elements, double element_bytes);
+  TensorId parameter(std::string name, double elements);
+  TensorId tied_parameter(std::string name, double elements);
+
+  void forward(Kernel kernel);
+  void backward_input(Kernel kernel);
+  void backward_weight(Kernel kernel);
+
+  // `emit` adds the backward kernels of the step just written; finish() calls it.
+  void undo(std::function<void()> emit);
+
+  // For use inside undo():
+  TensorId gradient_of(TensorId tensor);           // what the tensor's readers made, summed
+  TensorId new_gradient(TensorId tensor);          // to be written by this step, one of its readers
+  TensorId partial_gradient(TensorId tensor);      // of one rank, before its sum over ranks is new_gradient()
+  TensorId parameter_gradient(TensorId tensor);    // to be written by this step: fp32, accumulated
+  void pass_gradient(TensorId from, TensorId to);  // `to` has the gradient of `from`: no kernel
+
+  // The forward kernels from number `first` on run again before the backward pass. `output` is kept from the
+  // first run; the second run writes a copy, whose id is returned.
+  TensorId rerun_from(std::size_t first, TensorId output);
+  void rerun_all();
+
+  void hands_on(TensorId output);  // the next block reads it and returns its gradient
+  Block finish();
+
+  const Tensor& operator[](TensorId id) const { return block_.tensors[static_cast<std::size_t>(id)]; }
+  std::size_t forward_kernels() const { return block_.forward.size(); }
+
+ private:
+  TensorId add(Tensor tensor);
+  TensorId add_gradient(std::string name, TensorId of);
+  std::vector<TensorId>& parts_of(TensorId tensor) {
+    return gradient_parts_[static_cast<std::size_t>(tensor)];
+  }
+
+  Block block_;
+  double element_bytes_;
+  std::vector<std::function<void()>> undo_;
+  std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far
+};
+
+}  // namespace rehearse

@@ -1,0 +1,50 @@
+#include "plan/work/blocks.h"
+#include "plan/work/pointwise.h"
+#include "plan/work/tensor_parallel.h"
+
+namespace rehearse {
+
+namespace {
+
+// Each rank looks up the tokens of its share of the vocabulary and leaves zeros for the others.
+TensorId look_up(BlockBuilder& b, const Shape& shape, const std::string& output_name) {
+  const TensorId tokens = b.batch("tokens", static_cast<double>(shape.tokens));
+  const TensorId table = b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden));
+  const TensorId output = b.activation(output_name, shape.token_elements());
+  b.forward({"look_up", Pointwise::embedding, {tokens, table}, {output}});
+  b.undo([&b, tokens, table, output] {
+    b.backward_weight({"word_table_gradient",
+                       Pointwise::embedding_backward,
+                       {b.gradient_of(output), tokens},
+                       {b.parameter_gradient(table)}});
+  });
+  return output;
+}
+
+TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
+  const TensorId table = b.parameter("position_table", Shape::elements(model.max_positions, shape.hidden));
+  const TensorId output = b.activation("positioned", shape.row_elements());
+  b.forward({"positions", Pointwise::embedding, {words, table}, {output}});
+  b.undo([&b, words, table, output] {
+    b.pass_gradient(output, words);
+    b.backward_weight({"position_table_gradient",
+                       Pointwise::embedding_backward,
+                       {b.gradient_of(output)},
+                       {b.parameter_gradient(table)}});
+  });
+  return output;
+}
+
+}  // namespace
+
+Block embedding_block(const Model& model, const Plan& plan) {
+  const Shape shape = shape_on_one_rank(model, plan);
+  BlockBuilder b("embedding", shape.element_bytes);
+  TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, "words_found"));
+  if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
+  if (model.dropout) rows = drop_out(b, "embedding_dropout", rows, "dropped");
+  b.hands_on(rows);
+  return b.finish();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,70 @@
+#include "plan/work/blocks.h"
+#include "plan/work/pointwise.h"
+#include "plan/work/tensor_parallel.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kLogitBytes = 4;
+
+// A number a token, made equal on all ranks of the vocabulary.
+TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) {
+  if (shape.tp == 1) return partial;
+  const std::string name = b[partial].name;
+  const TensorId whole = b.activation(name + "_reduced", b[partial].elements, kLogitBytes);
+  b.forward({name + "_all_reduce",
+             Collective{CollectiveOp::all_reduce, Axis::tp, b[partial].bytes()},
+             {partial},
+             {whole}});
+  return whole;
+}
+
+// Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
+// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities.
+void cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
+  const auto per_token = [&](const char* name) {
+    return b.activation(name, static_cast<double>(shape.tokens), kLogitBytes);
+  };
+  const double elements = b[logits].elements;
+  const TensorId labels = b.batch("labels", static_cast<double>(shape.tokens));
+  const TensorId maximum = per_token("maximum"), target = per_token("target"), sum = per_token("sum");
+  const TensorId exponentials = b.activation("exponentials", elements, kLogitBytes);
+  const TensorId probabilities = b.activation("probabilities", elements, kLogitBytes);
+  const TensorId loss = per_token("loss");
+
+  b.forward({"maximum", Pointwise::cross_entropy, {logits}, {maximum}});
+  const TensorId maximum_of_all = over_vocabulary(b, shape, maximum);
+  b.forward({"exponentials",
+             Pointwise::cross_entropy,
+             {logits, labels, maximum_of_all},
+             {exponentials, target, sum}});
+  const TensorId target_of_all = over_vocabulary(b, shape, target);
+  const TensorId sum_of_all = over_vocabulary(b, shape, sum);
+  b.forward(
+      {"loss", Pointwise::cross_entropy, {exponentials, target_of_all, sum_of_all}, {probabilities, loss}});
+  b.undo([&b, labels, logits, probabilities] {
+    b.backward_input({"loss_backward",
+                      Pointwise::cross_entropy_backward,
+                      {probabilities, labels},
+                      {b.new_gradient(logits)}});
+  });
+}
+
+}  // namespace
+
+Block head_block(const Model& model, const Plan& plan) {
+  const Shape shape = shape_on_one_rank(model, plan);
+  BlockBuilder b("head", shape.element_bytes);
+  const TensorId input = b.input("input", shape.row_elements());
+  ColumnLinear head{"logits", normalise(b, "final_norm", model.norm, input, shape.hidden)};
+  const double elements = Shape::elements(shape.vocab, shape.hidden);
+  const bool table_is_here = model.tied_embeddings && plan.pp == 1;
+  head.weight =
+      table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
+  head.outputs = {{"logits", shape.vocab, kLogitBytes}};
+  cross_entropy(b, shape, column_linear(b, shape, head).front());
+  return b.finish();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+#include "plan/work/pointwise.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kMaskBytes = 1;
+
+}  // namespace
+
+TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width) {
+  const TensorId weight = b.parameter(name + "_weight", static_cast<double>(width));
+  const TensorId bias =
+      norm == Norm::layer ? b.parameter(name + "_bias", static_cast<double>(width)) : TensorId{-1};
+  const TensorId output = b.activation(name + "_output", b[input].elements);
+  std::vector<TensorId> reads = {input, weight};
+  if (bias >= 0) reads.push_back(bias);
+  b.forward({name, Pointwise::norm, reads, {output}});
+  b.undo([&b, name, input, weight, bias, output] {
+    const TensorId gradient = b.gradient_of(output);
+    b.backward_input(
+        {name + "_backward", Pointwise::norm_backward, {gradient, input, weight}, {b.new_gradient(input)}});
+    std::vector<TensorId> gradients = {b.parameter_gradient(weight)};
+    if (bias >= 0) gradients.push_back(b.parameter_gradient(bias));
+    b.backward_weight({name + "_weight_gradient", Pointwise::norm_backward, {gradient, input}, gradients});
+  });
+  return output;
+}
+
+TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& output_name) {
+  std::vector<TensorId> reads = {sum.residual, sum.branch};
+  if (sum.bias >= 0) reads.push_back(sum.bias);
+  const double elements = b[sum.residual].elements;
+  const TensorId output = b.activation(output_name, elements);
+  const TensorId mask = sum.dropout ? b.activation(sum.name + "_mask", elements, kMaskBytes) : TensorId{-1};
+  std::vector<TensorId> writes = {output};
+  if (sum.dropout) writes.push_back(mask);
+  b.forward({sum.name, sum.dropout ? Pointwise::dropout : Pointwise::add, reads, writes});
+  b.undo([&b, sum, output, mask] {
+    b.pass_gradient(output, sum.residual);
+    if (sum.dropout) {
+      b.backward_input({sum.name + "_backward",
+                        Pointwise::dropout,
+                        {b.gradient_of(output), mask},
+                        {b.new_gradient(sum.branch)}});
+    } else {
+      b.pass_gradient(output, sum.branch);
+    }
+    if (sum.bias < 0) return;
+    b.backward_weight({sum.name + "_bias_gradient",
+                       Pointwise::bias_gradient,
+                       {b.gradient_of(sum.branch)},
+                       {b.parameter_gradient(sum.bias)}});
+  });
+  return output;
+}
+
+TensorId drop_out(BlockBuilder& b, const std::string& name, TensorId input, const std::string& output_name) {
+  const TensorId output = b.activation(output_name, b[input].elements);
+  const TensorId mask = b.activation(name + "_mask", b[input].elements, kMaskBytes);
+  b.forward({name, Pointwise::dropout, {input}, {output, mask}});
+  b.undo([&b, name, input, output, mask] {
+    b.backward_input(
+        {name + "_backward", Pointwise::dropout, {b.gradient_of(output), mask}, {b.new_gradient(input)}});
+  });
+  return output;
+}
+
+std::vector<TensorId> rotate(BlockBuilder& b, TensorId query, TensorId key) {
+  const TensorId query_out = b.activation("query_rotated", b[query].elements);
+  const TensorId key_out = b.activation("key_rotated", b[key].elements);
+  b.forward({"rotary", Pointwise::rotary, {query, key}, {query_out, key_out}});
+  b.undo([&b, query, key, query_out, key_out] {
+    b.backward_input({"rotary_backward",
+                      Pointwise::rotary,
+                      {b.gradient_of(query_out), b.gradient_of(key_out)},
+                      {b.new_gradient(query), b.new_gradient(key)}});
+  });
+  return {query_out, key_out};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,33 @@
+// The kernels between the GEMMs of a block: norms, residual sums, rotary positions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/work/builder.h"
+
+namespace rehearse {
+
+// LayerNorm or RMSNorm over vectors of `width`. The backward kernels take mean and variance from the input
+// again: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
+// LayerNorm, NAME_bias.
+TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
+                   std::int64_t width);
+
+// residual + dropout(branch + bias), one kernel as in Megatron-LM; `bias` (-1: none) is a parameter.
+struct Residual {
+  std::string name;
+  TensorId residual = -1;
+  TensorId branch = -1;
+  TensorId bias = -1;
+  bool dropout = false;
+};
+TensorId add_residual(BlockBuilder& builder, const Residual& sum, const std::string& output);
+
+// Dropout with a mask of one byte an element.
+TensorId drop_out(BlockBuilder& builder, const std::string& name, TensorId input, const std::string& output);
+
+// Rotates queries and keys by their positions; the backward kernel rotates back and needs neither.
+std::vector<TensorId> rotate(BlockBuilder& builder, TensorId query, TensorId key);
+
+}  // namespace rehearse

@@ -1,0 +1,31 @@
+#include "plan/work/shape.h"
+
+namespace rehearse {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t value, std::int64_t parts) {
+  return (value + parts - 1) / parts;
+}
+
+}  // namespace
+
+Shape shape_on_one_rank(const Model& model, const Plan& plan) {
+  Shape shape;
+  shape.tp = plan.tp;
+  shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
+  shape.seq = plan.seq / plan.cp;
+  shape.batch = plan.micro_batch;
+  shape.tokens = shape.seq * shape.batch;
+  shape.rows = shape.sequence_parallel ? shape.tokens / shape.tp : shape.tokens;
+  shape.hidden = model.hidden;
+  shape.heads = model.heads / shape.tp;
+  shape.kv_heads = divide_up(model.kv_heads, shape.tp);
+  shape.head_dim = model.head_dim;
+  shape.ffn = model.ffn_hidden / shape.tp;
+  shape.vocab = divide_up(model.vocab, shape.tp);
+  shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
+  return shape;
+}
+
+}  // namespace rehearse

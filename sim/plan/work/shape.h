@@ -1,0 +1,37 @@
+// How large is what one rank holds of a microbatch and of a layer?
+#pragma once
+
+#include <cstdint>
+
+#include "model/model.h"
+#include "plan/plan.h"
+
+namespace rehearse {
+
+struct Shape {
+  std::int64_t seq = 0;       // tokens of a sequence on this rank
+  std::int64_t batch = 0;     // sequences of a microbatch
+  std::int64_t tokens = 0;    // seq x batch: rows of every tensor-parallel GEMM
+  std::int64_t rows = 0;      // tokens, or tokens / tp between the GEMMs with sequence parallelism
+  std::int64_t hidden = 0;    // whole
+  std::int64_t heads = 0;     // query heads on this rank
+  std::int64_t kv_heads = 0;  // at least one: fewer key and value heads than tp are replicated
+  std::int64_t head_dim = 0;
+  std::int64_t ffn = 0;    // MLP width on this rank
+  std::int64_t vocab = 0;  // table rows on this rank, rounded up
+  std::int64_t tp = 1;
+  bool sequence_parallel = false;  // and tp > 1
+  double element_bytes = 2;        // of activations and weights
+
+  double token_elements() const { return elements(tokens, hidden); }
+  double row_elements() const { return elements(rows, hidden); }
+
+  // Of a matrix; as double, because a product of two sizes may pass 64 bits.
+  static double elements(std::int64_t height, std::int64_t width) {
+    return static_cast<double>(height) * static_cast<double>(width);
+  }
+};
+
+Shape shape_on_one_rank(const Model& model, const Plan& plan);
+
+}  // namespace rehearse

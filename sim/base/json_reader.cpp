@@ -54,6 +54,11 @@ JsonReader::JsonReader(Json object, std::string file, std::string pointer)
   }
 }
 
+bool JsonReader::has(const std::string& key) const {
+  read_->insert(key);
+  return json_.contains(key) && !json_.at(key).is_null();
+}
+
 void JsonReader::fail(const std::string& key, const std::string& rule, const std::string& values,
                       const std::string& nearest) const {
   throw InputError({file_, pointer_ + "/" + key, rule, values, nearest});
@@ -108,7 +113,6 @@ std::int64_t JsonReader::integer(const std::string& key, std::int64_t least, std
 
 std::int64_t JsonReader::integer_or(const std::string& key, std::int64_t fallback, std::int64_t least,
                                     std::int64_t most) const {
-  read_->insert(key);
   return has(key) ? integer(key, least, most) : fallback;
 }
 
@@ -122,7 +126,6 @@ double JsonReader::number(const std::string& key, double least, double most) con
 }
 
 double JsonReader::number_or(const std::string& key, double fallback, double least, double most) const {
-  read_->insert(key);
   return has(key) ? number(key, least, most) : fallback;
 }
 
@@ -136,7 +139,6 @@ double JsonReader::quantity(const std::string& key, Unit unit) const {
 }
 
 bool JsonReader::boolean_or(const std::string& key, bool fallback) const {
-  read_->insert(key);
   if (!has(key)) return fallback;
   const Json& found = value(key);
   if (!found.is_boolean()) fail(key, "must be true or false", "found " + found.dump());
@@ -150,7 +152,6 @@ std::string JsonReader::text(const std::string& key) const {
 }
 
 std::string JsonReader::text_or(const std::string& key, const std::string& fallback) const {
-  read_->insert(key);
   return has(key) ? text(key) : fallback;
 }
 

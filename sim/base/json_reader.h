@@ -30,7 +30,7 @@ class JsonReader {
 
   const Json& json() const { return json_; }
   const std::string& file() const { return file_; }
-  bool has(const std::string& key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+  bool has(const std::string& key) const;  // present and not null; counts as read
 
   JsonReader object(const std::string& key) const;
   std::vector<JsonReader> objects(const std::string& key) const;  // an array of objects
@@ -57,6 +57,11 @@ class JsonReader {
       fail_choice(key, name, legal);
     }
     return found->second;
+  }
+
+  template <typename Enum>
+  Enum choice_or(const std::string& key, Enum fallback, const std::map<std::string, Enum>& names) const {
+    return has(key) ? choice(key, names) : fallback;
   }
 
   // Throws for the first key that was never read, with the nearest key that was. Keys starting with '_' are

@@ -13,7 +13,7 @@ struct Gpu {
   std::string name;
   double memory_bytes = 0;
   double memory_bandwidth = 0;               // bytes/s
-  std::map<std::string, double> peak_flops;  // dense, by precision: "bf16", "fp16", "fp8", "fp32"
+  std::map<std::string, double> peak_flops;  // dense, by precision: "bf16", "fp16", "fp8", "tf32", "fp32"
 };
 
 // A full-duplex attachment point: `bandwidth` bytes/s in each direction at once.
@@ -25,7 +25,7 @@ struct Port {
 struct Node {
   int gpus = 0;
   Port gpu_link;              // each GPU's way to the others of its node (NVLink, PCIe, memory)
-  std::string gpu_link_kind;  // "nvswitch", "pcie", "shared-memory"
+  std::string gpu_link_kind;  // "nvswitch", "nvlink-mesh" (links of a GPU summed), "pcie", "shared-memory"
   int nics = 0;               // 0: the node stands alone
   Port nic;                   // each of them
   std::string nic_kind;       // "infiniband", "roce", "efa", ...
@@ -45,6 +45,8 @@ struct Cluster {
   }
 };
 
+// JSON of schema "rehearse.cluster/1": keys as in the structs above, quantities as text with units; "like"
+// names another cluster whose keys apply where the file gives none.
 // `name_or_path` is a topology that ships with the program or the path of a cluster JSON. InputError when it
 // is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1.
 Cluster read_cluster(const std::string& name_or_path);

@@ -9,6 +9,7 @@
 namespace rehearse {
 
 enum class How : std::uint8_t { measured, published, modelled };
+std::string to_string(How how);
 
 struct Source {
   std::string title;  // repository and file, paper and table

@@ -49,9 +49,7 @@ struct Plan {
 };
 
 // Every rule that this plan breaks for this model on this many GPUs, with the nearest legal values; empty
-// when legal. `pointers` says how the user names a field ("--pp" or "/plan/pp"): called with "pp", "vpp",
-// "micro_batch", ...
-using FieldName = std::string (*)(const std::string& field);
-std::vector<Violation> broken_rules(const Plan& plan, const Model& model, int gpus, FieldName field_name);
+// when legal. Violation::pointer is the field's name in Plan ("pp", "micro_batch", ...) or "gpus".
+std::vector<Violation> broken_rules(const Plan& plan, const Model& model, std::int64_t gpus);
 
 }  // namespace rehearse

@@ -22,8 +22,7 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;
 
 class Rules {
  public:
-  Rules(const Plan& plan, const Model& model, int gpus, FieldName name)
-      : plan_(plan), model_(model), gpus_(gpus), name_(name) {}
+  Rules(const Plan& plan, const Model& model, std::int64_t gpus) : plan_(plan), model_(model), gpus_(gpus) {}
 
   std::vector<Violation> broken() {
     degrees();
@@ -40,7 +39,7 @@ class Rules {
 
  private:
   void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    violations_.push_back({"", name_(field), std::move(rule), std::move(values), std::move(nearest)});
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
   }
 
   void in_range(const std::string& field, std::int64_t value, std::int64_t most) {
@@ -198,15 +197,14 @@ class Rules {
 
   const Plan& plan_;
   const Model& model_;
-  int gpus_;
-  FieldName name_;
+  std::int64_t gpus_;
   std::vector<Violation> violations_;
 };
 
 }  // namespace
 
-std::vector<Violation> broken_rules(const Plan& plan, const Model& model, int gpus, FieldName field_name) {
-  return Rules(plan, model, gpus, field_name).broken();
+std::vector<Violation> broken_rules(const Plan& plan, const Model& model, std::int64_t gpus) {
+  return Rules(plan, model, gpus).broken();
 }
 
 }  // namespace rehearse

@@ -1,6 +1,7 @@
 // What a run comes down to: step time and where it went, throughput, bubble, exposed communication, memory.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,16 @@ struct RunFacts {
   std::vector<std::string> warnings;
 };
 
-// One line of the report's communication table: all ops of a kind on one rank.
+// One line of the report's communication table: all ops of a kind on the critical rank.
 struct CommunicationLine {
-  std::string kind;  // "pp", "dp", "tp", ...
+  std::string kind;  // "pp", "dp", "tied", "tp", "cp", "ep"
   std::string op;    // "send_receive", "all_reduce", ...
   int group_size = 1;
   std::int64_t calls = 0;
-  double bytes_per_rank = 0;
-  double busy_s = 0;
-  double exposed_s = 0;
+  double bytes_per_rank =
+      0;                 // sum of the buffers as nccl-tests counts their size; sent and received for "pp"
+  double busy_s = 0;     // time that at least one of them moves
+  double exposed_s = 0;  // the part of it during which the compute stream waits for it
 };
 
 // Seconds of the critical rank; they sum to the step time.
@@ -71,8 +73,13 @@ struct Report {
   Model model;
 };
 
+// `times` divides the spans of compute ops by cause (they may be longer or shorter than priced). InputError
+// when the timeline does not belong to the schedule. An empty timeline gives a report of zeros.
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts);
+
+// The rank of report.memory that needs most; zeros when there is none.
+RankMemory heaviest_rank(const Report& report);
 
 // The closed form for equal stages and free messages: (p-1)/(m+p-1) for gpipe and 1F1B, (p-1)/(v m + p-1)
 // interleaved.

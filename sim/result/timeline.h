@@ -11,6 +11,7 @@ namespace rehearse {
 struct Span {
   double begin = 0;  // seconds from the start of the iteration; of a message: its first byte moves
   double end = 0;
+  double seconds() const { return end - begin; }
 };
 
 struct TimelineRank {
@@ -23,7 +24,14 @@ struct Timeline {
   double end() const;  // the last span's end: the step time
 };
 
+// Busy seconds of the compute stream: the time that at least one of its ops runs.
+double compute_busy(const TimelineRank& rank, const RankOps& ops);
+
 // Idle of the compute stream inside the iteration over its whole length, of one rank.
 double bubble_fraction(const TimelineRank& rank, const RankOps& ops, double step_time_s);
+
+// InputError unless every rank of the timeline has one finite span, not ending before it begins, for each op
+// of its list in the schedule.
+void require_fits(const Timeline& timeline, const Schedule& schedule);
 
 }  // namespace rehearse

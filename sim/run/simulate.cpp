@@ -3,6 +3,8 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <unordered_map>
 
@@ -125,6 +127,12 @@ Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loa
   walk.run();
   if (statistics != nullptr) *statistics = walk.statistics();
   return spread(schedule, tasks, walk.begins(), walk.ends());
+}
+
+std::string simgrid_version() {
+  int major = 0, minor = 0, patch = 0;
+  sg_version_get(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
 }  // namespace rehearse

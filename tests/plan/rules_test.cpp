@@ -39,13 +39,13 @@ Plan legal_plan() {
 }
 
 std::string only_violation(const Plan& plan, const Model& model, int gpus) {
-  const std::vector<Violation> broken = broken_rules(plan, model, gpus, same);
+  const std::vector<Violation> broken = broken_rules(plan, model, gpus);
   EXPECT_THAT(broken, SizeIs(1));
   return broken.empty() ? "" : to_string(broken.front());
 }
 
 TEST(Rules, LegalPlanBreaksNone) {
-  EXPECT_THAT(broken_rules(legal_plan(), llama_70b(), 512, same), IsEmpty());
+  EXPECT_THAT(broken_rules(legal_plan(), llama_70b(), 512), IsEmpty());
 }
 
 TEST(Rules, EightyLayersOverSixteenByTwoStagesDoNotPassSilently) {
@@ -82,7 +82,7 @@ TEST(Rules, InterleavingOnTwoRanksNeedsOverlap) {
   Plan plan = legal_plan();
   plan.pp = 2;
   plan.dp = 32;
-  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), IsEmpty());
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512), IsEmpty());
   plan.overlap_p2p = false;
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("pp >= 3 without overlap"));
 }
@@ -97,7 +97,7 @@ TEST(Rules, TensorParallelMustDivideHeads) {
   Plan plan = legal_plan();
   plan.tp = 3;
   plan.dp = 16;
-  const std::vector<Violation> broken = broken_rules(plan, llama_70b(), 3 * 16 * 4, same);
+  const std::vector<Violation> broken = broken_rules(plan, llama_70b(), 3 * 16 * 4);
   ASSERT_THAT(broken, SizeIs(4));  // heads, hidden, FFN, kv heads
   EXPECT_THAT(to_string(broken[0]), HasSubstr("attention heads = 64, tp = 3); nearest legal: 2 or 4"));
 }
@@ -106,7 +106,7 @@ TEST(Rules, KvHeadsMayBeFewerThanTensorParallel) {
   Plan plan = legal_plan();
   plan.tp = 16;
   plan.dp = 8;
-  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), IsEmpty());
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512), IsEmpty());
 }
 
 TEST(Rules, ListedLayersMustAddUp) {
@@ -137,7 +137,7 @@ TEST(Rules, SequenceParallelismSplitsTheSequence) {
 TEST(Rules, HostileSizesAreRefusedWithoutOverflow) {
   Plan plan = legal_plan();
   plan.tp = plan.pp = plan.dp = 2000000000;
-  EXPECT_THAT(broken_rules(plan, llama_70b(), 512, same), SizeIs(3));
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512), SizeIs(3));
   plan = legal_plan();
   plan.global_batch = std::int64_t{1} << 31;
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("stages x microbatches"));

@@ -16,7 +16,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   const std::int64_t query = shape.heads * shape.head_dim;
   const std::int64_t key = shape.kv_heads * shape.head_dim;
   ColumnLinear qkv{"qkv", input};
-  qkv.weight = b.parameter("qkv_weight", static_cast<double>((query + 2 * key) * shape.hidden));
+  qkv.weight = b.parameter("qkv_weight", Shape::elements(query + 2 * key, shape.hidden));
   if (model.qkv_bias) qkv.bias = b.parameter("qkv_bias", static_cast<double>(query + 2 * key));
   qkv.outputs = {{"query", query}, {"key", key}, {"value", key}};
   const std::vector<TensorId> outputs = column_linear(b, shape, qkv);
@@ -37,7 +37,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
 // FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
 TensorId fused_core(BlockBuilder& b, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
-  const double rows = static_cast<double>(shape.tokens * shape.heads);
+  const double rows = Shape::elements(shape.tokens, shape.heads);
   const TensorId output = b.activation("attended", b[heads.query].elements);
   const TensorId log_sum_exp = b.activation("log_sum_exp", rows, kLogSumExpBytes);
   Attention what{shape.batch, shape.heads, shape.kv_heads, shape.head_dim, shape.seq, shape.seq};
@@ -59,7 +59,8 @@ TensorId fused_core(BlockBuilder& b, const Shape& shape, const Heads& heads, boo
 // A product of two activations: both have gradients.
 TensorId multiply(BlockBuilder& b, const std::string& name, TensorId left, TensorId right, const Gemm& gemm,
                   const std::string& output_name) {
-  const TensorId output = b.activation(output_name, static_cast<double>(gemm.m * gemm.n * gemm.batch));
+  const TensorId output =
+      b.activation(output_name, Shape::elements(gemm.m, gemm.n) * static_cast<double>(gemm.batch));
   b.forward({name, gemm, {left, right}, {output}});
   b.undo([&b, name, left, right, gemm, output] {
     const TensorId gradient = b.gradient_of(output);

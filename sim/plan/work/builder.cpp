@@ -107,7 +107,8 @@ TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
 }
 
 void BlockBuilder::pass_gradient(TensorId from, TensorId to) {
-  parts_of(to).push_back(gradient_of(from));
+  const TensorId gradient = gradient_of(from);  // may add a tensor, which moves the parts
+  parts_of(to).push_back(gradient);
 }
 
 TensorId BlockBuilder::rerun_from(std::size_t first, TensorId output) {

@@ -9,7 +9,7 @@ namespace {
 // Each rank looks up the tokens of its share of the vocabulary and leaves zeros for the others.
 TensorId look_up(BlockBuilder& b, const Shape& shape, const std::string& output_name) {
   const TensorId tokens = b.batch("tokens", static_cast<double>(shape.tokens));
-  const TensorId table = b.parameter("word_table", static_cast<double>(shape.vocab * shape.hidden));
+  const TensorId table = b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden));
   const TensorId output = b.activation(output_name, shape.token_elements());
   b.forward({"look_up", Pointwise::embedding, {tokens, table}, {output}});
   b.undo([&b, tokens, table, output] {
@@ -22,8 +22,7 @@ TensorId look_up(BlockBuilder& b, const Shape& shape, const std::string& output_
 }
 
 TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
-  const TensorId table =
-      b.parameter("position_table", static_cast<double>(model.max_positions * shape.hidden));
+  const TensorId table = b.parameter("position_table", Shape::elements(model.max_positions, shape.hidden));
   const TensorId output = b.activation("positioned", shape.row_elements());
   b.forward({"positions", Pointwise::embedding, {words, table}, {output}});
   b.undo([&b, words, table, output] {

@@ -58,7 +58,7 @@ Block head_block(const Model& model, const Plan& plan) {
   BlockBuilder b("head", shape.element_bytes);
   const TensorId input = b.input("input", shape.row_elements());
   ColumnLinear head{"logits", normalise(b, "final_norm", model.norm, input, shape.hidden)};
-  const double elements = static_cast<double>(shape.vocab * shape.hidden);
+  const double elements = Shape::elements(shape.vocab, shape.hidden);
   const bool table_is_here = model.tied_embeddings && plan.pp == 1;
   head.weight =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);

@@ -7,7 +7,7 @@ namespace {
 
 // GELU, or SiLU of the gate times the up projection.
 TensorId activate(BlockBuilder& b, const Shape& shape, TensorId up) {
-  const TensorId output = b.activation("activated", static_cast<double>(shape.tokens * shape.ffn));
+  const TensorId output = b.activation("activated", Shape::elements(shape.tokens, shape.ffn));
   b.forward({"activation", Pointwise::activation, {up}, {output}});
   b.undo([&b, up, output] {
     b.backward_input({"activation_backward",
@@ -23,7 +23,7 @@ TensorId activate(BlockBuilder& b, const Shape& shape, TensorId up) {
 Branch mlp(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t width = model.gated_mlp ? 2 * shape.ffn : shape.ffn;
   ColumnLinear up{"mlp_up", input};
-  up.weight = b.parameter("mlp_up_weight", static_cast<double>(width * shape.hidden));
+  up.weight = b.parameter("mlp_up_weight", Shape::elements(width, shape.hidden));
   if (model.mlp_bias) up.bias = b.parameter("mlp_up_bias", static_cast<double>(width));
   up.outputs = {{model.gated_mlp ? "gate_and_up" : "up", width}};
 

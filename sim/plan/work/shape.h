@@ -23,8 +23,13 @@ struct Shape {
   bool sequence_parallel = false;  // and tp > 1
   double element_bytes = 2;        // of activations and weights
 
-  double token_elements() const { return static_cast<double>(tokens * hidden); }
-  double row_elements() const { return static_cast<double>(rows * hidden); }
+  double token_elements() const { return elements(tokens, hidden); }
+  double row_elements() const { return elements(rows, hidden); }
+
+  // Of a matrix; as double, because a product of two sizes may pass 64 bits.
+  static double elements(std::int64_t height, std::int64_t width) {
+    return static_cast<double>(height) * static_cast<double>(width);
+  }
 };
 
 Shape shape_on_one_rank(const Model& model, const Plan& plan);

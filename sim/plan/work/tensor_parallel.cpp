@@ -50,7 +50,7 @@ std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const C
   std::int64_t width = 0;
   for (const Output& output : linear.outputs) {
     const double bytes = output.element_bytes > 0 ? output.element_bytes : shape.element_bytes;
-    outputs.push_back(b.activation(output.name, static_cast<double>(shape.tokens * output.width), bytes));
+    outputs.push_back(b.activation(output.name, Shape::elements(shape.tokens, output.width), bytes));
     width += output.width;
   }
   std::vector<TensorId> reads = {input, linear.weight};
@@ -79,7 +79,7 @@ std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const C
 
 TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width) {
-  const TensorId weight = b.parameter(name + "_weight", static_cast<double>(width * shape.hidden));
+  const TensorId weight = b.parameter(name + "_weight", Shape::elements(width, shape.hidden));
   const TensorId product =
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   b.forward({name, Gemm{shape.tokens, shape.hidden, width}, {input, weight}, {product}});

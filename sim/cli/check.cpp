@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/units.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+#include "run/iteration.h"
+#include "schedule/check.h"
+
+namespace rehearse {
+
+namespace {
+
+void require_sound(const Schedule& schedule, const Plan& plan) {
+  std::vector<Violation> violations;
+  for (const std::string& sentence : check_schedule(schedule, plan)) {
+    violations.push_back({"", "schedule", sentence, "", ""});
+  }
+  if (!violations.empty()) throw InputError(std::move(violations));
+}
+
+const RankMemory& heaviest(const Report& report) {
+  return *std::max_element(
+      report.memory.begin(), report.memory.end(),
+      [](const RankMemory& a, const RankMemory& b) { return a.peak_bytes < b.peak_bytes; });
+}
+
+void check(const GivenFlags& given) {
+  Scenario scenario = read_scenario(collect(given));
+  scenario.experiment.engine = Engine::reference;
+  const Iteration iteration = run_iteration(scenario.experiment);
+  require_sound(iteration.preparation.schedule, scenario.experiment.plan);
+  for (const std::string& note : scenario.notes) fmt::print("note: {}\n", note);
+  const RankMemory& rank = heaviest(iteration.report);
+  const double capacity = scenario.experiment.cluster.gpu.memory_bytes;
+  const std::string figures = fmt::format("pipeline rank {} needs {} of {}", rank.rank,
+                                          format_bytes(rank.peak_bytes), format_bytes(capacity));
+  if (rank.peak_bytes > capacity) {
+    throw DoesNotFit(
+        fmt::format("does not fit in memory: {} (parameters {}, gradients {}, optimizer {}, activations {}, "
+                    "logits {}, buffers {})",
+                    figures, format_bytes(rank.parameters_bytes), format_bytes(rank.gradients_bytes),
+                    format_bytes(rank.optimizer_bytes), format_bytes(rank.activations_bytes),
+                    format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes)));
+  }
+  fmt::print("legal; the schedule runs to its end; {}\n", figures);
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("check", "every rule, no run: is the plan legal, and does it fit?");
+  const auto given = std::make_shared<GivenFlags>();
+  add_scenario_flags(*verb, *given);
+  verb->footer(
+      "Examples:\n"
+      "  rehearse check scenarios/llama3-70b-512-h100.json\n"
+      "  rehearse check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 16 --vpp 2 --gbs 1024\n"
+      "  rehearse check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 8 --gbs 64 --recompute "
+      "full");
+  verb->callback([given, &exit_code] {
+    check(*given);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,145 @@
+#include "cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace rehearse {
+
+namespace {
+
+std::int64_t parse_integer(const Flag& flag, std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InputError(
+        {"command line", flag.name, "must be an integer", fmt::format("found \"{}\"", text), ""});
+  }
+  return number;
+}
+
+Json parse_integers(const Flag& flag, std::string_view text) {
+  Json list = Json::array();
+  while (true) {
+    const std::size_t comma = text.find(',');
+    list.push_back(parse_integer(flag, text.substr(0, comma)));
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Json parse_value(const Flag& flag, const std::string& text) {
+  switch (flag.kind) {
+    case FlagKind::integer:
+      return parse_integer(flag, text);
+    case FlagKind::integers:
+      return parse_integers(flag, text);
+    case FlagKind::text:
+      return text;
+    case FlagKind::on_off:
+      if (text == "on" || text == "off") return text == "on";
+      throw InputError(
+          {"command line", flag.name, "must be on or off", fmt::format("found \"{}\"", text), ""});
+  }
+  return nullptr;
+}
+
+std::string all_names(const Flag& flag) {
+  std::string names = flag.name;
+  for (const std::string& alias : flag.aliases) names += "," + alias;
+  return names;
+}
+
+}  // namespace
+
+const std::vector<Flag>& scenario_flags() {
+  using enum FlagKind;
+  static const std::vector<Flag> flags = {
+      {"--model", {}, "/model", text, "NAME|FILE", "preset, or a Hugging Face config.json"},
+      {"--cluster",
+       {},
+       "/cluster",
+       text,
+       "NAME|FILE",
+       "topology that ships with the program, or a cluster JSON"},
+      {"--gpus", {}, "/gpus", integer, "N", "GPUs taken of the cluster"},
+      {"--profile", {}, "/profile", text, "NAME|FILE", "calibration profile; default: the cluster's"},
+      {"--tp", {"--tensor-model-parallel-size"}, "/plan/tp", integer, "N", "tensor parallel"},
+      {"--pp", {"--pipeline-model-parallel-size"}, "/plan/pp", integer, "N", "pipeline parallel"},
+      {"--vpp",
+       {"--num-virtual-stages-per-pipeline-rank"},
+       "/plan/vpp",
+       integer,
+       "N",
+       "model chunks a pipeline rank"},
+      {"--dp", {}, "/plan/dp", integer, "N", "data-parallel replicas; derived when left out"},
+      {"--cp", {"--context-parallel-size"}, "/plan/cp", integer, "N", "context parallel"},
+      {"--ep", {"--expert-model-parallel-size"}, "/plan/ep", integer, "N", "expert parallel"},
+      {"--mbs", {"--micro-batch-size"}, "/plan/micro_batch", integer, "N", "sequences of a microbatch"},
+      {"--gbs", {"--global-batch-size"}, "/plan/global_batch", integer, "N", "sequences of an iteration"},
+      {"--seq", {"--seq-length"}, "/plan/seq", integer, "N", "tokens of a sequence"},
+      {"--schedule", {}, "/plan/schedule", text, "NAME", "gpipe, 1f1b or interleaved-1f1b"},
+      {"--recompute",
+       {"--recompute-granularity"},
+       "/plan/recompute",
+       text,
+       "NAME",
+       "none, selective or full"},
+      {"--precision", {}, "/plan/precision", text, "NAME", "bf16, fp16, fp8 or fp32"},
+      {"--order", {}, "/plan/order", text, "AXES", "rank order, fastest first: tp-cp-ep-dp-pp"},
+      {"--sequence-parallel",
+       {},
+       "/plan/sequence_parallel",
+       on_off,
+       "on|off",
+       "split norms and dropout over tp"},
+      {"--fused-attention", {}, "/plan/fused_attention", on_off, "on|off", "FlashAttention"},
+      {"--overlap-grad-reduce",
+       {},
+       "/plan/overlap_grad_reduce",
+       on_off,
+       "on|off",
+       "reduce gradients beside backward"},
+      {"--overlap-p2p", {}, "/plan/overlap_p2p", on_off, "on|off", "pipeline messages beside compute"},
+      {"--one-queue", {}, "/plan/one_queue", on_off, "on|off", "launch order is execution order"},
+      {"--bucket", {}, "/plan/bucket", text, "BYTES", "gradient bucket, such as 160MB"},
+      {"--layers-per-stage",
+       {},
+       "/plan/layers_per_stage",
+       integers,
+       "LIST",
+       "layers of each stage, comma separated"},
+      {"--engine", {}, "/engine", text, "NAME", "simgrid (shares links) or reference (longest path)"},
+      {"--fold", {}, "/fold", text, "auto|none", "simulate identical replicas once, or every rank"},
+  };
+  return flags;
+}
+
+void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
+  verb.add_option("scenario", given.file, "scenario file")->option_text("[SCENARIO.json]");
+  for (const Flag& flag : scenario_flags()) {
+    verb.add_option_function<std::string>(
+            all_names(flag), [&given, &flag](const std::string& value) { given.values[flag.name] = value; },
+            flag.help)
+        ->option_text(flag.value)
+        ->group("Experiment");
+  }
+}
+
+ScenarioSource collect(const GivenFlags& given) {
+  ScenarioSource source;
+  source.file = given.file;
+  if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+  for (const Flag& flag : scenario_flags()) {
+    const auto value = given.values.find(flag.name);
+    if (value == given.values.end()) continue;
+    if (flag.pointer.starts_with("/plan/") && !source.json.value("plan", Json::object()).is_object()) {
+      throw InputError({source.file, "/plan", "must be a JSON object", "", ""});
+    }
+    source.json[Json::json_pointer(flag.pointer)] = parse_value(flag, value->second);
+    source.flag_of[flag.pointer] = flag.name;
+  }
+  return source;
+}
+
+}  // namespace rehearse

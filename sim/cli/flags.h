@@ -1,0 +1,44 @@
+// Which flags describe an experiment? Each writes one field of the scenario, over what the file says.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+
+namespace rehearse {
+
+enum class FlagKind { integer, text, on_off, integers };
+
+struct Flag {
+  std::string name;                  // "--tp"
+  std::vector<std::string> aliases;  // Megatron-LM's long names
+  std::string pointer;               // "/plan/tp"
+  FlagKind kind;
+  std::string value;  // what stands for the value in the help: "N", "NAME|FILE"
+  std::string help;
+};
+
+const std::vector<Flag>& scenario_flags();
+
+// A scenario as the user gave it: the file's JSON with the flags written over it.
+struct ScenarioSource {
+  std::string file;  // "" when there is none
+  Json json = Json::object();
+  std::map<std::string, std::string> flag_of;  // by JSON pointer: the flag that set it
+};
+
+// Adds [SCENARIO.json] and every flag to a verb. What the user wrote is collected in `given`.
+struct GivenFlags {
+  std::string file;
+  std::map<std::string, std::string> values;  // by flag name
+};
+void add_scenario_flags(CLI::App& verb, GivenFlags& given);
+
+// Reads the file and writes the flags over it. InputError for an unreadable file or a value of the wrong
+// kind.
+ScenarioSource collect(const GivenFlags& given);
+
+}  // namespace rehearse

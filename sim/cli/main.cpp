@@ -1,0 +1,94 @@
+// The program: parses the command line, runs one verb, and turns what went wrong into a message and an exit
+// code.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/verbs.h"
+
+namespace rehearse {
+
+namespace {
+
+// The flag of the chosen verb that the user probably meant.
+std::string suggestion(const CLI::App& program, const std::vector<std::string>& unknown) {
+  std::vector<std::string> known;
+  for (const CLI::App* verb : program.get_subcommands()) {
+    for (const CLI::Option* option : verb->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  }
+  if (known.empty()) {
+    for (const CLI::App* verb : program.get_subcommands({})) known.push_back(verb->get_name());
+  }
+  for (const std::string& word : unknown) {
+    const std::string near = nearest_name(word.substr(0, word.find('=')), known);
+    if (!near.empty()) return fmt::format("; did you mean {}?", near);
+  }
+  return "";
+}
+
+int usage_error(const CLI::App& program, const std::string& what, const std::vector<std::string>& unknown) {
+  fmt::print(stderr, "rehearse: {}{}\nTry: rehearse --help\n", what, suggestion(program, unknown));
+  return kInvalidInput;
+}
+
+int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
+  try {
+    program.parse(argc, argv);
+    return exit_code;
+  } catch (const CLI::CallForHelp& help) {
+    return program.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return program.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return program.exit(version);
+  } catch (const CLI::ExtrasError& error) {
+    return usage_error(program, error.what(), program.remaining(true));
+  } catch (const CLI::ParseError& error) {
+    return usage_error(program, error.what(), {});
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("Rehearse a training run before it takes the stage.", "rehearse");
+  int exit_code = kDone;
+  bool json = false;
+  program.set_version_flag(
+      "--version", [&json] { return json ? version_json() : version_line(); },
+      "print the version; with --json before it, of everything inside");
+  program.add_flag("--json", json, "with --version: as JSON")->trigger_on_parse();
+  program.require_subcommand(1);
+  program.footer("`rehearse VERB --help` explains a verb and gives examples.");
+  add_simulate(program, exit_code);
+  add_check(program, exit_code);
+  add_topo(program, exit_code);
+  add_doctor(program, exit_code);
+  add_completion(program, exit_code);
+  try {
+    return parse_and_run(program, argc, argv, exit_code);
+  } catch (const InputError& error) {
+    for (const Violation& violation : error.violations())
+      fmt::print(stderr, "rehearse: {}\n", to_string(violation));
+    return kInvalidInput;
+  } catch (const DoesNotFit& error) {
+    fmt::print(stderr, "rehearse: {}\n", error.what());
+    return kDoesNotFit;
+  } catch (const MissingCalibration& error) {
+    fmt::print(stderr, "rehearse: {}\n", error.what());
+    return kMissing;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rehearse: {}\n", error.what());
+    return kFailure;
+  }
+}
+
+}  // namespace
+
+}  // namespace rehearse
+
+int main(int argc, char** argv) {
+  return rehearse::run(argc, argv);
+}

@@ -1,0 +1,29 @@
+// What can the program be asked to do? Each verb adds itself to the parser and runs in a file of its own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace rehearse {
+
+// Exit codes, as promised to scripts.
+enum ExitCode {
+  kDone = 0,
+  kFailure = 1,
+  kInvalidInput = 2,
+  kDoesNotFit = 3,
+  kMissing = 4,
+  kInterrupted = 130
+};
+
+// Each sets `exit_code` when its verb runs.
+void add_simulate(CLI::App& program, int& exit_code);
+void add_check(CLI::App& program, int& exit_code);
+void add_topo(CLI::App& program, int& exit_code);
+void add_doctor(CLI::App& program, int& exit_code);
+void add_completion(CLI::App& program, int& exit_code);
+
+// "rehearse 0.1.0 (SimGrid 3.32.0, g++ 12.2.0)", or the same as JSON.
+std::string version_line();
+std::string version_json();
+
+}  // namespace rehearse

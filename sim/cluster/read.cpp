@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/data_path.h"
+#include "base/json_reader.h"
+#include "cluster/cluster.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr const char* kFolder = "topologies";
+constexpr const char* kSchema = "rehearse.cluster/1";
+constexpr int kLikeChain = 4;
+
+// Above any hardware, so that no product of them overflows.
+constexpr int kGpusPerNode = 1 << 10;
+constexpr int kNodes = 1 << 20;
+constexpr double kMemoryBytes = 1e15;
+constexpr double kBytesPerSecond = 1e15;
+constexpr double kSeconds = 1;
+constexpr double kFlops = 1e18;
+
+double read_positive(const JsonReader& reader, const std::string& key, Unit unit, double most) {
+  const double value = reader.quantity(key, unit);
+  if (!(value > 0 && value <= most)) {
+    reader.fail(key, fmt::format("must be above 0 and at most {:g} in SI units", most),
+                fmt::format("found {}", reader.value(key).dump()));
+  }
+  return value;
+}
+
+// Whether an optional key is there. Asked for even when absent, so that a misspelling of it gets the right
+// name.
+bool offers(const JsonReader& reader, const std::string& key) {
+  const bool present = reader.has(key);
+  if (!present) static_cast<void>(reader.text_or(key, ""));
+  return present;
+}
+
+Port read_port(const JsonReader& reader) {
+  Port port;
+  port.bandwidth = read_positive(reader, "bandwidth", Unit::bytes_per_second, kBytesPerSecond);
+  port.latency = reader.quantity("latency", Unit::seconds);
+  if (port.latency > kSeconds) {
+    reader.fail("latency", fmt::format("must be at most {:g} s", kSeconds),
+                "found " + reader.value("latency").dump());
+  }
+  return port;
+}
+
+Gpu read_gpu(const JsonReader& reader) {
+  Gpu gpu;
+  gpu.name = reader.text("name");
+  gpu.memory_bytes = read_positive(reader, "memory", Unit::bytes, kMemoryBytes);
+  gpu.memory_bandwidth = read_positive(reader, "memory_bandwidth", Unit::bytes_per_second, kBytesPerSecond);
+  const JsonReader peak = reader.object("peak");
+  for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
+    if (offers(peak, precision)) {
+      gpu.peak_flops[precision] = read_positive(peak, precision, Unit::flops, kFlops);
+    }
+  }
+  peak.reject_unknown();
+  if (gpu.peak_flops.empty()) reader.fail("peak", "must name the peak of one precision at least");
+  reader.reject_unknown();
+  return gpu;
+}
+
+void read_nics(const JsonReader& reader, Node& node) {
+  node.nics = static_cast<int>(reader.integer("count", 1, kGpusPerNode));
+  node.nic = read_port(reader);
+  node.nic_kind = reader.text("kind");
+  reader.reject_unknown();
+}
+
+Node read_node(const JsonReader& reader) {
+  Node node;
+  node.gpus = static_cast<int>(reader.integer("gpus", 1, kGpusPerNode));
+  const JsonReader link = reader.object("gpu_link");
+  node.gpu_link = read_port(link);
+  node.gpu_link_kind = link.text("kind");
+  link.reject_unknown();
+  if (offers(reader, "nics")) read_nics(reader.object("nics"), node);
+  reader.reject_unknown();
+  return node;
+}
+
+void require_schema(const JsonReader& reader) {
+  const std::string schema = reader.text("schema");
+  if (schema != kSchema) {
+    reader.fail("schema", fmt::format("must be \"{}\"", kSchema), fmt::format("found \"{}\"", schema),
+                kSchema);
+  }
+}
+
+// A cluster may say which other one it is like and give only what differs, as a JSON merge patch (RFC 7396).
+// All sources stay on record.
+JsonReader open_merged(const std::string& file, int deepest = kLikeChain) {
+  const JsonReader own = JsonReader::open(file);
+  require_schema(own);
+  const std::string source = own.text("source");
+  const std::string like = own.text_or("like", "");
+  if (like.empty()) return own;
+  if (deepest == 0) own.fail("like", fmt::format("may lead through {} clusters at most", kLikeChain), like);
+  Json merged = open_merged(find_data_file("cluster", kFolder, like), deepest - 1).json();
+  const std::string rest = merged.at("source").get<std::string>();
+  merged.merge_patch(own.json());
+  merged["source"] = fmt::format("{}; the rest as {}: {}", source, like, rest);
+  merged.erase("like");
+  return JsonReader(merged, file);
+}
+
+}  // namespace
+
+Cluster read_cluster(const std::string& name_or_path) {
+  const std::string file = find_data_file("cluster", kFolder, name_or_path);
+  const JsonReader reader = open_merged(file);
+  require_schema(reader);
+  Cluster cluster;
+  cluster.name = std::filesystem::path(file).stem().string();
+  cluster.source = reader.text("source");
+  cluster.gpu = read_gpu(reader.object("gpu"));
+  const JsonReader node = reader.object("node");
+  cluster.node = read_node(node);
+  cluster.max_nodes = static_cast<int>(reader.integer_or("max_nodes", 0, 0, kNodes));
+  cluster.fabric = reader.text_or("fabric", "");
+  cluster.profile = reader.text_or("profile", "");
+  reader.reject_unknown();
+  if (cluster.node.nics == 0 && cluster.max_nodes != 1) {
+    node.fail("nics", "is required unless max_nodes is 1", fmt::format("max_nodes = {}", cluster.max_nodes),
+              "max_nodes = 1");
+  }
+  return cluster;
+}
+
+std::vector<std::string> cluster_names() {
+  return data_names(kFolder);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,85 @@
+#include "model/read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/data_path.h"
+#include "model/families.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr const char* kFolder = "scenarios/models";
+
+struct Family {
+  const char* model_type;
+  const char* architecture;
+  Model (*read)(const JsonReader&);
+};
+
+constexpr std::array kFamilies = {
+    Family{"llama", "LlamaForCausalLM", read_llama},
+    Family{"mistral", "MistralForCausalLM", read_mistral},
+    Family{"qwen2", "Qwen2ForCausalLM", read_qwen2},
+    Family{"qwen3", "Qwen3ForCausalLM", read_qwen3},
+    Family{"gpt2", "GPT2LMHeadModel", read_gpt2},
+    Family{"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox},
+    Family{"nemotron", "NemotronForCausalLM", read_nemotron},
+    Family{"mixtral", "MixtralForCausalLM", read_mixtral},
+    Family{"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
+    Family{"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek_v2},
+    Family{"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
+};
+
+const Family& find_family(const JsonReader& config, const std::string& key, const std::string& name,
+                          const char* Family::*field) {
+  std::vector<std::string> known;
+  for (const Family& family : kFamilies) {
+    if (name == family.*field) return family;
+    known.emplace_back(family.*field);
+  }
+  config.fail(key, "must be one of " + join(known), fmt::format("found \"{}\"", name),
+              nearest_name(name, known));
+}
+
+const Family& family_of(const JsonReader& config) {
+  if (config.has("model_type") || !config.has("architectures")) {
+    return find_family(config, "model_type", config.text("model_type"), &Family::model_type);
+  }
+  const Json& architectures = config.value("architectures");
+  if (!architectures.is_array() || architectures.empty() || !architectures.front().is_string()) {
+    config.fail("architectures", "must be an array of class names", "found " + architectures.dump());
+  }
+  return find_family(config, "architectures/0", architectures.front().get<std::string>(),
+                     &Family::architecture);
+}
+
+// A downloaded model's file is always config.json: its folder says which model it is.
+std::string name_of(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string folder = path.parent_path().filename().string();
+  return path.stem() == "config" && !folder.empty() ? folder : path.stem().string();
+}
+
+}  // namespace
+
+Model read_model(const std::string& name_or_path) {
+  const std::string file = find_data_file("model", kFolder, name_or_path);
+  const JsonReader config = JsonReader::open(file);
+  Model model = family_of(config).read(config);
+  model.name = name_of(file);
+  for (std::string& key : unmodelled_keys(config)) model.not_modelled.push_back(std::move(key));
+  std::sort(model.not_modelled.begin(), model.not_modelled.end());
+  require_valid(model, file);
+  return model;
+}
+
+std::vector<std::string> model_names() {
+  return data_names(kFolder);
+}
+
+}  // namespace rehearse

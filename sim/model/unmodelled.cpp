@@ -1,0 +1,51 @@
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "model/families.h"
+
+namespace rehearse {
+
+namespace {
+
+// Keys that cost time or memory wherever they hold anything but nothing.
+constexpr std::array kCostly = {
+    "add_cross_attention",       // a second attention in every layer
+    "attention_chunk_size",      // attention inside chunks of the sequence
+    "attn_logit_softcapping",    // one more pass over the scores
+    "encoder_layers",            // an encoder beside the decoder
+    "final_logit_softcapping",   // one more pass over the logits
+    "is_encoder_decoder",        // likewise
+    "num_nextn_predict_layers",  // multi-token prediction: more layers and heads
+    "quantization_config",       // weights in another type than the plan's
+    "reorder_and_upcast_attn",   // attention scores in fp32
+    "vision_config",             // an image encoder in front
+};
+
+// What transformers writes for "not used".
+bool is_nothing(const Json& value) {
+  return value.is_null() || value == false || (value.is_number() && value == 0) ||
+         ((value.is_array() || value.is_object() || value.is_string()) && value.empty());
+}
+
+// Layers of more than one kind ("sliding_attention" among "full_attention").
+bool mixes_layers(const Json& types) {
+  if (!types.is_array()) return false;
+  std::set<std::string> kinds;
+  for (const Json& type : types) kinds.insert(type.dump());
+  return kinds.size() > 1;
+}
+
+}  // namespace
+
+std::vector<std::string> unmodelled_keys(const JsonReader& config) {
+  std::vector<std::string> keys;
+  for (const std::string_view key : kCostly) {
+    const std::string name(key);
+    if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
+  }
+  if (config.has("layer_types") && mixes_layers(config.value("layer_types"))) keys.push_back("layer_types");
+  return keys;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,21 @@
+// What does one rank say to others, how long does it take, and how much of that does compute wait for?
+#pragma once
+
+#include <vector>
+
+#include "result/report.h"
+#include "result/shares.h"
+
+namespace rehearse {
+
+// Messages and reductions from the spans of their ops; collectives inside compute ops (tp, cp, ep) from the
+// Work. These stand between the kernels of one stream, so they are all exposed; the seconds of an axis with
+// several collectives are divided by the bytes that each puts on the wire (2 (n-1)/n of an all-reduce's
+// buffer, (n-1)/n of any other's: NCCL's bus bandwidth).
+std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
+                                                   const Plan& plan, const Work& work, const RankTime& time);
+
+// "all_reduce", "reduce_scatter", ...
+std::string to_string(CollectiveOp op);
+
+}  // namespace rehearse

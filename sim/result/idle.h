@@ -1,0 +1,41 @@
+// When does the compute stream of a rank stand still, and which messages or reductions hold it up?
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "result/timeline.h"
+
+namespace rehearse {
+
+// An op of another stream that must end before the compute stream may go on.
+struct Blocker {
+  std::int32_t op = 0;
+  double ready =
+      0;  // first in its stream and its own waits over; until its span begins it waits for its peer
+};
+
+struct Gap {
+  double begin = 0, end = 0;
+  std::int32_t next = -1;         // the op of the compute stream that ends it; -1: the iteration ends
+  std::vector<Blocker> blockers;  // those that had not ended when the gap began
+};
+
+// Every gap of the compute stream in [0, step_time_s], in order. Blockers are what the next op waits for, and
+// what these wait for in turn, be it an event or their place in the stream. `one_queue`: ops run in issue
+// order.
+std::vector<Gap> compute_gaps(const TimelineRank& rank, const RankOps& ops, double step_time_s,
+                              bool one_queue = false);
+
+// How much of a gap goes by while its blockers really move; the rest is bubble. Where several move at once,
+// the time is laid to the one that ends last.
+struct Exposure {
+  double pp = 0;    // SEND, RECV
+  double dp = 0;    // REDUCE_GRAD
+  double tied = 0;  // REDUCE_TIED
+  double total() const { return pp + dp + tied; }
+  Exposure& operator+=(const Exposure& other);
+};
+Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops);
+
+}  // namespace rehearse

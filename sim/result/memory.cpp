@@ -1,0 +1,126 @@
+#include "result/memory.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rehearse {
+
+namespace {
+
+double logits_bytes(const Block& block) {
+  double bytes = 0;
+  for (const TensorId id : block.saved) {
+    const Tensor& tensor = block.tensors[static_cast<std::size_t>(id)];
+    if (tensor.name == "logits") bytes += tensor.bytes();
+  }
+  return bytes;
+}
+
+// What the backward kernels read of the forward pass and nobody saved.
+double recomputed_bytes(const Block& block) {
+  std::set<TensorId> missing;
+  for (const auto* kernels : {&block.backward_input, &block.backward_weight})
+    for (const Kernel& kernel : *kernels)
+      for (const TensorId id : kernel.reads)
+        if (block.tensors[static_cast<std::size_t>(id)].role == TensorRole::activation) missing.insert(id);
+  for (const TensorId id : block.saved) missing.erase(id);
+  return block.bytes({missing.begin(), missing.end()});
+}
+
+bool begins_forward(const Op& op) {
+  return op.kind == OpKind::forward && op.part == 0;
+}
+
+bool is_backward(const Op& op) {
+  return op.kind == OpKind::backward || op.kind == OpKind::backward_input ||
+         op.kind == OpKind::backward_weight;
+}
+
+bool ends_backward(const Op& op) {
+  return (op.kind == OpKind::backward || op.kind == OpKind::backward_weight) && op.part + 1 == op.parts;
+}
+
+// Calls at(op index, live bytes, logits among them, op has ended) after each change.
+template <typename At>
+void replay(const RankOps& ops, const std::vector<StageActivations>& stages, At at) {
+  double live = 0, logits = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    if (!is_compute(op.kind) || op.stage >= stages.size()) continue;
+    const StageActivations& stage = stages[op.stage];
+    if (begins_forward(op)) {
+      live += stage.saved + stage.logits;
+      logits += stage.logits;
+    }
+    const bool first = op.part == 0;
+    if (begins_forward(op) || (is_backward(op) && first && stage.recomputed > 0))
+      at(i, live + (is_backward(op) ? stage.recomputed : 0), logits, false);
+    if (ends_backward(op)) {
+      live -= stage.saved + stage.logits;
+      logits -= stage.logits;
+      at(i, live, logits, true);
+    }
+  }
+}
+
+}  // namespace
+
+StateBytes state_bytes(Precision precision) {
+  if (precision == Precision::fp32) return {4, 4, 8};
+  return {};
+}
+
+std::vector<StageActivations> stage_activations(const Work& work) {
+  std::vector<StageActivations> stages(work.parts.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for (const Repeated& part : work.parts[s]) {
+      const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
+      const double logits = logits_bytes(block);
+      stages[s].logits += static_cast<double>(part.repeats) * logits;
+      stages[s].recomputed = std::max(stages[s].recomputed, recomputed_bytes(block));
+    }
+    stages[s].saved = work.saved_bytes(static_cast<int>(s)) - stages[s].logits;
+  }
+  return stages;
+}
+
+std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work) {
+  const std::vector<StageActivations> stages = stage_activations(work);
+  const StateBytes state = state_bytes(plan.precision);
+  std::vector<RankMemory> ranks;
+  for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+    RankMemory memory;
+    memory.rank = memory.stage = static_cast<int>(r);
+    double parameters = 0;
+    for (int s = 0; s < static_cast<int>(stages.size()); ++s)
+      if (pipeline_rank_of(s, schedule.pp) == memory.rank) parameters += work.parameters(s);
+    memory.parameters_bytes = parameters * state.parameter;
+    // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
+    memory.gradients_bytes = parameters * state.gradient;
+    memory.optimizer_bytes = parameters * state.optimizer;
+    // One message each way may be on the wire while the tensors of the running ops stand beside it.
+    memory.buffers_bytes = schedule.pp > 1 ? 2 * work.boundary_bytes : 0;
+    replay(schedule.ranks[r], stages, [&](std::size_t, double live, double logits, bool) {
+      if (live <= memory.activations_bytes + memory.logits_bytes) return;
+      memory.activations_bytes = live - logits;
+      memory.logits_bytes = logits;
+    });
+    memory.peak_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
+                        memory.activations_bytes + memory.logits_bytes + memory.buffers_bytes;
+    ranks.push_back(memory);
+  }
+  return ranks;
+}
+
+std::vector<MemoryPoint> activation_curve(const TimelineRank& rank, const RankOps& ops,
+                                          const std::vector<StageActivations>& stages) {
+  std::vector<MemoryPoint> curve;
+  replay(ops, stages, [&](std::size_t op, double live, double, bool ended) {
+    const double time = ended ? rank.spans[op].end : rank.spans[op].begin;
+    const double earlier = curve.empty() ? 0 : curve.back().time_s;
+    curve.push_back({std::max(earlier, time), live});
+  });
+  return curve;
+}
+
+}  // namespace rehearse

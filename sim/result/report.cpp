@@ -1,0 +1,92 @@
+#include "result/report.h"
+
+#include "result/communication.h"
+#include "result/memory.h"
+#include "result/shares.h"
+
+namespace rehearse {
+
+namespace {
+
+double ratio(double value, double over) {
+  return over > 0 ? value / over : 0;
+}
+
+void add_throughput(Report& report, const Work& work) {
+  const Plan& plan = report.plan;
+  const double step = report.step_time_s;
+  const double gpus = report.facts.gpus;
+  report.samples_per_s = ratio(static_cast<double>(plan.global_batch), step);
+  report.tokens_per_s = report.samples_per_s * static_cast<double>(plan.seq);
+  report.tokens_per_s_per_gpu = ratio(report.tokens_per_s, gpus);
+  const FlopCount flops = count_flops(work, plan);
+  const double runs = static_cast<double>(plan.microbatches()) * plan.dp;
+  const double model_rate = ratio(ratio(flops.model() * runs, step), gpus);
+  const double hardware_rate = ratio(ratio(flops.hardware() * runs, step), gpus);
+  report.model_tflops_per_gpu = model_rate / 1e12;
+  report.hardware_tflops_per_gpu = hardware_rate / 1e12;
+  report.mfu = ratio(model_rate, report.facts.peak_flops);
+  report.hfu = ratio(hardware_rate, report.facts.peak_flops);
+}
+
+void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedule) {
+  for (const TimelineRank& rank : timeline.ranks) {
+    const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+    const double bubble = bubble_fraction(rank, ops, report.step_time_s);
+    report.bubble_mean += bubble / static_cast<double>(timeline.ranks.size());
+    if (bubble > report.bubble_worst) {
+      report.bubble_worst = bubble;
+      report.bubble_worst_rank = rank.instance.pipeline_rank;
+    }
+  }
+  report.bubble_ideal = ideal_bubble_fraction(report.plan);
+}
+
+void add_critical_rank(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
+                       const OpTimes& times) {
+  if (timeline.ranks.empty()) return;
+  const TimelineRank& rank = timeline.ranks[critical_rank(timeline, schedule)];
+  const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+  const RankTime time = rank_time(rank, ops, times, report.step_time_s, report.plan.one_queue);
+  report.critical_rank = rank.instance.pipeline_rank;
+  report.time = time.time;
+  report.communication = communication_lines(rank, ops, report.plan, work, time);
+}
+
+}  // namespace
+
+double TimeShares::sum() const {
+  return compute + recompute + optimizer + bubble + exposed_tp + exposed_pp + exposed_dp + exposed_cp +
+         exposed_ep + exposed_offload;
+}
+
+RankMemory heaviest_rank(const Report& report) {
+  RankMemory heaviest;
+  for (const RankMemory& rank : report.memory)
+    if (rank.peak_bytes > heaviest.peak_bytes) heaviest = rank;
+  return heaviest;
+}
+
+double ideal_bubble_fraction(const Plan& plan) {
+  const double fill = plan.pp - 1;
+  const double chunks = plan.schedule == ScheduleName::interleaved ? plan.vpp : 1;
+  return ratio(fill, chunks * static_cast<double>(plan.microbatches()) + fill);
+}
+
+Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
+                   const Work& work, const OpTimes& times, const RunFacts& facts) {
+  require_fits(timeline, schedule);
+  Report report;
+  report.facts = facts;
+  report.plan = plan;
+  report.model = model;
+  report.step_time_s = timeline.end();
+  report.parameters = count_parameters(model).total;
+  add_throughput(report, work);
+  add_bubble(report, timeline, schedule);
+  add_critical_rank(report, timeline, schedule, work, times);
+  report.memory = rank_memory(schedule, plan, work);
+  return report;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,144 @@
+#include "result/report_json.h"
+
+#include <algorithm>
+
+namespace rehearse {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json profile_json(const RunFacts& facts) {
+  return {{"name", facts.profile_name},
+          {"how", facts.profile_how},
+          {"extrapolated_share", facts.extrapolated_share}};
+}
+
+Json time_json(const TimeShares& time) {
+  return {{"compute", time.compute},       {"recompute", time.recompute},
+          {"optimizer", time.optimizer},   {"bubble", time.bubble},
+          {"exposed_tp", time.exposed_tp}, {"exposed_pp", time.exposed_pp},
+          {"exposed_dp", time.exposed_dp}, {"exposed_cp", time.exposed_cp},
+          {"exposed_ep", time.exposed_ep}, {"exposed_offload", time.exposed_offload}};
+}
+
+Json communication_json(const std::vector<CommunicationLine>& lines) {
+  Json rows = Json::array();
+  for (const CommunicationLine& line : lines)
+    rows.push_back({{"kind", line.kind},
+                    {"op", line.op},
+                    {"group_size", line.group_size},
+                    {"calls", line.calls},
+                    {"bytes_per_rank", line.bytes_per_rank},
+                    {"busy_s", line.busy_s},
+                    {"exposed_s", line.exposed_s}});
+  return rows;
+}
+
+Json memory_json(const Report& report) {
+  Json ranks = Json::array();
+  for (const RankMemory& rank : report.memory)
+    ranks.push_back({{"rank", rank.rank},
+                     {"stage", rank.stage},
+                     {"parameters_bytes", rank.parameters_bytes},
+                     {"gradients_bytes", rank.gradients_bytes},
+                     {"optimizer_bytes", rank.optimizer_bytes},
+                     {"activations_bytes", rank.activations_bytes},
+                     {"logits_bytes", rank.logits_bytes},
+                     {"buffers_bytes", rank.buffers_bytes},
+                     {"peak_bytes", rank.peak_bytes}});
+  const RankMemory heaviest = heaviest_rank(report);
+  return {{"capacity_bytes", report.facts.gpu_memory_bytes},
+          {"peak_bytes", heaviest.peak_bytes},
+          {"peak_rank", heaviest.rank},
+          {"fits", heaviest.peak_bytes <= report.facts.gpu_memory_bytes},
+          {"ranks", ranks}};
+}
+
+Json plan_json(const Plan& plan) {
+  Json order = Json::array();
+  for (const Axis axis : plan.order) order.push_back(to_string(axis));
+  return {{"tp", plan.tp},
+          {"cp", plan.cp},
+          {"ep", plan.ep},
+          {"dp", plan.dp},
+          {"pp", plan.pp},
+          {"vpp", plan.vpp},
+          {"micro_batch", plan.micro_batch},
+          {"global_batch", plan.global_batch},
+          {"microbatches", plan.microbatches()},
+          {"seq", plan.seq},
+          {"schedule", to_string(plan.schedule)},
+          {"recompute", to_string(plan.recompute)},
+          {"precision", to_string(plan.precision)},
+          {"sequence_parallel", plan.sequence_parallel},
+          {"fused_attention", plan.fused_attention},
+          {"overlap_grad_reduce", plan.overlap_grad_reduce},
+          {"overlap_p2p", plan.overlap_p2p},
+          {"one_queue", plan.one_queue},
+          {"bucket_bytes", plan.bucket_bytes},
+          {"order", order},
+          {"layers_per_stage", plan.layers_per_stage}};
+}
+
+Json model_json(const Report& report) {
+  const Model& model = report.model;
+  return {{"name", model.name},
+          {"parameters", report.parameters},
+          {"layers", model.layers},
+          {"hidden", model.hidden},
+          {"heads", model.heads},
+          {"kv_heads", model.kv_heads},
+          {"ffn_hidden", model.ffn_hidden},
+          {"vocab", model.vocab},
+          {"not_modelled", model.not_modelled}};
+}
+
+Json cluster_json(const RunFacts& facts) {
+  return {{"name", facts.cluster_name},
+          {"gpu", facts.gpu_name},
+          {"gpus", facts.gpus},
+          {"gpus_per_node", facts.gpus_per_node}};
+}
+
+void add_rates(Json& json, const Report& report) {
+  json["step_time_s"] = report.step_time_s;
+  json["tokens_per_s"] = report.tokens_per_s;
+  json["tokens_per_s_per_gpu"] = report.tokens_per_s_per_gpu;
+  json["samples_per_s"] = report.samples_per_s;
+  json["model_tflops_per_gpu"] = report.model_tflops_per_gpu;
+  json["hardware_tflops_per_gpu"] = report.hardware_tflops_per_gpu;
+  json["mfu"] = report.mfu;
+  json["hfu"] = report.hfu;
+  json["attention_flops"] = "full";
+  json["peak_tflops_per_gpu"] = report.facts.peak_flops / 1e12;
+}
+
+}  // namespace
+
+nlohmann::ordered_json report_json(const Report& report, const std::string& version) {
+  Json json;
+  json["schema"] = "rehearse.report/1";
+  json["source"] = report.facts.source;
+  json["engine"] = report.facts.engine;
+  json["version"] = version;
+  json["profile"] = profile_json(report.facts);
+  add_rates(json, report);
+  json["bubble_fraction"] = {
+      {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};
+  json["bubble_fraction_ideal"] = report.bubble_ideal;
+  json["time_s"] = time_json(report.time);
+  json["communication"] = communication_json(report.communication);
+  json["memory"] = memory_json(report);
+  json["plan"] = plan_json(report.plan);
+  json["model"] = model_json(report);
+  json["cluster"] = cluster_json(report.facts);
+  json["warnings"] = report.facts.warnings;
+  return json;
+}
+
+std::string write_report_json(const Report& report, const std::string& version) {
+  return report_json(report, version).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace rehearse

@@ -1,0 +1,17 @@
+// How is a report written for programs? Schema "rehearse.report/1": SI units, names that carry them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "result/report.h"
+
+namespace rehearse {
+
+// Keys stand in a fixed order, so the same report gives the same bytes. `version` is that of the program.
+nlohmann::ordered_json report_json(const Report& report, const std::string& version);
+
+// report_json as text: two spaces of indent, a newline at the end; invalid UTF-8 in names is replaced.
+std::string write_report_json(const Report& report, const std::string& version);
+
+}  // namespace rehearse

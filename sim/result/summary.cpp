@@ -1,0 +1,166 @@
+#include "result/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/units.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kBarColumns = 40;
+
+enum class Paint {
+  bold = 1,
+  red = 31,
+  green = 32,
+  yellow = 33,
+  blue = 34,
+  magenta = 35,
+  cyan = 36,
+  grey = 90
+};
+
+class Page {
+ public:
+  explicit Page(bool colour) : colour_(colour) {}
+
+  template <typename... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+
+  std::string paint(const std::string& text, Paint paint) const {
+    return colour_ && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", static_cast<int>(paint), text) : text;
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  bool colour_;
+  std::string text_;
+};
+
+// 12345678 -> "12,345,678"; below 1000 with three significant digits.
+std::string count(double value) {
+  if (!(value >= 1000)) return fmt::format("{:.3g}", value);
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+void add_head(Page& page, const Report& report) {
+  const RunFacts& facts = report.facts;
+  const Plan& plan = report.plan;
+  page.line("{} on {}, {} x {}", page.paint(report.model.name, Paint::bold),
+            page.paint(facts.cluster_name, Paint::bold), facts.gpus, facts.gpu_name);
+  page.line("tp {}  pp {}  vpp {}  dp {}  cp {}  {}, {} microbatches of {} x {} tokens, {}, recompute {}",
+            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, to_string(plan.schedule), plan.microbatches(),
+            plan.micro_batch, plan.seq, to_string(plan.precision), to_string(plan.recompute));
+  page.line("");
+}
+
+void add_figures(Page& page, const Report& report) {
+  page.line(
+      "step time    {}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold),
+      page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
+  page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
+            count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
+  page.line("efficiency   {:.1f} TFLOP/s/GPU, MFU {}, HFU {} of {:.0f} TFLOP/s", report.model_tflops_per_gpu,
+            page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
+            report.facts.peak_flops / 1e12);
+  page.line("             {}",
+            page.paint("attention FLOPs: full squares; only HFU counts recompute", Paint::grey));
+  page.line("bubble       mean {}, worst {} (pipeline rank {}), ideal {}", percent(report.bubble_mean),
+            percent(report.bubble_worst), report.bubble_worst_rank, percent(report.bubble_ideal));
+  page.line("");
+}
+
+struct Row {
+  const char* name;
+  double seconds;
+  Paint paint;
+};
+
+void add_shares(Page& page, const Report& report) {
+  const TimeShares& time = report.time;
+  const Row rows[] = {
+      {"compute", time.compute, Paint::green},      {"recompute", time.recompute, Paint::green},
+      {"optimizer", time.optimizer, Paint::green},  {"bubble", time.bubble, Paint::grey},
+      {"exposed tp", time.exposed_tp, Paint::blue}, {"exposed pp", time.exposed_pp, Paint::blue},
+      {"exposed dp", time.exposed_dp, Paint::blue}, {"exposed cp", time.exposed_cp, Paint::blue},
+      {"exposed ep", time.exposed_ep, Paint::blue}, {"exposed offload", time.exposed_offload, Paint::blue}};
+  page.line("{} (pipeline rank {}, the last to finish)", page.paint("where the time goes", Paint::bold),
+            report.critical_rank);
+  for (const Row& row : rows) {
+    if (row.seconds <= 0 || report.step_time_s <= 0) continue;
+    const double share = row.seconds / report.step_time_s;
+    const auto bar = static_cast<std::size_t>(std::lround(kBarColumns * std::clamp(share, 0.0, 1.0)));
+    page.line("  {:<16}{:>10}  {:>7}  {}", row.name, format_seconds(row.seconds), percent(share),
+              page.paint(std::string(bar, '#'), row.paint));
+  }
+}
+
+void add_communication(Page& page, const Report& report) {
+  if (report.communication.empty()) return;
+  page.line("{:<22}{:>6}{:>9}{:>11}{:>12}{:>12}", "communication", "group", "calls", "bytes", "busy",
+            "exposed");
+  for (const CommunicationLine& line : report.communication)
+    page.line("  {:<20}{:>6}{:>9}{:>11}{:>12}{:>12}", line.kind + " " + line.op, line.group_size, line.calls,
+              format_bytes(line.bytes_per_rank), format_seconds(line.busy_s), format_seconds(line.exposed_s));
+}
+
+void add_memory(Page& page, const Report& report) {
+  const RankMemory rank = heaviest_rank(report);
+  const double capacity = report.facts.gpu_memory_bytes;
+  const bool fits = rank.peak_bytes <= capacity;
+  const std::string room = fmt::format("{} {} ({})", format_bytes(std::abs(capacity - rank.peak_bytes)),
+                                       fits ? "free" : "too much",
+                                       percent(capacity > 0 ? std::abs(1 - rank.peak_bytes / capacity) : 0));
+  page.line("");
+  page.line("peak memory  {} of {}, {} (pipeline rank {}, the heaviest)",
+            page.paint(format_bytes(rank.peak_bytes), Paint::bold), format_bytes(capacity),
+            page.paint(room, fits ? Paint::green : Paint::red), rank.rank);
+  page.line("             parameters {}, gradients {}, optimizer {},", format_bytes(rank.parameters_bytes),
+            format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes));
+  page.line("             activations {}, logits {}, buffers {}", format_bytes(rank.activations_bytes),
+            format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes));
+}
+
+void add_provenance(Page& page, const Report& report) {
+  const RunFacts& facts = report.facts;
+  page.line("profile      {} ({}), {} of the kernel time extrapolated", facts.profile_name, facts.profile_how,
+            percent(facts.extrapolated_share));
+  for (const std::string& key : report.model.not_modelled)
+    page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), key);
+  for (const std::string& warning : facts.warnings)
+    page.line("{} {}", page.paint("warning", Paint::yellow), warning);
+}
+
+}  // namespace
+
+std::string write_summary(const Report& report, bool colour) {
+  Page page(colour);
+  add_head(page, report);
+  add_figures(page, report);
+  add_shares(page, report);
+  add_communication(page, report);
+  add_memory(page, report);
+  add_provenance(page, report);
+  return page.take();
+}
+
+}  // namespace rehearse

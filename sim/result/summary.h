@@ -1,0 +1,14 @@
+// What does a person at a terminal want to read of a report?
+#pragma once
+
+#include <string>
+
+#include "result/report.h"
+
+namespace rehearse {
+
+// About 25 lines, at most 100 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes;
+// without them the text is plain ASCII but for names.
+std::string write_summary(const Report& report, bool colour);
+
+}  // namespace rehearse

@@ -1,0 +1,32 @@
+// Which colour and hatching stands for what?
+//
+// Colours are Okabe and Ito's (jfly.uni-koeln.de/color, 2008), told apart with any colour vision; each
+// meaning also has its own lightness or hatching, so that a grey print can be read.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "schedule/op.h"
+
+namespace rehearse::svg {
+
+// What a box or strip shows; `chunk` lightens it.
+enum class Meaning { forward, backward, backward_input, backward_weight, step, message, reduction };
+
+struct Paint {
+  Meaning meaning = Meaning::forward;
+  int chunk = 0;
+  auto operator<=>(const Paint&) const = default;
+};
+
+Meaning meaning_of(OpKind kind);
+std::string name_of(Meaning meaning);  // for the legend
+
+// Value of a fill attribute: a colour, or "url(#...)" of a pattern that pattern() defines.
+std::string fill(const Paint& paint, int chunks);
+
+// The <pattern> that fill() refers to; empty for plain colours.
+std::string pattern(const Paint& paint, int chunks);
+
+}  // namespace rehearse::svg

@@ -1,0 +1,15 @@
+// What does the pipeline do at each moment? A picture: one row a pipeline rank, time from left to right.
+#pragma once
+
+#include <string>
+
+#include "result/report.h"
+
+namespace rehearse {
+
+// A self-contained SVG that is the same on every run. Of ranks that run the same list the first is drawn; of
+// more than 64 pipeline ranks the first and the last 32; of a long iteration its first and its last part; the
+// picture says so. Below 2 MB at any size. InputError when the timeline does not belong to the schedule.
+std::string draw_pipeline(const Timeline& timeline, const Schedule& schedule, const Report& report);
+
+}  // namespace rehearse

@@ -1,0 +1,96 @@
+#include "run/iteration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/reference.h"
+#include "run/simulate.h"
+#include "schedule/passes.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kGradientBytes = 4;  // accumulated and reduced in fp32, as Megatron-LM does
+
+MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
+  MessageSizes sizes;
+  sizes.boundary_bytes = work.boundary_bytes;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    sizes.gradient_bytes.push_back(work.parameters(stage) * kGradientBytes);
+  }
+  const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
+  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * kGradientBytes;
+  return sizes;
+}
+
+// A bucket holds whole layers' gradients at the finest: more buckets than layers would start before their
+// backward ends.
+GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
+  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, plan.dp * plan.cp, {}};
+  const std::vector<Stage> stages = split_layers(model, plan);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const double full = std::ceil(sizes.gradient_bytes[s] / plan.bucket_bytes);
+    const double pieces = static_cast<double>(stages[s].layers + stages[s].embedding + stages[s].head);
+    sync.buckets.push_back(static_cast<int>(std::clamp(full, 1.0, std::max(1.0, std::min(pieces, 1000.0)))));
+  }
+  return sync;
+}
+
+RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
+  const Plan& plan = experiment.plan;
+  RunFacts facts;
+  facts.engine = to_string(experiment.engine);
+  facts.profile_name = experiment.profile.name;
+  facts.profile_how = to_string(experiment.profile.how);
+  facts.extrapolated_share =
+      preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
+  facts.cluster_name = experiment.cluster.name;
+  facts.gpu_name = experiment.cluster.gpu.name;
+  facts.gpus = plan.gpus();
+  facts.gpus_per_node = experiment.cluster.node.gpus;
+  facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
+  const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
+  if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
+  if (experiment.profile.gpu != experiment.cluster.gpu.name) {
+    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}",
+                                         experiment.profile.name, experiment.profile.gpu,
+                                         experiment.cluster.gpu.name));
+  }
+  return facts;
+}
+
+}  // namespace
+
+std::string to_string(Engine engine) {
+  return engine == Engine::simgrid ? "simgrid" : "reference";
+}
+
+Preparation prepare(const Experiment& experiment) {
+  const Plan& plan = experiment.plan;
+  Preparation ready;
+  ready.work = make_work(experiment.model, plan);
+  ready.prices = price(ready.work, plan, experiment.cluster, experiment.profile);
+  const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
+  ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
+  ready.tasks = derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false});
+  ready.loads = make_loads(ready.schedule, ready.tasks, plan, experiment.cluster, experiment.profile,
+                           ready.prices.times, sizes, make_links(ready.tasks, plan, experiment.cluster));
+  return ready;
+}
+
+Iteration run_iteration(const Experiment& experiment) {
+  Iteration iteration;
+  iteration.preparation = prepare(experiment);
+  const Preparation& ready = iteration.preparation;
+  iteration.timeline = experiment.engine == Engine::simgrid
+                           ? simulate(ready.schedule, ready.tasks, ready.loads)
+                           : reference(ready.schedule, ready.tasks, ready.loads);
+  iteration.report = make_report(iteration.timeline, ready.schedule, experiment.model, experiment.plan,
+                                 ready.work, ready.prices.times, facts_of(experiment, ready));
+  return iteration;
+}
+
+}  // namespace rehearse

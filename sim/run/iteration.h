@@ -1,0 +1,53 @@
+// One training iteration from its inputs to its report: the flow of the whole program in one place.
+#pragma once
+
+#include <string>
+
+#include "cluster/cluster.h"
+#include "cost/price.h"
+#include "cost/profile.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "plan/work.h"
+#include "result/report.h"
+#include "result/timeline.h"
+#include "run/loads.h"
+#include "schedule/schedule.h"
+#include "schedule/tasks.h"
+
+namespace rehearse {
+
+enum class Engine : std::uint8_t { simgrid, reference };
+std::string to_string(Engine engine);
+
+// What is asked: everything that an iteration depends on.
+struct Experiment {
+  Model model;
+  Cluster cluster;
+  Profile profile;
+  Plan plan;  // legal: broken_rules() is empty
+  Engine engine = Engine::simgrid;
+  Fold fold = Fold::replicas;
+};
+
+// Everything that is known of an iteration before it runs.
+struct Preparation {
+  Work work;
+  Prices prices;
+  Schedule schedule;
+  Tasks tasks;
+  Loads loads;
+};
+
+Preparation prepare(const Experiment& experiment);
+
+struct Iteration {
+  Preparation preparation;
+  Timeline timeline;
+  Report report;
+};
+
+// Engine::simgrid at most once a process.
+Iteration run_iteration(const Experiment& experiment);
+
+}  // namespace rehearse

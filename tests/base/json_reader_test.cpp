@@ -1,0 +1,144 @@
+#include "base/json_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace rehearse {
+namespace {
+
+using testing::HasSubstr;
+
+JsonReader reader(const std::string& text) {
+  return JsonReader(Json::parse(text), "test.json", "/plan");
+}
+
+std::string message(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string write_file(const std::string& text) {
+  const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / (std::string(test->name()) + ".json");
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+TEST(JsonReader, ReadsWhatIsThereAndFallsBackWhereAllowed) {
+  const JsonReader plan = reader(R"({"tp": 8, "share": 0.5, "sp": true, "name": "a", "none": null})");
+  EXPECT_EQ(plan.integer("tp", 1, 8), 8);
+  EXPECT_EQ(plan.number("share", 0, 1), 0.5);
+  EXPECT_TRUE(plan.boolean_or("sp", false));
+  EXPECT_EQ(plan.text("name"), "a");
+  EXPECT_EQ(plan.integer_or("none", 3, 1, 8), 3);
+  EXPECT_EQ(plan.integer_or("absent", 4, 1, 8), 4);
+  EXPECT_NO_THROW(plan.reject_unknown());
+}
+
+TEST(JsonReader, UnknownKeyIsRefusedWithTheNearestKnown) {
+  const JsonReader plan = reader(R"({"micro_bach": 1})");
+  EXPECT_EQ(plan.integer_or("micro_batch", 1, 1, 8), 1);
+  const std::string said = message([&] { plan.reject_unknown(); });
+  EXPECT_THAT(said, HasSubstr("test.json: /plan/micro_bach"));
+  EXPECT_THAT(said, HasSubstr("nearest legal: micro_batch"));
+}
+
+TEST(JsonReader, KeysWithUnderscoreAreComments) {
+  EXPECT_NO_THROW(reader(R"({"_why": "a comment"})").reject_unknown());
+}
+
+TEST(JsonReader, CopiesShareWhatWasRead) {
+  const JsonReader plan = reader(R"({"tp": 8})");
+  const JsonReader copy = plan;
+  EXPECT_EQ(copy.integer("tp", 1, 8), 8);
+  EXPECT_NO_THROW(plan.reject_unknown());
+}
+
+TEST(JsonReader, MissingKeyNamesTheOneThatWasMeant) {
+  const std::string said = message([] { reader(R"({"layer": 8})").integer("layers", 1, 8); });
+  EXPECT_THAT(said, HasSubstr("/plan/layers: is required"));
+  EXPECT_THAT(said, HasSubstr("found \"layer\" instead"));
+}
+
+TEST(JsonReader, IntegerKeepsToItsRange) {
+  for (const char* value :
+       {"0", "9", "-1", "1e300", "4.5", "18446744073709551615", "1e3", "\"4\"", "true", "[4]", "{}"}) {
+    const JsonReader plan = reader(std::string(R"({"tp": )") + value + "}");
+    EXPECT_THAT(message([&] { plan.integer("tp", 1, 8); }), HasSubstr("must be an integer from 1 to 8"))
+        << value;
+  }
+}
+
+TEST(JsonReader, NumberKeepsToItsRange) {
+  for (const char* value : {"-0.1", "1.1", "1e300", "\"0.5\"", "false", "[]"}) {
+    const JsonReader plan = reader(std::string(R"({"share": )") + value + "}");
+    EXPECT_THAT(message([&] { plan.number("share", 0, 1); }), HasSubstr("must be a number from 0 to 1"))
+        << value;
+  }
+}
+
+TEST(JsonReader, QuantityIsTextWithItsUnit) {
+  EXPECT_EQ(reader(R"({"rate": "400Gbps"})").quantity("rate", Unit::bytes_per_second), 50e9);
+  for (const char* value :
+       {"400", "\"400\"", "\"-1GB/s\"", "\"nan\"", "\"1e400GB/s\"", "\"400Gb/s\"", "null"}) {
+    const JsonReader plan = reader(std::string(R"({"rate": )") + value + "}");
+    EXPECT_THROW(plan.quantity("rate", Unit::bytes_per_second), InputError) << value;
+  }
+}
+
+TEST(JsonReader, WrongTypesAreRefused) {
+  const JsonReader plan = reader(R"({"flag": 1, "text": 2, "object": [], "array": {}, "items": [1]})");
+  EXPECT_THROW(plan.boolean_or("flag", true), InputError);
+  EXPECT_THROW(plan.text("text"), InputError);
+  EXPECT_THROW(plan.object("object"), InputError);
+  EXPECT_THROW(plan.objects("array"), InputError);
+  EXPECT_THROW(plan.objects("items"), InputError);
+  EXPECT_THROW(JsonReader(Json::array(), "test.json"), InputError);
+}
+
+TEST(JsonReader, PointerLeadsThroughObjectsAndArrays) {
+  const JsonReader plan = reader(R"({"links": [{"rate": 1}, {"rate": -1}]})");
+  const std::string said = message([&] { plan.objects("links")[1].integer("rate", 0, 5); });
+  EXPECT_THAT(said, HasSubstr("test.json: /plan/links/1/rate"));
+}
+
+TEST(JsonReader, ChoiceListsTheNamesAndTheNearest) {
+  const std::map<std::string, int> names = {{"none", 0}, {"selective", 1}, {"full", 2}};
+  EXPECT_EQ(reader(R"({"recompute": "full"})").choice("recompute", names), 2);
+  const std::string said =
+      message([&] { reader(R"({"recompute": "selectiv"})").choice("recompute", names); });
+  EXPECT_THAT(said, HasSubstr("must be one of full, none, selective"));
+  EXPECT_THAT(said, HasSubstr("nearest legal: selective"));
+}
+
+TEST(JsonFile, DeepNestingIsRefused) {
+  const std::string file = write_file(std::string(100000, '[') + std::string(100000, ']'));
+  EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("nests deeper than 64"));
+}
+
+TEST(JsonFile, SyntaxErrorNamesItsLine) {
+  const std::string file = write_file("{\n  \"tp\": 8,\n  oops\n}");
+  EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("line 3"));
+}
+
+TEST(JsonFile, WhatIsNoJsonIsRefused) {
+  for (const char* text :
+       {"", "not json", "{\"a\": NaN}", "{\"a\": 1e400}", "{\"a\": 1,}", "\xff\xfe", "{"}) {
+    EXPECT_THROW(read_json_file(write_file(text)), InputError) << text;
+  }
+  EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
+  EXPECT_THROW(read_json_file(testing::TempDir()), InputError);
+}
+
+}  // namespace
+}  // namespace rehearse

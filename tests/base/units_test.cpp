@@ -1,0 +1,83 @@
+#include "base/units.h"
+
+#include <gtest/gtest.h>
+
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <string>
+
+namespace rehearse {
+namespace {
+
+TEST(Units, BitsAndBytesAreToldApart) {
+  EXPECT_DOUBLE_EQ(*parse_quantity("400Gbps", Unit::bytes_per_second), 50e9);
+  EXPECT_DOUBLE_EQ(*parse_quantity("400GB/s", Unit::bytes_per_second), 400e9);
+  EXPECT_FALSE(parse_quantity("400Gb/s", Unit::bytes_per_second));
+  EXPECT_FALSE(parse_quantity("400GBps", Unit::bytes_per_second));
+  EXPECT_FALSE(parse_quantity("400Gbps", Unit::bytes));
+}
+
+TEST(Units, PowersOf1000And1024AreToldApart) {
+  EXPECT_DOUBLE_EQ(*parse_quantity("1MB", Unit::bytes), 1e6);
+  EXPECT_DOUBLE_EQ(*parse_quantity("1MiB", Unit::bytes), 1048576);
+  EXPECT_DOUBLE_EQ(*parse_quantity("2GiB/s", Unit::bytes_per_second), 2147483648);
+}
+
+TEST(Units, EveryUnitHasItsScale) {
+  EXPECT_DOUBLE_EQ(*parse_quantity("2.5us", Unit::seconds), 2.5e-6);
+  EXPECT_DOUBLE_EQ(*parse_quantity("7ns", Unit::seconds), 7e-9);
+  EXPECT_DOUBLE_EQ(*parse_quantity("10 ms", Unit::seconds), 10e-3);
+  EXPECT_DOUBLE_EQ(*parse_quantity("989TFLOPS", Unit::flops), 989e12);
+  EXPECT_DOUBLE_EQ(*parse_quantity("1.5PFLOPS", Unit::flops), 1.5e15);
+}
+
+TEST(Units, OnlyZeroNeedsNoUnit) {
+  EXPECT_EQ(parse_quantity("0", Unit::seconds), 0.0);
+  EXPECT_FALSE(parse_quantity("1", Unit::seconds));
+  EXPECT_FALSE(parse_quantity("50", Unit::bytes_per_second));
+}
+
+class NoQuantity : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoQuantity, IsRefused) {
+  for (const Unit unit : {Unit::bytes, Unit::bytes_per_second, Unit::seconds, Unit::flops}) {
+    EXPECT_FALSE(parse_quantity(GetParam(), unit)) << GetParam();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, NoQuantity,
+                         testing::Values("", " ", "nan", "nanGB", "inf", "infs", "1e400", "1e400B", "GB",
+                                         "B/s", "1e", "--1s", "0x10B", "1,5s", "1GB GB", "12 parsecs", "1gb",
+                                         "1S"));
+
+RC_GTEST_PROP(Units, BytesSurviveWritingAndReading, ()) {
+  const double bytes = *rc::gen::inRange(1, 999);
+  const std::string text = format_bytes(bytes * 1e9);
+  RC_ASSERT(*parse_quantity(text, Unit::bytes) == bytes * 1e9);
+}
+
+RC_GTEST_PROP(Units, RatesSurviveWritingAndReading, ()) {
+  const double rate = *rc::gen::inRange(1, 999);
+  const double scale = std::pow(10.0, 3 * *rc::gen::inRange(0, 5));
+  const double read = *parse_quantity(format_rate(rate * scale), Unit::bytes_per_second);
+  RC_ASSERT(std::abs(read - rate * scale) <= 1e-12 * read);
+}
+
+RC_GTEST_PROP(Units, SecondsSurviveWritingAndReading, ()) {
+  const double microseconds = *rc::gen::inRange(1, 9999);
+  const double scale = std::pow(10.0, *rc::gen::inRange(0, 7));
+  const double seconds = microseconds * scale * 1e-6;
+  const double read = *parse_quantity(format_seconds(seconds), Unit::seconds);
+  RC_ASSERT(std::abs(read - seconds) <= 5e-4 * seconds);
+}
+
+TEST(Units, WrittenWithThreeDigits) {
+  EXPECT_EQ(format_bytes(12.34e9), "12.3 GB");
+  EXPECT_EQ(format_rate(450e9), "450 GB/s");
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_seconds(0.0123), "12.3 ms");
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,113 @@
+#include "plan/work.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/error.h"
+#include "plan/stage_times.h"
+#include "work_case.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> names(const std::vector<Kernel>& kernels) {
+  std::vector<std::string> result;
+  for (const Kernel& kernel : kernels) result.push_back(kernel.name);
+  return result;
+}
+
+TEST(Work, OfALlamaLayerReadsAsInThePaper) {
+  const Work work = make_work(llama(2, 64, 8, 2, 128, 256), {});
+  const Block& layer = block_called(work, "layer");
+  EXPECT_THAT(names(layer.forward), testing::ElementsAre("attention_norm", "qkv", "rotary", "attention",
+                                                         "projection", "attention_residual", "mlp_norm",
+                                                         "mlp_up", "activation", "mlp_down", "mlp_residual"));
+  EXPECT_THAT(names(layer.backward_weight),
+              testing::ElementsAre("mlp_down_weight_gradient", "mlp_up_weight_gradient",
+                                   "mlp_norm_weight_gradient", "projection_weight_gradient",
+                                   "qkv_weight_gradient", "attention_norm_weight_gradient"));
+  EXPECT_TRUE(layer.recompute.empty());
+}
+
+TEST(Work, RefusesSparseLayersAndLatentAttentionTogether) {
+  Model model = llama(2, 64, 8, 8, 128, 256);
+  model.experts = Experts{8, 2, 128};
+  model.latent = LatentAttention{0, 512, 128, 64, 128};
+  try {
+    make_work(model, {});
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.violations().size(), 2u);
+    EXPECT_THAT(error.what(), HasSubstr("8 experts of which a token visits 2"));
+    EXPECT_THAT(error.what(), HasSubstr("latent attention is priced in a later version"));
+  }
+}
+
+TEST(Work, PutsEmbeddingFirstAndHeadLast) {
+  Plan plan;
+  plan.pp = 3;
+  plan.layers_per_stage = {1, 3, 0};
+  const Work work = make_work(llama(4, 64, 8, 8, 128, 256), plan);
+  ASSERT_EQ(work.parts.size(), 3u);
+  const auto describe = [&](std::size_t stage) {
+    std::string text;
+    for (const Repeated& repeated : work.parts[stage]) {
+      text += work.blocks[std::size_t(repeated.block)].name + " x" + std::to_string(repeated.repeats) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(describe(0), "embedding x1 layer x1 ");
+  EXPECT_EQ(describe(1), "layer x3 ");
+  EXPECT_EQ(describe(2), "head x1 ");
+}
+
+RC_GTEST_PROP(Work, PassesRowsOfHiddenFromStageToStage, ()) {
+  const Case c = any_case();
+  const double bytes = c.plan.precision == Precision::fp32 ? 4 : 2;
+  const double whole = double(c.plan.seq * c.plan.micro_batch * c.model.hidden) * bytes;
+  RC_ASSERT(make_work(c.model, c.plan).boundary_bytes ==
+            (c.plan.sequence_parallel ? whole / c.plan.tp : whole));
+}
+
+TEST(Work, MovesOfATableOnlyTheRowsLookedUp) {
+  Plan plan;
+  plan.seq = 32;
+  const Work work = make_work(llama(2, 64, 8, 8, 128, 1000), plan);
+  const Block& embedding = block_called(work, "embedding");
+  EXPECT_EQ(embedding.bytes_moved(embedding.forward.front()), 2 * 2.0 * 32 * 64 + 8 * 32);
+}
+
+TEST(Work, OfTheOptimizerReadsSixteenBytesAParameterAndWritesFourteen) {
+  Block scratch;
+  const Kernel adam = optimizer_kernel(1000, {}, scratch);
+  EXPECT_EQ(scratch.bytes(adam.reads), 16'000);
+  EXPECT_EQ(scratch.bytes(adam.writes), 14'000);
+  EXPECT_EQ(scratch.parameters(), 1000);
+}
+
+TEST(Work, OfTheOptimizerInFp32HasNoSecondCopyOfTheWeights) {
+  Plan plan;
+  plan.precision = Precision::fp32;
+  Block scratch;
+  const Kernel adam = optimizer_kernel(1000, plan, scratch);
+  EXPECT_EQ(scratch.bytes(adam.reads), 16'000);
+  EXPECT_EQ(scratch.bytes(adam.writes), 12'000);
+}
+
+TEST(TimeParts, AddAndScaleCauseByCause) {
+  TimeParts parts{1, 2, 3, 4, 5, 6};
+  parts += parts * 2;
+  EXPECT_EQ(parts.compute, 3);
+  EXPECT_EQ(parts.recompute, 6);
+  EXPECT_EQ(parts.optimizer, 9);
+  EXPECT_EQ(parts.tp, 12);
+  EXPECT_EQ(parts.cp, 15);
+  EXPECT_EQ(parts.ep, 18);
+  EXPECT_EQ(parts.total(), 63);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,4 +1,5 @@
-// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", fig. 2c.
+// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", fig.
+// 2c.
 #include "schedule/orders.h"
 
 namespace rehearse {

@@ -11,8 +11,9 @@ namespace rehearse {
 
 namespace {
 
-// A virtual microbatch is a pass of one microbatch through one chunk; number k of a rank takes pp microbatches
-// through chunk 0, then the same pp through chunk 1, and so on. Backwards take the chunks in reverse.
+// A virtual microbatch is a pass of one microbatch through one chunk; number k of a rank takes pp
+// microbatches through chunk 0, then the same pp through chunk 1, and so on. Backwards take the chunks in
+// reverse.
 Op virtual_microbatch(OpKind kind, int k, int rank, int pp, int vpp) {
   const int group = pp * vpp;
   const int chunk = k % group / pp;
@@ -23,13 +24,12 @@ Op virtual_microbatch(OpKind kind, int k, int rank, int pp, int vpp) {
 void require_full_groups(int pp, int microbatches) {
   if (microbatches % pp == 0) return;
   const int below = microbatches / pp * pp;
-  throw InputError(Violation{
-      .file = {},
-      .pointer = {},
-      .rule = "interleaved-1f1b needs microbatches that are a multiple of pp",
-      .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
-      .nearest = below > 0 ? fmt::format("{} or {} microbatches", below, below + pp)
-                           : fmt::format("{} microbatches", pp)});
+  throw InputError(Violation{.file = {},
+                             .pointer = {},
+                             .rule = "interleaved-1f1b needs microbatches that are a multiple of pp",
+                             .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
+                             .nearest = below > 0 ? fmt::format("{} or {} microbatches", below, below + pp)
+                                                  : fmt::format("{} microbatches", pp)});
 }
 
 }  // namespace
@@ -42,8 +42,7 @@ Schedule interleaved_1f1b(int pp, int vpp, int microbatches) {
   for (int rank = 0; rank < pp; ++rank) {
     RankOps& ops = schedule.ranks.emplace_back();
     const auto add = [&](OpKind kind, int k) { ops.add(virtual_microbatch(kind, k, rank, pp, vpp)); };
-    const int warm_up =
-        microbatches == pp ? total : std::min((pp - rank - 1) * 2 + (vpp - 1) * pp, total);
+    const int warm_up = microbatches == pp ? total : std::min((pp - rank - 1) * 2 + (vpp - 1) * pp, total);
     for (int k = 0; k < warm_up; ++k) add(OpKind::forward, k);
     for (int k = warm_up; k < total; ++k) {
       add(OpKind::forward, k);

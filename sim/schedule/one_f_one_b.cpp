@@ -16,8 +16,7 @@ Schedule one_f_one_b(int pp, int microbatches) {
       ops.add(make_op(OpKind::forward, rank, i));
       ops.add(make_op(OpKind::backward, rank, i - warm_up));
     }
-    for (int i = microbatches - warm_up; i < microbatches; ++i)
-      ops.add(make_op(OpKind::backward, rank, i));
+    for (int i = microbatches - warm_up; i < microbatches; ++i) ops.add(make_op(OpKind::backward, rank, i));
   }
   return schedule;
 }

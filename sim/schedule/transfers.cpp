@@ -14,14 +14,14 @@ namespace rehearse {
 
 namespace {
 
-// Only the order of messages comes from these: a full backward costs about two forwards (Narayanan et al. 2021,
-// section 2.2), so a message is issued when it would be sent with equal stages.
+// Only the order of messages comes from these: a full backward costs about two forwards (Narayanan et al.
+// 2021, section 2.2), so a message is issued when it would be sent with equal stages.
 int nominal_steps(OpKind kind) {
   return kind == OpKind::backward ? 2 : 1;
 }
 
-constexpr std::int32_t kAbsent = -2;     // the input of a compute op has not been produced
-constexpr std::int32_t kSameRank = -1;   // it was produced on the same rank; otherwise: index of its RECV
+constexpr std::int32_t kAbsent = -2;    // the input of a compute op has not been produced
+constexpr std::int32_t kSameRank = -1;  // it was produced on the same rank; otherwise: index of its RECV
 
 // All ranks advance together in nominal time. What ends at an instant sends before anything begins, and a
 // sender puts the receiver's op in place: so all lists agree with one global order of messages.
@@ -32,10 +32,11 @@ class TransferWalk {
 
  private:
   struct Progress {
-    std::size_t next = 0;             // in the compute-only list
-    std::int32_t running = -1;        // in the new list
+    std::size_t next = 0;       // in the compute-only list
+    std::int32_t running = -1;  // in the new list
     int ends = 0;
-    std::array<std::int32_t, kStreams> unwaited{};  // last message of each stream that no compute op waited for
+    std::array<std::int32_t, kStreams>
+        unwaited{};  // last message of each stream that no compute op waited for
   };
 
   std::size_t cell(int stage, int microbatch) const {

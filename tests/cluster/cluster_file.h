@@ -1,0 +1,51 @@
+// A cluster written to a file of its own, to be read back as a user's would be.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/json_reader.h"
+#include "cluster/cluster.h"
+
+namespace rehearse {
+
+inline std::string write_cluster(const std::string& text) {
+  const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(test->test_suite_name()) + "." + test->name() + ".json";
+  for (char& letter : name) letter = letter == '/' ? '_' : letter;
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+// What read_cluster says of a bad cluster, or "" when it takes it.
+inline std::string complaint(const Json& cluster) {
+  try {
+    read_cluster(write_cluster(cluster.dump()));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Two nodes of four GPUs and two NICs.
+inline Json small_cluster() {
+  return Json::parse(R"({
+    "schema": "rehearse.cluster/1",
+    "source": "made up",
+    "gpu": {"name": "G", "memory": "80GB", "memory_bandwidth": "2TB/s", "peak": {"bf16": "300TFLOPS"}},
+    "node": {
+      "gpus": 4,
+      "gpu_link": {"kind": "nvswitch", "bandwidth": "300GB/s", "latency": "3us"},
+      "nics": {"count": 2, "kind": "infiniband", "bandwidth": "200Gbps", "latency": "4us"}
+    },
+    "fabric": "fat tree",
+    "max_nodes": 2,
+    "profile": ""
+  })");
+}
+
+}  // namespace rehearse

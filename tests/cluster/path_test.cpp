@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include <rapidcheck/gtest.h>
+
+#include "cluster/cluster.h"
+#include "cluster_file.h"
+
+namespace rehearse {
+namespace {
+
+Cluster two_nodes() {
+  return read_cluster(write_cluster(small_cluster().dump()));
+}
+
+TEST(Path, InsideANodeUsesTheGpuLink) {
+  const Path path = path_between(two_nodes(), 0, 3);
+  EXPECT_FALSE(path.crosses_nodes);
+  EXPECT_DOUBLE_EQ(path.port.bandwidth, 300e9);
+  EXPECT_DOUBLE_EQ(path.port.latency, 3e-6);
+}
+
+TEST(Path, AcrossNodesUsesANicWhole) {
+  const Path path = path_between(two_nodes(), 3, 4);
+  EXPECT_TRUE(path.crosses_nodes);
+  EXPECT_DOUBLE_EQ(path.port.bandwidth, 25e9);
+  EXPECT_DOUBLE_EQ(path.port.latency, 4e-6);
+}
+
+TEST(Path, GpusOutsideTheClusterAreRefused) {
+  const Cluster cluster = two_nodes();
+  EXPECT_THROW(path_between(cluster, -1, 0), InputError);
+  EXPECT_THROW(path_between(cluster, 0, 8), InputError);
+  EXPECT_NO_THROW(path_between(cluster, 0, 7));
+}
+
+TEST(Path, JoinsTwoDifferentGpus) {
+  EXPECT_THROW(path_between(two_nodes(), 2, 2), InputError);
+}
+
+TEST(Path, ClusterWithoutALimitHasAnyGpu) {
+  EXPECT_TRUE(path_between(read_cluster("dgx-h100"), 0, 1'000'000).crosses_nodes);
+}
+
+RC_GTEST_PROP(Path, IsTheSameBothWaysAndCrossesExactlyBetweenNodes, ()) {
+  const Cluster cluster = read_cluster("selene");
+  const int from = *rc::gen::inRange(0, 4480);
+  const int to = *rc::gen::inRange(0, 4480);
+  RC_PRE(from != to);
+  const Path there = path_between(cluster, from, to);
+  const Path back = path_between(cluster, to, from);
+  RC_ASSERT(there.crosses_nodes == (from / 8 != to / 8));
+  RC_ASSERT(there.port.bandwidth == back.port.bandwidth && there.port.latency == back.port.latency);
+}
+
+TEST(Nic, GpusAreSpreadEvenlyOverFewerNics) {
+  const Cluster cluster = two_nodes();
+  EXPECT_EQ(cluster.nic_of(0), 0);
+  EXPECT_EQ(cluster.nic_of(1), 0);
+  EXPECT_EQ(cluster.nic_of(2), 1);
+  EXPECT_EQ(cluster.nic_of(3), 1);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,207 @@
+// What each family's absent and special keys mean.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_file.h"
+
+namespace rehearse {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Json gpt2_config() {
+  return {{"model_type", "gpt2"}, {"n_layer", 12},       {"n_embd", 768},
+          {"n_head", 12},         {"n_positions", 1024}, {"vocab_size", 50257}};
+}
+
+TEST(Llama, SmallestConfigIsEnough) {
+  const Model model = read_config(Json::parse(
+      R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+          "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+          "tie_word_embeddings": false})"));
+  EXPECT_EQ(count_parameters(model).total, 8'030'261'248);
+  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_EQ(model.norm, Norm::rms);
+  EXPECT_TRUE(model.gated_mlp);
+}
+
+TEST(Llama, NullOrAbsentKvHeadsMeanAllHeads) {
+  Json config = llama_config();
+  config["num_key_value_heads"] = nullptr;
+  EXPECT_EQ(read_config(config).kv_heads, 32);
+  config.erase("num_key_value_heads");
+  EXPECT_EQ(read_config(config).kv_heads, 32);
+}
+
+TEST(Llama, BiasesAreCounted) {
+  Json config = llama_config();
+  const std::int64_t plain = count_parameters(read_config(config)).total;
+  config["attention_bias"] = true;
+  const std::int64_t attention = count_parameters(read_config(config)).total;
+  EXPECT_EQ(attention - plain, 32 * (4096 + 2 * 1024 + 4096));
+  config["mlp_bias"] = true;
+  EXPECT_EQ(count_parameters(read_config(config)).total - attention, 32 * (2 * 14336 + 4096));
+}
+
+TEST(Llama, HeadDimMayDifferFromHiddenOverHeads) {
+  Json config = llama_config();
+  config["head_dim"] = 96;
+  const ParameterCount count = count_parameters(read_config(config));
+  EXPECT_EQ(count.attention, 4096 * 96 * (32 + 8 + 8) + 32 * 96 * 4096);
+}
+
+TEST(Family, IsFoundByItsArchitectureWhereModelTypeIsAbsent) {
+  Json config = llama_config();
+  config.erase("model_type");
+  config["architectures"] = {"LlamaForCausalLM"};
+  EXPECT_EQ(count_parameters(read_config(config)).total, 8'030'261'248);
+}
+
+TEST(Family, UnknownKeysAreReadOver) {
+  Json config = llama_config();
+  config["a_key_of_the_future"] = {{"deep", 1}};
+  EXPECT_THAT(read_config(config).not_modelled, IsEmpty());
+}
+
+TEST(Mistral, WindowIsKeptAndNullIsNone) {
+  Json config = llama_config();
+  config["model_type"] = "mistral";
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(read_config(config).window, 4096);
+  config["sliding_window"] = nullptr;
+  EXPECT_EQ(read_config(config).window, 0);
+}
+
+TEST(Mistral, AbsentKvHeadsAreNotGuessed) {
+  Json config = llama_config();
+  config["model_type"] = "mistral";
+  config.erase("num_key_value_heads");
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("/num_key_value_heads: is required"));
+}
+
+TEST(Qwen2, HasBiasesOnQueriesKeysAndValuesOnly) {
+  Json config = llama_config();
+  config["model_type"] = "qwen2";
+  const Model model = read_config(config);
+  EXPECT_TRUE(model.qkv_bias);
+  EXPECT_FALSE(model.attention_out_bias);
+  EXPECT_FALSE(model.mlp_bias);
+}
+
+TEST(Qwen2, WindowCountsOnlyWhereItIsUsed) {
+  Json config = llama_config();
+  config["model_type"] = "qwen2";
+  config["sliding_window"] = 4096;
+  EXPECT_EQ(read_config(config).window, 0);
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(read_config(config).window, 4096);
+  config["max_window_layers"] = 32;
+  EXPECT_EQ(read_config(config).window, 0);
+  config["max_window_layers"] = 16;
+  EXPECT_THAT(read_config(config).not_modelled, ElementsAre("max_window_layers"));
+}
+
+TEST(Qwen3, NormsQueriesAndKeysAndHasNoBias) {
+  Json config = llama_config();
+  config["model_type"] = "qwen3";
+  const Model model = read_config(config);
+  EXPECT_TRUE(model.qk_norm);
+  EXPECT_FALSE(model.qkv_bias);
+  EXPECT_EQ(count_parameters(model).norms, 2 * 4096 + 2 * 128);
+}
+
+TEST(Gpt2, AbsentKeysMeanTiedFourTimesWideAndDropout) {
+  const Model model = read_config(gpt2_config());
+  EXPECT_TRUE(model.tied_embeddings);
+  EXPECT_EQ(model.ffn_hidden, 4 * 768);
+  EXPECT_TRUE(model.dropout);
+  EXPECT_EQ(model.positions, Positions::learned);
+  EXPECT_EQ(count_parameters(model).positions, 1024 * 768);
+}
+
+TEST(Gpt2, DropoutIsOffOnlyWhereEveryRateIsZero) {
+  Json config = gpt2_config();
+  config["resid_pdrop"] = config["embd_pdrop"] = 0;
+  EXPECT_TRUE(read_config(config).dropout);
+  config["attn_pdrop"] = 0.0;
+  EXPECT_FALSE(read_config(config).dropout);
+}
+
+TEST(GptNeox, ResidualIsParallelUnlessSaidOtherwise) {
+  Json config = llama_config();
+  config["model_type"] = "gpt_neox";
+  config.erase("num_key_value_heads");
+  Model model = read_config(config);
+  EXPECT_TRUE(model.parallel_residual);
+  EXPECT_TRUE(model.qkv_bias && model.attention_out_bias && model.mlp_bias);
+  EXPECT_FALSE(model.gated_mlp);
+  config["use_parallel_residual"] = false;
+  EXPECT_FALSE(read_config(config).parallel_residual);
+}
+
+TEST(Nemotron, HasLayerNormAndNoGate) {
+  const Model model = read_model("nemotron4-15b");
+  EXPECT_EQ(model.norm, Norm::layer);
+  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_FALSE(model.mlp_bias);
+  EXPECT_EQ(model.kv_heads, 8);
+}
+
+TEST(Qwen3Moe, SparseLayersFollowStepAndDenseLayers) {
+  Json config = qwen3_moe_config();
+  config["decoder_sparse_step"] = 2;
+  config["mlp_only_layers"] = {0, 1};
+  const Model model = read_config(config);
+  EXPECT_FALSE(model.is_sparse(1));
+  EXPECT_FALSE(model.is_sparse(2));
+  EXPECT_TRUE(model.is_sparse(3));
+  EXPECT_EQ(count_parameters(model).sparse_layers, 15);
+}
+
+TEST(Qwen3Moe, NewerNameOfTheExpertCountIsTaken) {
+  Json config = qwen3_moe_config();
+  config.erase("num_experts");
+  config["num_local_experts"] = 32;
+  EXPECT_EQ(read_config(config).experts->count, 32);
+}
+
+TEST(DeepSeekV3, AttentionIsLatentAndFirstLayersAreDense) {
+  const Model model = read_model("deepseek-v3");
+  ASSERT_TRUE(model.latent && model.experts);
+  EXPECT_EQ(model.head_dim, 192);
+  EXPECT_FALSE(model.is_sparse(2));
+  EXPECT_TRUE(model.is_sparse(3));
+  EXPECT_EQ(model.experts->shared_ffn_hidden, 2048);
+  EXPECT_TRUE(model.experts->router_bias);
+}
+
+TEST(NotModelled, NamesWhatCostsAndIsNotRead) {
+  EXPECT_THAT(read_model("deepseek-v3").not_modelled,
+              ElementsAre("num_nextn_predict_layers", "quantization_config", "topk_group"));
+  Json config = llama_config();
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  config["final_logit_softcapping"] = 30.0;
+  EXPECT_THAT(read_config(config).not_modelled, ElementsAre("final_logit_softcapping", "layer_types"));
+}
+
+TEST(NotModelled, IsEmptyWhereTheKeySaysNothing) {
+  Json config = llama_config();
+  config["num_nextn_predict_layers"] = 0;
+  config["quantization_config"] = nullptr;
+  config["is_encoder_decoder"] = false;
+  config["layer_types"] = {"full_attention", "full_attention"};
+  EXPECT_THAT(read_config(config).not_modelled, IsEmpty());
+}
+
+TEST(Name, IsThatOfTheFolderOfAConfigJson) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "Llama-of-mine";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "config.json") << llama_config().dump();
+  EXPECT_EQ(read_model((folder / "config.json").string()).name, "Llama-of-mine");
+  EXPECT_EQ(read_model("llama3-8b").name, "llama3-8b");
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -87,7 +87,9 @@ TEST(Memory, CurveComesBackToZero) {
     double peak = 0;
     for (std::size_t i = 0; i < curve.size(); ++i) {
       peak = std::max(peak, curve[i].bytes);
-      if (i > 0) EXPECT_LE(curve[i - 1].time_s, curve[i].time_s);
+      if (i > 0) {
+        EXPECT_LE(curve[i - 1].time_s, curve[i].time_s);
+      }
     }
     EXPECT_NEAR(curve.back().bytes, 0, 1e-6 * peak);
     const RankMemory& memory = made.report.memory[r];

@@ -77,7 +77,8 @@ std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
     const GemmSample sample{whole(table, i, row[0]), whole(table, i, row[1]), whole(table, i, row[2]),
                             row[3]};
     if (!(sample.seconds > 0) || sample.seconds > kLongest) {
-      fail_row(table, i, "a GEMM must take more than 0 s", fmt::format("seconds = {:g}", sample.seconds));
+      fail_row(table, i, fmt::format("a GEMM must take more than 0 s and at most {:g} s", kLongest),
+               fmt::format("seconds = {:g}", sample.seconds));
     }
     const double rate = 2.0 * row[0] * row[1] * row[2] / sample.seconds;
     if (rate > peak) {

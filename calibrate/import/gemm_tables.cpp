@@ -39,8 +39,8 @@ std::vector<GemmSample> from_rows(const Json& table, const std::string& file, co
     if (derived && (row[column(table, "gpu", file)] != gpu || row[column(table, "dtype", file)] != precision))
       continue;
     GemmSample sample{row[m], row[n], row[k], 0};
-    sample.seconds = derived ? flops_of(sample) / (row[value].get<double>() * 1e12)
-                             : row[value].get<double>() * 1e-6;
+    sample.seconds =
+        derived ? flops_of(sample) / (row[value].get<double>() * 1e12) : row[value].get<double>() * 1e-6;
     samples.push_back(sample);
   }
   return samples;
@@ -57,9 +57,9 @@ std::vector<GemmSample> at_roofline(const JsonReader& recipe, const Gpu& gpu, co
     for (const std::int64_t n : sides) {
       for (const std::int64_t k : sides) {
         if (m > n) continue;
-        samples.push_back({m, n, k,
-                           gemm_bound(roof, static_cast<double>(m), static_cast<double>(n),
-                                      static_cast<double>(k))});
+        samples.push_back(
+            {m, n, k,
+             gemm_bound(roof, static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))});
       }
     }
   }

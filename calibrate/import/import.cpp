@@ -108,9 +108,7 @@ Json sources_json(const std::vector<Source>& sources) {
   return json;
 }
 
-}  // namespace
-
-Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
   const Gpu gpu = read_gpu(gpu_recipe);
@@ -131,6 +129,18 @@ Json import_profile(const JsonReader& recipe, const std::filesystem::path& data)
   recipe.reject_unknown();
   parse_profile(JsonReader(profile, recipe.file()));  // what is written can be read
   return profile;
+}
+
+}  // namespace
+
+Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+  try {
+    return make_profile(recipe, data);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError({recipe.file(), "",
+                      "the recipe or one of its tables lacks a field or has one of another type",
+                      error.what(), ""});
+  }
 }
 
 }  // namespace rehearse

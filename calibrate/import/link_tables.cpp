@@ -61,8 +61,8 @@ Cluster machine_of(const Json& table, const std::string& kind, double bandwidth,
 std::vector<Row> rows_of(const Entry& entry, const std::string& file, const LinkCost& link,
                          const std::vector<LinkCost>& known, std::vector<Source>& sources) {
   const Json table = read_json_file((entry.data / file).string());
-  sources.push_back(source_of(table, fmt::format("{}; {} of kind {}", table.value("hardware", ""), link.op,
-                                                 link.kind)));
+  sources.push_back(
+      source_of(table, fmt::format("{}; {} of kind {}", table.value("hardware", ""), link.op, link.kind)));
   const double least = entry.recipe.number("least_bytes", 1, 1e12);
   const Profile profile = unit_profile(link, known);
   const Cluster cluster = machine_of(table, link.kind, entry.recipe.number("bandwidth", 1, 1e15),

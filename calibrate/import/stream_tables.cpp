@@ -17,8 +17,8 @@ struct Kind {
 std::map<std::string, Kind> kinds_of(const JsonReader& recipe) {
   std::map<std::string, Kind> kinds;
   for (const JsonReader& kind : recipe.objects("kinds")) {
-    kinds[kind.text("operation")] = {
-        kind.text("curve"), kind.number_or("moved_passes", 1, 1, 16) / kind.number_or("counted_passes", 1, 1, 16)};
+    kinds[kind.text("operation")] = {kind.text("curve"), kind.number_or("moved_passes", 1, 1, 16) /
+                                                             kind.number_or("counted_passes", 1, 1, 16)};
     kind.reject_unknown();
   }
   return kinds;

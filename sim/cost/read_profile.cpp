@@ -34,6 +34,7 @@ Limits read_gpu(const JsonReader& reader, std::string& name) {
 // Rows of numbers below "rows", in the order that "columns" must name.
 std::vector<std::vector<double>> read_table(const JsonReader& table,
                                             const std::vector<std::string>& columns) {
+  if (!table.has("columns")) table.fail("columns", "is required");
   const Json& names = table.value("columns");
   if (names != Json(columns)) {
     table.fail("columns", "must name the columns " + join(columns), "found " + names.dump());
@@ -101,8 +102,7 @@ std::vector<AttentionSample> read_attention(const JsonReader& table, double peak
       fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
                fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
     }
-    samples.push_back(
-        {whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
+    samples.push_back({whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
   }
   return samples;
 }

@@ -114,8 +114,7 @@ CommunicationTime collective_time(const Profile& profile, const Cluster& cluster
   if (group.members <= 1) return {};
   if (op == CollectiveOp::send_receive) return send_time(profile, cluster, bytes, group.nodes > 1);
   if (op == CollectiveOp::all_to_all) return all_to_all_time(profile, cluster, bytes, group);
-  const CommunicationTime ring =
-      ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
+  const CommunicationTime ring = ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
   if (op != CollectiveOp::all_reduce || !has_nvls(profile, cluster, group)) return ring;
   // NCCL takes the algorithm that it expects to end first.
   const CommunicationTime nvls = nvls_time(profile, cluster, bytes, group);

@@ -70,8 +70,8 @@ const std::vector<GemmSample>& samples_of(const Profile& profile, const std::str
   if (found == profile.gemm.end()) {
     std::vector<std::string> known;
     for (const auto& entry : profile.gemm) known.push_back(entry.first);
-    throw MissingCalibration(fmt::format("profile {} has no {} GEMMs; it has {}", profile.name, precision,
-                                         join(known)));
+    throw MissingCalibration(
+        fmt::format("profile {} has no {} GEMMs; it has {}", profile.name, precision, join(known)));
   }
   return found->second;
 }

@@ -11,9 +11,8 @@ namespace rehearse {
 namespace {
 
 const LinkCost* find_link(const Profile& profile, const std::string& kind, const std::string& op) {
-  const auto found = std::find_if(profile.links.begin(), profile.links.end(), [&](const LinkCost& link) {
-    return link.kind == kind && link.op == op;
-  });
+  const auto found = std::find_if(profile.links.begin(), profile.links.end(),
+                                  [&](const LinkCost& link) { return link.kind == kind && link.op == op; });
   return found == profile.links.end() ? nullptr : &*found;
 }
 
@@ -47,7 +46,8 @@ Channel gpu_channel(const Profile& profile, const Cluster& cluster, const std::s
 
 Channel nic_channel(const Profile& profile, const Cluster& cluster, const std::string& op) {
   if (cluster.node.nics < 1) {
-    throw InputError({cluster.name, "/node/nics", "a group across nodes needs a NIC in each", "nics = 0", "1"});
+    throw InputError(
+        {cluster.name, "/node/nics", "a group across nodes needs a NIC in each", "nics = 0", "1"});
   }
   return channel(profile, cluster.node.nic, cluster.node.nic_kind, op, "infiniband");
 }

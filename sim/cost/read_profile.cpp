@@ -34,6 +34,7 @@ Limits read_gpu(const JsonReader& reader, std::string& name) {
 // Rows of numbers below "rows", in the order that "columns" must name.
 std::vector<std::vector<double>> read_table(const JsonReader& table,
                                             const std::vector<std::string>& columns) {
+  if (!table.has("columns")) table.fail("columns", "is required");
   const Json& names = table.value("columns");
   if (names != Json(columns)) {
     table.fail("columns", "must name the columns " + join(columns), "found " + names.dump());
@@ -77,7 +78,8 @@ std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
     const GemmSample sample{whole(table, i, row[0]), whole(table, i, row[1]), whole(table, i, row[2]),
                             row[3]};
     if (!(sample.seconds > 0) || sample.seconds > kLongest) {
-      fail_row(table, i, "a GEMM must take more than 0 s", fmt::format("seconds = {:g}", sample.seconds));
+      fail_row(table, i, fmt::format("a GEMM must take more than 0 s and at most {:g} s", kLongest),
+               fmt::format("seconds = {:g}", sample.seconds));
     }
     const double rate = 2.0 * row[0] * row[1] * row[2] / sample.seconds;
     if (rate > peak) {
@@ -100,8 +102,7 @@ std::vector<AttentionSample> read_attention(const JsonReader& table, double peak
       fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
                fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
     }
-    samples.push_back(
-        {whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
+    samples.push_back({whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
   }
   return samples;
 }

@@ -1,0 +1,77 @@
+#include <map>
+#include <tuple>
+
+#include "calibrate/import/tables.h"
+
+namespace rehearse {
+
+namespace {
+
+// {head_dim, causal, seq} -> FLOP/s of one implementation and pass.
+using Rates = std::map<std::tuple<std::int64_t, bool, std::int64_t>, double>;
+
+Rates rates_of(const Json& table, const std::string& gpu, const std::string& pass,
+               const std::string& implementation) {
+  Rates rates;
+  for (const Json& row : table.at("rows")) {
+    if (row.at("gpu") != gpu || row.at("pass_") != pass || row.at("impl") != implementation) continue;
+    rates[{row.at("head_dim"), row.at("causal"), row.at("seqlen")}] = row.at("tflops").get<double>() * 1e12;
+  }
+  return rates;
+}
+
+// The chart counts backward as 2.5 forwards, so 3.5 / both = 1 / forward + 2.5 / backward.
+double backward_rate(double both, double forward) {
+  return 2.5 / (3.5 / both - 1 / forward);
+}
+
+void add(std::vector<AttentionSample>& samples, const Rates::key_type& at, double forward, double backward) {
+  const auto [head_dim, causal, seq] = at;
+  samples.push_back({head_dim, seq, causal, false, rounded(forward)});
+  samples.push_back({head_dim, seq, causal, true, rounded(backward)});
+}
+
+std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gpu) {
+  const double peak = gpu.peak_flops.at(recipe.text("precision"));
+  std::vector<AttentionSample> samples;
+  for (const Json& head_dim : recipe.value("head_dims")) {
+    for (const Json& seq : recipe.value("lengths")) {
+      for (const bool causal : {false, true}) add(samples, {head_dim, causal, seq}, peak, peak);
+    }
+  }
+  return samples;
+}
+
+}  // namespace
+
+// Where only forward with backward is published, the quotient of the two rates is taken from the reference
+// GPU at the same head size, mask and length, where both are: the same kernels, so the same quotient q:
+// 3.5 / both = (1 + 2.5 q) / forward.
+std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
+                                              std::vector<Source>& sources) {
+  const JsonReader& recipe = entry.recipe;
+  if (recipe.text("format") == "roofline") {
+    sources.push_back({"stated peak, for attention", "", recipe.text("note")});
+    return at_roofline(recipe, gpu);
+  }
+  const Json table = read_table(entry);
+  sources.push_back(source_of(table, recipe.text("note")));
+  const std::string name = recipe.text("gpu"), reference = recipe.text_or("quotient_from", name);
+  const std::string pass_both = recipe.text("both"), pass_forward = recipe.text("forward");
+  const Rates both = rates_of(table, name, "fwd+bwd", pass_both);
+  const Rates reference_both = rates_of(table, reference, "fwd+bwd", pass_both);
+  const Rates reference_forward = rates_of(table, reference, "fwd", pass_forward);
+  std::vector<AttentionSample> samples;
+  for (const auto& [at, rate] : both) {
+    const auto forward = reference_forward.find(at);
+    const auto pair = reference_both.find(at);
+    if (forward == reference_forward.end() || pair == reference_both.end()) continue;
+    const double quotient = forward->second / backward_rate(pair->second, forward->second);
+    const double forward_here = rate * (1 + 2.5 * quotient) / 3.5;
+    add(samples, at, forward_here, forward_here / quotient);
+  }
+  if (samples.empty()) recipe.fail("gpu", "no row of the table has this GPU and implementation", name);
+  return samples;
+}
+
+}  // namespace rehearse

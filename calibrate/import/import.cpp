@@ -1,0 +1,146 @@
+#include "calibrate/import/import.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "calibrate/import/tables.h"
+#include "cost/read_profile.h"
+
+namespace rehearse {
+
+namespace {
+
+std::string how_name(How how) {
+  return how == How::measured ? "measured" : how == How::published ? "published" : "modelled";
+}
+
+Gpu read_gpu(const JsonReader& reader) {
+  Gpu gpu;
+  gpu.name = reader.text("name");
+  gpu.memory_bandwidth = reader.number("memory_bandwidth", 1, 1e18);
+  const JsonReader peaks = reader.object("peak_flops");
+  for (const auto& item : peaks.json().items()) {
+    gpu.peak_flops[item.key()] = peaks.number(item.key(), 1, 1e18);
+  }
+  reader.reject_unknown();
+  return gpu;
+}
+
+Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+               std::vector<Source>& sources) {
+  std::map<std::string, std::vector<GemmSample>> by_precision;
+  for (const JsonReader& entry : recipe.objects("gemm")) {
+    std::vector<GemmSample>& all = by_precision[entry.text("precision")];
+    for (const GemmSample& sample : import_gemms({entry, data}, gpu, sources)) {
+      const auto same = [&](const GemmSample& other) {
+        return other.m == sample.m && other.n == sample.n && other.k == sample.k;
+      };
+      if (std::none_of(all.begin(), all.end(), same)) all.push_back(sample);
+    }
+    entry.reject_unknown();
+  }
+  Json json = Json::object();
+  for (auto& [precision, samples] : by_precision) {
+    std::sort(samples.begin(), samples.end(), [](const GemmSample& a, const GemmSample& b) {
+      return std::tie(a.n, a.k, a.m) < std::tie(b.n, b.k, b.m);
+    });
+    Json rows = Json::array();
+    for (const GemmSample& s : samples) rows.push_back({s.m, s.n, s.k, s.seconds});
+    json[precision] = {{"columns", {"m", "n", "k", "seconds"}}, {"rows", rows}};
+  }
+  return json;
+}
+
+Json attention_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+                    std::vector<Source>& sources) {
+  const JsonReader entry = recipe.object("attention");
+  Json rows = Json::array();
+  for (const AttentionSample& s : import_attention({entry, data}, gpu, sources)) {
+    rows.push_back({s.head_dim, s.seq, s.causal ? 1 : 0, s.backward ? 1 : 0, s.flops_per_s});
+  }
+  entry.reject_unknown();
+  return {{"columns", {"head_dim", "seq", "causal", "backward", "flops_per_s"}}, {"rows", rows}};
+}
+
+Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+                 std::vector<Source>& sources) {
+  Json json = Json::object();
+  for (const JsonReader& entry : recipe.objects("stream")) {
+    for (const auto& [kind, samples] : import_streams({entry, data}, gpu, sources)) {
+      Json rows = Json::array();
+      for (const StreamSample& s : samples) rows.push_back({s.bytes, s.bytes_per_s});
+      json[kind] = {{"columns", {"bytes", "bytes_per_s"}}, {"rows", rows}};
+    }
+    entry.reject_unknown();
+  }
+  return json;
+}
+
+Json links_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
+  std::vector<LinkCost> known;
+  Json json = Json::array();
+  for (const JsonReader& entry : recipe.objects("links")) {
+    for (const Json& kind : entry.value("kinds")) {
+      const ImportedLink link = import_link({entry, data}, kind, known, sources);
+      known.push_back(link.cost);
+      json.push_back({{"kind", link.cost.kind},
+                      {"op", link.cost.op},
+                      {"latency_s", link.cost.latency_s},
+                      {"step_latency_s", link.cost.step_latency_s},
+                      {"efficiency", link.cost.efficiency},
+                      {"how", how_name(link.cost.how)},
+                      {"source", link.source}});
+    }
+    entry.reject_unknown();
+  }
+  return json;
+}
+
+// One entry for each title and note, in order of first use.
+Json sources_json(const std::vector<Source>& sources) {
+  std::set<std::pair<std::string, std::string>> seen;
+  Json json = Json::array();
+  for (const Source& source : sources) {
+    if (!seen.emplace(source.title, source.note).second) continue;
+    json.push_back({{"title", source.title}, {"license", source.license}, {"note", source.note}});
+  }
+  return json;
+}
+
+Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+  std::vector<Source> sources;
+  const JsonReader gpu_recipe = recipe.object("gpu");
+  const Gpu gpu = read_gpu(gpu_recipe);
+  const Json gemm = gemm_json(recipe, data, gpu, sources);
+  const Json attention = attention_json(recipe, data, gpu, sources);
+  const Json stream = stream_json(recipe, data, gpu, sources);
+  const Json links = links_json(recipe, data, sources);
+  Json profile = {{"schema", kProfileSchema},
+                  {"name", recipe.text("name")},
+                  {"gpu", gpu_recipe.json()},
+                  {"how", recipe.text("how")},
+                  {"sources", sources_json(sources)},
+                  {"launch", recipe.object("launch").json()},
+                  {"links", links},
+                  {"attention", attention},
+                  {"stream", stream},
+                  {"gemm", gemm}};
+  recipe.reject_unknown();
+  parse_profile(JsonReader(profile, recipe.file()));  // what is written can be read
+  return profile;
+}
+
+}  // namespace
+
+Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+  try {
+    return make_profile(recipe, data);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError({recipe.file(), "",
+                      "the recipe or one of its tables lacks a field or has one of another type",
+                      error.what(), ""});
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,54 @@
+// What do published tables of each kind say in the terms of a profile?
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+
+namespace rehearse {
+
+// One entry of a recipe, and where the files that it names lie.
+struct Entry {
+  const JsonReader& recipe;
+  const std::filesystem::path& data;
+};
+
+// The file that entry.recipe names at `key`, parsed. InputError when it is missing or no JSON.
+Json read_table(const Entry& entry, const std::string& key = "file");
+
+// {title, license, note} of a table: its own "source", and the entry's "note".
+Source source_of(const Json& table, const std::string& note);
+
+// Index of a column of a table {"columns": [...], "rows": [[...]]}; InputError when it has no such column.
+std::size_t column(const Json& table, const std::string& name, const std::string& file);
+
+// `value` rounded to `digits` significant decimal digits, so that the last bits of a libm never reach a
+// profile.
+double rounded(double value, int digits = 4);
+
+// Formats "vidur", "azure", "roofline"; see calibrate/README.md. Rows of equal shape: the first entry wins.
+std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
+
+// Forward and backward rates out of what FlashAttention publishes: forward, and forward with backward.
+std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
+                                              std::vector<Source>& sources);
+
+using Streams = std::map<std::string, std::vector<StreamSample>>;
+Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
+
+// A link's cost, fitted to nccl-tests tables, and a sentence that says to which.
+struct ImportedLink {
+  LinkCost cost;
+  std::string source;
+};
+
+// `known`: links imported before, which a table across nodes needs for its part inside the nodes.
+ImportedLink import_link(const Entry& entry, const std::string& kind, const std::vector<LinkCost>& known,
+                         std::vector<Source>& sources);
+
+}  // namespace rehearse

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/error.h"
+#include "cost/curves.h"
+#include "machines.h"
+
+namespace rehearse {
+namespace {
+
+const Gpu kGpu = test::dgx_a100().gpu;
+
+Profile two_lengths() {
+  Profile profile;
+  profile.attention = {
+      {128, 1024, true, false, 100e12}, {128, 4096, true, false, 200e12}, {128, 1024, true, true, 80e12}};
+  return profile;
+}
+
+double full_forward_flops(const Attention& a) {
+  return 4.0 * static_cast<double>(a.batch * a.heads * a.query * a.keys * a.head_dim);
+}
+
+TEST(AttentionCurve, CountsHalfTheForwardSquareWhenCausal) {
+  const Attention attention = {2, 16, 16, 128, 1024, 1024, true, false};
+  EXPECT_DOUBLE_EQ(attention_time(two_lengths(), kGpu, attention).seconds,
+                   full_forward_flops(attention) / 2 / 100e12);
+}
+
+TEST(AttentionCurve, CountsFiveProductsBackwardAgainstTwoForward) {
+  const Attention attention = {2, 16, 16, 128, 1024, 1024, true, true};
+  EXPECT_DOUBLE_EQ(attention_time(two_lengths(), kGpu, attention).seconds,
+                   2.5 * full_forward_flops(attention) / 2 / 80e12);
+}
+
+TEST(AttentionCurve, InterpolatesTheRateOnLogarithmicAxes) {
+  const Attention attention = {2, 16, 16, 128, 2048, 2048, true, false};
+  EXPECT_NEAR(full_forward_flops(attention) / 2 / attention_time(two_lengths(), kGpu, attention).seconds,
+              std::sqrt(100e12 * 200e12), 1e3);
+}
+
+TEST(AttentionCurve, MarksLengthsAndHeadSizesBeyondTheSamples) {
+  Attention attention = {1, 8, 8, 128, 8192, 8192, true, false};
+  EXPECT_FALSE(attention_time(two_lengths(), kGpu, attention).extrapolated);
+  attention.keys = 8193;
+  EXPECT_TRUE(attention_time(two_lengths(), kGpu, attention).extrapolated);
+  attention.keys = 2048;
+  attention.head_dim = 32;
+  EXPECT_TRUE(attention_time(two_lengths(), kGpu, attention).extrapolated);
+}
+
+TEST(AttentionCurve, NeedsSamplesOfThisMaskAndDirection) {
+  const Attention full = {1, 8, 8, 128, 2048, 2048, false, false};
+  EXPECT_THROW(attention_time(two_lengths(), kGpu, full), MissingCalibration);
+}
+
+// The chart that the profiles come from: FlashAttention-2, 16 heads of 128, 16k tokens, forward with
+// backward.
+TEST(AttentionCurve, ForwardAndBackwardAddUpToThePublishedRateOfBoth) {
+  const std::pair<const char*, double> published[] = {{"a100-sxm-80gb", 182e12}, {"h100-sxm", 308e12}};
+  for (const auto& [name, both] : published) {
+    Attention attention = {2, 16, 16, 128, 8192, 8192, true, false};
+    const Profile profile = read_profile(name);
+    double seconds = attention_time(profile, kGpu, attention).seconds;
+    attention.backward = true;
+    seconds += attention_time(profile, kGpu, attention).seconds;
+    EXPECT_NEAR(3.5 * full_forward_flops(attention) / 2 / seconds, both, 1e-3 * both);
+  }
+}
+
+RC_GTEST_PROP(AttentionCurve, TakesTwiceAsLongForTwiceTheHeads, (bool causal, bool backward)) {
+  const Profile profile = read_profile("a100-sxm-80gb");
+  Attention attention = {1, 8, 8, 128, 0, 0, causal, backward};
+  attention.query = attention.keys = std::int64_t{1} << *rc::gen::inRange(10, 16);
+  const double seconds = attention_time(profile, kGpu, attention).seconds;
+  attention.heads *= 2;
+  RC_ASSERT(std::abs(attention_time(profile, kGpu, attention).seconds - 2 * seconds) < 1e-9 * seconds);
+}
+
+}  // namespace
+}  // namespace rehearse

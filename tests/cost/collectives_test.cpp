@@ -1,0 +1,162 @@
+#include "cost/collectives.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/error.h"
+#include "machines.h"
+
+namespace rehearse {
+namespace {
+
+using test::dgx_a100;
+using test::ranks_on;
+using test::round_numbers;
+
+CommunicationTime time_on(const Profile& profile, CollectiveOp op, double bytes, int nodes, int members) {
+  const Cluster cluster = dgx_a100();
+  return collective_time(profile, cluster, op, bytes,
+                         group_shape(cluster, ranks_on(cluster, nodes, members)));
+}
+
+TEST(GroupShape, CountsMembersNodesAndMembersThatShareANic) {
+  Cluster cluster = dgx_a100();
+  cluster.node.nics = 4;
+  const GroupShape shape = group_shape(cluster, ranks_on(cluster, 2, 8));
+  EXPECT_EQ(shape.members, 16);
+  EXPECT_EQ(shape.nodes, 2);
+  EXPECT_EQ(shape.per_nic, 2);
+  EXPECT_EQ(group_shape(cluster, ranks_on(cluster, 4, 1)).per_nic, 1);
+}
+
+TEST(GroupShape, GivesEachMemberANicOfItsOwnWhereThereAreMoreNicsThanGpus) {
+  Cluster cluster = dgx_a100();
+  cluster.node.nics = 32;
+  EXPECT_EQ(group_shape(cluster, ranks_on(cluster, 2, 8)).per_nic, 1);
+}
+
+TEST(Ring, AllReduceInANodeFollowsHockney) {
+  const CommunicationTime time = time_on(round_numbers(), CollectiveOp::all_reduce, 1e9, 1, 8);
+  EXPECT_DOUBLE_EQ(time.latency_s, 10e-6 + 14 * 1e-6);
+  EXPECT_DOUBLE_EQ(time.transfer_s, 2 * 7.0 / 8 * 1e9 / (0.5 * 300e9));
+  EXPECT_FALSE(time.extrapolated);
+}
+
+TEST(Ring, AllGatherAndReduceScatterMoveHalfOfAnAllReduce) {
+  const double all_reduce = time_on(round_numbers(), CollectiveOp::all_reduce, 1e9, 1, 8).transfer_s;
+  for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    const CommunicationTime half = time_on(round_numbers(), op, 1e9, 1, 8);
+    EXPECT_DOUBLE_EQ(2 * half.transfer_s, all_reduce);
+    EXPECT_DOUBLE_EQ(half.latency_s, 10e-6 + 7 * 1e-6);
+  }
+}
+
+TEST(Ring, AcrossNodesIsBoundByTheSumOfANodesNicsOrByTheGpuLink) {
+  const double bytes = 2 * 15.0 / 16 * 1e9;
+  // 8 NICs carry 8 x 25 x 0.9 = 180 GB/s, the GPU's link 150: the link binds.
+  EXPECT_DOUBLE_EQ(time_on(round_numbers(), CollectiveOp::all_reduce, 1e9, 2, 8).transfer_s, bytes / 150e9);
+  // 4 members have 4 NICs: 90 GB/s.
+  const double eight = 2 * 7.0 / 8 * 1e9;
+  EXPECT_DOUBLE_EQ(time_on(round_numbers(), CollectiveOp::all_reduce, 1e9, 2, 4).transfer_s, eight / 90e9);
+}
+
+TEST(Ring, OfOneGpuANodeStepsOverTheNetworkOnly) {
+  const CommunicationTime time = time_on(round_numbers(), CollectiveOp::all_reduce, 1e9, 4, 1);
+  EXPECT_DOUBLE_EQ(time.latency_s, 20e-6 + 6 * 4e-6);
+  EXPECT_DOUBLE_EQ(time.transfer_s, 2 * 3.0 / 4 * 1e9 / (0.9 * 25e9));
+}
+
+TEST(Ring, OfGpusThatShareANicHasHalfItsRate) {
+  Cluster cluster = dgx_a100();
+  cluster.node.nics = 4;
+  const GroupShape shape = group_shape(cluster, ranks_on(cluster, 2, 8));
+  const double seconds =
+      collective_time(round_numbers(), cluster, CollectiveOp::all_gather, 1e9, shape).transfer_s;
+  EXPECT_DOUBLE_EQ(seconds, 15.0 / 16 * 1e9 / (4 * 0.9 * 25e9));
+}
+
+TEST(AllToAll, SendsRemoteSharesThroughTheNicBesideLocalOnes) {
+  const CommunicationTime time = time_on(round_numbers(), CollectiveOp::all_to_all, 16e9, 2, 8);
+  EXPECT_DOUBLE_EQ(time.transfer_s, 8e9 / (0.96 * 25e9));
+  EXPECT_DOUBLE_EQ(time_on(round_numbers(), CollectiveOp::all_to_all, 8e9, 1, 8).transfer_s,
+                   7e9 / (0.8 * 300e9));
+}
+
+TEST(Send, TakesTheNicOnlyAcrossNodes) {
+  const Cluster cluster = dgx_a100();
+  EXPECT_DOUBLE_EQ(send_time(round_numbers(), cluster, 1e9, false).total(), 5e-6 + 1e9 / 240e9);
+  EXPECT_DOUBLE_EQ(send_time(round_numbers(), cluster, 1e9, true).total(), 15e-6 + 1e9 / 24e9);
+}
+
+// Inside the switches 1 + 1/g of the buffer leaves each GPU, so bus bandwidth grows with the group and passes
+// the ring's: why NCCL leaves the ring only for large groups.
+TEST(Nvls, IsTakenWhereItEndsBeforeTheRing) {
+  Profile profile = round_numbers();
+  profile.links.push_back({"nvswitch", "nvls", 10e-6, 0, 0.45, How::published});
+  const double ring_of_2 = 1e9 / 150e9, nvls_of_8 = (1 + 1.0 / 8) * 1e9 / 135e9;
+  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_reduce, 1e9, 1, 2).transfer_s, ring_of_2);
+  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_reduce, 1e9, 1, 8).transfer_s, nvls_of_8);
+  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_gather, 1e9, 1, 8).transfer_s, 7.0 / 8 * 1e9 / 150e9);
+}
+
+TEST(Nvls, TreeSendsTheBufferOnceBetweenTwoNodesAndTwiceBetweenMore) {
+  Profile profile = round_numbers();
+  profile.links.push_back({"nvswitch", "nvls", 10e-6, 0, 1, How::published});
+  profile.links.push_back({"infiniband", "nvls", 0, 20e-6, 0.5, How::published});
+  const CommunicationTime two = time_on(profile, CollectiveOp::all_reduce, 1e10, 2, 8);
+  EXPECT_DOUBLE_EQ(two.transfer_s, 1e10 / 100e9);
+  EXPECT_DOUBLE_EQ(two.latency_s, 10e-6 + 2 * 20e-6);
+  profile.links[2].efficiency = 0.1;  // a poor ring
+  const CommunicationTime four = time_on(profile, CollectiveOp::all_reduce, 1e10, 4, 8);
+  EXPECT_DOUBLE_EQ(four.transfer_s, 2e10 / 100e9);
+  EXPECT_DOUBLE_EQ(four.latency_s, 10e-6 + 4 * 20e-6);
+}
+
+TEST(Collective, OfOneMemberTakesNoTime) {
+  EXPECT_EQ(time_on(Profile{}, CollectiveOp::all_reduce, 1e9, 1, 1).total(), 0);
+}
+
+TEST(Collective, OverAnUnknownNicTakesInfinibandAndSaysSo) {
+  Cluster cluster = dgx_a100();
+  cluster.node.nic_kind = "slingshot";
+  const GroupShape shape = group_shape(cluster, ranks_on(cluster, 2, 1));
+  const CommunicationTime time =
+      collective_time(round_numbers(), cluster, CollectiveOp::all_gather, 1e9, shape);
+  EXPECT_TRUE(time.extrapolated);
+  EXPECT_DOUBLE_EQ(time.transfer_s, 0.5e9 / (0.9 * 25e9));
+}
+
+TEST(Collective, SaysWhatIsMissing) {
+  const Cluster cluster = dgx_a100();
+  const GroupShape two = group_shape(cluster, {0, 1});
+  EXPECT_THROW(collective_time(Profile{}, cluster, CollectiveOp::all_gather, 1, two), MissingCalibration);
+  Cluster alone = cluster;
+  alone.node.nics = 0;
+  EXPECT_THROW(send_time(round_numbers(), alone, 1, true), InputError);
+}
+
+TEST(Collective, OfAModelledLinkAddsThePortsLatency) {
+  const Cluster cluster = dgx_a100();
+  Profile profile;
+  profile.links = {{"nvswitch", "send", 0, 0, 1, How::modelled}};
+  EXPECT_DOUBLE_EQ(send_time(profile, cluster, 0, false).latency_s, cluster.node.gpu_link.latency);
+}
+
+RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
+  static const Profile profile = read_profile("h100-sxm");
+  const Cluster cluster = test::dgx_h100();
+  const int nodes = *rc::gen::inRange(1, 65), members = *rc::gen::inRange(1, 9);
+  const double bytes = *rc::gen::inRange(1, 2000000000);
+  const GroupShape shape = group_shape(cluster, ranks_on(cluster, nodes, members));
+  const auto seconds = [&](CollectiveOp op, double size) {
+    return collective_time(profile, cluster, op, size, shape).total();
+  };
+  // What a rank does not hold must reach it over its link.
+  const double missing = bytes * (shape.members - 1) / shape.members;
+  RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing / cluster.node.gpu_link.bandwidth);
+  // A larger message takes no less time.
+  RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) <= seconds(CollectiveOp::all_reduce, 2 * bytes));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+#include "cost/gemm_curve.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/error.h"
+#include "machines.h"
+
+namespace rehearse {
+namespace {
+
+const Gpu kA100 = test::dgx_a100().gpu;
+
+const GemmCurve& a100() {
+  static const GemmCurve curve = gemm_curve(read_profile("a100-sxm-80gb"), kA100, "bf16");
+  return curve;
+}
+
+Gemm any_gemm() {
+  const auto side = [] { return std::int64_t{1} << *rc::gen::inRange(0, 18); };
+  return {side(), side(), side(), *rc::gen::inRange<std::int64_t>(1, 100)};
+}
+
+Profile one_sample(double seconds) {
+  Profile profile;
+  profile.gemm["fp16"] = {{4096, 4096, 4096, seconds}};
+  return profile;
+}
+
+TEST(GemmCurve, ReturnsTheMeasuredTimeAtAMeasuredShape) {
+  const Estimate estimate = gemm_time(a100(), {8192, 8192, 8192, 1});
+  EXPECT_NEAR(estimate.seconds, 2.0 * 8192 * 8192 * 8192 / 253.7e12, 1e-3 * estimate.seconds);
+  EXPECT_FALSE(estimate.extrapolated);
+}
+
+TEST(GemmCurve, ScalesTheRooflineByTheEfficiencyOfTheOnlySample) {
+  const double bound = 2.0 * 4096 * 4096 * 4096 / 312e12;
+  const Estimate estimate = gemm_time(one_sample(2 * bound), kA100, {8192, 4096, 4096, 1}, "fp16");
+  EXPECT_NEAR(estimate.seconds, 4 * bound, 1e-9 * bound);
+}
+
+TEST(GemmCurve, MarksShapesMoreThanTwiceBeyondTheSamples) {
+  const Profile profile = one_sample(1);
+  EXPECT_FALSE(gemm_time(profile, kA100, {8192, 2048, 4096, 1}, "fp16").extrapolated);
+  EXPECT_TRUE(gemm_time(profile, kA100, {8193, 4096, 4096, 1}, "fp16").extrapolated);
+  EXPECT_TRUE(gemm_time(profile, kA100, {4096, 4096, 2047, 1}, "fp16").extrapolated);
+}
+
+TEST(GemmCurve, TakesFp16ForBf16AndNothingForFp32) {
+  const Profile profile = one_sample(1);
+  EXPECT_DOUBLE_EQ(gemm_time(profile, kA100, {4096, 4096, 4096, 1}, "bf16").seconds, 1);
+  EXPECT_THROW(gemm_time(profile, kA100, {4096, 4096, 4096, 1}, "fp32"), MissingCalibration);
+}
+
+TEST(GemmCurve, OfFewSamplesUsesThemAll) {
+  Profile profile = one_sample(1e-3);
+  profile.gemm["fp16"].push_back({16384, 16384, 4096, 16e-3});
+  const double seconds = gemm_time(profile, kA100, {8192, 8192, 4096, 1}, "fp16").seconds;
+  EXPECT_NEAR(seconds, 4e-3, 1e-9);  // both samples run at one efficiency
+}
+
+RC_GTEST_PROP(GemmCurve, IsTheSameForTheTransposedProduct, ()) {
+  const Gemm gemm = any_gemm();
+  const Gemm transposed = {gemm.n, gemm.m, gemm.k, 1};
+  const Estimate a = gemm_time(a100(), {gemm.m, gemm.n, gemm.k, 1}), b = gemm_time(a100(), transposed);
+  RC_ASSERT(std::abs(a.seconds - b.seconds) <= 1e-12 * a.seconds);
+  RC_ASSERT(a.extrapolated == b.extrapolated);
+}
+
+RC_GTEST_PROP(GemmCurve, NeverBeatsTheRoofline, ()) {
+  const Gemm gemm = any_gemm();
+  const double bound = gemm_bound(a100().roof, static_cast<double>(gemm.m), static_cast<double>(gemm.n),
+                                  static_cast<double>(gemm.k), static_cast<double>(gemm.batch));
+  RC_ASSERT(gemm_time(a100(), gemm).seconds >= bound * (1 - 1e-12));
+}
+
+RC_GTEST_PROP(GemmCurve, NeverTakesLessThanALaunch, ()) {
+  RC_ASSERT(gemm_time(a100(), any_gemm()).seconds >= a100().launch_s);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,5 +1,7 @@
 // Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
-// section 2.2 and fig. 4 bottom; the warm-up lengths are Megatron-LM's.
+// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); that a single group
+// of microbatches runs all its forwards first is the rule of its earlier releases, later ones take the
+// general length there too.
 #include <fmt/format.h>
 
 #include <algorithm>

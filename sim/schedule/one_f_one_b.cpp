@@ -1,5 +1,5 @@
 // Narayanan et al. 2019, "PipeDream: Generalized Pipeline Parallelism for DNN Training", with a flush at the
-// end of the iteration (Narayanan et al. 2021, fig. 4 top).
+// end of the iteration (Narayanan et al. 2021, section 2.2).
 #include <algorithm>
 
 #include "schedule/orders.h"

@@ -1,6 +1,7 @@
-// Small schedules written out, so that a change of order shows in a review. The compute orders were compared
-// by eye with Narayanan et al. 2021, fig. 3 (gpipe) and fig. 4 (1F1B above, interleaved below); their
-// microbatches count from 1.
+// Small schedules written out, so that a change of order shows in a review. The interleaved order was
+// compared with the schedule table and warm-up of Megatron-LM 00611e6 (get_schedule_table,
+// get_pp_rank_microbatches); the other compute orders were written out by the rule of their papers. The two
+// with messages are snapshots.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -25,11 +26,11 @@ TEST(Golden, GpipeOf4RanksAnd8Microbatches) {
   EXPECT_EQ(write_csv(gpipe(4, 8)), golden("gpipe_p4_m8.csv"));
 }
 
-TEST(Golden, OneFOneBOf4RanksAnd8MicrobatchesIsThePapersFigure) {
+TEST(Golden, OneFOneBOf4RanksAnd8Microbatches) {
   EXPECT_EQ(write_csv(one_f_one_b(4, 8)), golden("1f1b_p4_m8.csv"));
 }
 
-TEST(Golden, InterleavedOf4RanksWith2ChunksAnd8MicrobatchesIsThePapersFigure) {
+TEST(Golden, InterleavedOf4RanksWith2ChunksAnd8MicrobatchesIsMegatronLMs) {
   EXPECT_EQ(write_csv(interleaved_1f1b(4, 2, 8)), golden("interleaved-1f1b_p4_v2_m8.csv"));
 }
 

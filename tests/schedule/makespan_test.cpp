@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <ostream>
 
 #include "replay.h"
 #include "schedule/orders.h"
@@ -25,6 +26,10 @@ struct Case {
   double interleaved_2;
   double interleaved_3;
 };
+
+void PrintTo(const Case& tried, std::ostream* out) {
+  *out << "pp " << tried.pp << ", " << tried.microbatches << " microbatches";
+}
 
 class Makespan : public ::testing::TestWithParam<Case> {};
 

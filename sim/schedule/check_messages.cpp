@@ -31,28 +31,28 @@ Op receive_of(const Op& send) {
   return make_op(OpKind::recv_backward, send.stage - 1, send.microbatch);
 }
 
+// Puts a message into its channel, or says why it has none.
+void place(const Op& op, int rank, const std::vector<int>& rank_of, Channels& channels, Faults& faults) {
+  const Op partner = is_send(op.kind) ? receive_of(op) : send_of(op);
+  if (rank_of[op.stage] != rank) {
+    faults.push_back(
+        fmt::format("{} stands on rank {}, which does not run stage {}", to_string(op), rank, op.stage));
+  } else if (partner.stage >= rank_of.size()) {  // below stage 0 wraps above every stage
+    faults.push_back(fmt::format("{} on rank {} has no neighbour stage", to_string(op), rank));
+  } else if (const int other = rank_of[partner.stage]; other >= 0) {
+    if (is_send(op.kind))
+      channels[{op.stream, rank, other}].sent.push_back(op);
+    else
+      channels[{partner.stream, other, rank}].received.push_back(partner);
+  }
+}
+
 Channels find_channels(const Schedule& schedule, Faults& faults) {
   const std::vector<int> rank_of = ranks_by_stage(schedule);
   Channels channels;
-  for (int rank = 0; rank < schedule.pp; ++rank) {
-    for (const Op& op : schedule.ranks[static_cast<std::size_t>(rank)].ops()) {
-      if (!is_send(op.kind) && !is_receive(op.kind)) continue;
-      const Op partner = is_send(op.kind) ? receive_of(op) : send_of(op);
-      const int own = rank_of[op.stage];
-      if (own != rank)
-        faults.push_back(fmt::format("{} stands on rank {}, but stage {} runs on rank {}", to_string(op),
-                                     rank, op.stage, own));
-      if (own != rank || partner.stage >= schedule.stages) {  // stage 0 - 1 wraps above every stage
-        if (own == rank) faults.push_back(fmt::format("{} has no neighbour stage", to_string(op)));
-        continue;
-      }
-      const int other = rank_of[partner.stage];
-      if (is_send(op.kind))
-        channels[{op.stream, rank, other}].sent.push_back(op);
-      else
-        channels[{partner.stream, other, rank}].received.push_back(partner);
-    }
-  }
+  for (int rank = 0; rank < schedule.pp; ++rank)
+    for (const Op& op : schedule.ranks[static_cast<std::size_t>(rank)].ops())
+      if (is_send(op.kind) || is_receive(op.kind)) place(op, rank, rank_of, channels, faults);
   return channels;
 }
 

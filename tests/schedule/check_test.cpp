@@ -20,6 +20,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 const Plan kPlan = plan_of(ScheduleName::one_f_one_b, 2, 1, 4);
@@ -157,7 +158,19 @@ TEST(Check, FindsATiedReductionWithOneMember) {
   auto picked = all_ops(good(), 1);
   picked.erase(picked.begin() + static_cast<std::ptrdiff_t>(position(good(), 1, "1REDUCE_TIED")));
   EXPECT_THAT(check_schedule(with_list(good(), 1, picked), kPlan),
-              ElementsAre("REDUCE_TIED joins two ranks, but there is 0REDUCE_TIED on rank 0"));
+              ElementsAre("REDUCE_TIED joins two ranks, but there is 0REDUCE_TIED on rank 0",
+                          "1STEP on rank 1 does not wait for 1REDUCE_GRAD"));
+}
+
+TEST(Check, FindsMessagesWithoutANeighbour) {
+  Schedule schedule = good();
+  schedule.ranks[1].add(make_op(OpKind::send_forward, 1, 0));
+  schedule.ranks[0].add(make_op(OpKind::recv_forward, 0, 0));
+  schedule.ranks[0].add(make_op(OpKind::recv_forward, 1, 0));
+  EXPECT_THAT(
+      check_schedule(schedule, kPlan),
+      IsSupersetOf({"1SEND_F0 on rank 1 has no neighbour stage", "0RECV_F0 on rank 0 has no neighbour stage",
+                    "1RECV_F0 stands on rank 0, which does not run stage 1"}));
 }
 
 TEST(Check, FindsAStageOnTwoRanks) {

@@ -27,7 +27,7 @@ std::string rank_text(const Schedule& schedule, int rank) {
 TEST(GradientSync, OverlappedReducesEachBucketAfterItsPartOfTheLastBackward) {
   const Schedule schedule = synced(one_f_one_b(2, 2), true, false, 2, {1, 3});
   EXPECT_EQ(rank_text(schedule, 1),
-            "rank 1: 1RECV_F0 1F0 1RECV_F1 1B0 1SEND_B0 1F1 1B1.0/3 1REDUCE_GRAD.0/3 1B1.1/3 "
+            "rank 1: 1RECV_F0 1F0 1B0 1RECV_F1 1SEND_B0 1F1 1B1.0/3 1REDUCE_GRAD.0/3 1B1.1/3 "
             "1REDUCE_GRAD.1/3 1B1.2/3 1REDUCE_GRAD.2/3 1SEND_B1 1STEP");
   const RankOps& ops = schedule.ranks[1];
   const Op& send = ops[position(schedule, 1, "1SEND_B1")];

@@ -105,11 +105,16 @@ TEST(Transfers, WithoutOverlapWaitForSendsToo) {
   EXPECT_EQ(waits_of(full, 1, "1F1"), "1RECV_F1 1SEND_B0");
 }
 
+// The last stage turns a forward into its backward at once, whatever arrives at that instant.
+TEST(Transfers, WithoutOverlapDoNotDelayAnOpThatCouldBeginBeforeThem) {
+  EXPECT_EQ(waits_of(add_transfers(one_f_one_b(4, 8), false), 3, "3B0"), "");
+}
+
 TEST(Transfers, SplitBackwardsSendTheirGradientAfterTheInputHalf) {
   const Schedule order = read_csv("0F0,0I0,0W0\n1F0,1I0,1W0\n", "split.csv");
   EXPECT_EQ(write_text(add_transfers(order, true)),
             "rank 0: 0F0 0SEND_F0 0RECV_B0 0I0 0W0\n"
-            "rank 1: 1RECV_F0 1F0 1I0 1W0 1SEND_B0\n");
+            "rank 1: 1RECV_F0 1F0 1I0 1SEND_B0 1W0\n");
 }
 
 TEST(Transfers, VShapedPlacementNeedsNoMessageAtTheTurn) {

@@ -131,6 +131,15 @@ TEST(Check, FindsAnOpThatReadsBeforeItsInputHasArrived) {
               ElementsAre("0B0 on rank 0 does not wait for 0RECV_B0"));
 }
 
+TEST(Check, FindsAnOpThatWaitsForTheMessageJustBeforeItsOwn) {
+  const Schedule schedule = read_text(
+      "rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1\n"
+      "rank 1: 1RECV_F0 1RECV_F1 1F0 1F1(1RECV_F0) 1B0 1SEND_B0 1B1 1SEND_B1\n",
+      "late.txt");
+  EXPECT_THAT(check_schedule(schedule, plan_of(ScheduleName::gpipe, 2, 1, 2)),
+              ElementsAre("1F1 on rank 1 does not wait for 1RECV_F1"));
+}
+
 TEST(Check, AcceptsAWaitThroughAnotherOp) {
   const Schedule schedule = read_text(
       "rank 0: 0F0 0SEND_F0 0RECV_B0 0B0\n"

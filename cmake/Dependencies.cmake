@@ -2,7 +2,6 @@
 find_package(PkgConfig REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt 9 REQUIRED)
-find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)

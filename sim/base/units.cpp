@@ -73,7 +73,7 @@ std::optional<double> parse_quantity(std::string_view text, Unit unit) {
   while (suffix.starts_with(' ')) suffix.remove_prefix(1);
   if (suffix.empty()) return value == 0 ? std::optional<double>(0) : std::nullopt;
   const std::optional<double> scale = scale_of(suffix, unit);
-  if (!scale) return std::nullopt;
+  if (!scale || !std::isfinite(value * *scale)) return std::nullopt;
   return value * *scale;
 }
 

@@ -11,6 +11,15 @@ constexpr const char* kFolder = "calibrate/profiles";
 
 }  // namespace
 
+std::string to_string(How how) {
+  switch (how) {
+    case How::measured: return "measured";
+    case How::published: return "published";
+    case How::modelled: return "modelled";
+  }
+  return "";
+}
+
 Profile read_profile(const std::string& name_or_path) {
   return parse_profile(JsonReader::open(find_data_file("profile", kFolder, name_or_path)));
 }

@@ -56,6 +56,11 @@ class Rules {
     in_range("micro_batch", plan_.micro_batch, kMostSequences);
     in_range("global_batch", plan_.global_batch, kMostSequences);
     in_range("seq", plan_.seq, kMostTokens);
+    if (plan_.micro_batch >= 1 && plan_.seq > kMostTokens / plan_.micro_batch) {
+      report("seq", fmt::format("a microbatch holds at most {} tokens", kMostTokens),
+             fmt::format("seq {} x micro batch {}", plan_.seq, plan_.micro_batch),
+             std::to_string(std::max<std::int64_t>(1, kMostTokens / plan_.micro_batch)));
+    }
     if (plan_.cp != 1)
       report("cp", "context parallelism is not simulated", fmt::format("cp = {}", plan_.cp), "1");
     if (plan_.ep != 1)
@@ -161,7 +166,8 @@ class Rules {
              fmt::format("pp = {}", plan_.pp), fmt::format("pp = {}, or vpp = 1", least));
     }
     const std::int64_t m = plan_.microbatches();
-    if (plan_.vpp > 1 && m % plan_.pp != 0) {
+    const bool whole = plan_.global_batch % (plan_.micro_batch * plan_.dp) == 0;
+    if (plan_.vpp > 1 && whole && m % plan_.pp != 0) {
       const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
       report(
           "global_batch", "interleaved-1f1b runs microbatches in groups of pp",

@@ -99,8 +99,7 @@ class TraceWriter {
     metadata(instance.rank, "process_sort_index", fmt::format(R"("sort_index":{})", index));
     for (int stream = 0; stream < kStreams; ++stream)
       if (std::any_of(ops.ops().begin(), ops.ops().end(),
-                      [&](const Op& op) {
-      return op.stream == static_cast<Stream>(stream); }))
+                      [&](const Op& op) { return op.stream == static_cast<Stream>(stream); }))
         name_track(instance.rank, stream + 1, kTrackNames[static_cast<std::size_t>(stream)]);
     slices(rank, ops);
     waits(rank, ops);

@@ -7,11 +7,19 @@ namespace rehearse {
 
 namespace {
 
+// What the loss keeps of the head's output for its backward pass: logits, or their softmax in place of them.
 double logits_bytes(const Block& block) {
+  std::set<TensorId> of_loss;
+  for (const Kernel& kernel : block.forward) {
+    const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
+    if (!pointwise || *pointwise != Pointwise::cross_entropy) continue;
+    of_loss.insert(kernel.reads.begin(), kernel.reads.end());
+    of_loss.insert(kernel.writes.begin(), kernel.writes.end());
+  }
   double bytes = 0;
   for (const TensorId id : block.saved) {
     const Tensor& tensor = block.tensors[static_cast<std::size_t>(id)];
-    if (tensor.name == "logits") bytes += tensor.bytes();
+    if (of_loss.count(id) && tensor.role == TensorRole::activation) bytes += tensor.bytes();
   }
   return bytes;
 }

@@ -22,7 +22,7 @@ StateBytes state_bytes(Precision precision);
 // Bytes of one microbatch on a stage.
 struct StageActivations {
   double saved = 0;       // from forward to backward, without the logits
-  double logits = 0;      // the part of what is saved that the head's logits take
+  double logits = 0;      // the part of what is saved that the loss keeps: logits or their softmax
   double recomputed = 0;  // one layer's tensors that the backward pass makes anew while it runs
 };
 std::vector<StageActivations> stage_activations(const Work& work);

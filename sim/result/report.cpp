@@ -34,7 +34,7 @@ void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedu
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
     const double bubble = bubble_fraction(rank, ops, report.step_time_s);
     report.bubble_mean += bubble / static_cast<double>(timeline.ranks.size());
-    if (bubble > report.bubble_worst) {
+    if (bubble > report.bubble_worst + 1e-9) {  // equal ranks differ by rounding: name the first
       report.bubble_worst = bubble;
       report.bubble_worst_rank = rank.instance.pipeline_rank;
     }

@@ -6,15 +6,6 @@ namespace rehearse {
 
 namespace {
 
-TimeParts sum(const TimeParts& a, const TimeParts& b) {
-  return {a.compute + b.compute,
-          a.recompute + b.recompute,
-          a.optimizer + b.optimizer,
-          a.tp + b.tp,
-          a.cp + b.cp,
-          a.ep + b.ep};
-}
-
 void add_busy(TimeShares& shares, const TimeParts& parts, double seconds, OpKind kind) {
   const double total = parts.total();
   if (!(total > 0)) {
@@ -49,7 +40,7 @@ TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times) {
     case OpKind::forward:
       return stage.forward;
     case OpKind::backward:
-      return sum(stage.backward_input, stage.backward_weight);
+      return TimeParts(stage.backward_input) += stage.backward_weight;
     case OpKind::backward_input:
       return stage.backward_input;
     case OpKind::backward_weight:

@@ -79,7 +79,7 @@ void add_figures(Page& page, const Report& report) {
       page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
-  page.line("efficiency   {:.1f} TFLOP/s/GPU, MFU {}, HFU {} of {:.0f} TFLOP/s", report.model_tflops_per_gpu,
+  page.line("efficiency   {:.4g} TFLOP/s/GPU, MFU {}, HFU {} of {:.0f} TFLOP/s", report.model_tflops_per_gpu,
             page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
             report.facts.peak_flops / 1e12);
   page.line("             {}",
@@ -109,15 +109,16 @@ void add_shares(Page& page, const Report& report) {
     if (row.seconds <= 0 || report.step_time_s <= 0) continue;
     const double share = row.seconds / report.step_time_s;
     const auto bar = static_cast<std::size_t>(std::lround(kBarColumns * std::clamp(share, 0.0, 1.0)));
-    page.line("  {:<16}{:>10}  {:>7}  {}", row.name, format_seconds(row.seconds), percent(share),
-              page.paint(std::string(bar, '#'), row.paint));
+    page.line("  {:<16}{:>10}  {:>7}{}", row.name, format_seconds(row.seconds), percent(share),
+              bar > 0 ? "  " + page.paint(std::string(bar, '#'), row.paint) : "");
   }
 }
 
 void add_communication(Page& page, const Report& report) {
   if (report.communication.empty()) return;
-  page.line("{:<22}{:>6}{:>9}{:>11}{:>12}{:>12}", "communication", "group", "calls", "bytes", "busy",
-            "exposed");
+  page.line("");
+  page.line("{}{:>6}{:>9}{:>11}{:>12}{:>12}", page.paint(fmt::format("{:<22}", "communication"), Paint::bold),
+            "group", "calls", "bytes", "busy", "exposed");
   for (const CommunicationLine& line : report.communication)
     page.line("  {:<20}{:>6}{:>9}{:>11}{:>12}{:>12}", line.kind + " " + line.op, line.group_size, line.calls,
               format_bytes(line.bytes_per_rank), format_seconds(line.busy_s), format_seconds(line.exposed_s));
@@ -127,13 +128,13 @@ void add_memory(Page& page, const Report& report) {
   const RankMemory rank = heaviest_rank(report);
   const double capacity = report.facts.gpu_memory_bytes;
   const bool fits = rank.peak_bytes <= capacity;
-  const std::string room = fmt::format("{} {} ({})", format_bytes(std::abs(capacity - rank.peak_bytes)),
-                                       fits ? "free" : "too much",
-                                       percent(capacity > 0 ? std::abs(1 - rank.peak_bytes / capacity) : 0));
+  const std::string room = fmt::format("{} ({}) {}", format_bytes(std::abs(capacity - rank.peak_bytes)),
+                                       percent(capacity > 0 ? std::abs(1 - rank.peak_bytes / capacity) : 0),
+                                       fits ? "free" : "too much");
   page.line("");
-  page.line("peak memory  {} of {}, {} (pipeline rank {}, the heaviest)",
-            page.paint(format_bytes(rank.peak_bytes), Paint::bold), format_bytes(capacity),
-            page.paint(room, fits ? Paint::green : Paint::red), rank.rank);
+  page.line("peak memory  {} of {} on pipeline rank {}, the heaviest; {}",
+            page.paint(format_bytes(rank.peak_bytes), Paint::bold), format_bytes(capacity), rank.rank,
+            page.paint(room, fits ? Paint::green : Paint::red));
   page.line("             parameters {}, gradients {}, optimizer {},", format_bytes(rank.parameters_bytes),
             format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes));
   page.line("             activations {}, logits {}, buffers {}", format_bytes(rank.activations_bytes),

@@ -14,7 +14,10 @@ namespace {
 
 // The engine reads options from argv and would print its own log lines: it gets an argv of its own.
 s4u::Engine make_engine() {
-  if (s4u::Engine::is_initialized()) throw std::logic_error("SimGrid allows one simulation a process");
+  // A second engine would go on with the first one's clock and refuse its settings.
+  static bool used = false;
+  if (used) throw std::logic_error("SimGrid allows one simulation a process");
+  used = true;
   static std::vector<std::string> words = {
       "rehearse",
       "--log=root.thresh:warning",

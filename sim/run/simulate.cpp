@@ -2,6 +2,7 @@
 
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", fig. 2c.
+// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism";
+// backwards in the order of the forwards, so that the first activation is freed first.
 #include "schedule/orders.h"
 
 namespace rehearse {

@@ -37,8 +37,8 @@ Op part_of(Op op, int part, int parts) {
 
 // Copies the list; with buckets, the last backward of each stage in parts, each followed by its reduction.
 // Returns the new index of the rank's last backward.
-std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, const std::vector<int>& buckets,
-                               RankOps& to) {
+std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last,
+                               const std::vector<int>& buckets, RankOps& to) {
   std::vector<std::int32_t> moved(from.size());
   std::vector<std::int32_t> waits;
   std::int32_t last_backward = -1;
@@ -60,7 +60,8 @@ std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, c
 
 void require_valid(const Schedule& schedule, const GradientSync& sync) {
   if (sync.replicas > 1 && sync.overlap && sync.buckets.size() != static_cast<std::size_t>(schedule.stages))
-    throw std::logic_error(fmt::format("{} bucket counts for {} stages", sync.buckets.size(), schedule.stages));
+    throw std::logic_error(
+        fmt::format("{} bucket counts for {} stages", sync.buckets.size(), schedule.stages));
   for (const int count : sync.buckets)
     if (count < 1 || count > std::numeric_limits<decltype(Op::parts)>::max())
       throw std::logic_error(fmt::format("a stage cannot have {} gradient buckets", count));
@@ -98,7 +99,8 @@ Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync) {
     std::int32_t last_reduction = -1;
     for (std::size_t i = 0; i < to.size(); ++i)
       if (to[i].stream == Stream::gradient) last_reduction = static_cast<std::int32_t>(i);
-    to.add(make_op(OpKind::step, *std::min_element(last.stages.begin(), last.stages.end())), {last_reduction});
+    to.add(make_op(OpKind::step, *std::min_element(last.stages.begin(), last.stages.end())),
+           {last_reduction});
   }
   return result;
 }

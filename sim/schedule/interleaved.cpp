@@ -1,5 +1,7 @@
 // Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
-// section 2.2 and fig. 4 bottom; the warm-up lengths are Megatron-LM's.
+// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); that a single group
+// of microbatches runs all its forwards first is the rule of its earlier releases, later ones take the
+// general length there too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +13,9 @@ namespace rehearse {
 
 namespace {
 
-// A virtual microbatch is a pass of one microbatch through one chunk; number k of a rank takes pp microbatches
-// through chunk 0, then the same pp through chunk 1, and so on. Backwards take the chunks in reverse.
+// A virtual microbatch is a pass of one microbatch through one chunk; number k of a rank takes pp
+// microbatches through chunk 0, then the same pp through chunk 1, and so on. Backwards take the chunks in
+// reverse.
 Op virtual_microbatch(OpKind kind, int k, int rank, int pp, int vpp) {
   const int group = pp * vpp;
   const int chunk = k % group / pp;
@@ -23,13 +26,12 @@ Op virtual_microbatch(OpKind kind, int k, int rank, int pp, int vpp) {
 void require_full_groups(int pp, int microbatches) {
   if (microbatches % pp == 0) return;
   const int below = microbatches / pp * pp;
-  throw InputError(Violation{
-      .file = {},
-      .pointer = {},
-      .rule = "interleaved-1f1b needs microbatches that are a multiple of pp",
-      .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
-      .nearest = below > 0 ? fmt::format("{} or {} microbatches", below, below + pp)
-                           : fmt::format("{} microbatches", pp)});
+  throw InputError(Violation{.file = {},
+                             .pointer = {},
+                             .rule = "interleaved-1f1b needs microbatches that are a multiple of pp",
+                             .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
+                             .nearest = below > 0 ? fmt::format("{} or {} microbatches", below, below + pp)
+                                                  : fmt::format("{} microbatches", pp)});
 }
 
 }  // namespace
@@ -42,8 +44,7 @@ Schedule interleaved_1f1b(int pp, int vpp, int microbatches) {
   for (int rank = 0; rank < pp; ++rank) {
     RankOps& ops = schedule.ranks.emplace_back();
     const auto add = [&](OpKind kind, int k) { ops.add(virtual_microbatch(kind, k, rank, pp, vpp)); };
-    const int warm_up =
-        microbatches == pp ? total : std::min((pp - rank - 1) * 2 + (vpp - 1) * pp, total);
+    const int warm_up = microbatches == pp ? total : std::min((pp - rank - 1) * 2 + (vpp - 1) * pp, total);
     for (int k = 0; k < warm_up; ++k) add(OpKind::forward, k);
     for (int k = warm_up; k < total; ++k) {
       add(OpKind::forward, k);

@@ -1,5 +1,5 @@
 // Narayanan et al. 2019, "PipeDream: Generalized Pipeline Parallelism for DNN Training", with a flush at the
-// end of the iteration (Narayanan et al. 2021, fig. 4 top).
+// end of the iteration (Narayanan et al. 2021, section 2.2).
 #include <algorithm>
 
 #include "schedule/orders.h"
@@ -16,8 +16,7 @@ Schedule one_f_one_b(int pp, int microbatches) {
       ops.add(make_op(OpKind::forward, rank, i));
       ops.add(make_op(OpKind::backward, rank, i - warm_up));
     }
-    for (int i = microbatches - warm_up; i < microbatches; ++i)
-      ops.add(make_op(OpKind::backward, rank, i));
+    for (int i = microbatches - warm_up; i < microbatches; ++i) ops.add(make_op(OpKind::backward, rank, i));
   }
   return schedule;
 }

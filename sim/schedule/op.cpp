@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::array kKindNames = {"F",      "B",      "I",      "W",           "SEND_F",      "RECV_F",
+constexpr std::array kKindNames = {"F",      "B",      "I",           "W",           "SEND_F", "RECV_F",
                                    "SEND_B", "RECV_B", "REDUCE_GRAD", "REDUCE_TIED", "STEP"};
 constexpr std::array kStreamNames = {"compute",       "send_forward",  "recv_forward",
                                      "send_backward", "recv_backward", "gradient"};
@@ -18,13 +18,19 @@ static_assert(kKindNames.size() == kOpKinds && kStreamNames.size() == kStreams);
 
 Stream stream_of(OpKind kind) {
   switch (kind) {
-    case OpKind::send_forward: return Stream::send_forward;
-    case OpKind::recv_forward: return Stream::recv_forward;
-    case OpKind::send_backward: return Stream::send_backward;
-    case OpKind::recv_backward: return Stream::recv_backward;
+    case OpKind::send_forward:
+      return Stream::send_forward;
+    case OpKind::recv_forward:
+      return Stream::recv_forward;
+    case OpKind::send_backward:
+      return Stream::send_backward;
+    case OpKind::recv_backward:
+      return Stream::recv_backward;
     case OpKind::reduce_grad:
-    case OpKind::reduce_tied: return Stream::gradient;
-    default: return Stream::compute;
+    case OpKind::reduce_tied:
+      return Stream::gradient;
+    default:
+      return Stream::compute;
   }
 }
 

@@ -40,9 +40,12 @@ Schedule make_order(const Plan& plan) {
   require_orderable(plan);
   const int microbatches = static_cast<int>(plan.microbatches());
   switch (plan.schedule) {
-    case ScheduleName::gpipe: return gpipe(plan.pp, microbatches);
-    case ScheduleName::one_f_one_b: return one_f_one_b(plan.pp, microbatches);
-    case ScheduleName::interleaved: return interleaved_1f1b(plan.pp, plan.vpp, microbatches);
+    case ScheduleName::gpipe:
+      return gpipe(plan.pp, microbatches);
+    case ScheduleName::one_f_one_b:
+      return one_f_one_b(plan.pp, microbatches);
+    case ScheduleName::interleaved:
+      return interleaved_1f1b(plan.pp, plan.vpp, microbatches);
   }
   throw std::logic_error("no generator for this schedule");
 }

@@ -14,14 +14,14 @@ namespace rehearse {
 
 namespace {
 
-// Only the order of messages comes from these: a full backward costs about two forwards (Narayanan et al. 2021,
-// section 2.2), so a message is issued when it would be sent with equal stages.
+// Only the order of messages comes from these: a full backward costs about two forwards (Narayanan et al.
+// 2021, section 2.2), so a message is issued when it would be sent with equal stages.
 int nominal_steps(OpKind kind) {
   return kind == OpKind::backward ? 2 : 1;
 }
 
-constexpr std::int32_t kAbsent = -2;     // the input of a compute op has not been produced
-constexpr std::int32_t kSameRank = -1;   // it was produced on the same rank; otherwise: index of its RECV
+constexpr std::int32_t kAbsent = -2;    // the input of a compute op has not been produced
+constexpr std::int32_t kSameRank = -1;  // it was produced on the same rank; otherwise: index of its RECV
 
 // All ranks advance together in nominal time. What ends at an instant sends before anything begins, and a
 // sender puts the receiver's op in place: so all lists agree with one global order of messages.
@@ -32,10 +32,11 @@ class TransferWalk {
 
  private:
   struct Progress {
-    std::size_t next = 0;             // in the compute-only list
-    std::int32_t running = -1;        // in the new list
+    std::size_t next = 0;       // in the compute-only list
+    std::int32_t running = -1;  // in the new list
     int ends = 0;
-    std::array<std::int32_t, kStreams> unwaited{};  // last message of each stream that no compute op waited for
+    std::array<std::int32_t, kStreams>
+        unwaited{};  // last message of each stream that no compute op waited for
   };
 
   std::size_t cell(int stage, int microbatch) const {
@@ -46,7 +47,8 @@ class TransferWalk {
   bool can_begin(std::size_t rank) const;
   void begin(std::size_t rank, int now);
   void end(std::size_t rank);
-  void deliver(std::size_t rank, const Op& op, OpKind send, OpKind receive, int to_stage);
+  int reader(const Op& op) const;
+  bool sends(std::size_t rank) const;
   std::int32_t add_message(std::size_t rank, const Op& op, std::int32_t wait);
   [[noreturn]] void report_stuck() const;
 
@@ -80,10 +82,19 @@ TransferWalk::TransferWalk(const Schedule& order, bool overlap)
 
 Schedule TransferWalk::run() {
   for (int now = 0;; ++now) {
+    const auto ends_now = [&](std::size_t rank) {
+      return progress_[rank].running >= 0 && progress_[rank].ends == now;
+    };
+    // Who has nothing to send goes on before the messages of this instant, and need not wait for them.
+    for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
+      if (!ends_now(rank) || sends(rank)) continue;
+      end(rank);
+      if (can_begin(rank)) begin(rank, now);
+    }
+    for (std::size_t rank = 0; rank < progress_.size(); ++rank)
+      if (ends_now(rank)) end(rank);
     bool running = false;
     bool left = false;
-    for (std::size_t rank = 0; rank < progress_.size(); ++rank)
-      if (progress_[rank].running >= 0 && progress_[rank].ends == now) end(rank);
     for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
       if (can_begin(rank)) begin(rank, now);
       running |= progress_[rank].running >= 0;
@@ -92,6 +103,17 @@ Schedule TransferWalk::run() {
     if (!running && left) report_stuck();
     if (!running) return std::move(result_);
   }
+}
+
+// The stage that reads the result of `op`, or -1.
+int TransferWalk::reader(const Op& op) const {
+  if (op.kind == OpKind::forward) return op.stage + 1 < order_.stages ? op.stage + 1 : -1;
+  return op.kind == OpKind::backward_weight ? -1 : op.stage - 1;
+}
+
+bool TransferWalk::sends(std::size_t rank) const {
+  const int to = reader(result_.ranks[rank][static_cast<std::size_t>(progress_[rank].running)]);
+  return to >= 0 && rank_of_[static_cast<std::size_t>(to)] != static_cast<int>(rank);
 }
 
 std::int32_t TransferWalk::input(const Op& op) const {
@@ -123,25 +145,22 @@ void TransferWalk::begin(std::size_t rank, int now) {
 }
 
 void TransferWalk::end(std::size_t rank) {
-  const Op op = result_.ranks[rank][static_cast<std::size_t>(progress_[rank].running)];
-  if (op.kind == OpKind::forward && op.stage + 1 < order_.stages)
-    deliver(rank, op, OpKind::send_forward, OpKind::recv_forward, op.stage + 1);
-  else if (op.kind == OpKind::forward)
-    gradient_[cell(op.stage, op.microbatch)] = kSameRank;
-  else if (op.kind != OpKind::backward_weight && op.stage > 0)
-    deliver(rank, op, OpKind::send_backward, OpKind::recv_backward, op.stage - 1);
-  progress_[rank].running = -1;
-}
+  const std::int32_t index = std::exchange(progress_[rank].running, -1);
+  const Op op = result_.ranks[rank][static_cast<std::size_t>(index)];
+  const bool forward = op.kind == OpKind::forward;
+  const int to = reader(op);
+  if (forward && to < 0) gradient_[cell(op.stage, op.microbatch)] = kSameRank;
+  if (to < 0 || rank_of_[static_cast<std::size_t>(to)] < 0) return;
 
-void TransferWalk::deliver(std::size_t rank, const Op& op, OpKind send, OpKind receive, int to_stage) {
-  const int receiver = rank_of_[static_cast<std::size_t>(to_stage)];
-  if (receiver < 0) return;
+  const int receiver = rank_of_[static_cast<std::size_t>(to)];
   std::int32_t arrived = kSameRank;
   if (receiver != static_cast<int>(rank)) {
-    add_message(rank, make_op(send, op.stage, op.microbatch), progress_[rank].running);
-    arrived = add_message(static_cast<std::size_t>(receiver), make_op(receive, to_stage, op.microbatch), -1);
+    const OpKind send = forward ? OpKind::send_forward : OpKind::send_backward;
+    const OpKind receive = forward ? OpKind::recv_forward : OpKind::recv_backward;
+    add_message(rank, make_op(send, op.stage, op.microbatch), index);
+    arrived = add_message(static_cast<std::size_t>(receiver), make_op(receive, to, op.microbatch), -1);
   }
-  (receive == OpKind::recv_forward ? activation_ : gradient_)[cell(to_stage, op.microbatch)] = arrived;
+  (forward ? activation_ : gradient_)[cell(to, op.microbatch)] = arrived;
 }
 
 std::int32_t TransferWalk::add_message(std::size_t rank, const Op& op, std::int32_t wait) {

@@ -10,10 +10,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::string same(const std::string& field) {
-  return field;
-}
-
 Model llama_70b() {
   Model model;
   model.layers = 80;

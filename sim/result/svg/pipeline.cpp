@@ -128,10 +128,8 @@ class PipelinePicture {
   void row(std::size_t index, double top) {
     const TimelineRank& rank = *rows_[index];
     const double size = std::min(11.0, pitch_ - 1);
-    if (pitch_ >= 11) {
-      text(kLeft - 6, top + box_ / 2 + size * 0.36, size, fmt::format("rank {}", rank.instance.pipeline_rank),
-           " text-anchor=\"end\"");
-    }
+    text(kLeft - 6, top + box_ / 2 + size * 0.36, size, fmt::format("rank {}", rank.instance.pipeline_rank),
+         " text-anchor=\"end\"");
     const double tiny_s = kTiny * seconds_per_pixel_;
     const std::vector<Box> boxes = compute_boxes(rank, ops_of(rank), schedule_.pp, tiny_s, merged_);
     put("<g transform=\"translate(0 {})\">\n", number(top));
@@ -157,7 +155,7 @@ class PipelinePicture {
       const double begin = window.x(std::max(box.begin, window.begin));
       const double end = window.x(std::min(box.end, window.end));
       if (box.end <= window.begin || box.begin >= window.end) continue;
-      const std::string width = number(std::max(end - begin, 0.1));
+      const std::string width = number(std::max(end - begin, kTiny));
       fmt::format_to(std::back_inserter(paths[box.paint]), "M{} {}h{}v{}h-{}z", number(begin), number(top),
                      width, number(height), width);
     }
@@ -180,6 +178,7 @@ class PipelinePicture {
       fmt::format_to(std::back_inserter(texts), "<text x=\"{}\" y=\"{}\">{}</text>",
                      number(window.x((box.begin + box.end) / 2)), number(box_ / 2 + size * 0.36), label);
     }
+    labelled_ |= !texts.empty();
     if (!texts.empty()) put("<g class=\"n\" font-size=\"{}\">{}</g>\n", number(size), texts);
   }
 
@@ -226,9 +225,10 @@ class PipelinePicture {
     double x = 16;
     for (const Paint& key : used_) {
       const bool strip = key.meaning >= Meaning::message;
-      if (key.chunk > 3 && key.chunk + 1 < chunks()) continue;
+      if (chunks() > 3 && key.chunk > 0 && key.chunk + 1 < chunks()) continue;  // shades between
       std::string label = name_of(key.meaning);
-      if (chunks() > 1 && key.meaning < Meaning::step) label += fmt::format(", chunk {}", key.chunk);
+      if (chunks() > 1 && key.meaning < Meaning::step)
+        label += (chunks() > 3 && key.chunk > 0 ? " to chunk " : ", chunk ") + std::to_string(key.chunk);
       legend_entry(x, label, fill(key, chunks()), strip ? 5 : 13);
     }
     legend_entry(x, "idle", "#f1f1f1", 13);
@@ -236,7 +236,8 @@ class PipelinePicture {
   }
 
   void notes() {
-    std::vector<std::string> notes = {"Numbers in boxes are microbatches."};
+    std::vector<std::string> notes = {"One row a pipeline rank."};
+    if (labelled_) notes.push_back("Numbers in boxes are microbatches.");
     if (messages_ || reduces_) notes.push_back("Strips below a row: when its messages and reductions move.");
     if (windows_.size() > 1) notes.push_back("Only the first and the last part of the iteration are drawn.");
     if (merged_ > 0)
@@ -274,7 +275,7 @@ class PipelinePicture {
   std::vector<Window> windows_;
   double seconds_per_pixel_ = 1;
   double pitch_ = 0, box_ = 0, lane_ = 0;
-  bool messages_ = false, reduces_ = false;
+  bool messages_ = false, reduces_ = false, labelled_ = false;
   std::int64_t merged_ = 0;
   std::set<Paint> used_;
   std::string body_, name_, result_;

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "schedule/checks.h"
+#include "schedule/placement.h"
+
+namespace rehearse {
+
+namespace {
+
+// What has ended on each stream of a rank when an op begins: the happens-before relation of CUDA streams and
+// events as vector clocks (Fidge 1988; Mattern 1989), one entry a stream.
+using Clock = std::array<std::int32_t, kStreams>;
+
+std::vector<Clock> clocks_at_begin(const RankOps& ops) {
+  std::vector<Clock> begin(ops.size());
+  std::array<std::int32_t, kStreams> last;
+  last.fill(-1);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    begin[i].fill(-1);
+    const auto after = [&](std::int32_t earlier) {
+      if (earlier < 0) return;
+      const auto e = static_cast<std::size_t>(earlier);
+      for (std::size_t s = 0; s < kStreams; ++s) begin[i][s] = std::max(begin[i][s], begin[e][s]);
+      std::int32_t& own = begin[i][static_cast<std::size_t>(ops[e].stream)];
+      own = std::max(own, earlier);
+    };
+    std::int32_t& before = last[static_cast<std::size_t>(ops[i].stream)];
+    after(before);
+    for (const std::int32_t wait : ops.waits(ops[i])) after(wait);
+    before = static_cast<std::int32_t>(i);
+  }
+  return begin;
+}
+
+class WaitCheck {
+ public:
+  WaitCheck(const Schedule& schedule, const OpIndex& index, const std::vector<int>& rank_of, int rank,
+            Faults& faults)
+      : schedule_(schedule),
+        index_(index),
+        rank_of_(rank_of),
+        rank_(rank),
+        ops_(schedule.ranks[static_cast<std::size_t>(rank)]),
+        clocks_(clocks_at_begin(ops_)),
+        faults_(faults) {}
+
+  void run() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const Op& op = ops_[i];
+      if (op.part == 0 && is_compute(op.kind)) check_input(i);
+      if (op.kind == OpKind::send_forward) need(i, OpKind::forward);
+      if (op.kind == OpKind::send_backward) need(i, producer_of_gradient(op));
+      if (op.kind == OpKind::reduce_grad || op.kind == OpKind::reduce_tied) check_reduction(i);
+      if (op.kind == OpKind::step) check_step(i);
+    }
+  }
+
+ private:
+  bool elsewhere(int stage) const {
+    return stage >= 0 && stage < schedule_.stages && rank_of_[static_cast<std::size_t>(stage)] != rank_;
+  }
+
+  OpKind producer_of_gradient(const Op& op) const {
+    const bool split = index_.find(rank_, OpKind::backward_input, op.stage, op.microbatch) >= 0;
+    return split ? OpKind::backward_input : OpKind::backward;
+  }
+
+  void check_input(std::size_t i) {
+    const Op& op = ops_[i];
+    if (op.kind == OpKind::forward && elsewhere(op.stage - 1)) need(i, OpKind::recv_forward);
+    const bool reads_gradient = op.kind == OpKind::backward || op.kind == OpKind::backward_input;
+    if (reads_gradient && elsewhere(op.stage + 1)) need(i, OpKind::recv_backward);
+  }
+
+  // The last part of a reduction covers what the stage's last microbatch in issue order adds.
+  void check_reduction(std::size_t i) {
+    const Op& op = ops_[i];
+    if (op.part + 1 != op.parts) return;
+    for (auto k = static_cast<std::int32_t>(ops_.size()); k-- > 0;) {
+      const Op& other = ops_[static_cast<std::size_t>(k)];
+      if (!completes_gradient(other.kind) || other.stage != op.stage) continue;
+      if (!ended_before(k, i)) report(i, other);
+      return;
+    }
+  }
+
+  void check_step(std::size_t i) {
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      const bool needed = completes_gradient(ops_[k].kind) || ops_[k].stream == Stream::gradient;
+      if (!needed || ended_before(static_cast<std::int32_t>(k), i)) continue;
+      report(i, ops_[k]);
+      return;
+    }
+  }
+
+  void need(std::size_t i, OpKind kind) {
+    const std::int32_t needed = index_.find(rank_, kind, ops_[i].stage, ops_[i].microbatch);
+    if (needed < 0)
+      faults_.push_back(fmt::format("{} on rank {} needs {}, which that rank has not", to_string(ops_[i]),
+                                    rank_, to_string(make_op(kind, ops_[i].stage, ops_[i].microbatch))));
+    else if (!ended_before(needed, i))
+      report(i, ops_[static_cast<std::size_t>(needed)]);
+  }
+
+  bool ended_before(std::int32_t earlier, std::size_t i) const {
+    const auto stream = static_cast<std::size_t>(ops_[static_cast<std::size_t>(earlier)].stream);
+    return clocks_[i][stream] >= earlier;
+  }
+
+  void report(std::size_t i, const Op& needed) {
+    faults_.push_back(
+        fmt::format("{} on rank {} does not wait for {}", to_string(ops_[i]), rank_, to_string(needed)));
+  }
+
+  const Schedule& schedule_;
+  const OpIndex& index_;
+  const std::vector<int>& rank_of_;
+  int rank_;
+  const RankOps& ops_;
+  std::vector<Clock> clocks_;
+  Faults& faults_;
+};
+
+}  // namespace
+
+void check_waits(const Schedule& schedule, Faults& faults) {
+  const OpIndex index(schedule);
+  const std::vector<int> rank_of = ranks_by_stage(schedule);
+  for (int rank = 0; rank < schedule.pp; ++rank) WaitCheck(schedule, index, rank_of, rank, faults).run();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+// The schedule files of PyTorch's pipelining (torch.distributed.pipelining.schedules, _dump_csv and
+// _load_csv).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/implied_waits.h"
+#include "schedule/parse.h"
+#include "schedule/text.h"
+
+namespace rehearse {
+
+namespace {
+
+bool known_to_pytorch(const Op& op) {
+  return op.kind != OpKind::step && op.kind != OpKind::reduce_tied;
+}
+
+// A split op is written where its last part stands: only then can what follows it begin.
+bool is_last_part(const Op& op) {
+  return op.part + 1 == op.parts;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+RankOps read_row(std::string_view row, int number, const std::string& file) {
+  RankOps ops;
+  ImpliedWaits implied;
+  int cell = 0;
+  for (const std::string_view token : split(row, ',')) {
+    const TokenPlace place{file, fmt::format("row {}, cell {}", number, ++cell)};
+    if (trim(token).empty()) continue;  // an idle step
+    const Op op = parse_op(trim(token), place, false);
+    if (!known_to_pytorch(op)) reject_token(place, "PyTorch knows no such action", token);
+    implied.note(op, ops.add(op, implied.of(op)));
+  }
+  return ops;
+}
+
+}  // namespace
+
+std::string write_csv(const Schedule& schedule) {
+  std::string csv;
+  for (const RankOps& ops : schedule.ranks) {
+    std::vector<std::string> cells;
+    for (Op op : ops.ops()) {
+      if (!known_to_pytorch(op) || !is_last_part(op)) continue;
+      op.parts = 1;
+      cells.push_back(to_string(op));
+    }
+    csv += join(cells, ",") + "\n";
+  }
+  return csv;
+}
+
+Schedule read_csv(const std::string& csv, const std::string& file) {
+  std::string_view rows = csv;
+  const std::size_t last = rows.find_last_not_of(" \t\r\n");
+  rows = rows.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  Schedule schedule;
+  int number = 0;
+  for (const std::string_view row : split(rows, '\n'))
+    schedule.ranks.push_back(read_row(row, ++number, file));
+  set_size(schedule, file);
+  return schedule;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,109 @@
+// Who may include whom: downward only, and each folder's CMake library repeats the table.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+// base holds units, errors and the strict JSON reader; everything may use it.
+const std::map<std::string, Names> kMayUse = {
+    {"base", {}},
+    {"model", {"base"}},
+    {"cluster", {"base"}},
+    {"plan", {"model"}},
+    {"schedule", {"plan"}},
+    {"cost", {"plan", "cluster"}},
+    {"result", {"schedule", "plan", "model"}},
+    {"run", {"result", "cost", "cluster", "schedule"}},
+    {"cli", {"run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+};
+
+Names reachable(const std::string& folder) {
+  Names all = {folder};
+  for (const std::string& next : kMayUse.at(folder)) all.merge(reachable(next));
+  return all;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+bool is_source(const fs::path& path) {
+  return path.extension() == ".h" || path.extension() == ".cpp";
+}
+
+Names words_after(const std::string& text, const std::string& keyword) {
+  std::smatch match;
+  Names words;
+  if (!std::regex_search(text, match, std::regex(keyword + R"(((\s+[a-z]+)+))"))) return words;
+  std::istringstream list(match[1]);
+  for (std::string word; list >> word;) words.insert(word);
+  return words;
+}
+
+class Folder : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Folder, IncludesOnlyWhatLiesBelow) {
+  const Names allowed = reachable(GetParam());
+  const std::regex include(R"(#include "([a-z]+)/)");
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / "sim" / GetParam())) {
+    if (!is_source(entry.path())) continue;
+    const std::string text = read(entry.path());
+    for (auto found = std::sregex_iterator(text.begin(), text.end(), include);
+         found != std::sregex_iterator(); ++found) {
+      EXPECT_TRUE(allowed.contains((*found)[1])) << entry.path() << " includes " << (*found)[1];
+    }
+  }
+}
+
+TEST_P(Folder, LinksWhatTheTableSays) {
+  const std::string text = read(fs::path(SOURCE_DIR) / "sim" / GetParam() / "CMakeLists.txt");
+  if (GetParam() == "cli") return;  // a program, not a library
+  Names listed = words_after(text, "DEPENDS");
+  Names expected = kMayUse.at(GetParam());
+  listed.erase("base");
+  expected.erase("base");
+  EXPECT_EQ(listed, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
+                         ::testing::Values("base", "model", "cluster", "plan", "schedule", "cost", "result",
+                                           "run", "cli"),
+                         [](const auto& folder) { return folder.param; });
+
+TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / "sim")) {
+    if (!is_source(entry.path())) continue;
+    const std::string stem = entry.path().stem();
+    if (stem == "platform" || stem == "simulate") continue;
+    EXPECT_EQ(read(entry.path()).find("#include <simgrid"), std::string::npos) << entry.path();
+  }
+}
+
+TEST(Architecture, NoFileIsLongerThanFourHundredLines) {
+  for (const char* top : {"sim", "calibrate", "tests", "kernels"}) {
+    if (!fs::exists(fs::path(SOURCE_DIR) / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
+      if (!is_source(entry.path())) continue;
+      const std::string text = read(entry.path());
+      EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 400) << entry.path();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,126 @@
+// What users get wrong: each a message that says what, where and what instead, and the promised exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct BadInput {
+  const char* name;
+  const char* arguments;
+  int exit_code;
+  const char* says;
+};
+
+const char kLlama[] = " --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 4 --gbs 1024 ";
+
+class Bad : public ::testing::TestWithParam<BadInput> {};
+
+TEST_P(Bad, InputIsNamedWithItsRule) {
+  std::string arguments = GetParam().arguments;
+  if (const std::size_t at = arguments.find('@'); at != std::string::npos) arguments.replace(at, 1, kLlama);
+  const Outcome outcome = run_program(arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLine, Bad,
+    ::testing::Values(
+        BadInput{"NoVerb", "", 2, "--help"}, BadInput{"UnknownVerb", "simulat", 2, "did you mean simulate"},
+        BadInput{"UnknownFlag", "simulate --pipline 4", 2, "--pipline"},
+        BadInput{"NearFlag", "simulate --schedul 1f1b", 2, "did you mean --schedule?"},
+        BadInput{"FlagWithoutValue", "simulate --tp", 2, "--tp"},
+        BadInput{"NotAnInteger", "simulate @ --vpp two", 2, "--vpp: must be an integer (found \"two\")"},
+        BadInput{"OverflowingInteger", "simulate @ --mbs 99999999999999999999", 2,
+                 "--mbs: must be an integer"},
+        BadInput{"NegativeDegree", "simulate @ --vpp -2", 2, "--vpp: must be an integer from 0"},
+        BadInput{"ZeroDegree", "simulate @ --vpp 0", 2, "--vpp: must be from 1 to"},
+        BadInput{"NoModel", "simulate --cluster dgx-h100", 2, "--model: is required"},
+        BadInput{"UnknownModel", "simulate --model llama3-71b --cluster dgx-h100", 2,
+                 "nearest legal: llama3-70b"},
+        BadInput{"UnknownCluster", "simulate --model llama3-8b --cluster dgx-h10", 2,
+                 "nearest legal: dgx-h100"},
+        BadInput{"UnknownSchedule", "simulate @ --schedule 1f2b", 2, "nearest legal: 1f1b"},
+        BadInput{"LayersOverStages",
+                 "check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 16 --vpp 2 --gbs 1024",
+                 2, "vpp = 1 or 5 with pp = 16"},
+        BadInput{"GpusAndDegrees",
+                 "check --model llama3-70b --cluster dgx-h100 --gpus 500 --tp 8 --pp 4 --gbs 1024", 2,
+                 "GPUs = 480 or 512"},
+        BadInput{"BatchNotDivisible", "check @ --gbs 1000", 2, "nearest legal: 992 or 1008"},
+        BadInput{"OnOff", "simulate @ --overlap-p2p yes", 2, "must be on or off"},
+        BadInput{"Order", "simulate @ --order tp-dp-pp", 2, "must name tp, cp, ep, dp and pp once each"},
+        BadInput{"LayerList", "simulate @ --layers-per-stage 20,20,20", 2, "3 entries"},
+        BadInput{"BucketUnit", "simulate @ --bucket 160", 2, "must be a quantity with its unit"},
+        BadInput{"DoesNotFit", "check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 1 --gbs 64", 3,
+                 "does not fit in memory"},
+        BadInput{"NoProfile", "simulate --model llama3-8b --cluster dgx-b200 --gpus 8 --tp 8 --gbs 8", 4,
+                 "--profile"},
+        BadInput{"MissingScenario", "simulate nowhere.json", 2, "nowhere.json: cannot read this file"},
+        BadInput{"ScenarioIsAFolder", "simulate scenarios", 2, "cannot read this file"},
+        BadInput{"RouteOutside", "topo selene --route 0 99999999", 2, "must name GPUs from 0 to 4479"},
+        BadInput{"UnwritablePicture", "simulate @ --svg /nonexistent/p.svg", 1,
+                 "cannot write /nonexistent/p.svg"}),
+    [](const auto& bad) { return bad.param.name; });
+
+struct BadFile {
+  const char* name;
+  const char* text;
+  const char* says;
+};
+
+class BadScenario : public ::testing::TestWithParam<BadFile> {};
+
+TEST_P(BadScenario, IsNamedWithFileAndPointer) {
+  const std::string file = temporary_file(std::string(GetParam().name) + ".json", GetParam().text);
+  const Outcome outcome = run_program("simulate " + file);
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
+  EXPECT_THAT(outcome.err, HasSubstr(file));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadScenario,
+    ::testing::Values(
+        BadFile{"Empty", "", "not valid JSON"},
+        BadFile{"Truncated", R"({"model": "llama3-8b", )", "not valid JSON"},
+        BadFile{"List", "[1, 2]", "must be a JSON object"},
+        BadFile{"TypoInKey", R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": {"micro_bach": 2}})",
+                "/plan/micro_bach: is not a known key"},
+        BadFile{"PlanIsANumber", R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": 3})", "/plan"},
+        BadFile{"TextForNumber", R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": {"tp": "8"}})",
+                "/plan/tp: must be an integer"},
+        BadFile{"NotANumber", R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": {"tp": NaN}})",
+                "not valid JSON"},
+        BadFile{"WrongSchema",
+                R"({"schema": "rehearse.report/1", "model": "llama3-8b", "cluster": "dgx-h100"})", "/schema"},
+        BadFile{"MissingConfig", R"({"model": "missing/config.json", "cluster": "dgx-h100"})",
+                "no such model"}),
+    [](const auto& bad) { return bad.param.name; });
+
+TEST(BadScenario, HostileNestingEndsInAMessage) {
+  const std::string file = temporary_file("deep.json", std::string(200000, '['));
+  const Outcome outcome = run_program("simulate " + file);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("nests deeper"));
+}
+
+TEST(BadScenario, EveryBrokenRuleIsListedAtOnce) {
+  const Outcome outcome =
+      run_program("check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 3 --pp 4 --gbs 1024");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("attention heads"));
+  EXPECT_THAT(outcome.err, HasSubstr("hidden size"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("terminate")));
+}
+
+}  // namespace
+}  // namespace rehearse

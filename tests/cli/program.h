@@ -1,0 +1,19 @@
+// Runs the program as a user would and keeps what it said.
+#pragma once
+
+#include <string>
+
+namespace rehearse {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+// `arguments` as typed in a shell, in the source tree.
+Outcome run_program(const std::string& arguments);
+
+// Writes `text` to a file that lives as long as the test program and returns its path.
+std::string temporary_file(const std::string& name, const std::string& text);
+
+}  // namespace rehearse

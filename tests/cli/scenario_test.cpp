@@ -1,0 +1,73 @@
+// Every scenario that ships runs, and a flag beats the file.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<std::string> shipped() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(SOURCE_DIR) + "/scenarios")) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+  }
+  return names;
+}
+
+class Scenario : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Scenario, IsLegalFitsAndRuns) {
+  const std::string file = "scenarios/" + GetParam() + ".json";
+  const Outcome checked = run_program("check " + file);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  const Outcome simulated = run_program("simulate " + file + " --json");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const Json report = Json::parse(simulated.out);
+  EXPECT_EQ(report["schema"], "rehearse.report/1");
+  EXPECT_GT(report["step_time_s"], 0);
+  EXPECT_TRUE(report["memory"]["fits"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, Scenario, ::testing::ValuesIn(shipped()), [](const auto& scenario) {
+  std::string name = scenario.param;
+  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+  return name;
+});
+
+TEST(Scenario, AFlagBeatsTheFile) {
+  const std::string file = "simulate scenarios/llama3-70b-512-h100.json --json";
+  const Json from_file = Json::parse(run_program(file).out);
+  const Json from_flag = Json::parse(run_program(file + " --seq-length 4096").out);
+  EXPECT_EQ(from_file["plan"]["seq"], 8192);
+  EXPECT_EQ(from_flag["plan"]["seq"], 4096);
+  EXPECT_LT(from_flag["step_time_s"], from_file["step_time_s"]);
+}
+
+TEST(Scenario, ModelPathsAreRelativeToTheScenario) {
+  const std::string model = temporary_file("tiny.json", R"({"model_type": "llama", "hidden_size": 256,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 1000,
+      "num_key_value_heads": 4, "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "hidden_act": "silu"})");
+  const std::string file = temporary_file(
+      "tiny-scenario.json", R"({"model": "tiny.json", "cluster": "dgx-h100", "plan": {"global_batch": 4}})");
+  const Outcome outcome = run_program("simulate " + file + " --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["model"]["layers"], 2);
+}
+
+TEST(Scenario, TheSameInputGivesTheSameBytes) {
+  const std::string picture = temporary_file("a.svg", ""), trace = temporary_file("a.json", "");
+  const std::string command =
+      "simulate scenarios/llama3-70b-512-h100.json --gbs 128 --svg /dev/stdout --trace " + trace;
+  const Outcome first = run_program(command);
+  const Outcome second = run_program(command);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, second.out);
+}
+
+}  // namespace
+}  // namespace rehearse

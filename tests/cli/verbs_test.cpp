@@ -1,0 +1,78 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+TEST(Verbs, HelpShowsVerbsAndExamples) {
+  const Outcome program = run_program("--help");
+  EXPECT_EQ(program.exit_code, 0);
+  for (const char* verb : {"simulate", "check", "topo", "doctor", "completion"}) {
+    EXPECT_THAT(program.out, HasSubstr(verb));
+    const Outcome help = run_program(std::string(verb) + " --help");
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_THAT(help.out, HasSubstr("rehearse"));
+    EXPECT_THAT(help.out, HasSubstr("Example"));
+  }
+}
+
+TEST(Verbs, VersionAsTextAndAsJson) {
+  EXPECT_THAT(run_program("--version").out, HasSubstr("SimGrid"));
+  const Outcome json = run_program("--json --version");
+  EXPECT_EQ(json.exit_code, 0);
+  EXPECT_TRUE(Json::parse(json.out).contains("simgrid"));
+  EXPECT_TRUE(Json::parse(run_program("--version --json").out).contains("simgrid"));
+}
+
+TEST(Verbs, DoctorSaysWhatThisMachineCanRun) {
+  const Outcome outcome = run_program("doctor");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("topologies"));
+  EXPECT_THAT(outcome.out, HasSubstr("CUDA"));
+}
+
+TEST(Verbs, TopoShowsRoutesAndBisection) {
+  const Json whole = Json::parse(run_program("topo dgx-h100 --gpus 512 --json").out);
+  EXPECT_EQ(whole["nodes"], 64);
+  EXPECT_DOUBLE_EQ(whole["bisection_bytes_per_s"].get<double>(), 32 * 8 * 50e9);
+  const Json inside = Json::parse(run_program("topo dgx-h100 --route 0 7 --json").out);
+  EXPECT_DOUBLE_EQ(inside["bandwidth_bytes_per_s"].get<double>(), 450e9);
+  const Json across = Json::parse(run_program("topo dgx-h100 --route 0 8 --json").out);
+  EXPECT_DOUBLE_EQ(across["bandwidth_bytes_per_s"].get<double>(), 50e9);
+}
+
+TEST(Verbs, CompletionListsVerbsAndFlags) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome outcome = run_program(std::string("completion ") + shell);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("simulate"));
+    EXPECT_THAT(outcome.out, HasSubstr("overlap-grad-reduce"));
+  }
+  EXPECT_EQ(run_program("completion bash | bash -n; echo").exit_code, 0);
+}
+
+TEST(Verbs, TheTraceIsChromeJson) {
+  const std::string file = temporary_file("trace.json", "");
+  const Outcome outcome = run_program(
+      "simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 4 --trace " + file);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::ifstream in(file);
+  EXPECT_TRUE(Json::parse(in).contains("traceEvents"));
+}
+
+TEST(Verbs, ColourIsOffWhenNobodyLooks) {
+  const std::string command = "simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 4";
+  EXPECT_EQ(run_program(command).out.find('\033'), std::string::npos);
+  EXPECT_NE(run_program(command + " --color always").out.find('\033'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,101 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "result/report_json.h"
+
+namespace rehearse {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::IsSupersetOf;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& entry : object.items()) names.push_back(entry.key());
+  return names;
+}
+
+Json example() {
+  const Case made = make_case(small_plan(2, 1, 4, 2), Durations{1, 2, 0.1, 0.1, 0.1});
+  return Json::parse(write_report_json(made.report, "1.2.3"));
+}
+
+TEST(ReportJson, HasExactlyTheKeysOfItsSchema) {
+  EXPECT_THAT(keys(example()),
+              ElementsAre("schema", "source", "engine", "version", "profile", "step_time_s", "tokens_per_s",
+                          "tokens_per_s_per_gpu", "samples_per_s", "model_tflops_per_gpu",
+                          "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops", "peak_tflops_per_gpu",
+                          "bubble_fraction", "bubble_fraction_ideal", "time_s", "communication", "memory",
+                          "plan", "model", "cluster", "warnings"));
+}
+
+TEST(ReportJson, NestedObjectsHaveTheirKeys) {
+  const Json json = example();
+  EXPECT_THAT(keys(json["bubble_fraction"]), ElementsAre("mean", "worst", "worst_rank"));
+  EXPECT_THAT(keys(json["time_s"]),
+              ElementsAre("compute", "recompute", "optimizer", "bubble", "exposed_tp", "exposed_pp",
+                          "exposed_dp", "exposed_cp", "exposed_ep", "exposed_offload"));
+  EXPECT_THAT(keys(json["communication"][0]),
+              ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s"));
+  EXPECT_THAT(keys(json["memory"]),
+              ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "ranks"));
+  EXPECT_THAT(keys(json["memory"]["ranks"][0]),
+              ElementsAre("rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
+                          "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes"));
+  EXPECT_THAT(keys(json["profile"]), ElementsAre("name", "how", "extrapolated_share"));
+  EXPECT_THAT(keys(json["plan"]),
+              IsSupersetOf({"tp", "pp", "vpp", "dp", "cp", "micro_batch", "global_batch", "schedule"}));
+  EXPECT_THAT(keys(json["model"]), IsSupersetOf({"name", "parameters"}));
+}
+
+TEST(ReportJson, SaysWhatItIs) {
+  const Json json = example();
+  EXPECT_EQ(json["schema"], "rehearse.report/1");
+  EXPECT_EQ(json["version"], "1.2.3");
+  EXPECT_EQ(json["source"], "simulate");
+  EXPECT_EQ(json["attention_flops"], "full");
+  EXPECT_EQ(json["memory"]["fits"], true);
+  EXPECT_EQ(json["warnings"], Json::array());
+  EXPECT_EQ(json["plan"]["schedule"], "1f1b");
+}
+
+TEST(ReportJson, SharesSumToTheStepAfterPrinting) {
+  const Json json = example();
+  double sum = 0;
+  for (const auto& share : json["time_s"]) sum += share.get<double>();
+  EXPECT_NEAR(sum, json["step_time_s"].get<double>(), 1e-12 * sum);
+}
+
+TEST(ReportJson, PeakRankIsTheHeaviest) {
+  const Json json = example();
+  const Json& memory = json["memory"];
+  double peak = 0;
+  for (const auto& rank : memory["ranks"]) peak = std::max(peak, rank["peak_bytes"].get<double>());
+  EXPECT_EQ(memory["peak_bytes"], peak);
+  EXPECT_EQ(memory["ranks"][memory["peak_rank"].get<std::size_t>()]["peak_bytes"], peak);
+}
+
+TEST(ReportJson, WhatDoesNotFitSaysSo) {
+  Case made = make_case(small_plan(2, 1, 4), Durations{});
+  made.report.facts.gpu_memory_bytes = 1000;
+  EXPECT_EQ(report_json(made.report, "")["memory"]["fits"], false);
+}
+
+TEST(ReportJson, SurvivesNamesThatAreNoUtf8AndEmptyReports) {
+  Report report;
+  report.model.name = "caf\xe9 \"quoted\"";
+  const Json json = Json::parse(write_report_json(report, ""));
+  EXPECT_EQ(json["memory"]["ranks"], Json::array());
+  EXPECT_EQ(json["model"]["name"], "caf\uFFFD \"quoted\"");
+}
+
+TEST(ReportJson, SameReportGivesSameBytes) {
+  const Case made = make_case(small_plan(2, 2, 4), Durations{});
+  EXPECT_EQ(write_report_json(made.report, "1"), write_report_json(made.report, "1"));
+}
+
+}  // namespace
+}  // namespace rehearse

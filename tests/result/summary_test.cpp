@@ -1,0 +1,66 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cases.h"
+#include "result/summary.h"
+
+namespace rehearse {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+using testing::Not;
+
+Report example() {
+  return make_case(small_plan(2, 1, 4, 2), Durations{1, 2, 0.1, 0.1, 0.1}).report;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Summary, FitsATerminal) {
+  const auto lines = lines_of(write_summary(example(), false));
+  EXPECT_GE(lines.size(), 18u);
+  EXPECT_LE(lines.size(), 28u);
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(Summary, NamesConventionsAndProvenance) {
+  Report report = example();
+  report.facts.warnings = {"the clock stood still"};
+  report.facts.extrapolated_share = 0.25;
+  report.model.not_modelled = {"alibi"};
+  const std::string text = write_summary(report, false);
+  for (const char* part : {"step time", "tokens/s/GPU", "MFU", "HFU", "full squares", "ideal", "exposed pp",
+                           "exposed dp", "peak memory", "free", "test profile (published), 25.0 %",
+                           "warning the clock stood still", "\"alibi\" is not modelled"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Summary, SaysHowMuchIsTooMuch) {
+  Report report = example();
+  report.facts.gpu_memory_bytes = 1e6;
+  EXPECT_THAT(write_summary(report, false), HasSubstr("too much"));
+}
+
+TEST(Summary, EscapesOnlyWithColour) {
+  EXPECT_THAT(write_summary(example(), false), Not(HasSubstr("\x1b")));
+  std::string text = write_summary(example(), true);
+  EXPECT_THAT(text, HasSubstr("\x1b[1m"));
+  for (std::size_t at; (at = text.find('\x1b')) != std::string::npos;)
+    text.erase(at, text.find('m', at) - at + 1);
+  EXPECT_EQ(text, write_summary(example(), false));
+}
+
+TEST(Summary, OfAnEmptyReportDoesNotFail) {
+  EXPECT_THAT(write_summary(Report{}, true), HasSubstr("step time"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,54 @@
+// Simulating identical replicas once does not change the result.
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "in_child.h"
+#include "run/reference.h"
+#include "run/simulate.h"
+
+namespace rehearse {
+namespace {
+
+struct Shape {
+  const char* name;
+  int tp, dp, pp, vpp, gpus, nics;
+  bool overlap;
+};
+
+class Folding : public ::testing::TestWithParam<Shape> {};
+
+double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
+  GradientSync sync{plan.overlap_grad_reduce, true, plan.dp,
+                    std::vector<int>(static_cast<std::size_t>(plan.stages()), 2)};
+  const Schedule schedule = complete_schedule(plan, sync);
+  const Tasks tasks = derive_tasks(schedule, plan, {fold, false, false});
+  const MessageSizes sizes{20e6, std::vector<double>(static_cast<std::size_t>(plan.stages()), 300e6), 50e6};
+  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), even_times(plan, 2e-3),
+                                 sizes, make_links(tasks, plan, cluster));
+  const auto end = in_child([&] { return std::vector<double>{simulate(schedule, tasks, loads).end()}; });
+  return end.has_value() ? end->front() : -1;
+}
+
+TEST_P(Folding, GivesTheStepTimeOfTheUnfoldedRun) {
+  const Shape& shape = GetParam();
+  Plan plan = pipeline_plan(shape.pp, shape.vpp, 2 * shape.pp * shape.dp);
+  plan.tp = shape.tp;
+  plan.dp = shape.dp;
+  plan.overlap_grad_reduce = shape.overlap;
+  const Cluster cluster = small_cluster(shape.gpus, shape.nics);
+  const double folded = step_time(plan, cluster, Fold::replicas);
+  const double unfolded = step_time(plan, cluster, Fold::none);
+  ASSERT_GT(folded, 0);
+  EXPECT_NEAR(folded, unfolded, 1e-6 * unfolded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Folding,
+                         ::testing::Values(Shape{"OneNicForEachGpu", 4, 2, 4, 1, 4, 4, true},
+                                           Shape{"OneNicForFourGpus", 4, 2, 4, 1, 4, 1, true},
+                                           Shape{"TwoReplicasInANode", 2, 4, 4, 1, 4, 2, false},
+                                           Shape{"Interleaved", 4, 2, 4, 2, 4, 4, true},
+                                           Shape{"AllInOneNode", 2, 2, 2, 1, 8, 0, false}),
+                         [](const auto& shape) { return shape.param.name; });
+
+}  // namespace
+}  // namespace rehearse

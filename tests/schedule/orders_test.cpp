@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+
+#include "schedule/orders.h"
+#include "shapes.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(const Plan& plan) {
+  try {
+    make_order(plan);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Forwards before the first backward: microbatches whose activations are held at once.
+int in_flight(const RankOps& ops) {
+  int forwards = 0;
+  while (ops[static_cast<std::size_t>(forwards)].kind == OpKind::forward) ++forwards;
+  return forwards;
+}
+
+TEST(Order, IsTheOneThatThePlanNames) {
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::gpipe, 3, 1, 5)), gpipe(3, 5)));
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::one_f_one_b, 3, 1, 5, 2)), one_f_one_b(3, 5)));
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::interleaved, 3, 2, 6)), interleaved_1f1b(3, 2, 6)));
+}
+
+TEST(Order, Of1F1BHoldsAsManyMicrobatchesAsStagesFollow) {
+  const Schedule schedule = one_f_one_b(8, 96);
+  for (int rank = 0; rank < 8; ++rank)
+    EXPECT_EQ(in_flight(schedule.ranks[static_cast<std::size_t>(rank)]), 8 - rank);
+}
+
+// Korthikanti et al. 2022, section 4.2.3: interleaving holds 1 + (p-1)/(p v) times the activations of 1F1B,
+// here in chunks: 8 (1 + 7/16) 2 = 23 and 8 (1 + 7/24) 3 = 31.
+TEST(Order, OfInterleaved1F1BHoldsTheActivationsOfKorthikantisFormula) {
+  EXPECT_EQ(in_flight(interleaved_1f1b(8, 2, 96).ranks[0]), 23);
+  EXPECT_EQ(in_flight(interleaved_1f1b(8, 3, 96).ranks[0]), 31);
+}
+
+TEST(Order, OfInterleaved1F1BRunsAllForwardsFirstWhenThereIsOneGroup) {
+  for (const RankOps& ops : interleaved_1f1b(4, 2, 4).ranks) EXPECT_EQ(in_flight(ops), 8);
+}
+
+TEST(Order, OfInterleaved1F1BWithOneChunkIs1F1B) {
+  EXPECT_TRUE(same(interleaved_1f1b(4, 1, 7), one_f_one_b(4, 7)));
+}
+
+TEST(Order, OfInterleaved1F1BNeedsFullGroupsOfMicrobatches) {
+  const std::string error = error_of(plan_of(ScheduleName::interleaved, 4, 2, 10));
+  EXPECT_THAT(error, HasSubstr("microbatches = 10, pp = 4"));
+  EXPECT_THAT(error, HasSubstr("8 or 12 microbatches"));
+  EXPECT_THAT(error_of(plan_of(ScheduleName::interleaved, 4, 2, 3)),
+              HasSubstr("nearest legal: 4 microbatches"));
+}
+
+TEST(Order, RejectsPlansThatNameNone) {
+  EXPECT_THAT(error_of(plan_of(ScheduleName::one_f_one_b, 4, 2, 8)), HasSubstr("vpp = 2"));
+  EXPECT_THAT(error_of(plan_of(ScheduleName::one_f_one_b, 0, 1, 8)), HasSubstr("pp = 0"));
+  EXPECT_THAT(error_of(plan_of(ScheduleName::one_f_one_b, 1000, 1000, 8)), HasSubstr("65535"));
+  EXPECT_THAT(error_of(plan_of(ScheduleName::gpipe, 2, 1, 0)), HasSubstr("microbatches"));
+  EXPECT_THAT(error_of(plan_of(ScheduleName::gpipe, 2, 1, 4, 0)), HasSubstr("dp = 0"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -11,10 +11,6 @@ namespace rehearse {
 
 namespace {
 
-std::string how_name(How how) {
-  return how == How::measured ? "measured" : how == How::published ? "published" : "modelled";
-}
-
 Gpu read_gpu(const JsonReader& reader) {
   Gpu gpu;
   gpu.name = reader.text("name");
@@ -89,7 +85,7 @@ Json links_json(const JsonReader& recipe, const std::filesystem::path& data, std
                       {"latency_s", link.cost.latency_s},
                       {"step_latency_s", link.cost.step_latency_s},
                       {"efficiency", link.cost.efficiency},
-                      {"how", how_name(link.cost.how)},
+                      {"how", to_string(link.cost.how)},
                       {"source", link.source}});
     }
     entry.reject_unknown();

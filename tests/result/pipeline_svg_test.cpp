@@ -53,6 +53,13 @@ RC_GTEST_PROP(PipelineSvg, IsWellFormedAndTheSameEachTime, ()) {
   RC_ASSERT(svg.find("nan") == std::string::npos && svg.find("inf") == std::string::npos);
 }
 
+TEST(XmlError, FindsWhatIsNotWellFormed) {
+  EXPECT_EQ(xml_error("<a b=\"c\"><d/>x &lt; y</a>"), "");
+  for (const char* xml :
+       {"<a>", "<a></b>", "<a b></a>", "<a b=c></a>", "<a b=\"c></a>", "<a>x & y</a>", "<a>x < y</a>"})
+    EXPECT_NE(xml_error(xml), "") << xml;
+}
+
 TEST(PipelineSvg, OfABigRunStaysSmallAndSaysWhatIsLeftOut) {
   Plan plan = small_plan(64, 1, 512, 2);
   plan.overlap_p2p = true;

@@ -13,9 +13,12 @@ constexpr const char* kFolder = "calibrate/profiles";
 
 std::string to_string(How how) {
   switch (how) {
-    case How::measured: return "measured";
-    case How::published: return "published";
-    case How::modelled: return "modelled";
+    case How::measured:
+      return "measured";
+    case How::published:
+      return "published";
+    case How::modelled:
+      return "modelled";
   }
   return "";
 }

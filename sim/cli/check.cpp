@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "base/units.h"
@@ -32,7 +33,7 @@ void check(const GivenFlags& given) {
   scenario.experiment.engine = Engine::reference;
   const Iteration iteration = run_iteration(scenario.experiment);
   require_sound(iteration.preparation.schedule, scenario.experiment.plan);
-  for (const std::string& note : scenario.notes) fmt::print("note: {}\n", note);
+  for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
   const RankMemory& rank = heaviest(iteration.report);
   const double capacity = scenario.experiment.cluster.gpu.memory_bytes;
   const std::string figures = fmt::format("pipeline rank {} needs {} of {}", rank.rank,

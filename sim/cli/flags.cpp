@@ -122,6 +122,7 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
             all_names(flag), [&given, &flag](const std::string& value) { given.values[flag.name] = value; },
             flag.help)
         ->option_text(flag.value)
+        ->take_last()
         ->group("Experiment");
   }
 }

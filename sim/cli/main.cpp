@@ -35,7 +35,17 @@ int usage_error(const CLI::App& program, const std::string& what, const std::vec
   return kInvalidInput;
 }
 
+bool is_verb(const CLI::App& program, const std::string& word) {
+  for (const CLI::App* verb : program.get_subcommands({})) {
+    if (verb->get_name() == word) return true;
+  }
+  return false;
+}
+
 int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
+  if (argc > 1 && argv[1][0] != '-' && !is_verb(program, argv[1])) {
+    return usage_error(program, fmt::format("there is no verb \"{}\"", argv[1]), {argv[1]});
+  }
   try {
     program.parse(argc, argv);
     return exit_code;

@@ -43,8 +43,10 @@ TEST(Order, OfInterleaved1F1BHoldsTheActivationsOfKorthikantisFormula) {
   EXPECT_EQ(in_flight(interleaved_1f1b(8, 3, 96).ranks[0]), 31);
 }
 
-TEST(Order, OfInterleaved1F1BRunsAllForwardsFirstWhenThereIsOneGroup) {
-  for (const RankOps& ops : interleaved_1f1b(4, 2, 4).ranks) EXPECT_EQ(in_flight(ops), 8);
+TEST(Order, OfInterleaved1F1BHoldsNoMoreThanItsWarmUpWhenThereIsOneGroup) {
+  const Schedule schedule = interleaved_1f1b(4, 2, 4);
+  EXPECT_EQ(in_flight(schedule.ranks[0]), 8);  // (4 - 0 - 1) 2 + (2 - 1) 4 = 10 > 8 in all
+  EXPECT_EQ(in_flight(schedule.ranks[3]), 5);  // 0 + 4, and the one whose backward comes next
 }
 
 TEST(Order, OfInterleaved1F1BWithOneChunkIs1F1B) {

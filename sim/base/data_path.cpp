@@ -41,8 +41,7 @@ std::string find_data_file(const std::string& what, const std::string& folder,
   if (fs::is_regular_file(file, error)) return file.string();
   if (is_path) throw InputError({name_or_path, "", fmt::format("cannot read this {} file", what), "", ""});
   const std::vector<std::string> names = data_names(folder);
-  throw InputError({"", what,
-                    fmt::format("no such {}; known are {}", what, join(names)),
+  throw InputError({"", what, fmt::format("no such {}; known are {}", what, join(names)),
                     fmt::format("asked for \"{}\"", name_or_path), nearest_name(name_or_path, names)});
 }
 

@@ -34,7 +34,8 @@ Json parse(const std::string& text, const std::string& path) {
 Json read_json_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::error_code error;
-  if (!in || std::filesystem::is_directory(path, error)) throw InputError({path, "", "cannot read this file", "", ""});
+  if (!in || std::filesystem::is_directory(path, error))
+    throw InputError({path, "", "cannot read this file", "", ""});
   std::stringstream text;
   text << in.rdbuf();
   if (!in) throw InputError({path, "", "cannot read this file", "", ""});

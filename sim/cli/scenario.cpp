@@ -134,7 +134,8 @@ class Reading {
     const Model& model = scenario_.experiment.model;
     plan.micro_batch = plan_.integer_or("micro_batch", 1, 0, kMost);
     const bool bounded = model.max_positions > 0;
-    const std::int64_t longest = bounded ? std::min(model.max_positions, kLongestDefaultSequence) : kLongestDefaultSequence;
+    const std::int64_t longest =
+        bounded ? std::min(model.max_positions, kLongestDefaultSequence) : kLongestDefaultSequence;
     plan.seq = plan_.integer_or("seq", longest, 0, kMost);
     if (!plan_.has("seq"))
       scenario_.notes.push_back(fmt::format("sequence length not given: {} tokens", plan.seq));

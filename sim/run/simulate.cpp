@@ -1,8 +1,8 @@
 #include "run/simulate.h"
 
+#include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
 
 #include <fmt/format.h>
 

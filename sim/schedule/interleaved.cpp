@@ -1,6 +1,7 @@
 // Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
-// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); its earlier releases ran
-// all forwards first when there is a single group of microbatches, which holds more activations for no gain.
+// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); its earlier releases
+// ran all forwards first when there is a single group of microbatches, which holds more activations for no
+// gain.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -101,11 +101,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"NotANumber", R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": {"tp": NaN}})",
                 "not valid JSON"},
         BadFile{"WrongSchema",
-                R"({"schema": "rehearse.report/1", "model": "llama3-8b", "cluster": "dgx-h100"})", "/schema"}),
+                R"({"schema": "rehearse.report/1", "model": "llama3-8b", "cluster": "dgx-h100"})",
+                "/schema"}),
     [](const auto& bad) { return bad.param.name; });
 
 TEST(BadScenario, AModelFileThatIsMissingIsNamedBesideTheScenario) {
-  const std::string file = temporary_file("lost.json", R"({"model": "missing/config.json", "cluster": "dgx-h100"})");
+  const std::string file =
+      temporary_file("lost.json", R"({"model": "missing/config.json", "cluster": "dgx-h100"})");
   const Outcome outcome = run_program("simulate " + file);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("missing/config.json: cannot read this model file"));

@@ -1,8 +1,9 @@
 #include "run/simulate.h"
 
-#include <simgrid/version.h>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
+
+#include <simgrid/version.h>  // needs what s4u.hpp defines
 
 #include <fmt/format.h>
 

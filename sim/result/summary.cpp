@@ -83,7 +83,7 @@ void add_figures(Page& page, const Report& report) {
             page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
             report.facts.peak_flops / 1e12);
   page.line("             {}",
-            page.paint("attention FLOPs: full squares; only HFU counts recompute", Paint::grey));
+            page.paint("attention FLOPs: full squares; HFU adds what is computed twice", Paint::grey));
   page.line("bubble       mean {}, worst {} (pipeline rank {}), ideal {}", percent(report.bubble_mean),
             percent(report.bubble_worst), report.bubble_worst_rank, percent(report.bubble_ideal));
   page.line("");

@@ -169,14 +169,16 @@ class PipelinePicture {
   void labels(const std::vector<Box>& boxes, const Window& window) {
     const double size = std::min(12.0, std::floor(box_ * 0.62));
     if (size < 7) return;
+    // As wide for 0 as for the last microbatch, so that a row is not numbered up to 9 only.
+    const double room = text_width(std::to_string(schedule_.microbatches - 1), size) + 3;
     std::string texts;
     for (const Box& box : boxes) {
       if (box.microbatch < 0 || box.paint.meaning == Meaning::step) continue;
       if (box.begin < window.begin || box.end > window.end) continue;
-      const std::string label = std::to_string(box.microbatch);
-      if (window.x(box.end) - window.x(box.begin) < text_width(label, size) + 3) continue;
+      if (window.x(box.end) - window.x(box.begin) < room) continue;
       fmt::format_to(std::back_inserter(texts), "<text x=\"{}\" y=\"{}\">{}</text>",
-                     number(window.x((box.begin + box.end) / 2)), number(box_ / 2 + size * 0.36), label);
+                     number(window.x((box.begin + box.end) / 2)), number(box_ / 2 + size * 0.36),
+                     box.microbatch);
     }
     labelled_ |= !texts.empty();
     if (!texts.empty()) put("<g class=\"n\" font-size=\"{}\">{}</g>\n", number(size), texts);

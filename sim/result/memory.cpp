@@ -24,15 +24,19 @@ double logits_bytes(const Block& block) {
   return bytes;
 }
 
-// What the backward kernels read of the forward pass and nobody saved.
+// What `recompute` makes anew for the backward kernels to read.
 double recomputed_bytes(const Block& block) {
-  std::set<TensorId> missing;
-  for (const auto* kernels : {&block.backward_input, &block.backward_weight})
-    for (const Kernel& kernel : *kernels)
-      for (const TensorId id : kernel.reads)
-        if (block.tensors[static_cast<std::size_t>(id)].role == TensorRole::activation) missing.insert(id);
-  for (const TensorId id : block.saved) missing.erase(id);
-  return block.bytes({missing.begin(), missing.end()});
+  std::set<TensorId> made;
+  for (const Kernel& kernel : block.recompute) made.insert(kernel.writes.begin(), kernel.writes.end());
+  std::set<TensorId> wanted;
+  for (const auto* kernels : {&block.backward_input, &block.backward_weight}) {
+    for (const Kernel& kernel : *kernels) {
+      for (const TensorId id : kernel.reads) {
+        if (made.contains(id)) wanted.insert(id);
+      }
+    }
+  }
+  return block.bytes({wanted.begin(), wanted.end()});
 }
 
 bool begins_forward(const Op& op) {

@@ -6,36 +6,11 @@
 #include <set>
 
 #include "cost/collectives.h"
+#include "result/shares.h"
 
 namespace rehearse {
 
 namespace {
-
-TimeParts parts_of(const Op& op, int pipeline_rank, const OpTimes& times) {
-  const StageTimes& stage = times.stages[op.stage];
-  TimeParts parts;
-  switch (op.kind) {
-    case OpKind::forward:
-      parts = stage.forward;
-      break;
-    case OpKind::backward_input:
-      parts = stage.backward_input;
-      break;
-    case OpKind::backward_weight:
-      parts = stage.backward_weight;
-      break;
-    case OpKind::backward:
-      parts = stage.backward_input;
-      parts += stage.backward_weight;
-      break;
-    case OpKind::step:
-      parts = times.step[static_cast<std::size_t>(pipeline_rank)];
-      break;
-    default:
-      break;
-  }
-  return parts * (1.0 / op.parts);
-}
 
 // Builds the loads task by task; what repeats (the way between two instances, a group's shape) is found once.
 class Loading {
@@ -67,7 +42,8 @@ class Loading {
       } else if (op.kind == OpKind::reduce_tied) {
         reduce(task, leader.instance, Axis::pp, sizes_.tied_bytes);
       } else {
-        loads_.fixed_s[task] = parts_of(op, rank_of(leader.instance).pipeline_rank, times).total();
+        loads_.fixed_s[task] =
+            priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }

@@ -77,9 +77,9 @@ void replay(const RankOps& ops, const std::vector<StageActivations>& stages, At 
 
 }  // namespace
 
-StateBytes state_bytes(Precision precision) {
-  if (precision == Precision::fp32) return {4, 4, 8};
-  return {};
+StateBytes state_bytes(const Plan& plan) {
+  if (plan.precision == Precision::fp32) return {4, 4, 8};
+  return {2, static_cast<double>(plan.gradient_bytes), 12};
 }
 
 std::vector<StageActivations> stage_activations(const Work& work) {
@@ -98,7 +98,6 @@ std::vector<StageActivations> stage_activations(const Work& work) {
 
 std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work) {
   const std::vector<StageActivations> stages = stage_activations(work);
-  const StateBytes state = state_bytes(plan.precision);
   std::vector<RankMemory> ranks;
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
     RankMemory memory;
@@ -106,12 +105,14 @@ std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, 
     double parameters = 0;
     for (int s = 0; s < static_cast<int>(stages.size()); ++s)
       if (pipeline_rank_of(s, schedule.pp) == memory.rank) parameters += work.parameters(s);
-    memory.parameters_bytes = parameters * state.parameter;
+    const StateBytes state = held_state(parameters, plan);
+    memory.parameters_bytes = state.parameter;
     // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
-    memory.gradients_bytes = parameters * state.gradient;
-    memory.optimizer_bytes = parameters * state.optimizer;
+    memory.gradients_bytes = state.gradient;
+    memory.optimizer_bytes = state.optimizer;
     // One message each way may be on the wire while the tensors of the running ops stand beside it.
-    memory.buffers_bytes = schedule.pp > 1 ? 2 * work.boundary_bytes : 0;
+    memory.buffers_bytes =
+        (schedule.pp > 1 ? 2 * work.boundary_bytes : 0) + sharding_buffers(memory.rank, plan, work);
     replay(schedule.ranks[r], stages, [&](std::size_t, double live, double logits, bool) {
       if (live <= memory.activations_bytes + memory.logits_bytes) return;
       memory.activations_bytes = live - logits;

@@ -58,8 +58,15 @@ void replay(const RankOps& ops, const std::vector<StageActivations>& stages, At 
   double live = 0, logits = 0;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
-    if (!is_compute(op.kind) || op.stage >= stages.size()) continue;
+    if (op.stage >= stages.size()) continue;
     const StageActivations& stage = stages[op.stage];
+    if (op.kind == OpKind::reload) at(i, live += stage.saved, logits, false);
+    if (!is_compute(op.kind)) continue;
+    // The copy at the host counts from the first op that waits for it.
+    for (const std::int32_t wait : ops.waits(op)) {
+      const auto copy = static_cast<std::size_t>(wait);
+      if (ops[copy].kind == OpKind::offload) at(copy, live -= stages[ops[copy].stage].saved, logits, true);
+    }
     if (begins_forward(op)) {
       live += stage.saved + stage.logits;
       logits += stage.logits;

@@ -67,6 +67,7 @@ class Reading {
     degrees();
     batch();
     options();
+    data_parallel();
     top_.reject_unknown();
     plan_.reject_unknown();
     require_rules();
@@ -174,6 +175,28 @@ class Reading {
       plan.bucket_bytes = plan_.quantity("bucket", Unit::bytes);
       if (plan.bucket_bytes < 1) plan_.fail("bucket", "must be at least one byte", "found 0", "1MB");
     }
+  }
+
+  // What the frameworks do unless told: DeepSpeed and FSDP reduce sharded gradients after each microbatch;
+  // under pipeline parallelism torchtitan keeps parameters whole between microbatches and reduces once
+  // (its fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py).
+  void data_parallel() {
+    static const auto offloads = by_name(std::array{Offload::none, Offload::optimizer, Offload::activations});
+    static const auto frameworks =
+        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed,
+                           Framework::fsdp, Framework::torchtitan});
+    static const auto wires = by_name(std::array{Precision::fp32, Precision::bf16, Precision::fp16});
+    Plan& plan = scenario_.experiment.plan;
+    plan.framework = plan_.choice_or("framework", Framework::megatron_core, frameworks);
+    plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
+    plan.zero_shard = static_cast<int>(plan_.integer_or("zero_shard", 0, 0, kMostInt));
+    plan.overlap_param_gather = plan_.boolean_or("overlap_param_gather", false);
+    plan.reshard_after_forward = plan_.boolean_or("reshard_after_forward", plan.pp == 1);
+    plan.reduce_each_microbatch = plan_.boolean_or("reduce_each_microbatch", plan.pp == 1);
+    plan.prefetch = static_cast<int>(plan_.integer_or("prefetch", 1, 0, kMostInt));
+    plan.grad_reduce = plan_.choice_or("grad_reduce", Precision::fp32, wires);
+    plan.gradient_bytes = static_cast<int>(plan_.integer_or("gradient_bytes", 4, 0, kMostInt));
+    plan.offload = plan_.choice_or("offload", Offload::none, offloads);
   }
 
   void require_rules() const {

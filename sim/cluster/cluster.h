@@ -22,6 +22,12 @@ struct Port {
   double latency = 0;    // seconds from one end of the path to the other
 };
 
+// What optimizer state and activations are offloaded to.
+struct Host {
+  Port link;                         // of one GPU, each direction; bandwidth 0: none on record
+  double adam_parameters_per_s = 0;  // of all CPUs of the node together
+};
+
 struct Node {
   int gpus = 0;
   Port gpu_link;              // each GPU's way to the others of its node (NVLink, PCIe, memory)
@@ -29,6 +35,7 @@ struct Node {
   int nics = 0;               // 0: the node stands alone
   Port nic;                   // each of them
   std::string nic_kind;       // "infiniband", "roce", "efa", ...
+  Host host;
 };
 
 struct Cluster {

@@ -74,6 +74,15 @@ void read_nics(const JsonReader& reader, Node& node) {
   reader.reject_unknown();
 }
 
+Host read_host(const JsonReader& reader) {
+  Host host;
+  host.link = read_port(reader.object("link"));
+  host.adam_parameters_per_s = reader.number("adam_parameters_per_s", 1, kFlops);
+  reader.text("source");
+  reader.reject_unknown();
+  return host;
+}
+
 Node read_node(const JsonReader& reader) {
   Node node;
   node.gpus = static_cast<int>(reader.integer("gpus", 1, kGpusPerNode));
@@ -82,6 +91,7 @@ Node read_node(const JsonReader& reader) {
   node.gpu_link_kind = link.text("kind");
   link.reject_unknown();
   if (offers(reader, "nics")) read_nics(reader.object("nics"), node);
+  if (offers(reader, "host")) node.host = read_host(reader.object("host"));
   reader.reject_unknown();
   return node;
 }

@@ -2,7 +2,9 @@
 
 #include "cost/collectives.h"
 #include "cost/kernel_times.h"
+#include "cost/offload.h"
 #include "plan/ranks.h"
+#include "plan/sharding.h"
 
 namespace rehearse {
 
@@ -77,11 +79,15 @@ class Pricing {
   std::array<GroupShape, 5> groups_;  // of rank 0, by axis
 };
 
-double step_seconds(const Work& work, const Plan& plan, int pipeline_rank, Pricing& pricing) {
+// Each rank steps its shard of the optimizer state.
+double step_seconds(const Work& work, const Plan& plan, const Cluster& cluster, int pipeline_rank,
+                    Pricing& pricing) {
   double parameters = 0;
   for (int stage = pipeline_rank; stage < static_cast<int>(work.parts.size()); stage += plan.pp) {
     parameters += work.parameters(stage);
   }
+  parameters /= shard_size(plan);
+  if (plan.offload == Offload::optimizer) return cpu_adam_s(cluster, plan, parameters);
   Block scratch;
   const Kernel adam = optimizer_kernel(parameters, plan, scratch);
   return pricing.time_of(scratch, adam).seconds;
@@ -96,7 +102,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
   for (int rank = 0; rank < plan.pp; ++rank) {
     TimeParts step;
-    step.optimizer = step_seconds(work, plan, rank, pricing);
+    step.optimizer = step_seconds(work, plan, cluster, rank, pricing);
     prices.times.step.push_back(step);
   }
   prices.priced_s = pricing.priced_s;

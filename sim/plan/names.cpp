@@ -56,4 +56,32 @@ std::string to_string(ScheduleName schedule) {
   return "";
 }
 
+std::string to_string(Offload offload) {
+  switch (offload) {
+    case Offload::none:
+      return "none";
+    case Offload::optimizer:
+      return "optimizer";
+    case Offload::activations:
+      return "activations";
+  }
+  return "";
+}
+
+std::string to_string(Framework framework) {
+  switch (framework) {
+    case Framework::megatron_2021:
+      return "megatron-2021";
+    case Framework::megatron_core:
+      return "megatron-core";
+    case Framework::deepspeed:
+      return "deepspeed";
+    case Framework::fsdp:
+      return "fsdp";
+    case Framework::torchtitan:
+      return "torchtitan";
+  }
+  return "";
+}
+
 }  // namespace rehearse

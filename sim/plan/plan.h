@@ -15,11 +15,15 @@ enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
 enum class ScheduleName : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class Offload : std::uint8_t { none, optimizer, activations };
+enum class Framework : std::uint8_t { megatron_2021, megatron_core, deepspeed, fsdp, torchtitan };
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
 std::string to_string(Precision precision);
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b"
+std::string to_string(Offload offload);
+std::string to_string(Framework framework);  // "megatron-2021", "megatron-core", "deepspeed", ...
 
 struct Plan {
   int tp = 1;                     // tensor parallel
@@ -42,6 +46,18 @@ struct Plan {
   double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest
   std::vector<int> layers_per_stage;                                               // empty: split evenly
+
+  // What data-parallel ranks divide among them, and when they exchange it (plan/sharding.h).
+  int zero = 0;                        // 1: optimizer state, 2: and gradients, 3: and parameters
+  int zero_shard = 0;                  // ranks that divide it, replicated across such groups; 0: all of dp
+  bool overlap_param_gather = false;   // ZeRO-1, 2: gather parameters beside the next iteration's forwards
+  bool reshard_after_forward = true;   // ZeRO-3: gather again for the backward
+  bool reduce_each_microbatch = true;  // ZeRO-2, 3: else gradients stay whole until the last microbatch
+  int prefetch = 1;                    // ZeRO-3: layers gathered ahead of the one that computes
+  Precision grad_reduce = Precision::fp32;  // of the gradients on the wire
+  int gradient_bytes = 4;                   // kept for a parameter: recipes of 16, 18, 20 bytes hold 2, 4, 6
+  Offload offload = Offload::none;
+  Framework framework = Framework::megatron_core;
 
   int gpus() const { return tp * cp * dp * pp; }
   int stages() const { return pp * vpp; }

@@ -33,4 +33,11 @@ std::vector<int> RankGrid::group(int rank, Axis axis) const {
   return members;
 }
 
+std::vector<int> RankGrid::subgroup(int rank, Axis axis, int first, int count, int step) const {
+  const std::vector<int> all = group(rank, axis);
+  std::vector<int> members;
+  for (int i = 0; i < count; ++i) members.push_back(all.at(static_cast<std::size_t>(first + i * step)));
+  return members;
+}
+
 }  // namespace rehearse

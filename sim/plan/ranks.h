@@ -23,6 +23,9 @@ class RankGrid {
   // The ranks that differ from `rank` only along `axis`, in order of that coordinate.
   std::vector<int> group(int rank, Axis axis) const;
 
+  // `count` of that group: its member `first`, and every `step`-th after it.
+  std::vector<int> subgroup(int rank, Axis axis, int first, int count, int step) const;
+
  private:
   std::array<int, 5> extent_{};  // by Axis
   std::array<int, 5> stride_{};  // by Axis

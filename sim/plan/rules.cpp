@@ -7,6 +7,7 @@
 
 #include "plan/nearest.h"
 #include "plan/plan.h"
+#include "plan/rules_zero.h"
 
 namespace rehearse {
 
@@ -34,6 +35,7 @@ class Rules {
     schedule();
     sequence();
     size();
+    add_zero_violations(plan_, violations_);
     return violations_;
   }
 

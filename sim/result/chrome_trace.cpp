@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "plan/ranks.h"
+#include "plan/sharding.h"
 #include "result/idle.h"
 #include "result/memory.h"
 
@@ -20,7 +21,8 @@ namespace {
 constexpr int kWaitTracks = 10;
 
 constexpr std::array<const char*, kStreams> kTrackNames = {
-    "compute", "pp send forward", "pp recv forward", "pp send backward", "pp recv backward", "dp gradient"};
+    "compute",     "pp send forward", "pp recv forward", "pp send backward", "pp recv backward",
+    "dp gradient", "dp parameter",    "to host",         "from host"};
 
 std::int64_t nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
@@ -35,11 +37,23 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string slice_name(const Op& op) {
+bool is_scattered(const Op& op, const Plan& plan) {
+  return op.kind == OpKind::reduce_grad && plan.zero > 0;
+}
+
+std::string kernel_of(const Op& op, const Plan& plan) {
+  if (op.kind == OpKind::unshard) return "AllGather";
+  if (is_scattered(op, plan)) return "ReduceScatter";
+  return op.stream == Stream::gradient ? "AllReduce" : "SendRecv";
+}
+
+std::string slice_name(const Op& op, const Plan& plan) {
   const std::string name = to_string(op);
   if (is_compute(op.kind)) return "PP:" + name;
   if (op.kind == OpKind::step) return "optimizer " + name;
-  return (op.stream == Stream::gradient ? "ncclDevKernel_AllReduce " : "ncclDevKernel_SendRecv ") + name;
+  if (is_host_copy(op.kind)) return (op.stream == Stream::to_host ? "Memcpy DtoH " : "Memcpy HtoD ") + name;
+  if (op.kind == OpKind::reshard) return name;
+  return "ncclDevKernel_" + kernel_of(op, plan) + " " + name;
 }
 
 class TraceWriter {
@@ -126,17 +140,28 @@ class TraceWriter {
     const int tid = static_cast<int>(op.stream) + 1;
     event(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
           R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{}{}}}}})",
-          slice_name(op), pid, tid, micros(begin), micros(end - begin), tid, op.stage, op.microbatch, op.part,
-          collective_args(op));
+          slice_name(op, report_.plan), pid, tid, micros(begin), micros(end - begin), tid, op.stage,
+          op.microbatch, op.part, collective_args(op));
   }
 
   std::string collective_args(const Op& op) const {
     if (is_send(op.kind) || is_receive(op.kind))
       return fmt::format(R"(,"Collective name":"{}","Group size":2,"bytes":{:.0f})",
                          is_send(op.kind) ? "send" : "recv", work_.boundary_bytes);
+    const Plan& plan = report_.plan;
+    if (op.kind == OpKind::unshard)
+      return fmt::format(R"(,"Collective name":"allgather","Group size":{})", shard_size(plan));
     if (op.stream != Stream::gradient) return "";
-    const int members = op.kind == OpKind::reduce_tied ? 2 : report_.plan.dp * report_.plan.cp;
-    return fmt::format(R"(,"Collective name":"allreduce","Group size":{},"dtype":"Float")", members);
+    const char* name = is_scattered(op, plan) ? "reduce_scatter" : "allreduce";
+    return fmt::format(R"(,"Collective name":"{}","Group size":{},"dtype":"{}")", name, members(op),
+                       plan.grad_reduce == Precision::fp32 ? "Float" : "BFloat16");
+  }
+
+  int members(const Op& op) const {
+    const Plan& plan = report_.plan;
+    if (op.kind == OpKind::reduce_tied) return 2;
+    if (op.kind == OpKind::reduce_replicas) return shard_replicas(plan);
+    return plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp;
   }
 
   // The same number at both ends: replica, direction, stage that receives, microbatch.

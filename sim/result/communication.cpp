@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/sharding.h"
 #include "result/memory.h"
 
 namespace rehearse {
@@ -16,6 +17,18 @@ bool is_message(OpKind kind) {
 }
 bool is_gradient(OpKind kind) {
   return kind == OpKind::reduce_grad;
+}
+bool is_gather(OpKind kind) {
+  return kind == OpKind::unshard;
+}
+bool is_replicas(OpKind kind) {
+  return kind == OpKind::reduce_replicas;
+}
+bool is_copy_out(OpKind kind) {
+  return kind == OpKind::offload || kind == OpKind::offload_grad;
+}
+bool is_copy_in(OpKind kind) {
+  return kind == OpKind::reload || kind == OpKind::reload_param;
 }
 bool is_tied(OpKind kind) {
   return kind == OpKind::reduce_tied;
@@ -42,10 +55,12 @@ CommunicationLine line_of(const TimelineRank& rank, const RankOps& ops, IsKind i
   return line;
 }
 
-double parameters_of(int pipeline_rank, const Plan& plan, const Work& work) {
+// Parameters that the ops of a kind cover; the parts of a stage cover it once.
+double parameters_moved(const RankOps& ops, IsKind is_kind, const Work& work) {
   double parameters = 0;
-  for (int s = 0; s < static_cast<int>(work.parts.size()); ++s)
-    if (pipeline_rank_of(s, plan.pp) == pipeline_rank) parameters += work.parameters(s);
+  for (const Op& op : ops.ops())
+    if (is_kind(op.kind) && op.part == 0 && op.stage < work.parts.size())
+      parameters += work.parameters(op.stage);
   return parameters;
 }
 
@@ -139,6 +154,47 @@ void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, con
   lines.push_back(std::move(line));
 }
 
+void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
+                       const Plan& plan, const Work& work, const Exposure& exposed) {
+  const bool sharded = plan.zero > 0;
+  const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
+  const double gradients = gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, work);
+  add_line(lines, line_of(rank, ops, is_gradient), "dp", sharded ? "reduce_scatter" : "all_reduce", group,
+           gradients, exposed.dp);
+  add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),
+           gradients / group, exposed.replicas);
+  add_line(lines, line_of(rank, ops, is_gather), "dp", "all_gather", group,
+           parameter_bytes(plan) * parameters_moved(ops, is_gather, work), exposed.gather);
+}
+
+// Each rank copies what it has of the gradients and parameters: its shard.
+double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work,
+                    const std::vector<StageActivations>& stages) {
+  double bytes = 0;
+  for (const Op& op : ops.ops()) {
+    if (!is_kind(op.kind) || op.stage >= stages.size()) continue;
+    const double shard = work.parameters(op.stage) / shard_size(plan) / op.parts;
+    if (op.kind == OpKind::offload_grad) bytes += shard * gradient_wire_bytes(plan);
+    if (op.kind == OpKind::reload_param) bytes += shard * parameter_bytes(plan);
+    if (has_microbatch(op.kind)) bytes += stages[op.stage].saved;
+  }
+  return bytes;
+}
+
+// The wait is laid to the two directions by their bytes.
+void add_host_copies(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
+                     const Plan& plan, const Work& work, double exposed_s) {
+  if (plan.offload == Offload::none) return;
+  const std::vector<StageActivations> stages = stage_activations(work);
+  const double out = copied_bytes(ops, is_copy_out, plan, work, stages);
+  const double in = copied_bytes(ops, is_copy_in, plan, work, stages);
+  if (!(out + in > 0)) return;
+  add_line(lines, line_of(rank, ops, is_copy_out), "offload", "copy_to_host", 1, out,
+           exposed_s * out / (out + in));
+  add_line(lines, line_of(rank, ops, is_copy_in), "offload", "copy_from_host", 1, in,
+           exposed_s * in / (out + in));
+}
+
 }  // namespace
 
 std::string to_string(CollectiveOp op) {
@@ -162,14 +218,13 @@ std::string to_string(CollectiveOp op) {
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
                                                    const Plan& plan, const Work& work, const RankTime& time) {
   std::vector<CommunicationLine> lines;
-  const double element = state_bytes(plan.precision).gradient;
   const CommunicationLine messages = line_of(rank, ops, is_message);
   add_line(lines, messages, "pp", "send_receive", 2,
            static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);
-  add_line(lines, line_of(rank, ops, is_gradient), "dp", "all_reduce", plan.dp * plan.cp,
-           element * parameters_of(rank.instance.pipeline_rank, plan, work), time.exposed.dp);
-  add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", 2, element * table_elements(work),
-           time.exposed.tied);
+  add_data_parallel(lines, rank, ops, plan, work, time.exposed);
+  add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", 2,
+           gradient_wire_bytes(plan) * table_elements(work), time.exposed.tied);
+  add_host_copies(lines, rank, ops, plan, work, time.exposed.offload);
   add_collectives(lines, count_collectives(ops, work), plan, time.time);
   return lines;
 }

@@ -88,6 +88,9 @@ class IdleWalk {
 double& part_of(Exposure& exposure, OpKind kind) {
   if (kind == OpKind::reduce_grad) return exposure.dp;
   if (kind == OpKind::reduce_tied) return exposure.tied;
+  if (kind == OpKind::reduce_replicas) return exposure.replicas;
+  if (kind == OpKind::unshard || kind == OpKind::reshard) return exposure.gather;
+  if (is_host_copy(kind)) return exposure.offload;
   return exposure.pp;
 }
 
@@ -102,6 +105,9 @@ Exposure& Exposure::operator+=(const Exposure& other) {
   pp += other.pp;
   dp += other.dp;
   tied += other.tied;
+  gather += other.gather;
+  replicas += other.replicas;
+  offload += other.offload;
   return *this;
 }
 

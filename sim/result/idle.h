@@ -30,10 +30,13 @@ std::vector<Gap> compute_gaps(const TimelineRank& rank, const RankOps& ops, doub
 // How much of a gap goes by while its blockers really move; the rest is bubble. Where several move at once,
 // the time is laid to the one that ends last.
 struct Exposure {
-  double pp = 0;    // SEND, RECV
-  double dp = 0;    // REDUCE_GRAD
-  double tied = 0;  // REDUCE_TIED
-  double total() const { return pp + dp + tied; }
+  double pp = 0;        // SEND, RECV
+  double dp = 0;        // REDUCE_GRAD
+  double tied = 0;      // REDUCE_TIED
+  double gather = 0;    // UNSHARD
+  double replicas = 0;  // REDUCE_REPLICAS
+  double offload = 0;   // copies to and from the host
+  double total() const { return pp + dp + tied + gather + replicas + offload; }
   Exposure& operator+=(const Exposure& other);
 };
 Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops);

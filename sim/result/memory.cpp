@@ -58,8 +58,15 @@ void replay(const RankOps& ops, const std::vector<StageActivations>& stages, At 
   double live = 0, logits = 0;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
-    if (!is_compute(op.kind) || op.stage >= stages.size()) continue;
+    if (op.stage >= stages.size()) continue;
     const StageActivations& stage = stages[op.stage];
+    if (op.kind == OpKind::reload) at(i, live += stage.saved, logits, false);
+    if (!is_compute(op.kind)) continue;
+    // The copy at the host counts from the first op that waits for it.
+    for (const std::int32_t wait : ops.waits(op)) {
+      const auto copy = static_cast<std::size_t>(wait);
+      if (ops[copy].kind == OpKind::offload) at(copy, live -= stages[ops[copy].stage].saved, logits, true);
+    }
     if (begins_forward(op)) {
       live += stage.saved + stage.logits;
       logits += stage.logits;
@@ -77,9 +84,9 @@ void replay(const RankOps& ops, const std::vector<StageActivations>& stages, At 
 
 }  // namespace
 
-StateBytes state_bytes(Precision precision) {
-  if (precision == Precision::fp32) return {4, 4, 8};
-  return {};
+StateBytes state_bytes(const Plan& plan) {
+  if (plan.precision == Precision::fp32) return {4, 4, 8};
+  return {2, static_cast<double>(plan.gradient_bytes), 12};
 }
 
 std::vector<StageActivations> stage_activations(const Work& work) {
@@ -98,7 +105,6 @@ std::vector<StageActivations> stage_activations(const Work& work) {
 
 std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work) {
   const std::vector<StageActivations> stages = stage_activations(work);
-  const StateBytes state = state_bytes(plan.precision);
   std::vector<RankMemory> ranks;
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
     RankMemory memory;
@@ -106,12 +112,14 @@ std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, 
     double parameters = 0;
     for (int s = 0; s < static_cast<int>(stages.size()); ++s)
       if (pipeline_rank_of(s, schedule.pp) == memory.rank) parameters += work.parameters(s);
-    memory.parameters_bytes = parameters * state.parameter;
+    const StateBytes state = held_state(parameters, plan);
+    memory.parameters_bytes = state.parameter;
     // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
-    memory.gradients_bytes = parameters * state.gradient;
-    memory.optimizer_bytes = parameters * state.optimizer;
+    memory.gradients_bytes = state.gradient;
+    memory.optimizer_bytes = state.optimizer;
     // One message each way may be on the wire while the tensors of the running ops stand beside it.
-    memory.buffers_bytes = schedule.pp > 1 ? 2 * work.boundary_bytes : 0;
+    memory.buffers_bytes =
+        (schedule.pp > 1 ? 2 * work.boundary_bytes : 0) + sharding_buffers(memory.rank, plan, work);
     replay(schedule.ranks[r], stages, [&](std::size_t, double live, double logits, bool) {
       if (live <= memory.activations_bytes + memory.logits_bytes) return;
       memory.activations_bytes = live - logits;

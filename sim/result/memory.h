@@ -11,13 +11,20 @@
 
 namespace rehearse {
 
-// Bytes of state for each parameter, in mixed precision as Megatron-LM keeps it: bf16 or fp16 weight, fp32
-// gradient accumulator, fp32 master weight and Adam's two moments (Rajbhandari et al. 2020, section 3.1, with
-// gradients in fp32). fp8 keeps bf16 weights.
+// Bytes of state for each parameter, in mixed precision as Megatron-LM keeps it: bf16 or fp16 weight,
+// gradient in plan.gradient_bytes (2: as Rajbhandari et al. 2020, section 3.1; 4: Megatron-LM's fp32
+// accumulator; 6: both), fp32 master weight and Adam's two moments. fp8 keeps bf16 weights.
 struct StateBytes {
   double parameter = 2, gradient = 4, optimizer = 12;
 };
-StateBytes state_bytes(Precision precision);
+StateBytes state_bytes(const Plan& plan);
+
+// The same summed over `parameters` of one rank and divided among the ranks that share it, without what lies
+// on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al. 2021, section 3).
+StateBytes held_state(double parameters, const Plan& plan);
+
+// Gathered units beside the shard, and gradients on their way to where they are kept.
+double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
 
 // Bytes of one microbatch on a stage.
 struct StageActivations {

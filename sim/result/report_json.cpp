@@ -77,6 +77,16 @@ Json plan_json(const Plan& plan) {
           {"overlap_p2p", plan.overlap_p2p},
           {"one_queue", plan.one_queue},
           {"bucket_bytes", plan.bucket_bytes},
+          {"zero", plan.zero},
+          {"zero_shard", plan.zero_shard},
+          {"overlap_param_gather", plan.overlap_param_gather},
+          {"reshard_after_forward", plan.reshard_after_forward},
+          {"reduce_each_microbatch", plan.reduce_each_microbatch},
+          {"prefetch", plan.prefetch},
+          {"grad_reduce", to_string(plan.grad_reduce)},
+          {"gradient_bytes", plan.gradient_bytes},
+          {"offload", to_string(plan.offload)},
+          {"framework", to_string(plan.framework)},
           {"order", order},
           {"layers_per_stage", plan.layers_per_stage}};
 }

@@ -67,7 +67,9 @@ RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& 
     result.time.bubble += gap.end - gap.begin - part.total();
   }
   result.time.exposed_pp = result.exposed.pp;
-  result.time.exposed_dp = result.exposed.dp + result.exposed.tied;
+  result.time.exposed_dp =
+      result.exposed.dp + result.exposed.tied + result.exposed.gather + result.exposed.replicas;
+  result.time.exposed_offload = result.exposed.offload;
   return result;
 }
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/sharding.h"
+#include "plan/units.h"
+#include "result/memory.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "schedule/passes.h"
@@ -13,23 +16,38 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kGradientBytes = 4;  // accumulated and reduced in fp32, as Megatron-LM does
+// Each unit's part of the stage's parameters.
+std::vector<double> unit_shares(const Work& work, int stage) {
+  std::vector<double> units = unit_parameters(work, stage);
+  const double whole = work.parameters(stage);
+  for (double& unit : units) unit /= whole > 0 ? whole : 1;
+  return units;
+}
 
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
   for (int stage = 0; stage < plan.stages(); ++stage) {
-    sizes.gradient_bytes.push_back(work.parameters(stage) * kGradientBytes);
+    sizes.gradient_bytes.push_back(work.parameters(stage) * gradient_wire_bytes(plan));
+    sizes.parameter_bytes.push_back(work.parameters(stage) * parameter_bytes(plan));
+    if (plan.zero == 3) sizes.units.push_back(unit_shares(work, stage));
   }
+  for (const StageActivations& stage : stage_activations(work)) sizes.saved_bytes.push_back(stage.saved);
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
-  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * kGradientBytes;
+  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);
   return sizes;
 }
 
 // A bucket holds whole layers' gradients at the finest: more buckets than layers would start before their
-// backward ends.
+// backward ends. ZeRO-3 reduces unit by unit.
 GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
   GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, plan.dp * plan.cp, {}};
+  sync.each_microbatch = reduces_each_microbatch(plan);
+  sync.across = shard_replicas(plan) > 1;
+  sync.to_host = plan.offload == Offload::optimizer;
+  for (const std::vector<double>& units : sizes.units)
+    sync.buckets.push_back(std::max(1, static_cast<int>(units.size())));
+  if (plan.zero == 3) return sync;
   const std::vector<Stage> stages = split_layers(model, plan);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const double full = std::ceil(sizes.gradient_bytes[s] / plan.bucket_bytes);

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "cost/collectives.h"
+#include "cost/offload.h"
+#include "plan/sharding.h"
 #include "result/shares.h"
 
 namespace rehearse {
@@ -19,6 +21,7 @@ class Loading {
           const Profile& profile, const MessageSizes& sizes, const Links& links)
       : schedule_(schedule),
         tasks_(tasks),
+        plan_(plan),
         grid_(plan),
         folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
         cluster_(cluster),
@@ -37,10 +40,10 @@ class Loading {
       const Op& op = op_at(leader);
       if (is_send(op.kind)) {
         send(task, leader.instance, tasks_.peer[task].instance);
-      } else if (op.kind == OpKind::reduce_grad) {
-        reduce(task, leader.instance, Axis::dp, sizes_.gradient_bytes[op.stage] / op.parts);
-      } else if (op.kind == OpKind::reduce_tied) {
-        reduce(task, leader.instance, Axis::pp, sizes_.tied_bytes);
+      } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
+        collective(task, leader.instance, op);
+      } else if (is_host_copy(op.kind)) {
+        loads_.fixed_s[task] = host_copy_s(cluster_, copied_bytes(op));
       } else {
         loads_.fixed_s[task] =
             priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
@@ -100,17 +103,51 @@ class Loading {
     return way;
   }
 
+  // The op's share of its stage's parameters or gradients.
+  double share_of(const Op& op) const {
+    if (op.parts == 1 || op.stage >= sizes_.units.size() || sizes_.units[op.stage].size() != op.parts)
+      return 1.0 / op.parts;
+    const bool in_model_order = op.kind == OpKind::unshard;
+    return sizes_.units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
+  }
+
+  double copied_bytes(const Op& op) const {
+    const int shards = shard_size(plan_);
+    if (op.kind == OpKind::offload_grad) return sizes_.gradient_bytes[op.stage] * share_of(op) / shards;
+    if (op.kind == OpKind::reload_param) return sizes_.parameter_bytes[op.stage] / shards;
+    return sizes_.saved_bytes[op.stage];
+  }
+
+  void collective(TaskId task, int leader, const Op& op) {
+    const int rank = rank_of(leader).rank;
+    switch (op.kind) {
+      case OpKind::unshard:
+        return collective(task, leader, CollectiveOp::all_gather, shard_group(grid_, plan_, rank),
+                          sizes_.parameter_bytes[op.stage] * share_of(op));
+      case OpKind::reduce_grad:
+        return collective(task, leader,
+                          plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                          shard_group(grid_, plan_, rank), sizes_.gradient_bytes[op.stage] * share_of(op));
+      case OpKind::reduce_replicas:
+        return collective(task, leader, CollectiveOp::all_reduce, replica_group(grid_, plan_, rank),
+                          sizes_.gradient_bytes[op.stage] * share_of(op) / shard_size(plan_));
+      default: {
+        const std::vector<int> stages = grid_.group(rank, Axis::pp);
+        return collective(task, leader, CollectiveOp::all_reduce, {stages.front(), stages.back()},
+                          sizes_.tied_bytes);
+      }
+    }
+  }
+
   // The instances whose ops form the collective, and the global ranks behind one such group.
-  void reduce(TaskId task, int leader, Axis axis, double bytes) {
-    std::vector<int> group = grid_.group(rank_of(leader).rank, axis);
-    if (axis == Axis::pp) group = {group.front(), group.back()};
+  void collective(TaskId task, int leader, CollectiveOp op, const std::vector<int>& group, double bytes) {
+    if (group.size() < 2) return;
     const GroupShape shape = group_shape(cluster_, group);
-    const CommunicationTime time =
-        collective_time(profile_, cluster_, CollectiveOp::all_reduce, bytes, shape);
+    const CommunicationTime time = collective_time(profile_, cluster_, op, bytes, shape);
     loads_.fixed_s[task] = time.latency_s;
     if (time.extrapolated) loads_.extrapolated_s += time.total();
     const bool crosses = shape.nodes > 1;
-    for (const int instance : members(leader, axis, group)) {
+    for (const int instance : members(leader, group)) {
       const auto i = static_cast<std::size_t>(instance);
       // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share one
       // split it.
@@ -121,14 +158,18 @@ class Loading {
     if (crosses && !folded_) loads_.transfer_s[task] = time.transfer_s;
   }
 
-  std::vector<int> members(int leader, Axis axis, const std::vector<int>& group) const {
+  // Folded, ranks of one pipeline coordinate share an instance.
+  std::vector<int> members(int leader, const std::vector<int>& group) const {
     if (!folded_) return group;
-    if (axis == Axis::pp) return {leader, static_cast<int>(tasks_.instances.size()) - 1};
-    return {leader};
+    constexpr auto pp = static_cast<std::size_t>(Axis::pp);
+    const int last = grid_.coordinates(group.back())[pp];
+    if (grid_.coordinates(group.front())[pp] == last) return {leader};
+    return {leader, last};
   }
 
   const Schedule& schedule_;
   const Tasks& tasks_;
+  const Plan& plan_;
   RankGrid grid_;
   bool folded_;
   const Cluster& cluster_;

@@ -90,7 +90,7 @@ void check_one_rank_per_stage(const Schedule& schedule, const std::vector<Cell>&
   }
 }
 
-// Either no stage's gradients are reduced, or every stage's are, once.
+// Either no stage's gradients are reduced, or every stage's are, once or after every microbatch.
 void check_reductions(const Schedule& schedule, Faults& faults) {
   std::vector<Seen> stages(static_cast<std::size_t>(schedule.stages));
   bool any = false;
@@ -103,9 +103,10 @@ void check_reductions(const Schedule& schedule, Faults& faults) {
   }
   for (int stage = 0; any && stage < schedule.stages; ++stage) {
     const Seen& seen = stages[static_cast<std::size_t>(stage)];
-    if (seen.times == 1 && seen.next_part == 0) continue;
-    faults.push_back(fmt::format("{} is there {} times, not once",
-                                 to_string(make_op(OpKind::reduce_grad, stage)), seen.times));
+    if ((seen.times == 1 || seen.times == schedule.microbatches) && seen.next_part == 0) continue;
+    faults.push_back(fmt::format("{} is there {} times, not once{}",
+                                 to_string(make_op(OpKind::reduce_grad, stage)), seen.times,
+                                 seen.times > 1 ? " and not once a microbatch" : ""));
   }
 }
 

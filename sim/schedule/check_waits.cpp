@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "schedule/checks.h"
 #include "schedule/placement.h"
@@ -56,6 +57,7 @@ class WaitCheck {
       if (op.kind == OpKind::reduce_grad || op.kind == OpKind::reduce_tied) check_reduction(i);
       if (op.kind == OpKind::step) check_step(i);
     }
+    check_units();
   }
 
  private:
@@ -75,11 +77,16 @@ class WaitCheck {
     if (reads_gradient && elsewhere(op.stage + 1)) need(i, OpKind::recv_backward);
   }
 
-  // The last part of a reduction covers what the stage's last microbatch in issue order adds.
+  // The last part of a reduction covers what the stage's last microbatch in issue order adds; where each
+  // microbatch is reduced, what the latest before it adds.
   void check_reduction(std::size_t i) {
     const Op& op = ops_[i];
     if (op.part + 1 != op.parts) return;
-    for (auto k = static_cast<std::int32_t>(ops_.size()); k-- > 0;) {
+    const bool repeated = std::any_of(
+        ops_.ops().begin() + static_cast<std::ptrdiff_t>(i) + 1, ops_.ops().end(), [&](const Op& later) {
+          return later.kind == op.kind && later.stage == op.stage && later.part == op.part;
+        });
+    for (auto k = static_cast<std::int32_t>(repeated ? i : ops_.size()); k-- > 0;) {
       const Op& other = ops_[static_cast<std::size_t>(k)];
       if (!completes_gradient(other.kind) || other.stage != op.stage) continue;
       if (!ended_before(k, i)) report(i, other);
@@ -89,10 +96,54 @@ class WaitCheck {
 
   void check_step(std::size_t i) {
     for (std::size_t k = 0; k < ops_.size(); ++k) {
-      const bool needed = completes_gradient(ops_[k].kind) || ops_[k].stream == Stream::gradient;
+      const bool needed = completes_gradient(ops_[k].kind) || ops_[k].stream == Stream::gradient ||
+                          ops_[k].kind == OpKind::offload_grad;
       if (!needed || ended_before(static_cast<std::int32_t>(k), i)) continue;
       report(i, ops_[k]);
       return;
+    }
+  }
+
+  // Of a stage whose parameters are dropped and gathered again.
+  struct Unit {
+    std::int32_t gathered = -1;  // its UNSHARD, while it is whole
+    std::int32_t used = -1;      // the latest op that read it
+  };
+
+  void check_units() {
+    std::map<int, std::vector<Unit>> stages;
+    for (const Op& op : ops_.ops())
+      if (op.kind == OpKind::reshard) stages[op.stage].resize(op.parts);
+    for (std::size_t i = 0; i < ops_.size() && !stages.empty(); ++i) {
+      const Op& op = ops_[i];
+      const auto found = stages.find(op.stage);
+      if (found == stages.end()) continue;
+      std::vector<Unit>& units = found->second;
+      const bool gathers = op.kind == OpKind::unshard;
+      if ((gathers || op.kind == OpKind::reshard) && op.part >= units.size()) continue;
+      if (gathers) units[op.part].gathered = static_cast<std::int32_t>(i);
+      if (op.kind == OpKind::reshard) drop(i, units[op.part]);
+      if (is_compute(op.kind) && op.kind != OpKind::backward_weight) use(i, units);
+    }
+  }
+
+  void drop(std::size_t i, Unit& unit) {
+    if (unit.used >= 0 && !ended_before(unit.used, i)) report(i, ops_[static_cast<std::size_t>(unit.used)]);
+    unit.gathered = -1;
+  }
+
+  // A part of a forward reads one unit, of a backward the one that mirrors it; a whole op reads all.
+  void use(std::size_t i, std::vector<Unit>& units) {
+    const Op& op = ops_[i];
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      const std::size_t part = op.kind == OpKind::forward ? u : units.size() - 1 - u;
+      if (op.parts == units.size() && op.part != part) continue;
+      units[u].used = static_cast<std::int32_t>(i);
+      if (units[u].gathered < 0)
+        faults_.push_back(
+            fmt::format("{} on rank {} reads unit {}, which is not gathered", to_string(op), rank_, u));
+      else if (!ended_before(units[u].gathered, i))
+        report(i, ops_[static_cast<std::size_t>(units[u].gathered)]);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "schedule/implied_waits.h"
 #include "schedule/parse.h"
@@ -13,13 +14,24 @@ namespace rehearse {
 namespace {
 
 bool known_to_pytorch(const Op& op) {
-  return op.kind != OpKind::step && op.kind != OpKind::reduce_tied;
+  return op.kind <= OpKind::recv_backward || op.kind == OpKind::unshard || op.kind == OpKind::reshard ||
+         op.kind == OpKind::reduce_grad;
 }
 
-// A split op is written where its last part stands: only then can what follows it begin.
-bool is_last_part(const Op& op) {
-  return op.part + 1 == op.parts;
-}
+// A split op is written where the last of its parts stands: only then can what follows it begin. Of gathers,
+// which precede what waits for them, the first counts. Parts of units stand in either order.
+class WholeOps {
+ public:
+  // Whether the op is to be written for this one of its parts.
+  bool stands_at(const Op& op) {
+    if (op.kind != OpKind::unshard && op.kind != OpKind::reshard) return op.part + 1 == op.parts;
+    const int seen = ++seen_[{op.kind, op.stage}] % op.parts;
+    return seen == (op.kind == OpKind::unshard ? 1 % op.parts : 0);
+  }
+
+ private:
+  std::map<std::pair<OpKind, int>, int> seen_;
+};
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -57,8 +69,9 @@ std::string write_csv(const Schedule& schedule) {
   std::string csv;
   for (const RankOps& ops : schedule.ranks) {
     std::vector<std::string> cells;
+    WholeOps whole;
     for (Op op : ops.ops()) {
-      if (!known_to_pytorch(op) || !is_last_part(op)) continue;
+      if (!known_to_pytorch(op) || !whole.stands_at(op)) continue;
       op.parts = 1;
       cells.push_back(to_string(op));
     }

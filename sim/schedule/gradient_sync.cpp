@@ -35,10 +35,19 @@ Op part_of(Op op, int part, int parts) {
   return op;
 }
 
-// Copies the list; with buckets, the last backward of each stage in parts, each followed by its reduction.
-// Returns the new index of the rank's last backward.
-std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last,
-                               const std::vector<int>& buckets, RankOps& to) {
+// What is done with a stage's gradients, or a part of them, once they are complete.
+void add_reduction(RankOps& to, const GradientSync& sync, int stage, int part, int parts,
+                   std::int32_t after) {
+  const auto then = [&](OpKind kind) { after = to.add(part_of(make_op(kind, stage), part, parts), {after}); };
+  if (sync.replicas > 1) then(OpKind::reduce_grad);
+  if (sync.replicas > 1 && sync.across) then(OpKind::reduce_replicas);
+  if (sync.to_host) then(OpKind::offload_grad);
+}
+
+// Copies the list; with `in_buckets`, backwards in parts, each followed by its reduction. Returns the new
+// index of the rank's last backward.
+std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, const GradientSync& sync,
+                               bool in_buckets, RankOps& to) {
   std::vector<std::int32_t> moved(from.size());
   std::vector<std::int32_t> waits;
   std::int32_t last_backward = -1;
@@ -46,20 +55,25 @@ std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last,
     const Op& op = from[i];
     waits.clear();
     for (const std::int32_t wait : from.waits(op)) waits.push_back(moved[static_cast<std::size_t>(wait)]);
-    const bool reduces = !buckets.empty() && last.of_stage[op.stage] == static_cast<std::int32_t>(i);
-    const int parts = reduces ? buckets[op.stage] : 1;
+    const bool reduces = in_buckets && completes_gradient(op.kind) &&
+                         (sync.each_microbatch || last.of_stage[op.stage] == static_cast<std::int32_t>(i));
+    const int parts = reduces ? sync.buckets[op.stage] : 1;
     for (int part = 0; part < parts; ++part) {
       moved[i] = to.add(part_of(op, part, parts), waits);
       waits.clear();  // the other parts follow on the same stream
-      if (reduces) to.add(part_of(make_op(OpKind::reduce_grad, op.stage), part, parts), {moved[i]});
+      if (reduces) add_reduction(to, sync, op.stage, part, parts, moved[i]);
       if (completes_gradient(op.kind)) last_backward = moved[i];
     }
   }
   return last_backward;
 }
 
+bool synchronises(const GradientSync& sync) {
+  return sync.replicas > 1 || sync.to_host;
+}
+
 void require_valid(const Schedule& schedule, const GradientSync& sync) {
-  if (sync.replicas > 1 && sync.overlap && sync.buckets.size() != static_cast<std::size_t>(schedule.stages))
+  if (synchronises(sync) && sync.overlap && sync.buckets.size() != static_cast<std::size_t>(schedule.stages))
     throw std::logic_error(
         fmt::format("{} bucket counts for {} stages", sync.buckets.size(), schedule.stages));
   for (const int count : sync.buckets)
@@ -67,8 +81,20 @@ void require_valid(const Schedule& schedule, const GradientSync& sync) {
       throw std::logic_error(fmt::format("a stage cannot have {} gradient buckets", count));
   for (const RankOps& ops : schedule.ranks)
     for (const Op& op : ops.ops())
-      if (op.parts != 1 || op.kind > OpKind::recv_backward || op.stage >= schedule.stages)
+      if (op.parts != 1 || op.kind > OpKind::reload || op.stage >= schedule.stages)
         throw std::logic_error("gradient sync is added once, to whole ops, not to " + to_string(op));
+}
+
+void add_step(RankOps& to, const GradientSync& sync, const std::vector<int>& stages) {
+  std::int32_t last_reduction = -1, last_copy = -1;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i].stream == Stream::gradient) last_reduction = static_cast<std::int32_t>(i);
+    if (to[i].kind == OpKind::offload_grad) last_copy = static_cast<std::int32_t>(i);
+  }
+  const std::int32_t step = to.add(make_op(OpKind::step, *std::min_element(stages.begin(), stages.end())),
+                                   {last_reduction, last_copy});
+  if (!sync.to_host) return;
+  for (const int stage : stages) to.add(make_op(OpKind::reload_param, stage), {step});
 }
 
 }  // namespace
@@ -76,7 +102,7 @@ void require_valid(const Schedule& schedule, const GradientSync& sync) {
 Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync) {
   require_valid(schedule, sync);
   const std::vector<int> rank_of = ranks_by_stage(schedule);
-  const bool reduces = sync.replicas > 1;
+  const bool reduces = synchronises(sync);
   const bool tied = sync.tied && rank_of.front() != rank_of.back();
   Schedule result{schedule.pp, schedule.stages, schedule.microbatches, {}};
   for (int rank = 0; rank < static_cast<int>(schedule.ranks.size()); ++rank) {
@@ -87,20 +113,13 @@ Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync) {
       to = from;
       continue;
     }
-    const bool in_buckets = reduces && sync.overlap;
-    const std::int32_t last_backward =
-        copy_with_buckets(from, last, in_buckets ? sync.buckets : std::vector<int>{}, to);
+    const std::int32_t last_backward = copy_with_buckets(from, last, sync, reduces && sync.overlap, to);
     if (reduces && !sync.overlap)
-      for (const int stage : last.stages) to.add(make_op(OpKind::reduce_grad, stage), {last_backward});
+      for (const int stage : last.stages) add_reduction(to, sync, stage, 0, 1, last_backward);
     if (tied && rank == rank_of.front()) to.add(make_op(OpKind::reduce_tied, 0), {last_backward});
     if (tied && rank == rank_of.back())
       to.add(make_op(OpKind::reduce_tied, schedule.stages - 1), {last_backward});
-
-    std::int32_t last_reduction = -1;
-    for (std::size_t i = 0; i < to.size(); ++i)
-      if (to[i].stream == Stream::gradient) last_reduction = static_cast<std::int32_t>(i);
-    to.add(make_op(OpKind::step, *std::min_element(last.stages.begin(), last.stages.end())),
-           {last_reduction});
+    add_step(to, sync, last.stages);
   }
   return result;
 }

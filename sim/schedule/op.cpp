@@ -8,10 +8,27 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::array kKindNames = {"F",      "B",      "I",           "W",           "SEND_F", "RECV_F",
-                                   "SEND_B", "RECV_B", "REDUCE_GRAD", "REDUCE_TIED", "STEP"};
+constexpr std::array kKindNames = {"F",
+                                   "B",
+                                   "I",
+                                   "W",
+                                   "SEND_F",
+                                   "RECV_F",
+                                   "SEND_B",
+                                   "RECV_B",
+                                   "OFFLOAD",
+                                   "RELOAD",
+                                   "UNSHARD",
+                                   "RESHARD",
+                                   "REDUCE_GRAD",
+                                   "REDUCE_REPLICAS",
+                                   "OFFLOAD_GRAD",
+                                   "RELOAD_PARAM",
+                                   "REDUCE_TIED",
+                                   "STEP"};
 constexpr std::array kStreamNames = {"compute",       "send_forward",  "recv_forward",
-                                     "send_backward", "recv_backward", "gradient"};
+                                     "send_backward", "recv_backward", "gradient",
+                                     "parameter",     "to_host",       "from_host"};
 static_assert(kKindNames.size() == kOpKinds && kStreamNames.size() == kStreams);
 
 }  // namespace
@@ -26,7 +43,17 @@ Stream stream_of(OpKind kind) {
       return Stream::send_backward;
     case OpKind::recv_backward:
       return Stream::recv_backward;
+    case OpKind::unshard:
+    case OpKind::reshard:
+      return Stream::parameter;
+    case OpKind::offload:
+    case OpKind::offload_grad:
+      return Stream::to_host;
+    case OpKind::reload:
+    case OpKind::reload_param:
+      return Stream::from_host;
     case OpKind::reduce_grad:
+    case OpKind::reduce_replicas:
     case OpKind::reduce_tied:
       return Stream::gradient;
     default:

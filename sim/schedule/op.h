@@ -17,11 +17,18 @@ enum class OpKind : std::uint8_t {
   recv_forward,     // RECV_F: activation from the previous stage
   send_backward,    // SEND_B: gradient to the previous stage
   recv_backward,    // RECV_B: gradient from the next stage
-  reduce_grad,      // REDUCE_GRAD: gradients summed over data-parallel replicas; part = bucket
+  offload,          // OFFLOAD: saved activations to the host
+  reload,           // RELOAD: and back
+  unshard,      // UNSHARD: parameters gathered from the ranks that divide them; part = unit, in model order
+  reshard,      // RESHARD: gathered parameters are dropped
+  reduce_grad,  // REDUCE_GRAD: gradients summed over data-parallel replicas; part = bucket
+  reduce_replicas,  // REDUCE_REPLICAS: gradient shards summed over sharding groups
+  offload_grad,     // OFFLOAD_GRAD: gradients to the host
+  reload_param,     // RELOAD_PARAM: stepped parameters back from the host
   reduce_tied,      // REDUCE_TIED: gradient of the shared embedding summed over first and last stage
   step,             // STEP: optimizer
 };
-inline constexpr int kOpKinds = 11;
+inline constexpr int kOpKinds = 18;
 
 // Ops of one stream run in issue order. Each stream is a CUDA stream; the four pipeline streams keep the two
 // directions to each neighbour apart, as NCCL's point-to-point channels do.
@@ -31,9 +38,12 @@ enum class Stream : std::uint8_t {
   recv_forward,
   send_backward,
   recv_backward,
-  gradient
+  gradient,
+  parameter,
+  to_host,
+  from_host
 };
-inline constexpr int kStreams = 6;
+inline constexpr int kStreams = 9;
 
 struct Op {
   OpKind kind = OpKind::forward;
@@ -61,8 +71,13 @@ inline bool is_send(OpKind kind) {
 inline bool is_receive(OpKind kind) {
   return kind == OpKind::recv_forward || kind == OpKind::recv_backward;
 }
+// Between the GPU and its host.
+inline bool is_host_copy(OpKind kind) {
+  return kind == OpKind::offload || kind == OpKind::reload || kind == OpKind::offload_grad ||
+         kind == OpKind::reload_param;
+}
 inline bool has_microbatch(OpKind kind) {
-  return kind <= OpKind::recv_backward;
+  return kind <= OpKind::reload;
 }
 
 // The stream that ops of a kind run on.

@@ -22,11 +22,38 @@ struct GradientSync {
   bool overlap = true;
   bool tied = false;
   int replicas = 1;
-  std::vector<int> buckets;  // by stage, each >= 1
+  std::vector<int> buckets;      // by stage, each >= 1
+  bool each_microbatch = false;  // every backward in parts with its reductions, not only the last
+  bool across = false;           // REDUCE_REPLICAS after each REDUCE_GRAD: shards are summed over groups
+  bool to_host = false;          // then OFFLOAD_GRAD; after STEP, RELOAD_PARAM for each stage
 };
 Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync);
 
-// order -> transfers -> gradient sync, as the plan says.
+// UNSHARD of what is divided over data-parallel ranks, for schedules that end with STEP.
+enum class GatherTime : std::uint8_t {
+  after_step,     // once, each stage whole
+  first_forward,  // once, unit by unit before the stage's first forward: the last iteration's steps
+  iteration,      // the same, with RESHARD after the stage's last backward
+  each_use        // before each unit's forward and again before its backward, RESHARD after both
+};
+
+// The ops that wait for a gather or a drop are split into units[stage] parts: part i of a forward computes
+// unit i, part i of a backward unit units - 1 - i. With each_use a unit is gathered once no more than
+// `prefetch` others wait between the one that computes and it; at most prefetch + 1 are whole at a time.
+struct ParameterGather {
+  GatherTime time = GatherTime::after_step;
+  int prefetch = 1;
+  std::vector<int> units;  // by stage, each >= 1; of a backward already in parts, as many
+};
+Schedule add_parameter_gather(const Schedule& schedule, const ParameterGather& gather);
+
+// OFFLOAD after each forward and RELOAD before its backward, where two ops or more stand between them.
+// Copies run beside compute: an op waits for the OFFLOAD of the op before its predecessor, and RELOAD begins
+// with the op before its backward; so two microbatches' copies take up memory at a time.
+Schedule add_activation_offload(const Schedule& schedule);
+
+// order -> transfers -> offload -> gradient sync -> parameter gathers, as the plan says. With ZeRO the
+// buckets are the units that are gathered.
 Schedule complete_schedule(const Plan& plan, const GradientSync& sync);
 
 }  // namespace rehearse

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "plan/sharding.h"
+
 namespace rehearse {
 
 namespace {
@@ -71,7 +73,10 @@ class Receives {
 class Derivation {
  public:
   Derivation(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
-      : schedule_(schedule), grid_(plan), options_(options) {}
+      : schedule_(schedule),
+        grid_(plan),
+        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp),
+        options_(options) {}
 
   Tasks run() {
     place_instances();
@@ -111,11 +116,20 @@ class Derivation {
     return grid_.rank(coordinates);
   }
 
+  // Position of an instance among its data-parallel peers.
+  int replica_of(int instance) const {
+    const int rank = tasks_.instances[static_cast<std::size_t>(instance)].rank;
+    return grid_.coordinates(rank)[static_cast<std::size_t>(Axis::dp)];
+  }
+
   // The first of the instances whose ops begin and end together with this one's.
   int leader_of(int instance, const Op& op) const {
     switch (op.kind) {
       case OpKind::reduce_grad:
-        return beside(instance, Axis::dp, 0);
+      case OpKind::unshard:
+        return beside(instance, Axis::dp, replica_of(instance) / shard_ * shard_);
+      case OpKind::reduce_replicas:
+        return beside(instance, Axis::dp, replica_of(instance) % shard_);
       case OpKind::reduce_tied:
         return beside(instance, Axis::pp, 0);
       default:
@@ -216,6 +230,7 @@ class Derivation {
 
   const Schedule& schedule_;
   RankGrid grid_;
+  int shard_;  // data-parallel ranks of a sharding group
   TaskOptions options_;
   Tasks tasks_;
 };

@@ -22,13 +22,15 @@ constexpr const char* kLevel = "M0 1.5h6M0 4.5h6";
 constexpr const char* kUpright = "M1.5 0v6M4.5 0v6";
 
 // By Meaning.
-constexpr std::array<Style, 7> kStyles = {{{"forward", 86, 180, 233, nullptr, nullptr},
+constexpr std::array<Style, 9> kStyles = {{{"forward", 86, 180, 233, nullptr, nullptr},
                                            {"backward", 0, 158, 115, kRising, "#005c43"},
                                            {"backward for inputs", 230, 159, 0, kFalling, "#8a5f00"},
                                            {"backward for weights", 240, 228, 66, kLevel, "#a69c00"},
                                            {"optimizer step", 60, 60, 60, nullptr, nullptr},
                                            {"pipeline message", 0, 114, 178, nullptr, nullptr},
-                                           {"gradient reduction", 213, 94, 0, kUpright, "#5e2900"}}};
+                                           {"gradient reduction", 213, 94, 0, kUpright, "#5e2900"},
+                                           {"parameter gather", 204, 121, 167, kFalling, "#7a3560"},
+                                           {"host copy", 150, 150, 150, kRising, "#4a4a4a"}}};
 
 const Style& style_of(Meaning meaning) {
   return kStyles.at(static_cast<std::size_t>(meaning));
@@ -65,8 +67,17 @@ Meaning meaning_of(OpKind kind) {
     case OpKind::step:
       return Meaning::step;
     case OpKind::reduce_grad:
+    case OpKind::reduce_replicas:
     case OpKind::reduce_tied:
       return Meaning::reduction;
+    case OpKind::unshard:
+    case OpKind::reshard:
+      return Meaning::gather;
+    case OpKind::offload:
+    case OpKind::reload:
+    case OpKind::offload_grad:
+    case OpKind::reload_param:
+      return Meaning::host_copy;
     default:
       return Meaning::message;
   }

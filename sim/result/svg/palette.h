@@ -12,7 +12,17 @@
 namespace rehearse::svg {
 
 // What a box or strip shows; `chunk` lightens it.
-enum class Meaning { forward, backward, backward_input, backward_weight, step, message, reduction };
+enum class Meaning {
+  forward,
+  backward,
+  backward_input,
+  backward_weight,
+  step,
+  message,
+  reduction,
+  gather,
+  host_copy
+};
 
 struct Paint {
   Meaning meaning = Meaning::forward;

@@ -75,8 +75,7 @@ class PipelinePicture {
       std::int64_t count = 0;
       for (const Op& op : ops_of(*rank).ops()) {
         count += op.stream == Stream::compute && op.part == 0;
-        reduces_ |= op.stream == Stream::gradient;
-        messages_ |= is_send(op.kind) || is_receive(op.kind);
+        if (op.stream != Stream::compute) strips_.insert(meaning_of(op.kind));
       }
       most = std::max(most, count);
     }
@@ -87,7 +86,7 @@ class PipelinePicture {
     const auto rows = static_cast<double>(std::max<std::size_t>(1, rows_.size()));
     pitch_ = std::clamp(std::floor(kRowsHeight / rows), 11.0, 38.0);
     lane_ = pitch_ >= 18 ? 4 : 2;
-    box_ = pitch_ - lane_ * (messages_ + reduces_) - (pitch_ >= 18 ? 4 : 2);
+    box_ = pitch_ - lane_ * static_cast<double>(strips_.size()) - (pitch_ >= 18 ? 4 : 2);
   }
 
   void text(double x, double y, double size, const std::string& words, const char* more = "") {
@@ -139,8 +138,7 @@ class PipelinePicture {
       paint(boxes, window, 0, box_);
       labels(boxes, window);
       double lane = box_ + 0.5;
-      for (const Meaning meaning : {Meaning::message, Meaning::reduction}) {
-        if (meaning == Meaning::message ? !messages_ : !reduces_) continue;
+      for (const Meaning meaning : strips_) {
         paint(moving_boxes(rank, ops_of(rank), meaning, tiny_s), window, lane, lane_ - 0.5);
         lane += lane_;
       }
@@ -240,7 +238,7 @@ class PipelinePicture {
   void notes() {
     std::vector<std::string> notes = {"One row a pipeline rank."};
     if (labelled_) notes.push_back("Numbers in boxes are microbatches.");
-    if (messages_ || reduces_) notes.push_back("Strips below a row: when its messages and reductions move.");
+    if (!strips_.empty()) notes.push_back("Strips below a row: when its messages and reductions move.");
     if (windows_.size() > 1) notes.push_back("Only the first and the last part of the iteration are drawn.");
     if (merged_ > 0)
       notes.push_back(fmt::format("Neighbours narrower than {} px are merged ({} ops).", kTiny, merged_));
@@ -277,7 +275,8 @@ class PipelinePicture {
   std::vector<Window> windows_;
   double seconds_per_pixel_ = 1;
   double pitch_ = 0, box_ = 0, lane_ = 0;
-  bool messages_ = false, reduces_ = false, labelled_ = false;
+  std::set<Meaning> strips_;  // what the rows show below their boxes
+  bool labelled_ = false;
   std::int64_t merged_ = 0;
   std::set<Paint> used_;
   std::string body_, name_, result_;

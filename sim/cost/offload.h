@@ -1,0 +1,16 @@
+// How long do copies to the host and the optimizer's step on the CPU take?
+#pragma once
+
+#include "cluster/cluster.h"
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// One direction of one GPU's host link. InputError when the cluster has none on record.
+double host_copy_s(const Cluster& cluster, double bytes);
+
+// Adam on the CPUs of a node, which step the shards of all its GPUs at once: each GPU gets its part of the
+// rate (Ren et al. 2021, section 5.1). InputError as above.
+double cpu_adam_s(const Cluster& cluster, const Plan& plan, double parameters);
+
+}  // namespace rehearse

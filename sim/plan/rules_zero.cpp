@@ -1,0 +1,113 @@
+#include "plan/rules_zero.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/nearest.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostPrefetch = 1024;
+
+bool is_fsdp(Framework framework) {
+  return framework == Framework::fsdp || framework == Framework::torchtitan;
+}
+
+class ZeroRules {
+ public:
+  ZeroRules(const Plan& plan, std::vector<Violation>& violations) : plan_(plan), violations_(violations) {}
+
+  void run() {
+    ranges();
+    if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
+    groups();
+    pipeline();
+    reductions();
+    gathers();
+    offload();
+  }
+
+ private:
+  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  }
+
+  void ranges() {
+    const auto within = [&](const char* field, int value, int least, int most) {
+      if (value >= least && value <= most) return;
+      report(field, fmt::format("must be from {} to {}", least, most), fmt::format("found {}", value),
+             std::to_string(std::clamp(value, least, most)));
+    };
+    within("zero", plan_.zero, 0, 3);
+    within("prefetch", plan_.prefetch, 0, kMostPrefetch);
+    if (plan_.gradient_bytes != 2 && plan_.gradient_bytes != 4 && plan_.gradient_bytes != 6)
+      report("gradient_bytes", "a parameter's gradients take 2, 4 or 6 bytes (half, full, or one of each)",
+             fmt::format("found {}", plan_.gradient_bytes), "4");
+    if (plan_.precision == Precision::fp32 && plan_.gradient_bytes != 4)
+      report("gradient_bytes", "gradients of fp32 parameters take 4 bytes",
+             fmt::format("found {}", plan_.gradient_bytes), "4");
+    if (plan_.grad_reduce == Precision::fp8)
+      report("grad_reduce", "gradients are not reduced in fp8", "found fp8", "bf16");
+  }
+
+  void groups() {
+    if (plan_.zero_shard == 0) return;
+    if (plan_.zero == 0)
+      report("zero_shard", "a sharding group needs something to shard",
+             fmt::format("zero shard = {}, zero = 0", plan_.zero_shard), "zero = 1, 2 or 3");
+    const auto divides = [&](std::int64_t size) { return plan_.dp % size == 0; };
+    if (plan_.zero_shard < 0 || !divides(plan_.zero_shard))
+      report("zero_shard", "sharding groups must divide the data-parallel ranks",
+             fmt::format("zero shard = {}, dp = {}", plan_.zero_shard, plan_.dp),
+             nearest_legal(std::max(1, plan_.zero_shard), plan_.dp, divides));
+  }
+
+  void pipeline() {
+    if (plan_.zero < 2 || plan_.pp == 1 || is_fsdp(plan_.framework)) return;
+    report("zero",
+           fmt::format("{} cannot join ZeRO-2 or ZeRO-3 with pipeline parallelism: gradients accumulate over "
+                       "microbatches, so every rank keeps them whole",
+                       to_string(plan_.framework)),
+           fmt::format("zero = {}, pp = {}", plan_.zero, plan_.pp),
+           "zero = 1, or pp = 1, or framework torchtitan (FSDP2 under pipeline parallelism)");
+  }
+
+  void reductions() {
+    if (plan_.zero >= 2 && plan_.pp == 1 && !plan_.reduce_each_microbatch && !is_fsdp(plan_.framework))
+      report("reduce_each_microbatch",
+             fmt::format("{} reduces sharded gradients after every microbatch", to_string(plan_.framework)),
+             "reduce each microbatch = off", "on, or framework fsdp or torchtitan");
+    if (plan_.zero >= 2 && !plan_.overlap_grad_reduce)
+      report("overlap_grad_reduce", "ZeRO-2 and ZeRO-3 reduce gradients beside the backward pass",
+             fmt::format("zero = {}", plan_.zero), "on");
+  }
+
+  void gathers() {
+    if (!plan_.overlap_param_gather || (plan_.zero == 1 || plan_.zero == 2)) return;
+    report("overlap_param_gather", "only ZeRO-1 and ZeRO-2 gather the parameters once an iteration",
+           fmt::format("zero = {}", plan_.zero), "off, or zero = 1");
+  }
+
+  void offload() {
+    if (plan_.offload == Offload::optimizer && plan_.zero == 0 && plan_.dp > 1)
+      report("offload", "each CPU would step the same whole model: the optimizer state must be sharded",
+             fmt::format("zero = 0, dp = {}", plan_.dp), "zero = 1, 2 or 3");
+    if (plan_.offload == Offload::activations && plan_.pp == 1 && plan_.schedule != ScheduleName::gpipe)
+      report("offload", "with one pipeline rank each backward follows its forward at once",
+             "offload = activations, pp = 1", "pp = 2, or schedule gpipe");
+  }
+
+  const Plan& plan_;
+  std::vector<Violation>& violations_;
+};
+
+}  // namespace
+
+void add_zero_violations(const Plan& plan, std::vector<Violation>& violations) {
+  ZeroRules(plan, violations).run();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,13 @@
+// Which rules does the division of state over data-parallel ranks break?
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Requires degrees of at least 1.
+void add_zero_violations(const Plan& plan, std::vector<Violation>& violations);
+
+}  // namespace rehearse

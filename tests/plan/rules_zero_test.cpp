@@ -1,0 +1,117 @@
+// Which divisions of model state over data-parallel ranks are legal?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "plan/sharding.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+
+Model small_model() {
+  Model model;
+  model.layers = 8;
+  model.hidden = 512;
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 64;
+  model.ffn_hidden = 2048;
+  model.vocab = 1024;
+  return model;
+}
+
+// What is broken in a plan of 8 data-parallel ranks, one sentence each.
+std::string broken(const std::function<void(Plan&)>& change) {
+  Plan plan;
+  plan.dp = 8;
+  plan.global_batch = 64;
+  change(plan);
+  std::string text;
+  for (const Violation& violation : broken_rules(plan, small_model(), plan.gpus()))
+    text += to_string(violation) + "\n";
+  return text;
+}
+
+TEST(ZeroRules, Zero2And3WithPipelineParallelismAreRefusedWithTheReason) {
+  for (const int zero : {2, 3}) {
+    const auto plan = [&](Plan& p) {
+      p.zero = zero;
+      p.pp = 2;
+      p.framework = Framework::deepspeed;
+    };
+    EXPECT_THAT(broken(plan), HasSubstr("gradients accumulate over microbatches"));
+    EXPECT_THAT(broken(plan), HasSubstr("nearest legal: zero = 1"));
+  }
+}
+
+TEST(ZeroRules, FsdpUnderPipelineParallelismIsLegal) {
+  for (const Framework framework : {Framework::fsdp, Framework::torchtitan})
+    EXPECT_EQ(broken([&](Plan& p) {
+                p.zero = 3;
+                p.pp = 2;
+                p.framework = framework;
+                p.reshard_after_forward = p.reduce_each_microbatch = false;
+              }),
+              "");
+}
+
+TEST(ZeroRules, Zero1CombinesWithPipelineAndTensorParallelism) {
+  EXPECT_EQ(broken([](Plan& p) {
+              p.zero = 1;
+              p.pp = p.tp = 4;
+              p.overlap_param_gather = true;
+            }),
+            "");
+}
+
+TEST(ZeroRules, ShardingGroupsDivideTheReplicas) {
+  EXPECT_EQ(broken([](Plan& p) { p.zero = 3, p.zero_shard = 4; }), "");
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }), HasSubstr("zero shard = 3, dp = 8"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = -1; }), HasSubstr("sharding groups"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero_shard = 4; }), HasSubstr("needs something to shard"));
+}
+
+TEST(ZeroRules, ValuesOutsideTheirRangeAreNamed) {
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: 3"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: 0"));
+  EXPECT_THAT(broken([](Plan& p) { p.prefetch = -1; }), HasSubstr("prefetch"));
+  EXPECT_THAT(broken([](Plan& p) { p.gradient_bytes = 3; }), HasSubstr("2, 4 or 6 bytes"));
+  EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("not reduced in fp8"));
+}
+
+TEST(ZeroRules, WhatAStageCannotDoIsRefused) {
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.overlap_param_gather = true; }),
+              HasSubstr("once an iteration"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 2, p.reduce_each_microbatch = false; }),
+              HasSubstr("after every microbatch"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 2, p.overlap_grad_reduce = false; }),
+              HasSubstr("beside the backward"));
+  EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::optimizer; }), HasSubstr("must be sharded"));
+  EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::activations; }),
+              HasSubstr("follows its forward at once"));
+}
+
+TEST(Sharding, GroupsCoverTheReplicasOnceAndMeetInOneRank) {
+  Plan plan;
+  plan.tp = 2;
+  plan.dp = 12;
+  plan.zero = 2;
+  plan.zero_shard = 4;
+  const RankGrid grid(plan);
+  for (int rank = 0; rank < grid.size(); ++rank) {
+    const std::vector<int> shard = shard_group(grid, plan, rank), replicas = replica_group(grid, plan, rank);
+    EXPECT_EQ(shard.size(), 4U);
+    EXPECT_EQ(replicas.size(), 3U);
+    std::set<int> common;
+    for (const int a : shard)
+      for (const int b : replicas)
+        if (a == b) common.insert(a);
+    EXPECT_EQ(common, std::set{rank});
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

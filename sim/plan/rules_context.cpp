@@ -47,7 +47,7 @@ class ContextRules {
   void exchange() {
     const bool window = model_.window > 0 && model_.window < plan_.seq;
     if (plan_.cp_exchange == ContextExchange::ring && window)
-      report("cp_exchange", "ring attention has no sliding window",
+      report("cp_comm_type", "ring attention has no sliding window",
              fmt::format("window = {}, seq = {}", model_.window, plan_.seq), "allgather or a2a");
     if (plan_.cp_exchange != ContextExchange::all_to_all) return;
     const std::int64_t heads = model_.heads / plan_.tp;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "result/memory.h"
 
@@ -42,10 +43,13 @@ CommunicationLine line_of(const TimelineRank& rank, const RankOps& ops, IsKind i
   return line;
 }
 
-double parameters_of(int pipeline_rank, const Plan& plan, const Work& work) {
+// Parameters whose gradients a rank sums with others.
+double reduced_parameters(int pipeline_rank, const Plan& plan, const Work& work) {
   double parameters = 0;
-  for (int s = 0; s < static_cast<int>(work.parts.size()); ++s)
-    if (pipeline_rank_of(s, plan.pp) == pipeline_rank) parameters += work.parameters(s);
+  for (int s = 0; s < static_cast<int>(work.parts.size()); ++s) {
+    if (pipeline_rank_of(s, plan.pp) != pipeline_rank) continue;
+    parameters += work.parameters(s) - (plan.edp() > 1 ? 0 : work.expert_parameters(s));
+  }
   return parameters;
 }
 
@@ -63,15 +67,17 @@ struct Tally {
   std::int64_t calls = 0;
   double bytes = 0;
 };
-using Tallies = std::map<std::pair<Axis, CollectiveOp>, Tally>;
+// Axis, op, and whether the group is one of the experts'.
+using Tallies = std::map<std::tuple<Axis, CollectiveOp, bool>, Tally>;
 
 void count(Tallies& tallies, const std::vector<Kernel>& kernels, std::int64_t times) {
   for (const Kernel& kernel : kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
     if (!collective) continue;
-    Tally& tally = tallies[{collective->axis, collective->op}];
-    tally.calls += times;
-    tally.bytes += static_cast<double>(times) * collective->bytes;
+    Tally& tally = tallies[{collective->axis, collective->op, collective->of_experts}];
+    const std::int64_t calls = times * collective->calls;
+    tally.calls += calls;
+    tally.bytes += static_cast<double>(calls) * collective->bytes;
   }
 }
 
@@ -109,22 +115,23 @@ double exposed_on(Axis axis, const TimeShares& time) {
   return axis == Axis::ep ? time.exposed_ep : time.exposed_tp;
 }
 
-int members(Axis axis, const Plan& plan) {
+int members(Axis axis, bool of_experts, const Plan& plan) {
   if (axis == Axis::cp) return plan.cp;
-  return axis == Axis::ep ? plan.ep : plan.tp;
+  return axis == Axis::ep ? plan.ep : of_experts ? plan.etp : plan.tp;
 }
 
 void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& tallies, const Plan& plan,
                      const TimeShares& time) {
   std::map<Axis, double> on_wire;
-  for (const auto& [key, tally] : tallies) on_wire[key.first] += wire_bytes(key.second, tally);
+  for (const auto& [key, tally] : tallies)
+    on_wire[std::get<Axis>(key)] += wire_bytes(std::get<CollectiveOp>(key), tally);
   for (const auto& [key, tally] : tallies) {
-    const auto [axis, op] = key;
-    if (members(axis, plan) < 2) continue;
+    const auto [axis, op, of_experts] = key;
+    const int group = members(axis, of_experts, plan);
+    if (group < 2) continue;
     const double share = on_wire[axis] > 0 ? wire_bytes(op, tally) / on_wire[axis] : 0;
     const double seconds = share * exposed_on(axis, time);
-    lines.push_back(
-        {to_string(axis), to_string(op), members(axis, plan), tally.calls, tally.bytes, seconds, seconds});
+    lines.push_back({to_string(axis), to_string(op), group, tally.calls, tally.bytes, seconds, seconds});
   }
 }
 
@@ -167,7 +174,7 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
   add_line(lines, messages, "pp", "send_receive", 2,
            static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);
   add_line(lines, line_of(rank, ops, is_gradient), "dp", "all_reduce", plan.dp * plan.cp,
-           element * parameters_of(rank.instance.pipeline_rank, plan, work), time.exposed.dp);
+           element * reduced_parameters(rank.instance.pipeline_rank, plan, work), time.exposed.dp);
   add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", 2, element * table_elements(work),
            time.exposed.tied);
   add_collectives(lines, count_collectives(ops, work), plan, time.time);

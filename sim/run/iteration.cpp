@@ -19,7 +19,9 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
   for (int stage = 0; stage < plan.stages(); ++stage) {
-    sizes.gradient_bytes.push_back(work.parameters(stage) * kGradientBytes);
+    const double experts = work.expert_parameters(stage);
+    sizes.gradient_bytes.push_back((work.parameters(stage) - experts) * kGradientBytes);
+    sizes.expert_gradient_bytes.push_back(plan.edp() > 1 ? experts * kGradientBytes : 0);
   }
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
   sizes.tied_bytes = static_cast<double>(rows * model.hidden) * kGradientBytes;
@@ -29,10 +31,12 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
 // A bucket holds whole layers' gradients at the finest: more buckets than layers would start before their
 // backward ends.
 GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
-  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, plan.dp * plan.cp, {}};
+  const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
+  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, replicas, {}};
   const std::vector<Stage> stages = split_layers(model, plan);
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double full = std::ceil(sizes.gradient_bytes[s] / plan.bucket_bytes);
+    const double full =
+        std::ceil((sizes.gradient_bytes[s] + sizes.expert_gradient_bytes[s]) / plan.bucket_bytes);
     const double pieces = static_cast<double>(stages[s].layers + stages[s].embedding + stages[s].head);
     sync.buckets.push_back(static_cast<int>(std::clamp(full, 1.0, std::max(1.0, std::min(pieces, 1000.0)))));
   }

@@ -20,6 +20,7 @@ class Loading {
       : schedule_(schedule),
         tasks_(tasks),
         grid_(plan),
+        experts_(RankGrid::of_experts(plan)),
         folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
         cluster_(cluster),
         profile_(profile),
@@ -38,9 +39,9 @@ class Loading {
       if (is_send(op.kind)) {
         send(task, leader.instance, tasks_.peer[task].instance);
       } else if (op.kind == OpKind::reduce_grad) {
-        reduce(task, leader.instance, Axis::dp, sizes_.gradient_bytes[op.stage] / op.parts);
+        reduce_gradients(task, leader.instance, op);
       } else if (op.kind == OpKind::reduce_tied) {
-        reduce(task, leader.instance, Axis::pp, sizes_.tied_bytes);
+        reduce_tied(task, leader.instance);
       } else {
         loads_.fixed_s[task] =
             priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
@@ -100,36 +101,67 @@ class Loading {
     return way;
   }
 
-  // The instances whose ops form the collective, and the global ranks behind one such group.
-  void reduce(TaskId task, int leader, Axis axis, double bytes) {
-    std::vector<int> group = grid_.group(rank_of(leader).rank, axis);
-    if (axis == Axis::pp) group = {group.front(), group.back()};
+  // An all-reduce over `group`, global ranks of which one is the leader's.
+  struct Reduction {
+    CommunicationTime time;
+    GroupShape shape;
+    bool crosses() const { return shape.nodes > 1; }
+  };
+
+  Reduction reduction(const std::vector<int>& group, double bytes) const {
     const GroupShape shape = group_shape(cluster_, group);
-    const CommunicationTime time =
-        collective_time(profile_, cluster_, CollectiveOp::all_reduce, bytes, shape);
-    loads_.fixed_s[task] = time.latency_s;
-    if (time.extrapolated) loads_.extrapolated_s += time.total();
-    const bool crosses = shape.nodes > 1;
-    for (const int instance : members(leader, axis, group)) {
-      const auto i = static_cast<std::size_t>(instance);
-      // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share one
-      // split it.
-      const double share = !crosses ? 1 : folded_ ? links_.nic_share[i] / shape.per_nic : 1 / shape.per_nic;
-      const PortLinks& port = crosses ? links_.nic[i] : links_.gpu[i];
-      add_flow(task, {port.out, port.in, 0}, time.transfer_s * share);
-    }
-    if (crosses && !folded_) loads_.transfer_s[task] = time.transfer_s;
+    return {collective_time(profile_, cluster_, CollectiveOp::all_reduce, bytes, shape), shape};
   }
 
-  std::vector<int> members(int leader, Axis axis, const std::vector<int>& group) const {
-    if (!folded_) return group;
-    if (axis == Axis::pp) return {leader, static_cast<int>(tasks_.instances.size()) - 1};
-    return {leader};
+  // Gradients of dense layers are summed over all replicas, those of experts over the ranks with the same
+  // experts, one after the other.
+  void reduce_gradients(TaskId task, int leader, const Op& op) {
+    const int rank = rank_of(leader).rank;
+    const std::vector<int> replicas = grid_.replicas(rank);
+    std::vector<Reduction> reductions = {reduction(replicas, sizes_.gradient_bytes[op.stage] / op.parts)};
+    if (const double bytes = sizes_.expert_gradient_bytes[op.stage]; bytes > 0)
+      reductions.push_back(reduction(experts_.group(rank, Axis::dp), bytes / op.parts));
+    reduce(task, folded_ ? std::vector{leader} : replicas, reductions);
+  }
+
+  void reduce_tied(TaskId task, int leader) {
+    const std::vector<int> stages = grid_.group(rank_of(leader).rank, Axis::pp);
+    const std::vector<int> group = {stages.front(), stages.back()};
+    const int last = static_cast<int>(tasks_.instances.size()) - 1;
+    reduce(task, folded_ ? std::vector{leader, last} : group, {reduction(group, sizes_.tied_bytes)});
+  }
+
+  // `instances`: those whose ops form the task.
+  void reduce(TaskId task, const std::vector<int>& instances, const std::vector<Reduction>& reductions) {
+    double on_nics = 0;
+    for (const Reduction& each : reductions) {
+      loads_.fixed_s[task] += each.time.latency_s;
+      if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
+      if (each.crosses()) on_nics += each.time.transfer_s;
+    }
+    for (const int instance : instances) {
+      const auto i = static_cast<std::size_t>(instance);
+      double gpu_s = 0, nic_s = 0;
+      for (const Reduction& each : reductions) {
+        // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share
+        // one split it.
+        const double share = (folded_ ? links_.nic_share[i] : 1) / each.shape.per_nic;
+        if (each.crosses()) {
+          nic_s += each.time.transfer_s * share;
+        } else {
+          gpu_s += each.time.transfer_s;
+        }
+      }
+      add_flow(task, {links_.gpu[i].out, links_.gpu[i].in, 0}, gpu_s);
+      add_flow(task, {links_.nic[i].out, links_.nic[i].in, 0}, nic_s);
+    }
+    if (!folded_) loads_.transfer_s[task] = std::max(loads_.transfer_s[task], on_nics);
   }
 
   const Schedule& schedule_;
   const Tasks& tasks_;
   RankGrid grid_;
+  RankGrid experts_;
   bool folded_;
   const Cluster& cluster_;
   const Profile& profile_;

@@ -17,7 +17,8 @@ enum class OpKind : std::uint8_t {
   recv_forward,     // RECV_F: activation from the previous stage
   send_backward,    // SEND_B: gradient to the previous stage
   recv_backward,    // RECV_B: gradient from the next stage
-  reduce_grad,      // REDUCE_GRAD: gradients summed over data-parallel replicas; part = bucket
+  reduce_grad,      // REDUCE_GRAD: gradients summed over their replicas (all, or those of an expert); part =
+                    // bucket
   reduce_tied,      // REDUCE_TIED: gradient of the shared embedding summed over first and last stage
   step,             // STEP: optimizer
 };

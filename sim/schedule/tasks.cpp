@@ -115,7 +115,7 @@ class Derivation {
   int leader_of(int instance, const Op& op) const {
     switch (op.kind) {
       case OpKind::reduce_grad:
-        return beside(instance, Axis::dp, 0);
+        return beside(beside(instance, Axis::dp, 0), Axis::cp, 0);
       case OpKind::reduce_tied:
         return beside(instance, Axis::pp, 0);
       default:

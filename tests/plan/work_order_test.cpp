@@ -157,7 +157,10 @@ RC_GTEST_PROP(KernelLists, NameKernelsAndTensorsOnce, ()) {
   const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     std::set<std::string> names;
-    for (const Tensor& t : block.tensors) RC_ASSERT(names.insert(t.name).second);
+    for (const Tensor& t : block.tensors) {
+      const bool first = names.insert(t.name).second;
+      if (!first) RC_FAIL(block.name + " names " + t.name + " twice");
+    }
     for (const auto* kernels :
          {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight}) {
       std::set<std::string> kernel_names;

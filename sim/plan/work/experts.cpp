@@ -105,7 +105,7 @@ class SparseLayer {
   Travellers route(TensorId input) {
     ColumnLinear router{"router", input};
     router.weight = b_.parameter("router_weight", Shape::elements(shape_.hidden, to_.experts));
-    router.outputs = {{"scores", to_.experts}};
+    router.outputs = {{"expert_scores", to_.experts}};
     const TensorId scores = replicated_linear(b_, shape_, router).front();
     const std::int64_t chosen = shape_.rows * to_.choices;
     const TensorId weights = make_weights("expert_weights", chosen);

@@ -18,6 +18,15 @@ std::int64_t parse_integer(const Flag& flag, std::string_view text) {
   return number;
 }
 
+double parse_number(const Flag& flag, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InputError({"command line", flag.name, "must be a number", fmt::format("found \"{}\"", text), ""});
+  }
+  return number;
+}
+
 Json parse_integers(const Flag& flag, std::string_view text) {
   Json list = Json::array();
   while (true) {
@@ -34,6 +43,8 @@ Json parse_value(const Flag& flag, const std::string& text) {
       return parse_integer(flag, text);
     case FlagKind::integers:
       return parse_integers(flag, text);
+    case FlagKind::number:
+      return parse_number(flag, text);
     case FlagKind::text:
       return text;
     case FlagKind::on_off:
@@ -144,6 +155,37 @@ const std::vector<Flag>& scenario_flags() {
        integers,
        "LIST",
        "layers of each stage, comma separated"},
+      {"--etp",
+       {"--expert-tensor-parallel-size"},
+       "/plan/etp",
+       integer,
+       "N",
+       "tensor parallel inside an expert"},
+      {"--moe-imbalance",
+       {},
+       "/plan/moe_imbalance",
+       number,
+       "X",
+       "rows of the busiest experts over an even share"},
+      {"--moe-capacity",
+       {"--moe-expert-capacity-factor"},
+       "/plan/moe_capacity",
+       number,
+       "X",
+       "experts padded to X even shares; 0: dropless"},
+      {"--cp-comm-type", {}, "/plan/cp_comm_type", text, "NAME", "p2p (ring), allgather or a2a (Ulysses)"},
+      {"--tp-comm-overlap",
+       {},
+       "/plan/tp_comm_overlap",
+       on_off,
+       "on|off",
+       "tensor-parallel collectives and GEMMs in chunks"},
+      {"--tp-backward-overlap",
+       {"--async-tensor-model-parallel-allreduce"},
+       "/plan/tp_backward_overlap",
+       on_off,
+       "on|off",
+       "tensor-parallel collectives beside backward GEMMs"},
       {"--engine", {}, "/engine", text, "NAME", "simgrid (shares links) or reference (longest path)"},
       {"--fold", {}, "/fold", text, "auto|none", "simulate identical replicas once, or every rank"},
   };

@@ -68,6 +68,7 @@ class Reading {
     batch();
     options();
     data_parallel();
+    splits();
     top_.reject_unknown();
     plan_.reject_unknown();
     require_rules();
@@ -197,6 +198,20 @@ class Reading {
     plan.grad_reduce = plan_.choice_or("grad_reduce", Precision::fp32, wires);
     plan.gradient_bytes = static_cast<int>(plan_.integer_or("gradient_bytes", 4, 0, kMostInt));
     plan.offload = plan_.choice_or("offload", Offload::none, offloads);
+  }
+
+  void splits() {
+    static const auto exchanges =
+        by_name(std::array{ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all});
+    Plan& plan = scenario_.experiment.plan;
+    // Megatron-LM splits experts as the other layers, unless told otherwise.
+    plan.etp = static_cast<int>(
+        plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 0, kMostInt));
+    plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
+    plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
+    plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
+    plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
+    plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", true);
   }
 
   void require_rules() const {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -11,13 +12,17 @@ namespace rehearse {
 
 namespace {
 
-// FLOPs of the kernel that the samples timed: the forward multiplies twice, the backward five times (Dao
-// 2023, FlashAttention-2, section 4.1), and a causal mask skips half.
+// The samples count as the kernel computes: a causal mask skips half (Dao 2023, FlashAttention-2, section
+// 4.1).
 double counted_flops(const Attention& attention) {
-  const double forward = 4.0 * static_cast<double>(attention.batch) * static_cast<double>(attention.heads) *
-                         static_cast<double>(attention.query) * static_cast<double>(attention.keys) *
-                         static_cast<double>(attention.head_dim);
-  return forward * (attention.backward ? 2.5 : 1) * (attention.causal ? 0.5 : 1);
+  return flops(attention) * (attention.causal ? 0.5 : 1);
+}
+
+// Keys that a thread block loops over.
+double loop_length(const Attention& attention) {
+  const std::int64_t longest =
+      attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
+  return static_cast<double>(longest);
 }
 
 }  // namespace
@@ -38,7 +43,7 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
   Curve at_this_length;
   bool extrapolated = false;
   for (const auto& [head_dim, curve] : by_head_dim) {
-    const Reading reading = read_at(curve, static_cast<double>(attention.keys));
+    const Reading reading = read_at(curve, loop_length(attention));
     at_this_length[head_dim] = reading.value;
     extrapolated = extrapolated || reading.outside;
   }

@@ -24,7 +24,9 @@ Estimate KernelTimes::attention(const Attention& a) {
                        static_cast<double>(a.query),
                        static_cast<double>(a.keys),
                        a.causal ? 1.0 : 0.0,
-                       a.backward ? 1.0 : 0.0};
+                       a.backward ? 1.0 : 0.0,
+                       static_cast<double>(a.v_head_dim),
+                       static_cast<double>(a.window)};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
   return known_[shape] = attention_time(profile_, gpu_, a);
 }

@@ -1,5 +1,7 @@
 #include "cost/price.h"
 
+#include <algorithm>
+
 #include "cost/collectives.h"
 #include "cost/kernel_times.h"
 #include "cost/offload.h"
@@ -26,9 +28,10 @@ class Pricing {
  public:
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
       : cluster_(cluster), profile_(profile), times_(times) {
-    const RankGrid grid(plan);
+    const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
     for (const Axis axis : kAxes) {
       groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, grid.group(0, axis));
+      expert_groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, experts.group(0, axis));
     }
   }
 
@@ -41,31 +44,79 @@ class Pricing {
       stage.backward_input += list(block, block.recompute, repeats, true);
       stage.backward_input += list(block, block.backward_input, repeats, false);
       stage.backward_weight += list(block, block.backward_weight, repeats, false);
+      stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats);
+      stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats);
     }
     return stage;
   }
 
   Estimate time_of(const Block& block, const Kernel& kernel) {
-    if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return times_.gemm(*gemm);
-    if (const auto* attention = std::get_if<Attention>(&kernel.what)) return times_.attention(*attention);
+    if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return in_chunks(*gemm);
+    if (const auto* attention = std::get_if<Attention>(&kernel.what)) return in_steps(*attention);
     if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
       return times_.pointwise(*kind, block.bytes_moved(kernel));
     }
     const auto& collective = std::get<Collective>(kernel.what);
-    const CommunicationTime time = collective_time(profile_, cluster_, collective.op, collective.bytes,
-                                                   groups_[static_cast<std::size_t>(collective.axis)]);
-    return {time.total(), time.extrapolated};
+    const auto axis = static_cast<std::size_t>(collective.axis);
+    const CommunicationTime time =
+        collective_time(profile_, cluster_, collective.op, collective.bytes,
+                        collective.of_experts ? expert_groups_[axis] : groups_[axis]);
+    return {static_cast<double>(collective.calls) * time.total(), time.extrapolated};
   }
 
   double priced_s = 0;
   double extrapolated_s = 0;
 
  private:
+  Estimate in_chunks(Gemm gemm) {
+    const std::int64_t chunks = gemm.chunks;
+    gemm.m = (gemm.m + chunks - 1) / chunks;
+    gemm.chunks = 1;
+    return times(chunks, times_.gemm(gemm));
+  }
+
+  Estimate in_steps(Attention attention) {
+    const std::int64_t steps = attention.steps;
+    attention.steps = 1;
+    return times(steps, times_.attention(attention));
+  }
+
+  static Estimate times(std::int64_t count, const Estimate& one) {
+    return {static_cast<double>(count) * one.seconds, one.extrapolated};
+  }
+
+  // Seconds of a collective that the kernel which it names hides, when that stands in `kernels`: call by call
+  // beside chunk by chunk.
+  double hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels,
+                double seconds) {
+    const auto* collective = std::get_if<Collective>(&kernel.what);
+    if (collective == nullptr || kernel.overlap.with.empty()) return 0;
+    const auto beside = std::find_if(kernels.begin(), kernels.end(), [&kernel](const Kernel& other) {
+      return other.name == kernel.overlap.with;
+    });
+    if (beside == kernels.end()) return 0;
+    const double call = seconds / static_cast<double>(collective->calls);
+    const double chunk = time_of(block, *beside).seconds / static_cast<double>(chunks_of(*beside));
+    return static_cast<double>(collective->calls - kernel.overlap.exposed_calls) * std::min(call, chunk);
+  }
+
+  // What op B saves over I and W one after the other: collectives of `half` beside kernels of `other`.
+  TimeParts side_by_side(const Block& block, const std::vector<Kernel>& half,
+                         const std::vector<Kernel>& other, double repeats) {
+    TimeParts saved;
+    for (const Kernel& kernel : half) {
+      if (!kernel.overlap.with.empty())
+        part_of(saved, kernel, false) -=
+            repeats * hidden(block, kernel, other, time_of(block, kernel).seconds);
+    }
+    return saved;
+  }
+
   TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute) {
     TimeParts parts;
     for (const Kernel& kernel : kernels) {
       const Estimate estimate = time_of(block, kernel);
-      const double seconds = estimate.seconds * repeats;
+      const double seconds = repeats * (estimate.seconds - hidden(block, kernel, kernels, estimate.seconds));
       part_of(parts, kernel, recompute) += seconds;
       priced_s += seconds;
       if (estimate.extrapolated) extrapolated_s += seconds;
@@ -76,7 +127,8 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   KernelTimes& times_;
-  std::array<GroupShape, 5> groups_;  // of rank 0, by axis
+  std::array<GroupShape, 5> groups_;         // of rank 0, by axis
+  std::array<GroupShape, 5> expert_groups_;  // the same among experts
 };
 
 // Each rank steps its shard of the optimizer state.

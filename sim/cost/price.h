@@ -14,7 +14,9 @@ struct Prices {
   double extrapolated_s = 0;  // the part whose shape lies outside the profile's samples
 };
 
-// Collectives inside a Work entry are exposed: they stand between the kernels of one stream.
+// Collectives inside a Work entry stand between the kernels of one stream and are exposed, but for the part
+// that a kernel of Kernel::overlap hides. Hiding is free: what a collective takes of a GEMM's
+// multiprocessors and memory bandwidth is not priced.
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile);
 
 // The same, with the kernel shapes that other plans already met: a planner prices millions of plans out of a

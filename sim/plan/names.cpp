@@ -44,6 +44,18 @@ std::string to_string(Precision precision) {
   return "";
 }
 
+std::string to_string(ContextExchange exchange) {
+  switch (exchange) {
+    case ContextExchange::ring:
+      return "p2p";
+    case ContextExchange::gather:
+      return "allgather";
+    case ContextExchange::all_to_all:
+      return "a2a";
+  }
+  return "";
+}
+
 std::string to_string(ScheduleName schedule) {
   switch (schedule) {
     case ScheduleName::gpipe:

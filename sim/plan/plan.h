@@ -14,6 +14,12 @@ namespace rehearse {
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
+// How ranks of one context-parallel group meet the keys and values of the others.
+enum class ContextExchange : std::uint8_t {
+  ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
+  gather,     // allgather: every rank gathers all keys and values (Llama 3, section 3.3.2)
+  all_to_all  // a2a: sequence split becomes head split and back (Jacobs et al. 2023, Ulysses)
+};
 enum class ScheduleName : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Offload : std::uint8_t { none, optimizer, activations };
 enum class Framework : std::uint8_t { megatron_2021, megatron_core, deepspeed, fsdp, torchtitan };
@@ -21,7 +27,8 @@ enum class Framework : std::uint8_t { megatron_2021, megatron_core, deepspeed, f
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
 std::string to_string(Precision precision);
-std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b"
+std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
+std::string to_string(ScheduleName schedule);     // "gpipe", "1f1b", "interleaved-1f1b"
 std::string to_string(Offload offload);
 std::string to_string(Framework framework);  // "megatron-2021", "megatron-core", "deepspeed", ...
 
@@ -59,8 +66,18 @@ struct Plan {
   Offload offload = Offload::none;
   Framework framework = Framework::megatron_core;
 
+  int etp = 1;               // tensor parallel inside an expert
+  double moe_imbalance = 1;  // rows that the busiest rank's experts receive, over an even share
+  double moe_capacity = 0;   // experts padded to this multiple of an even share; 0: dropless
+  ContextExchange cp_exchange = ContextExchange::ring;
+  bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
+  bool tp_backward_overlap =
+      true;  // a collective of one half of the backward pass beside a GEMM of the other
+
   int gpus() const { return tp * cp * dp * pp; }
   int stages() const { return pp * vpp; }
+  int edp() const { return tp * cp * dp / (ep * etp); }  // replicas of an expert
+  double expert_load() const { return moe_capacity > 0 ? moe_capacity : ep > 1 ? moe_imbalance : 1; }
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
 };
 

@@ -8,13 +8,17 @@
 
 namespace rehearse {
 
-// Position of a rank along tp, cp, ep, dp, pp (indexed by Axis). ep is carved out of dp and cp and stays 0
-// here.
+// Position of a rank along tp, cp, ep, dp, pp (indexed by Axis).
 using Coordinates = std::array<int, 5>;
 
 class RankGrid {
  public:
+  // Of all layers but the experts: ep is carved out of tp, cp and dp and stays 0 here.
   explicit RankGrid(const Plan& plan);
+
+  // The same ranks as the experts see them (Megatron-LM, core/parallel_state.py): tp is plan.etp, ep is
+  // plan.ep, dp counts the replicas of an expert, cp stays 0.
+  static RankGrid of_experts(const Plan& plan);
 
   int size() const { return size_; }
   Coordinates coordinates(int rank) const;
@@ -26,11 +30,16 @@ class RankGrid {
   // `count` of that group: its member `first`, and every `step`-th after it.
   std::vector<int> subgroup(int rank, Axis axis, int first, int count, int step) const;
 
+  // The ranks that differ from `rank` along dp or cp: those that hold the same parameters.
+  std::vector<int> replicas(int rank) const;
+
  private:
+  RankGrid(const std::array<int, 5>& extent, const std::array<Axis, 5>& order);
+
   std::array<int, 5> extent_{};  // by Axis
   std::array<int, 5> stride_{};  // by Axis
   std::array<Axis, 5> order_{};
-  int size_ = 0;
+  int size_ = 1;
 };
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 
 #include "plan/nearest.h"
 #include "plan/plan.h"
+#include "plan/rules_split.h"
 #include "plan/rules_zero.h"
 
 namespace rehearse {
@@ -36,6 +37,8 @@ class Rules {
     sequence();
     size();
     add_zero_violations(plan_, violations_);
+    add_expert_rules(plan_, model_, violations_);
+    add_context_rules(plan_, model_, violations_);
     return violations_;
   }
 
@@ -63,10 +66,9 @@ class Rules {
              fmt::format("seq {} x micro batch {}", plan_.seq, plan_.micro_batch),
              std::to_string(std::max<std::int64_t>(1, kMostTokens / plan_.micro_batch)));
     }
-    if (plan_.cp != 1)
-      report("cp", "context parallelism is not simulated", fmt::format("cp = {}", plan_.cp), "1");
-    if (plan_.ep != 1)
-      report("ep", "expert parallelism is not simulated", fmt::format("ep = {}", plan_.ep), "1");
+    in_range("cp", plan_.cp, kMostDegree);
+    in_range("ep", plan_.ep, kMostDegree);
+    in_range("etp", plan_.etp, kMostDegree);
     std::array<Axis, 5> sorted = plan_.order;
     std::sort(sorted.begin(), sorted.end());
     if (sorted != std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp}) {
@@ -181,12 +183,6 @@ class Rules {
   }
 
   void sequence() {
-    if (plan_.sequence_parallel && plan_.seq % plan_.tp != 0) {
-      report("seq", "sequence parallelism splits the sequence over tp",
-             fmt::format("seq = {}, tp = {}", plan_.seq, plan_.tp),
-             nearest_legal(plan_.seq, std::int64_t{1} << 40,
-                           [&](std::int64_t seq) { return seq % plan_.tp == 0; }));
-    }
     if (model_.positions == Positions::learned && plan_.seq > model_.max_positions) {
       report("seq", "the sequence is longer than the model's learned positions",
              fmt::format("seq = {}, positions = {}", plan_.seq, model_.max_positions),

@@ -24,6 +24,7 @@ class ZeroRules {
     ranges();
     if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
     groups();
+    one_kind_of_replica();
     pipeline();
     reductions();
     gathers();
@@ -63,6 +64,15 @@ class ZeroRules {
       report("zero_shard", "sharding groups must divide the data-parallel ranks",
              fmt::format("zero shard = {}, dp = {}", plan_.zero_shard, plan_.dp),
              nearest_legal(std::max(1, plan_.zero_shard), plan_.dp, divides));
+  }
+
+  // State is divided along dp alone.
+  void one_kind_of_replica() {
+    const bool whole_experts = plan_.ep == 1 && (plan_.etp == 1 || plan_.etp == plan_.tp);
+    if (plan_.zero == 0 || (plan_.cp == 1 && whole_experts)) return;
+    report("zero", "sharding beside context or expert parallelism is not simulated",
+           fmt::format("zero = {}, cp = {}, ep = {}", plan_.zero, plan_.cp, plan_.ep),
+           "zero = 0, or cp = ep = 1");
   }
 
   void pipeline() {

@@ -21,8 +21,9 @@ struct TimeParts {
 
 struct StageTimes {
   TimeParts forward;
-  TimeParts backward_input;  // with recompute; op B is this and backward_weight
+  TimeParts backward_input;  // with recompute; op B is this, backward_weight and side_by_side
   TimeParts backward_weight;
+  TimeParts side_by_side = {};  // negative: collectives of either half that a GEMM of the other hides in op B
 };
 
 // By stage, and the optimizer step by pipeline rank.

@@ -1,40 +1,22 @@
 #include "plan/work.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <map>
 
-#include "base/error.h"
 #include "plan/work/blocks.h"
 
 namespace rehearse {
 
 namespace {
 
-enum : int { kEmbedding, kLayer, kHead };  // indices into Work::blocks
-
-void require_priceable(const Model& model) {
-  std::vector<Violation> violations;
-  if (model.experts) {
-    violations.push_back(
-        {model.name, "", "sparse layers (mixture of experts) are priced in a later version",
-         fmt::format("{} experts of which a token visits {}", model.experts->count, model.experts->per_token),
-         "a model without experts"});
+// Runs of consecutive layers of one kind, in order.
+void add_layers(const Model& model, const Stage& stage, const std::map<bool, int>& layer_blocks,
+                std::vector<Repeated>& part) {
+  for (std::int64_t layer = stage.first_layer; layer < stage.first_layer + stage.layers; ++layer) {
+    const int block = layer_blocks.at(model.is_sparse(layer));
+    if (part.empty() || part.back().block != block) part.push_back({block, 0});
+    ++part.back().repeats;
   }
-  if (model.latent) {
-    violations.push_back({model.name, "", "multi-head latent attention is priced in a later version",
-                          fmt::format("key and value rank {}", model.latent->kv_rank),
-                          "a model with multi-head or grouped-query attention"});
-  }
-  if (!violations.empty()) throw InputError(std::move(violations));
-}
-
-std::vector<Repeated> part_of(const Stage& stage) {
-  std::vector<Repeated> part;
-  if (stage.embedding) part.push_back({kEmbedding, 1});
-  if (stage.layers > 0) part.push_back({kLayer, stage.layers});
-  if (stage.head) part.push_back({kHead, 1});
-  return part;
 }
 
 template <typename PerBlock>
@@ -73,8 +55,18 @@ double Block::parameters() const {
   return sum;
 }
 
+double Block::expert_parameters() const {
+  double sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.of_experts ? tensor.elements : 0;
+  return sum;
+}
+
 double Work::parameters(int stage) const {
   return sum_over(*this, stage, [](const Block& block) { return block.parameters(); });
+}
+
+double Work::expert_parameters(int stage) const {
+  return sum_over(*this, stage, [](const Block& block) { return block.expert_parameters(); });
 }
 
 double Work::saved_bytes(int stage) const {
@@ -82,12 +74,26 @@ double Work::saved_bytes(int stage) const {
 }
 
 Work make_work(const Model& model, const Plan& plan) {
-  require_priceable(model);
   Work work;
-  work.blocks = {embedding_block(model, plan), layer_block(model, plan), head_block(model, plan)};
-  for (const Stage& stage : split_layers(model, plan)) work.parts.push_back(part_of(stage));
-  const Block& layer = work.blocks[kLayer];
-  work.boundary_bytes = layer.bytes({layer.input});
+  const auto add = [&work](Block block) {
+    work.blocks.push_back(std::move(block));
+    return static_cast<int>(work.blocks.size() - 1);
+  };
+  const int embedding = add(embedding_block(model, plan));
+  std::map<bool, int> layer_blocks;  // by whether the layer is sparse
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const bool sparse = model.is_sparse(layer);
+    if (!layer_blocks.contains(sparse)) layer_blocks[sparse] = add(layer_block(model, plan, sparse));
+  }
+  const int head = add(head_block(model, plan));
+  for (const Stage& stage : split_layers(model, plan)) {
+    std::vector<Repeated>& part = work.parts.emplace_back();
+    if (stage.embedding) part.push_back({embedding, 1});
+    add_layers(model, stage, layer_blocks, part);
+    if (stage.head) part.push_back({head, 1});
+  }
+  const Block& last = work.blocks[static_cast<std::size_t>(head)];
+  work.boundary_bytes = last.bytes({last.input});
   return work;
 }
 

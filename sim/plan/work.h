@@ -34,22 +34,32 @@ struct Tensor {
   TensorRole role = TensorRole::activation;
   double elements = 0;  // on one rank
   double element_bytes = 2;
+  bool of_experts = false;  // a parameter that only the replicas of its expert hold: Plan::edp() ranks
   double bytes() const { return elements * element_bytes; }
 };
 
-// C[m,n] = A[m,k] B[k,n], `batch` times. FLOPs: 2 m n k batch. Reads A, B and, where it has one, the bias;
-// tensors that lie side by side (q, k and v) form one operand.
+// C[m,n] = A[m,k] B[k,n], `batch` times: heads, or experts of a grouped kernel. FLOPs: 2 m n k batch. Reads
+// A, B and, where it has one, the bias; tensors that lie side by side (q, k and v) form one operand. With
+// chunks > 1 it runs as that many GEMMs of m / chunks rows one after the other.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  bool of_experts = false;  // m counts the busiest rank's rows: Plan::expert_load() times an even share
+  std::int64_t chunks = 1;
 };
 
-// Fused attention of one rank. FLOPs forward: 4 batch heads query keys head_dim (half of that when causal is
-// counted). The backward kernel computes the scores again: 5 matrix products against the forward's 2 (Dao et
-// al. 2022, algorithm 4).
+// Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
+// steps query keys, less the squares of keys outside a window (half of that when causal is counted). The
+// backward kernel computes the scores again: 5 matrix products against the forward's 2 (Dao et al. 2022,
+// algorithm 4). Ring attention takes `steps` kernels, each on the keys of another rank: with causal chunks
+// balanced as in Brandon et al. 2023 (striped) and Megatron-LM (first and last half chunks together) every
+// step fills half of its square.
 struct Attention {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, head_dim = 0, query = 0, keys = 0;
   bool causal = true;
   bool backward = false;
+  std::int64_t v_head_dim = 0;  // 0: head_dim
+  std::int64_t window = 0;      // keys that a query sees, itself included; 0: all before it
+  std::int64_t steps = 1;
 };
 
 // A kernel bound by memory: it reads and writes its tensors once.
@@ -65,6 +75,7 @@ enum class Pointwise : std::uint8_t {
   softmax_backward,
   embedding,
   embedding_backward,
+  permute,  // rows to and from the order of their experts
   cross_entropy,
   cross_entropy_backward,
   bias_gradient,
@@ -80,11 +91,21 @@ enum class CollectiveOp : std::uint8_t {
   send_receive
 };
 
-// A collective over the group along `axis`. `bytes` is the full buffer: what nccl-tests calls size.
+// A collective over the group along `axis`. `bytes` is the full buffer of one call: what nccl-tests calls
+// size.
 struct Collective {
   CollectiveOp op = CollectiveOp::all_reduce;
   Axis axis = Axis::tp;
   double bytes = 0;
+  std::int64_t calls = 1;
+  bool of_experts = false;  // the group lies in RankGrid::of_experts()
+};
+
+// A collective runs beside another kernel of its block, call by call beside chunk by chunk (or ring step by
+// ring step): of each call only what is longer than a chunk is exposed, and the last `exposed_calls` wholly.
+struct Overlap {
+  std::string with;  // name of the kernel; in the other half of the backward pass it hides in op B only
+  std::int64_t exposed_calls = 0;
 };
 
 struct Kernel {
@@ -92,14 +113,21 @@ struct Kernel {
   std::variant<Gemm, Attention, Pointwise, Collective> what;
   std::vector<TensorId> reads;
   std::vector<TensorId> writes;
+  Overlap overlap = {};
 };
+
+// Pieces that a GEMM or attention runs in, one after the other.
+std::int64_t chunks_of(const Kernel& kernel);
+
+// FLOPs as the kernel's struct says, counting full squares.
+double flops(const Attention& attention);
 
 // Executed FLOPs of GEMM and attention; 0 for the others. Causal attention counts full squares.
 double flops(const Kernel& kernel);
 
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
-  std::string name;  // "embedding", "layer", "head"
+  std::string name;  // "embedding", "layer", "sparse_layer", "head"
   std::vector<Tensor> tensors;
   std::vector<Kernel> forward;
   std::vector<Kernel> recompute;        // forward kernels run again at the start of the backward pass
@@ -113,6 +141,7 @@ struct Block {
   double bytes(const std::vector<TensorId>& ids) const;
   double bytes_moved(const Kernel& kernel) const;  // read and written; of a table only the rows looked up
   double parameters() const;                       // elements of role parameter
+  double expert_parameters() const;                // those of them that belong to routed experts
 };
 
 // Activations that a backward kernel or `recompute` reads and `recompute` does not make again, in order of
@@ -135,12 +164,12 @@ struct Work {
   // head counts its copy of the table where it is not on the embedding's rank (pp > 1). The gradients of what
   // all tensor-parallel ranks hold are summed once a step, not by the kernels listed here.
   double parameters(int stage) const;
-  double saved_bytes(int stage) const;  // bytes that one microbatch's forward leaves for its backward
-  double boundary_bytes = 0;            // the activation that passes from stage to stage, on one rank
+  double expert_parameters(int stage) const;  // those of them that Plan::edp() ranks hold in common
+  double saved_bytes(int stage) const;        // bytes that one microbatch's forward leaves for its backward
+  double boundary_bytes = 0;                  // the activation that passes from stage to stage, on one rank
 };
 
-// The work of a legal plan (broken_rules() empty). Sparse layers and latent attention are refused with an
-// InputError.
+// The work of a legal plan (broken_rules() empty).
 Work make_work(const Model& model, const Plan& plan);
 
 // Fused optimizer step over `parameters` elements of one rank: Adam reading gradient, two moments and master
@@ -148,9 +177,9 @@ Work make_work(const Model& model, const Plan& plan);
 // `scratch`.
 Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch);
 
-// FLOPs of one microbatch summed over all ranks of one replica. `backward` counts twice the forward; the
-// scores that fused attention computes once more inside its backward kernel are `rescore`, which only the
-// hardware sees.
+// FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts
+// twice the forward; the scores that fused attention computes once more inside its backward kernel are
+// `rescore`, which only the hardware sees.
 struct FlopCount {
   double forward = 0, recompute = 0, backward = 0, rescore = 0;
   double model() const { return forward + backward; }

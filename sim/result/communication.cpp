@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "plan/sharding.h"
 #include "result/memory.h"
@@ -55,12 +56,13 @@ CommunicationLine line_of(const TimelineRank& rank, const RankOps& ops, IsKind i
   return line;
 }
 
-// Parameters that the ops of a kind cover; the parts of a stage cover it once.
-double parameters_moved(const RankOps& ops, IsKind is_kind, const Work& work) {
+// Parameters that the ops of a kind cover; the parts of a stage cover it once. Experts without replicas move
+// none.
+double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
   double parameters = 0;
   for (const Op& op : ops.ops())
     if (is_kind(op.kind) && op.part == 0 && op.stage < work.parts.size())
-      parameters += work.parameters(op.stage);
+      parameters += work.parameters(op.stage) - (plan.edp() > 1 ? 0 : work.expert_parameters(op.stage));
   return parameters;
 }
 
@@ -78,15 +80,17 @@ struct Tally {
   std::int64_t calls = 0;
   double bytes = 0;
 };
-using Tallies = std::map<std::pair<Axis, CollectiveOp>, Tally>;
+// Axis, op, and whether the group is one of the experts'.
+using Tallies = std::map<std::tuple<Axis, CollectiveOp, bool>, Tally>;
 
 void count(Tallies& tallies, const std::vector<Kernel>& kernels, std::int64_t times) {
   for (const Kernel& kernel : kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
     if (!collective) continue;
-    Tally& tally = tallies[{collective->axis, collective->op}];
-    tally.calls += times;
-    tally.bytes += static_cast<double>(times) * collective->bytes;
+    Tally& tally = tallies[{collective->axis, collective->op, collective->of_experts}];
+    const std::int64_t calls = times * collective->calls;
+    tally.calls += calls;
+    tally.bytes += static_cast<double>(calls) * collective->bytes;
   }
 }
 
@@ -124,22 +128,23 @@ double exposed_on(Axis axis, const TimeShares& time) {
   return axis == Axis::ep ? time.exposed_ep : time.exposed_tp;
 }
 
-int members(Axis axis, const Plan& plan) {
+int members(Axis axis, bool of_experts, const Plan& plan) {
   if (axis == Axis::cp) return plan.cp;
-  return axis == Axis::ep ? plan.ep : plan.tp;
+  return axis == Axis::ep ? plan.ep : of_experts ? plan.etp : plan.tp;
 }
 
 void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& tallies, const Plan& plan,
                      const TimeShares& time) {
   std::map<Axis, double> on_wire;
-  for (const auto& [key, tally] : tallies) on_wire[key.first] += wire_bytes(key.second, tally);
+  for (const auto& [key, tally] : tallies)
+    on_wire[std::get<Axis>(key)] += wire_bytes(std::get<CollectiveOp>(key), tally);
   for (const auto& [key, tally] : tallies) {
-    const auto [axis, op] = key;
-    if (members(axis, plan) < 2) continue;
+    const auto [axis, op, of_experts] = key;
+    const int group = members(axis, of_experts, plan);
+    if (group < 2) continue;
     const double share = on_wire[axis] > 0 ? wire_bytes(op, tally) / on_wire[axis] : 0;
     const double seconds = share * exposed_on(axis, time);
-    lines.push_back(
-        {to_string(axis), to_string(op), members(axis, plan), tally.calls, tally.bytes, seconds, seconds});
+    lines.push_back({to_string(axis), to_string(op), group, tally.calls, tally.bytes, seconds, seconds});
   }
 }
 
@@ -158,13 +163,13 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
                        const Plan& plan, const Work& work, const Exposure& exposed) {
   const bool sharded = plan.zero > 0;
   const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
-  const double gradients = gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, work);
+  const double gradients = gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work);
   add_line(lines, line_of(rank, ops, is_gradient), "dp", sharded ? "reduce_scatter" : "all_reduce", group,
            gradients, exposed.dp);
   add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),
            gradients / group, exposed.replicas);
   add_line(lines, line_of(rank, ops, is_gather), "dp", "all_gather", group,
-           parameter_bytes(plan) * parameters_moved(ops, is_gather, work), exposed.gather);
+           parameter_bytes(plan) * parameters_moved(ops, is_gather, plan, work), exposed.gather);
 }
 
 // Each rank copies what it has of the gradients and parameters: its shard.

@@ -9,9 +9,9 @@
 namespace rehearse {
 
 // Messages and reductions from the spans of their ops; collectives inside compute ops (tp, cp, ep) from the
-// Work. These stand between the kernels of one stream, so they are all exposed; the seconds of an axis with
-// several collectives are divided by the bytes that each puts on the wire (2 (n-1)/n of an all-reduce's
-// buffer, (n-1)/n of any other's: NCCL's bus bandwidth).
+// Work. These stand between the kernels of one stream; what no kernel hides is exposed, and only that is
+// counted as busy. The seconds of an axis with several collectives are divided by the bytes that each puts on
+// the wire (2 (n-1)/n of an all-reduce's buffer, (n-1)/n of any other's: NCCL's bus bandwidth).
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
                                                    const Plan& plan, const Work& work, const RankTime& time);
 

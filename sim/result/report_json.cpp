@@ -61,6 +61,7 @@ Json plan_json(const Plan& plan) {
   return {{"tp", plan.tp},
           {"cp", plan.cp},
           {"ep", plan.ep},
+          {"etp", plan.etp},
           {"dp", plan.dp},
           {"pp", plan.pp},
           {"vpp", plan.vpp},
@@ -88,7 +89,12 @@ Json plan_json(const Plan& plan) {
           {"offload", to_string(plan.offload)},
           {"framework", to_string(plan.framework)},
           {"order", order},
-          {"layers_per_stage", plan.layers_per_stage}};
+          {"layers_per_stage", plan.layers_per_stage},
+          {"moe_imbalance", plan.moe_imbalance},
+          {"moe_capacity", plan.moe_capacity},
+          {"cp_comm_type", to_string(plan.cp_exchange)},
+          {"tp_comm_overlap", plan.tp_comm_overlap},
+          {"tp_backward_overlap", plan.tp_backward_overlap}};
 }
 
 Json model_json(const Report& report) {

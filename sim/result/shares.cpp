@@ -40,7 +40,7 @@ TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times) {
     case OpKind::forward:
       return stage.forward;
     case OpKind::backward:
-      return TimeParts(stage.backward_input) += stage.backward_weight;
+      return (TimeParts(stage.backward_input) += stage.backward_weight) += stage.side_by_side;
     case OpKind::backward_input:
       return stage.backward_input;
     case OpKind::backward_weight:

@@ -28,7 +28,10 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
   for (int stage = 0; stage < plan.stages(); ++stage) {
-    sizes.gradient_bytes.push_back(work.parameters(stage) * gradient_wire_bytes(plan));
+    // Sharded state is divided over dp as a whole.
+    const double experts = plan.zero > 0 ? 0 : work.expert_parameters(stage);
+    sizes.gradient_bytes.push_back((work.parameters(stage) - experts) * gradient_wire_bytes(plan));
+    sizes.expert_gradient_bytes.push_back(plan.edp() > 1 ? experts * gradient_wire_bytes(plan) : 0);
     sizes.parameter_bytes.push_back(work.parameters(stage) * parameter_bytes(plan));
     if (plan.zero == 3) sizes.units.push_back(unit_shares(work, stage));
   }
@@ -41,7 +44,8 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
 // A bucket holds whole layers' gradients at the finest: more buckets than layers would start before their
 // backward ends. ZeRO-3 reduces unit by unit.
 GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
-  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, plan.dp * plan.cp, {}};
+  const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
+  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, replicas, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;
@@ -50,7 +54,8 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   if (plan.zero == 3) return sync;
   const std::vector<Stage> stages = split_layers(model, plan);
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double full = std::ceil(sizes.gradient_bytes[s] / plan.bucket_bytes);
+    const double full =
+        std::ceil((sizes.gradient_bytes[s] + sizes.expert_gradient_bytes[s]) / plan.bucket_bytes);
     const double pieces = static_cast<double>(stages[s].layers + stages[s].embedding + stages[s].head);
     sync.buckets.push_back(static_cast<int>(std::clamp(full, 1.0, std::max(1.0, std::min(pieces, 1000.0)))));
   }

@@ -23,6 +23,7 @@ class Loading {
         tasks_(tasks),
         plan_(plan),
         grid_(plan),
+        experts_(RankGrid::of_experts(plan)),
         folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
         cluster_(cluster),
         profile_(profile),
@@ -118,44 +119,85 @@ class Loading {
     return sizes_.saved_bytes[op.stage];
   }
 
+  // A collective over `group`, global ranks of which one is the leader's.
+  struct Exchange {
+    CommunicationTime time;
+    GroupShape shape;
+    bool crosses() const { return shape.nodes > 1; }
+  };
+
+  Exchange exchange(CollectiveOp op, const std::vector<int>& group, double bytes) const {
+    const GroupShape shape = group_shape(cluster_, group);
+    return {collective_time(profile_, cluster_, op, bytes, shape), shape};
+  }
+
   void collective(TaskId task, int leader, const Op& op) {
     const int rank = rank_of(leader).rank;
+    const double gradient_bytes = sizes_.gradient_bytes[op.stage] * share_of(op);
     switch (op.kind) {
-      case OpKind::unshard:
-        return collective(task, leader, CollectiveOp::all_gather, shard_group(grid_, plan_, rank),
-                          sizes_.parameter_bytes[op.stage] * share_of(op));
-      case OpKind::reduce_grad:
-        return collective(task, leader,
-                          plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                          shard_group(grid_, plan_, rank), sizes_.gradient_bytes[op.stage] * share_of(op));
-      case OpKind::reduce_replicas:
-        return collective(task, leader, CollectiveOp::all_reduce, replica_group(grid_, plan_, rank),
-                          sizes_.gradient_bytes[op.stage] * share_of(op) / shard_size(plan_));
-      default: {
-        const std::vector<int> stages = grid_.group(rank, Axis::pp);
-        return collective(task, leader, CollectiveOp::all_reduce, {stages.front(), stages.back()},
-                          sizes_.tied_bytes);
+      case OpKind::unshard: {
+        const std::vector<int> group = shard_group(grid_, plan_, rank);
+        const double bytes = sizes_.parameter_bytes[op.stage] * share_of(op);
+        return load(task, members(leader, group), {exchange(CollectiveOp::all_gather, group, bytes)});
       }
+      case OpKind::reduce_grad:
+        if (plan_.zero == 0) return reduce_replicated(task, leader, op);
+        return scatter_gradients(task, leader, gradient_bytes);
+      case OpKind::reduce_replicas: {
+        const std::vector<int> group = replica_group(grid_, plan_, rank);
+        const double bytes = gradient_bytes / shard_size(plan_);
+        return load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, bytes)});
+      }
+      default:
+        return reduce_tied(task, leader);
     }
   }
 
-  // The instances whose ops form the collective, and the global ranks behind one such group.
-  void collective(TaskId task, int leader, CollectiveOp op, const std::vector<int>& group, double bytes) {
-    if (group.size() < 2) return;
-    const GroupShape shape = group_shape(cluster_, group);
-    const CommunicationTime time = collective_time(profile_, cluster_, op, bytes, shape);
-    loads_.fixed_s[task] = time.latency_s;
-    if (time.extrapolated) loads_.extrapolated_s += time.total();
-    const bool crosses = shape.nodes > 1;
-    for (const int instance : members(leader, group)) {
-      const auto i = static_cast<std::size_t>(instance);
-      // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share one
-      // split it.
-      const double share = !crosses ? 1 : folded_ ? links_.nic_share[i] / shape.per_nic : 1 / shape.per_nic;
-      const PortLinks& port = crosses ? links_.nic[i] : links_.gpu[i];
-      add_flow(task, {port.out, port.in, 0}, time.transfer_s * share);
+  void scatter_gradients(TaskId task, int leader, double bytes) {
+    const std::vector<int> group = shard_group(grid_, plan_, rank_of(leader).rank);
+    load(task, members(leader, group), {exchange(CollectiveOp::reduce_scatter, group, bytes)});
+  }
+
+  // Gradients of dense layers are summed over all replicas, those of experts over the ranks with the same
+  // experts, one after the other.
+  void reduce_replicated(TaskId task, int leader, const Op& op) {
+    const int rank = rank_of(leader).rank;
+    const std::vector<int> replicas = grid_.replicas(rank);
+    std::vector<Exchange> exchanges = {
+        exchange(CollectiveOp::all_reduce, replicas, sizes_.gradient_bytes[op.stage] * share_of(op))};
+    if (const double bytes = sizes_.expert_gradient_bytes[op.stage]; bytes > 0)
+      exchanges.push_back(
+          exchange(CollectiveOp::all_reduce, experts_.group(rank, Axis::dp), bytes * share_of(op)));
+    load(task, members(leader, replicas), exchanges);
+  }
+
+  void reduce_tied(TaskId task, int leader) {
+    const std::vector<int> stages = grid_.group(rank_of(leader).rank, Axis::pp);
+    const std::vector<int> group = {stages.front(), stages.back()};
+    load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, sizes_.tied_bytes)});
+  }
+
+  // `instances`: those whose ops form the task.
+  void load(TaskId task, const std::vector<int>& instances, const std::vector<Exchange>& exchanges) {
+    double on_nics = 0;
+    for (const Exchange& each : exchanges) {
+      loads_.fixed_s[task] += each.time.latency_s;
+      if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
+      if (each.crosses()) on_nics += each.time.transfer_s;
     }
-    if (crosses && !folded_) loads_.transfer_s[task] = time.transfer_s;
+    for (const int instance : instances) {
+      const auto i = static_cast<std::size_t>(instance);
+      double gpu_s = 0, nic_s = 0;
+      for (const Exchange& each : exchanges) {
+        // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share
+        // one split it.
+        const double share = (folded_ ? links_.nic_share[i] : 1) / each.shape.per_nic;
+        (each.crosses() ? nic_s : gpu_s) += each.time.transfer_s * (each.crosses() ? share : 1);
+      }
+      add_flow(task, {links_.gpu[i].out, links_.gpu[i].in, 0}, gpu_s);
+      add_flow(task, {links_.nic[i].out, links_.nic[i].in, 0}, nic_s);
+    }
+    if (!folded_) loads_.transfer_s[task] = std::max(loads_.transfer_s[task], on_nics);
   }
 
   // Folded, ranks of one pipeline coordinate share an instance.
@@ -171,6 +213,7 @@ class Loading {
   const Tasks& tasks_;
   const Plan& plan_;
   RankGrid grid_;
+  RankGrid experts_;
   bool folded_;
   const Cluster& cluster_;
   const Profile& profile_;

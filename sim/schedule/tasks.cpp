@@ -127,7 +127,7 @@ class Derivation {
     switch (op.kind) {
       case OpKind::reduce_grad:
       case OpKind::unshard:
-        return beside(instance, Axis::dp, replica_of(instance) / shard_ * shard_);
+        return beside(beside(instance, Axis::dp, replica_of(instance) / shard_ * shard_), Axis::cp, 0);
       case OpKind::reduce_replicas:
         return beside(instance, Axis::dp, replica_of(instance) % shard_);
       case OpKind::reduce_tied:

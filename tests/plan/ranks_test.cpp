@@ -31,6 +31,28 @@ TEST(Ranks, OrderDecidesWhichAxisVariesFastest) {
   EXPECT_EQ(RankGrid(plan).group(0, Axis::tp), (std::vector{0, 4}));
 }
 
+// Four GPUs for each expert's copy: tp 2 x dp 8 seen as etp 1 x ep 4 x four copies.
+TEST(Ranks, OfExpertsAreCarvedOutOfTensorAndDataParallelRanks) {
+  Plan plan;
+  plan.tp = 2;
+  plan.dp = 8;
+  plan.ep = 4;
+  plan.pp = 2;
+  const RankGrid experts = RankGrid::of_experts(plan);
+  EXPECT_EQ(experts.size(), RankGrid(plan).size());
+  EXPECT_EQ(experts.group(5, Axis::ep), (std::vector{4, 5, 6, 7}));
+  EXPECT_EQ(experts.group(5, Axis::dp), (std::vector{1, 5, 9, 13}));
+  EXPECT_EQ(experts.group(5, Axis::pp), RankGrid(plan).group(5, Axis::pp));
+}
+
+TEST(Ranks, ThatHoldTheSameParametersDifferAlongDataAndContext) {
+  Plan plan;
+  plan.tp = 2;
+  plan.cp = 2;
+  plan.dp = 2;
+  EXPECT_EQ(RankGrid(plan).replicas(3), (std::vector{1, 3, 5, 7}));
+}
+
 RC_GTEST_PROP(Ranks, CoordinatesAndRanksAreInverse, ()) {
   Plan plan;
   plan.tp = *rc::gen::inRange(1, 9);

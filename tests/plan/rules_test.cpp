@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plan/plan.h"
 
 namespace rehearse {
@@ -128,6 +130,100 @@ TEST(Rules, SequenceParallelismSplitsTheSequence) {
   plan.sequence_parallel = true;
   plan.seq = 2047;
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("2040 or 2048"));
+}
+
+Model mixture() {
+  Model model = llama_70b();
+  model.experts = Experts{8, 2, 14336};
+  return model;
+}
+
+Plan mixture_plan() {
+  Plan plan = legal_plan();
+  plan.sequence_parallel = true;
+  plan.ep = 8;
+  return plan;
+}
+
+TEST(Rules, ExpertsDivideOverTheirRanks) {
+  EXPECT_THAT(broken_rules(mixture_plan(), mixture(), 512), IsEmpty());
+  Plan plan = mixture_plan();
+  plan.ep = 16;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("experts = 8, ep = 16); nearest legal: 8"));
+  plan = mixture_plan();
+  plan.etp = 3;
+  EXPECT_THAT(broken_rules(plan, mixture(), 512), SizeIs(2));
+}
+
+TEST(Rules, ExpertGroupsFitIntoAPipelineStage) {
+  Plan plan = mixture_plan();
+  plan.etp = 32;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("ep x etp must divide tp x cp x dp"));
+}
+
+TEST(Rules, ExpertsAndOtherLayersShareTheirPipelines) {
+  Plan plan = mixture_plan();
+  plan.order = {Axis::tp, Axis::pp, Axis::cp, Axis::ep, Axis::dp};
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("same pipelines"));
+  plan.etp = 8;
+  EXPECT_THAT(broken_rules(plan, mixture(), 512), IsEmpty());
+}
+
+TEST(Rules, ExpertsWithTensorParallelismNeedSequenceParallelism) {
+  Plan plan = mixture_plan();
+  plan.sequence_parallel = false;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("need sequence parallelism"));
+}
+
+TEST(Rules, DenseModelsHaveNoExpertRanks) {
+  Plan plan = legal_plan();
+  plan.ep = 2;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("no experts"));
+}
+
+TEST(Rules, ExpertLoadsAreNumbersOfRowsOverAnEvenShare) {
+  Plan plan = mixture_plan();
+  plan.moe_imbalance = 0.5;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("must be from 1"));
+  plan.moe_imbalance = std::nan("");
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("must be from 1"));
+  plan.moe_imbalance = 1.2;
+  plan.moe_capacity = 1.5;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("equal shares"));
+}
+
+TEST(Rules, ContextParallelismCutsTheSequenceIntoPairsOfChunks) {
+  Plan plan = legal_plan();
+  plan.cp = 4;
+  plan.dp = 4;
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512), IsEmpty());
+  plan.seq = 2052;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("2048 or 2056"));
+}
+
+TEST(Rules, UlyssesSplitsTheHeadsOfATensorParallelRank) {
+  Plan plan = legal_plan();
+  plan.cp = 4;
+  plan.dp = 4;
+  plan.cp_exchange = ContextExchange::all_to_all;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("heads 8, kv heads 1, cp = 4"));
+}
+
+TEST(Rules, RingAttentionHasNoWindow) {
+  Model model = llama_70b();
+  model.window = 512;
+  Plan plan = legal_plan();
+  plan.cp = 4;
+  plan.dp = 4;
+  EXPECT_THAT(only_violation(plan, model, 512), HasSubstr("allgather or a2a"));
+  plan.cp_exchange = ContextExchange::gather;
+  EXPECT_THAT(broken_rules(plan, model, 512), IsEmpty());
+}
+
+TEST(Rules, OverlapInChunksNeedsSequenceParallelism) {
+  Plan plan = legal_plan();
+  plan.tp_comm_overlap = true;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("sequence parallelism"));
 }
 
 TEST(Rules, HostileSizesAreRefusedWithoutOverflow) {

@@ -3,6 +3,9 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "model/model.h"
 #include "plan/work.h"
 
@@ -85,6 +88,67 @@ inline Case any_case() {
   c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp32);
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
+  return c;
+}
+
+// Sparse layers in place of some or all of the MLPs. Expert rows divide evenly when `even`.
+inline void add_experts(Case& c, bool even) {
+  Plan& p = c.plan;
+  Experts experts;
+  p.ep = *rc::gen::element(1, 2, 4);
+  p.etp = *rc::gen::element(1, 2);
+  p.dp = p.ep * p.etp;
+  p.global_batch = p.micro_batch * p.dp;
+  p.sequence_parallel = true;
+  experts.count = p.ep * *rc::gen::element(1, 2, 4);
+  experts.per_token = std::min<std::int64_t>(experts.count, *rc::gen::element(1, 2));
+  experts.ffn_hidden = p.etp * *rc::gen::inRange(1, 60);
+  experts.shared_ffn_hidden = *rc::gen::arbitrary<bool>() ? p.tp * *rc::gen::inRange(1, 60) : 0;
+  experts.first_layer = *rc::gen::inRange<std::int64_t>(0, c.model.layers + 1);
+  experts.every = *rc::gen::element(1, 2);
+  experts.router_bias = *rc::gen::arbitrary<bool>();
+  c.model.experts = experts;
+  if (even) {
+    p.seq = 64 * p.tp * p.cp;  // chosen rows of a rank are a multiple of all experts
+    c.model.max_positions = p.seq;
+    return;
+  }
+  p.moe_imbalance = *rc::gen::element(1.0, 1.3);
+  if (p.moe_imbalance == 1) p.moe_capacity = *rc::gen::element(0.0, 1.0, 1.25);
+}
+
+inline void add_latent(Case& c) {
+  const auto width = [] { return 2 * *rc::gen::inRange<std::int64_t>(1, 20); };
+  const std::int64_t q_rank = *rc::gen::arbitrary<bool>() ? width() : 0;
+  c.model.latent = LatentAttention{q_rank, width(), width(), width(), width()};
+  c.model.head_dim = c.model.latent->nope_head_dim + c.model.latent->rope_head_dim;
+  c.model.kv_heads = c.model.heads;
+  c.model.positions = Positions::rotary;
+  c.model.qkv_bias = c.model.qk_norm = false;
+}
+
+// Splits the sequence over ranks in any of the three ways.
+inline void add_context(Case& c) {
+  Plan& p = c.plan;
+  p.cp = *rc::gen::element(2, 3, 4);
+  p.fused_attention = true;
+  p.cp_exchange =
+      *rc::gen::element(ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all);
+  p.seq *= 2 * p.cp;
+  c.model.max_positions = p.seq;
+  c.model.heads *= p.cp;
+  c.model.kv_heads = c.model.heads;
+}
+
+// Any model, dense or sparse, under any plan of this program.
+inline Case any_split(bool even = false) {
+  Case c = any_case();
+  if (*rc::gen::arbitrary<bool>()) add_latent(c);
+  if (*rc::gen::arbitrary<bool>()) add_context(c);
+  if (*rc::gen::arbitrary<bool>()) add_experts(c, even);
+  c.plan.tp_comm_overlap = c.plan.tp > 1 && c.plan.sequence_parallel && *rc::gen::arbitrary<bool>();
+  c.plan.tp_backward_overlap = *rc::gen::arbitrary<bool>();
+  RC_ASSERT(broken_rules(c.plan, c.model, c.plan.gpus()).empty());
   return c;
 }
 

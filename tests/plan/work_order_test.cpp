@@ -47,7 +47,7 @@ std::vector<std::string> read_too_early(const Block& block, const std::vector<Ke
 }
 
 RC_GTEST_PROP(KernelLists, ReadWhatWasWrittenBefore, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     Ids there = always_there(block);
     if (block.input >= 0) there.insert(block.input);
@@ -56,7 +56,7 @@ RC_GTEST_PROP(KernelLists, ReadWhatWasWrittenBefore, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, OfTheBackwardPassNeedOnlyWhatIsSaved, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     Ids there = always_there(block);
     there.insert(block.saved.begin(), block.saved.end());
@@ -69,7 +69,7 @@ RC_GTEST_PROP(KernelLists, OfTheBackwardPassNeedOnlyWhatIsSaved, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, SaveNothingThatTheBackwardPassCanDoWithout, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     for (const TensorId dropped : block.saved) {
       Ids there = always_there(block);
@@ -86,7 +86,7 @@ RC_GTEST_PROP(KernelLists, SaveNothingThatTheBackwardPassCanDoWithout, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, WriteEveryTensorOnceAPass, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     std::vector<TensorId> forward, backward;
     for (const Kernel& k : block.forward) forward.insert(forward.end(), k.writes.begin(), k.writes.end());
@@ -99,7 +99,7 @@ RC_GTEST_PROP(KernelLists, WriteEveryTensorOnceAPass, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, GiveEveryParameterItsGradientOnceAmongTheWeightKernels, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     for (const Tensor& parameter : block.tensors) {
       if (parameter.role != TensorRole::parameter && parameter.role != TensorRole::tied) continue;
@@ -118,7 +118,7 @@ RC_GTEST_PROP(KernelLists, GiveEveryParameterItsGradientOnceAmongTheWeightKernel
 }
 
 RC_GTEST_PROP(KernelLists, GiveGemmsOperandsOfTheirShape, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
       for (const Kernel& kernel : *kernels) {
@@ -139,7 +139,7 @@ RC_GTEST_PROP(KernelLists, GiveGemmsOperandsOfTheirShape, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, GiveGradientsTheSizeOfWhatTheyBelongTo, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   const Work work = make_work(c.model, c.plan);
   for (const Block& block : work.blocks) {
     if (block.input >= 0) {
@@ -154,10 +154,13 @@ RC_GTEST_PROP(KernelLists, GiveGradientsTheSizeOfWhatTheyBelongTo, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, NameKernelsAndTensorsOnce, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     std::set<std::string> names;
-    for (const Tensor& t : block.tensors) RC_ASSERT(names.insert(t.name).second);
+    for (const Tensor& t : block.tensors) {
+      const bool first = names.insert(t.name).second;
+      if (!first) RC_FAIL(block.name + " names " + t.name + " twice");
+    }
     for (const auto* kernels :
          {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight}) {
       std::set<std::string> kernel_names;
@@ -167,7 +170,7 @@ RC_GTEST_PROP(KernelLists, NameKernelsAndTensorsOnce, ()) {
 }
 
 RC_GTEST_PROP(KernelLists, HaveNoTensorThatNoKernelTouches, ()) {
-  const Case c = any_case();
+  const Case c = any_split();
   for (const Block& block : make_work(c.model, c.plan).blocks) {
     Ids touched;
     for (const auto* kernels :

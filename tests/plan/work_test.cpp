@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/error.h"
 #include "plan/stage_times.h"
 #include "work_case.h"
 
@@ -30,20 +29,6 @@ TEST(Work, OfALlamaLayerReadsAsInThePaper) {
                                    "mlp_norm_weight_gradient", "projection_weight_gradient",
                                    "qkv_weight_gradient", "attention_norm_weight_gradient"));
   EXPECT_TRUE(layer.recompute.empty());
-}
-
-TEST(Work, RefusesSparseLayersAndLatentAttentionTogether) {
-  Model model = llama(2, 64, 8, 8, 128, 256);
-  model.experts = Experts{8, 2, 128};
-  model.latent = LatentAttention{0, 512, 128, 64, 128};
-  try {
-    make_work(model, {});
-    FAIL() << "accepted";
-  } catch (const InputError& error) {
-    ASSERT_EQ(error.violations().size(), 2u);
-    EXPECT_THAT(error.what(), HasSubstr("8 experts of which a token visits 2"));
-    EXPECT_THAT(error.what(), HasSubstr("latent attention is priced in a later version"));
-  }
 }
 
 TEST(Work, PutsEmbeddingFirstAndHeadLast) {

@@ -6,12 +6,6 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kLogSumExpBytes = 4;
-
-struct Heads {
-  TensorId query = -1, key = -1, value = -1;
-};
-
 Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t query = shape.heads * shape.head_dim;
   const std::int64_t key = shape.kv_heads * shape.head_dim;
@@ -21,7 +15,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   qkv.outputs = {{"query", query}, {"key", key}, {"value", key}};
   const std::vector<TensorId> outputs = column_linear(b, shape, qkv);
 
-  Heads heads{outputs[0], outputs[1], outputs[2]};
+  Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
   if (model.qk_norm) {
     heads.query = normalise(b, "query_norm", Norm::rms, heads.query, shape.head_dim);
     heads.key = normalise(b, "key_norm", Norm::rms, heads.key, shape.head_dim);
@@ -32,28 +26,6 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     heads.key = rotated[1];
   }
   return heads;
-}
-
-// FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
-TensorId fused_core(BlockBuilder& b, const Shape& shape, const Heads& heads, bool rerun) {
-  const std::size_t first = b.forward_kernels();
-  const double rows = Shape::elements(shape.tokens, shape.heads);
-  const TensorId output = b.activation("attended", b[heads.query].elements);
-  const TensorId log_sum_exp = b.activation("log_sum_exp", rows, kLogSumExpBytes);
-  Attention what{shape.batch, shape.heads, shape.kv_heads, shape.head_dim, shape.seq, shape.seq};
-  b.forward({"attention", what, {heads.query, heads.key, heads.value}, {output, log_sum_exp}});
-
-  const TensorId output_for_backward = rerun ? b.rerun_from(first, output) : output;
-  what.backward = true;
-  b.undo([&b, what, heads, output, output_for_backward, log_sum_exp] {
-    const std::vector<TensorId> reads = {b.gradient_of(output), heads.query,         heads.key,
-                                         heads.value,           output_for_backward, log_sum_exp};
-    b.backward_input({"attention_backward",
-                      what,
-                      reads,
-                      {b.new_gradient(heads.query), b.new_gradient(heads.key), b.new_gradient(heads.value)}});
-  });
-  return output;
 }
 
 // A product of two activations: both have gradients.
@@ -96,11 +68,11 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   const std::int64_t batch = shape.batch * shape.kv_heads;
   const std::int64_t rows = shape.seq * (shape.heads / shape.kv_heads);
   const TensorId scores =
-      multiply(b, "scores", heads.query, heads.key, Gemm{rows, shape.seq, shape.head_dim, batch}, "scores");
+      multiply(b, "scores", heads.query, heads.key, Gemm{rows, shape.seq, heads.width, batch}, "scores");
   TensorId weights = softmax(b, scores);
   if (model.dropout) weights = drop_out(b, "attention_dropout", weights, "probabilities_dropped");
   const TensorId output = multiply(b, "weighted_values", weights, heads.value,
-                                   Gemm{rows, shape.head_dim, shape.seq, batch}, "attended");
+                                   Gemm{rows, heads.v_width, shape.seq, batch}, "attended");
   if (rerun) b.rerun_from(first, output);
   return output;
 }
@@ -108,11 +80,12 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 }  // namespace
 
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
-  const Heads heads = project_heads(b, model, shape, input);
+  const Heads heads =
+      model.latent ? latent_heads(b, model, shape, input) : project_heads(b, model, shape, input);
   const bool rerun = plan.recompute == Recompute::selective;
-  const TensorId attended =
-      plan.fused_attention ? fused_core(b, shape, heads, rerun) : unfused_core(b, model, shape, heads, rerun);
-  Branch branch{row_linear(b, shape, "projection", attended, shape.heads * shape.head_dim)};
+  const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
+                                                 : unfused_core(b, model, shape, heads, rerun);
+  Branch branch{row_linear(b, shape, "projection", attended, shape.heads * heads.v_width)};
   if (model.attention_out_bias)
     branch.bias = b.parameter("projection_bias", static_cast<double>(shape.hidden));
   return branch;

@@ -1,4 +1,4 @@
-// The three blocks of a GPT or Llama: which kernels run, in which order.
+// The blocks of a GPT, Llama or mixture of experts: which kernels run, in which order.
 #pragma once
 
 #include "plan/work/builder.h"
@@ -12,16 +12,48 @@ struct Branch {
   TensorId bias = -1;
 };
 
+// Rows of shape.heads queries and keys of `width`, and values of `v_width`; keys and values may have fewer.
+struct Heads {
+  TensorId query = -1, key = -1, value = -1;
+  std::int64_t width = 0, v_width = 0;
+};
+
+// Multi-head latent attention (DeepSeek-V2, equations 9 to 18). As in Megatron-LM
+// (transformer/multi_latent_attention.py) every rank holds the down projections whole and maps its own rows;
+// what is gathered with sequence parallelism is the latent, and heads are split after it.
+Heads latent_heads(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
+
+// FlashAttention over heads, and what context parallelism adds around it; `rerun`: for the backward pass
+// again.
+TensorId fused_attention(BlockBuilder& builder, const Model& model, const Shape& shape, const Heads& heads,
+                         bool rerun);
+
 // From normalised rows to the output projection. Selective recompute runs the core (all between q, k, v and
 // the projection's input) again.
 Branch attention(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                  TensorId input);
 
-// From normalised rows to the down projection.
-Branch mlp(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
+// Gate, up and down projection of a name, e.g. "mlp": from normalised rows to the down projection.
+struct FeedForward {
+  std::string name;
+  std::int64_t width = 0;  // on this rank
+  bool bias = false;
+};
+Branch feed_forward(BlockBuilder& builder, const Model& model, const Shape& shape, const FeedForward& mlp,
+                    TensorId input);
+
+// GELU, or SiLU of the gate times the up projection, over `elements` outputs. `weights` (-1: none) scales
+// rows.
+TensorId activate(BlockBuilder& builder, const std::string& name, TensorId up, double elements,
+                  TensorId weights = -1);
+
+// A sparse layer's router, routed and shared experts, as Megatron-LM's all-to-all dispatcher and grouped MLP
+// run them (transformer/moe/token_dispatcher.py, experts.py): rows travel to their experts' ranks and back.
+Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
+               TensorId input);
 
 Block embedding_block(const Model& model, const Plan& plan);
-Block layer_block(const Model& model, const Plan& plan);
+Block layer_block(const Model& model, const Plan& plan, bool sparse);
 Block head_block(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

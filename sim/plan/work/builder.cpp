@@ -51,6 +51,10 @@ TensorId BlockBuilder::parameter(std::string name, double elements) {
   return add({std::move(name), TensorRole::parameter, elements, element_bytes_});
 }
 
+TensorId BlockBuilder::expert_parameter(std::string name, double elements) {
+  return add({std::move(name), TensorRole::parameter, elements, element_bytes_, true});
+}
+
 TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
   return add({std::move(name), TensorRole::tied, elements, element_bytes_});
 }
@@ -72,7 +76,7 @@ void BlockBuilder::undo(std::function<void()> emit) {
 }
 
 TensorId BlockBuilder::add_gradient(std::string name, TensorId of) {
-  return add({std::move(name), TensorRole::gradient, (*this)[of].elements, element_bytes_});
+  return scratch_gradient(std::move(name), (*this)[of].elements);
 }
 
 TensorId BlockBuilder::gradient_of(TensorId tensor) {
@@ -104,6 +108,10 @@ TensorId BlockBuilder::partial_gradient(TensorId tensor) {
 TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
   const Tensor& parameter = (*this)[tensor];
   return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, kMainGradientBytes});
+}
+
+TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
+  return add({std::move(name), TensorRole::gradient, elements, element_bytes_});
 }
 
 void BlockBuilder::pass_gradient(TensorId from, TensorId to) {

@@ -20,6 +20,7 @@ class BlockBuilder {
   TensorId activation(std::string name, double elements);
   TensorId activation(std::string name, double elements, double element_bytes);
   TensorId parameter(std::string name, double elements);
+  TensorId expert_parameter(std::string name, double elements);  // of routed experts
   TensorId tied_parameter(std::string name, double elements);
 
   void forward(Kernel kernel);
@@ -30,11 +31,12 @@ class BlockBuilder {
   void undo(std::function<void()> emit);
 
   // For use inside undo():
-  TensorId gradient_of(TensorId tensor);           // what the tensor's readers made, summed
-  TensorId new_gradient(TensorId tensor);          // to be written by this step, one of its readers
-  TensorId partial_gradient(TensorId tensor);      // of one rank, before its sum over ranks is new_gradient()
-  TensorId parameter_gradient(TensorId tensor);    // to be written by this step: fp32, accumulated
-  void pass_gradient(TensorId from, TensorId to);  // `to` has the gradient of `from`: no kernel
+  TensorId gradient_of(TensorId tensor);         // what the tensor's readers made, summed
+  TensorId new_gradient(TensorId tensor);        // to be written by this step, one of its readers
+  TensorId partial_gradient(TensorId tensor);    // of one rank, before its sum over ranks is new_gradient()
+  TensorId parameter_gradient(TensorId tensor);  // to be written by this step: fp32, accumulated
+  TensorId scratch_gradient(std::string name, double elements);  // on the way to a gradient
+  void pass_gradient(TensorId from, TensorId to);                // `to` has the gradient of `from`: no kernel
 
   // The forward kernels from number `first` on run again before the backward pass. `output` is kept from the
   // first run; the second run writes a copy, whose id is returned.

@@ -4,17 +4,31 @@ namespace rehearse {
 
 namespace {
 
-// Matrix products of fused attention: forward QK^T and PV; backward QK^T again, dP, dV, dQ and dK.
-constexpr double kForwardProducts = 2;
-constexpr double kBackwardProducts = 5;
-
-double products(const Attention& attention) {
-  return attention.backward ? kBackwardProducts : kForwardProducts;
+double v_width(const Attention& attention) {
+  return static_cast<double>(attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim);
 }
 
-double flops(const std::vector<Kernel>& kernels) {
+// Query and key pairs of one head, as full squares: twice what a causal mask with this window leaves.
+double pairs(const Attention& attention) {
+  const auto query = static_cast<double>(attention.query), keys = static_cast<double>(attention.keys);
+  const auto window = static_cast<double>(attention.window);
+  const double outside = window > 0 && window < keys ? (keys - window) * (keys - window) / keys : 0;
+  return static_cast<double>(attention.steps) * query * (keys - outside);
+}
+
+// Of one matrix product over a width of one, for all heads.
+double unit_flops(const Attention& attention) {
+  return 2.0 * static_cast<double>(attention.batch * attention.heads) * pairs(attention);
+}
+
+bool of_experts(const Kernel& kernel) {
+  const auto* gemm = std::get_if<Gemm>(&kernel.what);
+  return gemm != nullptr && gemm->of_experts;
+}
+
+double flops(const std::vector<Kernel>& kernels, double expert_load) {
   double sum = 0;
-  for (const Kernel& kernel : kernels) sum += flops(kernel);
+  for (const Kernel& kernel : kernels) sum += flops(kernel) / (of_experts(kernel) ? expert_load : 1);
   return sum;
 }
 
@@ -23,12 +37,26 @@ double rescore_flops(const std::vector<Kernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
     const auto* attention = std::get_if<Attention>(&kernel.what);
-    if (attention != nullptr && attention->backward) sum += flops(kernel) / kBackwardProducts;
+    if (attention != nullptr && attention->backward)
+      sum += unit_flops(*attention) * static_cast<double>(attention->head_dim);
   }
   return sum;
 }
 
 }  // namespace
+
+// Forward QK^T and PV; backward QK^T again, dQ and dK over the width of keys, dP and dV over that of values.
+double flops(const Attention& attention) {
+  const auto width = static_cast<double>(attention.head_dim);
+  return unit_flops(attention) *
+         (attention.backward ? 3 * width + 2 * v_width(attention) : width + v_width(attention));
+}
+
+std::int64_t chunks_of(const Kernel& kernel) {
+  if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return gemm->chunks;
+  const auto* attention = std::get_if<Attention>(&kernel.what);
+  return attention != nullptr ? attention->steps : 1;
+}
 
 double flops(const Kernel& kernel) {
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) {
@@ -36,23 +64,23 @@ double flops(const Kernel& kernel) {
            static_cast<double>(gemm->batch);
   }
   if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
-    return 2.0 * products(*attention) * static_cast<double>(attention->batch * attention->heads) *
-           static_cast<double>(attention->query) * static_cast<double>(attention->keys) *
-           static_cast<double>(attention->head_dim);
+    return flops(*attention);
   }
   return 0;
 }
 
 FlopCount count_flops(const Work& work, const Plan& plan) {
   FlopCount count;
+  const double load = plan.expert_load();
   for (const std::vector<Repeated>& part : work.parts) {
     for (const Repeated& repeated : part) {
       const Block& block = work.blocks[static_cast<std::size_t>(repeated.block)];
-      const double times = static_cast<double>(repeated.repeats) * plan.tp;
+      const double times = static_cast<double>(repeated.repeats) * plan.tp * plan.cp;
       const double rescore = rescore_flops(block.backward_input);
-      count.forward += times * flops(block.forward);
-      count.recompute += times * flops(block.recompute);
-      count.backward += times * (flops(block.backward_input) - rescore + flops(block.backward_weight));
+      count.forward += times * flops(block.forward, load);
+      count.recompute += times * flops(block.recompute, load);
+      count.backward +=
+          times * (flops(block.backward_input, load) - rescore + flops(block.backward_weight, load));
       count.rescore += times * rescore;
     }
   }

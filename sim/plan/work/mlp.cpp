@@ -3,33 +3,35 @@
 
 namespace rehearse {
 
-namespace {
-
-// GELU, or SiLU of the gate times the up projection.
-TensorId activate(BlockBuilder& b, const Shape& shape, TensorId up) {
-  const TensorId output = b.activation("activated", Shape::elements(shape.tokens, shape.ffn));
-  b.forward({"activation", Pointwise::activation, {up}, {output}});
-  b.undo([&b, up, output] {
-    b.backward_input({"activation_backward",
-                      Pointwise::activation_backward,
-                      {b.gradient_of(output), up},
-                      {b.new_gradient(up)}});
+TensorId activate(BlockBuilder& b, const std::string& name, TensorId up, double elements, TensorId weights) {
+  const TensorId output = b.activation(name == "activation" ? "activated" : name + "_output", elements);
+  std::vector<TensorId> reads = {up};
+  if (weights >= 0) reads.push_back(weights);
+  b.forward({name, Pointwise::activation, reads, {output}});
+  b.undo([&b, name, reads, output] {
+    std::vector<TensorId> needs = {b.gradient_of(output)}, makes;
+    for (const TensorId read : reads) {
+      needs.push_back(read);
+      makes.push_back(b.new_gradient(read));
+    }
+    b.backward_input({name + "_backward", Pointwise::activation_backward, needs, makes});
   });
   return output;
 }
 
-}  // namespace
+Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
+                    TensorId input) {
+  const std::int64_t width = model.gated_mlp ? 2 * mlp.width : mlp.width;
+  const std::string prefix = mlp.name == "mlp" ? "" : mlp.name + "_";
+  ColumnLinear up{mlp.name + "_up", input};
+  up.weight = b.parameter(mlp.name + "_up_weight", Shape::elements(width, shape.hidden));
+  if (mlp.bias) up.bias = b.parameter(mlp.name + "_up_bias", static_cast<double>(width));
+  up.outputs = {{prefix + (model.gated_mlp ? "gate_and_up" : "up"), width}};
 
-Branch mlp(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
-  const std::int64_t width = model.gated_mlp ? 2 * shape.ffn : shape.ffn;
-  ColumnLinear up{"mlp_up", input};
-  up.weight = b.parameter("mlp_up_weight", Shape::elements(width, shape.hidden));
-  if (model.mlp_bias) up.bias = b.parameter("mlp_up_bias", static_cast<double>(width));
-  up.outputs = {{model.gated_mlp ? "gate_and_up" : "up", width}};
-
-  const TensorId activated = activate(b, shape, column_linear(b, shape, up).front());
-  Branch branch{row_linear(b, shape, "mlp_down", activated, shape.ffn)};
-  if (model.mlp_bias) branch.bias = b.parameter("mlp_down_bias", static_cast<double>(shape.hidden));
+  const TensorId activated = activate(b, prefix + "activation", column_linear(b, shape, up).front(),
+                                      Shape::elements(shape.tokens, mlp.width));
+  Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width)};
+  if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;
 }
 

@@ -14,6 +14,10 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   Shape shape;
   shape.tp = plan.tp;
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
+  shape.cp = plan.cp;
+  shape.cp_exchange = plan.cp_exchange;
+  shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;
+  shape.tp_backward_overlap = plan.tp_backward_overlap;
   shape.seq = plan.seq / plan.cp;
   shape.batch = plan.micro_batch;
   shape.tokens = shape.seq * shape.batch;

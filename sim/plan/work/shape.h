@@ -20,9 +20,14 @@ struct Shape {
   std::int64_t ffn = 0;    // MLP width on this rank
   std::int64_t vocab = 0;  // table rows on this rank, rounded up
   std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  ContextExchange cp_exchange = ContextExchange::ring;
+  bool tp_comm_overlap = false;
+  bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
   double element_bytes = 2;        // of activations and weights
 
+  double token_bytes(std::int64_t width) const { return elements(tokens, width) * element_bytes; }
   double token_elements() const { return elements(tokens, hidden); }
   double row_elements() const { return elements(rows, hidden); }
 

@@ -4,77 +4,142 @@ namespace rehearse {
 
 namespace {
 
-Kernel over_ranks(const Shape& shape, const std::string& name, CollectiveOp op, TensorId from, TensorId to) {
-  return {name, Collective{op, Axis::tp, shape.token_elements() * shape.element_bytes}, {from}, {to}};
+// Transformer Engine's default for the "pipeline" method.
+constexpr std::int64_t kReduceScatterChunks = 4;
+
+Kernel over_ranks(const std::string& name, CollectiveOp op, double bytes, TensorId from, TensorId to) {
+  return {name, Collective{op, Axis::tp, bytes}, {from}, {to}};
 }
 
-// All rows of `shard`, of which each rank holds shape.rows.
-TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard) {
-  if (!shape.sequence_parallel) return shard;
-  const std::string name = b[shard].name;
-  const TensorId whole = b.activation(name + "_gathered", shape.token_elements());
-  b.forward(over_ranks(shape, name + "_all_gather", CollectiveOp::all_gather, shard, whole));
-  b.undo([&b, shape, name, shard, whole] {
-    b.backward_input(over_ranks(shape, name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter,
-                                b.gradient_of(whole), b.new_gradient(shard)));
-  });
-  return whole;
+// Beside a kernel of the other half of the backward pass.
+Kernel beside(Kernel collective, const Shape& shape, const std::string& gemm) {
+  if (shape.tp_backward_overlap && !gemm.empty()) collective.overlap.with = gemm;
+  return collective;
+}
+
+// Each rank passes shards on round the ring, while its GEMM multiplies the one that it has.
+Kernel ring_gather(const Shape& shape, const std::string& name, double bytes, TensorId from, TensorId to,
+                   const std::string& gemm) {
+  const Collective send{CollectiveOp::send_receive, Axis::tp, bytes / static_cast<double>(shape.tp),
+                        shape.tp - 1};
+  return {name, send, {from}, {to}, {gemm}};
+}
+
+Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorId from, TensorId to,
+              const std::string& gemm) {
+  return shape.tp_comm_overlap && !gemm.empty() ? ring_gather(shape, name, bytes, from, to, gemm)
+                                                : over_ranks(name, CollectiveOp::all_gather, bytes, from, to);
 }
 
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
-TensorId all_rows_again(BlockBuilder& b, const Shape& shape, TensorId shard) {
-  if (!shape.sequence_parallel) return shard;
-  const std::string name = b[shard].name;
-  const TensorId whole = b.activation(name + "_gathered_again", shape.token_elements());
-  b.backward_weight(over_ranks(shape, name + "_all_gather", CollectiveOp::all_gather, shard, whole));
+TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, std::int64_t width) {
+  if (!shape.sequence_parallel) return linear.input;
+  const std::string name = b[linear.input].name + "_for_" + linear.name;
+  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width));
+  b.backward_weight(beside(over_ranks(name + "_all_gather", CollectiveOp::all_gather,
+                                      shape.token_bytes(width), linear.input, whole),
+                           shape, linear.name + "_input_gradient"));
   return whole;
 }
 
 void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input,
-                           std::int64_t width, std::vector<TensorId> reads) {
-  const bool all_reduce = shape.tp > 1 && !shape.sequence_parallel;
-  const TensorId product = all_reduce ? b.partial_gradient(input) : b.new_gradient(input);
+                           const Gemm& gemm, std::vector<TensorId> reads, bool all_reduce) {
+  const std::string name = linear.name + "_input_gradient";
+  const TensorId product =
+      all_reduce ? b.scratch_gradient(name + "_partial", b[input].elements) : b.new_gradient(input);
   reads.push_back(linear.weight);
-  b.backward_input(
-      {linear.name + "_input_gradient", Gemm{shape.tokens, shape.hidden, width}, reads, {product}});
+  b.backward_input({name, gemm, reads, {product}});
   if (!all_reduce) return;
-  b.backward_input(over_ranks(shape, b[input].name + "_gradient_all_reduce", CollectiveOp::all_reduce,
-                              product, b.new_gradient(input)));
+  b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
+                                     shape.token_bytes(gemm.n), product, b.new_gradient(input)),
+                          shape, linear.name + "_weight_gradient"));
+}
+
+void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, const Gemm& gemm,
+                            std::vector<TensorId> gradients, TensorId input) {
+  if (linear.bias >= 0) {
+    b.backward_weight({linear.name + "_bias_gradient",
+                       Pointwise::bias_gradient,
+                       gradients,
+                       {b.parameter_gradient(linear.bias)}});
+  }
+  gradients.push_back(input);
+  b.backward_weight(
+      {linear.name + "_weight_gradient", gemm, gradients, {b.parameter_gradient(linear.weight)}});
+}
+
+struct Product {
+  std::vector<TensorId> outputs;
+  std::int64_t width = 0;  // of all of them
+};
+
+Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm) {
+  Product product;
+  for (const Output& output : linear.outputs) {
+    const double bytes = output.element_bytes > 0 ? output.element_bytes : shape.element_bytes;
+    product.outputs.push_back(b.activation(output.name, Shape::elements(gemm.m, output.width), bytes));
+    product.width += output.width;
+  }
+  std::vector<TensorId> reads = {input, linear.weight};
+  if (linear.bias >= 0) reads.push_back(linear.bias);
+  gemm.n = product.width;
+  b.forward({linear.name, gemm, reads, product.outputs});
+  return product;
+}
+
+std::vector<TensorId> gradients_of(BlockBuilder& b, const std::vector<TensorId>& outputs) {
+  std::vector<TensorId> gradients;
+  for (const TensorId output : outputs) gradients.push_back(b.gradient_of(output));
+  return gradients;
+}
+
+std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
+  return linear.input_width > 0 ? linear.input_width : shape.hidden;
 }
 
 }  // namespace
 
-std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
-  const TensorId input = all_rows(b, shape, linear.input);
-  std::vector<TensorId> outputs;
-  std::int64_t width = 0;
-  for (const Output& output : linear.outputs) {
-    const double bytes = output.element_bytes > 0 ? output.element_bytes : shape.element_bytes;
-    outputs.push_back(b.activation(output.name, Shape::elements(shape.tokens, output.width), bytes));
-    width += output.width;
-  }
-  std::vector<TensorId> reads = {input, linear.weight};
-  if (linear.bias >= 0) reads.push_back(linear.bias);
-  b.forward({linear.name, Gemm{shape.tokens, width, shape.hidden}, reads, outputs});
-
-  b.undo([&b, shape, linear, input, outputs, width] {
-    std::vector<TensorId> gradients;
-    for (const TensorId output : outputs) gradients.push_back(b.gradient_of(output));
-    column_input_gradient(b, shape, linear, input, width, gradients);
-    if (linear.bias >= 0) {
-      b.backward_weight({linear.name + "_bias_gradient",
-                         Pointwise::bias_gradient,
-                         gradients,
-                         {b.parameter_gradient(linear.bias)}});
-    }
-    std::vector<TensorId> operands = gradients;
-    operands.push_back(all_rows_again(b, shape, linear.input));
-    b.backward_weight({linear.name + "_weight_gradient",
-                       Gemm{width, shape.hidden, shape.tokens},
-                       operands,
-                       {b.parameter_gradient(linear.weight)}});
+TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width,
+                  const std::string& linear) {
+  if (!shape.sequence_parallel) return shard;
+  const std::string name = b[shard].name + (linear.empty() ? "_gathered" : "_gathered_for_" + linear);
+  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width));
+  const double bytes = shape.token_bytes(width);
+  b.forward(gather(shape, name + "_all_gather", bytes, shard, whole, linear));
+  b.undo([&b, shape, name, bytes, shard, whole, linear] {
+    b.backward_input(beside(over_ranks(name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter, bytes,
+                                       b.gradient_of(whole), b.new_gradient(shard)),
+                            shape, linear.empty() ? "" : linear + "_weight_gradient"));
   });
-  return outputs;
+  return whole;
+}
+
+std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
+  const std::int64_t depth = input_width(shape, linear);
+  const TensorId input = all_rows(b, shape, linear.input, depth, linear.name);
+  Gemm gemm{shape.tokens, 0, depth};
+  if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
+  const Product product = multiply(b, shape, linear, input, gemm);
+  b.undo([&b, shape, linear, input, product, depth] {
+    const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
+    column_input_gradient(b, shape, linear, input, Gemm{shape.tokens, depth, product.width}, gradients,
+                          shape.tp > 1 && !shape.sequence_parallel);
+    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradients,
+                           all_rows_again(b, shape, linear, depth));
+  });
+  return product.outputs;
+}
+
+std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
+  const std::int64_t depth = input_width(shape, linear);
+  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth});
+  b.undo([&b, shape, linear, product, depth] {
+    const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
+    column_input_gradient(b, shape, linear, linear.input, Gemm{shape.rows, depth, product.width}, gradients,
+                          false);
+    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.rows}, gradients, linear.input);
+  });
+  return product.outputs;
 }
 
 TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,
@@ -82,31 +147,41 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
   const TensorId weight = b.parameter(name + "_weight", Shape::elements(width, shape.hidden));
   const TensorId product =
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
-  b.forward({name, Gemm{shape.tokens, shape.hidden, width}, {input, weight}, {product}});
+  Gemm gemm{shape.tokens, shape.hidden, width};
+  if (shape.tp_comm_overlap) gemm.chunks = kReduceScatterChunks;
+  b.forward({name, gemm, {input, weight}, {product}});
   b.undo([&b, shape, name, input, weight, product, width] {
     const TensorId gradient = b.gradient_of(product);
-    b.backward_input({name + "_input_gradient",
-                      Gemm{shape.tokens, width, shape.hidden},
-                      {gradient, weight},
-                      {b.new_gradient(input)}});
+    Gemm input_gradient{shape.tokens, width, shape.hidden};
+    if (shape.tp_comm_overlap) input_gradient.chunks = shape.tp;
+    b.backward_input({name + "_input_gradient", input_gradient, {gradient, weight}, {b.new_gradient(input)}});
     b.backward_weight({name + "_weight_gradient",
                        Gemm{shape.hidden, width, shape.tokens},
                        {gradient, input},
                        {b.parameter_gradient(weight)}});
   });
-  return reduce_partial(b, shape, name + "_output", product);
+  return reduce_partial(b, shape, name + "_output", product, name);
 }
 
-TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial) {
+TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial,
+                        const std::string& gemm) {
   if (shape.tp == 1) return partial;
   const bool scatter = shape.sequence_parallel;
+  const double bytes = shape.token_bytes(shape.hidden);
   const TensorId sum = b.activation(name, shape.row_elements());
-  b.forward(over_ranks(shape, name + (scatter ? "_reduce_scatter" : "_all_reduce"),
-                       scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, partial, sum));
-  b.undo([&b, shape, name, scatter, partial, sum] {
+  Kernel reduce =
+      over_ranks(name + (scatter ? "_reduce_scatter" : "_all_reduce"),
+                 scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, bytes, partial, sum);
+  if (shape.tp_comm_overlap && !gemm.empty()) {
+    reduce.what = Collective{CollectiveOp::reduce_scatter, Axis::tp, bytes / kReduceScatterChunks,
+                             kReduceScatterChunks};
+    reduce.overlap = {gemm, 1};
+  }
+  b.forward(reduce);
+  b.undo([&b, shape, name, scatter, bytes, partial, sum, gemm] {
     if (!scatter) return b.pass_gradient(sum, partial);
-    b.backward_input(over_ranks(shape, name + "_gradient_all_gather", CollectiveOp::all_gather,
-                                b.gradient_of(sum), b.new_gradient(partial)));
+    b.backward_input(gather(shape, name + "_gradient_all_gather", bytes, b.gradient_of(sum),
+                            b.new_gradient(partial), gemm.empty() ? "" : gemm + "_input_gradient"));
   });
   return sum;
 }

@@ -4,6 +4,13 @@
 // reads its share of the inputs and makes a partial sum of all outputs (Shoeybi et al. 2019, section 3). With
 // sequence parallelism the tensors in between are split along the sequence, and each all-reduce becomes a
 // reduce-scatter and an all-gather (Korthikanti et al. 2022, section 4.2.2).
+//
+// What hides a collective. shape.tp_backward_overlap: Megatron-LM (core/tensor_parallel/layers.py,
+// LinearWithGradAccumulationAndAsyncCommunication) gathers a column-parallel layer's inputs beside the
+// product for the input gradient, and reduces that gradient beside the product for the weight gradient.
+// shape.tp_comm_overlap: Transformer Engine's user buffers (pytorch/module/base.py, initialize_ub) cut
+// forward all-gather and GEMM, and a row-parallel layer's backward all-gather and GEMM, into tp chunks passed
+// round a ring, and a forward GEMM and its reduce-scatter into four chunks.
 #pragma once
 
 #include <string>
@@ -20,23 +27,35 @@ struct Output {
   double element_bytes = 0;  // 0: as the activations
 };
 
-// `input` has shape.rows rows of shape.hidden; the outputs, made by one GEMM and lying side by side, have
-// shape.tokens rows. `weight` and `bias` (-1: none) are parameters of the block.
+// `input` has shape.rows rows of `input_width` (0: shape.hidden); the outputs, made by one GEMM and lying
+// side by side, have shape.tokens rows. `weight` and `bias` (-1: none) are parameters of the block.
 struct ColumnLinear {
   std::string name;
   TensorId input = -1;
   TensorId weight = -1;
   TensorId bias = -1;
   std::vector<Output> outputs = {};
+  std::int64_t input_width = 0;
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
+
+// The same layer held whole by every rank: each maps its own shape.rows rows.
+std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shape,
+                                        const ColumnLinear& linear);
 
 // From shape.tokens rows of `width` to shape.rows rows of shape.hidden, without the bias: it is added once,
 // after the partial sums have met. Makes the parameter NAME_weight.
 TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width);
 
-// Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`.
-TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial);
+// Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`. `gemm`
+// names the kernel that made them, "" when it is none that may be cut into chunks.
+TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial,
+                        const std::string& gemm = "");
+
+// All rows of `shard`, `width` wide, of which each rank holds shape.rows. `linear` names the layer that reads
+// them, "" when it is none.
+TensorId all_rows(BlockBuilder& builder, const Shape& shape, TensorId shard, std::int64_t width,
+                  const std::string& linear = "");
 
 }  // namespace rehearse

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include "plan/nearest.h"
+#include "plan/ranks.h"
+#include "plan/rules_split.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kMostLoad = 1024;
+
+class ExpertRules {
+ public:
+  ExpertRules(const Plan& plan, const Model& model, std::vector<Violation>& broken)
+      : plan_(plan), model_(model), broken_(broken) {}
+
+  void check() {
+    load();
+    if (!model_.experts) return without_experts();
+    divides("ep", plan_.ep, "experts", model_.experts->count);
+    divides("etp", plan_.etp, "width of an expert", model_.experts->ffn_hidden);
+    divides("tp", plan_.tp, "width of the shared experts", model_.experts->shared_ffn_hidden);
+    if (mesh()) pipelines();
+    if (plan_.tp > 1 && !plan_.sequence_parallel)
+      report("sequence_parallel", "experts with tensor parallelism need sequence parallelism",
+             fmt::format("tp = {}, sequence_parallel = off", plan_.tp), "on");
+  }
+
+ private:
+  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
+    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  }
+
+  void load() {
+    if (!(plan_.moe_imbalance >= 1 && plan_.moe_imbalance <= kMostLoad))
+      report("moe_imbalance", fmt::format("must be from 1 to {}", kMostLoad),
+             fmt::format("found {}", plan_.moe_imbalance), "1");
+    if (!(plan_.moe_capacity == 0 || (plan_.moe_capacity >= 0.01 && plan_.moe_capacity <= kMostLoad)))
+      report("moe_capacity", fmt::format("must be 0 (dropless) or from 0.01 to {}", kMostLoad),
+             fmt::format("found {}", plan_.moe_capacity), "0 or 1");
+    if (plan_.moe_capacity > 0 && plan_.moe_imbalance > 1)
+      report("moe_imbalance", "experts that are padded to their capacity receive equal shares",
+             fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),
+             "1, or moe_capacity 0");
+  }
+
+  void without_experts() {
+    if (plan_.ep != 1) report("ep", "the model has no experts", fmt::format("ep = {}", plan_.ep), "1");
+    if (plan_.etp != 1) report("etp", "the model has no experts", fmt::format("etp = {}", plan_.etp), "1");
+    if (plan_.moe_imbalance != 1)
+      report("moe_imbalance", "the model has no experts", fmt::format("found {}", plan_.moe_imbalance), "1");
+    if (plan_.moe_capacity != 0)
+      report("moe_capacity", "the model has no experts", fmt::format("found {}", plan_.moe_capacity), "0");
+  }
+
+  void divides(const std::string& field, int degree, const std::string& what, std::int64_t value) {
+    if (value % degree == 0) return;
+    report(field, fmt::format("{} must divide the {}", field, what),
+           fmt::format("{} = {}, {} = {}", what, value, field, degree),
+           nearest_legal(degree, value, [&](std::int64_t n) { return value % n == 0; }));
+  }
+
+  // The ranks of a pipeline stage, seen as tp x cp x dp and as etp x ep x replicas of an expert.
+  bool mesh() {
+    const std::int64_t ranks = std::int64_t{plan_.tp} * plan_.cp * plan_.dp;
+    const std::int64_t used = std::int64_t{plan_.ep} * plan_.etp;
+    if (ranks % used == 0) return true;
+    report("ep", "ep x etp must divide tp x cp x dp",
+           fmt::format("ep {} x etp {} = {}, tp {} x cp {} x dp {} = {}", plan_.ep, plan_.etp, used, plan_.tp,
+                       plan_.cp, plan_.dp, ranks),
+           nearest_legal(plan_.ep, ranks, [&](std::int64_t ep) {
+             return ranks % (ep * plan_.etp) == 0 && model_.experts->count % ep == 0;
+           }));
+    return false;
+  }
+
+  void pipelines() {
+    if (RankGrid(plan_).group(0, Axis::pp) == RankGrid::of_experts(plan_).group(0, Axis::pp)) return;
+    report("order", "experts and the other layers must lie on the same pipelines",
+           fmt::format("etp {} x ep {} and tp {} x cp {} place pp differently", plan_.etp, plan_.ep, plan_.tp,
+                       plan_.cp),
+           "tp-cp-ep-dp-pp");
+  }
+
+  const Plan& plan_;
+  const Model& model_;
+  std::vector<Violation>& broken_;
+};
+
+}  // namespace
+
+void add_expert_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken) {
+  ExpertRules(plan, model, broken).check();
+}
+
+}  // namespace rehearse

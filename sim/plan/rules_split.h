@@ -1,0 +1,16 @@
+// Rules of the splits beyond tensor, pipeline and data parallelism.
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Experts over ranks: ep, etp, moe_imbalance, moe_capacity. Degrees must be in range.
+void add_expert_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken);
+
+// Sequences over ranks: cp, cp_exchange, tp_comm_overlap. Degrees must be in range.
+void add_context_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken);
+
+}  // namespace rehearse

@@ -1,0 +1,156 @@
+// What of a collective does a kernel beside it hide?
+#include <gtest/gtest.h>
+
+#include "cost/collectives.h"
+#include "cost/price.h"
+#include "machines.h"
+#include "model/read.h"
+
+namespace rehearse {
+namespace {
+
+constexpr double kGemmSeconds = 1e-3;  // of 4096 x 4096 x 4096
+
+Profile profile() {
+  Profile p = test::round_numbers();
+  p.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}, {1024, 4096, 4096, 0.3e-3}};
+  p.stream["copy"] = {{1e9, 1e12}};
+  return p;
+}
+
+Plan eight_ranks() {
+  Plan plan;
+  plan.tp = 8;
+  return plan;
+}
+
+double alone(const Collective& c) {
+  return collective_time(profile(), test::dgx_a100(), c.op, c.bytes, {8, 1, 1}).total();
+}
+
+Collective all_reduce(double bytes) {
+  return {CollectiveOp::all_reduce, Axis::tp, bytes};
+}
+
+StageTimes priced(const Block& block) {
+  Work work;
+  work.blocks = {block};
+  work.parts = {{{0, 1}}};
+  return price(work, eight_ranks(), test::dgx_a100(), profile()).times.stages[0];
+}
+
+Block empty_block() {
+  Block block;
+  block.tensors = {{"x", TensorRole::input, 1e6, 2}};
+  return block;
+}
+
+TEST(Overlap, HidesAShortCollectiveWhollyAndOfALongOneTheKernelsTime) {
+  for (const double bytes : {1e6, 1e9}) {
+    Block block = empty_block();
+    block.forward = {{"gemm", Gemm{4096, 4096, 4096}, {0}, {0}},
+                     {"sum", all_reduce(bytes), {0}, {0}, {"gemm"}}};
+    EXPECT_NEAR(priced(block).forward.tp, std::max(0.0, alone(all_reduce(bytes)) - kGemmSeconds), 1e-12);
+  }
+}
+
+TEST(Overlap, AcrossTheHalvesOfTheBackwardPassCountsInTheWholeOnly) {
+  Block block = empty_block();
+  block.backward_input = {{"gradient", Gemm{4096, 4096, 4096}, {0}, {0}},
+                          {"sum", all_reduce(1e9), {0}, {0}, {"weights"}}};
+  block.backward_weight = {{"weights", Gemm{4096, 4096, 4096}, {0}, {0}}};
+  const StageTimes times = priced(block);
+  EXPECT_DOUBLE_EQ(times.backward_input.tp, alone(all_reduce(1e9)));
+  EXPECT_DOUBLE_EQ(times.side_by_side.tp, -kGemmSeconds);
+  EXPECT_EQ(times.side_by_side.compute, 0);
+}
+
+TEST(Overlap, OfChunksLeavesTheFirstOrLastOneExposed) {
+  Block block = empty_block();
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = 4;
+  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  const StageTimes times = priced(block);
+  const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
+  ASSERT_LT(one, 0.3e-3);
+  EXPECT_NEAR(times.forward.tp, one, 1e-12);
+  EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3, 1e-12);  // smaller GEMMs run slower
+}
+
+TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {
+  Block block = empty_block();
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = 4;
+  Collective send{CollectiveOp::send_receive, Axis::tp, 300e6, 3};
+  block.forward = {{"send", send, {0}, {0}, {"gemm"}}, {"gemm", gemm, {0}, {0}}};
+  const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
+  ASSERT_GT(one, 0.3e-3);
+  EXPECT_NEAR(priced(block).forward.tp, 3 * (one - 0.3e-3), 1e-12);
+}
+
+OpTimes llama_times(const Plan& plan) {
+  const Model model = read_model("llama3-8b");
+  const Cluster cluster = read_cluster("dgx-h100");
+  return price(make_work(model, plan), plan, cluster, read_profile("h100-sxm")).times;
+}
+
+double whole_backward(const StageTimes& stage) {
+  return stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();
+}
+
+TEST(Overlap, OfTheBackwardPassSavesTimeWithAndWithoutSequenceParallelism) {
+  for (const bool sequence_parallel : {false, true}) {
+    Plan plan = eight_ranks();
+    plan.seq = 8192;
+    plan.sequence_parallel = sequence_parallel;
+    const OpTimes with = llama_times(plan);
+    plan.tp_backward_overlap = false;
+    const OpTimes without = llama_times(plan);
+    EXPECT_EQ(without.stages[0].side_by_side.total(), 0);
+    EXPECT_LT(whole_backward(with.stages[0]), whole_backward(without.stages[0]));
+    EXPECT_EQ(with.stages[0].forward.total(), without.stages[0].forward.total());
+  }
+}
+
+TEST(Overlap, OfChunksExposesLessAndComputesMore) {
+  Plan plan = eight_ranks();
+  plan.seq = 8192;
+  plan.sequence_parallel = true;
+  const TimeParts whole = llama_times(plan).stages[0].forward;
+  plan.tp_comm_overlap = true;
+  const TimeParts chunks = llama_times(plan).stages[0].forward;
+  EXPECT_LT(chunks.tp, whole.tp);
+  EXPECT_GT(chunks.compute, whole.compute);
+}
+
+TEST(Overlap, OfRingAttentionHidesLongSequencesAndNotShortOnes) {
+  Plan plan;
+  plan.cp = 8;
+  plan.seq = 131072;
+  EXPECT_EQ(llama_times(plan).stages[0].forward.cp, 0);
+  plan.seq = 2048;
+  EXPECT_GT(llama_times(plan).stages[0].forward.cp, 0);
+  plan.cp_exchange = ContextExchange::gather;
+  plan.seq = 131072;
+  EXPECT_GT(llama_times(plan).stages[0].forward.cp, 0);
+}
+
+TEST(ExpertPrices, OfADispatchAreOneAllToAllOfTheExpertGroup) {
+  const Model model = read_model("mixtral-8x7b");
+  const Cluster cluster = read_cluster("dgx-h100");
+  const Profile h100 = read_profile("h100-sxm");
+  Plan plan;
+  plan.ep = plan.dp = 8;
+  plan.seq = 4096;
+  const OpTimes times = price(make_work(model, plan), plan, cluster, h100).times;
+  const auto all_to_all = [&](double bytes) {
+    return collective_time(h100, cluster, CollectiveOp::all_to_all, bytes, {8, 1, 1}).total();
+  };
+  const double rows = 2 * 4096;
+  EXPECT_NEAR(times.stages[0].forward.ep, 32 * (2 * all_to_all(rows * 4096 * 2) + all_to_all(rows * 4)),
+              1e-9);
+}
+
+}  // namespace
+}  // namespace rehearse

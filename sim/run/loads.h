@@ -41,13 +41,13 @@ struct Loads {
 
 // Bytes that the messages of a schedule carry, on one rank.
 struct MessageSizes {
-  double boundary_bytes = 0;            // activation or its gradient between two stages
-  std::vector<double> gradient_bytes;   // by stage
-  std::vector<double> parameter_bytes;  // by stage, gathered
-  std::vector<double> saved_bytes;      // by stage: activations that one microbatch offloads
-  std::vector<std::vector<double>>
-      units;              // by stage: share of its parameters in each unit; empty: parts are equal
-  double tied_bytes = 0;  // gradient of the shared embedding
+  double boundary_bytes = 0;                 // activation or its gradient between two stages
+  std::vector<double> gradient_bytes;        // by stage
+  double tied_bytes = 0;                     // gradient of the shared embedding
+  std::vector<double> parameter_bytes = {};  // by stage, gathered
+  std::vector<double> saved_bytes = {};      // by stage: activations that one microbatch offloads
+  std::vector<std::vector<double>> units =
+      {};  // by stage: share of its parameters in each unit; empty: parts are equal
 };
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

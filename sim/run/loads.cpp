@@ -112,6 +112,10 @@ class Loading {
     return sizes_.units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
   }
 
+  double expert_gradient_bytes(std::size_t stage) const {
+    return stage < sizes_.expert_gradient_bytes.size() ? sizes_.expert_gradient_bytes[stage] : 0;
+  }
+
   double copied_bytes(const Op& op) const {
     const int shards = shard_size(plan_);
     if (op.kind == OpKind::offload_grad) return sizes_.gradient_bytes[op.stage] * share_of(op) / shards;
@@ -165,7 +169,7 @@ class Loading {
     const std::vector<int> replicas = grid_.replicas(rank);
     std::vector<Exchange> exchanges = {
         exchange(CollectiveOp::all_reduce, replicas, sizes_.gradient_bytes[op.stage] * share_of(op))};
-    if (const double bytes = sizes_.expert_gradient_bytes[op.stage]; bytes > 0)
+    if (const double bytes = expert_gradient_bytes(op.stage); bytes > 0)
       exchanges.push_back(
           exchange(CollectiveOp::all_reduce, experts_.group(rank, Axis::dp), bytes * share_of(op)));
     load(task, members(leader, replicas), exchanges);

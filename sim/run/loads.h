@@ -41,14 +41,14 @@ struct Loads {
 
 // Bytes that the messages of a schedule carry, on one rank.
 struct MessageSizes {
-  double boundary_bytes = 0;                  // activation or its gradient between two stages
-  std::vector<double> gradient_bytes;         // by stage: of what all replicas hold
-  std::vector<double> expert_gradient_bytes;  // by stage: of what Plan::edp() ranks hold
-  std::vector<double> parameter_bytes;        // by stage, gathered
-  std::vector<double> saved_bytes;            // by stage: activations that one microbatch offloads
-  std::vector<std::vector<double>>
-      units;              // by stage: share of its parameters in each unit; empty: parts are equal
-  double tied_bytes = 0;  // gradient of the shared embedding
+  double boundary_bytes = 0;                       // activation or its gradient between two stages
+  std::vector<double> gradient_bytes;              // by stage: of what all replicas hold
+  double tied_bytes = 0;                           // gradient of the shared embedding
+  std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
+  std::vector<double> parameter_bytes = {};        // by stage, gathered
+  std::vector<double> saved_bytes = {};            // by stage: activations that one microbatch offloads
+  // By stage: share of its parameters in each unit; empty: parts are equal.
+  std::vector<std::vector<double>> units = {};
 };
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

@@ -119,6 +119,7 @@ TEST(ZeroMemory, UnitsAddUpToTheirStage) {
   }
 }
 
+// But for each message's last byte: bytes on the wire are whole.
 TEST(Zero, FoldedRunsEqualUnfoldedOnes) {
   for (const int shard : {0, 8}) {
     for (const int zero : {1, 2, 3}) {
@@ -128,7 +129,7 @@ TEST(Zero, FoldedRunsEqualUnfoldedOnes) {
       experiment.plan.global_batch = 32;
       const double folded = run_iteration(experiment).report.step_time_s;
       experiment.fold = Fold::none;
-      EXPECT_NEAR(run_iteration(experiment).report.step_time_s, folded, 1e-9 * folded)
+      EXPECT_NEAR(run_iteration(experiment).report.step_time_s, folded, 1e-8 * folded)
           << zero << " " << shard;
     }
   }
@@ -172,16 +173,18 @@ TEST(Zero, PrefetchHidesGathers) {
   EXPECT_LT(run_iteration(experiment).report.step_time_s, 0.95 * without);
 }
 
+// Eight microbatches of one sequence: stage 3 moves 3 psi for each, stage 1 2 psi for all.
 TEST(Zero, StageThreeCollapsesAtSmallBatchesOfAGpu) {
   const auto mfu = [](int zero, std::int64_t seq) {
     Experiment experiment = replicas("llama2-7b", 64);
     experiment.plan.zero = zero;
+    experiment.plan.global_batch = 8 * 64;
     experiment.plan.seq = seq;
     return run_iteration(experiment).report.mfu;
   };
   EXPECT_GT(mfu(3, 4096), 0.95 * mfu(1, 4096));
   EXPECT_LT(mfu(3, 256), 0.5 * mfu(3, 4096));
-  EXPECT_LT(mfu(3, 256), 0.8 * mfu(1, 256));
+  EXPECT_LT(mfu(3, 256), 0.5 * mfu(1, 256));
 }
 
 TEST(Zero, OffloadNeedsAHostOnRecord) {

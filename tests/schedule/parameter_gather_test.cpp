@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "replay.h"
 #include "schedule/check.h"
@@ -76,8 +75,8 @@ TEST(ParameterGather, WantsAUnitCountForEveryStage) {
 // A plan of ZeRO-3 under any pipeline.
 Shape sharded_shape() {
   Shape shape = *any_shape();
+  shape.plan.global_batch = 2 * shape.plan.microbatches();
   shape.plan.dp = shape.sync.replicas = 2;
-  shape.plan.global_batch *= shape.plan.global_batch == shape.plan.microbatches() * 2 ? 1 : 2;
   shape.plan.zero = 3;
   shape.plan.prefetch = *rc::gen::inRange(0, 4);
   shape.plan.reshard_after_forward = *rc::gen::arbitrary<bool>();

@@ -119,8 +119,9 @@ class Loading {
     const int rank = rank_of(leader).rank;
     const std::vector<int> replicas = grid_.replicas(rank);
     std::vector<Reduction> reductions = {reduction(replicas, sizes_.gradient_bytes[op.stage] / op.parts)};
-    if (const double bytes = sizes_.expert_gradient_bytes[op.stage]; bytes > 0)
-      reductions.push_back(reduction(experts_.group(rank, Axis::dp), bytes / op.parts));
+    const std::vector<double>& experts = sizes_.expert_gradient_bytes;
+    if (op.stage < experts.size() && experts[op.stage] > 0)
+      reductions.push_back(reduction(experts_.group(rank, Axis::dp), experts[op.stage] / op.parts));
     reduce(task, folded_ ? std::vector{leader} : replicas, reductions);
   }
 

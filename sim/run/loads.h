@@ -41,10 +41,10 @@ struct Loads {
 
 // Bytes that the messages of a schedule carry, on one rank.
 struct MessageSizes {
-  double boundary_bytes = 0;                  // activation or its gradient between two stages
-  std::vector<double> gradient_bytes;         // by stage: of what all replicas hold
-  std::vector<double> expert_gradient_bytes;  // by stage: of what Plan::edp() ranks hold
-  double tied_bytes = 0;                      // gradient of the shared embedding
+  double boundary_bytes = 0;                       // activation or its gradient between two stages
+  std::vector<double> gradient_bytes;              // by stage: of what all replicas hold
+  double tied_bytes = 0;                           // gradient of the shared embedding
+  std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
 };
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

@@ -13,16 +13,19 @@ struct Shape {
   const char* name;
   int tp, dp, pp, vpp, gpus, nics;
   bool overlap;
+  int cp = 1, ep = 1;
 };
 
 class Folding : public ::testing::TestWithParam<Shape> {};
 
 double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
-  GradientSync sync{plan.overlap_grad_reduce, true, plan.dp,
+  GradientSync sync{plan.overlap_grad_reduce, true, plan.dp * plan.cp,
                     std::vector<int>(static_cast<std::size_t>(plan.stages()), 2)};
   const Schedule schedule = complete_schedule(plan, sync);
   const Tasks tasks = derive_tasks(schedule, plan, {fold, false, false});
-  const MessageSizes sizes{20e6, std::vector<double>(static_cast<std::size_t>(plan.stages()), 300e6), 50e6};
+  const auto stages = static_cast<std::size_t>(plan.stages());
+  MessageSizes sizes{20e6, std::vector<double>(stages, 300e6), 50e6};
+  if (plan.ep > 1) sizes.expert_gradient_bytes.assign(stages, 200e6);
   const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), even_times(plan, 2e-3),
                                  sizes, make_links(tasks, plan, cluster));
   const auto end = in_child([&] { return std::vector<double>{simulate(schedule, tasks, loads).end()}; });
@@ -34,6 +37,8 @@ TEST_P(Folding, GivesTheStepTimeOfTheUnfoldedRun) {
   Plan plan = pipeline_plan(shape.pp, shape.vpp, 2 * shape.pp * shape.dp);
   plan.tp = shape.tp;
   plan.dp = shape.dp;
+  plan.cp = shape.cp;
+  plan.ep = shape.ep;
   plan.overlap_grad_reduce = shape.overlap;
   const Cluster cluster = small_cluster(shape.gpus, shape.nics);
   const double folded = step_time(plan, cluster, Fold::replicas);
@@ -47,7 +52,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Folding,
                                            Shape{"OneNicForFourGpus", 4, 2, 4, 1, 4, 1, true},
                                            Shape{"TwoReplicasInANode", 2, 4, 4, 1, 4, 2, false},
                                            Shape{"Interleaved", 4, 2, 4, 2, 4, 4, true},
-                                           Shape{"AllInOneNode", 2, 2, 2, 1, 8, 0, false}),
+                                           Shape{"AllInOneNode", 2, 2, 2, 1, 8, 0, false},
+                                           Shape{"ContextParallel", 1, 2, 4, 1, 4, 4, true, 2},
+                                           Shape{"ExpertsInANode", 1, 8, 2, 1, 4, 4, true, 1, 4}),
                          [](const auto& shape) { return shape.param.name; });
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cost/collectives.h"
 #include "model/read.h"
 
 namespace rehearse {
@@ -61,6 +62,47 @@ TEST(Iteration, InterleavingWinsAtFewMicrobatchesAndFadesWithMany) {
   };
   EXPECT_GT(gain(64), 1.2);
   EXPECT_GT(gain(64), gain(1024));
+}
+
+Experiment mixtral(int dp) {
+  Experiment experiment = llama_70b();
+  experiment.model = read_model("mixtral-8x7b");
+  experiment.engine = Engine::reference;
+  experiment.plan = {};
+  Plan& plan = experiment.plan;
+  plan.dp = dp;
+  plan.ep = 8;
+  plan.global_batch = dp;
+  plan.overlap_grad_reduce = false;
+  return experiment;
+}
+
+double latency_of_reduction(const Experiment& experiment) {
+  const Preparation ready = prepare(experiment);
+  for (TaskId task = 0; task < ready.tasks.size(); ++task) {
+    const Op& op = ready.schedule.ranks[0][static_cast<std::size_t>(ready.tasks.leader[task].op)];
+    if (op.kind == OpKind::reduce_grad) return ready.loads.fixed_s[task];
+  }
+  return -1;
+}
+
+TEST(Iteration, ReducesGradientsOfExpertsOverTheRanksThatHoldThem) {
+  const auto latency = [](const GroupShape& group) {
+    const Experiment e = mixtral(8);
+    return collective_time(e.profile, e.cluster, CollectiveOp::all_reduce, 1e9, group).latency_s;
+  };
+  EXPECT_DOUBLE_EQ(latency_of_reduction(mixtral(8)), latency({8, 1, 1}));  // each expert is on one rank
+  EXPECT_DOUBLE_EQ(latency_of_reduction(mixtral(16)), latency({16, 2, 1}) + latency({2, 2, 1}));
+}
+
+TEST(Iteration, SendsOnlySharedGradientsWhenEveryExpertIsOnOneRank) {
+  const auto bytes = [](int dp) {
+    for (const CommunicationLine& line : run_iteration(mixtral(dp)).report.communication)
+      if (line.kind == "dp") return line.bytes_per_rank;
+    return -1.0;
+  };
+  const double experts = 32.0 * 3 * 4096 * 14336;  // one of each layer
+  EXPECT_DOUBLE_EQ(bytes(16) - bytes(8), 4 * experts);
 }
 
 }  // namespace

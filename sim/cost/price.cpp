@@ -3,6 +3,7 @@
 #include "cost/collectives.h"
 #include "cost/kernel_times.h"
 #include "plan/ranks.h"
+#include "plan/stages.h"
 
 namespace rehearse {
 
@@ -77,14 +78,18 @@ class Pricing {
   std::array<GroupShape, 5> groups_;  // of rank 0, by axis
 };
 
-double step_seconds(const Work& work, const Plan& plan, int pipeline_rank, Pricing& pricing) {
-  double parameters = 0;
-  for (int stage = pipeline_rank; stage < static_cast<int>(work.parts.size()); stage += plan.pp) {
-    parameters += work.parameters(stage);
+// Seconds of the optimizer step, by pipeline rank.
+std::vector<TimeParts> step_times(const Work& work, const Plan& plan, Pricing& pricing) {
+  std::vector<double> parameters(static_cast<std::size_t>(plan.pp), 0);
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
+    parameters[static_cast<std::size_t>(pipeline_rank_of(stage, plan))] += work.parameters(stage);
+  std::vector<TimeParts> steps;
+  for (const double count : parameters) {
+    Block scratch;
+    const Kernel adam = optimizer_kernel(count, plan, scratch);
+    steps.emplace_back().optimizer = pricing.time_of(scratch, adam).seconds;
   }
-  Block scratch;
-  const Kernel adam = optimizer_kernel(parameters, plan, scratch);
-  return pricing.time_of(scratch, adam).seconds;
+  return steps;
 }
 
 }  // namespace
@@ -94,11 +99,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   Pricing pricing(plan, cluster, profile, times);
   Prices prices;
   for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
-  for (int rank = 0; rank < plan.pp; ++rank) {
-    TimeParts step;
-    step.optimizer = step_seconds(work, plan, rank, pricing);
-    prices.times.step.push_back(step);
-  }
+  prices.times.step = step_times(work, plan, pricing);
   prices.priced_s = pricing.priced_s;
   prices.extrapolated_s = pricing.extrapolated_s;
   return prices;

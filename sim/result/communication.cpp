@@ -45,7 +45,7 @@ CommunicationLine line_of(const TimelineRank& rank, const RankOps& ops, IsKind i
 double parameters_of(int pipeline_rank, const Plan& plan, const Work& work) {
   double parameters = 0;
   for (int s = 0; s < static_cast<int>(work.parts.size()); ++s)
-    if (pipeline_rank_of(s, plan.pp) == pipeline_rank) parameters += work.parameters(s);
+    if (pipeline_rank_of(s, plan) == pipeline_rank) parameters += work.parameters(s);
   return parameters;
 }
 

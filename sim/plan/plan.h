@@ -26,9 +26,9 @@ enum class ScheduleName : std::uint8_t {
   v_min
 };
 inline constexpr std::array kScheduleNames = {
-    ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved,
-    ScheduleName::zb_h1, ScheduleName::zb_h2,       ScheduleName::zb_v,
-    ScheduleName::dualpipe_v, ScheduleName::v_half, ScheduleName::v_min};
+    ScheduleName::gpipe,      ScheduleName::one_f_one_b, ScheduleName::interleaved,
+    ScheduleName::zb_h1,      ScheduleName::zb_h2,       ScheduleName::zb_v,
+    ScheduleName::dualpipe_v, ScheduleName::v_half,      ScheduleName::v_min};
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
@@ -60,7 +60,8 @@ struct Plan {
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest
   std::vector<int> layers_per_stage;                                               // empty: split evenly
   int microbatch_group = 0;  // interleaving: microbatches of a chunk before the next chunk; 0: pp
-  bool sync_step = true;     // ranks take the optimizer step together (gradient norm, overflow), or each on its own
+  bool sync_step =
+      true;  // ranks take the optimizer step together (gradient norm, overflow), or each on its own
 
   int gpus() const { return tp * cp * dp * pp; }
   int stages() const { return pp * vpp; }

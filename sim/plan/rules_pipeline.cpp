@@ -32,7 +32,8 @@ class PipelineRules {
     const std::string name = to_string(plan_.schedule);
     const std::string values = fmt::format("vpp = {}", plan_.vpp);
     if (is_v_shaped(plan_.schedule)) {
-      if (plan_.vpp != 2) report("vpp", fmt::format("schedule {} runs two model chunks a rank", name), values, "2");
+      if (plan_.vpp != 2)
+        report("vpp", fmt::format("schedule {} runs two model chunks a rank", name), values, "2");
     } else if (plan_.schedule != ScheduleName::interleaved && plan_.vpp > 1) {
       report("vpp", fmt::format("schedule {} runs one model chunk a rank", name), values,
              "vpp = 1, or schedule interleaved-1f1b");
@@ -70,10 +71,9 @@ class PipelineRules {
     const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
     report("global_batch", "interleaved-1f1b runs microbatches in groups of pp",
            fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-           fmt::format("global batch {}",
-                       nearest_legal(
-                           plan_.global_batch, kMostBatch,
-                           [&](std::int64_t batch) { return batch % unit == 0; }, unit)));
+           fmt::format("global batch {}", nearest_legal(
+                                              plan_.global_batch, kMostBatch,
+                                              [&](std::int64_t batch) { return batch % unit == 0; }, unit)));
   }
 
   // Megatron-LM's rule for --microbatch-group-size-per-virtual-pipeline-stage.

@@ -78,7 +78,9 @@ Json plan_json(const Plan& plan) {
           {"one_queue", plan.one_queue},
           {"bucket_bytes", plan.bucket_bytes},
           {"order", order},
-          {"layers_per_stage", plan.layers_per_stage}};
+          {"layers_per_stage", plan.layers_per_stage},
+          {"microbatch_group", plan.microbatch_group},
+          {"sync_step", plan.sync_step}};
 }
 
 Json model_json(const Report& report) {

@@ -1,6 +1,6 @@
-// Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", sections 3 and 4: V-Half and V-Min. A building
-// block, the slots of one microbatch on every rank, is repeated every six slots; the time between a rank's
-// forward and its W sets what it holds. Then the ends are squeezed within that memory.
+// Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", sections 3 and 4: V-Half and V-Min. A
+// building block, the slots of one microbatch on every rank, is repeated every six slots; the time between a
+// rank's forward and its W sets what it holds. Then the ends are squeezed within that memory.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kPeriod = 6;                  // F, I and W of two chunks
-constexpr int kPasses = 4;                  // through the stages: F and F of chunk 1, I of chunk 1, I
+constexpr int kPeriod = 6;                   // F, I and W of two chunks
+constexpr int kPasses = 4;                   // through the stages: F and F of chunk 1, I of chunk 1, I
 using RankBlock = std::array<int, kPasses>;  // slot of each pass; W take the slots that are left
 
 // The paper's figure of V-Half; three slots more where passes would meet in a slot.

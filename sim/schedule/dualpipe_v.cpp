@@ -1,6 +1,6 @@
-// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1, in the V shape of github.com/deepseek-ai/DualPipe:
-// a forward beside a backward of another microbatch, which there hides all-to-all messages of experts. Here the
-// two follow each other.
+// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1, in the V shape of
+// github.com/deepseek-ai/DualPipe: a forward beside a backward of another microbatch, which there hides
+// all-to-all messages of experts. Here the two follow each other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,8 +83,8 @@ class DualPipeRank {
 
   VRank ops_;
   int rank_;
-  int after_;   // ranks after this one
-  int steady_;  // rounds of the main step
+  int after_;                // ranks after this one
+  int steady_;               // rounds of the main step
   std::deque<int> waiting_;  // chunks whose I has no W yet, in order
 };
 

@@ -34,13 +34,13 @@ void require_groups(int pp, int microbatches, int group) {
   const int last = microbatches % group;
   if (group >= pp && group <= microbatches && (last == 0 || last >= pp)) return;
   const int below = microbatches / pp * pp;
-  throw InputError(
-      Violation{.file = {},
-                .pointer = {},
-                .rule = "interleaved-1f1b needs groups of pp microbatches or more, the last one too",
-                .values = fmt::format("microbatches = {}, pp = {}, group = {}", microbatches, pp, group),
-                .nearest = below > 0 ? fmt::format("{} or {} microbatches in groups of {}", below, below + pp, pp)
-                                     : fmt::format("{} microbatches", pp)});
+  throw InputError(Violation{
+      .file = {},
+      .pointer = {},
+      .rule = "interleaved-1f1b needs groups of pp microbatches or more, the last one too",
+      .values = fmt::format("microbatches = {}, pp = {}, group = {}", microbatches, pp, group),
+      .nearest = below > 0 ? fmt::format("{} or {} microbatches in groups of {}", below, below + pp, pp)
+                           : fmt::format("{} microbatches", pp)});
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ Schedule gpipe(int pp, int microbatches);
 // pp - rank - 1 warm-up forwards, then one forward one backward, then cool-down (Narayanan et al. 2019).
 Schedule one_f_one_b(int pp, int microbatches);
 
-// Interleaved 1F1B in Megatron-LM's order: `group` microbatches (0: pp) through a chunk, then through the next
-// (Narayanan et al. 2021, section 2.2). When vpp > 1, InputError unless pp <= group <= microbatches and the
-// last group is full or at least pp.
+// Interleaved 1F1B in Megatron-LM's order: `group` microbatches (0: pp) through a chunk, then through the
+// next (Narayanan et al. 2021, section 2.2). When vpp > 1, InputError unless pp <= group <= microbatches and
+// the last group is full or at least pp.
 Schedule interleaved_1f1b(int pp, int vpp, int microbatches, int group = 0);
 
 // Zero bubble (Qi et al. 2023) with I and W in place of B. H1 holds the activations of 1F1B; its bubble is

@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// Rank r runs stage r as its chunk 0 and stage 2 pp - 1 - r as its chunk 1 (Qi et al. 2024, section 3.2). Each
-// kind of op takes the microbatches of a chunk in order; those beyond `microbatches` are left out.
+// Rank r runs stage r as its chunk 0 and stage 2 pp - 1 - r as its chunk 1 (Qi et al. 2024, section 3.2).
+// Each kind of op takes the microbatches of a chunk in order; those beyond `microbatches` are left out.
 class VRank {
  public:
   VRank(RankOps& ops, int pp, int rank, int microbatches)

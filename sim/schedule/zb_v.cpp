@@ -1,5 +1,5 @@
-// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 6: no bubble at the activations of 1F1B, when F, I
-// and W take equal times. The order is the one of PyTorch's ScheduleZBVZeroBubble.
+// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 6: no bubble at the activations of 1F1B, when
+// F, I and W take equal times. The order is the one of PyTorch's ScheduleZBVZeroBubble.
 #include <algorithm>
 
 #include "schedule/orders.h"

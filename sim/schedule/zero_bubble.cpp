@@ -1,5 +1,5 @@
-// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2: the backward pass in two parts, of which only the
-// first (I) is waited for; the second (W) fills what would be idle.
+// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2: the backward pass in two parts, of which
+// only the first (I) is waited for; the second (W) fills what would be idle.
 #include <algorithm>
 
 #include "schedule/orders.h"

@@ -82,9 +82,9 @@ RC_GTEST_PROP(Check, NamesAForwardSwappedWithItsBackward, ()) {
   const int microbatch = *rc::gen::inRange(0, order.microbatches);
   const std::string f = to_string(make_op(OpKind::forward, rank, microbatch));
   const bool whole =
-      std::ranges::any_of(order.ranks[static_cast<std::size_t>(rank)].ops(),
-                          [&](const Op& op) { return op.kind == OpKind::backward && op.stage == rank &&
-                                                     op.microbatch == microbatch; });
+      std::ranges::any_of(order.ranks[static_cast<std::size_t>(rank)].ops(), [&](const Op& op) {
+        return op.kind == OpKind::backward && op.stage == rank && op.microbatch == microbatch;
+      });
   const OpKind backward = whole ? OpKind::backward : OpKind::backward_input;
   const std::string b = to_string(make_op(backward, rank, microbatch));
   auto picked = all_ops(order, rank);

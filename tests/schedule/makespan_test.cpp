@@ -105,8 +105,8 @@ RC_GTEST_PROP(IdleFraction, OfInterleaved1F1BIsTheClosedFormOnEveryRank, ()) {
     RC_ASSERT(std::abs(idle_fraction(result, rank) - expected) < 1e-12);
 }
 
-// Qi et al. 2023, section 2.3: ZB-H1 idles (p-1)(F + I - W), ZB-H2 (p-1)(F + I - 2W) from a rank's first op to
-// its last.
+// Qi et al. 2023, section 2.3: ZB-H1 idles (p-1)(F + I - W), ZB-H2 (p-1)(F + I - 2W) from a rank's first op
+// to its last.
 RC_GTEST_PROP(IdleTime, OfZeroBubbleIsTheClosedForm, ()) {
   const int pp = *rc::gen::inRange(1, 17);
   const int m = *rc::gen::inRange(2 * pp, 6 * pp + 1);

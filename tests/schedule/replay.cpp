@@ -50,9 +50,7 @@ class Sweeps {
   }
 
  private:
-  double duration(const Op& op) const {
-    return whole_duration(op.kind) / op.parts;
-  }
+  double duration(const Op& op) const { return whole_duration(op.kind) / op.parts; }
 
   double whole_duration(OpKind kind) const {
     if (is_send(kind)) return times_.message;

@@ -3,11 +3,11 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/error.h"
+#include "plan/stages.h"
 #include "replay.h"
 #include "schedule/orders.h"
 #include "schedule/passes.h"
 #include "schedule/text.h"
-#include "plan/stages.h"
 #include "shapes.h"
 
 namespace rehearse {

@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-enum class FlagKind { integer, number, text, on_off, integers };
+enum class FlagKind { integer, number, text, on_off, layers };
 
 struct Flag {
   std::string name;                  // "--tp"

@@ -7,6 +7,8 @@
 #include <limits>
 #include <sstream>
 
+#include "cli/read_layers.h"
+#include "cost/layer_costs.h"
 #include "model/read.h"
 
 namespace rehearse {
@@ -14,6 +16,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
@@ -43,20 +46,6 @@ std::array<Axis, 5> read_order(const JsonReader& plan) {
   return order;
 }
 
-std::vector<int> read_layers(const JsonReader& plan) {
-  if (!plan.has("layers_per_stage")) return {};
-  const Json& list = plan.value("layers_per_stage");
-  std::vector<int> layers;
-  if (!list.is_array()) plan.fail("layers_per_stage", "must be an array of integers", "found " + list.dump());
-  for (const Json& entry : list) {
-    if (!entry.is_number_integer() || entry < 0 || entry > kMostInt) {
-      plan.fail("layers_per_stage", "must be an array of integers from 0", "found " + entry.dump());
-    }
-    layers.push_back(entry.get<int>());
-  }
-  return layers;
-}
-
 class Reading {
  public:
   explicit Reading(const ScenarioSource& source)
@@ -65,6 +54,7 @@ class Reading {
   Scenario read() {
     names();
     degrees();
+    pipeline();
     batch();
     options();
     data_parallel();
@@ -72,6 +62,7 @@ class Reading {
     top_.reject_unknown();
     plan_.reject_unknown();
     require_rules();
+    if (splits_by_cost_) split_by_cost();
     return std::move(scenario_);
   }
 
@@ -120,7 +111,6 @@ class Reading {
     plan.cp = degree("cp");
     plan.ep = degree("ep");
     plan.pp = degree("pp");
-    plan.vpp = degree("vpp");
     plan.dp = degree("dp");
     const std::int64_t replica = std::int64_t{plan.tp} * plan.cp * plan.pp;
     gpus_ = top_.integer_or("gpus", 0, 1, kMostInt);
@@ -129,6 +119,20 @@ class Reading {
     } else if (!plan_.has("dp") && replica > 0) {
       plan.dp = static_cast<int>(std::max<std::int64_t>(1, gpus_ / replica));
     }
+  }
+
+  void pipeline() {
+    static const auto schedules = by_name(kScheduleNames);
+    Plan& plan = scenario_.experiment.plan;
+    const bool named = plan_.has("schedule");
+    plan.schedule = plan_.choice_or("schedule", ScheduleName::one_f_one_b, schedules);
+    plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 0, kMostInt));
+    splits_by_cost_ = read_layers(plan_, scenario_.experiment.model, plan);
+    if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
+    plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
+    plan.sync_step = plan_.boolean_or("sync_step", true);
+    // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
+    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b);
   }
 
   void batch() {
@@ -153,24 +157,17 @@ class Reading {
   }
 
   void options() {
-    static const auto schedules =
-        by_name(std::array{ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved});
     static const auto recomputes =
         by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;
-    plan.schedule = plan_.choice_or(
-        "schedule", plan.vpp > 1 ? ScheduleName::interleaved : ScheduleName::one_f_one_b, schedules);
     plan.recompute = plan_.choice_or("recompute", Recompute::none, recomputes);
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
     plan.order = read_order(plan_);
-    plan.layers_per_stage = read_layers(plan_);
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.tp > 1);
     plan.fused_attention = plan_.boolean_or("fused_attention", true);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", true);
-    // Megatron-LM overlaps pipeline messages only when interleaving.
-    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule == ScheduleName::interleaved);
     plan.one_queue = plan_.boolean_or("one_queue", false);
     if (plan_.has("bucket")) {
       plan.bucket_bytes = plan_.quantity("bucket", Unit::bytes);
@@ -216,7 +213,10 @@ class Reading {
 
   void require_rules() const {
     const Experiment& experiment = scenario_.experiment;
-    std::vector<Violation> broken = broken_rules(experiment.plan, experiment.model, gpus_);
+    Plan plan = experiment.plan;
+    if (splits_by_cost_ && plan.pp >= 1 && plan.vpp >= 1)
+      plan.layers_per_stage = any_split(plan, experiment.model);
+    std::vector<Violation> broken = broken_rules(plan, experiment.model, gpus_);
     const Cluster& cluster = experiment.cluster;
     const std::int64_t most = std::int64_t{cluster.max_nodes} * cluster.node.gpus;
     if (cluster.max_nodes > 0 && gpus_ > most) {
@@ -230,10 +230,25 @@ class Reading {
     if (!broken.empty()) throw InputError(std::move(broken));
   }
 
+  // Legal for every model, to check the other rules before the split is known.
+  static std::vector<int> any_split(const Plan& plan, const Model& model) {
+    std::vector<int> layers(
+        static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, kMostStages)), 0);
+    layers.front() = static_cast<int>(model.layers);
+    return layers;
+  }
+
+  void split_by_cost() {
+    Experiment& experiment = scenario_.experiment;
+    experiment.plan.layers_per_stage =
+        layers_by_cost(experiment.model, experiment.plan, experiment.cluster, experiment.profile);
+  }
+
   const ScenarioSource& source_;
   JsonReader top_;
   JsonReader plan_;
   std::int64_t gpus_ = 0;
+  bool splits_by_cost_ = false;
   Scenario scenario_;
 };
 

@@ -7,6 +7,7 @@
 #include "cost/offload.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
+#include "plan/stages.h"
 
 namespace rehearse {
 
@@ -131,18 +132,22 @@ class Pricing {
   std::array<GroupShape, 5> expert_groups_;  // the same among experts
 };
 
-// Each rank steps its shard of the optimizer state.
-double step_seconds(const Work& work, const Plan& plan, const Cluster& cluster, int pipeline_rank,
-                    Pricing& pricing) {
-  double parameters = 0;
-  for (int stage = pipeline_rank; stage < static_cast<int>(work.parts.size()); stage += plan.pp) {
-    parameters += work.parameters(stage);
+// Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
+std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Cluster& cluster,
+                                  Pricing& pricing) {
+  std::vector<double> parameters(static_cast<std::size_t>(plan.pp), 0);
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
+    parameters[static_cast<std::size_t>(pipeline_rank_of(stage, plan))] += work.parameters(stage);
+  std::vector<TimeParts> steps;
+  for (const double count : parameters) {
+    const double shard = count / shard_size(plan);
+    Block scratch;
+    steps.emplace_back().optimizer =
+        plan.offload == Offload::optimizer
+            ? cpu_adam_s(cluster, plan, shard)
+            : pricing.time_of(scratch, optimizer_kernel(shard, plan, scratch)).seconds;
   }
-  parameters /= shard_size(plan);
-  if (plan.offload == Offload::optimizer) return cpu_adam_s(cluster, plan, parameters);
-  Block scratch;
-  const Kernel adam = optimizer_kernel(parameters, plan, scratch);
-  return pricing.time_of(scratch, adam).seconds;
+  return steps;
 }
 
 }  // namespace
@@ -152,11 +157,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   Pricing pricing(plan, cluster, profile, times);
   Prices prices;
   for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
-  for (int rank = 0; rank < plan.pp; ++rank) {
-    TimeParts step;
-    step.optimizer = step_seconds(work, plan, cluster, rank, pricing);
-    prices.times.step.push_back(step);
-  }
+  prices.times.step = step_times(work, plan, cluster, pricing);
   prices.priced_s = pricing.priced_s;
   prices.extrapolated_s = pricing.extrapolated_s;
   return prices;

@@ -64,6 +64,18 @@ std::string to_string(ScheduleName schedule) {
       return "1f1b";
     case ScheduleName::interleaved:
       return "interleaved-1f1b";
+    case ScheduleName::zb_h1:
+      return "zb-h1";
+    case ScheduleName::zb_h2:
+      return "zb-h2";
+    case ScheduleName::zb_v:
+      return "zb-v";
+    case ScheduleName::dualpipe_v:
+      return "dualpipe-v";
+    case ScheduleName::v_half:
+      return "v-half";
+    case ScheduleName::v_min:
+      return "v-min";
   }
   return "";
 }
@@ -94,6 +106,11 @@ std::string to_string(Framework framework) {
       return "torchtitan";
   }
   return "";
+}
+
+bool is_v_shaped(ScheduleName schedule) {
+  return schedule == ScheduleName::zb_v || schedule == ScheduleName::dualpipe_v ||
+         schedule == ScheduleName::v_half || schedule == ScheduleName::v_min;
 }
 
 }  // namespace rehearse

@@ -20,17 +20,34 @@ enum class ContextExchange : std::uint8_t {
   gather,     // allgather: every rank gathers all keys and values (Llama 3, section 3.3.2)
   all_to_all  // a2a: sequence split becomes head split and back (Jacobs et al. 2023, Ulysses)
 };
-enum class ScheduleName : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Offload : std::uint8_t { none, optimizer, activations };
 enum class Framework : std::uint8_t { megatron_2021, megatron_core, deepspeed, fsdp, torchtitan };
+enum class ScheduleName : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe_v,
+  v_half,
+  v_min
+};
+inline constexpr std::array kScheduleNames = {
+    ScheduleName::gpipe,      ScheduleName::one_f_one_b, ScheduleName::interleaved,
+    ScheduleName::zb_h1,      ScheduleName::zb_h2,       ScheduleName::zb_v,
+    ScheduleName::dualpipe_v, ScheduleName::v_half,      ScheduleName::v_min};
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
 std::string to_string(Precision precision);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
-std::string to_string(ScheduleName schedule);     // "gpipe", "1f1b", "interleaved-1f1b"
 std::string to_string(Offload offload);
-std::string to_string(Framework framework);  // "megatron-2021", "megatron-core", "deepspeed", ...
+std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed", ...
+std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
+
+// Two chunks a rank, the second on the way back: stage s < pp and stage 2 pp - 1 - s on rank s.
+bool is_v_shaped(ScheduleName schedule);
 
 struct Plan {
   int tp = 1;                     // tensor parallel
@@ -53,6 +70,9 @@ struct Plan {
   double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest
   std::vector<int> layers_per_stage;                                               // empty: split evenly
+  int microbatch_group = 0;  // interleaving: microbatches of a chunk before the next chunk; 0: pp
+  bool sync_step =
+      true;  // ranks take the optimizer step together (gradient norm, overflow), or each on its own
 
   // What data-parallel ranks divide among them, and when they exchange it (plan/sharding.h).
   int zero = 0;                        // 1: optimizer state, 2: and gradients, 3: and parameters

@@ -7,6 +7,7 @@
 
 #include "plan/nearest.h"
 #include "plan/plan.h"
+#include "plan/rules.h"
 #include "plan/rules_split.h"
 #include "plan/rules_zero.h"
 
@@ -33,7 +34,7 @@ class Rules {
     batch();
     tensor_split();
     layer_split();
-    schedule();
+    add_pipeline_violations(plan_, violations_);
     sequence();
     size();
     add_zero_violations(plan_, violations_);
@@ -149,36 +150,6 @@ class Rules {
     if (sum != model_.layers || negative) {
       report("layers_per_stage", "the layers per stage must be 0 or more and add up to the model's layers",
              fmt::format("{} add up to {}, layers = {}", fmt::join(listed, ","), sum, model_.layers), "");
-    }
-  }
-
-  void schedule() {
-    if (plan_.schedule != ScheduleName::interleaved) {
-      if (plan_.vpp > 1) {
-        report("vpp", fmt::format("schedule {} runs one model chunk a rank", to_string(plan_.schedule)),
-               fmt::format("vpp = {}", plan_.vpp), "vpp = 1, or schedule interleaved-1f1b");
-      }
-      return;
-    }
-    // Without overlap both neighbours of a rank are the same rank when pp = 2, and their messages would block
-    // each other.
-    const int least = plan_.overlap_p2p ? 2 : 3;
-    if (plan_.vpp > 1 && plan_.pp < least) {
-      report("pp",
-             fmt::format("interleaving needs pp >= {} {} overlap of pipeline messages", least,
-                         plan_.overlap_p2p ? "with" : "without"),
-             fmt::format("pp = {}", plan_.pp), fmt::format("pp = {}, or vpp = 1", least));
-    }
-    const std::int64_t m = plan_.microbatches();
-    const bool whole = plan_.global_batch % (plan_.micro_batch * plan_.dp) == 0;
-    if (plan_.vpp > 1 && whole && m % plan_.pp != 0) {
-      const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
-      report(
-          "global_batch", "interleaved-1f1b runs microbatches in groups of pp",
-          fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-          fmt::format("global batch {}", nearest_legal(
-                                             plan_.global_batch, std::int64_t{1} << 40,
-                                             [&](std::int64_t batch) { return batch % unit == 0; }, unit)));
     }
   }
 

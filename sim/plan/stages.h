@@ -20,10 +20,11 @@ struct Stage {
 // Requires broken_rules() to be empty.
 std::vector<Stage> split_layers(const Model& model, const Plan& plan);
 
-// Stage s of a looping placement runs on pipeline rank s % pp as its chunk s / pp (Narayanan et al. 2021,
-// section 2.2).
-inline int pipeline_rank_of(int stage, int pp) {
-  return stage % pp;
+// Stage s runs as chunk s / pp, looping on pipeline rank s % pp (Narayanan et al. 2021, section 2.2) or,
+// where the schedule is V-shaped, on the way back in chunk 1 (Qi et al. 2024, section 3.2).
+inline int pipeline_rank_of(int stage, const Plan& plan) {
+  const bool back = is_v_shaped(plan.schedule) && stage >= plan.pp;
+  return back ? 2 * plan.pp - 1 - stage : stage % plan.pp;
 }
 
 }  // namespace rehearse

@@ -111,7 +111,7 @@ std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, 
     memory.rank = memory.stage = static_cast<int>(r);
     double parameters = 0;
     for (int s = 0; s < static_cast<int>(stages.size()); ++s)
-      if (pipeline_rank_of(s, schedule.pp) == memory.rank) parameters += work.parameters(s);
+      if (pipeline_rank_of(s, plan) == memory.rank) parameters += work.parameters(s);
     const StateBytes state = held_state(parameters, plan);
     memory.parameters_bytes = state.parameter;
     // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.

@@ -1,5 +1,7 @@
 #include "result/report.h"
 
+#include <algorithm>
+
 #include "result/communication.h"
 #include "result/memory.h"
 #include "result/shares.h"
@@ -53,6 +55,34 @@ void add_critical_rank(Report& report, const Timeline& timeline, const Schedule&
   report.communication = communication_lines(rank, ops, report.plan, work, time);
 }
 
+// Ranks that need not wait for each other at the optimizer step begin the next iteration as far apart as they
+// began this one, so an iteration lasts as long as its longest rank (Qi et al. 2023, section 4).
+Timeline from_own_begin(Timeline timeline, const Schedule& schedule) {
+  for (TimelineRank& rank : timeline.ranks) {
+    const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+    const auto first = std::ranges::find(ops.ops(), Stream::compute, &Op::stream);
+    if (first == ops.ops().end()) continue;
+    const double begin = rank.spans[static_cast<std::size_t>(first - ops.ops().begin())].begin;
+    for (Span& span : rank.spans) span = {span.begin - begin, span.end - begin};
+  }
+  return timeline;
+}
+
+Report report_of(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
+                 const Work& work, const OpTimes& times, const RunFacts& facts) {
+  Report report;
+  report.facts = facts;
+  report.plan = plan;
+  report.model = model;
+  report.step_time_s = timeline.end();
+  report.parameters = count_parameters(model).total;
+  add_throughput(report, work);
+  add_bubble(report, timeline, schedule);
+  add_critical_rank(report, timeline, schedule, work, times);
+  report.memory = rank_memory(schedule, plan, work);
+  return report;
+}
+
 }  // namespace
 
 double TimeShares::sum() const {
@@ -69,24 +99,34 @@ RankMemory heaviest_rank(const Report& report) {
 
 double ideal_bubble_fraction(const Plan& plan) {
   const double fill = plan.pp - 1;
-  const double chunks = plan.schedule == ScheduleName::interleaved ? plan.vpp : 1;
-  return ratio(fill, chunks * static_cast<double>(plan.microbatches()) + fill);
+  const auto m = static_cast<double>(plan.microbatches());
+  switch (plan.schedule) {
+    case ScheduleName::gpipe:
+    case ScheduleName::one_f_one_b:
+      return ratio(fill, m + fill);
+    case ScheduleName::interleaved:
+      return ratio(fill, plan.vpp * m + fill);
+    case ScheduleName::zb_h1:
+      return ratio(fill, 3 * m + fill);
+    case ScheduleName::zb_h2:
+      return plan.sync_step ? ratio(fill, 3 * m + fill) : 0;
+    case ScheduleName::zb_v:
+      return plan.sync_step ? ratio(fill, 6 * m + fill) : 0;
+    case ScheduleName::dualpipe_v:
+      return ratio(fill, 6 * m + fill);
+    case ScheduleName::v_half:
+    case ScheduleName::v_min:
+      return 0;
+  }
+  return 0;
 }
 
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts) {
   require_fits(timeline, schedule);
-  Report report;
-  report.facts = facts;
-  report.plan = plan;
-  report.model = model;
-  report.step_time_s = timeline.end();
-  report.parameters = count_parameters(model).total;
-  add_throughput(report, work);
-  add_bubble(report, timeline, schedule);
-  add_critical_rank(report, timeline, schedule, work, times);
-  report.memory = rank_memory(schedule, plan, work);
-  return report;
+  if (!plan.sync_step)
+    return report_of(from_own_begin(timeline, schedule), schedule, model, plan, work, times, facts);
+  return report_of(timeline, schedule, model, plan, work, times, facts);
 }
 
 }  // namespace rehearse

@@ -77,6 +77,9 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
   const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
   if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
+  if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)
+    facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
+                                         to_string(plan.schedule)));
   if (experiment.profile.gpu != experiment.cluster.gpu.name) {
     facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}",
                                          experiment.profile.name, experiment.profile.gpu,

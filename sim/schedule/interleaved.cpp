@@ -13,38 +13,53 @@ namespace rehearse {
 
 namespace {
 
-// A virtual microbatch is a pass of one microbatch through one chunk; number k of a rank takes pp
-// microbatches through chunk 0, then the same pp through chunk 1, and so on. Backwards take the chunks in
-// reverse.
-Op virtual_microbatch(OpKind kind, int k, int rank, int pp, int vpp) {
-  const int group = pp * vpp;
-  const int chunk = k % group / pp;
-  const int stage = (kind == OpKind::forward ? chunk : vpp - 1 - chunk) * pp + rank;
-  return make_op(kind, stage, k / group * pp + k % pp);
+// A virtual microbatch is a pass of one microbatch through one chunk. A rank takes a group of microbatches
+// through chunk 0, then the same through chunk 1, and so on; backwards take the chunks in reverse.
+struct VirtualMicrobatch {
+  int chunk = 0;
+  int microbatch = 0;
+};
+
+std::vector<VirtualMicrobatch> virtual_microbatches(int vpp, int microbatches, int group) {
+  std::vector<VirtualMicrobatch> order;
+  order.reserve(static_cast<std::size_t>(vpp) * static_cast<std::size_t>(microbatches));
+  for (int first = 0; first < microbatches; first += group)
+    for (int chunk = 0; chunk < vpp; ++chunk)
+      for (int i = first; i < std::min(first + group, microbatches); ++i) order.push_back({chunk, i});
+  return order;
 }
 
-void require_full_groups(int pp, int microbatches) {
-  if (microbatches % pp == 0) return;
+// The same rules as broken_rules(), for callers without a plan.
+void require_groups(int pp, int microbatches, int group) {
+  const int last = microbatches % group;
+  if (group >= pp && group <= microbatches && (last == 0 || last >= pp)) return;
   const int below = microbatches / pp * pp;
-  throw InputError(Violation{.file = {},
-                             .pointer = {},
-                             .rule = "interleaved-1f1b needs microbatches that are a multiple of pp",
-                             .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
-                             .nearest = below > 0 ? fmt::format("{} or {} microbatches", below, below + pp)
-                                                  : fmt::format("{} microbatches", pp)});
+  throw InputError(Violation{
+      .file = {},
+      .pointer = {},
+      .rule = "interleaved-1f1b needs groups of pp microbatches or more, the last one too",
+      .values = fmt::format("microbatches = {}, pp = {}, group = {}", microbatches, pp, group),
+      .nearest = below > 0 ? fmt::format("{} or {} microbatches in groups of {}", below, below + pp, pp)
+                           : fmt::format("{} microbatches", pp)});
 }
 
 }  // namespace
 
-Schedule interleaved_1f1b(int pp, int vpp, int microbatches) {
+Schedule interleaved_1f1b(int pp, int vpp, int microbatches, int group) {
   if (vpp == 1) return one_f_one_b(pp, microbatches);
-  require_full_groups(pp, microbatches);
+  if (group == 0) group = pp;
+  require_groups(pp, microbatches, group);
   Schedule schedule{pp, pp * vpp, microbatches, {}};
-  const int total = microbatches * vpp;
+  const std::vector<VirtualMicrobatch> order = virtual_microbatches(vpp, microbatches, group);
+  const int total = static_cast<int>(order.size());
   for (int rank = 0; rank < pp; ++rank) {
     RankOps& ops = schedule.ranks.emplace_back();
-    const auto add = [&](OpKind kind, int k) { ops.add(virtual_microbatch(kind, k, rank, pp, vpp)); };
-    const int warm_up = std::min((pp - rank - 1) * 2 + (vpp - 1) * pp, total);
+    const auto add = [&](OpKind kind, int k) {
+      const auto [chunk, microbatch] = order[static_cast<std::size_t>(k)];
+      const int turn = kind == OpKind::forward ? chunk : vpp - 1 - chunk;
+      ops.add(make_op(kind, turn * pp + rank, microbatch));
+    };
+    const int warm_up = std::min((pp - rank - 1) * 2 + (vpp - 1) * group, total);
     for (int k = 0; k < warm_up; ++k) add(OpKind::forward, k);
     for (int k = warm_up; k < total; ++k) {
       add(OpKind::forward, k);

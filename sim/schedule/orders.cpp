@@ -29,9 +29,12 @@ void require_orderable(const Plan& plan) {
            fmt::format("global batch = {}, micro batch = {}, dp = {}", plan.global_batch, plan.micro_batch,
                        plan.dp),
            fmt::format("global batch = {}", std::max<std::int64_t>(batch, 1)));
-  if (plan.vpp > 1 && plan.schedule != ScheduleName::interleaved)
-    reject("only interleaved-1f1b runs several model chunks a rank", fmt::format("vpp = {}", plan.vpp),
-           "vpp = 1, or schedule interleaved-1f1b");
+  if (is_v_shaped(plan.schedule) && plan.vpp != 2)
+    reject(fmt::format("{} runs two model chunks a rank", to_string(plan.schedule)),
+           fmt::format("vpp = {}", plan.vpp), "vpp = 2");
+  if (plan.vpp > 1 && !is_v_shaped(plan.schedule) && plan.schedule != ScheduleName::interleaved)
+    reject(fmt::format("{} runs one model chunk a rank", to_string(plan.schedule)),
+           fmt::format("vpp = {}", plan.vpp), "vpp = 1, or schedule interleaved-1f1b");
 }
 
 }  // namespace
@@ -45,7 +48,19 @@ Schedule make_order(const Plan& plan) {
     case ScheduleName::one_f_one_b:
       return one_f_one_b(plan.pp, microbatches);
     case ScheduleName::interleaved:
-      return interleaved_1f1b(plan.pp, plan.vpp, microbatches);
+      return interleaved_1f1b(plan.pp, plan.vpp, microbatches, plan.microbatch_group);
+    case ScheduleName::zb_h1:
+      return zb_h1(plan.pp, microbatches);
+    case ScheduleName::zb_h2:
+      return zb_h2(plan.pp, microbatches);
+    case ScheduleName::zb_v:
+      return zb_v(plan.pp, microbatches);
+    case ScheduleName::dualpipe_v:
+      return dualpipe_v(plan.pp, microbatches);
+    case ScheduleName::v_half:
+      return v_half(plan.pp, microbatches);
+    case ScheduleName::v_min:
+      return v_min(plan.pp, microbatches);
   }
   throw std::logic_error("no generator for this schedule");
 }

@@ -32,8 +32,21 @@ TEST(Stages, ListedLayersAreTakenAsTheyStand) {
 }
 
 TEST(Stages, LoopingPlacementGoesRoundTheRanks) {
-  EXPECT_EQ(pipeline_rank_of(0, 4), 0);
-  EXPECT_EQ(pipeline_rank_of(5, 4), 1);
+  Plan plan;
+  plan.pp = 4;
+  plan.vpp = 2;
+  EXPECT_EQ(pipeline_rank_of(0, plan), 0);
+  EXPECT_EQ(pipeline_rank_of(5, plan), 1);
+}
+
+TEST(Stages, VShapedPlacementReturnsToTheFirstRank) {
+  Plan plan;
+  plan.pp = 4;
+  plan.vpp = 2;
+  plan.schedule = ScheduleName::zb_v;
+  EXPECT_EQ(pipeline_rank_of(3, plan), 3);
+  EXPECT_EQ(pipeline_rank_of(4, plan), 3);
+  EXPECT_EQ(pipeline_rank_of(7, plan), 0);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ double worst_deviation(const Plan& plan, const Schedule& order) {
   const Tasks tasks = derive_tasks(schedule, plan);
   const Loads loads = fixed_loads(schedule, tasks, [&](const Op& op) {
     if (!is_compute(op.kind)) return 0.0;
-    return (op.kind == OpKind::forward ? 1.0 : 2.0) / plan.vpp;
+    return (op.kind == OpKind::backward ? 2.0 : 1.0) / plan.vpp;
   });
   const Timeline timeline = reference(schedule, tasks, loads);
   double worst = 0;
@@ -77,6 +77,20 @@ TEST(Bubble, OfInterleavingEqualsTheClosedFormForAllShapes) {
       for (const int m : microbatch_counts(p, p)) {
         EXPECT_LT(worst_deviation(pipeline_plan(p, v, m), interleaved_1f1b(p, v, m)), 1e-9)
             << "p " << p << " v " << v << " m " << m;
+      }
+    }
+  }
+}
+
+TEST(Bubble, OfSplitBackwardsEqualsTheClosedFormForAllShapes) {
+  for (const int p : {2, 3, 4, 8, 13, 64}) {
+    for (const int m : sample({2 * p, 2 * p + 1, 3 * p, 256})) {
+      for (const ScheduleName name :
+           {ScheduleName::zb_h1, ScheduleName::zb_h2, ScheduleName::zb_v, ScheduleName::dualpipe_v}) {
+        Plan plan = pipeline_plan(p, is_v_shaped(name) ? 2 : 1, m);
+        plan.schedule = name;
+        EXPECT_LT(worst_deviation(plan, make_order(plan)), 1e-9)
+            << to_string(name) << " p " << p << " m " << m;
       }
     }
   }

@@ -39,13 +39,13 @@ Loads uncontended_loads(const Schedule& schedule, const Tasks& tasks, const std:
 
 RC_GTEST_PROP(Oracle, SimulationEqualsTheLongestPathWhereNothingContends, ()) {
   const int p = *rc::gen::inRange(1, 9);
-  const int v = p > 1 ? *rc::gen::inRange(1, 4) : 1;
-  const int m = v > 1 ? p * *rc::gen::inRange(1, 5) : *rc::gen::inRange(1, 20);
-  const bool all_forward_first = v == 1 && *rc::gen::arbitrary<bool>();
-  const bool overlap = *rc::gen::arbitrary<bool>() || (v > 1 && p == 2);
+  const ScheduleName name = *rc::gen::elementOf(kScheduleNames);
+  const bool interleaves = name == ScheduleName::interleaved && p > 1;
+  const int v = interleaves ? *rc::gen::inRange(2, 4) : is_v_shaped(name) ? 2 : 1;
+  const int m = interleaves ? p * *rc::gen::inRange(1, 5) : *rc::gen::inRange(1, 20) + (v > 1 ? 2 * p : 0);
   Plan plan = pipeline_plan(p, v, m);
-  if (all_forward_first) plan.schedule = ScheduleName::gpipe;
-  plan.overlap_p2p = overlap;
+  plan.schedule = name;
+  plan.overlap_p2p = *rc::gen::arbitrary<bool>() || (interleaves && p == 2);
   const GradientSync sync{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::inRange(1, 3),
                           std::vector<int>(static_cast<std::size_t>(plan.stages()), *rc::gen::inRange(1, 4))};
   const Schedule schedule = complete_schedule(plan, sync);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <rapidcheck/gtest.h>
 
 #include <chrono>
@@ -79,7 +81,12 @@ RC_GTEST_PROP(Check, NamesAForwardSwappedWithItsBackward, ()) {
   const int rank = *rc::gen::inRange(0, order.pp);
   const int microbatch = *rc::gen::inRange(0, order.microbatches);
   const std::string f = to_string(make_op(OpKind::forward, rank, microbatch));
-  const std::string b = to_string(make_op(OpKind::backward, rank, microbatch));
+  const bool whole =
+      std::ranges::any_of(order.ranks[static_cast<std::size_t>(rank)].ops(), [&](const Op& op) {
+        return op.kind == OpKind::backward && op.stage == rank && op.microbatch == microbatch;
+      });
+  const OpKind backward = whole ? OpKind::backward : OpKind::backward_input;
+  const std::string b = to_string(make_op(backward, rank, microbatch));
   auto picked = all_ops(order, rank);
   std::swap(picked[position(order, rank, f)], picked[position(order, rank, b)]);
   const auto faults = check_schedule(with_list(order, rank, picked), shape.plan);

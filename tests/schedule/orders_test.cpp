@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "schedule/orders.h"
 #include "shapes.h"
 
@@ -22,6 +24,19 @@ int in_flight(const RankOps& ops) {
   int forwards = 0;
   while (ops[static_cast<std::size_t>(forwards)].kind == OpKind::forward) ++forwards;
   return forwards;
+}
+
+// The most forwards whose B or W has not come, in full stages.
+double activations(const Schedule& schedule) {
+  int most = 0;
+  for (const RankOps& ops : schedule.ranks) {
+    int held = 0;
+    for (const Op& op : ops.ops()) {
+      held += (op.kind == OpKind::forward) - completes_gradient(op.kind);
+      most = std::max(most, held);
+    }
+  }
+  return static_cast<double>(most) * schedule.pp / schedule.stages;
 }
 
 TEST(Order, IsTheOneThatThePlanNames) {
@@ -67,6 +82,45 @@ TEST(Order, RejectsPlansThatNameNone) {
   EXPECT_THAT(error_of(plan_of(ScheduleName::one_f_one_b, 1000, 1000, 8)), HasSubstr("65535"));
   EXPECT_THAT(error_of(plan_of(ScheduleName::gpipe, 2, 1, 0)), HasSubstr("microbatches"));
   EXPECT_THAT(error_of(plan_of(ScheduleName::gpipe, 2, 1, 4, 0)), HasSubstr("dp = 0"));
+}
+
+// Figures of the same two public generators, in microbatches of a full stage.
+TEST(Order, HoldsTheActivationsOfPublicGenerators) {
+  EXPECT_DOUBLE_EQ(activations(one_f_one_b(8, 96)), 8);
+  EXPECT_DOUBLE_EQ(activations(interleaved_1f1b(8, 2, 96)), 11.5);
+  EXPECT_NEAR(activations(interleaved_1f1b(8, 3, 96)), 10.33, 0.005);
+  EXPECT_DOUBLE_EQ(activations(zb_h1(8, 96)), 8);
+  EXPECT_DOUBLE_EQ(activations(zb_h2(8, 96)), 15);
+  EXPECT_DOUBLE_EQ(activations(zb_v(8, 96)), 8);
+  EXPECT_DOUBLE_EQ(activations(v_half(8, 96)), 5);
+  EXPECT_DOUBLE_EQ(activations(v_min(8, 96)), 4);
+}
+
+// DeepSeek's table of DualPipeV: PP + 1 chunks for PP stages.
+TEST(Order, OfDualPipeVHoldsOneChunkMoreThanThereAreStages) {
+  EXPECT_DOUBLE_EQ(activations(dualpipe_v(8, 96)), 17 / 2.0);
+}
+
+TEST(Order, OfInterleaved1F1BTakesAGroupThroughAChunkAndTheRestInTheLastGroup) {
+  const Schedule schedule = interleaved_1f1b(2, 2, 5, 3);
+  std::string forwards;
+  for (const Op& op : schedule.ranks[0].ops())
+    if (op.kind == OpKind::forward) forwards += to_string(op) + " ";
+  EXPECT_EQ(forwards, "0F0 0F1 0F2 2F0 2F1 2F2 0F3 0F4 2F3 2F4 ");
+}
+
+TEST(Order, OfInterleaved1F1BRejectsGroupsThatStarveTheLastOne) {
+  EXPECT_THROW(interleaved_1f1b(4, 2, 9, 8), InputError);
+  EXPECT_THROW(interleaved_1f1b(4, 2, 8, 3), InputError);
+  EXPECT_THROW(interleaved_1f1b(4, 2, 8, 9), InputError);
+}
+
+TEST(Order, OfDualPipeVNeedsTwoMicrobatchesARank) {
+  EXPECT_THAT(error_of(plan_of(ScheduleName::dualpipe_v, 4, 2, 7)), HasSubstr("8 microbatches"));
+}
+
+TEST(Order, InVShapeNeedsTwoChunks) {
+  EXPECT_THAT(error_of(plan_of(ScheduleName::zb_v, 4, 1, 8)), HasSubstr("vpp = 2"));
 }
 
 }  // namespace

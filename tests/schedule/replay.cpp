@@ -33,7 +33,7 @@ class Sweeps {
   }
 
   Replay run() {
-    Replay result{0, std::vector<double>(schedule_.ranks.size(), 0)};
+    Replay result{0, std::vector<double>(schedule_.ranks.size(), 0), 0};
     for (bool moved = true; moved && left_ > 0;) {
       moved = false;
       for (auto& [rank, queues] : queues_)
@@ -50,9 +50,14 @@ class Sweeps {
   }
 
  private:
-  double duration(const Op& op) const {
-    if (op.kind == OpKind::forward) return times_.forward / op.parts;
-    return op.kind == OpKind::backward ? times_.backward / op.parts : 0;
+  double duration(const Op& op) const { return whole_duration(op.kind) / op.parts; }
+
+  double whole_duration(OpKind kind) const {
+    if (is_send(kind)) return times_.message;
+    if (kind == OpKind::forward) return times_.forward;
+    if (kind == OpKind::backward_input) return times_.input;
+    if (kind == OpKind::backward_weight) return times_.weight;
+    return kind == OpKind::backward ? times_.input + times_.weight : 0;
   }
 
   // Earliest begin by what stands in the op's own list, or kPending.
@@ -82,11 +87,15 @@ class Sweeps {
       const double other = ready(peer, receive);
       if (other == kPending) return false;
       begin = std::max(begin, other);
-      end_[peer][receive] = begin;
+      end_[peer][receive] = begin + duration(op);
       --left_;
     }
     end_[rank][i] = begin + duration(op);
-    result.busy[rank] += duration(op);
+    if (is_compute(op.kind)) {
+      first_.try_emplace(rank, begin);
+      result.busy[rank] += duration(op);
+      result.longest_span = std::max(result.longest_span, end_[rank][i] - first_[rank]);
+    }
     result.makespan = std::max(result.makespan, end_[rank][i]);
     --left_;
     return true;
@@ -98,6 +107,7 @@ class Sweeps {
   std::map<std::size_t, std::map<std::size_t, std::vector<std::size_t>>> queues_;  // by rank and stream
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> next_;
   std::map<std::tuple<OpKind, int, int>, Receive> receives_;
+  std::map<std::size_t, double> first_;  // begin of a rank's first compute op
   std::size_t left_ = 0;
 };
 

@@ -9,15 +9,18 @@
 
 namespace rehearse {
 
-// Of one chunk's op, in any unit.
+// Of one chunk's op, in any unit; B takes input and weight.
 struct ChunkTimes {
   double forward = 1;
-  double backward = 2;
+  double input = 1;
+  double weight = 1;
+  double message = 0;
 };
 
 struct Replay {
   double makespan = 0;
   std::vector<double> busy;  // compute, by rank
+  double longest_span = 0;   // of a rank, from its first compute op to its last
 };
 
 // std::runtime_error when the schedule stops short of its end.

@@ -24,14 +24,28 @@ Plan plan_of(ScheduleName name, int pp, int vpp, int microbatches, int dp) {
   return plan;
 }
 
+namespace {
+
+int any_group(int pp, int microbatches) {
+  return *rc::gen::suchThat(rc::gen::inRange(pp, microbatches + 1), [=](int group) {
+    return microbatches % group == 0 || microbatches % group >= pp;
+  });
+}
+
+}  // namespace
+
 rc::Gen<Shape> any_shape() {
   return rc::gen::exec([] {
-    const auto name =
-        *rc::gen::element(ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved);
+    const auto name = *rc::gen::elementOf(kScheduleNames);
+    const bool interleaves = name == ScheduleName::interleaved;
     const int pp = *rc::gen::inRange(1, 17);
-    const int vpp = name == ScheduleName::interleaved ? *rc::gen::inRange(1, 5) : 1;
-    const int microbatches = vpp > 1 ? pp * *rc::gen::inRange(1, 4) : *rc::gen::inRange(1, 3 * pp + 1);
+    const int vpp = interleaves ? *rc::gen::inRange(1, 5) : is_v_shaped(name) ? 2 : 1;
+    const int least = name == ScheduleName::dualpipe_v ? 2 * pp : 1;
+    const int microbatches =
+        interleaves && vpp > 1 ? pp * *rc::gen::inRange(1, 4) : *rc::gen::inRange(least, 3 * pp + 1);
     Shape shape{plan_of(name, pp, vpp, microbatches, *rc::gen::inRange(1, 3)), {}};
+    if (interleaves && vpp > 1 && *rc::gen::arbitrary<bool>())
+      shape.plan.microbatch_group = any_group(pp, microbatches);
     shape.plan.overlap_p2p = *rc::gen::arbitrary<bool>();
     shape.sync.overlap = *rc::gen::arbitrary<bool>();
     shape.sync.tied = *rc::gen::arbitrary<bool>();

@@ -1,3 +1,4 @@
+#include "plan/stages.h"
 #include "plan/work/blocks.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
@@ -60,7 +61,7 @@ Block head_block(const Model& model, const Plan& plan) {
   const TensorId input = b.input("input", shape.row_elements());
   ColumnLinear head{"logits", normalise(b, "final_norm", model.norm, input, shape.hidden)};
   const double elements = Shape::elements(shape.vocab, shape.hidden);
-  const bool table_is_here = model.tied_embeddings && plan.pp == 1;
+  const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
   head.weight =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
   head.outputs = {{"logits", shape.vocab, kLogitBytes}};

@@ -1,0 +1,145 @@
+#include "plan/layer_split.h"
+
+#include <fmt/format.h>
+
+#include "plan/nearest.h"
+#include "plan/stages.h"
+
+namespace rehearse {
+
+namespace {
+
+[[noreturn]] void reject(const std::string& field, std::string rule, std::string values,
+                         std::string nearest = {}) {
+  throw InputError(Violation{{}, field, std::move(rule), std::move(values), std::move(nearest)});
+}
+
+// Layers of one chunk of an end rank.
+int chunk_of_end(const std::string& field, int layers, int vpp) {
+  if (layers % vpp == 0) return layers / vpp;
+  reject(field, "the layers of a rank must divide evenly over its chunks",
+         fmt::format("layers = {}, vpp = {}", layers, vpp),
+         nearest_legal(layers, std::int64_t{1} << 30, [&](std::int64_t n) { return n % vpp == 0; }));
+}
+
+// Writes a layout out, without repetitions: "Et*2|" is "Ett|".
+class LayoutText {
+ public:
+  explicit LayoutText(const std::string& text) : text_(text) {}
+
+  std::string written_out() {
+    std::string all = sequence(0);
+    if (at_ < text_.size()) fail("has a ) without its (");
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1'000'000;
+  static constexpr int kDeepest = 32;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    reject("layout", "the pipeline layout " + what, fmt::format("\"{}\" at character {}", text_, at_ + 1),
+           "Et*2|(t*3|)*6,t*2L");
+  }
+
+  std::string sequence(int depth) {
+    std::string all;
+    while (at_ < text_.size() && text_[at_] != ')') {
+      const std::string item = one(depth);
+      const std::size_t times = repetition();
+      if (item.size() * times > kMost - all.size()) fail("is too long");
+      for (std::size_t i = 0; i < times; ++i) all += item;
+    }
+    return all;
+  }
+
+  std::string one(int depth) {
+    const char letter = text_[at_++];
+    if (letter == ',' || letter == ' ') return "";
+    if (letter == '(') {
+      if (depth == kDeepest) fail("is nested too deeply");
+      std::string inner = sequence(depth + 1);
+      if (at_ == text_.size()) fail("has a ( without its )");
+      ++at_;
+      return inner;
+    }
+    if (letter == 'm') fail("has multi-token prediction layers, which are not simulated");
+    if (std::string("EtL|").find(letter) == std::string::npos) fail("has E, t, L, |, *, ( and ) only");
+    return {letter};
+  }
+
+  std::size_t repetition() {
+    if (at_ == text_.size() || text_[at_] != '*') return 1;
+    std::size_t times = 0;
+    const std::size_t digits = ++at_;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      times = times * 10 + static_cast<std::size_t>(text_[at_] - '0');
+      if (times > kMost) fail("is too long");
+    }
+    if (at_ == digits) fail("needs a number after *");
+    return times;
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<int> split_with_ends(std::int64_t layers, const Plan& plan, int first_rank, int last_rank) {
+  const bool first = first_rank >= 0, last = last_rank >= 0;
+  const std::int64_t rest = layers - (first ? first_rank : 0) - (last ? last_rank : 0);
+  const std::int64_t between = plan.pp - int{first} - int{last};
+  const std::string field = first ? "first_rank_layers" : "last_rank_layers";
+  const std::int64_t stages = between * plan.vpp;
+  const bool whole = stages > 0 ? rest >= 0 && rest % stages == 0 : between == 0 && rest == 0;
+  if (!whole)
+    reject(field, "the layers that the ends leave must divide evenly over the other ranks and their chunks",
+           fmt::format("{} of {} layers left, {} ranks x vpp {}", rest, layers, between, plan.vpp));
+  const int middle = stages > 0 ? static_cast<int>(rest / stages) : 0;
+  const int of_first = first ? chunk_of_end("first_rank_layers", first_rank, plan.vpp) : middle;
+  const int of_last = last ? chunk_of_end("last_rank_layers", last_rank, plan.vpp) : middle;
+  std::vector<int> split;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    const int rank = pipeline_rank_of(stage, plan);
+    split.push_back(rank == 0 ? of_first : rank == plan.pp - 1 ? of_last : middle);
+  }
+  return split;
+}
+
+std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, bool embedding, bool loss) {
+  const std::int64_t counted = layers + int{embedding} + int{loss};
+  const std::int64_t stages = plan.stages();
+  if (counted % stages != 0 || counted < stages) {
+    reject(embedding ? "embedding_as_layer" : "loss_as_layer",
+           "layers, with embedding and loss where they count as one, must divide evenly over the stages",
+           fmt::format("{} in all, pp {} x vpp {} = {}", counted, plan.pp, plan.vpp, stages),
+           fmt::format("{} stages",
+                       nearest_legal(stages, counted, [&](std::int64_t n) { return counted % n == 0; })));
+  }
+  std::vector<int> split(static_cast<std::size_t>(stages), static_cast<int>(counted / stages));
+  split.front() -= int{embedding};
+  split.back() -= int{loss};
+  if (split.front() < 0 || split.back() < 0)
+    reject("loss_as_layer", "one stage cannot hold embedding and loss as its only layer",
+           fmt::format("{} layers on {} stages", layers, stages));
+  return split;
+}
+
+std::vector<int> parse_layout(const std::string& layout) {
+  const std::string all = LayoutText(layout).written_out();
+  const auto layers_end = all.find_last_not_of("L");
+  const std::size_t losses = all.size() - (layers_end == std::string::npos ? 0 : layers_end + 1);
+  if (!all.starts_with('E') || all.find('E', 1) != std::string::npos || losses != 1 ||
+      all.find('L') != all.size() - 1)
+    reject("layout", "a pipeline layout begins with its one E and ends with its one L",
+           fmt::format("\"{}\"", layout), "Et*2|(t*3|)*6,t*2L");
+  std::vector<int> split(1, 0);
+  for (const char letter : all) {
+    if (letter == '|') split.push_back(0);
+    if (letter == 't') ++split.back();
+  }
+  return split;
+}
+
+}  // namespace rehearse

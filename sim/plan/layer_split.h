@@ -1,0 +1,27 @@
+// How many layers lie on each stage, when a rule or a picture says so rather than a list?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// InputErrors of these functions name the field of the plan in Violation::pointer.
+
+// Layers of the first and of the last pipeline rank, over all their chunks; the other ranks share the rest
+// evenly. -1: like the others. Megatron-LM: --decoder-first-pipeline-num-layers, --decoder-last-...
+std::vector<int> split_with_ends(std::int64_t layers, const Plan& plan, int first_rank, int last_rank);
+
+// Even stages where the embedding counts as a layer of the first and the loss as one of the last.
+// Megatron-LM:
+// --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split
+std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, bool embedding, bool loss);
+
+// Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2L": E embedding, t layer, L loss, |
+// border of stages in model order, x*n and (...)*n repetition, commas ignored.
+std::vector<int> parse_layout(const std::string& layout);
+
+}  // namespace rehearse

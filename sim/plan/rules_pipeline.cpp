@@ -1,0 +1,101 @@
+// Which schedules can run which chunks and microbatches?
+#include <fmt/format.h>
+
+#include "plan/nearest.h"
+#include "plan/rules.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
+
+class PipelineRules {
+ public:
+  PipelineRules(const Plan& plan, std::vector<Violation>& violations)
+      : plan_(plan), violations_(violations) {}
+
+  void add() {
+    chunks();
+    const std::int64_t unit = plan_.micro_batch * plan_.dp;
+    if (plan_.global_batch % unit == 0) microbatches();  // another rule reports a batch that does not divide
+  }
+
+ private:
+  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  }
+
+  bool interleaves() const { return plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1; }
+
+  void chunks() {
+    const std::string name = to_string(plan_.schedule);
+    const std::string values = fmt::format("vpp = {}", plan_.vpp);
+    if (is_v_shaped(plan_.schedule)) {
+      if (plan_.vpp != 2)
+        report("vpp", fmt::format("schedule {} runs two model chunks a rank", name), values, "2");
+    } else if (plan_.schedule != ScheduleName::interleaved && plan_.vpp > 1) {
+      report("vpp", fmt::format("schedule {} runs one model chunk a rank", name), values,
+             "vpp = 1, or schedule interleaved-1f1b");
+    }
+    // Without overlap both neighbours of a rank are the same rank when pp = 2, and their messages would block
+    // each other.
+    const int least = plan_.overlap_p2p ? 2 : 3;
+    if (interleaves() && plan_.pp < least) {
+      report("pp",
+             fmt::format("interleaving needs pp >= {} {} overlap of pipeline messages", least,
+                         plan_.overlap_p2p ? "with" : "without"),
+             fmt::format("pp = {}", plan_.pp), fmt::format("pp = {}, or vpp = 1", least));
+    }
+  }
+
+  void microbatches() {
+    const std::int64_t m = plan_.microbatches();
+    if (plan_.schedule == ScheduleName::dualpipe_v && m < 2 * plan_.pp) {
+      report("global_batch", "dualpipe-v needs at least 2 pp microbatches",
+             fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
+             fmt::format("global batch {}", 2 * plan_.pp * plan_.micro_batch * plan_.dp));
+    }
+    if (interleaves()) {
+      plan_.microbatch_group == 0 ? groups_of_pp(m) : groups(m);
+    } else if (plan_.microbatch_group != 0) {
+      report("microbatch_group", "microbatches are taken in groups only by interleaved-1f1b with vpp > 1",
+             fmt::format("schedule {}, vpp = {}, group = {}", to_string(plan_.schedule), plan_.vpp,
+                         plan_.microbatch_group),
+             "leave the group out");
+    }
+  }
+
+  void groups_of_pp(std::int64_t m) {
+    if (m % plan_.pp == 0) return;
+    const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
+    report("global_batch", "interleaved-1f1b runs microbatches in groups of pp",
+           fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
+           fmt::format("global batch {}", nearest_legal(
+                                              plan_.global_batch, kMostBatch,
+                                              [&](std::int64_t batch) { return batch % unit == 0; }, unit)));
+  }
+
+  // Megatron-LM's rule for --microbatch-group-size-per-virtual-pipeline-stage.
+  void groups(std::int64_t m) {
+    const auto legal = [&](std::int64_t group) {
+      return group >= plan_.pp && group <= m && (m % group == 0 || m % group >= plan_.pp);
+    };
+    if (legal(plan_.microbatch_group)) return;
+    report("microbatch_group",
+           "a group of microbatches holds pp to all of them, and the last group is full or holds at least pp",
+           fmt::format("group = {}, pp = {}, microbatches = {}", plan_.microbatch_group, plan_.pp, m),
+           nearest_legal(plan_.microbatch_group, m, legal));
+  }
+
+  const Plan& plan_;
+  std::vector<Violation>& violations_;
+};
+
+}  // namespace
+
+void add_pipeline_violations(const Plan& plan, std::vector<Violation>& violations) {
+  PipelineRules(plan, violations).add();
+}
+
+}  // namespace rehearse

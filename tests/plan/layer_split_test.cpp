@@ -1,0 +1,122 @@
+// Uneven stages: Megatron-LM's ways to say them, and the split by cost.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "plan/balance.h"
+#include "plan/layer_split.h"
+
+namespace rehearse {
+namespace {
+
+using Layers = std::vector<int>;
+
+Plan plan_of(int pp, int vpp) {
+  Plan plan;
+  plan.pp = pp;
+  plan.vpp = vpp;
+  return plan;
+}
+
+TEST(Layout, OfMegatronLMsExampleHas8StagesAnd22Layers) {
+  EXPECT_EQ(parse_layout("Et*2|(t*3|)*6,t*2L"), (Layers{2, 3, 3, 3, 3, 3, 3, 2}));
+}
+
+TEST(Layout, NestsRepetitionsAndAllowsStagesWithoutLayers) {
+  EXPECT_EQ(parse_layout("E|((t|)*2tt|)*2L"), (Layers{0, 1, 1, 2, 1, 1, 2, 0}));
+  EXPECT_EQ(parse_layout("EL"), (Layers{0}));
+}
+
+TEST(Layout, ThatIsMalformedIsRejected) {
+  for (const char* text : {"", "t", "tE|L", "Et|t", "EtEL", "E(t|L", "Et)|L", "Et*|L", "Ex|L", "Em|L", "LE",
+                           "ELL", "E(t*1000000)*1000000|L", "Et*99999999999999999999L"})
+    EXPECT_THROW(parse_layout(text), InputError) << text;
+}
+
+TEST(Split, WithGivenEndsSharesTheRestEvenly) {
+  EXPECT_EQ(split_with_ends(30, plan_of(4, 1), 7, 5), (Layers{7, 9, 9, 5}));
+  EXPECT_EQ(split_with_ends(31, plan_of(4, 1), -1, 7), (Layers{8, 8, 8, 7}));
+  EXPECT_EQ(split_with_ends(28, plan_of(3, 2), 6, 10), (Layers{3, 6, 5, 3, 6, 5}));
+}
+
+TEST(Split, WithGivenEndsFollowsTheV) {
+  Plan plan = plan_of(3, 2);
+  plan.schedule = ScheduleName::zb_v;
+  EXPECT_EQ(split_with_ends(28, plan, 6, 10), (Layers{3, 6, 5, 5, 6, 3}));
+}
+
+TEST(Split, WithGivenEndsThatDoesNotComeOutEvenIsRejected) {
+  EXPECT_THROW(split_with_ends(30, plan_of(4, 1), 7, 6), InputError);
+  EXPECT_THROW(split_with_ends(30, plan_of(4, 2), 3, 3), InputError);
+  EXPECT_THROW(split_with_ends(30, plan_of(2, 1), 10, 10), InputError);
+  EXPECT_THROW(split_with_ends(30, plan_of(4, 1), 40, -1), InputError);
+}
+
+// Llama-3.1-405B's 126 layers over 16 stages of 8.
+TEST(Split, WithEmbeddingAndLossAsLayersTakesOneOffEachEnd) {
+  const Layers split = split_with_embedding(126, plan_of(16, 1), true, true);
+  EXPECT_EQ(split.front(), 7);
+  EXPECT_EQ(split.back(), 7);
+  EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), 126);
+  EXPECT_THROW(split_with_embedding(126, plan_of(16, 1), true, false), InputError);
+  EXPECT_THROW(split_with_embedding(0, plan_of(1, 1), true, true), InputError);
+}
+
+double heaviest(const Layers& split, const std::vector<double>& layers, double first, double last) {
+  double most = 0;
+  auto next = layers.begin();
+  for (std::size_t stage = 0; stage < split.size(); ++stage) {
+    double cost = (stage == 0 ? first : 0) + (stage + 1 == split.size() ? last : 0);
+    for (int i = 0; i < split[stage]; ++i) cost += *next++;
+    most = std::max(most, cost);
+  }
+  return most;
+}
+
+// Tries every split.
+double lightest(const std::vector<double>& layers, double first, double last, std::size_t stages,
+                Layers& split) {
+  const int left = static_cast<int>(layers.size()) - std::accumulate(split.begin(), split.end(), 0);
+  double best = std::numeric_limits<double>::infinity();
+  if (split.size() + 1 == stages) {
+    split.push_back(left);
+    best = heaviest(split, layers, first, last);
+    split.pop_back();
+    return best;
+  }
+  for (int take = 0; take <= left; ++take) {
+    split.push_back(take);
+    best = std::min(best, lightest(layers, first, last, stages, split));
+    split.pop_back();
+  }
+  return best;
+}
+
+RC_GTEST_PROP(BalancedSplit, HasTheLightestHeaviestStageOfAllSplits, ()) {
+  const auto numbers =
+      *rc::gen::container<std::vector<int>>(*rc::gen::inRange(0, 9), rc::gen::inRange(0, 20));
+  const std::vector<double> layers(numbers.begin(), numbers.end());
+  const double first = *rc::gen::inRange(0, 40), last = *rc::gen::inRange(0, 40);
+  const int stages = *rc::gen::inRange(1, 5);
+  const Layers split = balanced_split(layers, first, last, stages);
+  RC_ASSERT(split.size() == static_cast<std::size_t>(stages));
+  RC_ASSERT(std::accumulate(split.begin(), split.end(), std::size_t{0}) == layers.size());
+  Layers none;
+  RC_ASSERT(heaviest(split, layers, first, last) ==
+            lightest(layers, first, last, static_cast<std::size_t>(stages), none));
+}
+
+TEST(BalancedSplit, OfEqualLayersIsEven) {
+  EXPECT_EQ(balanced_split(std::vector<double>(8, 1.0), 0, 0, 4), (Layers{2, 2, 2, 2}));
+}
+
+TEST(BalancedSplit, GivesAHeavyHeadFewerLayers) {
+  EXPECT_EQ(balanced_split(std::vector<double>(10, 1.0), 0, 2, 4), (Layers{3, 3, 3, 1}));
+}
+
+}  // namespace
+}  // namespace rehearse

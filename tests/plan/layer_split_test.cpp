@@ -63,7 +63,6 @@ TEST(Split, WithEmbeddingAndLossAsLayersTakesOneOffEachEnd) {
   EXPECT_EQ(split.back(), 7);
   EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), 126);
   EXPECT_THROW(split_with_embedding(126, plan_of(16, 1), true, false), InputError);
-  EXPECT_THROW(split_with_embedding(0, plan_of(1, 1), true, true), InputError);
 }
 
 double heaviest(const Layers& split, const std::vector<double>& layers, double first, double last) {

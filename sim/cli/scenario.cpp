@@ -57,6 +57,44 @@ std::vector<int> read_layers(const JsonReader& plan) {
   return layers;
 }
 
+// "core_attn,mlp", or an array of names.
+std::vector<RecomputeModule> read_modules(const JsonReader& plan) {
+  static const auto names =
+      by_name(std::array{RecomputeModule::core_attn, RecomputeModule::mlp, RecomputeModule::layernorm});
+  std::vector<RecomputeModule> modules;
+  const Json& given = plan.value("recompute_modules");
+  std::vector<std::string> words;
+  if (given.is_string()) {
+    std::istringstream list(given.get<std::string>());
+    for (std::string word; std::getline(list, word, ',');) words.push_back(word);
+  } else if (given.is_array()) {
+    for (const Json& entry : given)
+      words.push_back(entry.is_string() ? entry.get<std::string>() : entry.dump());
+  } else {
+    plan.fail("recompute_modules", "must be an array of module names", "found " + given.dump());
+  }
+  for (const std::string& word : words) {
+    if (!names.contains(word))
+      plan.fail("recompute_modules", "is no module of a dense layer that recompute knows",
+                fmt::format("found \"{}\"", word), "core_attn, mlp or layernorm");
+    modules.push_back(names.at(word));
+  }
+  return modules;
+}
+
+void read_recompute(const JsonReader& json, Plan& plan) {
+  static const auto granularities =
+      by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
+  static const auto methods = by_name(std::array{RecomputeMethod::uniform, RecomputeMethod::block});
+  static const auto recipes = by_name(
+      std::array{Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::bf16, Recipe::fp8_weights});
+  plan.recompute = json.choice_or("recompute", Recompute::none, granularities);
+  plan.recompute_method = json.choice_or("recompute_method", RecomputeMethod::uniform, methods);
+  plan.recompute_layers = json.integer_or("recompute_num_layers", 1, 0, kMost);
+  if (json.has("recompute_modules")) plan.recompute_modules = read_modules(json);
+  plan.recipe = json.choice_or("recipe", Recipe::megatron, recipes);
+}
+
 class Reading {
  public:
   explicit Reading(const ScenarioSource& source)
@@ -153,14 +191,12 @@ class Reading {
   void options() {
     static const auto schedules =
         by_name(std::array{ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved});
-    static const auto recomputes =
-        by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;
     plan.schedule = plan_.choice_or(
         "schedule", plan.vpp > 1 ? ScheduleName::interleaved : ScheduleName::one_f_one_b, schedules);
-    plan.recompute = plan_.choice_or("recompute", Recompute::none, recomputes);
+    read_recompute(plan_, plan);
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
     plan.order = read_order(plan_);
     plan.layers_per_stage = read_layers(plan_);

@@ -30,6 +30,38 @@ std::string to_string(Recompute recompute) {
   return "";
 }
 
+std::string to_string(RecomputeMethod method) {
+  return method == RecomputeMethod::uniform ? "uniform" : "block";
+}
+
+std::string to_string(RecomputeModule module) {
+  switch (module) {
+    case RecomputeModule::core_attn:
+      return "core_attn";
+    case RecomputeModule::mlp:
+      return "mlp";
+    case RecomputeModule::layernorm:
+      return "layernorm";
+  }
+  return "";
+}
+
+std::string to_string(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::megatron:
+      return "megatron";
+    case Recipe::zero:
+      return "zero";
+    case Recipe::sagemaker:
+      return "sagemaker";
+    case Recipe::bf16:
+      return "bf16";
+    case Recipe::fp8_weights:
+      return "fp8-weights";
+  }
+  return "";
+}
+
 std::string to_string(Precision precision) {
   switch (precision) {
     case Precision::bf16:

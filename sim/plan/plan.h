@@ -14,10 +14,23 @@ namespace rehearse {
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
+// Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
+// the first layers of each stage and keeps the others whole.
+enum class RecomputeMethod : std::uint8_t { uniform, block };
+
+// Megatron-LM's --recompute-modules, of dense layers: what selective recompute runs again.
+enum class RecomputeModule : std::uint8_t { core_attn, mlp, layernorm };
+
+// What training keeps for each parameter (plan/recipe.h).
+enum class Recipe : std::uint8_t { megatron, zero, sagemaker, bf16, fp8_weights };
+
 enum class ScheduleName : std::uint8_t { gpipe, one_f_one_b, interleaved };
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
+std::string to_string(RecomputeMethod method);
+std::string to_string(RecomputeModule module);
+std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b"
 
@@ -33,6 +46,10 @@ struct Plan {
   std::int64_t seq = 2048;        // tokens of a sequence
   ScheduleName schedule = ScheduleName::one_f_one_b;
   Recompute recompute = Recompute::none;
+  RecomputeMethod recompute_method = RecomputeMethod::uniform;
+  std::int64_t recompute_layers = 1;  // full: of a group (uniform), or the first ones of a stage (block)
+  std::vector<RecomputeModule> recompute_modules = {RecomputeModule::core_attn};  // selective
+  Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory

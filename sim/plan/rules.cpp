@@ -7,6 +7,7 @@
 
 #include "plan/nearest.h"
 #include "plan/plan.h"
+#include "plan/rules_recompute.h"
 
 namespace rehearse {
 
@@ -34,6 +35,7 @@ class Rules {
     schedule();
     sequence();
     size();
+    add_recompute_rules(plan_, model_, violations_);
     return violations_;
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "plan/work/blocks.h"
+#include "plan/work/recompute.h"
 
 namespace rehearse {
 
@@ -29,10 +30,21 @@ void require_priceable(const Model& model) {
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 
-std::vector<Repeated> part_of(const Stage& stage) {
+// Index of the layers' block of this kind; made when first asked for.
+int layer_of(Work& work, const Model& model, const Plan& plan, LayerKind kind) {
+  if (kind == LayerKind::planned) return kLayer;
+  const Block block = layer_block(model, plan, kind);
+  for (std::size_t i = kHead; i < work.blocks.size(); ++i)
+    if (work.blocks[i].name == block.name) return static_cast<int>(i);
+  work.blocks.push_back(block);
+  return static_cast<int>(work.blocks.size() - 1);
+}
+
+std::vector<Repeated> part_of(Work& work, const Model& model, const Plan& plan, const Stage& stage) {
   std::vector<Repeated> part;
   if (stage.embedding) part.push_back({kEmbedding, 1});
-  if (stage.layers > 0) part.push_back({kLayer, stage.layers});
+  for (const LayerRun& run : layer_runs(plan, stage.layers))
+    part.push_back({layer_of(work, model, plan, run.kind), run.layers});
   if (stage.head) part.push_back({kHead, 1});
   return part;
 }
@@ -85,7 +97,8 @@ Work make_work(const Model& model, const Plan& plan) {
   require_priceable(model);
   Work work;
   work.blocks = {embedding_block(model, plan), layer_block(model, plan), head_block(model, plan)};
-  for (const Stage& stage : split_layers(model, plan)) work.parts.push_back(part_of(stage));
+  for (const Stage& stage : split_layers(model, plan))
+    work.parts.push_back(part_of(work, model, plan, stage));
   const Block& layer = work.blocks[kLayer];
   work.boundary_bytes = layer.bytes({layer.input});
   return work;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "result/memory.h"
+#include "plan/recipe.h"
 
 namespace rehearse {
 
@@ -162,7 +162,7 @@ std::string to_string(CollectiveOp op) {
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
                                                    const Plan& plan, const Work& work, const RankTime& time) {
   std::vector<CommunicationLine> lines;
-  const double element = state_bytes(plan.precision).gradient;
+  const double element = state_bytes(plan).gradient;
   const CommunicationLine messages = line_of(rank, ops, is_message);
   add_line(lines, messages, "pp", "send_receive", 2,
            static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);

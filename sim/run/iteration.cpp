@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/recipe.h"
+#include "result/memory.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "schedule/passes.h"
@@ -13,16 +15,15 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kGradientBytes = 4;  // accumulated and reduced in fp32, as Megatron-LM does
-
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
+  const double gradient_bytes = state_bytes(plan).gradient;
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
   for (int stage = 0; stage < plan.stages(); ++stage) {
-    sizes.gradient_bytes.push_back(work.parameters(stage) * kGradientBytes);
+    sizes.gradient_bytes.push_back(work.parameters(stage) * gradient_bytes);
   }
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
-  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * kGradientBytes;
+  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_bytes;
   return sizes;
 }
 
@@ -52,6 +53,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
+  facts.workspace_bytes = gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8"));
   const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
   if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
   if (experiment.profile.gpu != experiment.cluster.gpu.name) {

@@ -109,7 +109,7 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   const Heads heads = project_heads(b, model, shape, input);
-  const bool rerun = plan.recompute == Recompute::selective;
+  const bool rerun = reruns(plan, RecomputeModule::core_attn);
   const TensorId attended =
       plan.fused_attention ? fused_core(b, shape, heads, rerun) : unfused_core(b, model, shape, heads, rerun);
   Branch branch{row_linear(b, shape, "projection", attended, shape.heads * shape.head_dim)};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/work/builder.h"
+#include "plan/work/recompute.h"
 #include "plan/work/shape.h"
 
 namespace rehearse {
@@ -21,7 +22,7 @@ Branch attention(BlockBuilder& builder, const Model& model, const Plan& plan, co
 Branch mlp(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
 
 Block embedding_block(const Model& model, const Plan& plan);
-Block layer_block(const Model& model, const Plan& plan);
+Block layer_block(const Model& model, const Plan& plan, LayerKind kind = LayerKind::planned);
 Block head_block(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

@@ -3,24 +3,56 @@
 
 namespace rehearse {
 
-Block layer_block(const Model& model, const Plan& plan) {
+namespace {
+
+std::string name_of(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::planned:
+      return "layer";
+    case LayerKind::kept:
+      return "layer_kept";
+    case LayerKind::joined:
+      return "layer_joined";
+  }
+  return "";
+}
+
+// What a norm makes is dropped once the linear layer has read it, and made again.
+TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, const std::string& name,
+                         TensorId input) {
+  const std::size_t first = b.forward_kernels();
+  const TensorId output = normalise(b, name, model.norm, input, model.hidden);
+  if (reruns(plan, RecomputeModule::layernorm)) b.rerun_from(first);
+  return output;
+}
+
+Branch transform(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
+  const std::size_t first = b.forward_kernels();
+  const Branch branch = mlp(b, model, shape, input);
+  if (reruns(plan, RecomputeModule::mlp)) b.rerun_from(first);
+  return branch;
+}
+
+}  // namespace
+
+Block layer_block(const Model& model, const Plan& plan, LayerKind kind) {
   const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b("layer", shape.element_bytes);
+  BlockBuilder b(name_of(kind), shape);
   const TensorId input = b.input("input", shape.row_elements());
 
-  const TensorId attention_in = normalise(b, "attention_norm", model.norm, input, shape.hidden);
+  const TensorId attention_in = normalise_layer(b, model, plan, "attention_norm", input);
   const Branch attended = attention(b, model, plan, shape, attention_in);
   const TensorId middle =
       add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
 
   const TensorId mlp_source = model.parallel_residual ? input : middle;
-  const TensorId mlp_in = normalise(b, "mlp_norm", model.norm, mlp_source, shape.hidden);
-  const Branch transformed = mlp(b, model, shape, mlp_in);
+  const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source);
+  const Branch transformed = transform(b, model, plan, shape, mlp_in);
   b.hands_on(add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
                           "output"));
 
-  if (plan.recompute == Recompute::full) b.rerun_all();
-  return b.finish();
+  if (plan.recompute == Recompute::full && kind != LayerKind::kept) b.rerun_from(0);
+  return b.finish(kind == LayerKind::joined);
 }
 
 }  // namespace rehearse

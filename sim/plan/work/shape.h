@@ -22,6 +22,7 @@ struct Shape {
   std::int64_t tp = 1;
   bool sequence_parallel = false;  // and tp > 1
   double element_bytes = 2;        // of activations and weights
+  double gradient_bytes = 4;       // of parameters
 
   double token_elements() const { return elements(tokens, hidden); }
   double row_elements() const { return elements(rows, hidden); }

@@ -11,3 +11,7 @@ if(REHEARSE_TESTS)
   find_package(benchmark REQUIRED)
   find_library(RAPIDCHECK rapidcheck REQUIRED)
 endif()
+
+if(REHEARSE_CUDA)
+  find_package(CUDAToolkit 12 REQUIRED)
+endif()

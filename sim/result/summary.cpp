@@ -68,7 +68,7 @@ void add_figures(Page& page, const Report& report) {
       page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
-  page.line("efficiency   {:.4g} TFLOP/s/GPU, MFU {}, HFU {} of {:.0f} TFLOP/s", report.model_tflops_per_gpu,
+  page.line("efficiency   {:.4g} TFLOP/s/GPU, MFU {}, HFU {} of {:.4g} TFLOP/s", report.model_tflops_per_gpu,
             page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
             report.facts.peak_flops / 1e12);
   page.line("             {}",

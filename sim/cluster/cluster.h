@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cluster/fabric.h"
+#include "cluster/wiring.h"
+
 namespace rehearse {
 
 struct Gpu {
@@ -35,6 +38,8 @@ struct Node {
   int nics = 0;               // 0: the node stands alone
   Port nic;                   // each of them
   std::string nic_kind;       // "infiniband", "roce", "efa", ...
+  std::vector<int> nic_of_gpu;    // which NIC each GPU sends through; empty: spread evenly, in order
+  std::vector<NodeLink> wiring;   // how GPUs, switches and NICs are joined; empty: by one switch
   Host host;
 };
 
@@ -44,10 +49,11 @@ struct Cluster {
   Gpu gpu;
   Node node;
   int max_nodes = 0;    // most nodes this cluster has; 0 = as many as asked for
-  std::string fabric;   // "fat-tree, non-blocking", ...: between the nodes no link is shared
+  Fabric fabric;        // between the nodes
   std::string profile;  // name of the calibration profile that fits these GPUs
 
   int nic_of(int local_gpu) const {
+    if (!node.nic_of_gpu.empty()) return node.nic_of_gpu[static_cast<std::size_t>(local_gpu)];
     return static_cast<int>(std::int64_t{local_gpu} * node.nics / node.gpus);
   }
 };
@@ -55,16 +61,10 @@ struct Cluster {
 // JSON of schema "rehearse.cluster/1": keys as in the structs above, quantities as text with units; "like"
 // names another cluster whose keys apply where the file gives none.
 // `name_or_path` is a topology that ships with the program or the path of a cluster JSON. InputError when it
-// is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1.
+// is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1, a
+// wiring that joins all GPUs, levels of the fabric that grow.
 Cluster read_cluster(const std::string& name_or_path);
 
 std::vector<std::string> cluster_names();
-
-// Slowest part of the way between two GPUs (numbered node by node), and its latency. `from` != `to`.
-struct Path {
-  Port port;
-  bool crosses_nodes = false;
-};
-Path path_between(const Cluster& cluster, int from, int to);
 
 }  // namespace rehearse

@@ -5,6 +5,7 @@
 #include "base/data_path.h"
 #include "base/json_reader.h"
 #include "cluster/cluster.h"
+#include "cluster/read_links.h"
 
 namespace rehearse {
 
@@ -71,6 +72,7 @@ void read_nics(const JsonReader& reader, Node& node) {
   node.nics = static_cast<int>(reader.integer("count", 1, kGpusPerNode));
   node.nic = read_port(reader);
   node.nic_kind = reader.text("kind");
+  if (offers(reader, "of_gpu")) node.nic_of_gpu = read_nic_of_gpu(reader, node);
   reader.reject_unknown();
 }
 
@@ -91,6 +93,7 @@ Node read_node(const JsonReader& reader) {
   node.gpu_link_kind = link.text("kind");
   link.reject_unknown();
   if (offers(reader, "nics")) read_nics(reader.object("nics"), node);
+  if (offers(reader, "wiring")) node.wiring = read_wiring(reader, node);
   if (offers(reader, "host")) node.host = read_host(reader.object("host"));
   reader.reject_unknown();
   return node;
@@ -134,7 +137,7 @@ Cluster read_cluster(const std::string& name_or_path) {
   const JsonReader node = reader.object("node");
   cluster.node = read_node(node);
   cluster.max_nodes = static_cast<int>(reader.integer_or("max_nodes", 0, 0, kNodes));
-  cluster.fabric = reader.text_or("fabric", "");
+  cluster.fabric = read_fabric(reader, cluster);
   cluster.profile = reader.text_or("profile", "");
   reader.reject_unknown();
   if (cluster.node.nics == 0 && cluster.max_nodes != 1) {

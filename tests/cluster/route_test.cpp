@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "cluster/cluster.h"
+#include "cluster/route.h"
 #include "cluster_file.h"
 
 namespace rehearse {
@@ -12,42 +13,42 @@ Cluster two_nodes() {
   return read_cluster(write_cluster(small_cluster().dump()));
 }
 
-TEST(Path, InsideANodeUsesTheGpuLink) {
-  const Path path = path_between(two_nodes(), 0, 3);
+TEST(Route, InsideANodeUsesTheGpuLink) {
+  const Route path = route_between(two_nodes(), 0, 3);
   EXPECT_FALSE(path.crosses_nodes);
   EXPECT_DOUBLE_EQ(path.port.bandwidth, 300e9);
   EXPECT_DOUBLE_EQ(path.port.latency, 3e-6);
 }
 
-TEST(Path, AcrossNodesUsesANicWhole) {
-  const Path path = path_between(two_nodes(), 3, 4);
+TEST(Route, AcrossNodesUsesANicWhole) {
+  const Route path = route_between(two_nodes(), 3, 4);
   EXPECT_TRUE(path.crosses_nodes);
   EXPECT_DOUBLE_EQ(path.port.bandwidth, 25e9);
   EXPECT_DOUBLE_EQ(path.port.latency, 4e-6);
 }
 
-TEST(Path, GpusOutsideTheClusterAreRefused) {
+TEST(Route, GpusOutsideTheClusterAreRefused) {
   const Cluster cluster = two_nodes();
-  EXPECT_THROW(path_between(cluster, -1, 0), InputError);
-  EXPECT_THROW(path_between(cluster, 0, 8), InputError);
-  EXPECT_NO_THROW(path_between(cluster, 0, 7));
+  EXPECT_THROW(route_between(cluster, -1, 0), InputError);
+  EXPECT_THROW(route_between(cluster, 0, 8), InputError);
+  EXPECT_NO_THROW(route_between(cluster, 0, 7));
 }
 
-TEST(Path, JoinsTwoDifferentGpus) {
-  EXPECT_THROW(path_between(two_nodes(), 2, 2), InputError);
+TEST(Route, JoinsTwoDifferentGpus) {
+  EXPECT_THROW(route_between(two_nodes(), 2, 2), InputError);
 }
 
-TEST(Path, ClusterWithoutALimitHasAnyGpu) {
-  EXPECT_TRUE(path_between(read_cluster("dgx-h100"), 0, 1'000'000).crosses_nodes);
+TEST(Route, ClusterWithoutALimitHasAnyGpu) {
+  EXPECT_TRUE(route_between(read_cluster("dgx-h100"), 0, 1'000'000).crosses_nodes);
 }
 
-RC_GTEST_PROP(Path, IsTheSameBothWaysAndCrossesExactlyBetweenNodes, ()) {
+RC_GTEST_PROP(Route, IsTheSameBothWaysAndCrossesExactlyBetweenNodes, ()) {
   const Cluster cluster = read_cluster("selene");
   const int from = *rc::gen::inRange(0, 4480);
   const int to = *rc::gen::inRange(0, 4480);
   RC_PRE(from != to);
-  const Path there = path_between(cluster, from, to);
-  const Path back = path_between(cluster, to, from);
+  const Route there = route_between(cluster, from, to);
+  const Route back = route_between(cluster, to, from);
   RC_ASSERT(there.crosses_nodes == (from / 8 != to / 8));
   RC_ASSERT(there.port.bandwidth == back.port.bandwidth && there.port.latency == back.port.latency);
 }

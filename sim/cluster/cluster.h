@@ -33,13 +33,13 @@ struct Host {
 
 struct Node {
   int gpus = 0;
-  Port gpu_link;              // each GPU's way to the others of its node (NVLink, PCIe, memory)
-  std::string gpu_link_kind;  // "nvswitch", "nvlink-mesh" (links of a GPU summed), "pcie", "shared-memory"
-  int nics = 0;               // 0: the node stands alone
-  Port nic;                   // each of them
-  std::string nic_kind;       // "infiniband", "roce", "efa", ...
-  std::vector<int> nic_of_gpu;    // which NIC each GPU sends through; empty: spread evenly, in order
-  std::vector<NodeLink> wiring;   // how GPUs, switches and NICs are joined; empty: by one switch
+  Port gpu_link;                 // each GPU's way to the others of its node (NVLink, PCIe, memory)
+  std::string gpu_link_kind;     // "nvswitch", "nvlink-mesh" (links of a GPU summed), "pcie", "shared-memory"
+  int nics = 0;                  // 0: the node stands alone
+  Port nic;                      // each of them
+  std::string nic_kind;          // "infiniband", "roce", "efa", ...
+  std::vector<int> nic_of_gpu;   // which NIC each GPU sends through; empty: spread evenly, in order
+  std::vector<NodeLink> wiring;  // how GPUs, switches and NICs are joined; empty: by one switch
   Host host;
 };
 

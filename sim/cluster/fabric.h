@@ -15,9 +15,9 @@ std::string to_string(FabricKind kind);  // "switch", "fat-tree", "dragonfly", "
 // that every leaf reaches) count as one, as adaptive or hashed routing uses them.
 // Dragonfly: one level, the group.
 struct FabricLevel {
-  std::string name;            // "leaf", "pod", "group"
-  int nodes = 0;               // below one switch
-  double oversubscription = 1; // what enters it from below over what its links upwards carry
+  std::string name;             // "leaf", "pod", "group"
+  int nodes = 0;                // below one switch
+  double oversubscription = 1;  // what enters it from below over what its links upwards carry
 };
 
 struct Fabric {
@@ -25,9 +25,9 @@ struct Fabric {
   std::string note;                 // as published
   std::vector<FabricLevel> levels;  // lowest first; above the last one a core joins all
   bool rails = false;               // lowest level: NIC i of each node has a switch of its own
-  bool minimal_routing = false;     // dragonfly: only the direct link of two groups, else all links of a group
-  std::vector<int> extents;         // torus: nodes along each dimension, the first varies fastest
-  double link_bandwidth = 0;        // torus: of each link, bytes/s each way
+  bool minimal_routing = false;  // dragonfly: only the direct link of two groups, else all links of a group
+  std::vector<int> extents;      // torus: nodes along each dimension, the first varies fastest
+  double link_bandwidth = 0;     // torus: of each link, bytes/s each way
 };
 
 // A NIC of the cluster.

@@ -201,15 +201,14 @@ std::vector<Edge> shortest_route(const LinkGraph& graph, Vertex from, Vertex to)
   const std::size_t count = boost::num_vertices(graph);
   std::vector<Vertex> before(count);
   std::vector<Reach> reach(count);
-  boost::dijkstra_shortest_paths(
-      graph, from,
-      boost::predecessor_map(before.data())
-          .distance_map(reach.data())
-          .weight_map(boost::get(&Line::bandwidth, graph))
-          .distance_compare(Nearer{})
-          .distance_combine(OneFurther{})
-          .distance_inf(Reach{})
-          .distance_zero(Reach{0, std::numeric_limits<double>::infinity()}));
+  boost::dijkstra_shortest_paths(graph, from,
+                                 boost::predecessor_map(before.data())
+                                     .distance_map(reach.data())
+                                     .weight_map(boost::get(&Line::bandwidth, graph))
+                                     .distance_compare(Nearer{})
+                                     .distance_combine(OneFurther{})
+                                     .distance_inf(Reach{})
+                                     .distance_zero(Reach{0, std::numeric_limits<double>::infinity()}));
   std::vector<Edge> route;
   if (from == to || reach[to].links == std::numeric_limits<int>::max()) return route;
   for (Vertex at = to; at != from; at = before[at]) {
@@ -223,6 +222,14 @@ std::vector<Edge> shortest_route(const LinkGraph& graph, Vertex from, Vertex to)
   }
   std::reverse(route.begin(), route.end());
   return route;
+}
+
+std::vector<Wire> wires_between(const Node& node, int from_gpu, int to_gpu) {
+  const LinkGraph graph = make_node_graph(node);
+  std::vector<Wire> wires;
+  for (const Edge edge : shortest_route(graph, static_cast<Vertex>(from_gpu), static_cast<Vertex>(to_gpu)))
+    wires.push_back({boost::source(edge, graph), boost::target(edge, graph), graph[edge].bandwidth});
+  return wires;
 }
 
 double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources,

@@ -50,9 +50,11 @@ void add_links(const JsonReader& reader, std::vector<NodeLink>& links) {
   const double bandwidth = read_bandwidth(reader, "bandwidth");
   if (reader.has("among")) {
     const std::vector<std::string> names = read_names(reader, "among");
-    if (names.size() * names.size() > kLinks) reader.fail("among", fmt::format("makes over {} links", kLinks));
+    if (names.size() * names.size() > kLinks)
+      reader.fail("among", fmt::format("makes over {} links", kLinks));
     for (std::size_t a = 0; a < names.size(); ++a) {
-      for (std::size_t b = a + 1; b < names.size(); ++b) links.push_back({names[a], names[b], kind, bandwidth});
+      for (std::size_t b = a + 1; b < names.size(); ++b)
+        links.push_back({names[a], names[b], kind, bandwidth});
     }
   } else {
     const std::string hub = reader.text("hub");

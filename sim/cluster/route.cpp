@@ -41,8 +41,8 @@ std::vector<Hop> hops_across(const Cluster& cluster, NicPlace from, NicPlace to)
   const double rate = node.nic.bandwidth * std::max(1, node.nics / node.gpus);
   std::vector<Hop> hops = {{fmt::format("nic{} out", from.nic), node.nic_kind, rate, false}};
   for (const FabricLink& link : fabric_route(cluster, from, to)) {
-    hops.push_back({fmt::format("{} {}", link.name, link.up ? "up" : "down"), "fabric", link.bandwidth,
-                    link.shared});
+    hops.push_back(
+        {fmt::format("{} {}", link.name, link.up ? "up" : "down"), "fabric", link.bandwidth, link.shared});
   }
   hops.push_back({fmt::format("nic{} in", to.nic), node.nic_kind, rate, false});
   return hops;
@@ -65,9 +65,8 @@ Route route_between(const Cluster& cluster, std::int64_t from, std::int64_t to) 
   route.hops = route.crosses_nodes
                    ? hops_across(cluster, {from / gpus, cluster.nic_of(a)}, {to / gpus, cluster.nic_of(b)})
                    : hops_inside(cluster, a, b);
-  const auto slowest = std::min_element(route.hops.begin(), route.hops.end(), [](const Hop& x, const Hop& y) {
-    return x.bandwidth < y.bandwidth;
-  });
+  const auto slowest = std::min_element(route.hops.begin(), route.hops.end(),
+                                        [](const Hop& x, const Hop& y) { return x.bandwidth < y.bandwidth; });
   route.port.bandwidth = slowest->bandwidth;
   return route;
 }

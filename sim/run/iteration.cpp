@@ -101,9 +101,11 @@ Preparation prepare(const Experiment& experiment) {
   ready.prices = price(ready.work, plan, experiment.cluster, experiment.profile);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
-  ready.tasks = derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false});
+  ready.tasks = derive_tasks(ready.schedule, plan,
+                             {experiment.fold, plan.one_queue, false,
+                              replicas_to_walk(plan, experiment.cluster, experiment.conditions)});
   ready.loads = make_loads(ready.schedule, ready.tasks, plan, experiment.cluster, experiment.profile,
-                           ready.prices.times, sizes, make_links(ready.tasks, plan, experiment.cluster));
+                           ready.prices.times, sizes, experiment.conditions);
   return ready;
 }
 

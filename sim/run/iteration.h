@@ -28,6 +28,7 @@ struct Experiment {
   Plan plan;  // legal: broken_rules() is empty
   Engine engine = Engine::simgrid;
   Fold fold = Fold::replicas;
+  Conditions conditions = {};
 };
 
 // Everything that is known of an iteration before it runs.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "cost/collectives.h"
 #include "cost/offload.h"
@@ -18,20 +17,20 @@ namespace {
 class Loading {
  public:
   Loading(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-          const Profile& profile, const MessageSizes& sizes, const Links& links)
+          const Profile& profile, const MessageSizes& sizes, const Conditions& conditions)
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
         grid_(plan),
         experts_(RankGrid::of_experts(plan)),
-        folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
         cluster_(cluster),
         profile_(profile),
         sizes_(sizes),
-        links_(links) {}
+        conditions_(conditions),
+        links_(tasks, plan, cluster, conditions) {}
 
   Loads run(const OpTimes& times) {
-    loads_.capacity = links_.capacity;
+    find_speeds();
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
     loads_.first_flow.reserve(tasks_.size() + 1);
@@ -46,11 +45,13 @@ class Loading {
       } else if (is_host_copy(op.kind)) {
         loads_.fixed_s[task] = host_copy_s(cluster_, copied_bytes(op));
       } else {
-        loads_.fixed_s[task] =
-            priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
+        loads_.fixed_s[task] = compute_s(leader.instance, op, times);
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
+    loads_.capacity = links_.table().capacity();
+    loads_.ends = links_.table().ends();
+    find_transfer_times();
     return std::move(loads_);
   }
 
@@ -58,9 +59,28 @@ class Loading {
   // The way of a message, found once for each pair of instances.
   struct Way {
     CommunicationTime time;  // of one boundary message
-    Flow flow;
-    double transfer_s = 0;
+    bool crosses = false;
+    std::vector<Crossing> crossings;
   };
+
+  // A collective's ranks, found once for each leader: their shape and the instances whose ops form the task.
+  struct Group {
+    GroupShape shape;
+    std::vector<int> instances;
+  };
+
+  void find_speeds() {
+    for (const Instance& instance : tasks_.instances)
+      speeds_.push_back(speed_of(plan_, conditions_, instance.rank));
+  }
+
+  // A slow GPU stretches its kernels; its peers wait for it, and what they say to each other is no slower.
+  double compute_s(int instance, const Op& op, const OpTimes& times) const {
+    const TimeParts parts = priced_parts(op, rank_of(instance).pipeline_rank, times);
+    const double kernels = parts.compute + parts.recompute + parts.optimizer;
+    const double lost = kernels / speeds_[static_cast<std::size_t>(instance)] - kernels;
+    return (parts.total() + lost) / op.parts;
+  }
 
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
 
@@ -69,18 +89,10 @@ class Loading {
                           [static_cast<std::size_t>(ref.op)];
   }
 
-  double capacity(const Flow& flow) const {
-    return std::min(loads_.capacity[static_cast<std::size_t>(flow.out)],
-                    loads_.capacity[static_cast<std::size_t>(flow.in)]);
-  }
-
   // Bytes are whole, at least one where there are any, so that both engines count the same ones.
-  void add_flow(TaskId task, Flow flow, double seconds) {
-    flow.bytes = static_cast<std::uint64_t>(std::ceil(seconds * capacity(flow)));
-    if (flow.bytes == 0) return;
-    loads_.transfer_s[task] =
-        std::max(loads_.transfer_s[task], static_cast<double>(flow.bytes) / capacity(flow));
-    loads_.flows.push_back(flow);
+  void add_flow(const FlowEnds& ends, double bytes) {
+    const double whole = std::ceil(bytes);
+    if (whole > 0) loads_.flows.push_back({ends, static_cast<std::uint64_t>(whole)});
   }
 
   void send(TaskId task, int from, int to) {
@@ -89,19 +101,37 @@ class Loading {
     if (is_new) way = way_between(from, to);
     loads_.fixed_s[task] = way.time.latency_s;
     if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
-    add_flow(task, way.flow, way.transfer_s);
+    const double bytes = way.time.transfer_s * rate(way.crosses);
+    for (const Crossing& crossing : way.crossings) add_flow(crossing.ends, bytes * crossing.times);
   }
 
-  Way way_between(int from, int to) const {
-    const auto a = static_cast<std::size_t>(from);
-    const auto b = static_cast<std::size_t>(to);
-    const bool crosses = crosses_nodes(tasks_, grid_, cluster_, from, to);
-    Way way;
-    way.time = send_time(profile_, cluster_, sizes_.boundary_bytes, crosses);
-    way.flow =
-        crosses ? Flow{links_.nic[a].out, links_.nic[b].in, 0} : Flow{links_.gpu[a].out, links_.gpu[b].in, 0};
-    way.transfer_s = way.time.transfer_s * (crosses ? std::max(links_.nic_share[a], links_.nic_share[b]) : 1);
-    return way;
+  // Seconds of a message alone on its port are worth so many bytes: what the protocol adds counts as bytes.
+  double rate(bool crosses) const { return crosses ? links_.nic_bandwidth() : links_.gpu_bandwidth(); }
+
+  Way way_between(int from, int to) {
+    const bool crosses = links_.crosses_nodes(from, to);
+    return {send_time(profile_, cluster_, sizes_.boundary_bytes, crosses), crosses, links_.message(from, to)};
+  }
+
+  // Alone, a task lasts as long as its fullest link needs for all of its flows.
+  void find_transfer_times() {
+    std::vector<double> bytes(loads_.capacity.size(), 0);
+    for (TaskId task = 0; task < tasks_.size(); ++task) {
+      const std::span<const Flow> flows = loads_.flows_of(task);
+      const auto each_link = [&](auto&& visit) {
+        for (const Flow& flow : flows) {
+          for (const EndId end : {flow.ends.out, flow.ends.in}) {
+            for (const LinkId link : loads_.ends[static_cast<std::size_t>(end)])
+              visit(static_cast<std::size_t>(link), static_cast<double>(flow.bytes));
+          }
+        }
+      };
+      each_link([&](std::size_t link, double more) { bytes[link] += more; });
+      each_link([&](std::size_t link, double) {
+        loads_.transfer_s[task] = std::max(loads_.transfer_s[task], bytes[link] / loads_.capacity[link]);
+      });
+      each_link([&](std::size_t link, double) { bytes[link] = 0; });
+    }
   }
 
   // The op's share of its stage's parameters or gradients.
@@ -123,94 +153,112 @@ class Loading {
     return sizes_.saved_bytes[op.stage];
   }
 
-  // A collective over `group`, global ranks of which one is the leader's.
+  // One collective of a task: which rings, how long alone.
   struct Exchange {
+    Ring ring = Ring::replicas;
+    const Group* group = nullptr;
     CommunicationTime time;
-    GroupShape shape;
-    bool crosses() const { return shape.nodes > 1; }
+    bool crosses() const { return group->shape.nodes > 1; }
   };
 
-  Exchange exchange(CollectiveOp op, const std::vector<int>& group, double bytes) const {
-    const GroupShape shape = group_shape(cluster_, group);
-    return {collective_time(profile_, cluster_, op, bytes, shape), shape};
+  std::vector<int> ranks_of(Ring ring, int rank) const {
+    switch (ring) {
+      case Ring::shards:
+        return shard_group(grid_, plan_, rank);
+      case Ring::shard_replicas:
+        return replica_group(grid_, plan_, rank);
+      case Ring::replicas:
+        return grid_.replicas(rank);
+      case Ring::experts:
+        return experts_.group(rank, Axis::dp);
+      case Ring::tied: {
+        const std::vector<int> stages = grid_.group(rank, Axis::pp);
+        return {stages.front(), stages.back()};
+      }
+    }
+    return {};
+  }
+
+  const Group& group(Ring ring, int leader) {
+    const auto [found, is_new] = groups_.try_emplace({ring, leader});
+    Group& group = found->second;
+    if (!is_new) return group;
+    const std::vector<int> ranks = ranks_of(ring, rank_of(leader).rank);
+    group.shape = group_shape(cluster_, ranks);
+    for (const int rank : ranks) {
+      if (const int instance = links_.instance_of(rank); instance >= 0) group.instances.push_back(instance);
+    }
+    std::sort(group.instances.begin(), group.instances.end());
+    const auto repeated = std::unique(group.instances.begin(), group.instances.end());
+    group.instances.erase(repeated, group.instances.end());
+    return group;
+  }
+
+  Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
+    const Group& of = group(ring, leader);
+    return {ring, &of, collective_time(profile_, cluster_, op, bytes, of.shape)};
   }
 
   void collective(TaskId task, int leader, const Op& op) {
-    const int rank = rank_of(leader).rank;
     const double gradient_bytes = sizes_.gradient_bytes[op.stage] * share_of(op);
+    const auto alone = [&](Ring ring, CollectiveOp what, double bytes) {
+      load(task, {exchange(ring, what, leader, bytes)});
+    };
     switch (op.kind) {
-      case OpKind::unshard: {
-        const std::vector<int> group = shard_group(grid_, plan_, rank);
-        const double bytes = sizes_.parameter_bytes[op.stage] * share_of(op);
-        return load(task, members(leader, group), {exchange(CollectiveOp::all_gather, group, bytes)});
-      }
+      case OpKind::unshard:
+        return alone(Ring::shards, CollectiveOp::all_gather, sizes_.parameter_bytes[op.stage] * share_of(op));
       case OpKind::reduce_grad:
         if (plan_.zero == 0) return reduce_replicated(task, leader, op);
-        return scatter_gradients(task, leader, gradient_bytes);
-      case OpKind::reduce_replicas: {
-        const std::vector<int> group = replica_group(grid_, plan_, rank);
-        const double bytes = gradient_bytes / shard_size(plan_);
-        return load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, bytes)});
-      }
+        return alone(Ring::shards, CollectiveOp::reduce_scatter, gradient_bytes);
+      case OpKind::reduce_replicas:
+        return alone(Ring::shard_replicas, CollectiveOp::all_reduce, gradient_bytes / shard_size(plan_));
       default:
-        return reduce_tied(task, leader);
+        return alone(Ring::tied, CollectiveOp::all_reduce, sizes_.tied_bytes);
     }
-  }
-
-  void scatter_gradients(TaskId task, int leader, double bytes) {
-    const std::vector<int> group = shard_group(grid_, plan_, rank_of(leader).rank);
-    load(task, members(leader, group), {exchange(CollectiveOp::reduce_scatter, group, bytes)});
   }
 
   // Gradients of dense layers are summed over all replicas, those of experts over the ranks with the same
   // experts, one after the other.
   void reduce_replicated(TaskId task, int leader, const Op& op) {
-    const int rank = rank_of(leader).rank;
-    const std::vector<int> replicas = grid_.replicas(rank);
-    std::vector<Exchange> exchanges = {
-        exchange(CollectiveOp::all_reduce, replicas, sizes_.gradient_bytes[op.stage] * share_of(op))};
+    std::vector<Exchange> exchanges = {exchange(Ring::replicas, CollectiveOp::all_reduce, leader,
+                                                sizes_.gradient_bytes[op.stage] * share_of(op))};
     if (const double bytes = expert_gradient_bytes(op.stage); bytes > 0)
-      exchanges.push_back(
-          exchange(CollectiveOp::all_reduce, experts_.group(rank, Axis::dp), bytes * share_of(op)));
-    load(task, members(leader, replicas), exchanges);
+      exchanges.push_back(exchange(Ring::experts, CollectiveOp::all_reduce, leader, bytes * share_of(op)));
+    load(task, exchanges);
   }
 
-  void reduce_tied(TaskId task, int leader) {
-    const std::vector<int> stages = grid_.group(rank_of(leader).rank, Axis::pp);
-    const std::vector<int> group = {stages.front(), stages.back()};
-    load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, sizes_.tied_bytes)});
-  }
-
-  // `instances`: those whose ops form the task.
-  void load(TaskId task, const std::vector<int>& instances, const std::vector<Exchange>& exchanges) {
-    double on_nics = 0;
+  // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,
+  // its part of what its node sends through the NIC; exchanges over the same links are one flow.
+  void load(TaskId task, const std::vector<Exchange>& exchanges) {
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
-      if (each.crosses()) on_nics += each.time.transfer_s;
     }
-    for (const int instance : instances) {
-      const auto i = static_cast<std::size_t>(instance);
-      double gpu_s = 0, nic_s = 0;
+    for (const int instance : exchanges.front().group->instances) {
+      double near_bytes = 0;
+      far_.clear();
       for (const Exchange& each : exchanges) {
-        // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share
-        // one split it.
-        const double share = (folded_ ? links_.nic_share[i] : 1) / each.shape.per_nic;
-        (each.crosses() ? nic_s : gpu_s) += each.time.transfer_s * (each.crosses() ? share : 1);
+        const double bytes = each.time.transfer_s * rate(each.crosses());
+        if (!each.crosses()) {
+          near_bytes += bytes;
+          continue;
+        }
+        const GroupOf ranks = [this, &each](int rank) { return ranks_of(each.ring, rank); };
+        for (const Crossing& crossing : links_.ring(each.ring, instance, ranks))
+          put(crossing.ends, bytes / each.group->shape.per_nic * crossing.times);
       }
-      add_flow(task, {links_.gpu[i].out, links_.gpu[i].in, 0}, gpu_s);
-      add_flow(task, {links_.nic[i].out, links_.nic[i].in, 0}, nic_s);
+      add_flow(links_.gpu(instance), near_bytes);
+      for (const auto& [ends, bytes] : far_) add_flow(ends, bytes);
     }
-    if (!folded_) loads_.transfer_s[task] = std::max(loads_.transfer_s[task], on_nics);
   }
 
-  // Folded, ranks of one pipeline coordinate share an instance.
-  std::vector<int> members(int leader, const std::vector<int>& group) const {
-    if (!folded_) return group;
-    constexpr auto pp = static_cast<std::size_t>(Axis::pp);
-    const int last = grid_.coordinates(group.back())[pp];
-    if (grid_.coordinates(group.front())[pp] == last) return {leader};
-    return {leader, last};
+  void put(const FlowEnds& ends, double bytes) {
+    for (auto& [known, sum] : far_) {
+      if (known.out != ends.out || known.in != ends.in) continue;
+      sum += bytes;
+      return;
+    }
+    far_.emplace_back(ends, bytes);
   }
 
   const Schedule& schedule_;
@@ -218,12 +266,15 @@ class Loading {
   const Plan& plan_;
   RankGrid grid_;
   RankGrid experts_;
-  bool folded_;
   const Cluster& cluster_;
   const Profile& profile_;
   const MessageSizes& sizes_;
-  const Links& links_;
+  const Conditions& conditions_;
+  Links links_;
+  std::vector<double> speeds_;  // by instance
   std::map<std::pair<int, int>, Way> ways_;
+  std::map<std::pair<Ring, int>, Group> groups_;
+  std::vector<std::pair<FlowEnds, double>> far_;  // flows between nodes of one instance
   Loads loads_;
 };
 
@@ -231,8 +282,8 @@ class Loading {
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
-                 const Links& links) {
-  return Loading(schedule, tasks, plan, cluster, profile, sizes, links).run(times);
+                 const Conditions& conditions) {
+  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions).run(times);
 }
 
 }  // namespace rehearse

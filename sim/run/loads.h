@@ -9,29 +9,30 @@
 #include "cost/profile.h"
 #include "plan/plan.h"
 #include "plan/stage_times.h"
+#include "run/conditions.h"
 #include "run/links.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
 namespace rehearse {
 
-// Bytes that leave through one link and arrive through another, counted at the links' capacity: alone they
-// take bytes / min(capacity).
+// Bytes that cross the links of both ends, counted at the links' capacity.
 struct Flow {
-  LinkId out = 0;
-  LinkId in = 0;
+  FlowEnds ends;
   std::uint64_t bytes = 0;
 };
 
 // By task. fixed_s: seconds that nothing can stretch (a compute op's all, a message's latency).
-// transfer_s: seconds on the links when no other task uses them; a task without flows has none.
+// transfer_s: seconds on the links when no other task uses them (its own flows share them); a task without
+// flows has none.
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
-  std::vector<double> capacity;  // by link, bytes/s
-  double extrapolated_s = 0;     // seconds whose size lies outside the profile
+  std::vector<double> capacity;           // by link, bytes/s
+  std::vector<std::vector<LinkId>> ends;  // by end of a flow
+  double extrapolated_s = 0;              // seconds whose size lies outside the profile
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
@@ -52,6 +53,7 @@ struct MessageSizes {
 };
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes, const Links& links);
+                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
+                 const Conditions& conditions = {});
 
 }  // namespace rehearse

@@ -27,7 +27,7 @@ class Walk {
   Walk(const Tasks& tasks, const Loads& loads)
       : tasks_(tasks),
         loads_(loads),
-        platform_(loads.capacity),
+        platform_(loads.capacity, loads.ends),
         waits_(tasks.waits),
         flows_left_(tasks.size()),
         begins_(tasks.size()),
@@ -74,7 +74,7 @@ class Walk {
     flows_left_[task] = static_cast<std::uint32_t>(flows.size());
     for (const Flow& flow : flows) {
       s4u::CommPtr comm =
-          s4u::Comm::sendto_async(platform_.host(flow.out), platform_.host(flow.in), flow.bytes);
+          s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
       const s4u::Activity* key = comm.get();
       running_.emplace(key, Running{std::move(comm), task});
       ++statistics_.flows;

@@ -235,6 +235,23 @@ const std::vector<Flag>& scenario_flags() {
        "tensor-parallel collectives beside backward GEMMs"},
       {"--engine", {}, "/engine", text, "NAME", "simgrid (shares links) or reference (longest path)"},
       {"--fold", {}, "/fold", text, "auto|none", "simulate identical replicas once, or every rank"},
+      {"--placement", {}, "/placement", text, "NAME", "nodes of the job: compact, scattered or random"},
+      {"--pxn", {}, "/pxn", on_off, "on|off", "messages to another rail leave through that rail's NIC"},
+      {"--slow",
+       {},
+       "/slow",
+       text,
+       "LIST",
+       "rank=17:0.8, nic=NODE.NIC:0.5, link=NAME:0 (down), comma separated"},
+      {"--jitter", {}, "/jitter", number, "X", "coefficient of variation of compute"},
+      {"--message-jitter", {}, "/message_jitter", number, "X", "coefficient of variation of messages"},
+      {"--iterations",
+       {},
+       "/iterations",
+       integer,
+       "N",
+       "iterations; more than one give mean and percentiles"},
+      {"--seed", {}, "/seed", integer, "N", "of jitter and of random placement"},
   };
   return flags;
 }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
+constexpr double kMostVariation = 10;
+constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
@@ -59,6 +61,7 @@ class Reading {
     options();
     data_parallel();
     splits();
+    conditions();
     top_.reject_unknown();
     plan_.reject_unknown();
     require_rules();
@@ -211,6 +214,19 @@ class Reading {
     plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", true);
   }
 
+  void conditions() {
+    static const auto placements =
+        by_name(std::array{Placement::compact, Placement::scattered, Placement::random});
+    Conditions& conditions = scenario_.experiment.conditions;
+    conditions.placement = top_.choice_or("placement", Placement::compact, placements);
+    conditions.pxn = top_.boolean_or("pxn", true);
+    conditions.slow = parse_slow(top_.text_or("slow", ""));
+    conditions.jitter.compute = top_.number_or("jitter", 0, 0, kMostVariation);
+    conditions.jitter.messages = top_.number_or("message_jitter", 0, 0, kMostVariation);
+    conditions.iterations = static_cast<int>(top_.integer_or("iterations", 1, 1, kMostIterations));
+    conditions.seed = static_cast<std::uint64_t>(top_.integer_or("seed", 0, 0, kMost));
+  }
+
   void require_rules() const {
     const Experiment& experiment = scenario_.experiment;
     Plan plan = experiment.plan;
@@ -228,6 +244,7 @@ class Reading {
       violation.file = source_.file;
     }
     if (!broken.empty()) throw InputError(std::move(broken));
+    require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
   }
 
   // Legal for every model, to check the other rules before the split is known.
@@ -254,6 +271,7 @@ class Reading {
 
 // A value that a flag set is called by its flag; without a scenario file every value is.
 Violation in_users_words(Violation violation, const ScenarioSource& source) {
+  if (violation.file.empty()) violation.file = source.file;
   if (violation.file != source.file) return violation;
   for (const Flag& flag : scenario_flags()) {
     if (flag.pointer != violation.pointer) continue;

@@ -8,6 +8,7 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
+#include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "schedule/passes.h"
@@ -90,6 +91,27 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
 
 }  // namespace
 
+namespace {
+
+// Runs all iterations: their step times, and the timeline of the first.
+void run_all(const Experiment& experiment, Iteration& iteration) {
+  const Preparation& ready = iteration.preparation;
+  const Conditions& conditions = experiment.conditions;
+  const auto loads = [&](int index) {
+    return conditions.has_jitter() ? jittered(ready.loads, conditions, index) : ready.loads;
+  };
+  const auto take = [&](int index, Timeline timeline) {
+    iteration.step_times_s.push_back(timeline.end());
+    if (index == 0) iteration.timeline = std::move(timeline);
+  };
+  if (experiment.engine == Engine::simgrid)
+    return simulate_iterations(ready.schedule, ready.tasks, conditions.iterations, loads, take);
+  for (int index = 0; index < conditions.iterations; ++index)
+    take(index, reference(ready.schedule, ready.tasks, loads(index)));
+}
+
+}  // namespace
+
 std::string to_string(Engine engine) {
   return engine == Engine::simgrid ? "simgrid" : "reference";
 }
@@ -113,9 +135,7 @@ Iteration run_iteration(const Experiment& experiment) {
   Iteration iteration;
   iteration.preparation = prepare(experiment);
   const Preparation& ready = iteration.preparation;
-  iteration.timeline = experiment.engine == Engine::simgrid
-                           ? simulate(ready.schedule, ready.tasks, ready.loads)
-                           : reference(ready.schedule, ready.tasks, ready.loads);
+  run_all(experiment, iteration);
   iteration.report = make_report(iteration.timeline, ready.schedule, experiment.model, experiment.plan,
                                  ready.work, ready.prices.times, facts_of(experiment, ready));
   return iteration;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cluster/cluster.h"
 #include "cost/price.h"
@@ -11,6 +12,7 @@
 #include "plan/work.h"
 #include "result/report.h"
 #include "result/timeline.h"
+#include "run/conditions.h"
 #include "run/loads.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
@@ -44,8 +46,9 @@ Preparation prepare(const Experiment& experiment);
 
 struct Iteration {
   Preparation preparation;
-  Timeline timeline;
+  Timeline timeline;  // of the first iteration where there are several
   Report report;
+  std::vector<double> step_times_s;  // of each iteration
 };
 
 // Engine::simgrid at most once a process.

@@ -39,18 +39,21 @@ Links::Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const
       nic_bandwidth_(cluster.node.nic.bandwidth * std::max(1, cluster.node.nics / cluster.node.gpus)),
       members_(tasks.instances.size()),
       instance_of_(static_cast<std::size_t>(grid_.size()), -1) {
-  const bool every_rank = static_cast<int>(tasks.instances.size()) == grid_.size();
   const bool one_replica = static_cast<int>(tasks.instances.size()) == plan.pp;
-  std::map<std::pair<int, int>, int> instance_at;  // {replica, pipeline rank}
+  std::map<std::pair<int, int>, int>
+      folded;  // {replica, pipeline rank}: the instance that stands for its peers
   for (int i = 0; i < static_cast<int>(tasks.instances.size()); ++i) {
-    const Coordinates at = grid_.coordinates(tasks.instances[static_cast<std::size_t>(i)].rank);
-    if (!every_rank) instance_at[{one_replica ? 0 : at[kDp], at[kPp]}] = i;
+    const int rank = tasks.instances[static_cast<std::size_t>(i)].rank;
+    const Coordinates at = grid_.coordinates(rank);
+    folded.try_emplace({one_replica ? 0 : at[kDp], at[kPp]}, i);
+    instance_of_[static_cast<std::size_t>(rank)] = i;
   }
+  const bool every_rank = static_cast<int>(tasks.instances.size()) == grid_.size();
   for (int rank = 0; rank < grid_.size(); ++rank) {
     const Coordinates at = grid_.coordinates(rank);
-    const auto found = instance_at.find({one_replica ? 0 : at[kDp], at[kPp]});
-    const int instance = every_rank ? rank : found == instance_at.end() ? -1 : found->second;
-    instance_of_[static_cast<std::size_t>(rank)] = instance;
+    int& instance = instance_of_[static_cast<std::size_t>(rank)];
+    const auto found = folded.find({one_replica ? 0 : at[kDp], at[kPp]});
+    if (!every_rank) instance = found == folded.end() ? -1 : found->second;
     if (instance >= 0) members_[static_cast<std::size_t>(instance)].push_back(rank);
   }
   add_ports();

@@ -12,6 +12,7 @@
 #include "cluster/cluster.h"
 #include "cluster/export_simgrid.h"
 #include "cluster/graph.h"
+#include "cluster/import.h"
 #include "cluster/route.h"
 
 namespace rehearse {
@@ -23,7 +24,7 @@ struct TopoOptions {
   std::int64_t gpus = 0;
   std::vector<std::int64_t> route;
   bool json = false;
-  std::string svg, simgrid;
+  std::string svg, simgrid, like, save;
 };
 
 std::string place(const Cluster& cluster, std::int64_t gpu) {
@@ -159,8 +160,10 @@ void print_cluster(const Cluster& cluster, std::int64_t gpus) {
   const Node& node = cluster.node;
   const std::int64_t nodes = nodes_of(cluster, gpus);
   fmt::print("{}\n", cluster.name);
-  fmt::print("  GPU        {}, {}, {}\n", cluster.gpu.name, format_bytes(cluster.gpu.memory_bytes),
-             format_rate(cluster.gpu.memory_bandwidth));
+  fmt::print("  GPU        {}", cluster.gpu.name);
+  if (cluster.gpu.memory_bytes > 0)
+    fmt::print(", {}, {}", format_bytes(cluster.gpu.memory_bytes), format_rate(cluster.gpu.memory_bandwidth));
+  fmt::print("\n");
   for (const auto& [precision, flops] : cluster.gpu.peak_flops)
     fmt::print("             {} {:.4g} TFLOPS dense\n", precision, flops * 1e-12);
   fmt::print("  node       {} GPUs, {} {} each way per GPU, latency {}\n", node.gpus, node.gpu_link_kind,
@@ -184,8 +187,19 @@ void require_gpus(const Cluster& cluster, std::int64_t gpus) {
                       fmt::format("{} asked for, {} there", gpus, most), std::to_string(most)});
 }
 
+// What an imported node needs to be simulated, but does not tell, comes from the cluster that it is like.
+void save(const Cluster& imported, const TopoOptions& options, bool dumped) {
+  if (!dumped || options.like.empty())
+    throw InputError(
+        {"command line", "--save", "writes a cluster from a topology dump and --like NAME", "", ""});
+  read_cluster(options.like);
+  write_file(options.save, [&](std::ostream& out) { out << write_imported(imported, options.like); });
+}
+
 void show(const TopoOptions& options) {
-  const Cluster cluster = read_cluster(options.cluster);
+  const bool dumped = is_topology_dump(options.cluster);
+  const Cluster cluster = dumped ? import_topology(options.cluster) : read_cluster(options.cluster);
+  if (!options.save.empty()) save(cluster, options, dumped);
   if (!options.route.empty()) return print_route(cluster, options);
   const std::int64_t gpus = gpus_of(cluster, options);
   require_gpus(cluster, gpus);
@@ -217,12 +231,17 @@ void add_topo(CLI::App& program, int& exit_code) {
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->add_option("--svg", options->svg, "draw the cluster")->option_text("FILE");
   verb->add_option("--export-simgrid", options->simgrid, "write a SimGrid platform")->option_text("FILE.xml");
+  verb->add_option("--save", options->save, "write a topology dump as a cluster that --cluster takes")
+      ->option_text("FILE.json");
+  verb->add_option("--like", options->like, "with --save: the cluster that gives GPU, latencies and fabric")
+      ->option_text("NAME");
   verb->footer(
       "Examples:\n"
       "  rehearse topo dgx-h100 --gpus 512\n"
       "  rehearse topo meta-24k-h100 --route 0 6144\n"
       "  rehearse topo dgx-1-v100 --svg node.svg\n"
-      "  rehearse topo my-cluster.json --json");
+      "  rehearse topo my-cluster.json --json\n"
+      "  rehearse topo nccl-topology.xml --save mine.json --like dgx-h100");
   verb->callback([options, &exit_code] {
     show(*options);
     exit_code = kDone;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
 #include <limits>
 #include <map>
@@ -222,6 +223,15 @@ std::vector<Edge> shortest_route(const LinkGraph& graph, Vertex from, Vertex to)
   }
   std::reverse(route.begin(), route.end());
   return route;
+}
+
+std::vector<int> link_counts(const LinkGraph& graph, Vertex from) {
+  std::vector<int> counts(boost::num_vertices(graph), -1);
+  counts[from] = 0;
+  boost::breadth_first_search(
+      graph, from,
+      boost::visitor(boost::make_bfs_visitor(boost::record_distances(counts.data(), boost::on_tree_edge()))));
+  return counts;
 }
 
 std::vector<Wire> wires_between(const Node& node, int from_gpu, int to_gpu) {

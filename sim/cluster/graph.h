@@ -39,12 +39,8 @@ LinkGraph make_node_graph(const Node& node);
 // Fewest links from `from` to `to`, of equally many the widest; empty when there is no way.
 std::vector<Edge> shortest_route(const LinkGraph& graph, Vertex from, Vertex to);
 
-// One direction of a link that a message inside a node crosses, by vertices of make_node_graph().
-struct Wire {
-  std::size_t from = 0, to = 0;
-  double bandwidth = 0;  // bytes/s
-};
-std::vector<Wire> wires_between(const Node& node, int from_gpu, int to_gpu);
+// By vertex: how many links away from `from` it is; -1 where there is no way.
+std::vector<int> link_counts(const LinkGraph& graph, Vertex from);
 
 // What all of `sources` together can send to all of `sinks`, bytes/s: the maximum flow.
 double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources, const std::vector<Vertex>& sinks);

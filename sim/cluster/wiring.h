@@ -20,6 +20,14 @@ struct NodeLink {
 // GPUs that use it.
 std::vector<NodeLink> links_of(const Node& node);
 
+// One direction of a link that a message between two GPUs of a node crosses; the GPUs are places 0, 1, ...,
+// the others follow. As shortest_route() in make_node_graph().
+struct Wire {
+  std::size_t from = 0, to = 0;
+  double bandwidth = 0;  // bytes/s
+};
+std::vector<Wire> wires_between(const Node& node, int from_gpu, int to_gpu);
+
 bool is_gpu(const std::string& name);  // "gpu" and a number
 bool is_nic(const std::string& name);  // "nic" and a number
 

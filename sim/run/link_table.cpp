@@ -64,7 +64,7 @@ NicPlace LinkTable::nic_of(GpuPlace place) const {
     const NicPlace nic{place.node, (own + i) % cluster_.node.nics};
     if (nic_speed_.empty() || nic_bandwidth(nic) > 0) return nic;
   }
-  throw InputError({"", "/slow", fmt::format("node {} has no NIC left", place.node), "", ""});
+  throw InputError({"command line", "--slow", fmt::format("node {} has no NIC left", place.node), "", ""});
 }
 
 std::pair<NicPlace, NicPlace> LinkTable::nics_between(GpuPlace from, GpuPlace to) const {
@@ -116,7 +116,7 @@ std::vector<FabricLink> LinkTable::shared_route(NicPlace from, NicPlace to) cons
     for (FabricLink& link : route) {
       const double speed = speed_of_link(link.name);
       if (speed == 0)
-        throw InputError({"", "/slow",
+        throw InputError({"command line", "--slow",
                           fmt::format("{} is down, and node {} has no other way to node {}", link.name,
                                       from.node, to.node),
                           "", ""});

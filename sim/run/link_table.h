@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "cluster/graph.h"
 #include "run/conditions.h"
 
 namespace rehearse {

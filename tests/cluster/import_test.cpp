@@ -130,7 +130,7 @@ TEST(SmiMatrix, MoreLinksThanAGpuHasLeadThroughASwitch) {
 
 TEST(SmiMatrix, EveryTruncationOfTheMatrixIsAnError) {
   const std::string text = smi_dump();
-  const std::size_t whole = text.rfind(" X ");
+  const std::size_t whole = text.rfind("\t X ");
   for (std::size_t length = 0; length < whole; ++length)
     EXPECT_THROW(import_smi(text.substr(0, length), "topo.txt"), InputError) << length;
 }

@@ -44,12 +44,6 @@ class ZeroRules {
     };
     within("zero", plan_.zero, 0, 3);
     within("prefetch", plan_.prefetch, 0, kMostPrefetch);
-    if (plan_.gradient_bytes != 2 && plan_.gradient_bytes != 4 && plan_.gradient_bytes != 6)
-      report("gradient_bytes", "a parameter's gradients take 2, 4 or 6 bytes (half, full, or one of each)",
-             fmt::format("found {}", plan_.gradient_bytes), "4");
-    if (plan_.precision == Precision::fp32 && plan_.gradient_bytes != 4)
-      report("gradient_bytes", "gradients of fp32 parameters take 4 bytes",
-             fmt::format("found {}", plan_.gradient_bytes), "4");
     if (plan_.grad_reduce == Precision::fp8)
       report("grad_reduce", "gradients are not reduced in fp8", "found fp8", "bf16");
   }

@@ -7,13 +7,17 @@
 namespace rehearse {
 
 StateBytes held_state(double parameters, const Plan& plan) {
-  const StateBytes whole = state_bytes(plan);
+  StateBytes held = state_bytes(plan);
   const Sharding shards = sharding(plan);
-  StateBytes held{parameters * whole.parameter / shards.parameters,
-                  parameters * whole.gradient / shards.gradients,
-                  parameters * whole.optimizer / shards.optimizer};
+  // FSDP's fp32 weight is the optimizer's, and what is gathered and kept lies beside it.
+  const bool gathers_copy = plan.zero == 3 && plan.recipe == Recipe::fsdp && shards.parameters == 1;
+  held.parameter *= parameters / (gathers_copy ? shards.optimizer : shards.parameters);
+  if (gathers_copy) held.parameter += parameters * parameter_bytes(plan);
+  held.gradient *= parameters / shards.gradients;
+  for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
+    *of_optimizer *= parameters / shards.optimizer;
   if (plan.offload != Offload::optimizer) return held;
-  held.optimizer = 0;
+  held.gradient_copy = held.master = held.moments = 0;
   // Reduced shards leave for the host at once; gradients that add up over microbatches stay whole until then.
   if (plan.zero >= 2 && reduces_each_microbatch(plan)) held.gradient = 0;
   return held;
@@ -22,7 +26,8 @@ StateBytes held_state(double parameters, const Plan& plan) {
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
   if (plan.zero < 2) return 0;
   double buffers = 0;
-  for (int stage = pipeline_rank; stage < static_cast<int>(work.parts.size()); stage += plan.pp) {
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
+    if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
     std::vector<double> units = unit_parameters(work, stage);
     std::sort(units.rbegin(), units.rend());
     double gathered = 0, largest = plan.bucket_bytes;

@@ -35,7 +35,7 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
     sizes.parameter_bytes.push_back(work.parameters(stage) * parameter_bytes(plan));
     if (plan.zero == 3) sizes.units.push_back(unit_shares(work, stage));
   }
-  for (const StageActivations& stage : stage_activations(work)) sizes.saved_bytes.push_back(stage.saved);
+  for (const StageBytes& stage : stage_bytes(work)) sizes.saved_bytes.push_back(stage.saved.others());
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
   sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);
   return sizes;
@@ -75,6 +75,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
+  facts.workspace_bytes = gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8"));
   const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
   if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
   if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)

@@ -78,7 +78,6 @@ TEST(ZeroRules, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: 3"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: 0"));
   EXPECT_THAT(broken([](Plan& p) { p.prefetch = -1; }), HasSubstr("prefetch"));
-  EXPECT_THAT(broken([](Plan& p) { p.gradient_bytes = 3; }), HasSubstr("2, 4 or 6 bytes"));
   EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("not reduced in fp8"));
 }
 

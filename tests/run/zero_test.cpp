@@ -82,18 +82,17 @@ TEST(ZeroMemory, IsThatOfThePapersTable) {
     Plan plan;
     plan.dp = 64;
     plan.zero = zero;
-    plan.gradient_bytes = 2;
-    const StateBytes held = held_state(7.5e9, plan);
-    EXPECT_NEAR((held.parameter + held.gradient + held.optimizer) / 1e9, expected[zero], 0.05) << zero;
+    plan.recipe = Recipe::zero;
+    EXPECT_NEAR(held_state(7.5e9, plan).total() / 1e9, expected[zero], 0.05) << zero;
   }
 }
 
 TEST(ZeroMemory, RecipesHold16And18And20Bytes) {
-  for (const int gradient : {2, 4, 6}) {
+  const std::map<Recipe, double> bytes = {{Recipe::zero, 16}, {Recipe::megatron, 18}, {Recipe::sagemaker, 20}};
+  for (const auto& [recipe, total] : bytes) {
     Plan plan;
-    plan.gradient_bytes = gradient;
-    const StateBytes held = held_state(1, plan);
-    EXPECT_EQ(held.parameter + held.gradient + held.optimizer, 14 + gradient);
+    plan.recipe = recipe;
+    EXPECT_EQ(held_state(1, plan).total(), total);
   }
 }
 
@@ -102,8 +101,7 @@ TEST(ZeroMemory, OffloadLeavesTheParameters) {
   Plan plan;
   plan.zero = 2;
   plan.offload = Offload::optimizer;
-  const StateBytes held = held_state(1, plan);
-  EXPECT_EQ(held.parameter + held.gradient + held.optimizer, 2);
+  EXPECT_EQ(held_state(1, plan).total(), 2);
 }
 
 TEST(ZeroMemory, UnitsAddUpToTheirStage) {

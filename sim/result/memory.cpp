@@ -96,6 +96,7 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
 
 void add_state(RankMemory& memory, double parameters, const Plan& plan) {
   const StateBytes state = held_state(parameters, plan);
+  memory.parameters = parameters;
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
   memory.gradients_bytes = state.gradient + state.gradient_copy;

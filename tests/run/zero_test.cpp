@@ -1,6 +1,8 @@
 // What data parallelism moves, holds and costs, against the closed forms of the papers.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "model/read.h"
 #include "plan/sharding.h"
 #include "plan/units.h"

@@ -1,6 +1,7 @@
 // Topics flops, memory and recompute.
 #include "base/units.h"
 #include "plan/recipe.h"
+#include "plan/sharding.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
 #include "result/memory.h"
@@ -28,6 +29,10 @@ void add_variant(Lines& text, const Explained& run, const Variant& variant) {
       "  {:<10} {:>9} saved by a microbatch on stage 0; forward work {:.3f} times, all work {:.3f} times",
       variant.name, format_bytes(work.saved_bytes(0)), 1 + flops.recompute / flops.forward,
       flops.hardware() / flops.model());
+}
+
+std::string divided(int ranks) {
+  return ranks > 1 ? fmt::format(", divided among {} ranks", ranks) : "";
 }
 
 }  // namespace
@@ -65,16 +70,18 @@ std::string explain_memory(const Explained& run) {
   const Report& report = run.report;
   const StateBytes state = state_bytes(report.plan);
   const RankMemory rank = heaviest_rank(report);
-  const double parameters = rank.parameters_bytes / state.parameter;
   Lines text;
   text.line("Pipeline rank {}, the heaviest, holds {:.4f} B parameters and at its peak {}:", rank.rank,
-            parameters / 1e9, format_bytes(rank.peak_bytes));
+            rank.parameters / 1e9, format_bytes(rank.peak_bytes));
   text.line("");
-  text.line("  weights      {:>9}  {} bytes each", format_bytes(rank.parameters_bytes), state.parameter);
-  text.line("  gradients    {:>9}  {} bytes each", format_bytes(rank.gradients_bytes),
-            state.gradient + state.gradient_copy);
-  text.line("  optimizer    {:>9}  master weight {} and two moments {} bytes each",
-            format_bytes(rank.optimizer_bytes), state.master, state.moments);
+  text.line("  weights      {:>9}  {} bytes each{}", format_bytes(rank.parameters_bytes), state.parameter,
+            divided(sharding(report.plan).parameters));
+  text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes), state.gradient,
+            divided(sharding(report.plan).gradients));
+  text.line(
+      "  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
+      format_bytes(rank.optimizer_bytes), state.master, state.moments,
+      report.plan.offload == Offload::optimizer ? ", on the host" : divided(sharding(report.plan).optimizer));
   text.line("  activations  {:>9}  kept for the backward of:",
             format_bytes(rank.activations_bytes - rank.working_bytes));
   for (const LiveMicrobatches& live : rank.alive)
@@ -84,7 +91,7 @@ std::string explain_memory(const Explained& run) {
   text.line("  working set  {:>9}  outputs, gradients and recomputed tensors of the op that runs",
             format_bytes(rank.working_bytes));
   text.line("  logits       {:>9}  fp32, with their copies in the loss", format_bytes(rank.logits_bytes));
-  text.line("  buffers      {:>9}  one pipeline message each way",
+  text.line("  buffers      {:>9}  messages and gathered parameters on their way",
             format_bytes(rank.buffers_bytes - rank.workspace_bytes));
   text.line("  workspace    {:>9}  cuBLAS, as PyTorch sets it", format_bytes(rank.workspace_bytes));
   text.line("");

@@ -3,6 +3,7 @@
 #include "plan/recipe.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
+#include "result/memory.h"
 
 namespace rehearse {
 
@@ -24,6 +25,15 @@ const Block* layer_of(const Work& work) {
   for (const Block& block : work.blocks)
     if (block.name == "layer") return &block;
   return nullptr;
+}
+
+// The same plan with another ZeRO stage, as the paper has it: nothing offloaded, shards over all replicas.
+Plan with_zero(Plan plan, int stage) {
+  plan.zero = stage;
+  plan.zero_shard = 0;
+  plan.offload = Offload::none;
+  plan.reshard_after_forward = plan.reduce_each_microbatch = true;
+  return plan;
 }
 
 }  // namespace
@@ -84,29 +94,29 @@ std::string explain_batch(const Explained& run) {
 std::string explain_zero(const Explained& run) {
   const Report& report = run.report;
   const StateBytes state = state_bytes(report.plan);
-  const double d = report.plan.dp, gradient = state.gradient + state.gradient_copy;
   const RankMemory heaviest = heaviest_rank(report);
-  const double parameters = heaviest.parameters_bytes / state.parameter;
-  const double by_stage[] = {state.total(), state.parameter + gradient + state.optimizer() / d,
-                             state.parameter + (gradient + state.optimizer()) / d, state.total() / d};
   const char* const formulas[] = {"w + g + o", "w + g + o/d", "w + (g + o)/d", "(w + g + o)/d"};
   Lines text;
   text.line(
       "ZeRO shards over the d data-parallel replicas: 1 the optimizer state, 2 gradients too, 3 weights "
       "too.");
   text.line("d = {}; bytes a parameter: weight w = {}, gradient g = {}, optimizer o = {} (recipe {})",
-            report.plan.dp, state.parameter, gradient, state.optimizer(), to_string(report.plan.recipe));
+            report.plan.dp, state.parameter, state.gradient, state.gradient_copy + state.optimizer(),
+            to_string(report.plan.recipe));
   text.line("");
-  for (std::size_t stage = 0; stage < 4; ++stage)
-    text.line("  stage {}  {:<14} = {:6.2f} bytes; {:>9} for the {:.2f} B parameters of pipeline rank {}",
-              stage, formulas[stage], by_stage[stage], format_bytes(by_stage[stage] * parameters),
-              parameters / 1e9, heaviest.rank);
+  for (int stage = 0; stage < 4; ++stage) {
+    const Plan sharded = with_zero(report.plan, stage);
+    text.line("  stage {}  {:<14} = {:6.2f} bytes; {:>9} for the {:.2f} B parameters of pipeline rank {}{}",
+              stage, formulas[stage], held_state(1, sharded).total(),
+              format_bytes(held_state(heaviest.parameters, sharded).total()), heaviest.parameters / 1e9,
+              heaviest.rank, stage == report.plan.zero ? " (this plan)" : "");
+  }
   text.line("");
   text.line(
       "Traffic of a rank a step: 2 psi elements for stages 0, 1 and 2, 3 psi for stage 3 (weights are "
       "gathered");
   text.line("forward and backward, gradients reduce-scattered); psi = {:.2f} B parameters here.",
-            parameters / 1e9);
+            heaviest.parameters / 1e9);
   text.line("Source: Rajbhandari et al. 2020 (ZeRO), sections 3.1, 5 and 7");
   return text.take();
 }

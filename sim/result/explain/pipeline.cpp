@@ -12,10 +12,6 @@ namespace {
 constexpr std::size_t kColumns = 140;  // of a row of the grid
 constexpr std::size_t kMostRanks = 32;
 
-double chunks_of(const Plan& plan) {
-  return plan.schedule == ScheduleName::interleaved ? plan.vpp : 1;
-}
-
 void add_grid(Lines& text, const Schedule& schedule) {
   const std::string table = compute_table(schedule);
   std::size_t rank = 0;
@@ -37,7 +33,7 @@ void add_layer_map(Lines& text, const Explained& run) {
                                                  : fmt::format("layers {}-{}", stage.first_layer,
                                                                stage.first_layer + stage.layers - 1);
     text.line("  stage {:>3} on rank {:>3}: {}{}{}", s,
-              pipeline_rank_of(static_cast<int>(s), run.report.plan.pp), stage.embedding ? "embedding, " : "",
+              pipeline_rank_of(static_cast<int>(s), run.report.plan), stage.embedding ? "embedding, " : "",
               layers, stage.head ? ", head and loss" : "");
   }
 }
@@ -47,14 +43,15 @@ void add_layer_map(Lines& text, const Explained& run) {
 std::string explain_bubble(const Explained& run) {
   const Report& report = run.report;
   const Plan& plan = report.plan;
-  const double fill = plan.pp - 1, m = static_cast<double>(plan.microbatches()), v = chunks_of(plan);
+  const double fill = plan.pp - 1, m = static_cast<double>(plan.microbatches());
   Lines text;
   text.line("The bubble is the time in which a pipeline rank has nothing to compute.");
-  text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, v,
+  text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, plan.vpp,
             to_string(plan.schedule));
   text.line("");
   text.line("  bubble / ideal time  (p-1)/m = {}/{} = {:.4f}", fill, m, fill / m);
-  if (v > 1) text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (v * m));
+  if (plan.schedule == ScheduleName::interleaved)
+    text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (plan.vpp * m));
   text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
             plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
   text.line("  ideal bubble / step  {:.2f} % with equal stages and free messages", 100 * report.bubble_ideal);

@@ -139,7 +139,7 @@ class MemoryPicture {
     const double at = y(report_.facts.gpu_memory_bytes);
     put(R"(<path d="M{} {}H{}" stroke="#c00" stroke-dasharray="6 4"/>)", number(kLeft), number(at),
         number(kLeft + kPlot));
-    put(R"(<text x="{}" y="{}" fill="#c00">GPU memory</text>)", number(kLeft + kPlot + 8), number(at + 4));
+    put(R"(<text x="{}" y="{}" fill="#c00">GPU memory</text>)", number(kLeft + 8), number(at - 5));
   }
 
   void peak() {

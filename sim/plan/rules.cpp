@@ -38,7 +38,7 @@ class Rules {
     add_pipeline_violations(plan_, violations_);
     sequence();
     size();
-    add_zero_violations(plan_, violations_);
+    add_zero_violations(plan_, model_, violations_);
     add_expert_rules(plan_, model_, violations_);
     add_context_rules(plan_, model_, violations_);
     add_recompute_rules(plan_, model_, violations_);

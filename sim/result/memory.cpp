@@ -94,9 +94,9 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.alive = alive_during(ops, peak_op);
 }
 
-void add_state(RankMemory& memory, double parameters, const Plan& plan) {
-  const StateBytes state = held_state(parameters, plan);
-  memory.parameters = parameters;
+void add_state(RankMemory& memory, const Plan& plan) {
+  const StateBytes state =
+      held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan);
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
   memory.gradients_bytes = state.gradient + state.gradient_copy;
@@ -123,10 +123,12 @@ std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, 
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
     RankMemory memory;
     memory.rank = memory.stage = static_cast<int>(r);
-    double parameters = 0;
-    for (int s = 0; s < static_cast<int>(stages.size()); ++s)
-      if (pipeline_rank_of(s, plan) == memory.rank) parameters += work.parameters(s);
-    add_state(memory, parameters, plan);
+    for (int s = 0; s < static_cast<int>(stages.size()); ++s) {
+      if (pipeline_rank_of(s, plan) != memory.rank) continue;
+      memory.parameters += work.parameters(s);
+      memory.expert_parameters += work.expert_parameters(s);
+    }
+    add_state(memory, plan);
     add_activations(memory, schedule.ranks[r], stages);
     // One message each way may be on the wire while the tensors of the running ops stand beside it.
     memory.buffers_bytes = workspace_bytes + (schedule.pp > 1 ? 2 * work.boundary_bytes : 0) +

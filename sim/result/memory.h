@@ -17,9 +17,10 @@ namespace rehearse {
 // cuBLAS workspaces: :4096:8 and :4096:2:16:8).
 double gemm_workspace_bytes(bool hopper_or_later);
 
-// The plan's bytes of state for `parameters` of one rank, divided among the ranks that share them, without
-// what lies on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al. 2021, section 3).
-StateBytes held_state(double parameters, const Plan& plan);
+// The plan's bytes of state for `dense` parameters and those of experts on one rank, divided among the ranks
+// that share them, without what lies on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al.
+// 2021, section 3).
+StateBytes held_state(double dense, double experts, const Plan& plan);
 
 // Gathered units beside the shard, and gradients on their way to where they are kept.
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);

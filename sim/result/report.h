@@ -60,7 +60,8 @@ struct LiveMicrobatches {
 struct RankMemory {
   int rank = 0;           // pipeline rank
   int stage = 0;          // its first stage
-  double parameters = 0;  // elements, before they are divided among replicas
+  double parameters = 0;         // elements, before they are divided among replicas
+  double expert_parameters = 0;  // those of them that Plan::edp() ranks hold
   double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
          logits_bytes = 0,  // saved, and their copies in the loss
       buffers_bytes = 0, peak_bytes = 0;

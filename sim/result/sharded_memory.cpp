@@ -6,9 +6,10 @@
 
 namespace rehearse {
 
-StateBytes held_state(double parameters, const Plan& plan) {
+namespace {
+
+StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) {
   StateBytes held = state_bytes(plan);
-  const Sharding shards = sharding(plan);
   // FSDP's fp32 weight is the optimizer's, and what is gathered and kept lies beside it.
   const bool gathers_copy = plan.zero == 3 && plan.recipe == Recipe::fsdp && shards.parameters == 1;
   held.parameter *= parameters / (gathers_copy ? shards.optimizer : shards.parameters);
@@ -16,6 +17,19 @@ StateBytes held_state(double parameters, const Plan& plan) {
   held.gradient *= parameters / shards.gradients;
   for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
     *of_optimizer *= parameters / shards.optimizer;
+  return held;
+}
+
+}  // namespace
+
+StateBytes held_state(double dense, double experts, const Plan& plan) {
+  StateBytes held = divided(dense, sharding(plan), plan);
+  const StateBytes of_experts = divided(experts, expert_sharding(plan), plan);
+  held.parameter += of_experts.parameter;
+  held.gradient += of_experts.gradient;
+  held.gradient_copy += of_experts.gradient_copy;
+  held.master += of_experts.master;
+  held.moments += of_experts.moments;
   if (plan.offload != Offload::optimizer) return held;
   held.gradient_copy = held.master = held.moments = 0;
   // Reduced shards leave for the host at once; gradients that add up over microbatches stay whole until then.
@@ -28,14 +42,15 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
   double buffers = 0;
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
-    std::vector<double> units = unit_parameters(work, stage);
-    std::sort(units.rbegin(), units.rend());
+    std::vector<double> sizes;
+    for (const Unit& unit : units(work, stage)) sizes.push_back(unit.total());
+    std::sort(sizes.rbegin(), sizes.rend());
     double gathered = 0, largest = plan.bucket_bytes;
     if (plan.zero == 3) {
       const std::size_t whole =
-          std::min<std::size_t>(units.size(), static_cast<std::size_t>(plan.prefetch) + 1);
-      for (std::size_t u = 0; u < whole && plan.reshard_after_forward; ++u) gathered += units[u];
-      largest = units.empty() ? 0 : units.front() * gradient_wire_bytes(plan);
+          std::min<std::size_t>(sizes.size(), static_cast<std::size_t>(plan.prefetch) + 1);
+      for (std::size_t u = 0; u < whole && plan.reshard_after_forward; ++u) gathered += sizes[u];
+      largest = sizes.empty() ? 0 : sizes.front() * gradient_wire_bytes(plan);
     }
     const double gradients = reduces_each_microbatch(plan)
                                  ? std::min(largest, work.parameters(stage) * gradient_wire_bytes(plan))

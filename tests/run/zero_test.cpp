@@ -85,7 +85,7 @@ TEST(ZeroMemory, IsThatOfThePapersTable) {
     plan.dp = 64;
     plan.zero = zero;
     plan.recipe = Recipe::zero;
-    EXPECT_NEAR(held_state(7.5e9, plan).total() / 1e9, expected[zero], 0.05) << zero;
+    EXPECT_NEAR(held_state(7.5e9, 0, plan).total() / 1e9, expected[zero], 0.05) << zero;
   }
 }
 
@@ -94,7 +94,7 @@ TEST(ZeroMemory, RecipesHold16And18And20Bytes) {
   for (const auto& [recipe, total] : bytes) {
     Plan plan;
     plan.recipe = recipe;
-    EXPECT_EQ(held_state(1, plan).total(), total);
+    EXPECT_EQ(held_state(1, 0, plan).total(), total);
   }
 }
 
@@ -103,7 +103,7 @@ TEST(ZeroMemory, OffloadLeavesTheParameters) {
   Plan plan;
   plan.zero = 2;
   plan.offload = Offload::optimizer;
-  EXPECT_EQ(held_state(1, plan).total(), 2);
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2);
 }
 
 TEST(ZeroMemory, UnitsAddUpToTheirStage) {
@@ -111,11 +111,53 @@ TEST(ZeroMemory, UnitsAddUpToTheirStage) {
   plan.pp = 4;
   const Work work = make_work(read_model("llama3-8b"), plan);
   for (int stage = 0; stage < 4; ++stage) {
-    const std::vector<double> units = unit_parameters(work, stage);
+    const std::vector<Unit> parts = units(work, stage);
     double sum = 0;
-    for (const double unit : units) sum += unit;
-    EXPECT_EQ(units.size(), 8U);
+    for (const Unit& unit : parts) sum += unit.total();
+    EXPECT_EQ(parts.size(), 8U);
     EXPECT_DOUBLE_EQ(sum, work.parameters(stage));
+  }
+}
+
+Experiment mixture(int dp, int ep) {
+  Experiment experiment = replicas("mixtral-8x7b", dp);
+  experiment.plan.ep = ep;
+  experiment.plan.grad_reduce = Precision::fp32;
+  return experiment;
+}
+
+// Dense layers are divided among dp x cp ranks, experts among the ranks that hold the same ones.
+TEST(ZeroMemory, ExpertsAreDividedAmongTheirOwnReplicas) {
+  Experiment experiment = mixture(32, 8);
+  experiment.plan.zero = 1;
+  const Report report = run_iteration(experiment).report;
+  const double experts = 32.0 * 3 * 4096 * 14336;  // one of each layer's eight
+  const double dense = report.memory[0].parameters - experts;
+  EXPECT_DOUBLE_EQ(report.memory[0].expert_parameters, experts);
+  EXPECT_DOUBLE_EQ(report.memory[0].optimizer_bytes, 12 * (dense / 32 + experts / 4));
+}
+
+TEST(ZeroMemory, ContextParallelRanksShareTheState) {
+  Experiment experiment = replicas("llama3-8b", 4);
+  experiment.plan.cp = 2;
+  experiment.plan.seq = 4096;
+  experiment.plan.zero = 3;
+  const RankMemory memory = run_iteration(experiment).report.memory[0];
+  EXPECT_DOUBLE_EQ(memory.parameters_bytes, 2 * memory.parameters / 8);
+  EXPECT_DOUBLE_EQ(memory.optimizer_bytes, 12 * memory.parameters / 8);
+}
+
+TEST(Zero, BesideExpertsAndContextFoldedRunsEqualUnfoldedOnes) {
+  for (const int zero : {1, 2, 3}) {
+    Experiment experts = mixture(16, 4), context = replicas("llama3-8b", 4);
+    context.plan.cp = 2;
+    context.plan.seq = 4096;
+    for (Experiment* experiment : {&experts, &context}) {
+      experiment->plan.zero = zero;
+      const double folded = run_iteration(*experiment).report.step_time_s;
+      experiment->fold = Fold::none;
+      EXPECT_NEAR(run_iteration(*experiment).report.step_time_s, folded, 1e-8 * folded) << zero;
+    }
   }
 }
 

@@ -107,8 +107,11 @@ std::string explain_zero(const Explained& run) {
   for (int stage = 0; stage < 4; ++stage) {
     const Plan sharded = with_zero(report.plan, stage);
     text.line("  stage {}  {:<14} = {:6.2f} bytes; {:>9} for the {:.2f} B parameters of pipeline rank {}{}",
-              stage, formulas[stage], held_state(1, sharded).total(),
-              format_bytes(held_state(heaviest.parameters, sharded).total()), heaviest.parameters / 1e9,
+              stage, formulas[stage], held_state(1, 0, sharded).total(),
+              format_bytes(held_state(heaviest.parameters - heaviest.expert_parameters,
+                                      heaviest.expert_parameters, sharded)
+                               .total()),
+              heaviest.parameters / 1e9,
               heaviest.rank, stage == report.plan.zero ? " (this plan)" : "");
   }
   text.line("");

@@ -101,16 +101,13 @@ std::vector<int> lock_step(const Plan& plan, int rank) {
   return met;
 }
 
-// Those of 0 ... count - 1 that are special, and the first that is not.
-std::vector<int> special_and_one(const std::set<int>& special, int count) {
-  std::vector<int> kept(special.begin(), special.end());
-  for (int i = 0; i < count; ++i) {
-    if (special.contains(i)) continue;
-    kept.push_back(i);
-    break;
+// Adds the class of the first position whose class is not special: it stands for all such.
+template <typename ClassOf>
+void add_first_other(std::set<int>& special, const std::vector<int>& positions, ClassOf class_of) {
+  for (const int position : positions) {
+    if (!special.insert(class_of(position)).second) continue;
+    return;
   }
-  std::sort(kept.begin(), kept.end());
-  return kept;
 }
 
 }  // namespace
@@ -185,21 +182,26 @@ std::vector<int> replicas_to_walk(const Plan& plan, const Cluster& cluster, cons
   if (conditions.slow.empty()) return {0};
   if (has_shared_links(cluster.fabric)) return all;
   const RankGrid grid(plan);
-  const int shard = plan.zero > 0 ? shard_size(plan) : plan.dp;
-  std::set<int> groups, positions;
+  const int shard = plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp;
+  std::vector<int> position;  // by replica, among those that hold the same parameters
+  for (const int replica : all) position.push_back(grid.replica_position(grid.rank({0, 0, 0, replica, 0})));
+  std::set<int> groups, places;
   for (const Slow& slow : conditions.slow) {
     if (slow.part == Slow::Part::link) return all;
     for (const int rank : ranks_of(slow, plan, cluster, conditions)) {
       for (const int peer : lock_step(plan, rank)) {
-        const int replica = grid.coordinates(peer)[kDp];
-        groups.insert(replica / shard);
-        positions.insert(replica % shard);
+        const int at = position[static_cast<std::size_t>(grid.coordinates(peer)[kDp])];
+        groups.insert(at / shard);
+        places.insert(at % shard);
       }
     }
   }
+  add_first_other(groups, position, [shard](int at) { return at / shard; });
+  add_first_other(places, position, [shard](int at) { return at % shard; });
   std::vector<int> walked;
-  for (const int group : special_and_one(groups, plan.dp / shard)) {
-    for (const int position : special_and_one(positions, shard)) walked.push_back(group * shard + position);
+  for (const int replica : all) {
+    const int at = position[static_cast<std::size_t>(replica)];
+    if (groups.contains(at / shard) && places.contains(at % shard)) walked.push_back(replica);
   }
   return walked;
 }

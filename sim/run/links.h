@@ -21,7 +21,7 @@ struct Crossing {
 };
 
 // Which groups a collective runs over.
-enum class Ring : std::uint8_t { shards, shard_replicas, replicas, experts, tied };
+enum class Ring : std::uint8_t { shards, shard_replicas, experts, tied };
 using GroupOf = std::function<std::vector<int>(int rank)>;
 
 // A folded instance stands for peers that move in lock step. Where several of them send through one NIC, the

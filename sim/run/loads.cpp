@@ -134,28 +134,40 @@ class Loading {
     }
   }
 
-  // The op's share of its stage's parameters or gradients.
-  double share_of(const Op& op) const {
-    if (op.parts == 1 || op.stage >= sizes_.units.size() || sizes_.units[op.stage].size() != op.parts)
+  // Bytes that an op moves of its stage's, as they lie on one rank when gathered.
+  struct Moved {
+    double dense = 0;
+    double experts = 0;
+  };
+
+  // The op's share of what lies in the units of its stage.
+  static double share_of(const Op& op, const std::vector<std::vector<double>>& units) {
+    if (op.parts == 1 || op.stage >= units.size() || units[op.stage].size() != op.parts)
       return 1.0 / op.parts;
     const bool in_model_order = op.kind == OpKind::unshard;
-    return sizes_.units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
+    return units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
   }
 
-  double expert_gradient_bytes(std::size_t stage) const {
-    return stage < sizes_.expert_gradient_bytes.size() ? sizes_.expert_gradient_bytes[stage] : 0;
+  Moved moved(const Op& op, const std::vector<double>& dense, const std::vector<double>& experts) const {
+    return {dense[op.stage] * share_of(op, sizes_.units),
+            op.stage < experts.size() ? experts[op.stage] * share_of(op, sizes_.expert_units) : 0};
+  }
+  Moved gradients(const Op& op) const {
+    return moved(op, sizes_.gradient_bytes, sizes_.expert_gradient_bytes);
+  }
+  Moved parameters(const Op& op) const {
+    return moved(op, sizes_.parameter_bytes, sizes_.expert_parameter_bytes);
   }
 
   double copied_bytes(const Op& op) const {
-    const int shards = shard_size(plan_);
-    if (op.kind == OpKind::offload_grad) return sizes_.gradient_bytes[op.stage] * share_of(op) / shards;
-    if (op.kind == OpKind::reload_param) return sizes_.parameter_bytes[op.stage] / shards;
-    return sizes_.saved_bytes[op.stage];
+    if (has_microbatch(op.kind)) return sizes_.saved_bytes[op.stage];
+    const Moved bytes = op.kind == OpKind::offload_grad ? gradients(op) : parameters(op);
+    return bytes.dense / shard_size(plan_) + bytes.experts / expert_shard_size(plan_);
   }
 
   // One collective of a task: which rings, how long alone.
   struct Exchange {
-    Ring ring = Ring::replicas;
+    Ring ring = Ring::shards;
     const Group* group = nullptr;
     CommunicationTime time;
     bool crosses() const { return group->shape.nodes > 1; }
@@ -167,8 +179,6 @@ class Loading {
         return shard_group(grid_, plan_, rank);
       case Ring::shard_replicas:
         return replica_group(grid_, plan_, rank);
-      case Ring::replicas:
-        return grid_.replicas(rank);
       case Ring::experts:
         return experts_.group(rank, Axis::dp);
       case Ring::tied: {
@@ -200,30 +210,34 @@ class Loading {
   }
 
   void collective(TaskId task, int leader, const Op& op) {
-    const double gradient_bytes = sizes_.gradient_bytes[op.stage] * share_of(op);
     const auto alone = [&](Ring ring, CollectiveOp what, double bytes) {
       load(task, {exchange(ring, what, leader, bytes)});
     };
     switch (op.kind) {
       case OpKind::unshard:
-        return alone(Ring::shards, CollectiveOp::all_gather, sizes_.parameter_bytes[op.stage] * share_of(op));
+        return over_replicas(task, leader, CollectiveOp::all_gather, parameters(op));
       case OpKind::reduce_grad:
-        if (plan_.zero == 0) return reduce_replicated(task, leader, op);
-        return alone(Ring::shards, CollectiveOp::reduce_scatter, gradient_bytes);
-      case OpKind::reduce_replicas:
-        return alone(Ring::shard_replicas, CollectiveOp::all_reduce, gradient_bytes / shard_size(plan_));
+        return over_replicas(task, leader,
+                             plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                             gradients(op));
+      case OpKind::reduce_replicas: {
+        const Moved bytes = gradients(op);
+        return alone(Ring::shard_replicas, CollectiveOp::all_reduce,
+                     (bytes.dense + bytes.experts) / shard_size(plan_));
+      }
       default:
         return alone(Ring::tied, CollectiveOp::all_reduce, sizes_.tied_bytes);
     }
   }
 
-  // Gradients of dense layers are summed over all replicas, those of experts over the ranks with the same
-  // experts, one after the other.
-  void reduce_replicated(TaskId task, int leader, const Op& op) {
-    std::vector<Exchange> exchanges = {exchange(Ring::replicas, CollectiveOp::all_reduce, leader,
-                                                sizes_.gradient_bytes[op.stage] * share_of(op))};
-    if (const double bytes = expert_gradient_bytes(op.stage); bytes > 0)
-      exchanges.push_back(exchange(Ring::experts, CollectiveOp::all_reduce, leader, bytes * share_of(op)));
+  // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
+  // after the other.
+  void over_replicas(TaskId task, int leader, CollectiveOp op, const Moved& bytes) {
+    const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
+    std::vector<Exchange> exchanges = {
+        exchange(Ring::shards, op, leader, one_group ? bytes.dense + bytes.experts : bytes.dense)};
+    if (bytes.experts > 0 && !one_group)
+      exchanges.push_back(exchange(Ring::experts, op, leader, bytes.experts));
     load(task, exchanges);
   }
 

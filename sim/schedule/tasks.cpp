@@ -76,7 +76,7 @@ class Derivation {
   Derivation(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
       : schedule_(schedule),
         grid_(plan),
-        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp),
+        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp),
         options_(options) {}
 
   Tasks run() {
@@ -107,13 +107,14 @@ class Derivation {
     tasks_.task_of.assign(tasks_.first_op.back(), 0);
   }
 
-  // The first walked replica of each one's sharding group, and of those at its position in other groups.
+  // The first walked replica that each one shares shards with, and the first that holds its shards.
   void find_walked_leaders() {
     std::map<int, int> first_of_group, first_at_position;
     for (int i = 0; i < static_cast<int>(options_.replicas.size()); ++i) {
       const int replica = options_.replicas[static_cast<std::size_t>(i)];
-      group_leader_.push_back(first_of_group.try_emplace(replica / shard_, i).first->second);
-      position_leader_.push_back(first_at_position.try_emplace(replica % shard_, i).first->second);
+      const int position = grid_.replica_position(grid_.rank({0, 0, 0, replica, 0}));
+      group_leader_.push_back(first_of_group.try_emplace(position / shard_, i).first->second);
+      position_leader_.push_back(first_at_position.try_emplace(position % shard_, i).first->second);
     }
   }
 
@@ -131,10 +132,14 @@ class Derivation {
     return grid_.rank(coordinates);
   }
 
-  // Position of an instance among its data-parallel peers.
-  int replica_of(int instance) const {
-    const int rank = tasks_.instances[static_cast<std::size_t>(instance)].rank;
-    return grid_.coordinates(rank)[static_cast<std::size_t>(Axis::dp)];
+  // The first of the replicas that an instance shares shards with, or the first that holds its shard.
+  int first_of_shards(int instance) const {
+    if (options_.fold == Fold::replicas) return in_walked_replica(instance, group_leader_);
+    return grid_.replica_at(instance, grid_.replica_position(instance) / shard_ * shard_);
+  }
+  int first_with_shard(int instance) const {
+    if (options_.fold == Fold::replicas) return in_walked_replica(instance, position_leader_);
+    return grid_.replica_at(instance, grid_.replica_position(instance) % shard_);
   }
 
   // The first of the instances whose ops begin and end together with this one's.
@@ -142,11 +147,9 @@ class Derivation {
     switch (op.kind) {
       case OpKind::reduce_grad:
       case OpKind::unshard:
-        if (options_.fold == Fold::replicas) return in_walked_replica(instance, group_leader_);
-        return beside(beside(instance, Axis::dp, replica_of(instance) / shard_ * shard_), Axis::cp, 0);
+        return first_of_shards(instance);
       case OpKind::reduce_replicas:
-        if (options_.fold == Fold::replicas) return in_walked_replica(instance, position_leader_);
-        return beside(instance, Axis::dp, replica_of(instance) % shard_);
+        return first_with_shard(instance);
       case OpKind::reduce_tied:
         return beside(instance, Axis::pp, 0);
       default:

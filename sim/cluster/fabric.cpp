@@ -49,14 +49,22 @@ std::vector<FabricLink> tree_route(const Cluster& cluster, NicPlace from, NicPla
   return up;
 }
 
+std::string direct_name(const FabricLevel& level, std::int64_t from, std::int64_t to) {
+  return fmt::format("{0}{1}-{0}{2}", level.name, from, to);
+}
+
 // The links of a group are spread evenly over the other groups.
 std::vector<FabricLink> direct_route(const Cluster& cluster, NicPlace from, NicPlace to) {
   const FabricLevel& level = cluster.fabric.levels.front();
   const std::int64_t a = group_of(level, from.node), b = group_of(level, to.node);
   if (a == b) return {};
   const std::int64_t groups = group_of(level, std::int64_t{cluster.max_nodes} - 1) + 1;
-  return {{fmt::format("{0}{1}-{0}{2}", level.name, a, b), link_id(1, true, 0, a * groups + b), 0, true,
+  return {{direct_name(level, a, b), link_id(1, true, 0, a * groups + b), 0, true,
            uplink_bandwidth(cluster, 0) / static_cast<double>(groups - 1), true}};
+}
+
+std::string torus_name(std::int64_t router, std::size_t axis, bool forward) {
+  return fmt::format("router{}.{}{}", router, kAxisNames.at(axis), forward ? '+' : '-');
 }
 
 std::vector<FabricLink> torus_route(const Fabric& fabric, std::int64_t from, std::int64_t to) {
@@ -68,7 +76,7 @@ std::vector<FabricLink> torus_route(const Fabric& fabric, std::int64_t from, std
     const bool forward = 2 * ahead <= extent;
     for (std::int64_t hop = 0; hop < (forward ? ahead : extent - ahead); ++hop) {
       const std::int64_t at = from / stride % extent;
-      route.push_back({fmt::format("router{}.{}{}", from, kAxisNames.at(axis), forward ? '+' : '-'),
+      route.push_back({torus_name(from, axis, forward),
                        link_id(0, true, static_cast<int>(2 * axis) + (forward ? 0 : 1), from), 0, true,
                        fabric.link_bandwidth, true});
       const std::int64_t next = (at + (forward ? 1 : extent - 1)) % extent;
@@ -102,6 +110,29 @@ double uplink_bandwidth(const Cluster& cluster, std::size_t level) {
   if (!has_rails(fabric, level)) rate *= cluster.node.nics;
   for (std::size_t below = 0; below <= level; ++below) rate /= fabric.levels[below].oversubscription;
   return rate;
+}
+
+std::vector<std::string> fabric_link_names(const Cluster& cluster, std::int64_t nodes) {
+  const Fabric& fabric = cluster.fabric;
+  std::vector<std::string> names;
+  if (fabric.kind == FabricKind::torus) {
+    for (std::int64_t router = 0; router < nodes; ++router)
+      for (std::size_t axis = 0; axis < fabric.extents.size(); ++axis)
+        for (const bool forward : {true, false}) names.push_back(torus_name(router, axis, forward));
+    return names;
+  }
+  const bool direct = fabric.kind == FabricKind::dragonfly && fabric.minimal_routing;
+  for (std::size_t level = 0; level < fabric.levels.size(); ++level) {
+    const FabricLevel& of = fabric.levels[level];
+    const std::int64_t groups = group_of(of, nodes - 1) + 1;
+    for (std::int64_t group = 0; group < groups; ++group) {
+      for (std::int64_t other = 0; direct && other < groups; ++other)
+        if (other != group) names.push_back(direct_name(of, group, other));
+      for (int nic = 0; !direct && nic < (has_rails(fabric, level) ? cluster.node.nics : 1); ++nic)
+        names.push_back(switch_name(fabric, level, {group * of.nodes, nic}));
+    }
+  }
+  return names;
 }
 
 bool has_shared_links(const Fabric& fabric) {

@@ -52,6 +52,9 @@ struct Cluster;
 // Torus: dimension by dimension, the shorter way round.
 std::vector<FabricLink> fabric_route(const Cluster& cluster, NicPlace from, NicPlace to);
 
+// The names of all links of the fabric above the first `nodes` nodes.
+std::vector<std::string> fabric_link_names(const Cluster& cluster, std::int64_t nodes);
+
 // Does any link of the fabric carry less than what can enter it?
 bool has_shared_links(const Fabric& fabric);
 

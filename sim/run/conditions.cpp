@@ -59,6 +59,15 @@ void require_slow(const Slow& slow, const Plan& plan, const Cluster& cluster) {
            std::to_string(std::clamp(slow.rank, 0, plan.gpus() - 1)));
     if (slow.speed == 0) fail("a rank that is down stops the job", fmt::format("rank {}", slow.rank));
   }
+  if (slow.part == Slow::Part::link) {
+    const std::int64_t nodes = (plan.gpus() + cluster.node.gpus - 1) / cluster.node.gpus;
+    const auto names = fabric_link_names(cluster, std::max<std::int64_t>(cluster.max_nodes, nodes));
+    if (std::find(names.begin(), names.end(), slow.link) == names.end())
+      fail(names.empty() ? fmt::format("the fabric of {} has no links between switches", cluster.name)
+                         : "a link is named as `topo --route` prints it",
+           fmt::format("found \"{}\"", slow.link),
+           names.empty() ? "" : fmt::format("{} to {}", names.front(), names.back()));
+  }
   if (slow.part == Slow::Part::nic &&
       (slow.nic.nic < 0 || slow.nic.nic >= cluster.node.nics || slow.nic.node < 0 ||
        (cluster.max_nodes > 0 && slow.nic.node >= cluster.max_nodes)))

@@ -7,6 +7,8 @@
 
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "cluster/graph.h"
 #include "cluster/route.h"
@@ -125,6 +127,19 @@ RC_GTEST_PROP(Route, AcrossTheFabricIsAShortestOneOfTheGraph, ()) {
                                     named(graph, fmt::format("node{}.nic0", to)));
   // Two more: from the NIC and to it.
   RC_ASSERT(route.size() == fabric_route(cluster, {from, 0}, {to, 0}).size() + 2);
+}
+
+RC_GTEST_PROP(Route, CrossesOnlyLinksThatTheFabricHas, ()) {
+  Cluster direct = plain(4, 64);
+  direct.fabric.kind = FabricKind::dragonfly;
+  direct.fabric.minimal_routing = true;
+  direct.fabric.levels = {{"group", 8, 1}};
+  const Cluster cluster = *rc::gen::element(tree(2), tree(1, true), torus({3, 4}), torus({4, 2, 3}), direct);
+  const NicPlace from{*rc::gen::inRange(0, cluster.max_nodes), *rc::gen::inRange(0, cluster.node.nics)};
+  const NicPlace to{*rc::gen::inRange(0, cluster.max_nodes), *rc::gen::inRange(0, cluster.node.nics)};
+  const std::vector<std::string> all = fabric_link_names(cluster, cluster.max_nodes);
+  for (const FabricLink& link : fabric_route(cluster, from, to))
+    RC_ASSERT(std::count(all.begin(), all.end(), link.name) == 1);
 }
 
 TEST(Route, BoundIsItsNarrowestLink) {

@@ -201,6 +201,17 @@ TEST(ParseSlow, PartsMustExistAndSpeedsBeSpeeds) {
     EXPECT_THROW(require_conditions(with_slow(text), plan, small_cluster(4, 4)), InputError) << text;
 }
 
+TEST(ParseSlow, LinksAreThoseOfTheFabric) {
+  const Plan plan = pipeline_plan(4, 1, 4);
+  Cluster cluster = small_cluster(1, 1);
+  EXPECT_THROW(require_conditions(with_slow("link=leaf0:0.5"), plan, cluster), InputError);
+  cluster.fabric.kind = FabricKind::fat_tree;
+  cluster.fabric.levels = {{"leaf", 2, 1}};
+  EXPECT_NO_THROW(require_conditions(with_slow("link=leaf1:0.5"), plan, cluster));
+  EXPECT_THROW(require_conditions(with_slow("link=leaf2:0.5"), plan, cluster), InputError);
+  EXPECT_THROW(require_conditions(with_slow("link=leaf1.rail0:0.5"), plan, cluster), InputError);
+}
+
 TEST(Jitter, IsTheSameForTheSameSeedAndAnotherForAnother) {
   Case what = small_case(1, 2, 2);
   what.conditions.jitter = {0.1, 0.3};

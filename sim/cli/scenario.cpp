@@ -65,6 +65,7 @@ class Reading {
     top_.reject_unknown();
     plan_.reject_unknown();
     require_rules();
+    stage_nodes();
     if (splits_by_cost_) split_by_cost();
     return std::move(scenario_);
   }
@@ -223,6 +224,7 @@ class Reading {
     Conditions& conditions = scenario_.experiment.conditions;
     conditions.placement = top_.choice_or("placement", Placement::compact, placements);
     conditions.pxn = top_.boolean_or("pxn", true);
+    stage_nodes_ = top_.text_or("stage_nodes", "");
     conditions.slow = parse_slow(top_.text_or("slow", ""));
     conditions.jitter.compute = top_.number_or("jitter", 0, 0, kMostVariation);
     conditions.jitter.messages = top_.number_or("message_jitter", 0, 0, kMostVariation);
@@ -250,6 +252,14 @@ class Reading {
     require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
   }
 
+  void stage_nodes() {
+    Experiment& experiment = scenario_.experiment;
+    experiment.stage_nodes = read_stage_nodes(stage_nodes_, experiment.plan, experiment.cluster);
+    if (splits_by_cost_ && !experiment.stage_nodes.empty())
+      throw InputError({source_.file, "/plan/layers_per_stage", "\"auto\" splits over equal GPUs only",
+                        "stage_nodes = " + stage_nodes_, ""});
+  }
+
   // Legal for every model, to check the other rules before the split is known.
   static std::vector<int> any_split(const Plan& plan, const Model& model) {
     std::vector<int> layers(
@@ -270,6 +280,7 @@ class Reading {
   JsonReader plan_;
   std::int64_t gpus_ = 0;
   bool splits_by_cost_ = false;
+  std::string stage_nodes_;
   Scenario scenario_;
 };
 

@@ -65,30 +65,50 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   return sync;
 }
 
+double peak_flops_of(const Cluster& cluster, const Plan& plan) {
+  const auto peak = cluster.gpu.peak_flops.find(to_string(plan.precision));
+  return peak == cluster.gpu.peak_flops.end() ? 0 : peak->second;
+}
+
+void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) {
+  const auto add = [](std::string& list, const std::string& word) {
+    if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
+  };
+  add(facts.profile_name, profile.name);
+  add(facts.profile_how, to_string(profile.how));
+  add(facts.gpu_name, cluster.gpu.name);
+  facts.workspace_bytes =
+      std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
+  if (profile.gpu != cluster.gpu.name)
+    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}", profile.name,
+                                         profile.gpu, cluster.gpu.name));
+}
+
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
   const Plan& plan = experiment.plan;
+  const StageNodes& nodes = experiment.stage_nodes;
   RunFacts facts;
   facts.engine = to_string(experiment.engine);
-  facts.profile_name = experiment.profile.name;
-  facts.profile_how = to_string(experiment.profile.how);
   facts.extrapolated_share =
       preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
   facts.cluster_name = experiment.cluster.name;
-  facts.gpu_name = experiment.cluster.gpu.name;
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
-  facts.workspace_bytes = gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8"));
-  const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
-  if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
+  facts.peak_flops = peak_flops_of(experiment.cluster, plan);
+  if (nodes.empty()) {
+    add_nodes(experiment.cluster, experiment.profile, facts);
+  } else {
+    facts.peak_flops = 0;
+    for (int rank = 0; rank < plan.pp; ++rank) {
+      facts.memory_of_rank.push_back(nodes.of_rank(rank).cluster.gpu.memory_bytes);
+      facts.peak_flops += peak_flops_of(nodes.of_rank(rank).cluster, plan) / plan.pp;
+    }
+    for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
+  }
   if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));
-  if (experiment.profile.gpu != experiment.cluster.gpu.name) {
-    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}",
-                                         experiment.profile.name, experiment.profile.gpu,
-                                         experiment.cluster.gpu.name));
-  }
   return facts;
 }
 
@@ -123,14 +143,16 @@ Preparation prepare(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
-  ready.prices = price(ready.work, plan, experiment.cluster, experiment.profile);
+  ready.prices = experiment.stage_nodes.empty()
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile)
+                     : price_stages(ready.work, plan, experiment.stage_nodes);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
   ready.tasks = derive_tasks(ready.schedule, plan,
                              {experiment.fold, plan.one_queue, false,
                               replicas_to_walk(plan, experiment.cluster, experiment.conditions)});
   ready.loads = make_loads(ready.schedule, ready.tasks, plan, experiment.cluster, experiment.profile,
-                           ready.prices.times, sizes, experiment.conditions);
+                           ready.prices.times, sizes, experiment.conditions, experiment.stage_nodes);
   return ready;
 }
 

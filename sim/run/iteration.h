@@ -14,6 +14,7 @@
 #include "result/timeline.h"
 #include "run/conditions.h"
 #include "run/loads.h"
+#include "run/stage_nodes.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
@@ -31,6 +32,7 @@ struct Experiment {
   Engine engine = Engine::simgrid;
   Fold fold = Fold::replicas;
   Conditions conditions = {};
+  StageNodes stage_nodes = {};
 };
 
 // Everything that is known of an iteration before it runs.

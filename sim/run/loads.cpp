@@ -17,7 +17,8 @@ namespace {
 class Loading {
  public:
   Loading(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-          const Profile& profile, const MessageSizes& sizes, const Conditions& conditions)
+          const Profile& profile, const MessageSizes& sizes, const Conditions& conditions,
+          const StageNodes& nodes)
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
@@ -27,6 +28,7 @@ class Loading {
         profile_(profile),
         sizes_(sizes),
         conditions_(conditions),
+        nodes_(nodes),
         links_(tasks, plan, cluster, conditions) {}
 
   Loads run(const OpTimes& times) {
@@ -43,7 +45,7 @@ class Loading {
       } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
         collective(task, leader.instance, op);
       } else if (is_host_copy(op.kind)) {
-        loads_.fixed_s[task] = host_copy_s(cluster_, copied_bytes(op));
+        loads_.fixed_s[task] = host_copy_s(cluster_of(leader.instance), copied_bytes(op));
       } else {
         loads_.fixed_s[task] = compute_s(leader.instance, op, times);
       }
@@ -84,6 +86,14 @@ class Loading {
 
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
 
+  // What prices the messages that an instance begins.
+  const Cluster& cluster_of(int instance) const {
+    return nodes_.empty() ? cluster_ : nodes_.of_rank(rank_of(instance).pipeline_rank).cluster;
+  }
+  const Profile& profile_of(int instance) const {
+    return nodes_.empty() ? profile_ : nodes_.of_rank(rank_of(instance).pipeline_rank).profile;
+  }
+
   const Op& op_at(OpRef ref) const {
     return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)]
                           [static_cast<std::size_t>(ref.op)];
@@ -110,7 +120,8 @@ class Loading {
 
   Way way_between(int from, int to) {
     const bool crosses = links_.crosses_nodes(from, to);
-    return {send_time(profile_, cluster_, sizes_.boundary_bytes, crosses), crosses, links_.message(from, to)};
+    return {send_time(profile_of(from), cluster_of(from), sizes_.boundary_bytes, crosses), crosses,
+            links_.message(from, to)};
   }
 
   // Alone, a task lasts as long as its fullest link needs for all of its flows.
@@ -206,7 +217,7 @@ class Loading {
 
   Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
     const Group& of = group(ring, leader);
-    return {ring, &of, collective_time(profile_, cluster_, op, bytes, of.shape)};
+    return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape)};
   }
 
   void collective(TaskId task, int leader, const Op& op) {
@@ -284,6 +295,7 @@ class Loading {
   const Profile& profile_;
   const MessageSizes& sizes_;
   const Conditions& conditions_;
+  const StageNodes& nodes_;
   Links links_;
   std::vector<double> speeds_;  // by instance
   std::map<std::pair<int, int>, Way> ways_;
@@ -296,8 +308,8 @@ class Loading {
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
-                 const Conditions& conditions) {
-  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions).run(times);
+                 const Conditions& conditions, const StageNodes& nodes) {
+  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(times);
 }
 
 }  // namespace rehearse

@@ -11,6 +11,7 @@
 #include "plan/stage_times.h"
 #include "run/conditions.h"
 #include "run/links.h"
+#include "run/stage_nodes.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
@@ -54,8 +55,9 @@ struct MessageSizes {
   std::vector<std::vector<double>> expert_units = {};
 };
 
+// `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
-                 const Conditions& conditions = {});
+                 const Conditions& conditions = {}, const StageNodes& nodes = {});
 
 }  // namespace rehearse

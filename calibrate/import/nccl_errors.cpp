@@ -25,6 +25,7 @@ constexpr SizeClass kClasses[] = {{"to 32 KiB", 0, 32 * kKiB},
 
 bool is_left_out(const Sample& other, const Sample& sample, LeftOut left_out) {
   if (left_out == LeftOut::nothing) return false;
+  if (left_out == LeftOut::all) return true;
   if (left_out == LeftOut::table) return &other == &sample;
   return other.cluster.hardware == sample.cluster.hardware;
 }
@@ -35,7 +36,9 @@ Model fit_without(const Constants& constants, const std::vector<Sample>& samples
   for (const Sample& other : samples) {
     if (!is_left_out(other, sample, left_out)) kept.push_back(&other);
   }
-  return fit(constants, kept);
+  Model model = fit(constants, kept);
+  if (left_out == LeftOut::nothing) model.measured.clear();
+  return model;
 }
 
 std::string median_of(const std::vector<RowError>& errors, const SizeClass& size, const CollectiveOp* op) {
@@ -57,7 +60,8 @@ std::vector<RowError> errors(const Constants& constants, const std::vector<Sampl
   Model model;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Sample& sample = samples[i];
-    if (i == 0 || left_out != LeftOut::nothing) model = fit_without(constants, samples, sample, left_out);
+    if (i == 0 || left_out == LeftOut::table || left_out == LeftOut::hardware)
+      model = fit_without(constants, samples, sample, left_out);
     for (const Measured::Row& row : sample.table.rows) {
       const double seconds = collective_time(model, sample.cluster, sample.table.collective, row.bytes,
                                              sample.group, sample.table.forced)
@@ -70,12 +74,12 @@ std::vector<RowError> errors(const Constants& constants, const std::vector<Sampl
 
 std::string error_table(const Constants& constants, const std::vector<Sample>& samples) {
   std::string text = fmt::format("{:<16}{:<14}", "", "");
-  for (const char* column : {"fitted", "table left out", "system left out"})
+  for (const char* column : {"NCCL's belief", "corrected", "table left out", "system left out"})
     text += fmt::format("{:>18}", column);
   text += '\n';
-  const std::vector<RowError> by_case[] = {errors(constants, samples, LeftOut::nothing),
-                                           errors(constants, samples, LeftOut::table),
-                                           errors(constants, samples, LeftOut::hardware)};
+  const std::vector<RowError> by_case[] = {
+      errors(constants, samples, LeftOut::all), errors(constants, samples, LeftOut::nothing),
+      errors(constants, samples, LeftOut::table), errors(constants, samples, LeftOut::hardware)};
   const CollectiveOp ops[] = {CollectiveOp::all_reduce,     CollectiveOp::all_gather,
                               CollectiveOp::reduce_scatter, CollectiveOp::all_to_all,
                               CollectiveOp::broadcast,      CollectiveOp::send_receive};

@@ -8,7 +8,10 @@
 
 namespace rehearse::nccl {
 
-enum class LeftOut : std::uint8_t { nothing, table, hardware };
+// What was kept from the fit of the model that predicts a table: all (NCCL's belief alone), nothing (the
+// corrections, without what was measured on the very system, which would be read back), the table, or all of
+// its hardware.
+enum class LeftOut : std::uint8_t { all, nothing, table, hardware };
 
 // Predicted over measured - 1 of one row.
 struct RowError {

@@ -17,6 +17,7 @@ namespace {
 // were chosen among 0, 1/4, 1/2, 1, 2, 4 and 8 by the error of tables and clusters that were left out.
 constexpr double kShrinkClass = 4;
 constexpr double kShrinkHardware = 0.5;
+constexpr double kWidestGap = 4;  // between two rows of a table that lines may join
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -164,6 +165,7 @@ std::vector<double> seconds_at(const std::vector<const Sample*>& samples, double
       continue;
     }
     const auto below = std::prev(above);
+    if (above->bytes > kWidestGap * below->bytes) continue;
     const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
     found.push_back(std::log(below->seconds) * (1 - share) + std::log(above->seconds) * share);
   }
@@ -179,32 +181,6 @@ std::vector<Measured::Row> median_rows(const std::vector<const Sample*>& samples
   for (const auto& [bytes, unused] : sizes)
     rows.push_back({bytes, rounded(std::exp(median(seconds_at(samples, bytes))))});
   return rows;
-}
-
-std::vector<Measured> measured_of(const std::vector<const Sample*>& samples) {
-  std::map<std::string, std::vector<const Sample*>> systems;
-  for (const Sample* sample : samples) {
-    const Table& table = sample->table;
-    systems[fmt::format("{} {} {:9} {:9} {}", sample->cluster.hardware, to_string(table.collective),
-                        sample->group.nodes, sample->group.members,
-                        table.forced ? kAlgorithmNames[index(*table.forced)] : "")]
-        .push_back(sample);
-  }
-  std::vector<Measured> all;
-  for (const auto& [key, of_system] : systems) {
-    const Sample& first = *of_system.front();
-    Measured measured{first.cluster.hardware,
-                      first.table.collective,
-                      first.group.nodes,
-                      first.group.members,
-                      first.table.forced,
-                      How::published,
-                      {},
-                      median_rows(of_system)};
-    for (const Sample* sample : of_system) measured.tables.push_back(sample->table.file);
-    all.push_back(std::move(measured));
-  }
-  return all;
 }
 
 }  // namespace
@@ -227,8 +203,34 @@ std::vector<Sample> read_samples(const std::filesystem::path& folder, const Cons
   return samples;
 }
 
+std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how) {
+  std::map<std::string, std::vector<const Sample*>> systems;
+  for (const Sample* sample : samples) {
+    const Table& table = sample->table;
+    systems[fmt::format("{} {} {:9} {:9} {}", sample->cluster.hardware, to_string(table.collective),
+                        sample->group.nodes, sample->group.members,
+                        table.forced ? kAlgorithmNames[index(*table.forced)] : "")]
+        .push_back(sample);
+  }
+  std::vector<Measured> all;
+  for (const auto& [key, of_system] : systems) {
+    const Sample& first = *of_system.front();
+    Measured measured{first.cluster.hardware,
+                      first.table.collective,
+                      first.group.nodes,
+                      first.group.members,
+                      first.table.forced,
+                      how,
+                      {},
+                      median_rows(of_system)};
+    for (const Sample* sample : of_system) measured.tables.push_back(sample->table.file);
+    all.push_back(std::move(measured));
+  }
+  return all;
+}
+
 Model fit(const Constants& constants, const std::vector<const Sample*>& samples) {
-  Model model{"", constants, {}, measured_of(samples)};
+  Model model{"", constants, {}, measured_of(samples, How::published)};
   std::vector<Curve> left;
   for (const Sample* sample : samples) left.push_back(sample->curve);
   for (const Level& level : levels()) add_level(level, samples, left, model.corrections);

@@ -24,6 +24,9 @@ struct Sample {
 // All tables of a folder that are not irregular and whose cluster is known, in order of their names.
 std::vector<Sample> read_samples(const std::filesystem::path& folder, const Constants& constants);
 
+// One entry for each operation on each group of ranks: the median where several samples tell of the same.
+std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how);
+
 // Corrections from general to special: by operation; by GPU generation and link; by hardware; by hardware and
 // operation. Each is the median of what the ones before it left over: over hardware (of the medians over its
 // tables) for the first two, over tables for the others; shrunk by n / (n + k), as fewer say less. Then what

@@ -19,6 +19,8 @@ enum ExitCode {
 void add_simulate(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_topo(CLI::App& program, int& exit_code);
+void add_validate(CLI::App& program, int& exit_code);
+void add_calibrate(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
 void add_completion(CLI::App& program, int& exit_code);
 

@@ -48,9 +48,12 @@ std::vector<Measured::Row> read_rows(const JsonReader& table) {
 }  // namespace
 
 Table read_table(const std::string& path) {
-  const JsonReader reader = JsonReader::open(path);
+  return parse_table(JsonReader::open(path));
+}
+
+Table parse_table(const JsonReader& reader) {
   Table table;
-  table.file = std::filesystem::path(path).filename().string();
+  table.file = std::filesystem::path(reader.file()).filename().string();
   table.cluster = reader.text("cluster");
   table.op = reader.text("op");
   table.collective = op_of(table.op, reader);

@@ -21,6 +21,7 @@ struct Table {
 
 // InputError for a file that is no such table or holds a time or size that cannot be.
 Table read_table(const std::string& path);
+Table parse_table(const JsonReader& reader);
 
 // Hosts that share one NVLink domain fill it; other nodes hold gpus_per_node ranks each.
 // InputError when a node of the cluster has fewer GPUs than the table's.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kNetworkOverhead_s = 1e-6;  // of the proxy that feeds the NIC; three times for Simple
 constexpr double kChannelsAfterSearch = 2;   // ring and tree channels are doubled once more
+constexpr double kGpusOfChannels = 8;        // that NVLS channels are laid out for
 constexpr double kCorrectedSizes = 23;       // of a tree: 64 B to 256 MiB
 
 // One algorithm and protocol for one operation.
@@ -75,6 +76,21 @@ class Tuning {
         return 0.75 * graph_.bus_rate * graph_.members / ring_steps();
     }
     return 0;
+  }
+
+  // NVLSTree is believed to have one channel for each GPU of a node, while it opens as many as eight GPUs
+  // have; and each node sends the buffer out once to one other node, or twice to several: up and down one
+  // tree, and as a leaf of its mirror (Sanders, Speck, Traeff 2009). Inside, 1 + 1/g of it leaves each of g
+  // GPUs.
+  double wire_rate(Candidate c) const {
+    if (c.algorithm != Algorithm::nvls_tree) return rate(c);
+    const double channels = std::max(kGpusOfChannels, graph_.heads);
+    const double of_channels =
+        channels * constants_.nvls_tree_most[generation()][column()] * graph_.members / ring_steps();
+    const double between = graph_.nics * graph_.nic_rate / (graph_.nodes == 2 ? 1 : 2);
+    const double inside =
+        graph_.link_rate * constants_.nvls_efficiency[generation()] / (1 + 1 / graph_.local);
+    return std::min({of_channels, between, inside});
   }
 
  private:
@@ -180,7 +196,7 @@ Choice choose_point_to_point(const Constants& constants, const Graph& graph, Col
     const double latency = constants.base_latency_s[index(Algorithm::ring)][index(protocol)] +
                            constants.step_latency_s[index(wire)][index(Algorithm::ring)][index(protocol)] +
                            crossings * graph.slow_network_s;
-    return Choice{Algorithm::ring, protocol, latency, share * rate, rate};
+    return Choice{Algorithm::ring, protocol, latency, share * rate, share * rate};
   };
   const Choice ll = time(Protocol::ll, 0.5, 1), simple = time(Protocol::simple, 1, 2);
   return ll.seconds(bytes) < simple.seconds(bytes) ? ll : simple;
@@ -190,20 +206,20 @@ Choice choose_collective(const Tuning& tuning, double bytes, std::optional<Algor
   constexpr Algorithm kAll[] = {Algorithm::ring, Algorithm::tree, Algorithm::nvls, Algorithm::nvls_tree,
                                 Algorithm::pat};
   Choice best;
-  double least = std::numeric_limits<double>::infinity(), fastest = 0;
+  double least = std::numeric_limits<double>::infinity();
   for (const Algorithm algorithm : kAll) {
     if (forced && *forced != algorithm) continue;
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const Candidate candidate{algorithm, protocol};
       if (!tuning.runs(candidate)) continue;
-      const Choice choice{algorithm, protocol, tuning.latency_s(candidate), tuning.rate(candidate), 0};
-      fastest = std::max(fastest, choice.rate);
-      if (choice.seconds(bytes) >= least) continue;
-      least = choice.seconds(bytes);
+      const Choice choice{algorithm, protocol, tuning.latency_s(candidate), tuning.wire_rate(candidate),
+                          tuning.rate(candidate)};
+      const double expected = choice.latency_s + bytes / choice.believed_rate;
+      if (expected >= least) continue;
+      least = expected;
       best = choice;
     }
   }
-  best.best_rate = fastest;
   return best;
 }
 
@@ -216,7 +232,7 @@ Choice choose(const Constants& constants, const Graph& graph, CollectiveOp op, d
   const Tuning tuning(constants, graph, op, bytes);
   if (forced) {
     const Choice choice = choose_collective(tuning, bytes, forced);
-    if (choice.best_rate > 0) return choice;
+    if (choice.rate > 0) return choice;
   }
   return choose_collective(tuning, bytes, {});
 }

@@ -8,12 +8,14 @@
 
 namespace rehearse::nccl {
 
+// `rate` is what the wires give; NCCL believes `believed_rate` when it chooses. They differ for NVLSTree
+// alone.
 struct Choice {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   double latency_s = 0;
-  double rate = 0;       // bytes of the buffer a second
-  double best_rate = 0;  // of the fastest algorithm and protocol, which the largest messages take
+  double rate = 0;  // bytes of the buffer a second
+  double believed_rate = 0;
   double seconds(double bytes) const { return latency_s + bytes / rate; }
 };
 

@@ -13,15 +13,11 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr const char* kMethod =
-    "log(measured / believed), median of the rows within an octave of sizes 4^i; corrections by operation, "
-    "by GPU "
-    "generation and link, by hardware, by hardware and operation, each the median of what the ones before "
-    "left "
-    "over, shrunk by n / (n + 4) with n systems for the first two, by n / (n + 0.5) with n tables for the "
-    "others; "
-    "then the rows of each very system as measured, the median where there are several tables. Out-of-place "
-    "times. "
-    "Irregular tables are left out";
+    "log(measured / believed) of out-of-place times, the median of the rows about each size 4^i; corrected "
+    "by GPU generation and link, by operation, by hardware, by hardware and operation, each time by the "
+    "median of what was left, over n systems shrunk by n / (n + 4) for the first two, over n tables by "
+    "n / (n + 0.5) for the others; then each system as measured, the median of its tables. Irregular tables "
+    "are left out";
 
 // What the model reads of the constants, word for word.
 Json kept_constants(const Json& file) {

@@ -71,7 +71,7 @@ std::vector<Level> levels() {
     correction.hardware = sample.cluster.hardware;
     return correction;
   };
-  return {{by_op, true}, {by_link, true}, {by_hardware, false}, {by_both, false}};
+  return {{by_link, true}, {by_op, true}, {by_hardware, false}, {by_both, false}};
 }
 
 std::string key_of(const Correction& c) {
@@ -85,12 +85,16 @@ struct Members {
   std::vector<Curve*> left;
 };
 
+bool tells_of_itself(const Sample& sample) {
+  return sample.group.nodes > 1 && sample.cluster.nccl.assumed_nics;
+}
+
 // One value for each voice: a table, or a hardware whose tables are first put together.
 std::vector<double> voices(const Members& members, int step, bool over_hardware) {
   std::map<std::string, std::vector<double>> values;
   for (std::size_t i = 0; i < members.samples.size(); ++i) {
     const auto found = members.left[i]->find(step);
-    if (found == members.left[i]->end()) continue;
+    if (found == members.left[i]->end() || (over_hardware && tells_of_itself(*members.samples[i]))) continue;
     const std::string voice =
         over_hardware ? members.samples[i]->cluster.hardware : members.samples[i]->table.file;
     values[voice].push_back(found->second);

@@ -27,7 +27,7 @@ std::vector<Sample> read_samples(const std::filesystem::path& folder, const Cons
 // One entry for each operation on each group of ranks: the median where several samples tell of the same.
 std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how);
 
-// Corrections from general to special: by operation; by GPU generation and link; by hardware; by hardware and
+// Corrections from general to special: by GPU generation and link; by operation; by hardware; by hardware and
 // operation. Each is the median of what the ones before it left over: over hardware (of the medians over its
 // tables) for the first two, over tables for the others; shrunk by n / (n + k), as fewer say less. Then what
 // was measured on each very system, the median of its tables. No row is used twice on one level.

@@ -51,6 +51,7 @@ NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus) {
   const JsonReader reader = cluster.object("nccl");
   facts.sm = static_cast<int>(reader.integer_or("sm", 0, 0, kSmMost));
   facts.host_gpus = static_cast<int>(reader.integer_or("host_gpus", 0, 0, gpus));
+  facts.assumed_nics = reader.boolean_or("assumed_nics", false);
   if (reader.has("rings")) facts.rings = read_rings(reader, gpus);
   if (reader.has("island")) read_island(reader.object("island"), gpus, facts);
   reader.reject_unknown();

@@ -68,6 +68,11 @@ Experiment mixtral(int dp) {
   Experiment experiment = llama_70b();
   experiment.model = read_model("mixtral-8x7b");
   experiment.engine = Engine::reference;
+  experiment.profile.collectives = nullptr;  // latencies of rings that hold for any size
+  experiment.profile.links = {{"nvswitch", "ring", 1e-5, 1e-6, 0.8, How::published},
+                              {"nvswitch", "send", 1e-5, 0, 0.8, How::published},
+                              {"infiniband", "ring", 2e-5, 4e-6, 0.9, How::published},
+                              {"infiniband", "send", 2e-5, 0, 0.9, How::published}};
   experiment.plan = {};
   Plan& plan = experiment.plan;
   plan.dp = dp;

@@ -117,7 +117,7 @@ CommunicationTime collective_time(const Model& model, const Cluster& cluster, Co
   const double floor = least_on_wires(cluster, op, bytes, group, system.graph());
   const double total = std::max(floor, choice.seconds(size) * std::exp(system.log_ratio(size)));
   const double largest = std::max(size, kLargest);
-  const double slowed = std::exp(std::max(0.0, system.log_ratio(largest)));
+  const double slowed = std::exp(system.log_ratio(largest));
   const double transfer = std::clamp(bytes / system.believed(largest).rate * slowed, floor, total);
   return {total - transfer, transfer, !system.known()};
 }

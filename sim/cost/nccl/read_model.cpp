@@ -64,23 +64,6 @@ std::vector<Measured::Row> read_rows(const JsonReader& reader) {
   return rows;
 }
 
-Model parse_model(const JsonReader& reader) {
-  if (const std::string schema = reader.text("schema"); schema != kModelSchema) {
-    reader.fail("schema", fmt::format("must be \"{}\"", kModelSchema), "found \"" + schema + "\"",
-                kModelSchema);
-  }
-  Model model;
-  model.name = reader.text("name");
-  reader.value("sources");
-  reader.value("fit");
-  model.constants = read_constants(reader.object("constants"));
-  for (const JsonReader& each : reader.objects("corrections"))
-    model.corrections.push_back(read_correction(each));
-  for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));
-  reader.reject_unknown();
-  return model;
-}
-
 }  // namespace
 
 CollectiveOp op_of(const std::string& name, const JsonReader& reader) {
@@ -135,6 +118,23 @@ Json to_json(const Correction& correction) {
   json["first_octave"] = correction.first_octave;
   json["log_ratio"] = correction.log_ratio;
   return json;
+}
+
+Model parse_model(const JsonReader& reader) {
+  if (const std::string schema = reader.text("schema"); schema != kModelSchema) {
+    reader.fail("schema", fmt::format("must be \"{}\"", kModelSchema), "found \"" + schema + "\"",
+                kModelSchema);
+  }
+  Model model;
+  model.name = reader.text("name");
+  reader.value("sources");
+  reader.value("fit");
+  model.constants = read_constants(reader.object("constants"));
+  for (const JsonReader& each : reader.objects("corrections"))
+    model.corrections.push_back(read_correction(each));
+  for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));
+  reader.reject_unknown();
+  return model;
 }
 
 Model read_model(const std::string& name_or_path) {

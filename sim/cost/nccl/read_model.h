@@ -12,6 +12,7 @@ constexpr const char* kDefaultModel = "nccl";
 // breaks a rule: unknown keys, ratios beyond a factor of a thousand, sizes that do not grow, times of
 // nothing.
 Model read_model(const std::string& name_or_path);
+Model parse_model(const JsonReader& reader);
 
 Measured read_measured(const JsonReader& reader);
 Json to_json(const Measured& measured);

@@ -70,7 +70,7 @@ class TextLog {
     const std::string text = without_prefix(line);
     const Words words = words_of(text);
     if (words.empty()) return;
-    if (const std::string op = op_in(text); !op.empty()) op_ = op;
+    if (const std::string op = op_in(text); !op.empty()) begin_operation(op, text);
     if (words.front().front() == '#') return read_comment(words, text);
     if (in_table_ && words.size() > 1 && is_whole(words[0]) && is_whole(words[1])) read_row(words);
   }
@@ -87,6 +87,12 @@ class TextLog {
  private:
   [[noreturn]] void fail(const std::string& rule, const std::string& values) const {
     throw InputError({fmt::format("{}:{}", file_, line_number_), "", rule, values, ""});
+  }
+
+  void begin_operation(const std::string& op, const std::string& text) {
+    if (text.find("concluded") != std::string::npos) return;
+    end_run();
+    op_ = op;
   }
 
   void read_comment(const Words& words, const std::string& text) {

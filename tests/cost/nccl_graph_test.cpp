@@ -40,7 +40,7 @@ TEST(NcclGraph, OfAnNvswitchNodeHasTheChannelsOfNcclsLogs) {
 }
 
 TEST(NcclGraph, AcrossNodesHasOneChannelForEachNicOfTheGroup) {
-  EXPECT_NEAR(graph("dgx-h100", 4, 8).bus_rate, 8 * 48e9, 1);
+  EXPECT_NEAR(graph("dgx-h100", 4, 8).bus_rate, 8 * 45e9, 1);  // 8 x 48 would not fit on the 18 NVLinks
   EXPECT_NEAR(graph("dgx-a100-80gb", 4, 8).bus_rate, 8 * 24e9, 1);
   EXPECT_NEAR(graph("dgx-h100", 2, 1).bus_rate, 48e9, 1);
   EXPECT_NEAR(graph("p4d.24xlarge", 2, 8).bus_rate, 4 * 12e9, 1);  // four NICs for eight GPUs

@@ -70,8 +70,14 @@ TEST(NcclMeasured, RowsStandAsMeasuredWhateverTheCorrections) {
   model.measured = {table(How::published, {{1024, 3e-5}, {1 << 20, 9e-5}})};
   EXPECT_NEAR(seconds(model, 1024), 3e-5, 1e-15);
   EXPECT_NEAR(seconds(model, 1 << 20), 9e-5, 1e-15);
-  EXPECT_GT(seconds(model, 1 << 15), 3e-5);
-  EXPECT_LT(seconds(model, 1 << 15), 9e-5);
+}
+
+TEST(NcclMeasured, BetweenRowsFollowsTheBelief) {
+  Model model = bare();
+  const double before = seconds(model, 1 << 15);
+  model.measured = {
+      table(How::published, {{1024, 2 * seconds(model, 1024)}, {1 << 20, 2 * seconds(model, 1 << 20)}})};
+  EXPECT_NEAR(seconds(model, 1 << 15), 2 * before, 1e-12);
 }
 
 TEST(NcclMeasured, OnTheUsersMachineOutranksWhatWasPublished) {
@@ -128,6 +134,9 @@ TEST(NcclModel, ThatBreaksARuleIsRefused) {
   refuses(bad);
   bad = good;
   bad["constants"].erase("nvls_efficiency");
+  refuses(bad);
+  bad = good;
+  bad["corrections"].push_back(bad["corrections"][0]);
   refuses(bad);
   bad = good;
   bad["speed"] = 1;

@@ -10,6 +10,7 @@ namespace rehearse::nccl {
 
 namespace {
 
+constexpr double kMostChannels = 32;           // of the search, before doubling
 constexpr int kMostHeads = 32;                 // NCCL_MAX_NVLS_ARITY
 constexpr double kPcie3x16 = 15.754e9;         // 8 GT/s x 16 lanes x 128/130
 constexpr double kInfinibandLatency = 3.3e-6;  // the adapters that NCCL's constants were measured on
@@ -39,7 +40,7 @@ Channels search(const std::vector<double>& list, double rate, Generation generat
   Channels best{1, rate};
   double most = 0;
   for (const double speed : list) {
-    const double count = std::floor(rate / speed + 1e-9);
+    const double count = std::min(std::floor(rate / speed + 1e-9), kMostChannels);
     if (count < 1 || count * speed <= most * (1 + 1e-9)) continue;
     most = count * speed;
     best = {count, speed};
@@ -77,11 +78,13 @@ void add_network(const Constants& constants, const Cluster& cluster, const Group
         {cluster.name, "/node/nics", "a group across nodes needs a NIC in each", "nics = 0", "1"});
   }
   graph.nics = std::max(1.0, std::round(graph.local / group.per_nic)) * nics_of_a_gpu(node);
-  graph.nic_rate = listed_speed(speeds(constants.speeds_across, graph.generation), node.nic.bandwidth);
+  const std::vector<double>& list = speeds(constants.speeds_across, graph.generation);
+  graph.nic_rate = listed_speed(list, node.nic.bandwidth);
   graph.slow_network_s = std::max(0.0, node.nic.latency - kInfinibandLatency);
   graph.channels = graph.nics;
-  graph.bus_rate = graph.nics * graph.nic_rate;
-  if (graph.local > 1) graph.bus_rate = std::min(graph.bus_rate, graph.link_rate);
+  // Every ring also crosses each GPU's link once.
+  const double own_link = graph.local > 1 ? graph.link_rate / graph.nics : graph.nic_rate;
+  graph.bus_rate = graph.nics * listed_speed(list, std::min(node.nic.bandwidth, own_link));
   const std::string& kind = node.nic_kind;
   if (kind == "ethernet" || kind == "socket" || kind == "tcpx") graph.ll128 = false;
 }

@@ -59,21 +59,17 @@ bool matches(const Correction& correction, const Cluster& cluster, const GroupSh
 
 System::System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
                std::optional<Algorithm> forced)
-    : model_(model),
-      cluster_(cluster),
-      group_(group),
-      op_(op),
-      forced_(forced),
-      graph_(graph_of(model.constants, cluster, group)) {
+    : model_(model), op_(op), forced_(forced), graph_(graph_of(model.constants, cluster, group)) {
   for (const Measured& table : model.measured) {
     if (!matches(table, cluster, group, op, forced)) continue;
     if (measured_ == nullptr || table.how < measured_->how) measured_ = &table;
   }
-  known_ = measured_ != nullptr ||
-           std::any_of(model.corrections.begin(), model.corrections.end(), [&](const Correction& correction) {
-             return (!correction.link.empty() || !correction.hardware.empty()) &&
-                    nccl::matches(correction, cluster, group, op);
-           });
+  known_ = measured_ != nullptr;
+  for (const Correction& correction : model.corrections) {
+    if (!nccl::matches(correction, cluster, group, op)) continue;
+    corrections_[corrected_++] = &correction;
+    known_ = known_ || !correction.link.empty() || !correction.hardware.empty();
+  }
 }
 
 Choice System::believed(double bytes) const {
@@ -82,9 +78,7 @@ Choice System::believed(double bytes) const {
 
 double System::log_ratio_of_class(double bytes) const {
   double sum = 0;
-  for (const Correction& correction : model_.corrections) {
-    if (nccl::matches(correction, cluster_, group_, op_)) sum += read_at(correction, bytes);
-  }
+  for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes);
   return sum;
 }
 

@@ -1,6 +1,7 @@
 // How long does NCCL take for a collective on this cluster: as it believes, corrected by what was measured?
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Correction {
 
 constexpr int kOctaves = 2;
 constexpr double kFade = 6;
+constexpr std::size_t kLevels = 16;  // with or without op, generation, link and hardware: no more can match
 
 // What was measured on one system; it stands as measured, and outranks every correction.
 struct Measured {
@@ -66,12 +68,12 @@ class System {
   double log_ratio_of_measured(double bytes) const;
 
   const Model& model_;
-  const Cluster& cluster_;
-  GroupShape group_;
   CollectiveOp op_;
   std::optional<Algorithm> forced_;
   Graph graph_;
   const Measured* measured_ = nullptr;
+  std::array<const Correction*, kLevels> corrections_{};  // those that match
+  std::size_t corrected_ = 0;
   bool known_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "base/data_path.h"
 
@@ -120,6 +121,23 @@ Json to_json(const Correction& correction) {
   return json;
 }
 
+namespace {
+
+bool same_class(const Correction& a, const Correction& b) {
+  return std::tie(a.across, a.op, a.generation, a.link, a.hardware) ==
+         std::tie(b.across, b.op, b.generation, b.link, b.hardware);
+}
+
+void add_correction(const JsonReader& reader, std::vector<Correction>& corrections) {
+  Correction next = read_correction(reader);
+  for (const Correction& other : corrections) {
+    if (same_class(next, other)) reader.fail("", "corrects a class of systems that another entry corrects");
+  }
+  corrections.push_back(std::move(next));
+}
+
+}  // namespace
+
 Model parse_model(const JsonReader& reader) {
   if (const std::string schema = reader.text("schema"); schema != kModelSchema) {
     reader.fail("schema", fmt::format("must be \"{}\"", kModelSchema), "found \"" + schema + "\"",
@@ -130,8 +148,7 @@ Model parse_model(const JsonReader& reader) {
   reader.value("sources");
   reader.value("fit");
   model.constants = read_constants(reader.object("constants"));
-  for (const JsonReader& each : reader.objects("corrections"))
-    model.corrections.push_back(read_correction(each));
+  for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model.corrections);
   for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));
   reader.reject_unknown();
   return model;

@@ -56,7 +56,11 @@ struct Travellers {
 class SparseLayer {
  public:
   SparseLayer(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape)
-      : b_(b), model_(model), shape_(shape), to_(routing_of(*model.experts, plan, shape)) {}
+      : b_(b),
+        model_(model),
+        shape_(shape),
+        to_(routing_of(*model.experts, plan, shape)),
+        reruns_activation_(reruns(plan, RecomputeModule::moe_act)) {}
 
   TensorId run(TensorId input) {
     Travellers tokens = send_out(route(input));
@@ -181,13 +185,16 @@ class SparseLayer {
     const auto gemm = [&to = to_](std::int64_t m, std::int64_t n, std::int64_t k) {
       return Gemm{m, n, k, to.local, true};
     };
-    b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, {output}});
+    const TensorId kept = kept_operand(b_, shape_, name, input);
+    std::vector<TensorId> writes = {output};
+    if (kept != input) writes.push_back(kept);
+    b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, writes});
     const Gemm for_input = gemm(to_.rows, depth, width), for_weight = gemm(width, depth, to_.rows);
-    b_.undo([&b = b_, name, input, weight, output, for_input, for_weight] {
+    b_.undo([&b = b_, name, input, kept, weight, output, for_input, for_weight] {
       const TensorId gradient = b.gradient_of(output);
       b.backward_input({name + "_input_gradient", for_input, {gradient, weight}, {b.new_gradient(input)}});
       b.backward_weight(
-          {name + "_weight_gradient", for_weight, {gradient, input}, {b.parameter_gradient(weight)}});
+          {name + "_weight_gradient", for_weight, {gradient, kept}, {b.parameter_gradient(weight)}});
     });
     return output;
   }
@@ -196,7 +203,9 @@ class SparseLayer {
     const std::int64_t width = model_.gated_mlp ? 2 * to_.ffn : to_.ffn;
     const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
     const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
+    const std::size_t first = b_.forward_kernels();
     const TensorId activated = activate(b_, "experts_activation", up, elements, tokens.weights);
+    if (reruns_activation_) b_.rerun_from(first);
     return grouped("experts_down", activated, to_.ffn, shape_.hidden);
   }
 
@@ -224,6 +233,7 @@ class SparseLayer {
   const Model& model_;
   const Shape& shape_;
   Routing to_;
+  bool reruns_activation_;
   TensorId choices_ = -1;
 };
 
@@ -231,7 +241,9 @@ class SparseLayer {
 TensorId add_shared(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input,
                     TensorId routed) {
   const FeedForward shared{"shared", model.experts->shared_ffn_hidden / plan.tp, false};
+  const std::size_t first = b.forward_kernels();
   const Branch branch = feed_forward(b, model, shape, shared, input);
+  if (reruns(plan, RecomputeModule::shared_experts)) b.rerun_from(first);
   return add_residual(b, {"shared_sum", routed, branch.output, -1, false}, "mixed_output");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/fabric.h"
+#include "cluster/nccl_facts.h"
 #include "cluster/wiring.h"
 
 namespace rehearse {
@@ -51,6 +52,8 @@ struct Cluster {
   int max_nodes = 0;    // most nodes this cluster has; 0 = as many as asked for
   Fabric fabric;        // between the nodes
   std::string profile;  // name of the calibration profile that fits these GPUs
+  NcclFacts nccl;
+  std::string hardware;  // see hardware_name()
 
   int nic_of(int local_gpu) const {
     if (!node.nic_of_gpu.empty()) return node.nic_of_gpu[static_cast<std::size_t>(local_gpu)];

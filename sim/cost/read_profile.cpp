@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "cost/nccl/read_model.h"
+
 namespace rehearse {
 
 namespace {
@@ -132,9 +134,9 @@ LinkCost read_link(const JsonReader& reader) {
   LinkCost link;
   link.kind = reader.text("kind");
   link.op = reader.text("op");
-  if (link.op != "ring" && link.op != "send" && link.op != "nvls") {
-    reader.fail("op", "must be one of ring, send, nvls", "found \"" + link.op + "\"",
-                nearest_name(link.op, {"ring", "send", "nvls"}));
+  if (link.op != "ring" && link.op != "send") {
+    reader.fail("op", "must be one of ring, send", "found \"" + link.op + "\"",
+                nearest_name(link.op, {"ring", "send"}));
   }
   link.latency_s = reader.number("latency_s", 0, 1);
   link.step_latency_s = reader.number("step_latency_s", 0, 1);
@@ -162,11 +164,21 @@ void read_samples(const JsonReader& reader, const Limits& limits, Profile& profi
   }
   double fastest = 0;
   for (const auto& [precision, peak] : limits.peak_flops) fastest = std::max(fastest, peak);
-  profile.attention = read_attention(reader.object("attention"), fastest);
+  if (reader.has("attention")) profile.attention = read_attention(reader.object("attention"), fastest);
   const JsonReader stream = reader.object("stream");
   for (const auto& item : stream.json().items()) {
     profile.stream[item.key()] = read_stream(stream.object(item.key()), limits.memory_bandwidth);
   }
+}
+
+// The model that the profile names, with what was measured for it.
+std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
+  if (!reader.has("collectives")) return nullptr;
+  const JsonReader own = reader.object("collectives");
+  nccl::Model model = nccl::read_model(own.text("model"));
+  for (const JsonReader& each : own.objects("measured")) model.measured.push_back(nccl::read_measured(each));
+  own.reject_unknown();
+  return std::make_shared<const nccl::Model>(std::move(model));
 }
 
 }  // namespace
@@ -184,6 +196,7 @@ Profile parse_profile(const JsonReader& reader) {
   if (profile.sources.empty()) reader.fail("sources", "must name at least one source");
   read_samples(reader, limits, profile);
   for (const JsonReader& link : reader.objects("links")) profile.links.push_back(read_link(link));
+  profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");
   profile.launch_s = launch.number("seconds", 0, 1);
   launch.text("source");

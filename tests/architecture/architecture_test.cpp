@@ -26,7 +26,8 @@ const std::map<std::string, Names> kMayUse = {
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
-    {"cli", {"run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"calibrate", {"plan", "cost"}},
+    {"cli", {"calibrate", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {

@@ -114,6 +114,9 @@ void print_json(const Cluster& cluster, std::int64_t gpus) {
                        {"kind", node.nic_kind},
                        {"bandwidth_bytes_per_s", node.nic.bandwidth},
                        {"latency_s", node.nic.latency},
+                       {"efficiency", node.nic_limits.efficiency},
+                       {"messages_per_s", node.nic_limits.messages_per_s},
+                       {"limits_source", node.nic_limits.source},
                        {"of_gpu", nic_of_gpu}}},
                      {"fabric",
                       {{"kind", to_string(cluster.fabric.kind)},
@@ -156,6 +159,13 @@ void print_wiring(const Node& node) {
     fmt::print("             {} x {} {} each way\n", count, link.first, format_rate(link.second));
 }
 
+void print_limits(const NicLimits& limits) {
+  if (limits.source.empty()) return;
+  fmt::print("             payload {:.2f} % of the line rate", 100 * limits.efficiency);
+  if (limits.messages_per_s > 0) fmt::print(", {:.0f} million messages/s", 1e-6 * limits.messages_per_s);
+  fmt::print("\n");
+}
+
 void print_cluster(const Cluster& cluster, std::int64_t gpus) {
   const Node& node = cluster.node;
   const std::int64_t nodes = nodes_of(cluster, gpus);
@@ -172,6 +182,7 @@ void print_cluster(const Cluster& cluster, std::int64_t gpus) {
   if (node.nics > 0) {
     fmt::print("             {} x {} {} each way, latency {}\n", node.nics, node.nic_kind,
                format_rate(node.nic.bandwidth), format_seconds(node.nic.latency));
+    print_limits(node.nic_limits);
     print_fabric(cluster);
   }
   fmt::print("  {} GPUs   {} node{}, bisection {} each way\n", gpus, nodes, nodes == 1 ? "" : "s",

@@ -9,6 +9,7 @@
 
 #include "cluster/fabric.h"
 #include "cluster/nccl_facts.h"
+#include "cluster/nic_limits.h"
 #include "cluster/wiring.h"
 
 namespace rehearse {
@@ -39,6 +40,7 @@ struct Node {
   int nics = 0;                  // 0: the node stands alone
   Port nic;                      // each of them
   std::string nic_kind;          // "infiniband", "roce", "efa", ...
+  NicLimits nic_limits;          // what of the NIC's line rate payload gets
   std::vector<int> nic_of_gpu;   // which NIC each GPU sends through; empty: spread evenly, in order
   std::vector<NodeLink> wiring;  // how GPUs, switches and NICs are joined; empty: by one switch
   Host host;

@@ -22,6 +22,7 @@ constexpr double kMemoryBytes = 1e15;
 constexpr double kBytesPerSecond = 1e15;
 constexpr double kSeconds = 1;
 constexpr double kFlops = 1e18;
+constexpr double kLeastEfficiency = 1e-6;
 
 double read_positive(const JsonReader& reader, const std::string& key, Unit unit, double most) {
   const double value = reader.quantity(key, unit);
@@ -72,6 +73,10 @@ void read_nics(const JsonReader& reader, Node& node) {
   node.nics = static_cast<int>(reader.integer("count", 1, kGpusPerNode));
   node.nic = read_port(reader);
   node.nic_kind = reader.text("kind");
+  NicLimits& limits = node.nic_limits;
+  limits = read_nic_limits(node.nic_kind, node.nic.bandwidth);
+  limits.efficiency = reader.number_or("efficiency", limits.efficiency, kLeastEfficiency, 1);
+  limits.messages_per_s = reader.number_or("messages_per_s", limits.messages_per_s, 0, kFlops);
   if (offers(reader, "of_gpu")) node.nic_of_gpu = read_nic_of_gpu(reader, node);
   reader.reject_unknown();
 }

@@ -61,5 +61,21 @@ TEST(Nic, GpusAreSpreadEvenlyOverFewerNics) {
   EXPECT_EQ(cluster.nic_of(3), 1);
 }
 
+TEST(Nic, LimitsAreThoseOnRecordForItsKindAndRate) {
+  const NicLimits hdr = read_cluster("selene").node.nic_limits;
+  EXPECT_DOUBLE_EQ(hdr.messages_per_s, 215e6);
+  EXPECT_NEAR(hdr.efficiency, 4096.0 / (4096 + 26), 1e-4);
+  EXPECT_NEAR(read_nic_limits("roce", 25e9).efficiency, 4096.0 / (4096 + 82), 1e-4);
+  EXPECT_NEAR(read_nic_limits("efa", 25e9).efficiency, 193.72 / 200, 1e-4);
+  for (const std::string& kind : {"infiniband", "roce", "efa"})
+    EXPECT_FALSE(read_nic_limits(kind, 50e9).source.empty()) << kind;
+}
+
+TEST(Nic, WithoutRecordHasNoLimits) {
+  const NicLimits none = read_nic_limits("pigeon", 1);
+  EXPECT_DOUBLE_EQ(none.efficiency, 1);
+  EXPECT_DOUBLE_EQ(none.messages_per_s, 0);
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -27,8 +27,9 @@ double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
 // Adds up stages; counts what it booked and how much of that was extrapolated.
 class Pricing {
  public:
-  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
-      : cluster_(cluster), profile_(profile), times_(times) {
+  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times,
+          const Stretch& stretch)
+      : cluster_(cluster), profile_(profile), times_(times), stretch_(stretch) {
     const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
     for (const Axis axis : kAxes) {
       groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, grid.group(0, axis));
@@ -62,7 +63,9 @@ class Pricing {
     const CommunicationTime time =
         collective_time(profile_, cluster_, collective.op, collective.bytes,
                         collective.of_experts ? expert_groups_[axis] : groups_[axis]);
-    return {static_cast<double>(collective.calls) * time.total(), time.extrapolated};
+    const double stretch = (collective.of_experts ? stretch_.experts : stretch_.groups)[axis];
+    return {static_cast<double>(collective.calls) * (time.latency_s + stretch * time.transfer_s),
+            time.extrapolated};
   }
 
   double priced_s = 0;
@@ -128,6 +131,7 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   KernelTimes& times_;
+  const Stretch& stretch_;
   std::array<GroupShape, 5> groups_;         // of rank 0, by axis
   std::array<GroupShape, 5> expert_groups_;  // the same among experts
 };
@@ -155,8 +159,8 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
 }  // namespace
 
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
-             KernelTimes& times) {
-  Pricing pricing(plan, cluster, profile, times);
+             KernelTimes& times, const Stretch& stretch) {
+  Pricing pricing(plan, cluster, profile, times, stretch);
   Prices prices;
   for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
   prices.times.step = step_times(work, plan, cluster, pricing);
@@ -165,9 +169,10 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   return prices;
 }
 
-Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile) {
+Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
+             const Stretch& stretch) {
   KernelTimes times(profile, cluster.gpu, to_string(plan.precision));
-  return price(work, plan, cluster, profile, times);
+  return price(work, plan, cluster, profile, times, stretch);
 }
 
 }  // namespace rehearse

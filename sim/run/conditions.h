@@ -50,7 +50,8 @@ struct Conditions {
 // "rank=17:0.8,nic=3.1:0.5,link=leaf0:0.5"; InputError with the form when it is no such list.
 std::vector<Slow> parse_slow(const std::string& text);
 
-// InputError when the slow ranks, NICs or links do not exist or a speed is not in [0, 1]; ranks cannot be down.
+// InputError when the slow ranks, NICs or links do not exist or a speed is not in [0, 1]; ranks cannot be
+// down.
 void require_conditions(const Conditions& conditions, const Plan& plan, const Cluster& cluster);
 
 // The nodes of the cluster that a job of `nodes` nodes gets, in the order of its ranks.

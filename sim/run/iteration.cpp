@@ -11,6 +11,7 @@
 #include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
+#include "run/stretch.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -143,9 +144,10 @@ Preparation prepare(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
+  const Stretch stretch = find_stretch(plan, experiment.cluster, experiment.conditions);
   ready.prices = experiment.stage_nodes.empty()
-                     ? price(ready.work, plan, experiment.cluster, experiment.profile)
-                     : price_stages(ready.work, plan, experiment.stage_nodes);
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile, stretch)
+                     : price_stages(ready.work, plan, experiment.stage_nodes, stretch);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
   ready.tasks = derive_tasks(ready.schedule, plan,

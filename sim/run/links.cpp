@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "run/rings.h"
+
 namespace rehearse {
 
 namespace {
@@ -12,20 +14,6 @@ constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
 
 std::int64_t nodes_of(const RankGrid& grid, const Cluster& cluster) {
   return (std::int64_t{grid.size()} + cluster.node.gpus - 1) / cluster.node.gpus;
-}
-
-// From each member to the member in the same place of the next node; none where the group keeps to one node.
-std::vector<std::pair<int, int>> ring_edges(const std::vector<int>& group, int gpus_per_node) {
-  std::map<int, std::vector<int>> by_node;
-  for (const int rank : group) by_node[rank / gpus_per_node].push_back(rank);
-  std::vector<std::pair<int, int>> edges;
-  if (by_node.size() < 2) return edges;
-  for (auto node = by_node.begin(); node != by_node.end(); ++node) {
-    const auto next = std::next(node) == by_node.end() ? by_node.begin() : std::next(node);
-    for (std::size_t i = 0; i < node->second.size(); ++i)
-      edges.emplace_back(node->second[i], next->second[i % next->second.size()]);
-  }
-  return edges;
 }
 
 }  // namespace
@@ -71,21 +59,22 @@ FlowEnds Links::add_port(double bandwidth) {
   return {table_.end_of({table_.add_link(bandwidth)}), table_.end_of({table_.add_link(bandwidth)})};
 }
 
-// Most ranks of a pipeline rank that send through one NIC.
-double Links::share_of_nic(int pipeline_rank) const {
-  std::map<std::pair<std::int64_t, int>, int> users;
-  int most = 1;
+// By pipeline rank: most of its ranks that send through one NIC.
+std::map<int, int> Links::shares_of_nics() const {
+  std::map<int, int> most;
+  std::map<std::pair<int, int>, int> users;  // by pipeline rank and NIC of one node
   for (int rank = 0; rank < grid_.size(); ++rank) {
-    if (grid_.coordinates(rank)[kPp] != pipeline_rank) continue;
-    const NicPlace nic = table_.nic_of(place(rank));
-    most = std::max(most, ++users[{nic.node, nic.nic}]);
+    if (rank % cluster_.node.gpus == 0) users.clear();
+    const int pipeline_rank = grid_.coordinates(rank)[kPp];
+    int& of_rank = most[pipeline_rank];
+    of_rank = std::max(of_rank, ++users[{pipeline_rank, table_.nic_of(place(rank)).nic}]);
   }
   return most;
 }
 
 void Links::add_ports() {
   std::map<std::tuple<int, std::int64_t, int>, FlowEnds> nics;  // pipeline ranks of a replica share them
-  std::map<int, double> shares;
+  std::map<int, int> shares;
   for (int i = 0; i < static_cast<int>(members_.size()); ++i) {
     const Instance& instance = tasks_.instances[static_cast<std::size_t>(i)];
     if (stands_alone(i)) {
@@ -99,14 +88,13 @@ void Links::add_ports() {
       nic_.push_back(gpu_.back());
       continue;
     }
-    const auto [share, is_first] = shares.try_emplace(instance.pipeline_rank, 1);
-    if (is_first) share->second = share_of_nic(instance.pipeline_rank);
+    if (shares.empty()) shares = shares_of_nics();
     double slowest = nic_bandwidth_;
     for (const int rank : members_[static_cast<std::size_t>(i)])
       slowest = std::min(slowest, table_.nic_bandwidth(table_.nic_of(place(rank))));
     const NicPlace nic = table_.nic_of(place(instance.rank));
     const auto [port, is_new] = nics.try_emplace({grid_.coordinates(instance.rank)[kDp], nic.node, nic.nic});
-    if (is_new) port->second = add_port(slowest / share->second);
+    if (is_new) port->second = add_port(slowest / shares.at(instance.pipeline_rank));
     nic_.push_back(port->second);
   }
 }

@@ -58,7 +58,7 @@ class Links {
   std::vector<std::vector<Crossing>> rings(const GroupOf& group_of);
   void append_shared(const Pairs& pairs, std::vector<Crossing>& crossings);
   void add_ports();
-  double share_of_nic(int pipeline_rank) const;
+  std::map<int, int> shares_of_nics() const;
   FlowEnds add_port(double bandwidth);
 
   const Tasks& tasks_;

@@ -38,6 +38,7 @@ NodeKind kind_of(const std::string& name, const Cluster& job) {
   node.nics = job.node.nics;
   node.nic = job.node.nic;
   node.nic_kind = job.node.nic_kind;
+  node.nic_limits = job.node.nic_limits;
   node.nic_of_gpu = job.node.nic_of_gpu;
   kind.cluster.fabric = job.fabric;
   kind.cluster.max_nodes = job.max_nodes;
@@ -90,7 +91,7 @@ StageNodes read_stage_nodes(const std::string& text, const Plan& plan, const Clu
   return nodes;
 }
 
-Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes) {
+Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes, const Stretch& stretch) {
   Prices prices;
   prices.times.stages.resize(work.parts.size());
   prices.times.step.resize(static_cast<std::size_t>(plan.pp));
@@ -102,7 +103,7 @@ Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes)
     Work own = work;
     for (std::size_t stage = 0; stage < own.parts.size(); ++stage)
       if (!is_own(rank_of(stage))) own.parts[stage].clear();
-    const Prices of_kind = price(own, plan, nodes.kinds[kind].cluster, nodes.kinds[kind].profile);
+    const Prices of_kind = price(own, plan, nodes.kinds[kind].cluster, nodes.kinds[kind].profile, stretch);
     for (std::size_t stage = 0; stage < own.parts.size(); ++stage)
       if (is_own(rank_of(stage))) prices.times.stages[stage] = of_kind.times.stages[stage];
     for (int rank = 0; rank < plan.pp; ++rank)

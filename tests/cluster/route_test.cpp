@@ -67,7 +67,7 @@ TEST(Nic, LimitsAreThoseOnRecordForItsKindAndRate) {
   EXPECT_NEAR(hdr.efficiency, 4096.0 / (4096 + 26), 1e-4);
   EXPECT_NEAR(read_nic_limits("roce", 25e9).efficiency, 4096.0 / (4096 + 82), 1e-4);
   EXPECT_NEAR(read_nic_limits("efa", 25e9).efficiency, 193.72 / 200, 1e-4);
-  for (const std::string& kind : {"infiniband", "roce", "efa"})
+  for (const char* kind : {"infiniband", "roce", "efa"})
     EXPECT_FALSE(read_nic_limits(kind, 50e9).source.empty()) << kind;
 }
 

@@ -11,6 +11,7 @@
 #include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
+#include "run/slowdown.h"
 #include "run/stretch.h"
 #include "schedule/passes.h"
 
@@ -150,11 +151,24 @@ Preparation prepare(const Experiment& experiment) {
                      : price_stages(ready.work, plan, experiment.stage_nodes, stretch);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
-  ready.tasks = derive_tasks(ready.schedule, plan,
-                             {experiment.fold, plan.one_queue, false,
-                              replicas_to_walk(plan, experiment.cluster, experiment.conditions)});
-  ready.loads = make_loads(ready.schedule, ready.tasks, plan, experiment.cluster, experiment.profile,
-                           ready.prices.times, sizes, experiment.conditions, experiment.stage_nodes);
+  const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
+    return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
+                      sizes, conditions, experiment.stage_nodes);
+  };
+  // What runs beside what is found on one replica without slow parts.
+  Conditions healthy = experiment.conditions;
+  healthy.slow.clear();
+  const Tasks folded = derive_tasks(ready.schedule, plan, {Fold::replicas, plan.one_queue, false});
+  const Loads of_folded = loads_of(folded, healthy);
+  const Delays delays = delays_beside_collectives(ready.schedule, folded, ready.prices.times, of_folded);
+  const std::vector<int> walked = replicas_to_walk(plan, experiment.cluster, experiment.conditions);
+  const bool is_folded =
+      experiment.fold == Fold::replicas && walked.size() == 1 && experiment.conditions.slow.empty();
+  ready.tasks = is_folded
+                    ? folded
+                    : derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false, walked});
+  ready.loads = is_folded ? of_folded : loads_of(ready.tasks, experiment.conditions);
+  delay(delays, ready.tasks, ready.loads);
   return ready;
 }
 

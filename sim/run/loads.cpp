@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cost/collectives.h"
+#include "cost/contention.h"
 #include "cost/offload.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
@@ -35,6 +36,7 @@ class Loading {
     find_speeds();
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
+    loads_.taken.resize(tasks_.size());
     loads_.first_flow.reserve(tasks_.size() + 1);
     loads_.first_flow.push_back(0);
     for (TaskId task = 0; task < tasks_.size(); ++task) {
@@ -255,9 +257,12 @@ class Loading {
   // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,
   // its part of what its node sends through the NIC; exchanges over the same links are one flow.
   void load(TaskId task, const std::vector<Exchange>& exchanges) {
+    const int leader = tasks_.leader[task].instance;
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
+      loads_.taken[task] = std::max(loads_.taken[task],
+                                    share_taken(profile_of(leader), cluster_of(leader), each.group->shape));
     }
     for (const int instance : exchanges.front().group->instances) {
       double near_bytes = 0;

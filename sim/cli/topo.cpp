@@ -31,7 +31,20 @@ std::string place(const Cluster& cluster, std::int64_t gpu) {
   return fmt::format("GPU {} (node {}, local {})", gpu, gpu / cluster.node.gpus, gpu % cluster.node.gpus);
 }
 
+void require_ends(const Cluster& cluster, const std::vector<std::int64_t>& ends) {
+  const std::int64_t nodes = cluster.max_nodes == 0 ? std::int64_t{1} << 20 : cluster.max_nodes;
+  const std::int64_t last = nodes * cluster.node.gpus - 1;
+  for (const std::int64_t gpu : ends) {
+    if (gpu < 0 || gpu > last)
+      throw InputError({"command line", "--route", fmt::format("must name GPUs from 0 to {}", last),
+                        fmt::format("found {}", gpu), std::to_string(gpu < 0 ? 0 : last)});
+  }
+  if (ends[0] == ends[1])
+    throw InputError({"command line", "--route", "must name two different GPUs", "", ""});
+}
+
 void print_route(const Cluster& cluster, const TopoOptions& options) {
+  require_ends(cluster, options.route);
   const std::int64_t from = options.route[0], to = options.route[1];
   const Route route = route_between(cluster, from, to);
   if (options.json) {

@@ -103,6 +103,17 @@ Json sources_json(const std::vector<Source>& sources) {
   return json;
 }
 
+Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
+  Json launch = {{"seconds", recipe.number("seconds", 0, 1)}, {"source", recipe.text("source")}};
+  if (recipe.has("host")) {
+    const JsonReader host = recipe.object("host");
+    launch["host_seconds"] = import_host_launch({host, data}, sources);
+    host.reject_unknown();
+  }
+  recipe.reject_unknown();
+  return launch;
+}
+
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
@@ -111,12 +122,13 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const Json attention = attention_json(recipe, data, gpu, sources);
   const Json stream = stream_json(recipe, data, gpu, sources);
   const Json links = links_json(recipe);
+  const Json launch = launch_json(recipe.object("launch"), data, sources);
   Json profile = {{"schema", kProfileSchema},
                   {"name", recipe.text("name")},
                   {"gpu", gpu_recipe.json()},
                   {"how", recipe.text("how")},
                   {"sources", sources_json(sources)},
-                  {"launch", recipe.object("launch").json()},
+                  {"launch", launch},
                   {"links", links},
                   {"attention", attention},
                   {"stream", stream},

@@ -34,7 +34,7 @@ class Pricing {
  public:
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times,
           const Stretch& stretch)
-      : cluster_(cluster), profile_(profile), times_(times), stretch_(stretch) {
+      : cluster_(cluster), profile_(profile), cuda_graph_(plan.cuda_graph), times_(times), stretch_(stretch) {
     const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
     for (const Axis axis : kAxes) {
       groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, grid.group(0, axis));
@@ -54,6 +54,7 @@ class Pricing {
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats);
     }
+    if (!cuda_graph_) wait_for_launches(work, parts, stage);
     return stage;
   }
 
@@ -74,6 +75,7 @@ class Pricing {
 
   double priced_s = 0;
   double extrapolated_s = 0;
+  double launch_bound_s = 0;
 
  private:
   const GroupShape& group_of(const Collective& collective) const {
@@ -103,6 +105,37 @@ class Pricing {
     if (collective.op == CollectiveOp::send_receive) return 0;
     return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
                       : share_taken(profile_, cluster_, group_of(collective));
+  }
+
+  double launches_s(const std::vector<Kernel>& kernels) const {
+    std::int64_t launches = 0;
+    for (const Kernel& kernel : kernels) {
+      const auto* collective = std::get_if<Collective>(&kernel.what);
+      launches += collective != nullptr ? collective->calls : chunks_of(kernel);
+    }
+    return static_cast<double>(launches) * profile_.host_launch_s;
+  }
+
+  // The host launches one kernel after the other: an op lasts at least as long as that takes.
+  void wait_for_launches(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
+    double forward = 0, input = 0, weight = 0;
+    for (const Repeated& part : parts) {
+      const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
+      const auto repeats = static_cast<double>(part.repeats);
+      forward += repeats * launches_s(block.forward);
+      input += repeats * (launches_s(block.recompute) + launches_s(block.backward_input));
+      weight += repeats * launches_s(block.backward_weight);
+    }
+    const auto wait = [](double launches, double kernels) { return std::max(0.0, launches - kernels); };
+    const double both =
+        stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();
+    const double of_input = wait(input, stage.backward_input.total());
+    const double of_weight = wait(weight, stage.backward_weight.total());
+    launch_bound_s += wait(forward, stage.forward.total()) + wait(input + weight, both);
+    stage.forward.compute += wait(forward, stage.forward.total());
+    stage.side_by_side.compute += wait(input + weight, both) - of_input - of_weight;
+    stage.backward_input.compute += of_input;
+    stage.backward_weight.compute += of_weight;
   }
 
   // Seconds of a collective that the kernel which it names hides, when that stands in `kernels`: call by call
@@ -148,6 +181,7 @@ class Pricing {
 
   const Cluster& cluster_;
   const Profile& profile_;
+  bool cuda_graph_;
   KernelTimes& times_;
   const Stretch& stretch_;
   std::array<GroupShape, 5> groups_;         // of rank 0, by axis
@@ -184,6 +218,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   prices.times.step = step_times(work, plan, cluster, pricing);
   prices.priced_s = pricing.priced_s;
   prices.extrapolated_s = pricing.extrapolated_s;
+  prices.launch_bound_s = pricing.launch_bound_s;
   return prices;
 }
 

@@ -64,6 +64,7 @@ struct Profile {
   std::vector<LinkCost> links;                              // where no NCCL runs
   std::shared_ptr<const nccl::Model> collectives;           // null: none
   double launch_s = 0;                                      // least time between the starts of two kernels
+  double host_launch_s = 0;  // what the host takes from one launch to the next, without CUDA graphs
 };
 
 // `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path. InputError for an

@@ -199,6 +199,7 @@ Profile parse_profile(const JsonReader& reader) {
   profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");
   profile.launch_s = launch.number("seconds", 0, 1);
+  profile.host_launch_s = launch.number_or("host_seconds", 0, 0, 1);
   launch.text("source");
   launch.reject_unknown();
   reader.reject_unknown();

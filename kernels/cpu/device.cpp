@@ -1,0 +1,113 @@
+#include <cblas.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "kernels/cpu/stream.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr double kUnknownCache = 32e6;  // where the system does not tell
+
+std::string processor() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+double last_level_cache() {
+  const long third = sysconf(_SC_LEVEL3_CACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (third > 0) return static_cast<double>(third);
+  return second > 0 ? static_cast<double>(second) : kUnknownCache;
+}
+
+// openblas_get_config() starts with the name and version.
+std::string blas() {
+  const std::string config = openblas_get_config();
+  const std::string version = config.substr(0, config.find(' ', config.find(' ') + 1));
+  return version + " (" + openblas_get_corename() + ")";
+}
+
+class CpuDevice : public Device {
+ public:
+  explicit CpuDevice(int threads) : threads_(threads) { openblas_set_num_threads(1); }
+
+  DeviceFacts facts() const override {
+    const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+    return {"cpu",    processor(),        {blas()},
+            threads_, last_level_cache(), pages * static_cast<double>(sysconf(_SC_PAGE_SIZE))};
+  }
+
+  void* allocate(std::size_t bytes) override {
+    const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = std::aligned_alloc(kAlignment, whole == 0 ? kAlignment : whole);
+    if (memory == nullptr) {
+      throw DeviceError("the machine has no " + std::to_string(bytes) + " bytes of memory left");
+    }
+    return memory;
+  }
+
+  void release(void* memory) override { std::free(memory); }
+
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<cpu::CpuStream>(threads_); }
+
+  double clock_hz() override;
+
+ private:
+  int threads_;
+};
+
+// By a chain of multiplications, each of which waits three cycles for the one before: the latency of imul on
+// every x86-64 since 2008 (Fog, Instruction tables). 0 elsewhere: unknown.
+double CpuDevice::clock_hz() {
+#ifdef __x86_64__
+  using Clock = std::chrono::steady_clock;
+  constexpr int kRounds = 20000, kChain = 100;
+  std::uint64_t x = 3;
+  const auto chain = [&x] {
+    for (int i = 0; i < kRounds; ++i) asm volatile(".rept 100\n imul %0, %0\n .endr" : "+r"(x));
+  };
+  chain();
+  double best = 0;
+  for (int trial = 0; trial < 3; ++trial) {
+    const auto begin = Clock::now();
+    chain();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    best = std::max(best, 3.0 * kRounds * kChain / seconds);
+  }
+  return best;
+#else
+  return 0;
+#endif
+}
+
+bool runs_here() {
+#if defined(__x86_64__) && defined(__AVX2__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_cpu(int threads) {
+  if (!runs_here()) {
+    throw DeviceMissing(
+        "the CPU kernels were built for AVX2 and FMA, which this processor lacks; configure "
+        "with -DREHEARSE_CPU_ARCH=x86-64");
+  }
+  if (threads < 1) throw DeviceError("a CPU device has at least one thread");
+  return std::make_unique<CpuDevice>(threads);
+}
+
+}  // namespace rehearse::kernels

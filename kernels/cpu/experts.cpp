@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/cpu/access.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/run.h"
+
+namespace rehearse::kernels::cpu {
+
+namespace {
+
+// The expert of highest score that is not among the first `taken` choices.
+std::int32_t best_left(const float* scores, const float* bias, std::int64_t experts,
+                       const std::int32_t* choices, std::int64_t taken) {
+  std::int32_t best = -1;
+  float highest = 0;
+  for (std::int32_t expert = 0; expert < experts; ++expert) {
+    if (std::find(choices, choices + taken, expert) != choices + taken) continue;
+    const float score = scores[expert] + (bias == nullptr ? 0.0F : bias[expert]);
+    if (best < 0 || score > highest) {
+      best = expert;
+      highest = score;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void run(const TopK& call) {
+  const std::int64_t count = call.choices.columns;
+  require(count <= call.scores.columns, "a row cannot choose more experts than there are");
+  for_each(call.scores.rows, [&](std::int64_t r) {
+    const float* scores = row(call.scores, r);
+    std::int32_t* choices = row<std::int32_t>(call.choices, r);
+    float* weights = row(call.weights, r);
+    for (std::int64_t k = 0; k < count; ++k) {
+      choices[k] = best_left(scores, data(call.bias), call.scores.columns, choices, k);
+      weights[k] = scores[choices[k]];
+    }
+    const float largest = *std::max_element(weights, weights + count);
+    float sum = 0;
+    for (std::int64_t k = 0; k < count; ++k) sum += weights[k] = std::exp(weights[k] - largest);
+    for (std::int64_t k = 0; k < count; ++k) weights[k] /= sum;
+  });
+}
+
+void run(const TopKBackward& call) {
+  for_each(call.score_gradient.rows, [&](std::int64_t r) {
+    const float *weights = row(call.weights, r), *gradient = row(call.weight_gradient, r);
+    const std::int32_t* choices = row<std::int32_t>(call.choices, r);
+    float* out = row(call.score_gradient, r);
+    std::fill_n(out, call.score_gradient.columns, 0.0F);
+    float dot = 0;
+    for (std::int64_t k = 0; k < call.choices.columns; ++k) dot += weights[k] * gradient[k];
+    for (std::int64_t k = 0; k < call.choices.columns; ++k) {
+      out[choices[k]] = weights[k] * (gradient[k] - dot);
+    }
+  });
+}
+
+// Counting sort: it keeps the order within an expert.
+void run(const SortChoices& call) {
+  constexpr std::int64_t kMostExperts = 4096;
+  require(call.experts <= kMostExperts && call.choices.contiguous(), "at most 4096 experts can be sorted");
+  std::array<std::int32_t, kMostExperts + 1> next{};
+  const std::int32_t* choices = data<std::int32_t>(call.choices);
+  std::int32_t* place = data<std::int32_t>(call.place);
+  for (std::int64_t c = 0; c < call.choices.elements(); ++c) ++next[static_cast<std::size_t>(choices[c]) + 1];
+  for (std::size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
+  for (std::int64_t c = 0; c < call.choices.elements(); ++c) {
+    place[c] = next[static_cast<std::size_t>(choices[c])]++;
+  }
+}
+
+void run(const SpreadRows& call) {
+  const std::int32_t* place = data<std::int32_t>(call.place);
+  for_each(call.place.elements(), [&](std::int64_t c) {
+    std::copy_n(row(call.input, c / call.copies), call.input.columns, row(call.output, place[c]));
+    if (call.weights.given()) data(call.output_weights)[place[c]] = data(call.weights)[c];
+  });
+}
+
+void run(const CollectRows& call) {
+  const std::int32_t* place = data<std::int32_t>(call.place);
+  for_each(call.output.rows, [&](std::int64_t t) {
+    float* out = row(call.output, t);
+    std::fill_n(out, call.output.columns, 0.0F);
+    for (std::int64_t c = t * call.copies; c < (t + 1) * call.copies; ++c) {
+      const float* in = row(call.input, place[c]);
+      for (std::int64_t j = 0; j < call.output.columns; ++j) out[j] += in[j];
+      if (call.weights.given()) data(call.output_weights)[c] = data(call.weights)[place[c]];
+    }
+  });
+}
+
+}  // namespace rehearse::kernels::cpu

@@ -16,6 +16,6 @@ using Call =
                  Norm, NormInputGradient, NormWeightGradient, Rotary, Activation, ActivationBackward, Add,
                  Dropout, DropoutBackward, BiasGradient, Cast, Randomise, Embedding, EmbeddingBackward,
                  Positions, PositionsBackward, LossMaximum, LossExponentials, Loss, LossBackward, TopK,
-                 TopKBackward, SortChoices, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
+                 TopKBackward, CountChoices, SortChoices, TransposeBlocks, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
 
 }  // namespace rehearse::kernels

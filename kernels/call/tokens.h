@@ -53,13 +53,24 @@ struct TopK {
   Tensor weights, choices;  // fp32, int32
 };
 struct TopKBackward {
-  Tensor weight_gradient, weights, choices, score_gradient;
+  Tensor weight_gradient, scores, choices, score_gradient;
+};
+
+// counts[e] (fp32) += how many choices fell on expert e: what a balancing bias moves by.
+struct CountChoices {
+  Tensor choices, counts;
 };
 
 // place[c] (int32) of every choice in the order of the experts, choices of one expert in their own order.
 struct SortChoices {
   Tensor choices, place;
   std::int64_t experts = 1;
+};
+
+// place of row r of block (s, e) among sources x experts blocks of `rows` rows in the order (e, s).
+struct TransposeBlocks {
+  Tensor place;
+  std::int64_t sources = 1, experts = 1, rows = 1;
 };
 
 // output[place[c]] = input[c / copies]; `weights` (fp32, one a choice) travel along where given.

@@ -26,6 +26,15 @@ std::int32_t best_left(const float* scores, const float* bias, std::int64_t expe
   return best;
 }
 
+// weights[k] = softmax over the chosen scores.
+void chosen_softmax(const float* scores, const std::int32_t* choices, std::int64_t count, float* weights) {
+  float largest = scores[choices[0]];
+  for (std::int64_t k = 1; k < count; ++k) largest = std::max(largest, scores[choices[k]]);
+  float sum = 0;
+  for (std::int64_t k = 0; k < count; ++k) sum += weights[k] = std::exp(scores[choices[k]] - largest);
+  for (std::int64_t k = 0; k < count; ++k) weights[k] /= sum;
+}
+
 }  // namespace
 
 void run(const TopK& call) {
@@ -34,28 +43,43 @@ void run(const TopK& call) {
   for_each(call.scores.rows, [&](std::int64_t r) {
     const float* scores = row(call.scores, r);
     std::int32_t* choices = row<std::int32_t>(call.choices, r);
-    float* weights = row(call.weights, r);
     for (std::int64_t k = 0; k < count; ++k) {
       choices[k] = best_left(scores, data(call.bias), call.scores.columns, choices, k);
-      weights[k] = scores[choices[k]];
     }
-    const float largest = *std::max_element(weights, weights + count);
-    float sum = 0;
-    for (std::int64_t k = 0; k < count; ++k) sum += weights[k] = std::exp(weights[k] - largest);
-    for (std::int64_t k = 0; k < count; ++k) weights[k] /= sum;
+    chosen_softmax(scores, choices, count, row(call.weights, r));
   });
 }
 
 void run(const TopKBackward& call) {
+  constexpr std::int64_t kMostChoices = 64;
+  const std::int64_t count = call.choices.columns;
+  require(count <= kMostChoices, "a row chooses at most 64 experts");
   for_each(call.score_gradient.rows, [&](std::int64_t r) {
-    const float *weights = row(call.weights, r), *gradient = row(call.weight_gradient, r);
+    std::array<float, kMostChoices> weights;
+    const float* gradient = row(call.weight_gradient, r);
     const std::int32_t* choices = row<std::int32_t>(call.choices, r);
     float* out = row(call.score_gradient, r);
+    chosen_softmax(row(call.scores, r), choices, count, weights.data());
     std::fill_n(out, call.score_gradient.columns, 0.0F);
     float dot = 0;
-    for (std::int64_t k = 0; k < call.choices.columns; ++k) dot += weights[k] * gradient[k];
-    for (std::int64_t k = 0; k < call.choices.columns; ++k) {
-      out[choices[k]] = weights[k] * (gradient[k] - dot);
+    for (std::int64_t k = 0; k < count; ++k) dot += weights[static_cast<std::size_t>(k)] * gradient[k];
+    for (std::int64_t k = 0; k < count; ++k) {
+      out[choices[k]] = weights[static_cast<std::size_t>(k)] * (gradient[k] - dot);
+    }
+  });
+}
+
+void run(const CountChoices& call) {
+  const std::int32_t* choices = data<std::int32_t>(call.choices);
+  for (std::int64_t c = 0; c < call.choices.elements(); ++c) data(call.counts)[choices[c]] += 1;
+}
+
+void run(const TransposeBlocks& call) {
+  std::int32_t* place = data<std::int32_t>(call.place);
+  for_each(call.sources * call.experts, [&](std::int64_t block) {
+    const std::int64_t to = block % call.experts * call.sources + block / call.experts;
+    for (std::int64_t r = 0; r < call.rows; ++r) {
+      place[block * call.rows + r] = static_cast<std::int32_t>(to * call.rows + r);
     }
   });
 }

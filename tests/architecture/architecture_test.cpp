@@ -22,6 +22,8 @@ const std::map<std::string, Names> kMayUse = {
     {"model", {"base"}},
     {"cluster", {"base"}},
     {"plan", {"model"}},
+    {"kernels", {}},
+    {"launch", {"plan", "kernels"}},
     {"schedule", {"plan"}},
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
@@ -81,7 +83,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
-                         ::testing::Values("base", "model", "cluster", "plan", "schedule", "cost", "result",
+                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost", "result",
                                            "run", "cli"),
                          [](const auto& folder) { return folder.param; });
 

@@ -129,7 +129,7 @@ TEST(TopK, ChoosesTheBestAndItsBackwardIsTheDerivative) {
     EXPECT_EQ(scores.at(r, choices[static_cast<std::size_t>(r) * 2 + 1]), sorted[1]);
     EXPECT_NEAR(weights.at(r, 0) / weights.at(r, 1), std::exp(sorted[0] - sorted[1]), 1e-4);
   }
-  run_on_cpu({TopKBackward{direction, weights, of_choices, gradient}});
+  run_on_cpu({TopKBackward{direction, scores, of_choices, gradient}});
   expect_gradient(scores.values, gradient.values, loss);
 }
 
@@ -157,6 +157,23 @@ TEST(SpreadRows, GroupsByExpertAndCollectRowsBringsThemHome) {
   EXPECT_EQ(spread.at(1, 1), rows.at(2, 1));
   EXPECT_FLOAT_EQ(home.at(1, 3), 2 * rows.at(1, 3));
   expect_near(back, weights, 0);
+}
+
+TEST(TransposeBlocks, OrdersBySourceThenByExpertAndBack) {
+  std::vector<std::int32_t> there(12), back(12);
+  run_on_cpu({TransposeBlocks{vector_of(there, Type::int32), 3, 2, 2},
+              TransposeBlocks{vector_of(back, Type::int32), 2, 3, 2}});
+  EXPECT_EQ(there[2], 6);  // source 0, expert 1: after the three sources of expert 0
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(back[static_cast<std::size_t>(there[i])], static_cast<std::int32_t>(i));
+  }
+}
+
+TEST(CountChoices, AddsUpWhatEachExpertReceived) {
+  std::vector<std::int32_t> choices = {2, 0, 2, 2};
+  Matrix counts(1, 3);
+  run_on_cpu({CountChoices{vector_of(choices, Type::int32), counts}});
+  EXPECT_EQ(counts.values, (std::vector<float>{1, 0, 3}));
 }
 
 }  // namespace

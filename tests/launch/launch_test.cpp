@@ -180,8 +180,9 @@ void randomise_parameters(RunningBlock& running, const Block& block) {
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
     if (tensor.role != TensorRole::parameter) continue;
+    running.randomise(running[static_cast<TensorId>(i)], 0.4F);
     // The router's choices must not change within a difference.
-    running.randomise(running[static_cast<TensorId>(i)], tensor.name == "router_weight" ? 3.0F : 0.4F);
+    if (tensor.name == "router_bias") running[static_cast<TensorId>(i)] = {0, 100, 0, 100};
   }
 }
 

@@ -74,7 +74,9 @@ int run(int argc, char** argv) {
   program.footer("`rehearse VERB --help` explains a verb and gives examples.");
   add_simulate(program, exit_code);
   add_check(program, exit_code);
+  add_memory(program, exit_code);
   add_topo(program, exit_code);
+  add_explain(program, exit_code);
   add_doctor(program, exit_code);
   add_completion(program, exit_code);
   try {

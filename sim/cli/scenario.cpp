@@ -7,9 +7,12 @@
 #include <limits>
 #include <sstream>
 
+#include "cli/by_name.h"
 #include "cli/read_layers.h"
+#include "cli/read_recompute.h"
 #include "cost/layer_costs.h"
 #include "model/read.h"
+#include "plan/framework.h"
 
 namespace rehearse {
 
@@ -21,13 +24,6 @@ constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
 constexpr std::int64_t kLongestDefaultSequence = 8192;
-
-template <typename Enum, std::size_t N>
-std::map<std::string, Enum> by_name(const std::array<Enum, N>& values) {
-  std::map<std::string, Enum> names;
-  for (const Enum value : values) names[to_string(value)] = value;
-  return names;
-}
 
 std::array<Axis, 5> read_order(const JsonReader& plan) {
   static const auto axes = by_name(std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp});
@@ -55,6 +51,7 @@ class Reading {
     names();
     degrees();
     pipeline();
+    framework();
     batch();
     options();
     data_parallel();
@@ -156,18 +153,27 @@ class Reading {
     }
   }
 
-  void options() {
-    static const auto recomputes =
-        by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
+  // Read first, because they decide what the others are by default.
+  void framework() {
+    static const auto frameworks =
+        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed,
+                           Framework::fsdp, Framework::torchtitan});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;
-    plan.recompute = plan_.choice_or("recompute", Recompute::none, recomputes);
+    plan.framework = plan_.choice_or("framework", Framework::megatron_core, frameworks);
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
+    plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
+    apply_framework(plan);
+  }
+
+  void options() {
+    Plan& plan = scenario_.experiment.plan;
+    read_recompute(plan_, plan);
     plan.order = read_order(plan_);
-    plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.tp > 1);
-    plan.fused_attention = plan_.boolean_or("fused_attention", true);
-    plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", true);
+    plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
+    plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
+    plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
     plan.one_queue = plan_.boolean_or("one_queue", false);
     if (plan_.has("bucket")) {
       plan.bucket_bytes = plan_.quantity("bucket", Unit::bytes);
@@ -175,25 +181,16 @@ class Reading {
     }
   }
 
-  // What the frameworks do unless told: DeepSpeed and FSDP reduce sharded gradients after each microbatch;
-  // under pipeline parallelism torchtitan keeps parameters whole between microbatches and reduces once
-  // (its fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py).
   void data_parallel() {
     static const auto offloads = by_name(std::array{Offload::none, Offload::optimizer, Offload::activations});
-    static const auto frameworks =
-        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed,
-                           Framework::fsdp, Framework::torchtitan});
     static const auto wires = by_name(std::array{Precision::fp32, Precision::bf16, Precision::fp16});
     Plan& plan = scenario_.experiment.plan;
-    plan.framework = plan_.choice_or("framework", Framework::megatron_core, frameworks);
-    plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
     plan.zero_shard = static_cast<int>(plan_.integer_or("zero_shard", 0, 0, kMostInt));
     plan.overlap_param_gather = plan_.boolean_or("overlap_param_gather", false);
-    plan.reshard_after_forward = plan_.boolean_or("reshard_after_forward", plan.pp == 1);
-    plan.reduce_each_microbatch = plan_.boolean_or("reduce_each_microbatch", plan.pp == 1);
+    plan.reshard_after_forward = plan_.boolean_or("reshard_after_forward", plan.reshard_after_forward);
+    plan.reduce_each_microbatch = plan_.boolean_or("reduce_each_microbatch", plan.reduce_each_microbatch);
     plan.prefetch = static_cast<int>(plan_.integer_or("prefetch", 1, 0, kMostInt));
-    plan.grad_reduce = plan_.choice_or("grad_reduce", Precision::fp32, wires);
-    plan.gradient_bytes = static_cast<int>(plan_.integer_or("gradient_bytes", 4, 0, kMostInt));
+    plan.grad_reduce = plan_.choice_or("grad_reduce", plan.grad_reduce, wires);
     plan.offload = plan_.choice_or("offload", Offload::none, offloads);
   }
 
@@ -208,7 +205,7 @@ class Reading {
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
     plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
     plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
-    plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", true);
+    plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", plan.tp_backward_overlap);
   }
 
   void require_rules() const {

@@ -135,12 +135,14 @@ class Pricing {
 // Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
 std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Cluster& cluster,
                                   Pricing& pricing) {
-  std::vector<double> parameters(static_cast<std::size_t>(plan.pp), 0);
-  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
-    parameters[static_cast<std::size_t>(pipeline_rank_of(stage, plan))] += work.parameters(stage);
+  std::vector<double> shards(static_cast<std::size_t>(plan.pp), 0);
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
+    const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
+    shards[static_cast<std::size_t>(pipeline_rank_of(stage, plan))] +=
+        dense / shard_size(plan) + experts / expert_shard_size(plan);
+  }
   std::vector<TimeParts> steps;
-  for (const double count : parameters) {
-    const double shard = count / shard_size(plan);
+  for (const double shard : shards) {
     Block scratch;
     steps.emplace_back().optimizer =
         plan.offload == Offload::optimizer

@@ -30,6 +30,48 @@ std::string to_string(Recompute recompute) {
   return "";
 }
 
+std::string to_string(RecomputeMethod method) {
+  return method == RecomputeMethod::uniform ? "uniform" : "block";
+}
+
+std::string to_string(RecomputeModule module) {
+  switch (module) {
+    case RecomputeModule::core_attn:
+      return "core_attn";
+    case RecomputeModule::mla_up_proj:
+      return "mla_up_proj";
+    case RecomputeModule::layernorm:
+      return "layernorm";
+    case RecomputeModule::mlp:
+      return "mlp";
+    case RecomputeModule::moe:
+      return "moe";
+    case RecomputeModule::moe_act:
+      return "moe_act";
+    case RecomputeModule::shared_experts:
+      return "shared_experts";
+  }
+  return "";
+}
+
+std::string to_string(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::megatron:
+      return "megatron";
+    case Recipe::zero:
+      return "zero";
+    case Recipe::sagemaker:
+      return "sagemaker";
+    case Recipe::fsdp:
+      return "fsdp";
+    case Recipe::bf16:
+      return "bf16";
+    case Recipe::fp8_weights:
+      return "fp8-weights";
+  }
+  return "";
+}
+
 std::string to_string(Precision precision) {
   switch (precision) {
     case Precision::bf16:

@@ -14,6 +14,28 @@ namespace rehearse {
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
+// Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
+// the first layers of each stage and keeps the others whole.
+enum class RecomputeMethod : std::uint8_t { uniform, block };
+
+// Megatron-LM's --recompute-modules: what selective recompute runs again.
+enum class RecomputeModule : std::uint8_t {
+  core_attn,       // all between q, k, v and the output projection
+  mla_up_proj,     // latent attention: norms of the latents, up projections, rotary
+  layernorm,       // both norms of a layer
+  mlp,             // of dense layers
+  moe,             // all of a sparse layer's experts, their exchanges included
+  moe_act,         // the activation inside an expert
+  shared_experts,  // of sparse layers
+};
+inline constexpr std::array kRecomputeModules = {RecomputeModule::core_attn,     RecomputeModule::mla_up_proj,
+                                                 RecomputeModule::layernorm,     RecomputeModule::mlp,
+                                                 RecomputeModule::moe,           RecomputeModule::moe_act,
+                                                 RecomputeModule::shared_experts};
+
+// What training keeps for each parameter (plan/recipe.h).
+enum class Recipe : std::uint8_t { megatron, zero, sagemaker, fsdp, bf16, fp8_weights };
+
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
   ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
@@ -40,6 +62,9 @@ inline constexpr std::array kScheduleNames = {
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);
+std::string to_string(RecomputeMethod method);
+std::string to_string(RecomputeModule module);
+std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Offload offload);
@@ -61,6 +86,10 @@ struct Plan {
   std::int64_t seq = 2048;        // tokens of a sequence
   ScheduleName schedule = ScheduleName::one_f_one_b;
   Recompute recompute = Recompute::none;
+  RecomputeMethod recompute_method = RecomputeMethod::uniform;
+  std::int64_t recompute_layers = 1;  // full: of a group (uniform), or the first ones of a stage (block)
+  std::vector<RecomputeModule> recompute_modules = {RecomputeModule::core_attn};  // selective
+  Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
@@ -82,7 +111,6 @@ struct Plan {
   bool reduce_each_microbatch = true;  // ZeRO-2, 3: else gradients stay whole until the last microbatch
   int prefetch = 1;                    // ZeRO-3: layers gathered ahead of the one that computes
   Precision grad_reduce = Precision::fp32;  // of the gradients on the wire
-  int gradient_bytes = 4;                   // kept for a parameter: recipes of 16, 18, 20 bytes hold 2, 4, 6
   Offload offload = Offload::none;
   Framework framework = Framework::megatron_core;
 

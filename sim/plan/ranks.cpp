@@ -1,7 +1,5 @@
 #include "plan/ranks.h"
 
-#include <algorithm>
-
 namespace rehearse {
 
 RankGrid::RankGrid(const Plan& plan) : RankGrid({plan.tp, plan.cp, 1, plan.dp, plan.pp}, plan.order) {}
@@ -40,20 +38,31 @@ std::vector<int> RankGrid::group(int rank, Axis axis) const {
   return members;
 }
 
-std::vector<int> RankGrid::subgroup(int rank, Axis axis, int first, int count, int step) const {
-  const std::vector<int> all = group(rank, axis);
-  std::vector<int> members;
-  for (int i = 0; i < count; ++i) members.push_back(all.at(static_cast<std::size_t>(first + i * step)));
-  return members;
+std::array<std::size_t, 2> RankGrid::replica_axes() const {
+  constexpr auto cp = static_cast<std::size_t>(Axis::cp), dp = static_cast<std::size_t>(Axis::dp);
+  for (const Axis axis : order_)
+    if (axis == Axis::cp || axis == Axis::dp) return axis == Axis::cp ? std::array{cp, dp} : std::array{dp, cp};
+  return {cp, dp};
+}
+
+int RankGrid::replica_position(int rank) const {
+  const auto [near, far] = replica_axes();
+  const Coordinates at = coordinates(rank);
+  return at[far] * extent_[near] + at[near];
+}
+
+int RankGrid::replica_at(int rank, int position) const {
+  const auto [near, far] = replica_axes();
+  Coordinates at = coordinates(rank);
+  at[near] = position % extent_[near];
+  at[far] = position / extent_[near];
+  return this->rank(at);
 }
 
 std::vector<int> RankGrid::replicas(int rank) const {
+  const auto [near, far] = replica_axes();
   std::vector<int> members;
-  for (const int peer : group(rank, Axis::dp)) {
-    const std::vector<int> ring = group(peer, Axis::cp);
-    members.insert(members.end(), ring.begin(), ring.end());
-  }
-  std::sort(members.begin(), members.end());
+  for (int i = 0; i < extent_[near] * extent_[far]; ++i) members.push_back(replica_at(rank, i));
   return members;
 }
 

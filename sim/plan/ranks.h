@@ -27,14 +27,18 @@ class RankGrid {
   // The ranks that differ from `rank` only along `axis`, in order of that coordinate.
   std::vector<int> group(int rank, Axis axis) const;
 
-  // `count` of that group: its member `first`, and every `step`-th after it.
-  std::vector<int> subgroup(int rank, Axis axis, int first, int count, int step) const;
-
-  // The ranks that differ from `rank` along dp or cp: those that hold the same parameters.
+  // The ranks that differ from `rank` along dp or cp, ascending: those that hold the same parameters.
   std::vector<int> replicas(int rank) const;
+
+  // Position of `rank` among its replicas(), and the rank at a position among them.
+  int replica_position(int rank) const;
+  int replica_at(int rank, int position) const;
 
  private:
   RankGrid(const std::array<int, 5>& extent, const std::array<Axis, 5>& order);
+
+  // Of dp and cp, the axis along which neighbours lie closer together, and the other.
+  std::array<std::size_t, 2> replica_axes() const;
 
   std::array<int, 5> extent_{};  // by Axis
   std::array<int, 5> stride_{};  // by Axis

@@ -8,6 +8,7 @@
 #include "plan/nearest.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/rules_recompute.h"
 #include "plan/rules_split.h"
 #include "plan/rules_zero.h"
 
@@ -37,9 +38,10 @@ class Rules {
     add_pipeline_violations(plan_, violations_);
     sequence();
     size();
-    add_zero_violations(plan_, violations_);
+    add_zero_violations(plan_, model_, violations_);
     add_expert_rules(plan_, model_, violations_);
     add_context_rules(plan_, model_, violations_);
+    add_recompute_rules(plan_, model_, violations_);
     return violations_;
   }
 

@@ -18,13 +18,14 @@ bool is_fsdp(Framework framework) {
 
 class ZeroRules {
  public:
-  ZeroRules(const Plan& plan, std::vector<Violation>& violations) : plan_(plan), violations_(violations) {}
+  ZeroRules(const Plan& plan, bool has_experts, std::vector<Violation>& violations)
+      : plan_(plan), has_experts_(has_experts), violations_(violations) {}
 
   void run() {
     ranges();
     if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
     groups();
-    one_kind_of_replica();
+    one_kind_of_group();
     pipeline();
     reductions();
     gathers();
@@ -44,12 +45,6 @@ class ZeroRules {
     };
     within("zero", plan_.zero, 0, 3);
     within("prefetch", plan_.prefetch, 0, kMostPrefetch);
-    if (plan_.gradient_bytes != 2 && plan_.gradient_bytes != 4 && plan_.gradient_bytes != 6)
-      report("gradient_bytes", "a parameter's gradients take 2, 4 or 6 bytes (half, full, or one of each)",
-             fmt::format("found {}", plan_.gradient_bytes), "4");
-    if (plan_.precision == Precision::fp32 && plan_.gradient_bytes != 4)
-      report("gradient_bytes", "gradients of fp32 parameters take 4 bytes",
-             fmt::format("found {}", plan_.gradient_bytes), "4");
     if (plan_.grad_reduce == Precision::fp8)
       report("grad_reduce", "gradients are not reduced in fp8", "found fp8", "bf16");
   }
@@ -59,20 +54,20 @@ class ZeroRules {
     if (plan_.zero == 0)
       report("zero_shard", "a sharding group needs something to shard",
              fmt::format("zero shard = {}, zero = 0", plan_.zero_shard), "zero = 1, 2 or 3");
-    const auto divides = [&](std::int64_t size) { return plan_.dp % size == 0; };
+    const std::int64_t replicas = std::int64_t{plan_.dp} * plan_.cp;
+    const auto divides = [&](std::int64_t size) { return replicas % size == 0; };
     if (plan_.zero_shard < 0 || !divides(plan_.zero_shard))
-      report("zero_shard", "sharding groups must divide the data-parallel ranks",
-             fmt::format("zero shard = {}, dp = {}", plan_.zero_shard, plan_.dp),
-             nearest_legal(std::max(1, plan_.zero_shard), plan_.dp, divides));
+      report("zero_shard", "sharding groups must divide the replicas",
+             fmt::format("zero shard = {}, dp = {}, cp = {}", plan_.zero_shard, plan_.dp, plan_.cp),
+             nearest_legal(std::max(1, plan_.zero_shard), replicas, divides));
   }
 
-  // State is divided along dp alone.
-  void one_kind_of_replica() {
-    const bool whole_experts = plan_.ep == 1 && (plan_.etp == 1 || plan_.etp == plan_.tp);
-    if (plan_.zero == 0 || (plan_.cp == 1 && whole_experts)) return;
-    report("zero", "sharding beside context or expert parallelism is not simulated",
-           fmt::format("zero = {}, cp = {}, ep = {}", plan_.zero, plan_.cp, plan_.ep),
-           "zero = 0, or cp = ep = 1");
+  // Groups of dense parameters and of experts would not be made of the same ranks.
+  void one_kind_of_group() {
+    if (plan_.zero_shard == 0 || !has_experts_ || (plan_.ep == 1 && plan_.etp == plan_.tp)) return;
+    report("zero_shard", "sharding in groups beside expert parallelism is not simulated",
+           fmt::format("zero shard = {}, ep = {}, etp = {}", plan_.zero_shard, plan_.ep, plan_.etp),
+           "zero shard = 0 (one group), or ep = 1 with etp = tp");
   }
 
   void pipeline() {
@@ -111,13 +106,14 @@ class ZeroRules {
   }
 
   const Plan& plan_;
+  bool has_experts_;
   std::vector<Violation>& violations_;
 };
 
 }  // namespace
 
-void add_zero_violations(const Plan& plan, std::vector<Violation>& violations) {
-  ZeroRules(plan, violations).run();
+void add_zero_violations(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+  ZeroRules(plan, model.experts.has_value(), violations).run();
 }
 
 }  // namespace rehearse

@@ -8,6 +8,6 @@
 namespace rehearse {
 
 // Requires degrees of at least 1.
-void add_zero_violations(const Plan& plan, std::vector<Violation>& violations);
+void add_zero_violations(const Plan& plan, const Model& model, std::vector<Violation>& violations);
 
 }  // namespace rehearse

@@ -8,34 +8,48 @@ double bytes_of(Precision precision) {
   return precision == Precision::fp32 ? 4 : 2;
 }
 
-}  // namespace
-
-Sharding sharding(const Plan& plan) {
-  const int ranks = shard_size(plan);
+Sharding over(int ranks, const Plan& plan) {
   const bool keeps_whole = plan.zero < 2 || !reduces_each_microbatch(plan);
   return {plan.zero >= 3 && plan.reshard_after_forward ? ranks : 1, keeps_whole ? 1 : ranks, ranks};
 }
 
+}  // namespace
+
+Sharding sharding(const Plan& plan) {
+  return over(shard_size(plan), plan);
+}
+
+Sharding expert_sharding(const Plan& plan) {
+  return over(expert_shard_size(plan), plan);
+}
+
 int shard_size(const Plan& plan) {
   if (plan.zero == 0) return 1;
-  return plan.zero_shard > 0 ? plan.zero_shard : plan.dp;
+  return plan.zero_shard > 0 ? plan.zero_shard : plan.dp * plan.cp;
+}
+
+int expert_shard_size(const Plan& plan) {
+  if (plan.zero == 0) return 1;
+  return plan.edp() == plan.dp * plan.cp ? shard_size(plan) : plan.edp();
 }
 
 int shard_replicas(const Plan& plan) {
-  return plan.zero == 0 ? 1 : plan.dp / shard_size(plan);
+  return plan.zero == 0 ? 1 : plan.dp * plan.cp / shard_size(plan);
 }
 
 std::vector<int> shard_group(const RankGrid& grid, const Plan& plan, int rank) {
-  if (plan.zero == 0) return grid.group(rank, Axis::dp);
-  const int size = shard_size(plan);
-  const int own = grid.coordinates(rank)[static_cast<std::size_t>(Axis::dp)];
-  return grid.subgroup(rank, Axis::dp, own / size * size, size, 1);
+  const int size = plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp;
+  const int first = grid.replica_position(rank) / size * size;
+  std::vector<int> members;
+  for (int i = 0; i < size; ++i) members.push_back(grid.replica_at(rank, first + i));
+  return members;
 }
 
 std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank) {
-  const int size = shard_size(plan);
-  const int own = grid.coordinates(rank)[static_cast<std::size_t>(Axis::dp)];
-  return grid.subgroup(rank, Axis::dp, own % size, shard_replicas(plan), size);
+  const int size = shard_size(plan), own = grid.replica_position(rank) % size;
+  std::vector<int> members;
+  for (int i = 0; i < shard_replicas(plan); ++i) members.push_back(grid.replica_at(rank, own + i * size));
+  return members;
 }
 
 bool reduces_each_microbatch(const Plan& plan) {

@@ -11,22 +11,24 @@
 
 namespace rehearse {
 
-// Over how many data-parallel ranks each piece is divided; 1: every rank holds all of it.
+// Over how many of the ranks that hold the same parameters each piece is divided; 1: every rank holds all.
 struct Sharding {
   int parameters = 1;
   int gradients = 1;
   int optimizer = 1;
 };
 Sharding sharding(const Plan& plan);
+Sharding expert_sharding(const Plan& plan);  // of what Plan::edp() ranks hold in common
 
-// Ranks of one sharding group, dp where there is but one; 1 without ZeRO.
+// Ranks of one sharding group, dp x cp where there is but one; 1 without ZeRO.
 int shard_size(const Plan& plan);
+int expert_shard_size(const Plan& plan);  // as expert_sharding()
 
 // Sharding groups that hold the same state and sum their gradients; 1 without ZeRO.
 int shard_replicas(const Plan& plan);
 
-// The ranks that hold each other's shards (without ZeRO: all data-parallel peers), and those that hold the
-// same shard in other groups. Sharding groups are runs of neighbours, so that they stay within few nodes.
+// The ranks that hold each other's shards (without ZeRO: all replicas), and those that hold the same shard in
+// other groups. Sharding groups are runs of neighbours, so that they stay within few nodes.
 std::vector<int> shard_group(const RankGrid& grid, const Plan& plan, int rank);
 std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank);
 

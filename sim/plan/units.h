@@ -7,8 +7,15 @@
 
 namespace rehearse {
 
-// Parameters of each unit of a stage on one rank, in model order: one unit a layer (Zhao et al. 2023, section
-// 3.2.1), the embedding with the first of them, the head with the last.
-std::vector<double> unit_parameters(const Work& work, int stage);
+// Parameters on one rank.
+struct Unit {
+  double dense = 0;
+  double experts = 0;  // held by Plan::edp() ranks in common
+  double total() const { return dense + experts; }
+};
+
+// The units of a stage in model order: one a layer (Zhao et al. 2023, section 3.2.1), the embedding with the
+// first of them, the head with the last.
+std::vector<Unit> units(const Work& work, int stage);
 
 }  // namespace rehearse

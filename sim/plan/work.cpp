@@ -4,18 +4,35 @@
 #include <map>
 
 #include "plan/work/blocks.h"
+#include "plan/work/recompute.h"
 
 namespace rehearse {
 
 namespace {
 
+// The blocks of the layers met so far, by whether a layer is sparse and what recompute makes of it.
+struct LayerBlocks {
+  Work& work;
+  const Model& model;
+  const Plan& plan;
+  std::map<std::pair<bool, LayerKind>, int> index;
+
+  int of(bool sparse, LayerKind kind) {
+    const auto [entry, is_new] = index.try_emplace({sparse, kind}, static_cast<int>(work.blocks.size()));
+    if (is_new) work.blocks.push_back(layer_block(model, plan, sparse, kind));
+    return entry->second;
+  }
+};
+
 // Runs of consecutive layers of one kind, in order.
-void add_layers(const Model& model, const Stage& stage, const std::map<bool, int>& layer_blocks,
-                std::vector<Repeated>& part) {
-  for (std::int64_t layer = stage.first_layer; layer < stage.first_layer + stage.layers; ++layer) {
-    const int block = layer_blocks.at(model.is_sparse(layer));
-    if (part.empty() || part.back().block != block) part.push_back({block, 0});
-    ++part.back().repeats;
+void add_layers(LayerBlocks& blocks, const Stage& stage, std::vector<Repeated>& part) {
+  std::int64_t layer = stage.first_layer;
+  for (const LayerRun& run : layer_runs(blocks.plan, stage.layers)) {
+    for (std::int64_t i = 0; i < run.layers; ++i, ++layer) {
+      const int block = blocks.of(blocks.model.is_sparse(layer), run.kind);
+      if (part.empty() || part.back().block != block) part.push_back({block, 0});
+      ++part.back().repeats;
+    }
   }
 }
 
@@ -80,18 +97,16 @@ Work make_work(const Model& model, const Plan& plan) {
     return static_cast<int>(work.blocks.size() - 1);
   };
   const int embedding = add(embedding_block(model, plan));
-  std::map<bool, int> layer_blocks;  // by whether the layer is sparse
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const bool sparse = model.is_sparse(layer);
-    if (!layer_blocks.contains(sparse)) layer_blocks[sparse] = add(layer_block(model, plan, sparse));
-  }
-  const int head = add(head_block(model, plan));
-  for (const Stage& stage : split_layers(model, plan)) {
+  LayerBlocks layers{work, model, plan, {}};
+  const std::vector<Stage> stages = split_layers(model, plan);
+  for (const Stage& stage : stages) {
     std::vector<Repeated>& part = work.parts.emplace_back();
     if (stage.embedding) part.push_back({embedding, 1});
-    add_layers(model, stage, layer_blocks, part);
-    if (stage.head) part.push_back({head, 1});
+    add_layers(layers, stage, part);
   }
+  const int head = add(head_block(model, plan));
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].head) work.parts[s].push_back({head, 1});
   const Block& last = work.blocks[static_cast<std::size_t>(head)];
   work.boundary_bytes = last.bytes({last.input});
   return work;

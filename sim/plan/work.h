@@ -135,6 +135,9 @@ struct Block {
   std::vector<Kernel> backward_weight;  // gradients of parameters: op W; op B is I then W
   std::vector<TensorId> saved;          // what stays from forward to backward: derived by derive_saved()
 
+  // `recompute` runs together with that of the block before it, which makes `input` anew: it is not saved.
+  bool joins_previous = false;
+
   // How blocks join; -1 where there is none (the embedding receives no activation, the head hands none on).
   TensorId input = -1, output = -1, output_gradient = -1, input_gradient = -1;
 
@@ -173,8 +176,8 @@ struct Work {
 Work make_work(const Model& model, const Plan& plan);
 
 // Fused optimizer step over `parameters` elements of one rank: Adam reading gradient, two moments and master
-// weight (all fp32), writing all but the gradient and the weight of the plan's precision. Adds its tensors to
-// `scratch`.
+// weight (the weight itself where there is none), writing all but the gradient, in the bytes of the plan's
+// recipe. Adds its tensors to `scratch`.
 Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch);
 
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts

@@ -63,7 +63,7 @@ class TraceWriter {
         schedule_(schedule),
         report_(report),
         work_(work),
-        activations_(stage_activations(work)),
+        activations_(stage_bytes(work)),
         grid_(report.plan) {}
 
   void write(const Timeline& timeline) {
@@ -210,7 +210,7 @@ class TraceWriter {
   const Schedule& schedule_;
   const Report& report_;
   const Work& work_;
-  std::vector<StageActivations> activations_;
+  std::vector<StageBytes> activations_;
   RankGrid grid_;
   std::int64_t replica_ = 0;  // of the rank being written: the first rank of its pipeline
   std::string buffer_;

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "plan/sharding.h"
-#include "result/memory.h"
+#include "result/lifetimes.h"
 
 namespace rehearse {
 
@@ -174,14 +174,17 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
 
 // Each rank copies what it has of the gradients and parameters: its shard.
 double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work,
-                    const std::vector<StageActivations>& stages) {
+                    const std::vector<StageBytes>& stages) {
   double bytes = 0;
   for (const Op& op : ops.ops()) {
     if (!is_kind(op.kind) || op.stage >= stages.size()) continue;
-    const double shard = work.parameters(op.stage) / shard_size(plan) / op.parts;
+    const double experts = work.expert_parameters(op.stage);
+    const double shard = ((work.parameters(op.stage) - experts) / shard_size(plan) +
+                          experts / expert_shard_size(plan)) /
+                         op.parts;
     if (op.kind == OpKind::offload_grad) bytes += shard * gradient_wire_bytes(plan);
     if (op.kind == OpKind::reload_param) bytes += shard * parameter_bytes(plan);
-    if (has_microbatch(op.kind)) bytes += stages[op.stage].saved;
+    if (has_microbatch(op.kind)) bytes += stages[op.stage].saved.others();
   }
   return bytes;
 }
@@ -190,7 +193,7 @@ double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const 
 void add_host_copies(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
                      const Plan& plan, const Work& work, double exposed_s) {
   if (plan.offload == Offload::none) return;
-  const std::vector<StageActivations> stages = stage_activations(work);
+  const std::vector<StageBytes> stages = stage_bytes(work);
   const double out = copied_bytes(ops, is_copy_out, plan, work, stages);
   const double in = copied_bytes(ops, is_copy_in, plan, work, stages);
   if (!(out + in > 0)) return;

@@ -1,49 +1,48 @@
-// How many bytes does one GPU of each pipeline rank hold at its fullest moment?
+// How many bytes does one GPU of each pipeline rank hold: at its fullest moment, item by item, and over time?
 //
-// Counted: parameters, gradients, optimizer state, activations that a forward leaves for its backward, one
-// recomputed layer, logits, messages in flight. Not counted: workspaces of single kernels, the allocator's
-// slack, the CUDA context.
+// Counted: what PyTorch's allocator hands out - parameters, gradients, optimizer state, activations, logits,
+// messages in flight, cuBLAS's workspace. Not counted: the CUDA context and NCCL's own buffers, which lie
+// outside the allocator, and the allocator's slack, which is stated beside.
 #pragma once
 
 #include <vector>
 
+#include "plan/recipe.h"
+#include "result/lifetimes.h"
 #include "result/report.h"
 
 namespace rehearse {
 
-// Bytes of state for each parameter, in mixed precision as Megatron-LM keeps it: bf16 or fp16 weight,
-// gradient in plan.gradient_bytes (2: as Rajbhandari et al. 2020, section 3.1; 4: Megatron-LM's fp32
-// accumulator; 6: both), fp32 master weight and Adam's two moments. fp8 keeps bf16 weights.
-struct StateBytes {
-  double parameter = 2, gradient = 4, optimizer = 12;
-};
-StateBytes state_bytes(const Plan& plan);
+// Bytes of GEMM workspace of one stream: 32 MiB from Hopper on, 8.125 MiB before (PyTorch's CUDA notes,
+// cuBLAS workspaces: :4096:8 and :4096:2:16:8).
+double gemm_workspace_bytes(bool hopper_or_later);
 
-// The same summed over `parameters` of one rank and divided among the ranks that share it, without what lies
-// on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al. 2021, section 3).
-StateBytes held_state(double parameters, const Plan& plan);
+// The plan's bytes of state for `dense` parameters and those of experts on one rank, divided among the ranks
+// that share them, without what lies on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al.
+// 2021, section 3).
+StateBytes held_state(double dense, double experts, const Plan& plan);
 
 // Gathered units beside the shard, and gradients on their way to where they are kept.
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
 
-// Bytes of one microbatch on a stage.
-struct StageActivations {
-  double saved = 0;       // from forward to backward, without the logits
-  double logits = 0;      // the part of what is saved that the loss keeps: logits or their softmax
-  double recomputed = 0;  // one layer's tensors that the backward pass makes anew while it runs
-};
-std::vector<StageActivations> stage_activations(const Work& work);
+// Share of the memory that the caching allocator reserves for activations and cannot use: 15 % on average
+// over the training runs of eight language models (Guo et al. 2024, GMLake). The state of the
+// parameters is allocated once and loses nothing. A stated figure: no part of any peak.
+constexpr double kAllocatorSlack = 0.15;
+double slack_bytes(const RankMemory& memory);
 
-// One entry for each pipeline rank. Activations are replayed in the order of its compute stream: they come
-// with a forward and go with the end of its backward (of its W where the backward is split).
-std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work);
+// One entry for each pipeline rank: its peak by item. Activations are replayed in the order of its compute
+// stream: they come with a forward and go with the end of its backward (of its W where the backward is
+// split).
+std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work,
+                                    double workspace_bytes = 0);
 
-// Bytes of activations and logits from `time_s` on.
+// Bytes of activations and logits from `time_s` on. While an op runs they are given as its peak.
 struct MemoryPoint {
   double time_s = 0;
   double bytes = 0;
 };
 std::vector<MemoryPoint> activation_curve(const TimelineRank& rank, const RankOps& ops,
-                                          const std::vector<StageActivations>& stages);
+                                          const std::vector<StageBytes>& stages);
 
 }  // namespace rehearse

@@ -55,6 +55,17 @@ void add_critical_rank(Report& report, const Timeline& timeline, const Schedule&
   report.communication = communication_lines(rank, ops, report.plan, work, time);
 }
 
+void add_memory(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work) {
+  report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);
+  for (RankMemory& memory : report.memory) {
+    const auto rank = std::find_if(
+        timeline.ranks.begin(), timeline.ranks.end(),
+        [&](const TimelineRank& candidate) { return candidate.instance.pipeline_rank == memory.rank; });
+    if (rank == timeline.ranks.end() || memory.peak_op < 0) continue;
+    memory.peak_time_s = rank->spans[static_cast<std::size_t>(memory.peak_op)].begin;
+  }
+}
+
 // Ranks that need not wait for each other at the optimizer step begin the next iteration as far apart as they
 // began this one, so an iteration lasts as long as its longest rank (Qi et al. 2023, section 4).
 Timeline from_own_begin(Timeline timeline, const Schedule& schedule) {
@@ -79,7 +90,7 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   add_throughput(report, work);
   add_bubble(report, timeline, schedule);
   add_critical_rank(report, timeline, schedule, work, times);
-  report.memory = rank_memory(schedule, plan, work);
+  add_memory(report, timeline, schedule, work);
   return report;
 }
 

@@ -26,7 +26,8 @@ struct RunFacts {
   int gpus = 1;
   int gpus_per_node = 1;
   double gpu_memory_bytes = 0;
-  double peak_flops = 0;  // of one GPU at the plan's precision
+  double workspace_bytes = 0;  // of cuBLAS
+  double peak_flops = 0;       // of one GPU at the plan's precision
   std::vector<std::string> warnings;
 };
 
@@ -49,12 +50,27 @@ struct TimeShares {
   double sum() const;
 };
 
-// Bytes on one GPU of a pipeline rank.
+// Microbatches whose activations of a stage are there.
+struct LiveMicrobatches {
+  int stage = 0;
+  std::vector<int> microbatches;  // ascending
+};
+
+// Bytes on one GPU of a pipeline rank at its fullest moment. The first six sum to peak_bytes.
 struct RankMemory {
-  int rank = 0;   // pipeline rank
-  int stage = 0;  // its first stage
+  int rank = 0;           // pipeline rank
+  int stage = 0;          // its first stage
+  double parameters = 0;         // elements, before they are divided among replicas
+  double expert_parameters = 0;  // those of them that Plan::edp() ranks hold
   double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
-         logits_bytes = 0, buffers_bytes = 0, peak_bytes = 0;
+         logits_bytes = 0,  // saved, and their copies in the loss
+      buffers_bytes = 0, peak_bytes = 0;
+  double master_bytes = 0;     // of the optimizer's: master weights
+  double working_bytes = 0;    // of the activations: gradients, recomputed tensors, ... of the op that runs
+  double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
+  std::int32_t peak_op = -1;   // index of the op of its list that runs then; -1: none
+  double peak_time_s = 0;      // when that op begins
+  std::vector<LiveMicrobatches> alive;
 };
 
 struct Report {

@@ -35,6 +35,13 @@ Json communication_json(const std::vector<CommunicationLine>& lines) {
   return rows;
 }
 
+Json alive_json(const RankMemory& rank) {
+  Json alive = Json::array();
+  for (const LiveMicrobatches& live : rank.alive)
+    alive.push_back({{"stage", live.stage}, {"microbatches", live.microbatches}});
+  return alive;
+}
+
 Json memory_json(const Report& report) {
   Json ranks = Json::array();
   for (const RankMemory& rank : report.memory)
@@ -43,10 +50,15 @@ Json memory_json(const Report& report) {
                      {"parameters_bytes", rank.parameters_bytes},
                      {"gradients_bytes", rank.gradients_bytes},
                      {"optimizer_bytes", rank.optimizer_bytes},
+                     {"master_weights_bytes", rank.master_bytes},
                      {"activations_bytes", rank.activations_bytes},
+                     {"working_bytes", rank.working_bytes},
                      {"logits_bytes", rank.logits_bytes},
                      {"buffers_bytes", rank.buffers_bytes},
-                     {"peak_bytes", rank.peak_bytes}});
+                     {"workspace_bytes", rank.workspace_bytes},
+                     {"peak_bytes", rank.peak_bytes},
+                     {"peak_time_s", rank.peak_time_s},
+                     {"alive_at_peak", alive_json(rank)}});
   const RankMemory heaviest = heaviest_rank(report);
   return {{"capacity_bytes", report.facts.gpu_memory_bytes},
           {"peak_bytes", heaviest.peak_bytes},
@@ -58,6 +70,8 @@ Json memory_json(const Report& report) {
 Json plan_json(const Plan& plan) {
   Json order = Json::array();
   for (const Axis axis : plan.order) order.push_back(to_string(axis));
+  Json modules = Json::array();
+  for (const RecomputeModule module : plan.recompute_modules) modules.push_back(to_string(module));
   return {{"tp", plan.tp},
           {"cp", plan.cp},
           {"ep", plan.ep},
@@ -71,6 +85,10 @@ Json plan_json(const Plan& plan) {
           {"seq", plan.seq},
           {"schedule", to_string(plan.schedule)},
           {"recompute", to_string(plan.recompute)},
+          {"recompute_method", to_string(plan.recompute_method)},
+          {"recompute_num_layers", plan.recompute_layers},
+          {"recompute_modules", modules},
+          {"recipe", to_string(plan.recipe)},
           {"precision", to_string(plan.precision)},
           {"sequence_parallel", plan.sequence_parallel},
           {"fused_attention", plan.fused_attention},
@@ -85,7 +103,6 @@ Json plan_json(const Plan& plan) {
           {"reduce_each_microbatch", plan.reduce_each_microbatch},
           {"prefetch", plan.prefetch},
           {"grad_reduce", to_string(plan.grad_reduce)},
-          {"gradient_bytes", plan.gradient_bytes},
           {"offload", to_string(plan.offload)},
           {"framework", to_string(plan.framework)},
           {"order", order},

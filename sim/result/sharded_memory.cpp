@@ -6,14 +6,32 @@
 
 namespace rehearse {
 
-StateBytes held_state(double parameters, const Plan& plan) {
-  const StateBytes whole = state_bytes(plan);
-  const Sharding shards = sharding(plan);
-  StateBytes held{parameters * whole.parameter / shards.parameters,
-                  parameters * whole.gradient / shards.gradients,
-                  parameters * whole.optimizer / shards.optimizer};
+namespace {
+
+StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) {
+  StateBytes held = state_bytes(plan);
+  // FSDP's fp32 weight is the optimizer's, and what is gathered and kept lies beside it.
+  const bool gathers_copy = plan.zero == 3 && plan.recipe == Recipe::fsdp && shards.parameters == 1;
+  held.parameter *= parameters / (gathers_copy ? shards.optimizer : shards.parameters);
+  if (gathers_copy) held.parameter += parameters * parameter_bytes(plan);
+  held.gradient *= parameters / shards.gradients;
+  for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
+    *of_optimizer *= parameters / shards.optimizer;
+  return held;
+}
+
+}  // namespace
+
+StateBytes held_state(double dense, double experts, const Plan& plan) {
+  StateBytes held = divided(dense, sharding(plan), plan);
+  const StateBytes of_experts = divided(experts, expert_sharding(plan), plan);
+  held.parameter += of_experts.parameter;
+  held.gradient += of_experts.gradient;
+  held.gradient_copy += of_experts.gradient_copy;
+  held.master += of_experts.master;
+  held.moments += of_experts.moments;
   if (plan.offload != Offload::optimizer) return held;
-  held.optimizer = 0;
+  held.gradient_copy = held.master = held.moments = 0;
   // Reduced shards leave for the host at once; gradients that add up over microbatches stay whole until then.
   if (plan.zero >= 2 && reduces_each_microbatch(plan)) held.gradient = 0;
   return held;
@@ -22,15 +40,17 @@ StateBytes held_state(double parameters, const Plan& plan) {
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
   if (plan.zero < 2) return 0;
   double buffers = 0;
-  for (int stage = pipeline_rank; stage < static_cast<int>(work.parts.size()); stage += plan.pp) {
-    std::vector<double> units = unit_parameters(work, stage);
-    std::sort(units.rbegin(), units.rend());
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
+    if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
+    std::vector<double> sizes;
+    for (const Unit& unit : units(work, stage)) sizes.push_back(unit.total());
+    std::sort(sizes.rbegin(), sizes.rend());
     double gathered = 0, largest = plan.bucket_bytes;
     if (plan.zero == 3) {
       const std::size_t whole =
-          std::min<std::size_t>(units.size(), static_cast<std::size_t>(plan.prefetch) + 1);
-      for (std::size_t u = 0; u < whole && plan.reshard_after_forward; ++u) gathered += units[u];
-      largest = units.empty() ? 0 : units.front() * gradient_wire_bytes(plan);
+          std::min<std::size_t>(sizes.size(), static_cast<std::size_t>(plan.prefetch) + 1);
+      for (std::size_t u = 0; u < whole && plan.reshard_after_forward; ++u) gathered += sizes[u];
+      largest = sizes.empty() ? 0 : sizes.front() * gradient_wire_bytes(plan);
     }
     const double gradients = reduces_each_microbatch(plan)
                                  ? std::min(largest, work.parameters(stage) * gradient_wire_bytes(plan))

@@ -1,12 +1,10 @@
 #include "result/summary.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "base/units.h"
+#include "result/lines.h"
 
 namespace rehearse {
 
@@ -25,25 +23,16 @@ enum class Paint {
   grey = 90
 };
 
-class Page {
+class Page : public Lines {
  public:
   explicit Page(bool colour) : colour_(colour) {}
-
-  template <typename... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-  }
 
   std::string paint(const std::string& text, Paint paint) const {
     return colour_ && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", static_cast<int>(paint), text) : text;
   }
 
-  std::string take() { return std::move(text_); }
-
  private:
   bool colour_;
-  std::string text_;
 };
 
 // 12345678 -> "12,345,678"; below 1000 with three significant digits.

@@ -16,26 +16,28 @@ namespace rehearse {
 
 namespace {
 
-// Each unit's part of the stage's parameters.
-std::vector<double> unit_shares(const Work& work, int stage) {
-  std::vector<double> units = unit_parameters(work, stage);
-  const double whole = work.parameters(stage);
-  for (double& unit : units) unit /= whole > 0 ? whole : 1;
-  return units;
+// Each unit's part of the stage's parameters of a kind.
+std::vector<double> unit_shares(const Work& work, int stage, double Unit::*kind, double whole) {
+  std::vector<double> shares;
+  for (const Unit& unit : units(work, stage)) shares.push_back(whole > 0 ? unit.*kind / whole : 0);
+  return shares;
 }
 
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
   for (int stage = 0; stage < plan.stages(); ++stage) {
-    // Sharded state is divided over dp as a whole.
-    const double experts = plan.zero > 0 ? 0 : work.expert_parameters(stage);
-    sizes.gradient_bytes.push_back((work.parameters(stage) - experts) * gradient_wire_bytes(plan));
-    sizes.expert_gradient_bytes.push_back(plan.edp() > 1 ? experts * gradient_wire_bytes(plan) : 0);
-    sizes.parameter_bytes.push_back(work.parameters(stage) * parameter_bytes(plan));
-    if (plan.zero == 3) sizes.units.push_back(unit_shares(work, stage));
+    const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
+    const double shared_experts = plan.edp() > 1 ? experts : 0;
+    sizes.gradient_bytes.push_back(dense * gradient_wire_bytes(plan));
+    sizes.expert_gradient_bytes.push_back(shared_experts * gradient_wire_bytes(plan));
+    sizes.parameter_bytes.push_back(dense * parameter_bytes(plan));
+    sizes.expert_parameter_bytes.push_back(shared_experts * parameter_bytes(plan));
+    if (plan.zero < 3) continue;
+    sizes.units.push_back(unit_shares(work, stage, &Unit::dense, dense));
+    sizes.expert_units.push_back(unit_shares(work, stage, &Unit::experts, experts));
   }
-  for (const StageActivations& stage : stage_activations(work)) sizes.saved_bytes.push_back(stage.saved);
+  for (const StageBytes& stage : stage_bytes(work)) sizes.saved_bytes.push_back(stage.saved.others());
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
   sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);
   return sizes;
@@ -75,6 +77,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
+  facts.workspace_bytes = gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8"));
   const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
   if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
   if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)

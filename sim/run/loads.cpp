@@ -104,23 +104,35 @@ class Loading {
     return way;
   }
 
-  // The op's share of its stage's parameters or gradients.
-  double share_of(const Op& op) const {
-    if (op.parts == 1 || op.stage >= sizes_.units.size() || sizes_.units[op.stage].size() != op.parts)
+  // Bytes that an op moves of its stage's, as they lie on one rank when gathered.
+  struct Moved {
+    double dense = 0;
+    double experts = 0;
+  };
+
+  // The op's share of what lies in the units of its stage.
+  static double share_of(const Op& op, const std::vector<std::vector<double>>& units) {
+    if (op.parts == 1 || op.stage >= units.size() || units[op.stage].size() != op.parts)
       return 1.0 / op.parts;
     const bool in_model_order = op.kind == OpKind::unshard;
-    return sizes_.units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
+    return units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
   }
 
-  double expert_gradient_bytes(std::size_t stage) const {
-    return stage < sizes_.expert_gradient_bytes.size() ? sizes_.expert_gradient_bytes[stage] : 0;
+  Moved moved(const Op& op, const std::vector<double>& dense, const std::vector<double>& experts) const {
+    return {dense[op.stage] * share_of(op, sizes_.units),
+            op.stage < experts.size() ? experts[op.stage] * share_of(op, sizes_.expert_units) : 0};
+  }
+  Moved gradients(const Op& op) const {
+    return moved(op, sizes_.gradient_bytes, sizes_.expert_gradient_bytes);
+  }
+  Moved parameters(const Op& op) const {
+    return moved(op, sizes_.parameter_bytes, sizes_.expert_parameter_bytes);
   }
 
   double copied_bytes(const Op& op) const {
-    const int shards = shard_size(plan_);
-    if (op.kind == OpKind::offload_grad) return sizes_.gradient_bytes[op.stage] * share_of(op) / shards;
-    if (op.kind == OpKind::reload_param) return sizes_.parameter_bytes[op.stage] / shards;
-    return sizes_.saved_bytes[op.stage];
+    if (has_microbatch(op.kind)) return sizes_.saved_bytes[op.stage];
+    const Moved bytes = op.kind == OpKind::offload_grad ? gradients(op) : parameters(op);
+    return bytes.dense / shard_size(plan_) + bytes.experts / expert_shard_size(plan_);
   }
 
   // A collective over `group`, global ranks of which one is the leader's.
@@ -137,42 +149,36 @@ class Loading {
 
   void collective(TaskId task, int leader, const Op& op) {
     const int rank = rank_of(leader).rank;
-    const double gradient_bytes = sizes_.gradient_bytes[op.stage] * share_of(op);
     switch (op.kind) {
-      case OpKind::unshard: {
-        const std::vector<int> group = shard_group(grid_, plan_, rank);
-        const double bytes = sizes_.parameter_bytes[op.stage] * share_of(op);
-        return load(task, members(leader, group), {exchange(CollectiveOp::all_gather, group, bytes)});
-      }
+      case OpKind::unshard:
+        return over_replicas(task, leader, CollectiveOp::all_gather, parameters(op));
       case OpKind::reduce_grad:
-        if (plan_.zero == 0) return reduce_replicated(task, leader, op);
-        return scatter_gradients(task, leader, gradient_bytes);
+        return over_replicas(task, leader,
+                             plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+                             gradients(op));
       case OpKind::reduce_replicas: {
         const std::vector<int> group = replica_group(grid_, plan_, rank);
-        const double bytes = gradient_bytes / shard_size(plan_);
-        return load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, bytes)});
+        const Moved bytes = gradients(op);
+        return load(task, members(leader, group),
+                    {exchange(CollectiveOp::all_reduce, group,
+                              (bytes.dense + bytes.experts) / shard_size(plan_))});
       }
       default:
         return reduce_tied(task, leader);
     }
   }
 
-  void scatter_gradients(TaskId task, int leader, double bytes) {
-    const std::vector<int> group = shard_group(grid_, plan_, rank_of(leader).rank);
-    load(task, members(leader, group), {exchange(CollectiveOp::reduce_scatter, group, bytes)});
-  }
-
-  // Gradients of dense layers are summed over all replicas, those of experts over the ranks with the same
-  // experts, one after the other.
-  void reduce_replicated(TaskId task, int leader, const Op& op) {
+  // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
+  // after the other.
+  void over_replicas(TaskId task, int leader, CollectiveOp op, const Moved& bytes) {
     const int rank = rank_of(leader).rank;
-    const std::vector<int> replicas = grid_.replicas(rank);
+    const std::vector<int> group = shard_group(grid_, plan_, rank);
+    const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
     std::vector<Exchange> exchanges = {
-        exchange(CollectiveOp::all_reduce, replicas, sizes_.gradient_bytes[op.stage] * share_of(op))};
-    if (const double bytes = expert_gradient_bytes(op.stage); bytes > 0)
-      exchanges.push_back(
-          exchange(CollectiveOp::all_reduce, experts_.group(rank, Axis::dp), bytes * share_of(op)));
-    load(task, members(leader, replicas), exchanges);
+        exchange(op, group, one_group ? bytes.dense + bytes.experts : bytes.dense)};
+    if (bytes.experts > 0 && !one_group)
+      exchanges.push_back(exchange(op, experts_.group(rank, Axis::dp), bytes.experts));
+    load(task, members(leader, group), exchanges);
   }
 
   void reduce_tied(TaskId task, int leader) {

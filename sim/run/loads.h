@@ -45,10 +45,12 @@ struct MessageSizes {
   std::vector<double> gradient_bytes;              // by stage: of what all replicas hold
   double tied_bytes = 0;                           // gradient of the shared embedding
   std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
-  std::vector<double> parameter_bytes = {};        // by stage, gathered
+  std::vector<double> parameter_bytes = {};        // by stage, gathered; the same two kinds
+  std::vector<double> expert_parameter_bytes = {};
   std::vector<double> saved_bytes = {};            // by stage: activations that one microbatch offloads
   // By stage: share of its parameters in each unit; empty: parts are equal.
   std::vector<std::vector<double>> units = {};
+  std::vector<std::vector<double>> expert_units = {};
 };
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

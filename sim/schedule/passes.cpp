@@ -18,7 +18,7 @@ Schedule complete_schedule(const Plan& plan, const GradientSync& sync) {
   Schedule schedule = add_transfers(make_order(plan), plan.overlap_p2p);
   if (plan.offload == Offload::activations) schedule = add_activation_offload(schedule);
   schedule = add_gradient_sync(schedule, sync);
-  if (shard_size(plan) == 1) return schedule;
+  if (shard_size(plan) == 1 && expert_shard_size(plan) == 1) return schedule;
   return add_parameter_gather(schedule, {gather_time(plan), plan.prefetch, sync.buckets});
 }
 

@@ -75,7 +75,7 @@ class Derivation {
   Derivation(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
       : schedule_(schedule),
         grid_(plan),
-        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp),
+        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp),
         options_(options) {}
 
   Tasks run() {
@@ -116,10 +116,15 @@ class Derivation {
     return grid_.rank(coordinates);
   }
 
-  // Position of an instance among its data-parallel peers.
-  int replica_of(int instance) const {
-    const int rank = tasks_.instances[static_cast<std::size_t>(instance)].rank;
-    return grid_.coordinates(rank)[static_cast<std::size_t>(Axis::dp)];
+  // Unfolded, the first of the replicas that an instance shares shards with, or the first that holds its
+  // shard.
+  int first_of_shards(int instance) const {
+    if (options_.fold == Fold::replicas) return instance;
+    return grid_.replica_at(instance, grid_.replica_position(instance) / shard_ * shard_);
+  }
+  int first_with_shard(int instance) const {
+    if (options_.fold == Fold::replicas) return instance;
+    return grid_.replica_at(instance, grid_.replica_position(instance) % shard_);
   }
 
   // The first of the instances whose ops begin and end together with this one's.
@@ -127,9 +132,9 @@ class Derivation {
     switch (op.kind) {
       case OpKind::reduce_grad:
       case OpKind::unshard:
-        return beside(beside(instance, Axis::dp, replica_of(instance) / shard_ * shard_), Axis::cp, 0);
+        return first_of_shards(instance);
       case OpKind::reduce_replicas:
-        return beside(instance, Axis::dp, replica_of(instance) % shard_);
+        return first_with_shard(instance);
       case OpKind::reduce_tied:
         return beside(instance, Axis::pp, 0);
       default:

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -69,7 +70,7 @@ TEST(ZeroRules, Zero1CombinesWithPipelineAndTensorParallelism) {
 
 TEST(ZeroRules, ShardingGroupsDivideTheReplicas) {
   EXPECT_EQ(broken([](Plan& p) { p.zero = 3, p.zero_shard = 4; }), "");
-  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }), HasSubstr("zero shard = 3, dp = 8"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }), HasSubstr("zero shard = 3, dp = 8, cp = 1"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = -1; }), HasSubstr("sharding groups"));
   EXPECT_THAT(broken([](Plan& p) { p.zero_shard = 4; }), HasSubstr("needs something to shard"));
 }
@@ -78,7 +79,6 @@ TEST(ZeroRules, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: 3"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: 0"));
   EXPECT_THAT(broken([](Plan& p) { p.prefetch = -1; }), HasSubstr("prefetch"));
-  EXPECT_THAT(broken([](Plan& p) { p.gradient_bytes = 3; }), HasSubstr("2, 4 or 6 bytes"));
   EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("not reduced in fp8"));
 }
 
@@ -92,6 +92,36 @@ TEST(ZeroRules, WhatAStageCannotDoIsRefused) {
   EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::optimizer; }), HasSubstr("must be sharded"));
   EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::activations; }),
               HasSubstr("follows its forward at once"));
+}
+
+TEST(ZeroRules, GroupsAndExpertsDoNotMix) {
+  Model model = small_model();
+  model.experts = Experts{8, 2, 512, 0};
+  Plan plan;
+  plan.dp = plan.ep = 8;
+  plan.global_batch = 64;
+  plan.zero = 1;
+  EXPECT_TRUE(broken_rules(plan, model, 8).empty());
+  plan.zero_shard = 4;
+  ASSERT_EQ(broken_rules(plan, model, 8).size(), 1U);
+  EXPECT_EQ(broken_rules(plan, model, 8)[0].pointer, "zero_shard");
+}
+
+TEST(Sharding, SpansContextParallelRanksInEveryOrder) {
+  for (const auto& order : {std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp},
+                            std::array{Axis::tp, Axis::dp, Axis::pp, Axis::ep, Axis::cp}}) {
+    Plan plan;
+    plan.tp = 2, plan.cp = 2, plan.dp = 3, plan.pp = 2;
+    plan.zero = 1;
+    plan.order = order;
+    const RankGrid grid(plan);
+    for (int rank = 0; rank < grid.size(); ++rank) {
+      const std::vector<int> group = shard_group(grid, plan, rank);
+      EXPECT_EQ(group, grid.replicas(rank));
+      EXPECT_TRUE(std::is_sorted(group.begin(), group.end()));
+      EXPECT_EQ(group[static_cast<std::size_t>(grid.replica_position(rank))], rank);
+    }
+  }
 }
 
 TEST(Sharding, GroupsCoverTheReplicasOnceAndMeetInOneRank) {

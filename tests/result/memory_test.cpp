@@ -15,12 +15,15 @@ RC_GTEST_PROP(Memory, OneForwardOneBackwardHoldsAsManyMicrobatchesAsRanksFollow,
   const int microbatches = *rc::gen::inRange(1, 20);
   const Plan plan = small_plan(pp, 1, microbatches);
   const Work work = make_work(small_model(pp), plan);
-  const auto stages = stage_activations(work);
+  const auto stages = stage_bytes(work);
   for (const RankMemory& rank : rank_memory(full_schedule(plan), plan, work)) {
     const int held = std::min(microbatches, pp - rank.rank);
-    const auto stage = static_cast<std::size_t>(rank.rank);
-    RC_ASSERT(std::abs(rank.activations_bytes - held * stages[stage].saved) < 1e-6 * stages[stage].saved);
-    RC_ASSERT(rank.logits_bytes == held * stages[stage].logits);
+    const StageBytes& stage = stages[static_cast<std::size_t>(rank.rank)];
+    const double most =
+        (stage.saved * (held - 1)).total + std::max(stage.forward.total, stage.backward.total);
+    RC_ASSERT(std::abs(rank.activations_bytes + rank.logits_bytes - most) < 1e-9 * most);
+    RC_ASSERT(rank.alive.size() == 1u);
+    RC_ASSERT(static_cast<int>(rank.alive.front().microbatches.size()) == held);
   }
 }
 
@@ -29,7 +32,8 @@ TEST(Memory, GpipeHoldsEveryMicrobatch) {
   plan.schedule = ScheduleName::gpipe;
   const Work work = make_work(small_model(), plan);
   const auto memory = rank_memory(full_schedule(plan), plan, work);
-  EXPECT_DOUBLE_EQ(memory[0].activations_bytes, 5 * work.saved_bytes(0));
+  EXPECT_DOUBLE_EQ(memory[0].activations_bytes - memory[0].working_bytes, 5 * work.saved_bytes(0));
+  EXPECT_EQ(memory[0].alive.front().microbatches, (std::vector{0, 1, 2, 3, 4}));
 }
 
 TEST(Memory, StateIsEighteenBytesAParameterInMixedPrecision) {
@@ -55,37 +59,85 @@ TEST(Memory, PeakIsTheSumOfItsItems) {
   }
 }
 
-TEST(Memory, LogitsLieOnTheLastStageInFp32) {
+TEST(Memory, LogitsLieOnTheLastStageInFp32WithOneCopyInTheLoss) {
   const Plan plan = small_plan(2, 1, 1);
-  const auto stages = stage_activations(make_work(small_model(), plan));
-  EXPECT_EQ(stages[0].logits, 0);
-  EXPECT_GE(stages[1].logits, 4.0 * 128 * 1000);
-  EXPECT_LT(stages[1].logits, 1.1 * 4.0 * 128 * 1000);
+  const Work work = make_work(small_model(), plan);
+  const auto stages = stage_bytes(work);
+  const double logits = 4.0 * 128 * 1000;
+  EXPECT_EQ(stages[0].saved.logits, 0);
+  EXPECT_EQ(stages[1].saved.logits, logits);
+  EXPECT_GE(stages[1].forward.logits, 2 * logits);
+  EXPECT_LT(stages[1].forward.logits, 2.1 * logits);
 }
 
-TEST(Memory, FullRecomputeKeepsLayerInputsAndOneLayerBeingRecomputed) {
+TEST(Memory, FullRecomputeHoldsLayerInputsAndTheLayerThatRunsAgain) {
   Plan plan = small_plan(1, 1, 1);
-  const auto kept = stage_activations(make_work(small_model(8), plan)).at(0);
-  EXPECT_EQ(kept.recomputed, 0);
-  const auto kept_one = stage_activations(make_work(small_model(1), plan)).at(0);
-  const double layer = (kept.saved - kept_one.saved) / 7;
+  const double kept_8 = stage_bytes(make_work(small_model(8), plan)).at(0).saved.total;
+  const double kept_1 = stage_bytes(make_work(small_model(1), plan)).at(0).saved.total;
   plan.recompute = Recompute::full;
-  const auto full = stage_activations(make_work(small_model(8), plan)).at(0);
-  const auto full_one = stage_activations(make_work(small_model(1), plan)).at(0);
-  const double input = 128 * 256 * 2;
-  EXPECT_NEAR((full.saved - full_one.saved) / 7, input, 1e-6);
-  EXPECT_NEAR(full.recomputed, layer - input, 1e-6 * layer);
+  const StageBytes full_8 = stage_bytes(make_work(small_model(8), plan)).at(0);
+  const StageBytes full_1 = stage_bytes(make_work(small_model(1), plan)).at(0);
+  const double layer = (kept_8 - kept_1) / 7, input = 128 * 256 * 2;
+  EXPECT_DOUBLE_EQ((full_8.saved.total - full_1.saved.total) / 7, input);
+  EXPECT_GE(full_8.backward.total, 8 * input + layer - input);
 }
 
-TEST(Memory, CurveComesBackToZero) {
+// With G groups, G inputs stay and one group runs again: the least is near the root of the layers (Chen et
+// al. 2016, section 4).
+TEST(Memory, UniformRecomputeTradesInputsKeptForLayersRunningAgain) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.recompute = Recompute::full;
+  const double input = 128 * 256 * 2;
+  std::vector<StageBytes> by_unit;
+  for (const int unit : {1, 2, 8}) {
+    plan.recompute_layers = unit;
+    by_unit.push_back(stage_bytes(make_work(small_model(8), plan)).at(0));
+  }
+  const double outside = by_unit[0].saved.total - 8 * input;
+  EXPECT_DOUBLE_EQ(by_unit[1].saved.total, outside + 4 * input);
+  EXPECT_DOUBLE_EQ(by_unit[2].saved.total, outside + input);
+  plan.recompute = Recompute::none;
+  plan.recompute_layers = 1;
+  const StageBytes none = stage_bytes(make_work(small_model(8), plan)).at(0);
+  EXPECT_GE(by_unit[2].backward.total, 0.9 * none.backward.total);  // all eight layers at once
+  EXPECT_LT(by_unit[0].backward.total, by_unit[1].backward.total);
+}
+
+TEST(Memory, BlockRecomputeKeepsTheOtherLayersWhole) {
+  Plan plan = small_plan(2, 1, 1);
+  const auto none = stage_bytes(make_work(small_model(8), plan));
+  plan.recompute = Recompute::full;
+  const auto all = stage_bytes(make_work(small_model(8), plan));
+  plan.recompute_method = RecomputeMethod::block;
+  plan.recompute_layers = 3;
+  const auto some = stage_bytes(make_work(small_model(8), plan));
+  for (std::size_t s = 0; s < 2; ++s)
+    EXPECT_DOUBLE_EQ(some[s].saved.total, (3 * all[s].saved.total + none[s].saved.total) / 4);
+}
+
+// Op I frees what only input gradients read; what W reads stays, which is more than nothing.
+RC_GTEST_PROP(Memory, OfASplitBackwardIsFreedInTwoSteps, ()) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.recompute = *rc::gen::element(Recompute::none, Recompute::selective);
+  plan.fused_attention = *rc::gen::arbitrary<bool>();
+  const StageBytes stage = stage_bytes(make_work(small_model(), plan)).at(0);
+  RC_ASSERT(stage.kept.total > 0);
+  RC_ASSERT(stage.backward_input.total >= stage.kept.total);
+  RC_ASSERT(stage.backward_weight.total >= stage.kept.total);
+  RC_ASSERT(stage.backward.total >= stage.saved.total);
+  RC_ASSERT(stage.forward.total >= stage.saved.total);
+}
+
+TEST(Memory, CurveComesBackToZeroAndItsPeakIsTheReported) {
   const Plan plan = small_plan(3, 1, 6);
   const Case made = make_case(plan, Durations{});
   for (std::size_t r = 0; r < 3; ++r) {
     const auto curve =
-        activation_curve(made.timeline.ranks[r], made.schedule.ranks[r], stage_activations(made.work));
-    ASSERT_EQ(curve.size(), 12u);
-    double peak = 0;
+        activation_curve(made.timeline.ranks[r], made.schedule.ranks[r], stage_bytes(made.work));
+    ASSERT_EQ(curve.size(), 24u);
+    double peak = 0, when = 0;
     for (std::size_t i = 0; i < curve.size(); ++i) {
+      if (curve[i].bytes > peak) when = curve[i].time_s;
       peak = std::max(peak, curve[i].bytes);
       if (i > 0) {
         EXPECT_LE(curve[i - 1].time_s, curve[i].time_s);
@@ -94,7 +146,29 @@ TEST(Memory, CurveComesBackToZero) {
     EXPECT_NEAR(curve.back().bytes, 0, 1e-6 * peak);
     const RankMemory& memory = made.report.memory[r];
     EXPECT_DOUBLE_EQ(peak, memory.activations_bytes + memory.logits_bytes);
+    EXPECT_DOUBLE_EQ(when, memory.peak_time_s);
   }
+}
+
+TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
+  Plan plan = small_plan(1, 1, 1);
+  const Work work = make_work(small_model(), plan);
+  const std::vector<std::pair<Recipe, double>> recipes = {{Recipe::megatron, 18},
+                                                          {Recipe::zero, 16},
+                                                          {Recipe::sagemaker, 20},
+                                                          {Recipe::bf16, 8},
+                                                          {Recipe::fp8_weights, 18}};
+  for (const auto& [recipe, bytes] : recipes) {
+    plan.recipe = recipe;
+    const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);
+    EXPECT_DOUBLE_EQ(rank.parameters_bytes + rank.gradients_bytes + rank.optimizer_bytes,
+                     bytes * work.parameters(0));
+  }
+}
+
+TEST(Memory, WorkspaceIsThatOfPyTorch) {
+  EXPECT_EQ(gemm_workspace_bytes(true), 33554432);
+  EXPECT_EQ(gemm_workspace_bytes(false), 8519680);
 }
 
 }  // namespace

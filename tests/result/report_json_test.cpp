@@ -43,8 +43,10 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
   EXPECT_THAT(keys(json["memory"]),
               ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "ranks"));
   EXPECT_THAT(keys(json["memory"]["ranks"][0]),
-              ElementsAre("rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
-                          "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes"));
+              IsSupersetOf({"rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
+                            "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes",
+                            "master_weights_bytes", "working_bytes", "workspace_bytes", "peak_time_s",
+                            "alive_at_peak"}));
   EXPECT_THAT(keys(json["profile"]), ElementsAre("name", "how", "extrapolated_share"));
   EXPECT_THAT(keys(json["plan"]),
               IsSupersetOf({"tp", "pp", "vpp", "dp", "cp", "micro_batch", "global_batch", "schedule"}));

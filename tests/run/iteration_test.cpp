@@ -105,5 +105,45 @@ TEST(Iteration, SendsOnlySharedGradientsWhenEveryExpertIsOnOneRank) {
   EXPECT_DOUBLE_EQ(bytes(16) - bytes(8), 4 * experts);
 }
 
+// Narayanan et al. 2021, section 3.2 and figure 13: all-reduces between nodes outweigh what a shorter
+// pipeline saves.
+TEST(Iteration, TensorParallelismBeyondTheNodeLoses) {
+  Experiment within = llama_70b();
+  within.engine = Engine::reference;
+  within.plan.vpp = 1;
+  within.plan.schedule = ScheduleName::one_f_one_b;
+  within.plan.overlap_p2p = false;
+  Experiment beyond = within;
+  beyond.plan.tp = 16;
+  beyond.plan.pp = 2;
+  ASSERT_TRUE(broken_rules(beyond.plan, beyond.model, within.plan.gpus()).empty());
+  const Report far = run_iteration(beyond).report, near = run_iteration(within).report;
+  EXPECT_GT(far.step_time_s, near.step_time_s);
+  EXPECT_GT(far.time.exposed_tp, 2 * near.time.exposed_tp);
+  EXPECT_LT(far.bubble_mean, near.bubble_mean);  // the shorter pipeline does not make up for it
+}
+
+TEST(Iteration, RecomputeTradesTimeForMemory) {
+  Experiment experiment = llama_70b();
+  experiment.engine = Engine::reference;
+  const Report none = run_iteration(experiment).report;
+  experiment.plan.recompute = Recompute::selective;
+  const Report selective = run_iteration(experiment).report;
+  experiment.plan.recompute = Recompute::full;
+  experiment.plan.recompute_method = RecomputeMethod::block;
+  experiment.plan.recompute_layers = 2;
+  const Report half = run_iteration(experiment).report;
+  experiment.plan.recompute_method = RecomputeMethod::uniform;
+  experiment.plan.recompute_layers = 1;
+  const Report full = run_iteration(experiment).report;
+  EXPECT_LT(none.step_time_s, selective.step_time_s);
+  EXPECT_LT(none.step_time_s, half.step_time_s);
+  EXPECT_LT(half.step_time_s, full.step_time_s);
+  EXPECT_GT(heaviest_rank(none).peak_bytes, heaviest_rank(selective).peak_bytes);
+  EXPECT_GT(heaviest_rank(none).peak_bytes, heaviest_rank(half).peak_bytes);
+  EXPECT_GT(heaviest_rank(half).peak_bytes, heaviest_rank(full).peak_bytes);
+  EXPECT_GT(full.hfu - full.mfu, none.hfu - none.mfu);
+}
+
 }  // namespace
 }  // namespace rehearse

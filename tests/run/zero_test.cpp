@@ -1,6 +1,8 @@
 // What data parallelism moves, holds and costs, against the closed forms of the papers.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "model/read.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
@@ -82,18 +84,17 @@ TEST(ZeroMemory, IsThatOfThePapersTable) {
     Plan plan;
     plan.dp = 64;
     plan.zero = zero;
-    plan.gradient_bytes = 2;
-    const StateBytes held = held_state(7.5e9, plan);
-    EXPECT_NEAR((held.parameter + held.gradient + held.optimizer) / 1e9, expected[zero], 0.05) << zero;
+    plan.recipe = Recipe::zero;
+    EXPECT_NEAR(held_state(7.5e9, 0, plan).total() / 1e9, expected[zero], 0.05) << zero;
   }
 }
 
 TEST(ZeroMemory, RecipesHold16And18And20Bytes) {
-  for (const int gradient : {2, 4, 6}) {
+  const std::map<Recipe, double> bytes = {{Recipe::zero, 16}, {Recipe::megatron, 18}, {Recipe::sagemaker, 20}};
+  for (const auto& [recipe, total] : bytes) {
     Plan plan;
-    plan.gradient_bytes = gradient;
-    const StateBytes held = held_state(1, plan);
-    EXPECT_EQ(held.parameter + held.gradient + held.optimizer, 14 + gradient);
+    plan.recipe = recipe;
+    EXPECT_EQ(held_state(1, 0, plan).total(), total);
   }
 }
 
@@ -102,8 +103,7 @@ TEST(ZeroMemory, OffloadLeavesTheParameters) {
   Plan plan;
   plan.zero = 2;
   plan.offload = Offload::optimizer;
-  const StateBytes held = held_state(1, plan);
-  EXPECT_EQ(held.parameter + held.gradient + held.optimizer, 2);
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2);
 }
 
 TEST(ZeroMemory, UnitsAddUpToTheirStage) {
@@ -111,11 +111,53 @@ TEST(ZeroMemory, UnitsAddUpToTheirStage) {
   plan.pp = 4;
   const Work work = make_work(read_model("llama3-8b"), plan);
   for (int stage = 0; stage < 4; ++stage) {
-    const std::vector<double> units = unit_parameters(work, stage);
+    const std::vector<Unit> parts = units(work, stage);
     double sum = 0;
-    for (const double unit : units) sum += unit;
-    EXPECT_EQ(units.size(), 8U);
+    for (const Unit& unit : parts) sum += unit.total();
+    EXPECT_EQ(parts.size(), 8U);
     EXPECT_DOUBLE_EQ(sum, work.parameters(stage));
+  }
+}
+
+Experiment mixture(int dp, int ep) {
+  Experiment experiment = replicas("mixtral-8x7b", dp);
+  experiment.plan.ep = ep;
+  experiment.plan.grad_reduce = Precision::fp32;
+  return experiment;
+}
+
+// Dense layers are divided among dp x cp ranks, experts among the ranks that hold the same ones.
+TEST(ZeroMemory, ExpertsAreDividedAmongTheirOwnReplicas) {
+  Experiment experiment = mixture(32, 8);
+  experiment.plan.zero = 1;
+  const Report report = run_iteration(experiment).report;
+  const double experts = 32.0 * 3 * 4096 * 14336;  // one of each layer's eight
+  const double dense = report.memory[0].parameters - experts;
+  EXPECT_DOUBLE_EQ(report.memory[0].expert_parameters, experts);
+  EXPECT_DOUBLE_EQ(report.memory[0].optimizer_bytes, 12 * (dense / 32 + experts / 4));
+}
+
+TEST(ZeroMemory, ContextParallelRanksShareTheState) {
+  Experiment experiment = replicas("llama3-8b", 4);
+  experiment.plan.cp = 2;
+  experiment.plan.seq = 4096;
+  experiment.plan.zero = 3;
+  const RankMemory memory = run_iteration(experiment).report.memory[0];
+  EXPECT_DOUBLE_EQ(memory.parameters_bytes, 2 * memory.parameters / 8);
+  EXPECT_DOUBLE_EQ(memory.optimizer_bytes, 12 * memory.parameters / 8);
+}
+
+TEST(Zero, BesideExpertsAndContextFoldedRunsEqualUnfoldedOnes) {
+  for (const int zero : {1, 2, 3}) {
+    Experiment experts = mixture(16, 4), context = replicas("llama3-8b", 4);
+    context.plan.cp = 2;
+    context.plan.seq = 4096;
+    for (Experiment* experiment : {&experts, &context}) {
+      experiment->plan.zero = zero;
+      const double folded = run_iteration(*experiment).report.step_time_s;
+      experiment->fold = Fold::none;
+      EXPECT_NEAR(run_iteration(*experiment).report.step_time_s, folded, 1e-8 * folded) << zero;
+    }
   }
 }
 

@@ -81,8 +81,8 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   const Heads heads =
-      model.latent ? latent_heads(b, model, shape, input) : project_heads(b, model, shape, input);
-  const bool rerun = plan.recompute == Recompute::selective;
+      model.latent ? latent_heads(b, model, plan, shape, input) : project_heads(b, model, shape, input);
+  const bool rerun = reruns(plan, RecomputeModule::core_attn);
   const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
                                                  : unfused_core(b, model, shape, heads, rerun);
   Branch branch{row_linear(b, shape, "projection", attended, shape.heads * heads.v_width)};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/work/builder.h"
+#include "plan/work/recompute.h"
 #include "plan/work/shape.h"
 
 namespace rehearse {
@@ -21,7 +22,8 @@ struct Heads {
 // Multi-head latent attention (DeepSeek-V2, equations 9 to 18). As in Megatron-LM
 // (transformer/multi_latent_attention.py) every rank holds the down projections whole and maps its own rows;
 // what is gathered with sequence parallelism is the latent, and heads are split after it.
-Heads latent_heads(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
+Heads latent_heads(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
+                   TensorId input);
 
 // FlashAttention over heads, and what context parallelism adds around it; `rerun`: for the backward pass
 // again.
@@ -53,7 +55,7 @@ Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, cons
                TensorId input);
 
 Block embedding_block(const Model& model, const Plan& plan);
-Block layer_block(const Model& model, const Plan& plan, bool sparse);
+Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind kind = LayerKind::planned);
 Block head_block(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

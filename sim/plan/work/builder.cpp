@@ -10,7 +10,6 @@ namespace rehearse {
 namespace {
 
 constexpr double kTokenIdBytes = 8;
-constexpr double kMainGradientBytes = 4;
 
 std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
   return std::count_if(kernels.begin(), kernels.end(), [tensor](const Kernel& kernel) {
@@ -20,7 +19,8 @@ std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
 
 }  // namespace
 
-BlockBuilder::BlockBuilder(std::string name, double element_bytes) : element_bytes_(element_bytes) {
+BlockBuilder::BlockBuilder(std::string name, const Shape& shape)
+    : element_bytes_(shape.element_bytes), gradient_bytes_(shape.gradient_bytes) {
   block_.name = std::move(name);
 }
 
@@ -107,7 +107,7 @@ TensorId BlockBuilder::partial_gradient(TensorId tensor) {
 
 TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
   const Tensor& parameter = (*this)[tensor];
-  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, kMainGradientBytes});
+  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, gradient_bytes_});
 }
 
 TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
@@ -119,18 +119,15 @@ void BlockBuilder::pass_gradient(TensorId from, TensorId to) {
   parts_of(to).push_back(gradient);
 }
 
-TensorId BlockBuilder::rerun_from(std::size_t first, TensorId output) {
-  const Tensor kept = (*this)[output];
-  const TensorId copy = activation(kept.name + "_again", kept.elements, kept.element_bytes);
-  block_.recompute.assign(block_.forward.begin() + static_cast<std::ptrdiff_t>(first), block_.forward.end());
-  for (Kernel& kernel : block_.recompute) {
-    std::replace(kernel.writes.begin(), kernel.writes.end(), output, copy);
-  }
+TensorId BlockBuilder::rerun_from(std::size_t first, TensorId kept) {
+  const auto begin = block_.forward.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto rerun = block_.recompute.insert(block_.recompute.end(), begin, block_.forward.end());
+  if (kept < 0) return kept;
+  const Tensor original = (*this)[kept];
+  const TensorId copy = activation(original.name + "_again", original.elements, original.element_bytes);
+  for (auto kernel = rerun; kernel != block_.recompute.end(); ++kernel)
+    std::replace(kernel->writes.begin(), kernel->writes.end(), kept, copy);
   return copy;
-}
-
-void BlockBuilder::rerun_all() {
-  block_.recompute = block_.forward;
 }
 
 void BlockBuilder::hands_on(TensorId output) {
@@ -139,7 +136,8 @@ void BlockBuilder::hands_on(TensorId output) {
   parts_of(output).push_back(block_.output_gradient);
 }
 
-Block BlockBuilder::finish() {
+Block BlockBuilder::finish(bool joins_previous) {
+  block_.joins_previous = joins_previous;
   for (auto emit = undo_.rbegin(); emit != undo_.rend(); ++emit) (*emit)();
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
   block_.saved = derive_saved(block_);

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "plan/work.h"
+#include "plan/work/shape.h"
 
 namespace rehearse {
 
 class BlockBuilder {
  public:
-  BlockBuilder(std::string name, double element_bytes);  // of activations and weights
+  BlockBuilder(std::string name, const Shape& shape);
 
   TensorId input(std::string name, double elements);
   TensorId batch(std::string name, double elements);  // 64-bit token ids
@@ -34,17 +35,17 @@ class BlockBuilder {
   TensorId gradient_of(TensorId tensor);         // what the tensor's readers made, summed
   TensorId new_gradient(TensorId tensor);        // to be written by this step, one of its readers
   TensorId partial_gradient(TensorId tensor);    // of one rank, before its sum over ranks is new_gradient()
-  TensorId parameter_gradient(TensorId tensor);  // to be written by this step: fp32, accumulated
+  TensorId parameter_gradient(TensorId tensor);  // to be written by this step: accumulated
   TensorId scratch_gradient(std::string name, double elements);  // on the way to a gradient
   void pass_gradient(TensorId from, TensorId to);                // `to` has the gradient of `from`: no kernel
 
-  // The forward kernels from number `first` on run again before the backward pass. `output` is kept from the
-  // first run; the second run writes a copy, whose id is returned.
-  TensorId rerun_from(std::size_t first, TensorId output);
-  void rerun_all();
+  // The forward kernels from number `first` on run again before the backward pass, and what they make is
+  // dropped until then; but `kept` (-1: none) stays from the first run, and the second run writes a copy,
+  // whose id is returned.
+  TensorId rerun_from(std::size_t first, TensorId kept = -1);
 
   void hands_on(TensorId output);  // the next block reads it and returns its gradient
-  Block finish();
+  Block finish(bool joins_previous = false);
 
   const Tensor& operator[](TensorId id) const { return block_.tensors[static_cast<std::size_t>(id)]; }
   std::size_t forward_kernels() const { return block_.forward.size(); }
@@ -57,7 +58,8 @@ class BlockBuilder {
   }
 
   Block block_;
-  double element_bytes_;
+  double element_bytes_;   // of activations and weights
+  double gradient_bytes_;  // of parameters
   std::vector<std::function<void()>> undo_;
   std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far
 };

@@ -39,7 +39,7 @@ TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, 
 
 Block embedding_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b("embedding", shape.element_bytes);
+  BlockBuilder b("embedding", shape);
   TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, "words_found"));
   if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
   if (model.dropout) rows = drop_out(b, "embedding_dropout", rows, "dropped");

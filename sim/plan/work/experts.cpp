@@ -56,7 +56,11 @@ struct Travellers {
 class SparseLayer {
  public:
   SparseLayer(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape)
-      : b_(b), model_(model), shape_(shape), to_(routing_of(*model.experts, plan, shape)) {}
+      : b_(b),
+        model_(model),
+        shape_(shape),
+        to_(routing_of(*model.experts, plan, shape)),
+        reruns_activation_(reruns(plan, RecomputeModule::moe_act)) {}
 
   TensorId run(TensorId input) {
     Travellers tokens = send_out(route(input));
@@ -196,7 +200,9 @@ class SparseLayer {
     const std::int64_t width = model_.gated_mlp ? 2 * to_.ffn : to_.ffn;
     const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
     const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
+    const std::size_t first = b_.forward_kernels();
     const TensorId activated = activate(b_, "experts_activation", up, elements, tokens.weights);
+    if (reruns_activation_) b_.rerun_from(first);
     return grouped("experts_down", activated, to_.ffn, shape_.hidden);
   }
 
@@ -224,6 +230,7 @@ class SparseLayer {
   const Model& model_;
   const Shape& shape_;
   Routing to_;
+  bool reruns_activation_;
   TensorId choices_ = -1;
 };
 
@@ -231,7 +238,9 @@ class SparseLayer {
 TensorId add_shared(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input,
                     TensorId routed) {
   const FeedForward shared{"shared", model.experts->shared_ffn_hidden / plan.tp, false};
+  const std::size_t first = b.forward_kernels();
   const Branch branch = feed_forward(b, model, shape, shared, input);
+  if (reruns(plan, RecomputeModule::shared_experts)) b.rerun_from(first);
   return add_residual(b, {"shared_sum", routed, branch.output, -1, false}, "mixed_output");
 }
 

@@ -3,26 +3,52 @@
 
 namespace rehearse {
 
-Block layer_block(const Model& model, const Plan& plan, bool sparse) {
+namespace {
+
+std::string name_of(LayerKind kind, bool sparse) {
+  const std::string name = sparse ? "sparse_layer" : "layer";
+  return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
+}
+
+// What a norm makes is dropped once the linear layer has read it, and made again.
+TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, const std::string& name,
+                         TensorId input) {
+  const std::size_t first = b.forward_kernels();
+  const TensorId output = normalise(b, name, model.norm, input, model.hidden);
+  if (reruns(plan, RecomputeModule::layernorm)) b.rerun_from(first);
+  return output;
+}
+
+// The branch after attention: an MLP, or experts.
+Branch transform(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input,
+                 bool sparse) {
+  const std::size_t first = b.forward_kernels();
+  const Branch branch = sparse ? experts(b, model, plan, shape, input)
+                               : feed_forward(b, model, shape, {"mlp", shape.ffn, model.mlp_bias}, input);
+  if (reruns(plan, sparse ? RecomputeModule::moe : RecomputeModule::mlp)) b.rerun_from(first);
+  return branch;
+}
+
+}  // namespace
+
+Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind kind) {
   const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b(sparse ? "sparse_layer" : "layer", shape.element_bytes);
+  BlockBuilder b(name_of(kind, sparse), shape);
   const TensorId input = b.input("input", shape.row_elements());
 
-  const TensorId attention_in = normalise(b, "attention_norm", model.norm, input, shape.hidden);
+  const TensorId attention_in = normalise_layer(b, model, plan, "attention_norm", input);
   const Branch attended = attention(b, model, plan, shape, attention_in);
   const TensorId middle =
       add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
 
   const TensorId mlp_source = model.parallel_residual ? input : middle;
-  const TensorId mlp_in = normalise(b, "mlp_norm", model.norm, mlp_source, shape.hidden);
-  const Branch transformed = sparse
-                                 ? experts(b, model, plan, shape, mlp_in)
-                                 : feed_forward(b, model, shape, {"mlp", shape.ffn, model.mlp_bias}, mlp_in);
+  const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source);
+  const Branch transformed = transform(b, model, plan, shape, mlp_in, sparse);
   b.hands_on(add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
                           "output"));
 
-  if (plan.recompute == Recompute::full) b.rerun_all();
-  return b.finish();
+  if (plan.recompute == Recompute::full && kind != LayerKind::kept) b.rerun_from(0);
+  return b.finish(kind == LayerKind::joined);
 }
 
 }  // namespace rehearse

@@ -29,7 +29,7 @@ std::vector<TensorId> derive_saved(const Block& block) {
   }
   std::vector<TensorId> saved;
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
-    if (block.tensors[i].role == TensorRole::input) before_backward[i] = true;
+    if (block.tensors[i].role == TensorRole::input) before_backward[i] = !block.joins_previous;
     if (before_backward[i] && read_later[i] && !made_again[i]) saved.push_back(static_cast<TensorId>(i));
   }
   return saved;

@@ -1,5 +1,7 @@
 #include "plan/work/shape.h"
 
+#include "plan/recipe.h"
+
 namespace rehearse {
 
 namespace {
@@ -29,6 +31,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
+  shape.gradient_bytes = state_bytes(plan).gradient;
   return shape;
 }
 

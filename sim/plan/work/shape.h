@@ -26,6 +26,7 @@ struct Shape {
   bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
   double element_bytes = 2;        // of activations and weights
+  double gradient_bytes = 4;       // of parameters
 
   double token_bytes(std::int64_t width) const { return elements(tokens, width) * element_bytes; }
   double token_elements() const { return elements(tokens, hidden); }

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/data_path.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+#include "result/explain/explain.h"
+#include "run/iteration.h"
+
+namespace rehearse {
+
+namespace {
+
+struct ExplainOptions {
+  std::string topic;
+  GivenFlags given;
+};
+
+void print_topics() {
+  fmt::print(
+      "Topics, explained with the numbers of a plan (rehearse explain TOPIC [SCENARIO.json] [flags]):\n");
+  for (const Topic& topic : topics()) fmt::print("  {:<10} {}\n", topic.name, topic.question);
+}
+
+void explain_topic(ExplainOptions options) {
+  if (options.topic.empty()) return print_topics();
+  if (options.given.file.empty() && !options.given.values.contains("--model")) {
+    options.given.file = (data_directory() / "scenarios" / "llama3-70b-512-h100.json").string();
+    fmt::print(stderr, "note: no scenario given: {}\n", options.given.file);
+  }
+  Scenario scenario = read_scenario(collect(options.given));
+  scenario.experiment.engine = Engine::reference;
+  const Iteration iteration = run_iteration(scenario.experiment);
+  for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{}", explain(options.topic,
+                           {iteration.report, iteration.preparation.work, iteration.preparation.schedule}));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("explain", "the theory of a term, with this plan's numbers");
+  const auto options = std::make_shared<ExplainOptions>();
+  verb->add_option("topic", options->topic, "what to explain; left out: the list of topics")
+      ->option_text("[TOPIC]");
+  add_scenario_flags(*verb, options->given);
+  verb->footer(
+      "Examples:\n"
+      "  rehearse explain\n"
+      "  rehearse explain bubble scenarios/llama3-70b-512-h100.json --gbs 256\n"
+      "  rehearse explain memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64");
+  verb->callback([options, &exit_code] {
+    explain_topic(*options);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

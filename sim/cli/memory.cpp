@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <ostream>
+
+#include "cli/output.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+#include "result/memory_table.h"
+#include "result/svg/memory.h"
+#include "run/iteration.h"
+
+namespace rehearse {
+
+namespace {
+
+struct MemoryOptions {
+  GivenFlags given;
+  bool json = false;
+  std::string svg;
+};
+
+std::string peak_op_of(const Report& report, const Schedule& schedule) {
+  const RankMemory heaviest = heaviest_rank(report);
+  if (heaviest.peak_op < 0) return "";
+  return to_string(
+      schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
+}
+
+std::optional<FewestGpus> sizing_of(const Experiment& experiment, const RunFacts& facts) {
+  const Cluster& cluster = experiment.cluster;
+  return fewest_gpus(experiment.model, experiment.plan,
+                     {facts.gpu_memory_bytes, facts.workspace_bytes, cluster.node.gpus,
+                      std::int64_t{cluster.max_nodes} * cluster.node.gpus});
+}
+
+// True when it fits.
+bool show_memory(const MemoryOptions& options) {
+  Scenario scenario = read_scenario(collect(options.given));
+  scenario.experiment.engine = Engine::reference;  // when the peak is does not hang on contention
+  Iteration iteration = run_iteration(scenario.experiment);
+  Report& report = iteration.report;
+  report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
+  const Preparation& ready = iteration.preparation;
+  if (!options.svg.empty()) {
+    write_file(options.svg, [&](std::ostream& out) {
+      out << draw_memory(iteration.timeline, ready.schedule, report, ready.work);
+    });
+  }
+  const std::string peak_op = peak_op_of(report, ready.schedule);
+  const auto fewest = sizing_of(scenario.experiment, report.facts);
+  if (options.json) {
+    fmt::print("{}\n", memory_json(report, peak_op, fewest, REHEARSE_VERSION).dump(2));
+  } else {
+    for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
+    fmt::print("{}", write_memory_table(report, peak_op, fewest));
+  }
+  return heaviest_rank(report).peak_bytes <= report.facts.gpu_memory_bytes;
+}
+
+}  // namespace
+
+void add_memory(CLI::App& program, int& exit_code) {
+  CLI::App* verb =
+      program.add_subcommand("memory", "itemised bytes of every pipeline rank, and how many GPUs at least");
+  const auto options = std::make_shared<MemoryOptions>();
+  add_scenario_flags(*verb, options->given);
+  verb->add_flag("--json", options->json, "print one JSON object");
+  verb->add_option("--svg", options->svg, "write the memory over time as a picture")->option_text("FILE");
+  verb->footer(
+      "Exit code 3 when it does not fit.\n"
+      "Examples:\n"
+      "  rehearse memory scenarios/llama3-70b-512-h100.json --svg memory.svg\n"
+      "  rehearse memory --model llama2-70b --cluster dgx-a100-80gb --gpus 128 --tp 8 --pp 8 --gbs 256\n"
+      "  rehearse memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64 --recompute full "
+      "--recompute-num-layers 2");
+  verb->callback([options, &exit_code] { exit_code = show_memory(*options) ? kDone : kDoesNotFit; });
+}
+
+}  // namespace rehearse

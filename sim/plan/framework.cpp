@@ -1,0 +1,49 @@
+#include "plan/framework.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kDeepSpeedBucketElements = 5e8;
+
+void as_megatron_2021(Plan& plan) {
+  plan.sequence_parallel = false;
+  plan.fused_attention = false;
+  plan.overlap_grad_reduce = false;
+  plan.tp_backward_overlap = false;
+  if (plan.precision != Precision::fp16) return;
+  plan.recipe = Recipe::sagemaker;
+  plan.grad_reduce = Precision::fp16;
+}
+
+// On the wire gradients have the precision of the parameters; those of fp8 models are bf16.
+Precision wire_precision(const Plan& plan) {
+  return plan.precision == Precision::fp8 ? Precision::bf16 : plan.precision;
+}
+
+}  // namespace
+
+void apply_framework(Plan& plan) {
+  plan.sequence_parallel = plan.tp > 1;
+  plan.reshard_after_forward = plan.reduce_each_microbatch = plan.pp == 1;
+  const bool mixed = plan.precision != Precision::fp32;
+  switch (plan.framework) {
+    case Framework::megatron_2021:
+      return as_megatron_2021(plan);
+    case Framework::megatron_core:
+      return;
+    case Framework::deepspeed:
+      plan.grad_reduce = wire_precision(plan);
+      plan.bucket_bytes = kDeepSpeedBucketElements * (mixed ? 2 : 4);
+      if (mixed) plan.recipe = Recipe::zero;
+      return;
+    case Framework::fsdp:
+      plan.grad_reduce = wire_precision(plan);
+      [[fallthrough]];
+    case Framework::torchtitan:
+      if (mixed) plan.recipe = Recipe::fsdp;
+      return;
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,23 @@
+// What does a training framework do unless it is told otherwise?
+#pragma once
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage that the plan has:
+//  megatron-2021  Megatron-LM of Narayanan et al. 2021 (release 2.x): gradients of fp16 models are kept and
+//                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer; attention in
+//                 separate kernels; neither sequence parallelism nor collectives beside the weight gradients
+//  megatron-core  gradients accumulated and reduced in fp32 beside the backward pass, fused attention,
+//                 sequence parallelism with tensor parallelism
+//  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements
+//                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
+//  fsdp           PyTorch FSDP2: fp32 shards, gathered and reduced in the training precision (fully_shard's
+//                 MixedPrecisionPolicy), layer by layer
+//  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
+//                 parameters stay whole between microbatches and are reduced once
+//                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
+void apply_framework(Plan& plan);
+
+}  // namespace rehearse

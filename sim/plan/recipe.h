@@ -1,0 +1,33 @@
+// How many bytes does training keep for each parameter, and in which form?
+#pragma once
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Bytes for each parameter of one rank, before any sharding.
+struct StateBytes {
+  double parameter = 2;      // as the forward pass reads it
+  double gradient = 4;       // as it is accumulated and reduced
+  double gradient_copy = 0;  // a second one that the optimizer reads
+  double master = 4;
+  double moments = 8;  // Adam's two
+  double optimizer() const { return master + moments; }
+  double total() const { return parameter + gradient + gradient_copy + optimizer(); }
+};
+
+// The recipe's, or those of training in fp32 alone where the plan's precision is fp32:
+//  megatron     18  16-bit weight, fp32 gradient accumulated over microbatches, fp32 master weight and
+//                   moments (Megatron-LM, theoretical_memory_usage.py: 18 bytes)
+//  zero         16  gradient in 16 bits as well (Rajbhandari et al. 2020, section 3.1: 2 + 2 + 12)
+//  sagemaker    20  as zero, and an fp32 copy of the gradient for the optimizer (AWS, "Introduction to model
+//                   parallelism": 2 + 2 + 8 + 4 + 4)
+//  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
+//                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
+//  bf16          8  weight, gradient and moments in bf16, no master weight
+//  fp8-weights  18  as megatron, the weight held as fp8 twice, by rows and by columns, as FP8 GEMMs want
+//                   their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)
+//  fp32         16  weight, gradient and moments in fp32, no second weight
+StateBytes state_bytes(const Plan& plan);
+
+}  // namespace rehearse

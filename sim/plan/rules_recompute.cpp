@@ -1,0 +1,97 @@
+#include "plan/rules_recompute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rehearse {
+
+namespace {
+
+void check_layers(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+  const std::int64_t layers = plan.recompute_layers;
+  if (layers < 1 || layers > model.layers) {
+    violations.push_back({"", "recompute_num_layers", "must be from 1 to the model's layers",
+                          fmt::format("{} of {} layers", layers, model.layers),
+                          std::to_string(std::clamp<std::int64_t>(layers, 1, model.layers))});
+  }
+  if (plan.recompute == Recompute::full) return;
+  if (layers != 1 || plan.recompute_method != RecomputeMethod::uniform) {
+    violations.push_back({"", "recompute_num_layers",
+                          "a method and a number of layers belong to full recompute",
+                          fmt::format("recompute {}, method {}, {} layers", to_string(plan.recompute),
+                                      to_string(plan.recompute_method), layers),
+                          "recompute full"});
+  }
+}
+
+bool has_module(const Model& model, RecomputeModule module) {
+  switch (module) {
+    case RecomputeModule::mla_up_proj:
+      return model.latent.has_value();
+    case RecomputeModule::moe:
+    case RecomputeModule::moe_act:
+      return model.experts.has_value();
+    case RecomputeModule::shared_experts:
+      return model.experts && model.experts->shared_ffn_hidden > 0;
+    case RecomputeModule::mlp:
+      return !model.is_sparse(0);
+    case RecomputeModule::core_attn:
+    case RecomputeModule::layernorm:
+      return true;
+  }
+  return false;
+}
+
+void check_each_module(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+  const auto& modules = plan.recompute_modules;
+  const bool all_of_moe = std::ranges::find(modules, RecomputeModule::moe) != modules.end();
+  for (const RecomputeModule module : modules) {
+    if (!has_module(model, module))
+      violations.push_back({"", "recompute_modules", "names a module that no layer of the model has",
+                            fmt::format("{} of {}", to_string(module), model.name), "core_attn"});
+    const bool inside = module == RecomputeModule::moe_act || module == RecomputeModule::shared_experts;
+    if (all_of_moe && inside)
+      violations.push_back({"", "recompute_modules", "moe runs all that is inside it again",
+                            fmt::format("moe and {}", to_string(module)), "moe alone"});
+  }
+}
+
+void check_modules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+  check_each_module(plan, model, violations);
+  std::vector<RecomputeModule> modules = plan.recompute_modules;
+  std::sort(modules.begin(), modules.end());
+  const bool twice = std::adjacent_find(modules.begin(), modules.end()) != modules.end();
+  if (modules.empty() || twice) {
+    violations.push_back({"", "recompute_modules", "must name each module once, and at least one",
+                          fmt::format("{} modules", modules.size()), "core_attn"});
+  }
+  if (plan.recompute != Recompute::selective && modules != std::vector{RecomputeModule::core_attn}) {
+    violations.push_back({"", "recompute_modules", "modules belong to selective recompute",
+                          fmt::format("recompute {}", to_string(plan.recompute)), "recompute selective"});
+  }
+}
+
+void check_recipe(const Plan& plan, std::vector<Violation>& violations) {
+  const std::string values =
+      fmt::format("recipe {}, precision {}", to_string(plan.recipe), to_string(plan.precision));
+  if (plan.recipe == Recipe::fp8_weights && plan.precision != Precision::fp8)
+    violations.push_back({"", "recipe", "weights are held in fp8 only where GEMMs run in fp8", values,
+                          "precision fp8, or recipe megatron"});
+  if (plan.recipe == Recipe::bf16 && plan.precision != Precision::bf16)
+    violations.push_back({"", "recipe", "training in bf16 alone needs precision bf16", values,
+                          "precision bf16, or recipe megatron"});
+  if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
+    violations.push_back(
+        {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});
+}
+
+}  // namespace
+
+void add_recompute_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+  check_layers(plan, model, violations);
+  check_modules(plan, model, violations);
+  check_recipe(plan, violations);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,13 @@
+// Which rules must recompute and the precision of the training state obey?
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Adds the violations found; the degrees of the plan are positive.
+void add_recompute_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations);
+
+}  // namespace rehearse

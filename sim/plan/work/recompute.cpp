@@ -1,0 +1,33 @@
+#include "plan/work/recompute.h"
+
+#include <algorithm>
+
+namespace rehearse {
+
+std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers) {
+  const std::int64_t unit = plan.recompute_layers;
+  std::vector<LayerRun> runs;
+  const auto add = [&runs](LayerKind kind, std::int64_t count) {
+    if (count > 0) runs.push_back({kind, count});
+  };
+  if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::block) {
+    add(LayerKind::planned, std::min(unit, layers));
+    add(LayerKind::kept, layers - std::min(unit, layers));
+  } else if (plan.recompute == Recompute::full && unit > 1) {
+    for (std::int64_t first = 0; first < layers; first += unit) {
+      add(LayerKind::planned, 1);
+      add(LayerKind::joined, std::min(unit, layers - first) - 1);
+    }
+  } else {
+    add(LayerKind::planned, layers);
+  }
+  return runs;
+}
+
+bool reruns(const Plan& plan, RecomputeModule module) {
+  const std::vector<RecomputeModule>& modules = plan.recompute_modules;
+  return plan.recompute == Recompute::selective &&
+         std::find(modules.begin(), modules.end(), module) != modules.end();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,28 @@
+// Which layers of a stage run again before their backward pass, and what do they keep until then?
+#pragma once
+
+#include <vector>
+
+#include "plan/work.h"
+
+namespace rehearse {
+
+enum class LayerKind : std::uint8_t {
+  planned,  // as plan.recompute says; with full recompute it keeps its input
+  kept,     // no kernel runs again: the layers that block recompute leaves alone
+  joined,   // runs again with the layer before it, which makes its input anew
+};
+
+struct LayerRun {
+  LayerKind kind = LayerKind::planned;
+  std::int64_t layers = 0;
+};
+
+// The `layers` layers of one stage in forward order (Megatron-LM, transformer_block.py: uniform checkpoints
+// every recompute_layers-th input; block recomputes the first recompute_layers layers of each stage).
+std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers);
+
+// Does selective recompute of this plan run the module again?
+bool reruns(const Plan& plan, RecomputeModule module);
+
+}  // namespace rehearse

@@ -1,0 +1,129 @@
+// Topics flops, memory and recompute.
+#include "base/units.h"
+#include "plan/recipe.h"
+#include "plan/sharding.h"
+#include "result/explain/explain.h"
+#include "result/lines.h"
+#include "result/memory.h"
+#include "result/memory_table.h"
+
+namespace rehearse {
+
+namespace {
+
+struct Variant {
+  const char* name;
+  Recompute recompute;
+};
+
+// What a whole stage saves for one microbatch, and the FLOPs over those of the model.
+void add_variant(Lines& text, const Explained& run, const Variant& variant) {
+  Plan plan = run.report.plan;
+  plan.recompute = variant.recompute;
+  plan.recompute_layers = 1;
+  plan.recompute_method = RecomputeMethod::uniform;
+  plan.recompute_modules = {RecomputeModule::core_attn};
+  const Work work = make_work(run.report.model, plan);
+  const FlopCount flops = count_flops(work, plan);
+  text.line(
+      "  {:<10} {:>9} saved by a microbatch on stage 0; forward work {:.3f} times, all work {:.3f} times",
+      variant.name, format_bytes(work.saved_bytes(0)), 1 + flops.recompute / flops.forward,
+      flops.hardware() / flops.model());
+}
+
+std::string divided(int ranks) {
+  return ranks > 1 ? fmt::format(", divided among {} ranks", ranks) : "";
+}
+
+}  // namespace
+
+std::string explain_flops(const Explained& run) {
+  const Report& report = run.report;
+  const Plan& plan = report.plan;
+  const FlopCount count = count_flops(run.work, plan);
+  const double runs = static_cast<double>(plan.microbatches()) * plan.dp;
+  const double tokens = static_cast<double>(plan.global_batch * plan.seq);
+  const double six_nd = 6 * static_cast<double>(report.parameters) * tokens;
+  Lines text;
+  text.line(
+      "A matrix product of m x k by k x n is 2 m n k FLOPs; backward is twice forward. Attention counts");
+  text.line("full squares, causal or not.");
+  text.line("");
+  text.line("  model    {:.4e} FLOPs an iteration: forward {:.4e}, backward {:.4e}", count.model() * runs,
+            count.forward * runs, count.backward * runs);
+  text.line("  hardware {:.4e}: adds recompute {:.4e} and what fused attention scores again {:.4e}",
+            count.hardware() * runs, count.recompute * runs, count.rescore * runs);
+  text.line("  6 N D    {:.4e} (N = {:.2f} B parameters, D = {:.0f} tokens): {:.3f} of the model's", six_nd,
+            static_cast<double>(report.parameters) / 1e9, tokens, six_nd / (count.model() * runs));
+  text.line("");
+  text.line("  MFU = model FLOPs / (step time x GPUs x peak) = {:.2f} %   ({:.4g} TFLOP/s/GPU of {:.0f})",
+            100 * report.mfu, report.model_tflops_per_gpu, report.facts.peak_flops / 1e12);
+  text.line("  HFU = hardware FLOPs / the same             = {:.2f} %", 100 * report.hfu);
+  text.line("");
+  text.line(
+      "Others count 6 N D, half of attention where it is causal, or recompute: compare times, not MFUs.");
+  text.line("Source: Narayanan et al. 2021 (SC21), equation 3; Chowdhery et al. 2022 (PaLM), appendix B");
+  return text.take();
+}
+
+std::string explain_memory(const Explained& run) {
+  const Report& report = run.report;
+  const StateBytes state = state_bytes(report.plan);
+  const RankMemory rank = heaviest_rank(report);
+  Lines text;
+  text.line("Pipeline rank {}, the heaviest, holds {:.4f} B parameters and at its peak {}:", rank.rank,
+            rank.parameters / 1e9, format_bytes(rank.peak_bytes));
+  text.line("");
+  text.line("  weights      {:>9}  {} bytes each{}", format_bytes(rank.parameters_bytes), state.parameter,
+            divided(sharding(report.plan).parameters));
+  text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes), state.gradient,
+            divided(sharding(report.plan).gradients));
+  text.line(
+      "  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
+      format_bytes(rank.optimizer_bytes), state.master, state.moments,
+      report.plan.offload == Offload::optimizer ? ", on the host" : divided(sharding(report.plan).optimizer));
+  text.line("  activations  {:>9}  kept for the backward of:",
+            format_bytes(rank.activations_bytes - rank.working_bytes));
+  for (const LiveMicrobatches& live : rank.alive)
+    text.line("                            stage {}: {} x {}, microbatches {}", live.stage,
+              live.microbatches.size(), format_bytes(run.work.saved_bytes(live.stage)),
+              write_runs(live.microbatches));
+  text.line("  working set  {:>9}  outputs, gradients and recomputed tensors of the op that runs",
+            format_bytes(rank.working_bytes));
+  text.line("  logits       {:>9}  fp32, with their copies in the loss", format_bytes(rank.logits_bytes));
+  text.line("  buffers      {:>9}  messages and gathered parameters on their way",
+            format_bytes(rank.buffers_bytes - rank.workspace_bytes));
+  text.line("  workspace    {:>9}  cuBLAS, as PyTorch sets it", format_bytes(rank.workspace_bytes));
+  text.line("");
+  text.line("{} bytes of state a parameter: recipe {}. A GPU has {}.", state.total(),
+            to_string(report.plan.recipe), format_bytes(report.facts.gpu_memory_bytes));
+  text.line(
+      "Source: Rajbhandari et al. 2020, section 3.1 (state); Korthikanti et al. 2022, section 4 "
+      "(activations)");
+  return text.take();
+}
+
+std::string explain_recompute(const Explained& run) {
+  const Report& report = run.report;
+  Lines text;
+  text.line(
+      "Recompute drops activations after the forward pass and makes them again before the backward pass.");
+  text.line("Full recompute is one more forward: (1 + 1 + 2)/(1 + 2) = 4/3 of the work of the layers.");
+  text.line("This plan: {}", to_string(report.plan.recompute));
+  text.line("");
+  for (const Variant& variant :
+       {Variant{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}})
+    add_variant(text, run, variant);
+  text.line("  (all work also counts the scores that fused attention computes again, and the head, which no");
+  text.line("  form of recompute runs twice)");
+  text.line("");
+  text.line("  recompute takes {} of the step of {}; HFU {:.2f} %, MFU {:.2f} %",
+            format_seconds(report.time.recompute), format_seconds(report.step_time_s), 100 * report.hfu,
+            100 * report.mfu);
+  text.line("");
+  text.line(
+      "Source: Chen et al. 2016; Korthikanti et al. 2022, sections 4 and 5; Megatron-LM's --recompute-*");
+  return text.take();
+}
+
+}  // namespace rehearse

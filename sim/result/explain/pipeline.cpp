@@ -1,0 +1,107 @@
+// Topics bubble, schedule and messages.
+#include "base/units.h"
+#include "plan/stages.h"
+#include "result/explain/explain.h"
+#include "result/lines.h"
+#include "schedule/text.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::size_t kColumns = 140;  // of a row of the grid
+constexpr std::size_t kMostRanks = 32;
+
+void add_grid(Lines& text, const Schedule& schedule) {
+  const std::string table = compute_table(schedule);
+  std::size_t rank = 0;
+  for (std::size_t at = 0; at < table.size(); ++rank) {
+    const std::size_t end = table.find('\n', at);
+    const std::string row = table.substr(at, end - at);
+    at = end + 1;
+    if (rank >= kMostRanks) continue;
+    text.line("  {}", row.size() > kColumns ? row.substr(0, row.rfind(' ', kColumns)) + " ..." : row);
+  }
+  if (rank > kMostRanks) text.line("  ... and {} ranks more", rank - kMostRanks);
+}
+
+void add_layer_map(Lines& text, const Explained& run) {
+  const std::vector<Stage> stages = split_layers(run.report.model, run.report.plan);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const Stage& stage = stages[s];
+    const std::string layers = stage.layers == 0 ? "no layer"
+                                                 : fmt::format("layers {}-{}", stage.first_layer,
+                                                               stage.first_layer + stage.layers - 1);
+    text.line("  stage {:>3} on rank {:>3}: {}{}{}", s,
+              pipeline_rank_of(static_cast<int>(s), run.report.plan), stage.embedding ? "embedding, " : "",
+              layers, stage.head ? ", head and loss" : "");
+  }
+}
+
+}  // namespace
+
+std::string explain_bubble(const Explained& run) {
+  const Report& report = run.report;
+  const Plan& plan = report.plan;
+  const double fill = plan.pp - 1, m = static_cast<double>(plan.microbatches());
+  Lines text;
+  text.line("The bubble is the time in which a pipeline rank has nothing to compute.");
+  text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, plan.vpp,
+            to_string(plan.schedule));
+  text.line("");
+  text.line("  bubble / ideal time  (p-1)/m = {}/{} = {:.4f}", fill, m, fill / m);
+  if (plan.schedule == ScheduleName::interleaved)
+    text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (plan.vpp * m));
+  text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
+            plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
+  text.line("  ideal bubble / step  {:.2f} % with equal stages and free messages", 100 * report.bubble_ideal);
+  text.line("  this plan, simulated mean {:.2f} %, worst {:.2f} % (pipeline rank {})",
+            100 * report.bubble_mean, 100 * report.bubble_worst, report.bubble_worst_rank);
+  text.line("");
+  text.line(
+      "More microbatches (a larger global batch or a smaller micro batch) shrink it, more ranks widen it.");
+  text.line("Source: Narayanan et al. 2021 (Megatron-LM, SC21), sections 2.2 and 3.3.1");
+  return text.take();
+}
+
+std::string explain_schedule(const Explained& run) {
+  Lines text;
+  text.line(
+      "Ops of the compute stream by pipeline rank: 2F7 is the forward of microbatch 7 on stage 2, B its");
+  text.line("backward (I and W where it is split into input and weight gradients).");
+  text.line("");
+  add_grid(text, run.schedule);
+  text.line("");
+  text.line("Which layers lie where:");
+  add_layer_map(text, run);
+  text.line("");
+  text.line("Source: {} in the names of PyTorch's pipelining actions (torch.distributed.pipelining)",
+            to_string(run.report.plan.schedule));
+  return text.take();
+}
+
+std::string explain_messages(const Explained& run) {
+  const Plan& plan = run.report.plan;
+  const double tokens = static_cast<double>(plan.micro_batch * plan.seq / plan.cp);
+  const double elements = tokens * static_cast<double>(run.report.model.hidden);
+  Lines text;
+  text.line("Between two stages passes one activation a microbatch, and its gradient back: b s h elements.");
+  text.line("b = {}, s = {}, h = {}", plan.micro_batch, plan.seq / plan.cp, run.report.model.hidden);
+  text.line("");
+  text.line("  b s h = {:.0f} elements", elements);
+  text.line("  on one rank {:.0f} bytes = {}{}", run.work.boundary_bytes,
+            format_bytes(run.work.boundary_bytes),
+            plan.sequence_parallel && plan.tp > 1
+                ? fmt::format(" (split over tp = {} by sequence parallelism)", plan.tp)
+                : "");
+  for (const CommunicationLine& line : run.report.communication) {
+    if (line.kind != "pp") continue;
+    text.line("  an iteration on pipeline rank {}: {} messages, {}; {} exposed", run.report.critical_rank,
+              line.calls, format_bytes(line.bytes_per_rank), format_seconds(line.exposed_s));
+  }
+  text.line("");
+  text.line("Source: Narayanan et al. 2021 (SC21), section 3.2; split over tp: Korthikanti et al. 2022");
+  return text.take();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,77 @@
+#include "result/sizing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "result/memory.h"
+#include "schedule/orders.h"
+
+namespace rehearse {
+
+namespace {
+
+// Schedules that do not hold all microbatches at once hold no more of them after a few rounds of pp: so many
+// are enough to find the peak.
+constexpr std::int64_t kRounds = 6;
+
+Plan shortened(Plan plan) {
+  if (plan.schedule == ScheduleName::gpipe) return plan;
+  const std::int64_t enough = kRounds * plan.pp * plan.micro_batch;
+  plan.global_batch = std::min(plan.global_batch, enough);
+  return plan;
+}
+
+std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingLimits& limits) {
+  std::vector<Plan> plans;
+  for (int tp = 1; tp <= limits.gpus_per_node; ++tp) {
+    if (limits.gpus_per_node % tp != 0) continue;
+    for (int pp = 1; pp <= model.layers; ++pp) {
+      Plan plan = like;
+      plan.tp = tp;
+      plan.pp = pp;
+      plan.dp = 1;
+      if (pp != like.pp) plan.layers_per_stage.clear();
+      if (pp == 1) {
+        plan.vpp = 1;
+        plan.schedule = ScheduleName::one_f_one_b;
+      }
+      const bool there = limits.most_gpus == 0 || plan.gpus() <= limits.most_gpus;
+      if (there && broken_rules(plan, model, plan.gpus()).empty()) plans.push_back(plan);
+    }
+  }
+  std::stable_sort(plans.begin(), plans.end(),
+                   [](const Plan& a, const Plan& b) { return a.gpus() < b.gpus(); });
+  return plans;
+}
+
+double peak_of(const Model& model, const Plan& plan, double workspace_bytes) {
+  double peak = 0;
+  const Schedule order = make_order(shortened(plan));
+  for (const RankMemory& rank : rank_memory(order, plan, make_work(model, plan), workspace_bytes))
+    peak = std::max(peak, rank.peak_bytes);
+  return peak;
+}
+
+}  // namespace
+
+std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits) {
+  std::optional<FewestGpus> best;
+  for (const Plan& candidate : candidates(model, plan, limits)) {
+    if (best && candidate.gpus() > best->plan.gpus()) break;
+    const double peak = peak_of(model, candidate, limits.workspace_bytes);
+    if (peak > limits.gpu_memory_bytes || (best && peak >= best->peak_bytes)) continue;
+    best = FewestGpus{candidate, peak};
+  }
+  return best;
+}
+
+double rule_of_thumb_gpus(double parameters, double gpu_memory_bytes) {
+  return parameters * 18 * 1.25 / nominal_memory_bytes(gpu_memory_bytes);
+}
+
+double nominal_memory_bytes(double gpu_memory_bytes) {
+  return std::ceil(gpu_memory_bytes / (1024.0 * 1024 * 1024) - 1e-9) * 1e9;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,138 @@
+// Each topic prints this plan's numbers, and they are those of the report.
+#include "result/explain/explain.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cases.h"
+#include "result/memory_table.h"
+#include "result/svg/memory.h"
+
+namespace rehearse {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+Case interleaved_case() {
+  Plan plan = small_plan(4, 2, 8, 2);
+  plan.tp = 2;
+  return make_case(plan, Durations{});
+}
+
+std::string text_of(const Case& made, const std::string& topic) {
+  return explain(topic, {made.report, made.work, made.schedule});
+}
+
+TEST(Explain, EveryTopicNamesItsSource) {
+  const Case made = interleaved_case();
+  EXPECT_EQ(topics().size(), 9u);
+  for (const Topic& topic : topics())
+    EXPECT_THAT(text_of(made, topic.name), HasSubstr("Source:")) << topic.name;
+}
+
+TEST(Explain, AnUnknownTopicIsRefusedWithTheNearest) {
+  const Case made = interleaved_case();
+  try {
+    text_of(made, "buble");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.violations().front().nearest, "bubble");
+  }
+}
+
+TEST(Explain, BubbleIsItsClosedFormAndTheReports) {
+  const Case made = interleaved_case();
+  const std::string text = text_of(made, "bubble");
+  EXPECT_THAT(text, HasSubstr("(p-1)/m = 3/8 = 0.3750"));
+  EXPECT_THAT(text, HasSubstr("(p-1)/(v m) = 0.1875"));
+  EXPECT_THAT(text, HasSubstr("(8/2 - 1)/8 = 0.3750"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("mean {:.2f} %", 100 * made.report.bubble_mean)));
+}
+
+TEST(Explain, MessagesTensorAndBatchAreTheirClosedForms) {
+  const Case made = interleaved_case();
+  EXPECT_THAT(text_of(made, "messages"), HasSubstr(fmt::format("b s h = {} elements", 128 * 256)));
+  EXPECT_THAT(text_of(made, "messages"), HasSubstr(fmt::format("{:.0f} bytes", made.work.boundary_bytes)));
+  EXPECT_THAT(text_of(made, "tensor"), HasSubstr(fmt::format("= {} elements", 8 * 128 * 256 / 2)));
+  EXPECT_THAT(text_of(made, "batch"), HasSubstr("16 = 1 x 8 x 2 sequences"));
+}
+
+TEST(Explain, ThePlanOwnCollectivesAreEightBshOverALayer) {
+  const Case made = interleaved_case();  // no sequence parallelism: 4 all-reduces of 2 bytes an element
+  const double half = 4.0 * 128 * 256 / 2 * 2;
+  EXPECT_THAT(text_of(made, "tensor"), HasSubstr(fmt::format("forward {}, recompute 0 B, backward {}",
+                                                             format_bytes(half), format_bytes(half))));
+}
+
+TEST(Explain, MemoryItemsAreTheReports) {
+  const Case made = interleaved_case();
+  const std::string text = text_of(made, "memory");
+  const RankMemory rank = heaviest_rank(made.report);
+  EXPECT_THAT(text, HasSubstr(format_bytes(rank.parameters_bytes)));
+  EXPECT_THAT(text, HasSubstr(format_bytes(rank.gradients_bytes)));
+  EXPECT_THAT(text, HasSubstr(format_bytes(rank.optimizer_bytes)));
+  EXPECT_THAT(text, HasSubstr(format_bytes(rank.peak_bytes)));
+}
+
+TEST(Explain, ZeroShardsTheRecipesBytes) {
+  const std::string text = text_of(interleaved_case(), "zero");
+  for (const char* bytes : {"18.00 bytes", "12.00 bytes", "10.00 bytes", " 9.00 bytes"})
+    EXPECT_THAT(text, HasSubstr(bytes));
+}
+
+TEST(Explain, FlopsAndRecomputeAreTheReports) {
+  const Case made = interleaved_case();
+  EXPECT_THAT(text_of(made, "flops"), HasSubstr(fmt::format("= {:.2f} %", 100 * made.report.mfu)));
+  EXPECT_THAT(text_of(made, "recompute"), HasSubstr("4/3"));
+  EXPECT_THAT(text_of(made, "schedule"), HasSubstr("rank 0: 0F0 0F1"));
+}
+
+TEST(MemoryTable, NumbersAreWrittenInRuns) {
+  EXPECT_EQ(write_runs({}), "");
+  EXPECT_EQ(write_runs({3}), "3");
+  EXPECT_EQ(write_runs({0, 1, 2, 4, 6, 7}), "0-2, 4, 6-7");
+}
+
+TEST(MemoryTable, HasARowForEachRankAndNamesTheHeaviest) {
+  const Case made = interleaved_case();
+  const std::string text = write_memory_table(made.report, "0B0", std::nullopt);
+  for (const char* part : {"heaviest   pipeline rank", "while 0B0 runs", "rule of thumb", "allocator slack"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
+TEST(Sizing, RuleOfThumbIsThatOfTheNotes) {
+  EXPECT_NEAR(rule_of_thumb_gpus(70e9, 79.15 * 1024 * 1024 * 1024), 19.7, 0.05);
+}
+
+TEST(Sizing, TheFewestGpusFitAndFewerDoNot) {
+  Plan plan = small_plan(1, 1, 16);
+  const Model model = small_model(8);
+  SizingLimits limits{1e12, 0, 4, 0};
+  const auto roomy = fewest_gpus(model, plan, limits);
+  ASSERT_TRUE(roomy);
+  EXPECT_EQ(roomy->plan.gpus(), 1);
+  limits.gpu_memory_bytes = 0.99 * roomy->peak_bytes;
+  const auto tight = fewest_gpus(model, plan, limits);
+  ASSERT_TRUE(tight);
+  EXPECT_GT(tight->plan.gpus(), 1);
+  EXPECT_LE(tight->peak_bytes, limits.gpu_memory_bytes);
+  EXPECT_LE(tight->plan.tp, 4);
+  limits.gpu_memory_bytes = 1;
+  EXPECT_FALSE(fewest_gpus(model, plan, limits));
+}
+
+TEST(MemorySvg, DrawsEveryRankOnceAndIsTheSameTwice) {
+  const Case made = interleaved_case();
+  const std::string picture = draw_memory(made.timeline, made.schedule, made.report, made.work);
+  EXPECT_EQ(picture, draw_memory(made.timeline, made.schedule, made.report, made.work));
+  for (const char* rank : {">rank 0", ">rank 1", ">rank 2", ">rank 3", "heaviest"})
+    EXPECT_THAT(picture, HasSubstr(rank));
+  EXPECT_THAT(picture, ::testing::EndsWith("</svg>\n"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -8,6 +8,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kShortest = 2e-3;  // of a sample, so that the clock's own grain does not show
+constexpr std::size_t kLeastSamples = 5;
 constexpr int kMostLaunches = 4096;
 constexpr int kMostSamples = 101;
 
@@ -31,9 +32,10 @@ Timing sample(const std::function<double(int launches)>& run, double budget_s,
               const std::function<bool()>& stopped) {
   run(1);
   const double once = run(1);
-  const int launches = static_cast<int>(std::clamp(std::ceil(kShortest / once), 1.0, double{kMostLaunches}));
+  const double wanted = std::min(kShortest, budget_s / static_cast<double>(kLeastSamples));
+  const int launches = static_cast<int>(std::clamp(std::ceil(wanted / once), 1.0, double{kMostLaunches}));
   if (launches > 1) run(launches);
-  const std::size_t least = once > budget_s ? 3 : 5;
+  const std::size_t least = once > budget_s ? 3 : kLeastSamples;
   std::vector<double> values;
   double passed = 0;
   while ((passed < budget_s || values.size() < least) && values.size() < kMostSamples) {

@@ -56,4 +56,8 @@ std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks);
 // Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI.
 std::unique_ptr<World> open_mpi_world();
 
+// Ranks are processes under torchrun, mpirun or srun, with one GPU each: that of their local rank. When one
+// of them ends, waits of the others end with DeviceError. DeviceMissing in a build without NCCL.
+std::unique_ptr<World> open_nccl_world();
+
 }  // namespace rehearse::kernels

@@ -1,21 +1,9 @@
-#include <cblas.h>
-
 #include <algorithm>
 
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/blas.h"
 
 namespace rehearse::kernels::cpu {
-
-namespace {
-
-void multiply(CBLAS_TRANSPOSE of_a, CBLAS_TRANSPOSE of_b, std::int64_t m, std::int64_t n, std::int64_t k,
-              float scale, Operand a, Operand b, float beta, float* c, std::int64_t step) {
-  cblas_sgemm(CblasRowMajor, of_a, of_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), scale,
-              a.data, static_cast<int>(a.step), b.data, static_cast<int>(b.step), beta, c,
-              static_cast<int>(step));
-}
-
-}  // namespace
 
 HeadView head_view(const Tensor& tensor, const Tokens& tokens, std::int64_t sequence, std::int64_t head,
                    std::int64_t width) {
@@ -54,17 +42,17 @@ bool sees(const AttentionShape& shape, std::int64_t query_position, std::int64_t
 
 void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, Operand a, Operand b,
                          float* c, std::int64_t step) {
-  multiply(CblasNoTrans, CblasTrans, m, n, k, scale, a, b, 0, c, step);
+  sgemm(m, n, k, scale, {a.data, a.step, false}, {b.data, b.step, true}, 0, c, step);
 }
 
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, float* c,
                  std::int64_t step) {
-  multiply(CblasNoTrans, CblasNoTrans, m, n, k, 1, a, b, 1, c, step);
+  sgemm(m, n, k, 1, {a.data, a.step, false}, {b.data, b.step, false}, 1, c, step);
 }
 
 void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, float* c,
                             std::int64_t step) {
-  multiply(CblasTrans, CblasNoTrans, m, n, k, 1, a, b, 1, c, step);
+  sgemm(m, n, k, 1, {a.data, a.step, true}, {b.data, b.step, false}, 1, c, step);
 }
 
 }  // namespace rehearse::kernels::cpu

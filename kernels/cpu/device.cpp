@@ -1,4 +1,3 @@
-#include <cblas.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -6,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/stream.h"
 
 namespace rehearse::kernels {
@@ -30,20 +30,13 @@ double last_level_cache() {
   return second > 0 ? static_cast<double>(second) : kUnknownCache;
 }
 
-// openblas_get_config() starts with the name and version.
-std::string blas() {
-  const std::string config = openblas_get_config();
-  const std::string version = config.substr(0, config.find(' ', config.find(' ') + 1));
-  return version + " (" + openblas_get_corename() + ")";
-}
-
 class CpuDevice : public Device {
  public:
-  explicit CpuDevice(int threads) : threads_(threads) { openblas_set_num_threads(1); }
+  explicit CpuDevice(int threads) : threads_(threads) {}
 
   DeviceFacts facts() const override {
     const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
-    return {"cpu",    processor(),        {blas()},
+    return {"cpu",    processor(),        {cpu::blas_name()},
             threads_, last_level_cache(), pages * static_cast<double>(sysconf(_SC_PAGE_SIZE))};
   }
 

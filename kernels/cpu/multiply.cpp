@@ -1,8 +1,7 @@
-#include <cblas.h>
-
 #include <algorithm>
 
 #include "kernels/cpu/access.h"
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/run.h"
 
@@ -25,11 +24,8 @@ void multiply_rows(const Multiply& call, std::int64_t product, std::int64_t firs
       for (std::int64_t j = 0; j < call.n(); ++j) out[j] = bias[j] + (call.accumulate ? out[j] : 0.0F);
     }
   }
-  cblas_sgemm(CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans,
-              call.transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(last - first),
-              static_cast<int>(call.n()), static_cast<int>(call.k()), 1.0F, a,
-              static_cast<int>(call.a.stride), b, static_cast<int>(call.b.stride), add ? 1.0F : 0.0F, c,
-              static_cast<int>(call.c.stride));
+  sgemm(last - first, call.n(), call.k(), 1, {a, call.a.stride, call.transpose_a},
+        {b, call.b.stride, call.transpose_b}, add ? 1.0F : 0.0F, c, call.c.stride);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ const std::map<std::string, Names> kMayUse = {
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
-    {"cli", {"run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"calibrate", {"kernels", "launch", "plan", "cost"}},
+    {"cli", {"calibrate", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -83,8 +84,8 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
-                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost", "result",
-                                           "run", "cli"),
+                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
+                                           "result", "run", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

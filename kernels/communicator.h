@@ -44,7 +44,8 @@ class World {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   // The group of `members` (ranks of the world, this one among them), the same list on every member. Groups
-  // that are used side by side have different names. Blocks until all members have come.
+  // that are used side by side have different names. Blocks until all members have come. The world must
+  // outlive its groups.
   virtual std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) = 0;
   // Ends every operation in flight and to come with DeviceError(reason), on all ranks.
   virtual void abort(const std::string& reason) = 0;

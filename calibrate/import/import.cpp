@@ -73,13 +73,12 @@ Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, co
   return json;
 }
 
-Json links_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
-  std::vector<LinkCost> known;
+Json links_json(const JsonReader& recipe) {
   Json json = Json::array();
+  if (!recipe.has("links")) return json;
   for (const JsonReader& entry : recipe.objects("links")) {
     for (const Json& kind : entry.value("kinds")) {
-      const ImportedLink link = import_link({entry, data}, kind, known, sources);
-      known.push_back(link.cost);
+      const ImportedLink link = import_link(entry, kind);
       json.push_back({{"kind", link.cost.kind},
                       {"op", link.cost.op},
                       {"latency_s", link.cost.latency_s},
@@ -111,7 +110,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const Json gemm = gemm_json(recipe, data, gpu, sources);
   const Json attention = attention_json(recipe, data, gpu, sources);
   const Json stream = stream_json(recipe, data, gpu, sources);
-  const Json links = links_json(recipe, data, sources);
+  const Json links = links_json(recipe);
   Json profile = {{"schema", kProfileSchema},
                   {"name", recipe.text("name")},
                   {"gpu", gpu_recipe.json()},
@@ -122,6 +121,9 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"attention", attention},
                   {"stream", stream},
                   {"gemm", gemm}};
+  // Where no model is named the links time collectives and messages.
+  if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
+    profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
   recipe.reject_unknown();
   parse_profile(JsonReader(profile, recipe.file()));  // what is written can be read
   return profile;

@@ -41,14 +41,12 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
 using Streams = std::map<std::string, std::vector<StreamSample>>;
 Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
-// A link's cost, fitted to nccl-tests tables, and a sentence that says to which.
+// A link's cost, stated in the recipe, and a sentence that says where it comes from.
 struct ImportedLink {
   LinkCost cost;
   std::string source;
 };
 
-// `known`: links imported before, which a table across nodes needs for its part inside the nodes.
-ImportedLink import_link(const Entry& entry, const std::string& kind, const std::vector<LinkCost>& known,
-                         std::vector<Source>& sources);
+ImportedLink import_link(const JsonReader& recipe, const std::string& kind);
 
 }  // namespace rehearse

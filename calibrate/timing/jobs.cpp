@@ -130,6 +130,17 @@ class Collector {
       if (plan().zero > 0)
         add_message(CollectiveOp::all_gather, replicas, work.parameters(stage) * parameter_bytes(plan()));
     }
+    add_tied();
+  }
+
+  // The gradient of the embedding that the first and the last stage share.
+  void add_tied() {
+    const Model& model = jobs_.plans.back().model;
+    if (!model.tied_embeddings) return;
+    if (pipeline_rank_of(0, plan()) == pipeline_rank_of(plan().stages() - 1, plan())) return;
+    const std::int64_t rows = (model.vocab + plan().tp - 1) / plan().tp;
+    add_message(CollectiveOp::all_reduce, 2,
+                static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan()));
   }
 
   Jobs& jobs_;

@@ -8,6 +8,7 @@ void add_calibrate(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("calibrate", "profiles out of measurements");
   verb->require_subcommand(0, 1);
   add_calibrate_run(*verb, exit_code);
+  add_calibrate_import(*verb, exit_code);
   add_calibrate_show(*verb, exit_code);
 }
 

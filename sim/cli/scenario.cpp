@@ -44,8 +44,11 @@ std::array<Axis, 5> read_order(const JsonReader& plan) {
 
 class Reading {
  public:
-  explicit Reading(const ScenarioSource& source)
-      : source_(source), top_(source.json, source.file), plan_(plan_object(source), source.file, "/plan") {}
+  Reading(const ScenarioSource& source, const Replaced& replaced)
+      : source_(source),
+        replaced_(replaced),
+        top_(source.json, source.file),
+        plan_(plan_object(source), source.file, "/plan") {}
 
   Scenario read() {
     names();
@@ -81,9 +84,12 @@ class Reading {
                 "rehearse.scenario/1");
     }
     top_.text_or("title", "");
-    experiment.model = read_model(resolved("model"));
+    experiment.model = replaced_.model ? *replaced_.model : read_model(resolved("model"));
+    top_.has("model");
     experiment.cluster = read_cluster(resolved("cluster"));
-    if (top_.has("profile")) {
+    if (replaced_.without_profile) {
+      top_.has("profile");
+    } else if (top_.has("profile")) {
       experiment.profile = read_profile(resolved("profile"));
     } else if (!experiment.cluster.profile.empty()) {
       experiment.profile = read_profile(experiment.cluster.profile);
@@ -242,6 +248,7 @@ class Reading {
   }
 
   const ScenarioSource& source_;
+  const Replaced& replaced_;
   JsonReader top_;
   JsonReader plan_;
   std::int64_t gpus_ = 0;
@@ -266,8 +273,12 @@ Violation in_users_words(Violation violation, const ScenarioSource& source) {
 }  // namespace
 
 Scenario read_scenario(const ScenarioSource& source) {
+  return read_scenario(source, {});
+}
+
+Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced) {
   try {
-    return Reading(source).read();
+    return Reading(source, replaced).read();
   } catch (const InputError& error) {
     std::vector<Violation> violations;
     for (const Violation& violation : error.violations())

@@ -1,6 +1,7 @@
 // What does the user ask for? A scenario, checked and completed: names resolved, defaults taken and said.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,12 @@ struct Scenario {
 // InputError with every broken rule of the plan at once; each violation names the flag or the file and JSON
 // pointer that set the value.
 Scenario read_scenario(const ScenarioSource& source);
+
+// What may stand for parts of a scenario.
+struct Replaced {
+  std::optional<Model> model;    // in place of the one that /model names
+  bool without_profile = false;  // none is read: enough for the rules and for memory
+};
+Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);
 
 }  // namespace rehearse

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/nccl_facts.h"
+
 namespace rehearse {
 
 struct Gpu {
@@ -46,6 +48,8 @@ struct Cluster {
   int max_nodes = 0;    // most nodes this cluster has; 0 = as many as asked for
   std::string fabric;   // "fat-tree, non-blocking", ...: between the nodes no link is shared
   std::string profile;  // name of the calibration profile that fits these GPUs
+  NcclFacts nccl;
+  std::string hardware;  // see hardware_name()
 
   int nic_of(int local_gpu) const {
     return static_cast<int>(std::int64_t{local_gpu} * node.nics / node.gpus);

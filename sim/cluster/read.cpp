@@ -136,6 +136,8 @@ Cluster read_cluster(const std::string& name_or_path) {
   cluster.max_nodes = static_cast<int>(reader.integer_or("max_nodes", 0, 0, kNodes));
   cluster.fabric = reader.text_or("fabric", "");
   cluster.profile = reader.text_or("profile", "");
+  cluster.nccl = read_nccl_facts(reader, cluster.node.gpus);
+  cluster.hardware = hardware_name(file);
   reader.reject_unknown();
   if (cluster.node.nics == 0 && cluster.max_nodes != 1) {
     node.fail("nics", "is required unless max_nodes is 1", fmt::format("max_nodes = {}", cluster.max_nodes),

@@ -1,11 +1,11 @@
 #include "cost/collectives.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <set>
 
 #include "cost/links.h"
+#include "cost/nccl/model.h"
 
 namespace rehearse {
 
@@ -57,28 +57,6 @@ CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, cons
           load.bytes / (leaves_at_once ? rate : std::min(rate, gpu.bandwidth)), gpu.stand_in || nic.stand_in};
 }
 
-bool has_nvls(const Profile& profile, const Cluster& cluster, const GroupShape& group) {
-  return members_of_a_node(group) >= 2 && has_link(profile, cluster.node.gpu_link_kind, "nvls") &&
-         (group.nodes == 1 || has_link(profile, cluster.node.nic_kind, "nvls"));
-}
-
-// All-reduce inside the NVSwitches (NVLink SHARP). Of g GPUs each owns 1/g of the buffer: it sends all its
-// own data once for the switch to add up, then its finished share once for the switch to copy to all: 1 + 1/g
-// of the buffer. Across nodes NVLSTree joins the nodes by two mirrored trees of half the data: with two nodes
-// each sends the buffer once, with more an inner node of one tree sends its half up and twice down and, as a
-// leaf of the other, once up: twice the buffer (Sanders, Speck, Traeff 2009; NCCL graph/trees.cc).
-CommunicationTime nvls_time(const Profile& profile, const Cluster& cluster, double bytes,
-                            const GroupShape& group) {
-  const Channel gpu = gpu_channel(profile, cluster, "nvls");
-  const double in_node = bytes * (1 + 1 / members_of_a_node(group)) / gpu.bandwidth;
-  if (group.nodes == 1) return {gpu.latency_s, in_node, gpu.stand_in};
-  const Channel nic = nic_channel(profile, cluster, "nvls");
-  const int depth = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;  // floor(log2(nodes))
-  const double between = (group.nodes == 2 ? 1 : 2) * bytes / node_rate(cluster, nic, group);
-  return {gpu.latency_s + nic.latency_s + 2 * depth * nic.step_latency_s, std::max(in_node, between),
-          gpu.stand_in || nic.stand_in};
-}
-
 // Every rank sends 1/n of its buffer to each other rank at once: local shares over its GPU link, the others
 // through the NIC that it shares.
 CommunicationTime all_to_all_time(const Profile& profile, const Cluster& cluster, double bytes,
@@ -90,6 +68,16 @@ CommunicationTime all_to_all_time(const Profile& profile, const Cluster& cluster
   const Channel nic = nic_channel(profile, cluster, "send");
   const double far = bytes * (group.members - local) / group.members * local / node_rate(cluster, nic, group);
   return {nic.latency_s + nic.step_latency_s, std::max(near, far), gpu.stand_in || nic.stand_in};
+}
+
+bool in_island(const Cluster& cluster, const std::vector<int>& ranks) {
+  const int gpus = cluster.nccl.island_gpus;
+  if (gpus == 0 || ranks.empty()) return false;
+  const auto island = [&](int rank) {
+    return std::pair(rank / cluster.node.gpus, rank % cluster.node.gpus / gpus);
+  };
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](int rank) { return island(rank) == island(ranks.front()); });
 }
 
 }  // namespace
@@ -106,23 +94,24 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
   for (const auto& [node, used] : nics) {
     per_nic = std::max(per_nic, static_cast<double>(members[node]) / static_cast<double>(used.size()));
   }
-  return {static_cast<int>(ranks.size()), static_cast<int>(nics.size()), per_nic};
+  return {static_cast<int>(ranks.size()), static_cast<int>(nics.size()), per_nic, in_island(cluster, ranks)};
 }
 
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group) {
   if (group.members <= 1) return {};
+  if (profile.collectives) return nccl::collective_time(*profile.collectives, cluster, op, bytes, group);
   if (op == CollectiveOp::send_receive) return send_time(profile, cluster, bytes, group.nodes > 1);
   if (op == CollectiveOp::all_to_all) return all_to_all_time(profile, cluster, bytes, group);
-  const CommunicationTime ring = ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
-  if (op != CollectiveOp::all_reduce || !has_nvls(profile, cluster, group)) return ring;
-  // NCCL takes the algorithm that it expects to end first.
-  const CommunicationTime nvls = nvls_time(profile, cluster, bytes, group);
-  return nvls.total() < ring.total() ? nvls : ring;
+  return ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
 }
 
 CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes,
                             bool crosses_nodes) {
+  if (profile.collectives) {
+    const GroupShape pair{2, crosses_nodes ? 2 : 1, 1};
+    return nccl::collective_time(*profile.collectives, cluster, CollectiveOp::send_receive, bytes, pair);
+  }
   const Channel channel =
       crosses_nodes ? nic_channel(profile, cluster, "send") : gpu_channel(profile, cluster, "send");
   const double ports = crosses_nodes ? nics_of_a_gpu(cluster.node) : 1;

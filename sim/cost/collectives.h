@@ -20,12 +20,14 @@ struct GroupShape {
   int members = 1;
   int nodes = 1;
   double per_nic = 1;
+  bool in_island = false;  // all joined by bridges (NcclFacts::island_gpus)
 };
 
 // The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 
-// Ring collectives: bytes is the full buffer (nccl-tests' size). A group of one takes no time.
+// By NCCL's cost model and its corrections where the profile has them (cost/nccl/model.h), else as a ring
+// over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "cost/measurement.h"
 
 namespace rehearse {
+
+namespace nccl {
+struct Model;
+}
 
 enum class How : std::uint8_t { measured, published, modelled };
 std::string to_string(How how);
@@ -46,11 +51,10 @@ struct StreamSample {
 
 // time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
 // 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
-// the message; nvls: an all-reduce inside NVSwitches (collectives.cpp). A modelled cost holds no latency of
-// the wire: the port's own is added.
+// the message. A modelled cost holds no latency of the wire: the port's own is added.
 struct LinkCost {
   std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind
-  std::string op;    // "ring", "send" or "nvls"
+  std::string op;    // "ring" or "send"
   double latency_s = 0;
   double step_latency_s = 0;
   double efficiency = 1;  // achieved over the port's nominal bandwidth
@@ -65,9 +69,10 @@ struct Profile {
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
   std::vector<AttentionSample> attention;
   std::map<std::string, std::vector<StreamSample>> stream;  // by curve_name(), and "copy"
-  std::vector<LinkCost> links;
-  double launch_s = 0;                     // least time between the starts of two kernels
-  std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
+  std::vector<LinkCost> links;                              // where no NCCL runs
+  std::shared_ptr<const nccl::Model> collectives;           // null: none
+  double launch_s = 0;                                      // least time between the starts of two kernels
+  std::optional<Measurement> measurement;                   // of a profile that `rehearse calibrate` took
 };
 
 // `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path. InputError for an

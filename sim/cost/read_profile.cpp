@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cost/measurement_json.h"
+#include "cost/nccl/read_model.h"
 
 namespace rehearse {
 
@@ -147,9 +148,9 @@ LinkCost read_link(const JsonReader& reader) {
   LinkCost link;
   link.kind = reader.text("kind");
   link.op = reader.text("op");
-  if (link.op != "ring" && link.op != "send" && link.op != "nvls") {
-    reader.fail("op", "must be one of ring, send, nvls", "found \"" + link.op + "\"",
-                nearest_name(link.op, {"ring", "send", "nvls"}));
+  if (link.op != "ring" && link.op != "send") {
+    reader.fail("op", "must be one of ring, send", "found \"" + link.op + "\"",
+                nearest_name(link.op, {"ring", "send"}));
   }
   link.latency_s = reader.number("latency_s", 0, 1);
   link.step_latency_s = reader.number("step_latency_s", 0, 1);
@@ -184,6 +185,16 @@ void read_samples(const JsonReader& reader, const Limits& limits, Profile& profi
   }
 }
 
+// The model that the profile names, with what was measured for it.
+std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
+  if (!reader.has("collectives")) return nullptr;
+  const JsonReader own = reader.object("collectives");
+  nccl::Model model = nccl::read_model(own.text("model"));
+  for (const JsonReader& each : own.objects("measured")) model.measured.push_back(nccl::read_measured(each));
+  own.reject_unknown();
+  return std::make_shared<const nccl::Model>(std::move(model));
+}
+
 }  // namespace
 
 Profile parse_profile(const JsonReader& reader) {
@@ -199,6 +210,7 @@ Profile parse_profile(const JsonReader& reader) {
   if (profile.sources.empty()) reader.fail("sources", "must name at least one source");
   read_samples(reader, limits, profile);
   for (const JsonReader& link : reader.objects("links")) profile.links.push_back(read_link(link));
+  profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");
   profile.launch_s = launch.number("seconds", 0, 1);
   launch.text("source");

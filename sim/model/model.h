@@ -8,8 +8,12 @@
 
 namespace rehearse {
 
-enum class Norm { layer, rms };            // LayerNorm: weight and bias; RMSNorm: weight
-enum class Positions { rotary, learned };  // learned: a table of max_positions x hidden parameters
+enum class Norm { layer, rms };  // LayerNorm: weight and bias; RMSNorm: weight
+enum class Positions {
+  rotary,
+  learned,  // a table of max_positions x hidden parameters
+  alibi     // slopes inside the attention scores: no parameter and no kernel
+};
 
 // Mixture of experts in place of the MLP of every layer from first_layer on, each `every`-th.
 struct Experts {

@@ -179,9 +179,9 @@ double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const 
   for (const Op& op : ops.ops()) {
     if (!is_kind(op.kind) || op.stage >= stages.size()) continue;
     const double experts = work.expert_parameters(op.stage);
-    const double shard = ((work.parameters(op.stage) - experts) / shard_size(plan) +
-                          experts / expert_shard_size(plan)) /
-                         op.parts;
+    const double shard =
+        ((work.parameters(op.stage) - experts) / shard_size(plan) + experts / expert_shard_size(plan)) /
+        op.parts;
     if (op.kind == OpKind::offload_grad) bytes += shard * gradient_wire_bytes(plan);
     if (op.kind == OpKind::reload_param) bytes += shard * parameter_bytes(plan);
     if (has_microbatch(op.kind)) bytes += stages[op.stage].saved.others();

@@ -58,8 +58,8 @@ struct LiveMicrobatches {
 
 // Bytes on one GPU of a pipeline rank at its fullest moment. The first six sum to peak_bytes.
 struct RankMemory {
-  int rank = 0;           // pipeline rank
-  int stage = 0;          // its first stage
+  int rank = 0;                  // pipeline rank
+  int stage = 0;                 // its first stage
   double parameters = 0;         // elements, before they are divided among replicas
   double expert_parameters = 0;  // those of them that Plan::edp() ranks hold
   double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,

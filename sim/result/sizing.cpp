@@ -17,7 +17,7 @@ constexpr std::int64_t kRounds = 6;
 
 Plan shortened(Plan plan) {
   if (plan.schedule == ScheduleName::gpipe) return plan;
-  const std::int64_t enough = kRounds * plan.pp * plan.micro_batch;
+  const std::int64_t enough = kRounds * plan.pp * plan.micro_batch * plan.dp;
   plan.global_batch = std::min(plan.global_batch, enough);
   return plan;
 }
@@ -45,7 +45,9 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
   return plans;
 }
 
-double peak_of(const Model& model, const Plan& plan, double workspace_bytes) {
+}  // namespace
+
+double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes) {
   double peak = 0;
   const Schedule order = make_order(shortened(plan));
   for (const RankMemory& rank : rank_memory(order, plan, make_work(model, plan), workspace_bytes))
@@ -53,13 +55,11 @@ double peak_of(const Model& model, const Plan& plan, double workspace_bytes) {
   return peak;
 }
 
-}  // namespace
-
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits) {
   std::optional<FewestGpus> best;
   for (const Plan& candidate : candidates(model, plan, limits)) {
     if (best && candidate.gpus() > best->plan.gpus()) break;
-    const double peak = peak_of(model, candidate, limits.workspace_bytes);
+    const double peak = peak_bytes(model, candidate, limits.workspace_bytes);
     if (peak > limits.gpu_memory_bytes || (best && peak >= best->peak_bytes)) continue;
     best = FewestGpus{candidate, peak};
   }

@@ -88,30 +88,6 @@ TEST(Send, TakesTheNicOnlyAcrossNodes) {
   EXPECT_DOUBLE_EQ(send_time(round_numbers(), cluster, 1e9, true).total(), 15e-6 + 1e9 / 24e9);
 }
 
-// Inside the switches 1 + 1/g of the buffer leaves each GPU, so bus bandwidth grows with the group and passes
-// the ring's: why NCCL leaves the ring only for large groups.
-TEST(Nvls, IsTakenWhereItEndsBeforeTheRing) {
-  Profile profile = round_numbers();
-  profile.links.push_back({"nvswitch", "nvls", 10e-6, 0, 0.45, How::published});
-  const double ring_of_2 = 1e9 / 150e9, nvls_of_8 = (1 + 1.0 / 8) * 1e9 / 135e9;
-  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_reduce, 1e9, 1, 2).transfer_s, ring_of_2);
-  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_reduce, 1e9, 1, 8).transfer_s, nvls_of_8);
-  EXPECT_DOUBLE_EQ(time_on(profile, CollectiveOp::all_gather, 1e9, 1, 8).transfer_s, 7.0 / 8 * 1e9 / 150e9);
-}
-
-TEST(Nvls, TreeSendsTheBufferOnceBetweenTwoNodesAndTwiceBetweenMore) {
-  Profile profile = round_numbers();
-  profile.links.push_back({"nvswitch", "nvls", 10e-6, 0, 1, How::published});
-  profile.links.push_back({"infiniband", "nvls", 0, 20e-6, 0.5, How::published});
-  const CommunicationTime two = time_on(profile, CollectiveOp::all_reduce, 1e10, 2, 8);
-  EXPECT_DOUBLE_EQ(two.transfer_s, 1e10 / 100e9);
-  EXPECT_DOUBLE_EQ(two.latency_s, 10e-6 + 2 * 20e-6);
-  profile.links[2].efficiency = 0.1;  // a poor ring
-  const CommunicationTime four = time_on(profile, CollectiveOp::all_reduce, 1e10, 4, 8);
-  EXPECT_DOUBLE_EQ(four.transfer_s, 2e10 / 100e9);
-  EXPECT_DOUBLE_EQ(four.latency_s, 10e-6 + 4 * 20e-6);
-}
-
 TEST(Collective, OfOneMemberTakesNoTime) {
   EXPECT_EQ(time_on(Profile{}, CollectiveOp::all_reduce, 1e9, 1, 1).total(), 0);
 }
@@ -144,18 +120,21 @@ TEST(Collective, OfAModelledLinkAddsThePortsLatency) {
 
 RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
   static const Profile profile = read_profile("h100-sxm");
-  const Cluster cluster = test::dgx_h100();
+  static const Cluster cluster = read_cluster("dgx-h100");
   const int nodes = *rc::gen::inRange(1, 65), members = *rc::gen::inRange(1, 9);
   const double bytes = *rc::gen::inRange(1, 2000000000);
   const GroupShape shape = group_shape(cluster, ranks_on(cluster, nodes, members));
   const auto seconds = [&](CollectiveOp op, double size) {
     return collective_time(profile, cluster, op, size, shape).total();
   };
-  // What a rank does not hold must reach it over its link.
-  const double missing = bytes * (shape.members - 1) / shape.members;
-  RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing / cluster.node.gpu_link.bandwidth);
-  // A larger message takes no less time.
-  RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) <= seconds(CollectiveOp::all_reduce, 2 * bytes));
+  // What a rank does not hold must reach it: over its link, or over the NICs of its node.
+  const double nics = members * cluster.node.nic.bandwidth;
+  const double missing = nodes > 1 ? bytes * (nodes - 1) / nodes / nics
+                                   : bytes * (members - 1) / members / cluster.node.gpu_link.bandwidth;
+  RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing * (1 - 1e-12));
+  RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) >= missing * (1 - 1e-12));
+  // Protocols change with the size, and so may a step of the time; over two octaves it grows.
+  RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) <= 1.01 * seconds(CollectiveOp::all_reduce, 4 * bytes));
 }
 
 }  // namespace

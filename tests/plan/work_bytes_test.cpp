@@ -63,6 +63,15 @@ RC_GTEST_PROP(ActivationBytes, WithFullRecomputeAreTheInput, ()) {
   RC_ASSERT(layer_bytes(c) == 2 * s * b * h);
 }
 
+RC_GTEST_PROP(ActivationBytes, WithFp8KeepOneByteOfEachLinearsInput, ()) {
+  Case c = any_gpt();
+  c.plan.sequence_parallel = true;
+  c.plan.precision = Precision::fp8;
+  const auto [s, b, h, a, t, v] = symbols(c);
+  // Seven of the 34 bytes: one of the inputs of qkv, projection and first linear, four of the second's.
+  RC_ASSERT(layer_bytes(c) == (27 * s * b * h + 5 * a * s * s * b) / t);
+}
+
 RC_GTEST_PROP(ActivationBytes, OutsideTheLayersAreThoseOfSection43, ()) {
   Case c = any_gpt();
   c.plan.sequence_parallel = true;

@@ -1,4 +1,4 @@
-// Memory against what was published: the theory of Korthikanti et al. to its digits, measurements to 10 %.
+// Memory against the published theory of Korthikanti et al., to its digits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -93,42 +93,6 @@ TEST(PublishedMemory, TheoryOfKorthikantiIsMetToItsDigits) {
     plan.sequence_parallel = true;
     plan.recompute = Recompute::selective;
     EXPECT_NEAR(layer_activations(row, plan) / kGib, row["activations_selective_gib"], 5e-5) << row["id"];
-  }
-}
-
-Plan measured_plan(const Json& row) {
-  Plan plan;
-  plan.tp = row["tp"];
-  plan.pp = row["pp"];
-  plan.micro_batch = row["micro"];
-  plan.global_batch = row["global"];
-  plan.seq = row["seq"];
-  plan.sequence_parallel = plan.tp > 1;
-  plan.fused_attention = !row["gpt"].get<bool>();
-  if (plan.pp > 1) {  // embedding and head take the place of a layer each
-    const int layers = (row["layers"].get<int>() + 2) / plan.pp;
-    plan.layers_per_stage.assign(static_cast<std::size_t>(plan.pp), layers);
-    --plan.layers_per_stage.front();
-    --plan.layers_per_stage.back();
-  }
-  return plan;
-}
-
-TEST(PublishedMemory, MeasuredPeaksAreMetWithinTenPercent) {
-  const Json rows = published().at("measured");
-  ASSERT_FALSE(rows.empty());
-  for (const Json& row : rows) {
-    const Plan plan = measured_plan(row);
-    const Model model = model_of(row, row["gpt"]);
-    const Work work = make_work(model, plan);
-    double peak = 0;
-    for (const RankMemory& rank :
-         rank_memory(make_order(plan), plan, work, gemm_workspace_bytes(!row["gpt"].get<bool>())))
-      peak = std::max(peak, rank.peak_bytes);
-    const double measured = row["gib"], error = peak / kGib / measured - 1;
-    fmt::print("{:<48} measured {:6.2f} GiB, predicted {:6.2f} GiB, error {:+.1f} %\n",
-               row["id"].get<std::string>(), measured, peak / kGib, 100 * error);
-    EXPECT_LT(std::abs(error), 0.10) << row["id"];
   }
 }
 

@@ -224,6 +224,18 @@ TEST(Jobs, HoldTheMessagesOfEveryGroup) {
   EXPECT_THAT(jobs.messages, testing::Contains(MessageJob{CollectiveOp::send_receive, 2, 64.0 * 64 * 4}));
 }
 
+TEST(Jobs, HoldTheGradientOfAnEmbeddingThatTwoRanksShare) {
+  Plan plan = small_plan();
+  plan.pp = 2;
+  Model model = small_gpt();
+  const MessageJob shared{CollectiveOp::all_reduce, 2, 128.0 * 64 * 4};
+  EXPECT_THAT(jobs_of(model, plan).messages, testing::Not(testing::Contains(shared)));
+  model.tied_embeddings = true;
+  EXPECT_THAT(jobs_of(model, plan).messages, testing::Contains(shared));
+  plan.pp = 1;
+  EXPECT_THAT(jobs_of(model, plan).messages, testing::IsEmpty());
+}
+
 TEST(Compare, FindsTheSamplesThatDiffer) {
   Profile a = empty_profile(), b = empty_profile();
   a.gemm["fp32"] = {{8, 8, 8, 1e-6, 1, 0.01}, {16, 8, 8, 2e-6, 1, 0.01}};

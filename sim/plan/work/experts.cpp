@@ -185,13 +185,16 @@ class SparseLayer {
     const auto gemm = [&to = to_](std::int64_t m, std::int64_t n, std::int64_t k) {
       return Gemm{m, n, k, to.local, true};
     };
-    b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, {output}});
+    const TensorId kept = kept_operand(b_, shape_, name, input);
+    std::vector<TensorId> writes = {output};
+    if (kept != input) writes.push_back(kept);
+    b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, writes});
     const Gemm for_input = gemm(to_.rows, depth, width), for_weight = gemm(width, depth, to_.rows);
-    b_.undo([&b = b_, name, input, weight, output, for_input, for_weight] {
+    b_.undo([&b = b_, name, input, kept, weight, output, for_input, for_weight] {
       const TensorId gradient = b.gradient_of(output);
       b.backward_input({name + "_input_gradient", for_input, {gradient, weight}, {b.new_gradient(input)}});
       b.backward_weight(
-          {name + "_weight_gradient", for_weight, {gradient, input}, {b.parameter_gradient(weight)}});
+          {name + "_weight_gradient", for_weight, {gradient, kept}, {b.parameter_gradient(weight)}});
     });
     return output;
   }

@@ -30,6 +30,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.head_dim = model.head_dim;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
+  shape.fp8 = plan.precision == Precision::fp8;
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
   shape.gradient_bytes = state_bytes(plan).gradient;
   return shape;

@@ -32,13 +32,14 @@ Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorI
 }
 
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
-TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, std::int64_t width) {
-  if (!shape.sequence_parallel) return linear.input;
+TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId kept,
+                        std::int64_t width) {
+  if (!shape.sequence_parallel) return kept;
   const std::string name = b[linear.input].name + "_for_" + linear.name;
-  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width));
-  b.backward_weight(beside(over_ranks(name + "_all_gather", CollectiveOp::all_gather,
-                                      shape.token_bytes(width), linear.input, whole),
-                           shape, linear.name + "_input_gradient"));
+  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[kept].element_bytes);
+  b.backward_weight(
+      beside(over_ranks(name + "_all_gather", CollectiveOp::all_gather, b[whole].bytes(), kept, whole), shape,
+             linear.name + "_input_gradient"));
   return whole;
 }
 
@@ -73,7 +74,8 @@ struct Product {
   std::int64_t width = 0;  // of all of them
 };
 
-Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm) {
+Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm,
+                 TensorId kept) {
   Product product;
   for (const Output& output : linear.outputs) {
     const double bytes = output.element_bytes > 0 ? output.element_bytes : shape.element_bytes;
@@ -83,7 +85,9 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
   std::vector<TensorId> reads = {input, linear.weight};
   if (linear.bias >= 0) reads.push_back(linear.bias);
   gemm.n = product.width;
-  b.forward({linear.name, gemm, reads, product.outputs});
+  std::vector<TensorId> writes = product.outputs;
+  if (kept != linear.input) writes.push_back(kept);
+  b.forward({linear.name, gemm, reads, writes});
   return product;
 }
 
@@ -98,6 +102,10 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
 }
 
 }  // namespace
+
+TensorId kept_operand(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
+  return shape.fp8 ? b.activation(linear + "_operand_fp8", b[input].elements, 1) : input;
+}
 
 TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width,
                   const std::string& linear) {
@@ -119,20 +127,21 @@ std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const C
   const TensorId input = all_rows(b, shape, linear.input, depth, linear.name);
   Gemm gemm{shape.tokens, 0, depth};
   if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
-  const Product product = multiply(b, shape, linear, input, gemm);
-  b.undo([&b, shape, linear, input, product, depth] {
+  const TensorId kept = kept_operand(b, shape, linear.name, linear.input);
+  const Product product = multiply(b, shape, linear, input, gemm, kept);
+  b.undo([&b, shape, linear, input, kept, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
     column_input_gradient(b, shape, linear, input, Gemm{shape.tokens, depth, product.width}, gradients,
                           shape.tp > 1 && !shape.sequence_parallel);
     column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradients,
-                           all_rows_again(b, shape, linear, depth));
+                           all_rows_again(b, shape, linear, kept, depth));
   });
   return product.outputs;
 }
 
 std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
   const std::int64_t depth = input_width(shape, linear);
-  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth});
+  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth}, linear.input);
   b.undo([&b, shape, linear, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
     column_input_gradient(b, shape, linear, linear.input, Gemm{shape.rows, depth, product.width}, gradients,
@@ -149,15 +158,18 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};
   if (shape.tp_comm_overlap) gemm.chunks = kReduceScatterChunks;
-  b.forward({name, gemm, {input, weight}, {product}});
-  b.undo([&b, shape, name, input, weight, product, width] {
+  const TensorId kept = kept_operand(b, shape, name, input);
+  std::vector<TensorId> writes = {product};
+  if (kept != input) writes.push_back(kept);
+  b.forward({name, gemm, {input, weight}, writes});
+  b.undo([&b, shape, name, input, kept, weight, product, width] {
     const TensorId gradient = b.gradient_of(product);
     Gemm input_gradient{shape.tokens, width, shape.hidden};
     if (shape.tp_comm_overlap) input_gradient.chunks = shape.tp;
     b.backward_input({name + "_input_gradient", input_gradient, {gradient, weight}, {b.new_gradient(input)}});
     b.backward_weight({name + "_weight_gradient",
                        Gemm{shape.hidden, width, shape.tokens},
-                       {gradient, input},
+                       {gradient, kept},
                        {b.parameter_gradient(weight)}});
   });
   return reduce_partial(b, shape, name + "_output", product, name);

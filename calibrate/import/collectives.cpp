@@ -1,0 +1,83 @@
+#include "calibrate/import/collectives.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "calibrate/import/nccl_errors.h"
+#include "calibrate/import/nccl_fit.h"
+#include "cost/nccl/read_model.h"
+
+namespace rehearse::nccl {
+
+namespace {
+
+constexpr const char* kMethod =
+    "log(measured / believed) of out-of-place times, the median of the rows about each size 4^i; corrected "
+    "by GPU generation and link, by operation, by hardware, by hardware and operation, each time by the "
+    "median of what was left, over n systems shrunk by n / (n + 4) for the first two, over n tables by "
+    "n / (n + 0.5) for the others; then each system as measured, the median of its tables. Irregular tables "
+    "are left out";
+
+// What the model reads of the constants, word for word.
+Json kept_constants(const Json& file) {
+  Json kept = Json::object();
+  for (const char* key : {"base_latency_us", "hw_latency_us", "ll_max_bw_GBps", "per_channel_max_GBps",
+                          "nvls_efficiency", "tree_correction_factor", "link_bw_GBps", "graph_search"}) {
+    kept[key] = file.at(key);
+  }
+  return kept;
+}
+
+Json sources_of(const Json& constants, const std::vector<Sample>& samples) {
+  const Json& source = constants.at("source");
+  Json sources = Json::array();
+  sources.push_back(fmt::format("constants: {} {} ({})", source.at("repo").get<std::string>(),
+                                source.at("version").get<std::string>(),
+                                source.at("license").get<std::string>()));
+  std::set<std::string> seen;
+  for (const Sample& sample : samples) {
+    if (seen.insert(sample.table.source).second) sources.push_back(sample.table.source);
+  }
+  return sources;
+}
+
+Json constants_file(const std::filesystem::path& data) {
+  return read_json_file((data / "nccl_model.json").string());
+}
+
+Constants constants_of(const Json& file) {
+  return read_constants(JsonReader(file, "nccl_model.json"));
+}
+
+}  // namespace
+
+Json import_model(const std::filesystem::path& data) {
+  const Json file = constants_file(data);
+  const Constants constants = constants_of(file);
+  const std::vector<Sample> samples = read_samples(data / "nccl", constants);
+  std::vector<const Sample*> all;
+  std::size_t rows = 0;
+  for (const Sample& sample : samples) {
+    all.push_back(&sample);
+    rows += sample.table.rows.size();
+  }
+  const Model model = fit(constants, all);
+  Json json = {{"schema", kModelSchema},
+               {"name", kDefaultModel},
+               {"sources", sources_of(file, samples)},
+               {"fit", {{"method", kMethod}, {"tables", samples.size()}, {"rows", rows}}},
+               {"constants", kept_constants(file)},
+               {"corrections", Json::array()},
+               {"measured", Json::array()}};
+  for (const Correction& each : model.corrections) json["corrections"].push_back(to_json(each));
+  for (const Measured& each : model.measured) json["measured"].push_back(to_json(each));
+  return json;
+}
+
+std::string import_errors(const std::filesystem::path& data) {
+  const Constants constants = constants_of(constants_file(data));
+  return error_table(constants, read_samples(data / "nccl", constants));
+}
+
+}  // namespace rehearse::nccl

@@ -1,0 +1,68 @@
+#include "cli/published_model.h"
+
+namespace rehearse {
+
+namespace {
+
+template <typename T>
+T said_or(const Json& object, const char* key, T otherwise) {
+  return object.contains(key) && !object.at(key).is_null() ? object.at(key).get<T>() : otherwise;
+}
+
+void add_gpt2(Model& model, const Json& row, const Json& practice) {
+  model.norm = Norm::layer;
+  model.gated_mlp = false;
+  const bool nemotron = said_or<std::string>(row, "activation", "") == "squared relu";
+  const bool biases = !nemotron && practice.value("biases", true);
+  model.qkv_bias = model.attention_out_bias = model.mlp_bias = biases;
+  if (nemotron) return;
+  model.positions = Positions::learned;
+  if (said_or<std::string>(row, "pos", "").starts_with("ALiBi")) model.positions = Positions::alibi;
+}
+
+void add_experts(Model& model, const Json& row) {
+  if (said_or<std::int64_t>(row, "experts", 0) == 0) return;
+  Experts experts;
+  experts.count = row.at("experts");
+  experts.per_token = row.at("experts_per_token");
+  experts.ffn_hidden = said_or(row, "moe_ffn", model.ffn_hidden);
+  experts.shared_ffn_hidden = said_or<std::int64_t>(row, "shared_ffn", 0);
+  experts.first_layer = said_or<std::int64_t>(row, "dense_layers", 0);
+  model.experts = experts;
+}
+
+// The rows name no ranks: those of DeepSeek-V2 and V3, which are equal (config.json of both).
+void add_latent(Model& model, const Json& row) {
+  if (!said_or(row, "mla", false)) return;
+  LatentAttention latent;
+  latent.q_rank = 1536;
+  latent.kv_rank = 512;
+  latent.nope_head_dim = 128;
+  latent.rope_head_dim = 64;
+  latent.v_head_dim = 128;
+  model.latent = latent;
+}
+
+}  // namespace
+
+Model published_model(const Json& row, const Json& practice) {
+  Model model;
+  model.name = row.at("name");
+  model.layers = row.at("layers");
+  model.hidden = row.at("hidden");
+  model.heads = row.at("heads");
+  model.kv_heads = said_or(row, "kv_heads", model.heads);
+  model.head_dim = said_or(row, "head_dim", model.heads > 0 ? model.hidden / model.heads : 0);
+  model.ffn_hidden = said_or(row, "ffn_hidden", 4 * model.hidden);
+  model.vocab = row.at("vocab");
+  model.max_positions = row.at("seq_len");
+  model.dropout = practice.value("dropout", false);
+  if (!said_or(row, "gated_mlp", true)) add_gpt2(model, row, practice);
+  model.tied_embeddings = said_or(row, "tied_embeddings", practice.value("tied", !model.gated_mlp));
+  add_experts(model, row);
+  add_latent(model, row);
+  require_valid(model, model.name);
+  return model;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,164 @@
+#include "cli/published_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/data_path.h"
+#include "cli/published_model.h"
+
+namespace rehearse {
+
+namespace {
+
+// Absent and null are the same: not said.
+Json said(const Json& object, const char* key) {
+  return object.contains(key) ? object.at(key) : Json();
+}
+
+bool contains(const Json& value, const std::string& words) {
+  return value.is_string() && value.get<std::string>().find(words) != std::string::npos;
+}
+
+void set(Json& plan, const char* key, const Json& value) {
+  if (!value.is_null()) plan[key] = value;
+}
+
+Json schedule_of(const Json& parallel) {
+  const Json name = said(parallel, "schedule");
+  if (!name.is_string() || name == "none") return {};
+  if (contains(name, "interleaved")) return "interleaved-1f1b";
+  if (contains(name, "zb-1p")) return "zb-h1";
+  if (contains(name, "zb-2p")) return "zb-h2";
+  return name;
+}
+
+void add_split(Json& plan, const Json& parallel) {
+  const bool by_rule = contains(said(parallel, "layer_split"), "(layers+2)/(pp*vpp)");
+  if (by_rule || said(parallel, "first_and_last_stage_one_layer_less") == Json(true) ||
+      said(parallel, "embedding_as_layer") == Json(true))
+    plan["embedding_as_layer"] = plan["loss_as_layer"] = true;
+  int stages = 0, layers = 0, last = 0;
+  const Json split = said(parallel, "layer_split");
+  if (!split.is_string() ||
+      std::sscanf(split.get<std::string>().c_str(), "uneven: %d stages of %d layers, last stage %d", &stages,
+                  &layers, &last) != 3)
+    return;
+  plan["layers_per_stage"] = std::vector<int>(static_cast<std::size_t>(std::clamp(stages, 0, 4096)), layers);
+  plan["layers_per_stage"].push_back(last);
+}
+
+void add_data_parallel(Json& plan, const Json& parallel) {
+  set(plan, "zero", said(parallel, "zero_stage"));
+  if (said(parallel, "zero1_group").is_number_integer()) plan["zero_shard"] = parallel.at("zero1_group");
+  if (contains(said(parallel, "fsdp"), "not resharded")) {
+    plan["zero"] = 3;
+    plan["reshard_after_forward"] = false;
+  }
+  const Json ddp = said(parallel, "ddp_impl");
+  if (ddp.is_string()) plan["overlap_grad_reduce"] = ddp == "torch";
+  if (contains(said(parallel, "framework"), "FSDP")) {
+    plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp" : "torchtitan";
+    if (contains(said(parallel, "mixed_precision_mode"), "DEFAULT")) plan["grad_reduce"] = "fp32";
+    if (contains(said(parallel, "mixed_precision_mode"), "PURE")) plan["grad_reduce"] = "bf16";
+  }
+}
+
+void add_recompute(Json& plan, const Json& recompute) {
+  int layers = 0, all = 0;
+  if (recompute.is_string() &&
+      std::sscanf(recompute.get<std::string>().c_str(), "partial: %d of %d", &layers, &all) == 2) {
+    plan["recompute"] = "full";
+    plan["recompute_method"] = "block";
+    plan["recompute_num_layers"] = layers;
+    return;
+  }
+  set(plan, "recompute", recompute);  // a form that no plan has is refused by name
+}
+
+Json precision_of(const Json& row) {
+  for (const char* name : {"fp8", "bf16", "fp16"})
+    if (contains(said(row, "precision"), name)) return name;
+  return {};
+}
+
+Json plan_of(const Json& row, const Json& practice) {
+  const Json& parallel = row.at("parallel");
+  Json plan = practice.value("plan", Json::object());
+  for (const char* key : {"tp", "pp", "vpp", "dp", "cp", "ep", "etp"}) set(plan, key, said(parallel, key));
+  if (plan.value("pp", 1) == 1) plan["vpp"] = 1;
+  set(plan, "sequence_parallel", said(parallel, "sequence_parallel"));
+  set(plan, "schedule", schedule_of(parallel));
+  if (contains(plan.value("schedule", Json()), "zb")) {
+    plan["sync_step"] = contains(said(parallel, "schedule"), "synchronous");
+    plan["overlap_p2p"] = true;
+  }
+  add_split(plan, parallel);
+  add_data_parallel(plan, parallel);
+  add_recompute(plan, said(row, "recompute"));
+  const Json exchange = said(parallel, "cp_method");
+  if (exchange.is_string()) plan["cp_comm_type"] = exchange == "a2a" ? "a2a" : "allgather";
+  if (said(row.at("model"), "experts").is_number()) set(plan, "moe_capacity", said(practice, "moe_capacity"));
+  set(plan, "micro_batch", said(row.at("batch"), "micro"));
+  set(plan, "global_batch", said(row.at("batch"), "global"));
+  set(plan, "seq", said(row.at("model"), "seq_len"));
+  set(plan, "precision", precision_of(row));
+  return plan;
+}
+
+std::optional<double> seconds_of(const Json& row) {
+  for (const char* part : {"measured", "derived"}) {
+    const Json seconds = said(said(row, part), "iteration_s");
+    if (seconds.is_number() && seconds > 0) return seconds.get<double>();
+  }
+  return std::nullopt;
+}
+
+std::optional<double> memory_of(const Json& row, const Json& practice) {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  const Json memory = said(said(row, "measured"), "mem_gb");
+  if (!memory.is_number() || memory <= 0) return std::nullopt;
+  return memory.get<double>() * (practice.value("unit", "GiB") == "GB" ? 1e9 : kGib);
+}
+
+PublishedRun run_of(const Json& row, const Json& practices) {
+  PublishedRun run;
+  run.id = row.at("id");
+  run.family = row.at("family");
+  run.core = row.value("core", false);
+  const Json practice = practices.value(run.family, Json::object());
+  for (const Json& what : said(row, "missing"))
+    if (!row.value("config_complete", true))
+      run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
+  run.measured_s = seconds_of(row);
+  run.memory_bytes = memory_of(row, practice);
+  if (!run.missing.empty()) return run;
+  run.model = published_model(row.at("model"), practice);
+  run.source.json = {{"schema", "rehearse.scenario/1"},
+                     {"model", run.model.name},
+                     {"cluster", row.at("cluster")},
+                     {"gpus", row.at("hardware").at("n_gpus")},
+                     {"plan", plan_of(row, practice)}};
+  run.source.file = run.id;
+  return run;
+}
+
+}  // namespace
+
+std::vector<PublishedRun> read_published_runs(const std::string& file) {
+  const Json rows = read_json_file(file);
+  if (!rows.is_array()) throw InputError({file, "", "must be a list of runs", "", ""});
+  const Json practices = read_json_file((data_directory() / "calibrate/data/runs/practices.json").string());
+  std::vector<PublishedRun> runs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    try {
+      runs.push_back(run_of(rows[i], practices));
+    } catch (const Json::exception& error) {
+      throw InputError({file, fmt::format("/{}", i), "is not a run of the published form", error.what(), ""});
+    }
+  }
+  return runs;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/validate_collectives.h"
+#include "cli/validate_runs.h"
+#include "cli/verbs.h"
+
+namespace rehearse {
+
+namespace {
+
+struct ValidateOptions {
+  std::string runs;
+  std::vector<std::string> tables;
+  std::string profile;
+  bool json = false;
+};
+
+void validate(const ValidateOptions& options) {
+  if (!options.tables.empty()) {
+    fmt::print("{}", validate_collectives(options.tables, options.profile, options.json));
+    return;
+  }
+  if (options.runs.empty())
+    throw InputError({"command line", "RUNS.json", "something to predict is needed", "nothing given",
+                      "RUNS.json or --nccl TABLE.json"});
+  std::vector<RunPrediction> predictions;
+  for (const PublishedRun& run : read_published_runs(options.runs)) predictions.push_back(predict(run));
+  fmt::print("{}", options.json ? write_predictions_json(predictions) : write_predictions(predictions));
+}
+
+}  // namespace
+
+void add_validate(CLI::App& program, int& exit_code) {
+  CLI::App* verb =
+      program.add_subcommand("validate", "predict what others have measured, and print the errors");
+  const auto options = std::make_shared<ValidateOptions>();
+  CLI::Option* runs = verb->add_option("runs", options->runs, "published training runs");
+  runs->option_text("RUNS.json");
+  CLI::Option* tables = verb->add_option("--nccl", options->tables, "nccl-tests tables instead of runs");
+  tables->option_text("TABLE.json...")->excludes(runs);
+  verb->add_option("--profile", options->profile,
+                   "whose collectives predict the tables (default: as shipped)")
+      ->option_text("NAME|FILE")
+      ->needs(tables);
+  verb->add_flag("--json", options->json, "print one JSON object");
+  verb->footer(
+      "Examples:\n"
+      "  rehearse validate calibrate/data/runs/published_runs.json\n"
+      "  rehearse validate calibrate/data/runs/published_runs.json --json > errors.json\n"
+      "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
+      "  rehearse validate --nccl my-table.json --profile my-profile.json --json");
+  verb->callback([options, &exit_code] {
+    validate(*options);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,29 @@
+// What does a collectives library need to know of a cluster beyond its links?
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+class JsonReader;
+
+// The optional block "nccl" of a cluster's JSON.
+struct NcclFacts {
+  int sm = 0;                   // compute capability as NCCL writes it (80: 8.0); 0: not NVIDIA's
+  int host_gpus = 0;            // GPUs of one host where a node (an NVLink domain) holds many; 0: all
+  bool assumed_nics = false;     // not described: what was measured over them tells of no other cluster
+  std::vector<double> rings;    // of one link each, through the first 2, 3, ... GPUs; empty: a full mesh
+  int island_gpus = 0;          // GPUs joined by bridges; 0: none
+  double island_bandwidth = 0;  // bytes/s each way, of one GPU
+  std::string island_kind;      // "nvlink-bridge"
+};
+
+// InputError for a key or value that breaks a rule; `gpus` of the node.
+NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus);
+
+// The first cluster along "like" whose file says more than "the same": clusters of one hardware name share
+// what was measured on any of them.
+std::string hardware_name(const std::string& file);
+
+}  // namespace rehearse

@@ -1,0 +1,129 @@
+#include "cost/nccl/graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "cost/links.h"
+
+namespace rehearse::nccl {
+
+namespace {
+
+constexpr double kMostChannels = 32;           // of the search, before doubling
+constexpr int kMostHeads = 32;                 // NCCL_MAX_NVLS_ARITY
+constexpr double kPcie3x16 = 15.754e9;         // 8 GT/s x 16 lanes x 128/130
+constexpr double kInfinibandLatency = 3.3e-6;  // the adapters that NCCL's constants were measured on
+constexpr std::array<double, kGenerations> kNominalNvlink = {25e9, 25e9, 25e9, 50e9};
+
+bool is_nvidia(const Cluster& cluster) {
+  return cluster.nccl.sm > 0;
+}
+
+const std::vector<double>& speeds(const std::array<std::vector<double>, 3>& lists, Generation generation) {
+  return lists[generation < Generation::hopper ? 0 : generation == Generation::hopper ? 1 : 2];
+}
+
+// The fastest listed speed within `rate`, or the rate itself when it is slower than all.
+double listed_speed(const std::vector<double>& list, double rate) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](double s) { return s <= rate * (1 + 1e-9); });
+  return found == list.end() ? rate : *found;
+}
+
+struct Channels {
+  double count = 1;
+  double rate = 0;
+};
+
+// Channels of one speed that carry most together; fast ones are split in two.
+Channels search(const std::vector<double>& list, double rate, Generation generation) {
+  Channels best{1, rate};
+  double most = 0;
+  for (const double speed : list) {
+    const double count = std::min(std::floor(rate / speed + 1e-9), kMostChannels);
+    if (count < 1 || count * speed <= most * (1 + 1e-9)) continue;
+    most = count * speed;
+    best = {count, speed};
+  }
+  const bool keeps = generation >= Generation::hopper && best.rate < 50e9 && best.count > 4;
+  if (best.rate >= 25e9 && !keeps) best = {2 * best.count, best.rate / 2};
+  return best;
+}
+
+// In a mesh only the links between members carry their traffic.
+double share_of_mesh(const Cluster& cluster, double local) {
+  const Node& node = cluster.node;
+  const std::vector<double>& rings = cluster.nccl.rings;
+  if (node.gpu_link_kind != "nvlink-mesh" && node.gpu_link_kind != "xgmi") return 1;
+  const auto members = static_cast<std::size_t>(std::ceil(local));
+  if (members < 2) return 1;
+  if (members < rings.size() + 2) return rings[members - 2] / rings.back();
+  return node.gpus > 1 ? (local - 1) / (node.gpus - 1) : 1;
+}
+
+double link_rate(const Constants& constants, const Cluster& cluster, const GroupShape& group,
+                 Generation generation, double local) {
+  const Node& node = cluster.node;
+  const bool island = group.in_island;
+  const double nominal =
+      island ? cluster.nccl.island_bandwidth : node.gpu_link.bandwidth * share_of_mesh(cluster, local);
+  if (!island && node.gpu_link_kind == "pcie") return nominal * constants.pcie3_x16_rate / kPcie3x16;
+  return nominal * constants.nvlink_rate[index(generation)] / kNominalNvlink[index(generation)];
+}
+
+void add_network(const Constants& constants, const Cluster& cluster, const GroupShape& group, Graph& graph) {
+  const Node& node = cluster.node;
+  if (node.nics < 1) {
+    throw InputError(
+        {cluster.name, "/node/nics", "a group across nodes needs a NIC in each", "nics = 0", "1"});
+  }
+  graph.nics = std::max(1.0, std::round(graph.local / group.per_nic)) * nics_of_a_gpu(node);
+  const std::vector<double>& list = speeds(constants.speeds_across, graph.generation);
+  graph.nic_rate = listed_speed(list, node.nic.bandwidth);
+  graph.slow_network_s = std::max(0.0, node.nic.latency - kInfinibandLatency);
+  graph.channels = graph.nics;
+  // Every ring also crosses each GPU's link once.
+  const double own_link = graph.local > 1 ? graph.link_rate / graph.nics : graph.nic_rate;
+  graph.bus_rate = graph.nics * listed_speed(list, std::min(node.nic.bandwidth, own_link));
+  const std::string& kind = node.nic_kind;
+  if (kind == "ethernet" || kind == "socket" || kind == "tcpx") graph.ll128 = false;
+}
+
+}  // namespace
+
+Generation generation_of(const Cluster& cluster) {
+  if (!is_nvidia(cluster)) return Generation::hopper;
+  if (cluster.nccl.sm < 80) return Generation::volta;
+  if (cluster.nccl.sm < 90) return Generation::ampere;
+  return cluster.nccl.sm < 100 ? Generation::hopper : Generation::blackwell;
+}
+
+const std::string& link_kind(const Cluster& cluster, const GroupShape& group) {
+  if (group.nodes > 1) return cluster.node.nic_kind;
+  return group.in_island ? cluster.nccl.island_kind : cluster.node.gpu_link_kind;
+}
+
+Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupShape& group) {
+  Graph graph;
+  graph.generation = generation_of(cluster);
+  graph.members = group.members;
+  graph.nodes = group.nodes;
+  graph.local = static_cast<double>(group.members) / group.nodes;
+  graph.wire = cluster.node.gpu_link_kind == "pcie" && !group.in_island ? Wire::pcie : Wire::nvlink;
+  graph.ll128 = cluster.nccl.sm >= 70 && graph.wire == Wire::nvlink;
+  // A mesh binds a group within one node only: across nodes its rings enter and leave at the NICs.
+  graph.link_rate = link_rate(constants, cluster, group, graph.generation,
+                              group.nodes > 1 ? cluster.node.gpus : graph.local);
+  const std::vector<double>& list = speeds(constants.speeds_in_node, graph.generation);
+  const Channels found = search(list, graph.link_rate, graph.generation);
+  graph.channels = found.count;
+  graph.bus_rate = found.count * found.rate;
+  if (is_nvidia(cluster) && cluster.node.gpu_link_kind == "nvswitch" && graph.local > 1) {
+    graph.heads = std::min(graph.local, static_cast<double>(kMostHeads));
+    graph.head_rate = listed_speed(list, graph.link_rate / graph.heads);
+  }
+  if (group.nodes > 1) add_network(constants, cluster, group, graph);
+  return graph;
+}
+
+}  // namespace rehearse::nccl

@@ -1,0 +1,119 @@
+#include "cost/nccl/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse::nccl {
+
+namespace {
+
+constexpr double kLargest = 17179869184;  // 16 GiB: where every algorithm has reached its rate
+
+double fade(double octaves) {
+  return std::max(0.0, 1 - octaves / kFade);
+}
+
+bool matches(const Measured& table, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+             std::optional<Algorithm> forced) {
+  return table.op == op && table.members == group.members && table.nodes == group.nodes &&
+         table.forced == forced && table.hardware == cluster.hardware;
+}
+
+// What must cross a GPU's link, or the NICs of a node, at their full bandwidth.
+double least_on_wires(const Cluster& cluster, CollectiveOp op, double bytes, const GroupShape& group,
+                      const Graph& graph) {
+  const double link = group.in_island ? cluster.nccl.island_bandwidth : cluster.node.gpu_link.bandwidth;
+  const double others = op == CollectiveOp::send_receive ? 1 : (group.members - 1.0) / group.members;
+  if (group.nodes == 1) return others * bytes / link;
+  const double nics = graph.nics * cluster.node.nic.bandwidth;
+  const double remote = (group.nodes - 1.0) / group.nodes;
+  if (op == CollectiveOp::send_receive) return bytes * graph.local / nics;
+  if (op == CollectiveOp::all_to_all) return remote * bytes * graph.local / nics;
+  return remote * bytes / nics;
+}
+
+}  // namespace
+
+CollectiveOp family(CollectiveOp op) {
+  return op == CollectiveOp::reduce_scatter ? CollectiveOp::all_gather : op;
+}
+
+double read_at(const Correction& correction, double bytes) {
+  const std::vector<double>& points = correction.log_ratio;
+  if (points.empty()) return 0;
+  const double at = (std::log2(bytes) - correction.first_octave) / kOctaves;
+  const double last = static_cast<double>(points.size() - 1);
+  if (at <= 0) return points.front() * fade(-at * kOctaves);
+  if (at >= last) return points.back() * fade((at - last) * kOctaves);
+  const auto below = static_cast<std::size_t>(at);
+  const double share = at - static_cast<double>(below);
+  return points[below] * (1 - share) + points[below + 1] * share;
+}
+
+bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op) {
+  return correction.across == (group.nodes > 1) && (!correction.op || *correction.op == family(op)) &&
+         (!correction.generation || *correction.generation == generation_of(cluster)) &&
+         (correction.link.empty() || correction.link == link_kind(cluster, group)) &&
+         (correction.hardware.empty() || correction.hardware == cluster.hardware);
+}
+
+System::System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+               std::optional<Algorithm> forced)
+    : model_(model), op_(op), forced_(forced), graph_(graph_of(model.constants, cluster, group)) {
+  for (const Measured& table : model.measured) {
+    if (!matches(table, cluster, group, op, forced)) continue;
+    if (measured_ == nullptr || table.how < measured_->how) measured_ = &table;
+  }
+  known_ = measured_ != nullptr;
+  for (const Correction& correction : model.corrections) {
+    if (!nccl::matches(correction, cluster, group, op)) continue;
+    corrections_[corrected_++] = &correction;
+    known_ = known_ || !correction.link.empty() || !correction.hardware.empty();
+  }
+}
+
+Choice System::believed(double bytes) const {
+  return choose(model_.constants, graph_, op_, bytes, forced_);
+}
+
+double System::log_ratio_of_class(double bytes) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes);
+  return sum;
+}
+
+double System::log_ratio_of_row(const Measured::Row& row) const {
+  return std::log(row.seconds / believed(row.bytes).seconds(row.bytes)) - log_ratio_of_class(row.bytes);
+}
+
+double System::log_ratio_of_measured(double bytes) const {
+  if (measured_ == nullptr) return 0;
+  const std::vector<Measured::Row>& rows = measured_->rows;
+  const auto above = std::lower_bound(rows.begin(), rows.end(), bytes,
+                                      [](const Measured::Row& row, double size) { return row.bytes < size; });
+  if (above == rows.end()) return log_ratio_of_row(rows.back()) * fade(std::log2(bytes / rows.back().bytes));
+  if (above == rows.begin()) return log_ratio_of_row(*above) * fade(std::log2(above->bytes / bytes));
+  const auto below = std::prev(above);
+  const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
+  return log_ratio_of_row(*below) * (1 - share) + log_ratio_of_row(*above) * share;
+}
+
+double System::log_ratio(double bytes) const {
+  return log_ratio_of_class(bytes) + log_ratio_of_measured(bytes);
+}
+
+CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
+                                  const GroupShape& group, std::optional<Algorithm> forced) {
+  if (group.members <= 1) return {};
+  const System system(model, cluster, group, op, forced);
+  const double size = std::max(bytes, 1.0);
+  const Choice choice = system.believed(size);
+  const double floor = least_on_wires(cluster, op, bytes, group, system.graph());
+  const double total = std::max(floor, choice.seconds(size) * std::exp(system.log_ratio(size)));
+  const double largest = std::max(size, kLargest);
+  const double slowed = std::exp(system.log_ratio(largest));
+  const double transfer = std::clamp(bytes / system.believed(largest).rate * slowed, floor, total);
+  return {total - transfer, transfer, !system.known()};
+}
+
+}  // namespace rehearse::nccl

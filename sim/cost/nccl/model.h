@@ -1,0 +1,94 @@
+// How long does NCCL take for a collective on this cluster: as it believes, corrected by what was measured?
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/nccl/tuning.h"
+#include "cost/profile.h"
+
+namespace rehearse::nccl {
+
+// log(measured / believed) of a class of systems, at sizes 2^(octave) apart by kOctaves; straight lines
+// between them, fading to nothing within kFade octaves beyond them. A field that is not set matches all.
+struct Correction {
+  bool across = false;             // several nodes, or one
+  std::optional<CollectiveOp> op;  // all_gather stands for reduce_scatter too
+  std::optional<Generation> generation;
+  std::string link;      // link_kind(); empty: any
+  std::string hardware;  // Cluster::hardware; empty: any
+  int tables = 0;
+  int first_octave = 0;
+  std::vector<double> log_ratio;
+};
+
+constexpr int kOctaves = 2;
+constexpr double kFade = 6;
+constexpr std::size_t kLevels = 16;  // with or without op, generation, link and hardware: no more can match
+
+// What was measured on one system; it stands as measured, and outranks every correction.
+struct Measured {
+  std::string hardware;
+  CollectiveOp op = CollectiveOp::all_reduce;
+  int nodes = 1;
+  int members = 1;
+  std::optional<Algorithm> forced;
+  How how = How::published;
+  std::vector<std::string> tables;  // files that the rows come from
+  struct Row {
+    double bytes = 0;
+    double seconds = 0;
+  };
+  std::vector<Row> rows;  // at least one; bytes grow
+};
+
+struct Model {
+  std::string name;
+  Constants constants;
+  std::vector<Correction> corrections;
+  std::vector<Measured> measured;
+};
+
+// One group on one cluster, made ready for messages of any size. Keeps references to its arguments.
+class System {
+ public:
+  System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+         std::optional<Algorithm> forced = {});
+
+  Choice believed(double bytes) const;
+  double log_ratio_of_class(double bytes) const;
+  double log_ratio(double bytes) const;  // of the class, and of what was measured on this very system
+  const Graph& graph() const { return graph_; }
+  bool known() const { return known_; }  // some table of this kind of GPU and link, or of this hardware
+
+ private:
+  double log_ratio_of_row(const Measured::Row& row) const;
+  double log_ratio_of_measured(double bytes) const;
+
+  const Model& model_;
+  CollectiveOp op_;
+  std::optional<Algorithm> forced_;
+  Graph graph_;
+  const Measured* measured_ = nullptr;
+  std::array<const Correction*, kLevels> corrections_{};  // those that match
+  std::size_t corrected_ = 0;
+  bool known_ = false;
+};
+
+// latency + transfer. The transfer is what the bytes take at the rate that the largest messages reach, for
+// that time links are busy; the rest, starts, steps and the filling of pipelines, leaves them idle. Never
+// faster than the bytes that must cross a GPU's link or a node's NICs. No time for a group of one.
+CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
+                                  const GroupShape& group, std::optional<Algorithm> forced = {});
+
+// reduce_scatter, which mirrors all_gather, is corrected with it.
+CollectiveOp family(CollectiveOp op);
+
+// Value of a correction at a size: lines between its points, fading beyond them.
+double read_at(const Correction& correction, double bytes);
+
+bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op);
+
+}  // namespace rehearse::nccl

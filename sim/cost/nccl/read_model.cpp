@@ -1,0 +1,162 @@
+#include "cost/nccl/read_model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "base/data_path.h"
+
+namespace rehearse::nccl {
+
+namespace {
+
+constexpr double kMostLogRatio = 7;
+constexpr double kMostBytes = 1e15, kLongest = 1e6;
+constexpr int kMostMembers = 1 << 24;
+
+const std::map<std::string, CollectiveOp> kOps = {
+    {"all_reduce", CollectiveOp::all_reduce},         {"all_gather", CollectiveOp::all_gather},
+    {"reduce_scatter", CollectiveOp::reduce_scatter}, {"alltoall", CollectiveOp::all_to_all},
+    {"broadcast", CollectiveOp::broadcast},           {"reduce", CollectiveOp::broadcast},
+    {"sendrecv", CollectiveOp::send_receive}};
+
+template <typename Enum, std::size_t N>
+Enum named(const JsonReader& reader, const std::string& key, const std::array<const char*, N>& names) {
+  std::map<std::string, Enum> choices;
+  for (std::size_t i = 0; i < N; ++i) choices[names[i]] = static_cast<Enum>(i);
+  return reader.choice<Enum>(key, choices);
+}
+
+Correction read_correction(const JsonReader& reader) {
+  Correction correction;
+  correction.across = reader.boolean_or("across", false);
+  if (reader.has("op")) correction.op = op_of(reader.text("op"), reader);
+  if (reader.has("generation"))
+    correction.generation = named<Generation>(reader, "generation", kGenerationNames);
+  correction.link = reader.text_or("link", "");
+  correction.hardware = reader.text_or("hardware", "");
+  correction.tables = static_cast<int>(reader.integer("tables", 1, kMostMembers));
+  correction.first_octave = static_cast<int>(reader.integer("first_octave", 0, 64));
+  for (const Json& ratio : reader.value("log_ratio")) {
+    if (!ratio.is_number() || std::abs(ratio.get<double>()) > kMostLogRatio)
+      reader.fail("log_ratio", fmt::format("must hold numbers of size {} at most", kMostLogRatio),
+                  ratio.dump());
+    correction.log_ratio.push_back(ratio.get<double>());
+  }
+  reader.reject_unknown();
+  return correction;
+}
+
+std::vector<Measured::Row> read_rows(const JsonReader& reader) {
+  if (!reader.has("rows")) reader.fail("rows", "is required");
+  const Json& list = reader.value("rows");
+  if (!list.is_array() || list.empty()) reader.fail("rows", "must be an array of at least one row");
+  std::vector<Measured::Row> rows;
+  for (const Json& row : list) {
+    const bool fits = row.is_array() && row.size() == 2 && row[0].is_number() && row[1].is_number();
+    if (!fits) reader.fail("rows", "must hold pairs of bytes and seconds", "found " + row.dump());
+    const Measured::Row next{row[0].get<double>(), row[1].get<double>()};
+    const bool grows = rows.empty() ? next.bytes > 0 : next.bytes > rows.back().bytes;
+    if (!grows || next.bytes > kMostBytes || !(next.seconds > 0) || next.seconds > kLongest)
+      reader.fail("rows", "bytes must grow from row to row and seconds be above 0", "found " + row.dump());
+    rows.push_back(next);
+  }
+  return rows;
+}
+
+}  // namespace
+
+CollectiveOp op_of(const std::string& name, const JsonReader& reader) {
+  const auto found = kOps.find(name);
+  if (found != kOps.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, op] : kOps) names.push_back(known);
+  reader.fail("op", "must be one of " + join(names), "found \"" + name + "\"", nearest_name(name, names));
+}
+
+std::string to_string(CollectiveOp op) {
+  for (const auto& [name, known] : kOps) {
+    if (known == op) return name;
+  }
+  return "";
+}
+
+Measured read_measured(const JsonReader& reader) {
+  Measured table;
+  table.hardware = reader.text("hardware");
+  table.op = op_of(reader.text("op"), reader);
+  table.nodes = static_cast<int>(reader.integer("nodes", 1, kMostMembers));
+  table.members = static_cast<int>(reader.integer("members", 1, kMostMembers));
+  if (reader.has("algorithm")) table.forced = named<Algorithm>(reader, "algorithm", kAlgorithmNames);
+  table.how = reader.choice<How>("how", {{"measured", How::measured}, {"published", How::published}});
+  for (const Json& file : reader.value("tables")) table.tables.push_back(file.get<std::string>());
+  table.rows = read_rows(reader);
+  reader.reject_unknown();
+  return table;
+}
+
+Json to_json(const Measured& measured) {
+  Json json = {{"hardware", measured.hardware},
+               {"op", to_string(measured.op)},
+               {"nodes", measured.nodes},
+               {"members", measured.members}};
+  if (measured.forced) json["algorithm"] = kAlgorithmNames[index(*measured.forced)];
+  json["how"] = rehearse::to_string(measured.how);
+  json["tables"] = measured.tables;
+  json["rows"] = Json::array();
+  for (const Measured::Row& row : measured.rows) json["rows"].push_back({row.bytes, row.seconds});
+  return json;
+}
+
+Json to_json(const Correction& correction) {
+  Json json = {{"across", correction.across}};
+  if (correction.op) json["op"] = to_string(*correction.op);
+  if (correction.generation) json["generation"] = kGenerationNames[index(*correction.generation)];
+  if (!correction.link.empty()) json["link"] = correction.link;
+  if (!correction.hardware.empty()) json["hardware"] = correction.hardware;
+  json["tables"] = correction.tables;
+  json["first_octave"] = correction.first_octave;
+  json["log_ratio"] = correction.log_ratio;
+  return json;
+}
+
+namespace {
+
+bool same_class(const Correction& a, const Correction& b) {
+  return std::tie(a.across, a.op, a.generation, a.link, a.hardware) ==
+         std::tie(b.across, b.op, b.generation, b.link, b.hardware);
+}
+
+void add_correction(const JsonReader& reader, std::vector<Correction>& corrections) {
+  Correction next = read_correction(reader);
+  for (const Correction& other : corrections) {
+    if (same_class(next, other)) reader.fail("", "corrects a class of systems that another entry corrects");
+  }
+  corrections.push_back(std::move(next));
+}
+
+}  // namespace
+
+Model parse_model(const JsonReader& reader) {
+  if (const std::string schema = reader.text("schema"); schema != kModelSchema) {
+    reader.fail("schema", fmt::format("must be \"{}\"", kModelSchema), "found \"" + schema + "\"",
+                kModelSchema);
+  }
+  Model model;
+  model.name = reader.text("name");
+  reader.value("sources");
+  reader.value("fit");
+  model.constants = read_constants(reader.object("constants"));
+  for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model.corrections);
+  for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));
+  reader.reject_unknown();
+  return model;
+}
+
+Model read_model(const std::string& name_or_path) {
+  return parse_model(
+      JsonReader::open(find_data_file("collectives model", "calibrate/collectives", name_or_path)));
+}
+
+}  // namespace rehearse::nccl

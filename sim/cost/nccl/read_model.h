@@ -1,0 +1,25 @@
+// What must the file of a collectives model hold?
+#pragma once
+
+#include "cost/nccl/model.h"
+
+namespace rehearse::nccl {
+
+constexpr const char* kModelSchema = "rehearse.collectives/1";
+constexpr const char* kDefaultModel = "nccl";
+
+// `name_or_path`: a model that ships with the program (calibrate/collectives) or a path. InputError for what
+// breaks a rule: unknown keys, ratios beyond a factor of a thousand, sizes that do not grow, times of
+// nothing.
+Model read_model(const std::string& name_or_path);
+Model parse_model(const JsonReader& reader);
+
+Measured read_measured(const JsonReader& reader);
+Json to_json(const Measured& measured);
+Json to_json(const Correction& correction);
+
+// Names as nccl-tests write them: "all_reduce", "alltoall", "sendrecv", ...; "reduce" is costed as broadcast.
+CollectiveOp op_of(const std::string& name, const JsonReader& reader);
+std::string to_string(CollectiveOp op);
+
+}  // namespace rehearse::nccl

@@ -1,0 +1,29 @@
+// Which algorithm and protocol does NCCL take for a collective, and when does it expect them to end?
+#pragma once
+
+#include <optional>
+
+#include "cost/nccl/graph.h"
+#include "plan/work.h"
+
+namespace rehearse::nccl {
+
+// `rate` is what the wires give; NCCL believes `believed_rate` when it chooses. They differ for NVLSTree
+// alone.
+struct Choice {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  double latency_s = 0;
+  double rate = 0;  // bytes of the buffer a second
+  double believed_rate = 0;
+  double seconds(double bytes) const { return latency_s + bytes / rate; }
+};
+
+// The least time over all algorithms and protocols, or over those of `forced` where it can run (NCCL_ALGO).
+// time = latency + bytes / rate; NVIDIA/nccl src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime.
+// bytes: the full buffer (nccl-tests' size). Point-to-point operations, which NCCL does not cost, take the
+// constants of one ring step; all_to_all is bound by the GPU's link or its share of the NICs.
+Choice choose(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
+              std::optional<Algorithm> forced = {});
+
+}  // namespace rehearse::nccl

@@ -1,0 +1,116 @@
+#include "run/validate_nccl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/json_reader.h"
+#include "cost/nccl/table.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kSmallest = 32768, kMiddle = 67108864;
+
+bool is_in(SizeClass size, double bytes) {
+  switch (size) {
+    case SizeClass::small:
+      return bytes <= kSmallest;
+    case SizeClass::middle:
+      return bytes > kSmallest && bytes <= kMiddle;
+    case SizeClass::large:
+      return bytes > kMiddle;
+    case SizeClass::all:
+      return true;
+  }
+  return false;
+}
+
+// The value that `share` of the sorted values do not exceed; the mean of the two middle ones for an even
+// half.
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double at = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+ErrorBySize error_of(const std::vector<const NcclRow*>& rows, double share) {
+  ErrorBySize errors;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    std::vector<double> sizes;
+    for (const NcclRow* row : rows) {
+      if (is_in(static_cast<SizeClass>(i), row->bytes))
+        sizes.push_back(std::abs(row->predicted_s / row->measured_s - 1));
+    }
+    if (!sizes.empty()) errors[i] = quantile(std::move(sizes), share);
+  }
+  return errors;
+}
+
+std::vector<const NcclRow*> rows_of(const NcclTable& table) {
+  std::vector<const NcclRow*> rows;
+  for (const NcclRow& row : table.rows) rows.push_back(&row);
+  return rows;
+}
+
+void predict(const nccl::Table& from, const nccl::Model& model, NcclTable& table) {
+  const Cluster cluster = read_cluster(from.cluster);
+  const GroupShape group = nccl::group_of(from, cluster);
+  for (const nccl::Measured::Row& row : from.rows) {
+    const CommunicationTime time =
+        nccl::collective_time(model, cluster, from.collective, row.bytes, group, from.forced);
+    table.rows.push_back({row.bytes, row.seconds, time.total()});
+  }
+}
+
+NcclTable validate_table(const std::string& file, const nccl::Model& model) {
+  const Json json = read_json_file(file);
+  NcclTable table;
+  table.file = std::filesystem::path(file).filename().string();
+  if (!json.is_object() || !json.contains("rows") || !json.contains("op")) {
+    table.skipped = "is no nccl-tests table: it has no op or rows";
+    return table;
+  }
+  try {
+    const nccl::Table from = nccl::parse_table(JsonReader(json, file));
+    table.cluster = from.cluster;
+    table.op = from.op;
+    table.nodes = from.nodes;
+    table.gpus_per_node = from.gpus_per_node;
+    table.irregular = from.irregular;
+    predict(from, model, table);
+  } catch (const InputError& error) {
+    table.rows.clear();
+    table.skipped = error.what();
+  }
+  table.median_abs = error_of(rows_of(table), 0.5);
+  return table;
+}
+
+NcclSummary summary_of(const std::vector<NcclTable>& tables) {
+  NcclSummary summary;
+  std::vector<const NcclRow*> rows;
+  for (const NcclTable& table : tables) {
+    if (table.irregular || !table.skipped.empty()) continue;
+    ++summary.tables;
+    for (const NcclRow& row : table.rows) rows.push_back(&row);
+  }
+  summary.rows = static_cast<std::int64_t>(rows.size());
+  summary.median_abs = error_of(rows, 0.5);
+  summary.p90_abs = error_of(rows, 0.9);
+  return summary;
+}
+
+}  // namespace
+
+NcclValidation validate_nccl(const std::vector<std::string>& files, const nccl::Model& model) {
+  NcclValidation validation;
+  for (const std::string& file : files) validation.tables.push_back(validate_table(file, model));
+  validation.summary = summary_of(validation.tables);
+  return validation;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,72 @@
+// What the program predicts of the training runs that others have measured.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const Json& published() {
+  static const Json json =
+      Json::parse(run_program("validate calibrate/data/runs/published_runs.json --json").out);
+  return json;
+}
+
+TEST(Validate, EveryRunIsPredictedOrHasAReason) {
+  EXPECT_EQ(published()["runs"].size(), 615U);
+  for (const Json& run : published()["runs"])
+    EXPECT_NE(run["predicted_s"].is_null(), run["skipped"].is_null()) << run["id"];
+}
+
+TEST(Validate, SummaryCountsWhatWasPredicted) {
+  std::size_t core = 0, all = 0;
+  for (const Json& run : published()["runs"]) {
+    all += run["error"].is_null() ? 0 : 1;
+    core += run["error"].is_null() || !run["core"] ? 0 : 1;
+  }
+  EXPECT_EQ(published()["summary"]["all"]["n"], all);
+  EXPECT_EQ(published()["summary"]["core"]["n"], core);
+}
+
+// Within the aim of 10 %: what PyTorch allocated, as Qi et al. 2023 and SimuMax measured it.
+TEST(Validate, AllocatedMemoryIsMetWithinTenPercent) {
+  std::size_t rows = 0;
+  for (const Json& run : published()["runs"]) {
+    const std::string family = run["family"];
+    if ((family != "zb" && family != "simumax") || run["measured_mem_bytes"].is_null()) continue;
+    ++rows;
+    const double error =
+        run["predicted_mem_bytes"].get<double>() / run["measured_mem_bytes"].get<double>() - 1;
+    EXPECT_LT(std::abs(error), 0.10) << run["id"];
+  }
+  EXPECT_EQ(rows, 42U);
+}
+
+TEST(Validate, WhatIsNoListOfRunsIsRefused) {
+  const Outcome object = run_program("validate " + temporary_file("no_runs.json", "{}"));
+  EXPECT_EQ(object.exit_code, 2);
+  EXPECT_THAT(object.err, HasSubstr("must be a list of runs"));
+  const Outcome row = run_program("validate " + temporary_file("bad_run.json", R"([{"id": 7}])"));
+  EXPECT_EQ(row.exit_code, 2);
+  EXPECT_THAT(row.err, HasSubstr("/0"));
+  EXPECT_EQ(run_program("validate nowhere.json").exit_code, 2);
+}
+
+TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
+  const std::string row = R"([{"id": "mine", "family": "of my own", "cluster": "no-such-cluster",
+    "hardware": {"n_gpus": 8}, "batch": {"micro": 1, "global": 8}, "precision": "bf16", "recompute": "none",
+    "model": {"name": "m", "layers": 4, "hidden": 512, "heads": 8, "vocab": 1024, "seq_len": 128},
+    "parallel": {"tp": 1, "pp": 1, "dp": 8}, "measured": {"iteration_s": 1}}])";
+  const Json json = Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out);
+  EXPECT_THAT(json["runs"][0]["skipped"].get<std::string>(), HasSubstr("no-such-cluster"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,79 @@
+// The collectives model that ships: made of the tables beside it, and how well it predicts what it has not
+// seen.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "calibrate/import/collectives.h"
+#include "calibrate/import/nccl_errors.h"
+#include "calibrate/import/profile_json.h"
+#include "cost/nccl/read_model.h"
+
+namespace rehearse::nccl {
+namespace {
+
+const std::string kData = SOURCE_DIR "/calibrate/data";
+
+TEST(NcclImport, MakesTheCommittedModelByteForByte) {
+  std::stringstream committed;
+  committed << std::ifstream(SOURCE_DIR "/calibrate/collectives/nccl.json", std::ios::binary).rdbuf();
+  EXPECT_EQ(to_text(import_model(kData)), committed.str());
+}
+
+struct Fitted {
+  Constants constants = read_model(kDefaultModel).constants;
+  std::vector<Sample> samples = read_samples(kData + "/nccl", constants);
+
+  double median_error(LeftOut left_out, double least_bytes) const {
+    std::vector<double> sizes;
+    for (const RowError& row : errors(constants, samples, left_out)) {
+      if (row.bytes >= least_bytes) sizes.push_back(std::abs(row.error));
+    }
+    std::sort(sizes.begin(), sizes.end());
+    return sizes[sizes.size() / 2];
+  }
+};
+
+constexpr double kLarge = 256.0 * (1 << 20);
+
+TEST(NcclFit, LeavesIrregularTablesOut) {
+  for (const Sample& sample : Fitted().samples) EXPECT_FALSE(sample.table.irregular);
+  EXPECT_GT(Fitted().samples.size(), 110U);
+}
+
+// Corrections alone, without the rows of the very system.
+TEST(NcclFit, CorrectsToWithin9PercentAnd3From256MiB) {
+  const Fitted fitted;
+  EXPECT_LT(fitted.median_error(LeftOut::nothing, 0), 0.09);
+  EXPECT_LT(fitted.median_error(LeftOut::nothing, kLarge), 0.03);
+}
+
+TEST(NcclFit, PredictsATableThatItHasNotSeenBetterThanNcclBelieves) {
+  const Fitted fitted;
+  EXPECT_GT(fitted.median_error(LeftOut::all, 0), 0.30);
+  EXPECT_LT(fitted.median_error(LeftOut::table, 0), 0.20);
+  EXPECT_LT(fitted.median_error(LeftOut::table, kLarge), 0.08);
+}
+
+TEST(NcclFit, PredictsASystemThatItHasNotSeenBetterThanNcclBelieves) {
+  const Fitted fitted;
+  EXPECT_LT(fitted.median_error(LeftOut::hardware, 0), 0.26);
+  EXPECT_LT(fitted.median_error(LeftOut::hardware, kLarge), 0.095);
+}
+
+TEST(NcclFit, OfOneHardwareMakesNoClass) {
+  const Fitted fitted;
+  std::vector<const Sample*> one;
+  for (const Sample& sample : fitted.samples) {
+    if (sample.cluster.hardware == "abci-v100") one.push_back(&sample);
+  }
+  for (const Correction& correction : fit(fitted.constants, one).corrections)
+    EXPECT_EQ(correction.hardware, "abci-v100");
+}
+
+}  // namespace
+}  // namespace rehearse::nccl

@@ -1,0 +1,142 @@
+// Logs as nccl-tests have printed them over the years, against the tables read from them by hand.
+#include "calibrate/import/nccl_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace rehearse::nccl {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kNccl = SOURCE_DIR "/calibrate/data/nccl/";
+
+struct Expected {
+  const char* log;
+  std::vector<std::string> tables;  // one for each run
+  std::string op;                   // of the first; empty: the log does not say
+  int ranks, hosts;
+};
+
+class Log : public testing::TestWithParam<Expected> {};
+
+TEST_P(Log, HoldsTheRowsOfItsTables) {
+  const Expected& expected = GetParam();
+  const std::vector<LogRun> runs = read_log(kNccl + "logs/" + expected.log);
+  ASSERT_EQ(runs.size(), expected.tables.size());
+  EXPECT_EQ(runs.front().op, expected.op);
+  EXPECT_EQ(runs.front().ranks, expected.ranks);
+  EXPECT_EQ(runs.front().hosts, expected.hosts);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Table table = read_table(kNccl + expected.tables[i] + ".json");
+    ASSERT_EQ(runs[i].rows.size(), table.rows.size()) << table.file;
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      EXPECT_EQ(runs[i].rows[row].bytes, table.rows[row].bytes);
+      EXPECT_NEAR(runs[i].rows[row].seconds, table.rows[row].seconds, 1e-12);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, Log,
+    testing::Values(
+        Expected{"a100_16x8_multinode_allreduce_error_column.log",
+                 {"a100_abci_16x8_all_reduce"},
+                 "all_reduce",
+                 128,
+                 16},
+        Expected{
+            "a100_p4d_2x8_mpirun_tagged_with_nccl_info.log", {"a100_p4d_2x8_all_reduce"}, "all_reduce", 0, 0},
+        Expected{
+            "a100x8_oldformat_allreduce_novalidation.log", {"a100x8_ndv4_all_reduce"}, "all_reduce", 8, 1},
+        Expected{"a100x8_oldformat_alltoall_novalidation.log", {"a100x8_ndv4_alltoall"}, "", 8, 1},
+        Expected{"h100_p5_2x8_srun_prefix_allreduce.log", {"h100_p5_2x8_all_reduce"}, "all_reduce", 0, 0},
+        Expected{"h100x8_newformat_allreduce.log", {"h100x8_dgxc_all_reduce"}, "all_reduce", 8, 1},
+        Expected{"v100_2x4_multinode_broadcast.log", {"v100_abci_2x4_broadcast"}, "broadcast", 8, 2},
+        Expected{"v100_dgx2_12gpu_three_runs_out_of_bounds_failed.log",
+                 {"v100_dgx2_1x12_all_gather", "v100_dgx2_1x12_all_reduce", "v100_dgx2_1x12_broadcast"},
+                 "all_gather",
+                 12,
+                 1}),
+    [](const auto& variant) { return std::filesystem::path(variant.param.log).stem().string(); });
+
+TEST(NcclLog, SaysThatValuesWereOutOfBounds) {
+  const auto runs = read_log(kNccl + "logs/v100_dgx2_12gpu_three_runs_out_of_bounds_failed.log");
+  EXPECT_TRUE(runs[0].wrong_values);
+  EXPECT_FALSE(runs[1].wrong_values);
+}
+
+std::string written(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+const std::string kHeader =
+    "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+    "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n";
+
+std::string complaint(const std::string& text) {
+  try {
+    read_log(written("bad.log", text));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(NcclLog, ThatIsBrokenIsRefusedByFileAndLine) {
+  const std::string row = "8 2 float sum -1 13.67 0.00 0.00 0 13.03 0.00 0.00 0\n";
+  EXPECT_THAT(complaint(kHeader + row + "16 4 float sum\n"), HasSubstr("bad.log:4"));
+  EXPECT_THAT(complaint(kHeader + row + "16 4 float sum -1 nan 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("bad.log:4"));
+  EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 -3.1 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("bad.log:3"));
+  EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 0.0 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("above 0"));
+  EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 1e400 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("bad.log:3"));
+  EXPECT_THAT(complaint(std::string("\x7f"
+                                    "ELF\0\0",
+                                    6)),
+              HasSubstr("zero byte"));
+  EXPECT_THAT(complaint(""), HasSubstr("no table"));
+  EXPECT_THAT(complaint(kHeader), HasSubstr("no table"));
+  EXPECT_THAT(complaint("{\"results\": []}"), HasSubstr("config"));
+}
+
+TEST(NcclLog, WithEmptyOutOfPlaceColumnsGivesTheOthers) {
+  const auto runs = read_log(written("in_place.log", kHeader + "8 2 float sum -1 13.03 0.00 0.00 0\n"));
+  EXPECT_NEAR(runs.at(0).rows.at(0).seconds, 13.03e-6, 1e-15);
+}
+
+TEST(NcclLog, OfRepeatedCyclesGivesTheMedianOfEachSize) {
+  std::string text = kHeader;
+  for (const char* time : {"10.0", "30.0", "11.0"})
+    text += std::string("8 2 float sum -1 ") + time + " 0.00 0.00 0 13.03 0.00 0.00 0\n";
+  EXPECT_NEAR(read_log(written("cycles.log", text)).at(0).rows.at(0).seconds, 11e-6, 1e-15);
+}
+
+TEST(NcclLog, OfOptionJIsReadAlike) {
+  const std::string json =
+      R"({"version": "2.17", "args": ["/opt/all_gather_perf", "-b", "8"], "nccl_version": 22807,
+    "config": {"devices": [{"rank": 0, "hostname": "a"}, {"rank": 1, "hostname": "b"}]},
+    "results": [{"size": 0, "out_of_place": {"time": 1}},
+                {"size": 64, "count": 16, "out_of_place": {"time": 21.5, "alg_bw": 0, "bus_bw": 0, "nwrong": 0},
+                 "in_place": {"time": 20.1}}]})";
+  const std::vector<LogRun> runs = read_log(written("j.json", json));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].op, "all_gather");
+  EXPECT_EQ(runs[0].ranks, 2);
+  EXPECT_EQ(runs[0].hosts, 2);
+  ASSERT_EQ(runs[0].rows.size(), 1U);
+  EXPECT_NEAR(runs[0].rows[0].seconds, 21.5e-6, 1e-15);
+}
+
+}  // namespace
+}  // namespace rehearse::nccl

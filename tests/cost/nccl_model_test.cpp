@@ -1,0 +1,177 @@
+#include "cost/nccl/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "cost/nccl/read_model.h"
+#include "cost/nccl/table.h"
+#include "machines.h"
+
+namespace rehearse::nccl {
+namespace {
+
+constexpr GroupShape kNode{8, 1, 1};
+
+Model bare() {
+  Model model = read_model(kDefaultModel);
+  model.corrections.clear();
+  model.measured.clear();
+  return model;
+}
+
+Cluster machine() {
+  Cluster cluster = read_cluster("dgx-h100");
+  cluster.hardware = "machine";
+  return cluster;
+}
+
+double seconds(const Model& model, double bytes, const GroupShape& group = kNode) {
+  return collective_time(model, machine(), CollectiveOp::all_reduce, bytes, group).total();
+}
+
+Measured table(How how, std::vector<Measured::Row> rows) {
+  return {"machine", CollectiveOp::all_reduce, 1, 8, {}, how, {}, std::move(rows)};
+}
+
+Correction correction(int first_octave, std::vector<double> ratios) {
+  Correction made;
+  made.first_octave = first_octave;
+  made.log_ratio = std::move(ratios);
+  return made;
+}
+
+TEST(NcclCorrection, IsReadOnLinesBetweenItsPointsAndFadesBeyondThem) {
+  const Correction made = correction(10, {0.2, 0.6});
+  EXPECT_DOUBLE_EQ(read_at(made, 1024), 0.2);
+  EXPECT_DOUBLE_EQ(read_at(made, 2048), 0.4);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096), 0.6);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 8), 0.3);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 64), 0);
+  EXPECT_DOUBLE_EQ(read_at(made, 16), 0);
+}
+
+TEST(NcclCorrection, OfEachClassMultipliesTheBelief) {
+  Model model = bare();
+  const double believed = seconds(model, 1024);
+  model.corrections = {correction(10, {0.5}), correction(10, {0.25})};
+  EXPECT_NEAR(seconds(model, 1024), believed * std::exp(0.75), 1e-15);
+  model.corrections[1].link = "pcie";
+  EXPECT_NEAR(seconds(model, 1024), believed * std::exp(0.5), 1e-15);
+  model.corrections[0].across = true;
+  EXPECT_DOUBLE_EQ(seconds(model, 1024), believed);
+}
+
+TEST(NcclMeasured, RowsStandAsMeasuredWhateverTheCorrections) {
+  Model model = bare();
+  model.corrections = {correction(10, {0.5, 0.1, -0.2})};
+  model.measured = {table(How::published, {{1024, 3e-5}, {1 << 20, 9e-5}})};
+  EXPECT_NEAR(seconds(model, 1024), 3e-5, 1e-15);
+  EXPECT_NEAR(seconds(model, 1 << 20), 9e-5, 1e-15);
+}
+
+TEST(NcclMeasured, BetweenRowsFollowsTheBelief) {
+  Model model = bare();
+  const double before = seconds(model, 1 << 15);
+  model.measured = {
+      table(How::published, {{1024, 2 * seconds(model, 1024)}, {1 << 20, 2 * seconds(model, 1 << 20)}})};
+  EXPECT_NEAR(seconds(model, 1 << 15), 2 * before, 1e-12);
+}
+
+TEST(NcclMeasured, OnTheUsersMachineOutranksWhatWasPublished) {
+  Model model = bare();
+  model.measured = {table(How::published, {{1024, 3e-5}}), table(How::measured, {{1024, 5e-5}})};
+  EXPECT_NEAR(seconds(model, 1024), 5e-5, 1e-15);
+}
+
+TEST(NcclMeasured, SaysNothingOfOtherGroupsAndLittleOfFarSizes) {
+  Model model = bare();
+  const double other = seconds(model, 1024, {16, 2, 1}), far = seconds(model, 1 << 20);
+  model.measured = {table(How::published, {{1024, 3e-5}})};
+  EXPECT_DOUBLE_EQ(seconds(model, 1024, {16, 2, 1}), other);
+  EXPECT_DOUBLE_EQ(seconds(model, 1 << 20), far);
+}
+
+TEST(NcclTime, IsLatencyAndTheTransferAtTheRateOfTheLargest) {
+  const Model model = bare();
+  const CommunicationTime small = collective_time(model, machine(), CollectiveOp::all_gather, 8192, kNode);
+  EXPECT_NEAR(small.transfer_s, 8192 * 7.0 / 8 / 360e9, 1e-15);
+  EXPECT_GT(small.latency_s, 5e-6);
+  const CommunicationTime large = collective_time(model, machine(), CollectiveOp::all_gather, 64e9, kNode);
+  EXPECT_NEAR(large.transfer_s, 64e9 * 7.0 / 8 / 360e9, 1e-9);
+}
+
+TEST(NcclTime, OfABadlyTunedFabricKeepsItsLinksBusyForLonger) {
+  Model model = bare();
+  const double well = collective_time(model, machine(), CollectiveOp::all_reduce, 1e9, kNode).transfer_s;
+  model.corrections = {correction(0, std::vector<double>(20, std::log(2)))};
+  EXPECT_NEAR(collective_time(model, machine(), CollectiveOp::all_reduce, 1e9, kNode).transfer_s, 2 * well,
+              1e-12);
+}
+
+TEST(NcclTime, OfHardwareWithoutTablesSaysThatItIsExtrapolated) {
+  EXPECT_TRUE(collective_time(bare(), machine(), CollectiveOp::all_reduce, 1, kNode).extrapolated);
+  const Model shipped = read_model(kDefaultModel);
+  EXPECT_FALSE(collective_time(shipped, machine(), CollectiveOp::all_reduce, 1, kNode).extrapolated);
+}
+
+TEST(NcclModel, ThatBreaksARuleIsRefused) {
+  const Json good = read_json_file(SOURCE_DIR "/calibrate/collectives/nccl.json");
+  const auto refuses = [](const Json& json) {
+    EXPECT_THROW(parse_model(JsonReader(json, "model")), InputError);
+  };
+  EXPECT_NO_THROW(parse_model(JsonReader(good, "model")));
+  Json bad = good;
+  bad["measured"][0]["rows"][0][1] = -1;
+  refuses(bad);
+  bad = good;
+  bad["measured"][0]["op"] = "allreduce";
+  refuses(bad);
+  bad = good;
+  bad["corrections"][0]["log_ratio"][0] = 100;
+  refuses(bad);
+  bad = good;
+  bad["constants"].erase("nvls_efficiency");
+  refuses(bad);
+  bad = good;
+  bad["corrections"].push_back(bad["corrections"][0]);
+  refuses(bad);
+  bad = good;
+  bad["speed"] = 1;
+  refuses(bad);
+}
+
+TEST(NcclTable, PlacesHostsOfOneNvlinkDomainInIt) {
+  Table trays;
+  trays.nodes = 16;
+  trays.gpus_per_node = 4;
+  EXPECT_EQ(group_of(trays, read_cluster("gb300-nvl72")).nodes, 1);
+  EXPECT_EQ(group_of(trays, read_cluster("dgx-h100")).nodes, 16);
+  trays.nodes = 32;
+  const GroupShape two_racks = group_of(trays, read_cluster("gb300-nvl72"));
+  EXPECT_EQ(two_racks.nodes, 2);
+  EXPECT_EQ(two_racks.members, 128);
+  trays.gpus_per_node = 16;
+  EXPECT_THROW(group_of(trays, read_cluster("dgx-h100")), InputError);
+}
+
+TEST(NcclTable, TakesTheAlgorithmThatItsEnvironmentForces) {
+  const auto forced = [](const char* environment) {
+    return parse_table(JsonReader({{"cluster", "dgx-h100"},
+                                   {"op", "all_reduce"},
+                                   {"n_nodes", 1},
+                                   {"gpus_per_node", 8},
+                                   {"env", environment},
+                                   {"rows", {{{"bytes", 8}, {"time_us", 9}}}}},
+                                  "table"))
+        .forced;
+  };
+  EXPECT_EQ(forced("A=1 NCCL_ALGO=NVLSTree"), Algorithm::nvls_tree);
+  EXPECT_EQ(forced("NCCL_ALGO=NVLS,Ring"), std::nullopt);
+  EXPECT_EQ(forced("NCCL_PROTO=Simple"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rehearse::nccl

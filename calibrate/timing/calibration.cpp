@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <vector>
 
 #include "calibrate/timing/fit_links.h"
 #include "calibrate/timing/message_timer.h"
@@ -15,7 +17,6 @@ namespace {
 
 constexpr double kWideSpread = 0.1;
 constexpr double kMovedClock = 0.05;
-constexpr double kSaveEvery = 2.0;  // seconds
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -25,38 +26,28 @@ std::string today() {
   return text;
 }
 
-// The mean of timings of one key: kernels that the profile cannot tell apart.
-struct Mean {
-  double sum = 0, spread = 0;
-  int count = 0;
-  void add(double value, double its_spread) {
-    sum += value;
-    spread = std::max(spread, its_spread);
-    ++count;
-  }
-};
+// Every job is timed so many times, each in its own stretch of the run: what changes meanwhile (other work on
+// the machine, clocks) shows in the spread instead of in one sample.
+constexpr int kRounds = 3;
 
 class Calibrating {
  public:
   Calibrating(kernels::Device& device, const CalibrationRequest& request, Profile profile)
       : device_(device),
         request_(request),
-        timer_(device, request.cache, request.budget_s, request.stopped),
-        begin_(Clock::now()) {
+        timer_(device, request.cache, request.budget_s / kRounds, request.stopped),
+        begin_(Clock::now()),
+        kernels_(request.jobs.kernels.size()),
+        messages_(request.jobs.messages.size()) {
     result_.profile = std::move(profile);
     if (!result_.profile.measurement) result_.profile.measurement.emplace();
     describe();
   }
 
   Calibration run() {
-    count_jobs();
-    if (result_.profile.launch_s == 0) result_.profile.launch_s = timer_.launch().seconds;
-    const std::vector<KernelJob>& kernels = request_.jobs.kernels;
-    for (std::size_t i = 0; i < kernels.size() && !stop();) i = take_key(i);
-    for (const MessageJob& job : request_.jobs.messages) {
-      if (stop()) break;
-      take(job);
-    }
+    find_known();
+    if (result_.profile.launch_s == 0) result_.profile.launch_s = summarise(timer_.launch()).seconds;
+    for (int round = 0; round < kRounds && !stop(); ++round) time_all();
     finish();
     return std::move(result_);
   }
@@ -80,22 +71,34 @@ class Calibrating {
     measurement().clock_hz = device_.clock_hz();
   }
 
-  void count_jobs() {
-    for (const KernelJob& job : request_.jobs.kernels) {
-      if (!has_sample(result_.profile, job.key)) ++all_;
-    }
-    for (const MessageJob& job : request_.jobs.messages) {
-      if (!has_sample(result_.profile, job)) ++all_;
-    }
+  // What is timed of one job: seconds of a launch, or why there are none.
+  struct Times {
+    bool known = false;
+    std::vector<double> seconds;
+    std::string failure;
+    bool wanted() const { return !known && failure.empty(); }
+  };
+
+  template <typename Which>
+  std::size_t count(const Which& which) const {
+    return static_cast<std::size_t>(std::count_if(kernels_.begin(), kernels_.end(), which) +
+                                    std::count_if(messages_.begin(), messages_.end(), which));
+  }
+
+  void find_known() {
+    for (std::size_t i = 0; i < kernels_.size(); ++i)
+      kernels_[i].known = has_sample(result_.profile, request_.jobs.kernels[i].key);
+    for (std::size_t i = 0; i < messages_.size(); ++i)
+      messages_[i].known = has_sample(result_.profile, request_.jobs.messages[i]);
+    result_.known = count([](const Times& times) { return times.known; });
+    all_ = kRounds * (kernels_.size() + messages_.size() - result_.known);
   }
 
   void tell(const std::string& job) {
     const double left =
         done_ == 0 ? 0 : passed() / static_cast<double>(done_) * static_cast<double>(all_ - done_);
     if (request_.progress) request_.progress(job, done_, all_, left);
-    if (!request_.save || !result_.above_peak.empty() || passed() - saved_at_ < kSaveEvery) return;
-    request_.save(result_.profile);
-    saved_at_ = passed();
+    ++done_;
   }
 
   void check_spread(const std::string& job, const Timing& timing) {
@@ -103,31 +106,62 @@ class Calibrating {
       result_.notes.push_back(fmt::format("{}: quartiles {:.0f} % apart", job, 100 * timing.spread));
   }
 
-  // All kernels of the key at `first`; the index after them.
-  std::size_t take_key(std::size_t first) {
-    const std::vector<KernelJob>& kernels = request_.jobs.kernels;
-    const SampleKey& key = kernels[first].key;
-    std::size_t end = first;
-    while (end < kernels.size() && kernels[end].key == key) ++end;
-    if (has_sample(result_.profile, key)) {
-      result_.known += end - first;
-      return end;
-    }
-    Mean mean;
-    for (std::size_t i = first; i < end && !request_.stopped(); ++i) {
-      tell(to_string(key));
+  void time_all() {
+    const auto add = [](Times& times, const std::vector<double>& seconds) {
+      times.seconds.insert(times.seconds.end(), seconds.begin(), seconds.end());
+    };
+    for (std::size_t i = 0; i < kernels_.size() && !stop(); ++i) {
+      const KernelJob& job = request_.jobs.kernels[i];
+      if (!kernels_[i].wanted()) continue;
+      tell(to_string(job.key));
       try {
-        const Timing timing = timer_.time(request_.jobs, kernels[i]);
-        check_spread(to_string(key), timing);
-        mean.add(value_of(kernels[i], timing.seconds), timing.spread);
-        ++result_.measured;
+        add(kernels_[i], timer_.time(request_.jobs, job));
       } catch (const kernels::DeviceError& error) {
-        result_.notes.push_back(fmt::format("{}: {}", to_string(key), error.what()));
+        kernels_[i].failure = error.what();
+        result_.notes.push_back(fmt::format("{}: {}", to_string(job.key), error.what()));
       }
-      ++done_;
     }
-    if (mean.count > 0 && !request_.stopped()) store(key, mean);
-    return end;
+    for (std::size_t i = 0; i < messages_.size() && !stop(); ++i) {
+      const MessageJob& job = request_.jobs.messages[i];
+      if (!messages_[i].wanted()) continue;
+      tell(to_string(job));
+      add(messages_[i], time_message(job, request_.budget_s / kRounds, request_.stopped));
+    }
+  }
+
+  // Kernels that the profile cannot tell apart become one sample: the mean of their values, the widest of
+  // their spreads. One that was not timed, because the run was stopped, leaves the key for the next run.
+  void store_kernels() {
+    const std::vector<KernelJob>& jobs = request_.jobs.kernels;
+    for (std::size_t first = 0, end = 0; first < jobs.size(); first = end) {
+      double sum = 0, spread = 0, count = 0;
+      bool whole = true;
+      for (end = first; end < jobs.size() && jobs[end].key == jobs[first].key; ++end) {
+        const Times& times = kernels_[end];
+        if (!times.failure.empty()) continue;
+        if (times.seconds.empty()) {
+          whole = false;
+          continue;
+        }
+        const Timing timing = summarise(times.seconds);
+        check_spread(to_string(jobs[end].key), timing);
+        sum += value_of(jobs[end], timing.seconds);
+        spread = std::max(spread, timing.spread);
+        ++count;
+      }
+      if (whole && count > 0) store(jobs[first].key, sum / count, spread);
+    }
+  }
+
+  void store_messages() {
+    for (std::size_t i = 0; i < messages_.size(); ++i) {
+      if (messages_[i].seconds.empty()) continue;
+      const MessageJob& job = request_.jobs.messages[i];
+      const Timing timing = summarise(messages_[i].seconds);
+      check_spread(to_string(job), timing);
+      measurement().messages.push_back(
+          {message_name(job.op), job.members, job.bytes, timing.seconds, timing.spread});
+    }
   }
 
   // What the profile holds for so many seconds: the time of a GEMM, the rate of the others.
@@ -139,23 +173,22 @@ class Calibrating {
     return flops(step) * (step.causal ? 0.5 : 1) / seconds;
   }
 
-  void store(const SampleKey& key, const Mean& mean) {
-    const double value = mean.sum / mean.count;
+  void store(const SampleKey& key, double value, double spread) {
     const auto whole = [&key](std::size_t i) { return static_cast<std::int64_t>(key.size[i]); };
     Profile& profile = result_.profile;
     if (key.table == SampleKey::Table::gemm) {
       check_peak(key, 2 * key.size[0] * key.size[1] * key.size[2] * key.size[3] / value, key.name);
-      profile.gemm[key.name].push_back({whole(0), whole(1), whole(2), value, whole(3), mean.spread});
+      profile.gemm[key.name].push_back({whole(0), whole(1), whole(2), value, whole(3), spread});
     } else if (key.table == SampleKey::Table::attention) {
       check_peak(key, value, to_string(request_.jobs.plans[0].plan.precision));
-      profile.attention.push_back({whole(0), whole(1), key.size[2] > 0, key.size[3] > 0, value, mean.spread});
+      profile.attention.push_back({whole(0), whole(1), key.size[2] > 0, key.size[3] > 0, value, spread});
     } else {
       const double most = request_.cluster.gpu.memory_bandwidth;
       if (value > most && request_.cache == Cache::cold)
         result_.notes.push_back(
             fmt::format("{}: {:.3g} GB/s is above the memory's {:.3g}: part came from the cache",
                         to_string(key), value * 1e-9, most * 1e-9));
-      profile.stream[key.name].push_back({key.size[0], std::min(value, most), mean.spread});
+      profile.stream[key.name].push_back({key.size[0], std::min(value, most), spread});
     }
   }
 
@@ -166,21 +199,10 @@ class Calibrating {
                                              rate * 1e-12, request_.cluster.gpu.name, peak->second * 1e-12));
   }
 
-  void take(const MessageJob& job) {
-    if (has_sample(result_.profile, job)) {
-      ++result_.known;
-      return;
-    }
-    tell(to_string(job));
-    const Timing timing = time_message(job, request_.budget_s, request_.stopped);
-    check_spread(to_string(job), timing);
-    measurement().messages.push_back(
-        {message_name(job.op), job.members, job.bytes, timing.seconds, timing.spread});
-    ++result_.measured;
-    ++done_;
-  }
-
   void finish() {
+    result_.measured = count([](const Times& times) { return !times.seconds.empty(); });
+    store_kernels();
+    store_messages();
     const FittedLinks fitted = fit_links(measurement().messages, request_.cluster.node.gpu_link,
                                          request_.cluster.node.gpu_link_kind);
     if (!fitted.links.empty()) result_.profile.links = fitted.links;
@@ -204,8 +226,8 @@ class Calibrating {
   KernelTimer timer_;
   Clock::time_point begin_;
   Calibration result_;
+  std::vector<Times> kernels_, messages_;  // by job
   std::size_t done_ = 0, all_ = 0;
-  double saved_at_ = 0;
 };
 
 }  // namespace

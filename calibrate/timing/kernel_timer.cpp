@@ -11,7 +11,7 @@ KernelTimer::KernelTimer(kernels::Device& device, Cache cache, double budget_s, 
       budget_s_(budget_s),
       stopped_(std::move(stopped)) {}
 
-Timing KernelTimer::time(const Jobs& jobs, const KernelJob& job) {
+std::vector<double> KernelTimer::time(const Jobs& jobs, const KernelJob& job) {
   const double least = cache_ == Cache::cold ? 2 * device_.facts().cache_bytes : 0;
   const Operands operands(device_, *stream_, jobs, job, least);
   std::vector<std::vector<kernels::Call>> sets;
@@ -19,13 +19,13 @@ Timing KernelTimer::time(const Jobs& jobs, const KernelJob& job) {
   return time_sets(sets);
 }
 
-Timing KernelTimer::launch() {
+std::vector<double> KernelTimer::launch() {
   const kernels::Buffer number(device_, sizeof(float));
   const kernels::Tensor one(number.data(), kernels::Type::fp32, 1, 1);
   return time_sets({{kernels::Randomise{one, 0, 1, 1}}});
 }
 
-Timing KernelTimer::time_sets(const std::vector<std::vector<kernels::Call>>& sets) {
+std::vector<double> KernelTimer::time_sets(const std::vector<std::vector<kernels::Call>>& sets) {
   std::size_t next = 0;
   const auto run = [&](int launches) {
     const auto begin = stream_->record();

@@ -16,14 +16,14 @@ class KernelTimer {
   KernelTimer(kernels::Device& device, Cache cache, double budget_s, std::function<bool()> stopped);
 
   // kernels::DeviceError when the device has no such kernel, or no memory for its operands.
-  Timing time(const Jobs& jobs, const KernelJob& job);
+  std::vector<double> time(const Jobs& jobs, const KernelJob& job);
 
   // Seconds between the starts of kernels that do next to nothing.
-  Timing launch();
+  std::vector<double> launch();
 
  private:
   // `sets` of calls; launch i runs set i modulo their number.
-  Timing time_sets(const std::vector<std::vector<kernels::Call>>& sets);
+  std::vector<double> time_sets(const std::vector<std::vector<kernels::Call>>& sets);
 
   kernels::Device& device_;
   std::unique_ptr<kernels::Stream> stream_;

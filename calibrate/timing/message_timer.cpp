@@ -90,7 +90,8 @@ void side_by_side(int ranks, const Body& body) {
 
 }  // namespace
 
-Timing time_message(const MessageJob& job, double budget_s, const std::function<bool()>& stopped) {
+std::vector<double> time_message(const MessageJob& job, double budget_s,
+                                 const std::function<bool()>& stopped) {
   const auto worlds = kernels::open_memory_worlds(job.members);
   std::vector<std::unique_ptr<Member>> members(worlds.size());
   const auto at = [](int rank) { return static_cast<std::size_t>(rank); };

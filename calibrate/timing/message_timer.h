@@ -8,6 +8,7 @@ namespace rehearse {
 
 // Ranks are threads of this process, each with a CPU device of one thread; messages go through memory. One
 // operation follows the other without a pause, as nccl-tests times them.
-Timing time_message(const MessageJob& job, double budget_s, const std::function<bool()>& stopped);
+std::vector<double> time_message(const MessageJob& job, double budget_s,
+                                 const std::function<bool()>& stopped);
 
 }  // namespace rehearse

@@ -28,8 +28,8 @@ Timing summarise(std::vector<double> values) {
           static_cast<int>(values.size())};
 }
 
-Timing sample(const std::function<double(int launches)>& run, double budget_s,
-              const std::function<bool()>& stopped) {
+std::vector<double> sample(const std::function<double(int launches)>& run, double budget_s,
+                           const std::function<bool()>& stopped) {
   run(1);
   const double once = run(1);
   const double wanted = std::min(kShortest, budget_s / static_cast<double>(kLeastSamples));
@@ -44,7 +44,7 @@ Timing sample(const std::function<double(int launches)>& run, double budget_s,
     values.push_back(seconds / launches);
     if (stopped()) break;
   }
-  return summarise(values);
+  return values;
 }
 
 }  // namespace rehearse

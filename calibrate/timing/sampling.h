@@ -19,7 +19,8 @@ Timing summarise(std::vector<double> values);
 // and to learn how long one takes, then until `budget_s` has passed, at least five times (three when a
 // single launch takes longer than the budget). Launches that are short are timed several at a time.
 // `stopped` ends it early.
-Timing sample(const std::function<double(int launches)>& run, double budget_s,
-              const std::function<bool()>& stopped);
+// The seconds of one launch, by sample.
+std::vector<double> sample(const std::function<double(int launches)>& run, double budget_s,
+                           const std::function<bool()>& stopped);
 
 }  // namespace rehearse

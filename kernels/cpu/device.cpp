@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -24,10 +25,16 @@ std::string processor() {
   return "CPU";
 }
 
+// As Linux tells it of the first core's last level ("32768K"): what that core shares, where sysconf may
+// count every cache of the socket.
 double last_level_cache() {
-  const long third = sysconf(_SC_LEVEL3_CACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (third > 0) return static_cast<double>(third);
-  return second > 0 ? static_cast<double>(second) : kUnknownCache;
+  double bytes = 0;
+  for (int level = 0; level < 8; ++level) {
+    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(level) + "/size");
+    double kilobytes = 0;
+    if (in >> kilobytes) bytes = std::max(bytes, 1024 * kilobytes);
+  }
+  return bytes > 0 ? bytes : kUnknownCache;
 }
 
 class CpuDevice : public Device {

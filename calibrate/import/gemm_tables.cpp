@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "calibrate/import/tables.h"
@@ -11,22 +12,11 @@ double flops_of(const GemmSample& sample) {
   return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k);
 }
 
-// Arithmetic intensity above the ridge of the roofline: the peak binds, not the memory.
-bool compute_bound(const Gpu& gpu, const std::string& precision, const GemmSample& sample) {
-  const Roofline roof{gpu.peak_flops.at(precision), gpu.memory_bandwidth};
-  const double bound = gemm_bound(roof, static_cast<double>(sample.m), static_cast<double>(sample.n),
-                                  static_cast<double>(sample.k));
-  return bound <= flops_of(sample) / roof.peak_flops;
-}
-
-// Times of kernels on zeros or other low-entropy data, which draw less power and clock higher: the entry
-// gives what one GPU reached on such data and on random data.
-double low_entropy_factor(const JsonReader& recipe) {
-  if (!recipe.has("low_entropy")) return 1;
-  const JsonReader ratio = recipe.object("low_entropy");
-  const double factor = ratio.number("zeros_tflops", 1, 1e6) / ratio.number("random_tflops", 1, 1e6);
-  ratio.reject_unknown();
-  return factor;
+// What no shape exceeds on random data. Zeros and other low-entropy data draw less power and clock higher:
+// rows above it were measured on such.
+double least_seconds(const JsonReader& recipe, const GemmSample& sample) {
+  if (!recipe.has("most_tflops")) return 0;
+  return flops_of(sample) / (recipe.number("most_tflops", 1, 1e6) * 1e12);
 }
 
 std::vector<GemmSample> from_rows(const Json& table, const std::string& file, const std::string& gpu,
@@ -82,11 +72,8 @@ std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::ve
   sources.push_back(source_of(table, note));
   std::vector<GemmSample> samples =
       from_rows(table, entry.recipe.text("file"), entry.recipe.text_or("gpu", ""), precision);
-  const double factor = low_entropy_factor(entry.recipe);
-  for (GemmSample& sample : samples) {
-    if (compute_bound(gpu, precision, sample)) sample.seconds *= factor;
-    sample.seconds = rounded(sample.seconds);
-  }
+  for (GemmSample& sample : samples)
+    sample.seconds = rounded(std::max(sample.seconds, least_seconds(entry.recipe, sample)));
   return samples;
 }
 

@@ -16,6 +16,7 @@ struct Gpu {
   double memory_bytes = 0;
   double memory_bandwidth = 0;               // bytes/s
   std::map<std::string, double> peak_flops;  // dense, by precision: "bf16", "fp16", "fp8", "tf32", "fp32"
+  int multiprocessors = 0;                   // 0: not on record
 };
 
 // A full-duplex attachment point: `bandwidth` bytes/s in each direction at once.

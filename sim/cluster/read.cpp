@@ -16,6 +16,7 @@ constexpr int kLikeChain = 4;
 
 // Above any hardware, so that no product of them overflows.
 constexpr int kGpusPerNode = 1 << 10;
+constexpr int kMultiprocessors = 1 << 14;
 constexpr int kNodes = 1 << 20;
 constexpr double kMemoryBytes = 1e15;
 constexpr double kBytesPerSecond = 1e15;
@@ -53,6 +54,8 @@ Port read_port(const JsonReader& reader) {
 Gpu read_gpu(const JsonReader& reader) {
   Gpu gpu;
   gpu.name = reader.text("name");
+  if (offers(reader, "multiprocessors"))
+    gpu.multiprocessors = static_cast<int>(reader.integer("multiprocessors", 1, kMultiprocessors));
   gpu.memory_bytes = read_positive(reader, "memory", Unit::bytes, kMemoryBytes);
   gpu.memory_bandwidth = read_positive(reader, "memory_bandwidth", Unit::bytes_per_second, kBytesPerSecond);
   const JsonReader peak = reader.object("peak");

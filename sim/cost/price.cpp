@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/collectives.h"
+#include "cost/contention.h"
 #include "cost/kernel_times.h"
 #include "cost/offload.h"
 #include "plan/ranks.h"
@@ -14,6 +15,10 @@ namespace rehearse {
 namespace {
 
 constexpr std::array<Axis, 5> kAxes = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+
+// Of a reduce-scatter that Transformer Engine's user buffers run beside the chunks of a GEMM
+// (pytorch/module/base.py, initialize_ub: num_sm).
+constexpr double kUserBufferBlocks = 16;
 
 // Where a kernel's seconds are booked.
 double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
@@ -58,10 +63,8 @@ class Pricing {
       return times_.pointwise(*kind, block.bytes_moved(kernel));
     }
     const auto& collective = std::get<Collective>(kernel.what);
-    const auto axis = static_cast<std::size_t>(collective.axis);
     const CommunicationTime time =
-        collective_time(profile_, cluster_, collective.op, collective.bytes,
-                        collective.of_experts ? expert_groups_[axis] : groups_[axis]);
+        collective_time(profile_, cluster_, collective.op, collective.bytes, group_of(collective));
     return {static_cast<double>(collective.calls) * time.total(), time.extrapolated};
   }
 
@@ -69,6 +72,10 @@ class Pricing {
   double extrapolated_s = 0;
 
  private:
+  const GroupShape& group_of(const Collective& collective) const {
+    return (collective.of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
+  }
+
   Estimate in_chunks(Gemm gemm) {
     const std::int64_t chunks = gemm.chunks;
     gemm.m = (gemm.m + chunks - 1) / chunks;
@@ -86,8 +93,16 @@ class Pricing {
     return {static_cast<double>(count) * one.seconds, one.extrapolated};
   }
 
+  // Sends between GPUs of a node are left to copy engines, those between nodes hold two blocks: neither
+  // counts.
+  double taken(const Collective& collective, std::int64_t chunks) const {
+    if (collective.op == CollectiveOp::send_receive) return 0;
+    return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
+                      : share_taken(profile_, cluster_, group_of(collective));
+  }
+
   // Seconds of a collective that the kernel which it names hides, when that stands in `kernels`: call by call
-  // beside chunk by chunk.
+  // beside chunk by chunk, which has only the multiprocessors that the call leaves.
   double hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels,
                 double seconds) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
@@ -96,9 +111,11 @@ class Pricing {
       return other.name == kernel.overlap.with;
     });
     if (beside == kernels.end()) return 0;
+    const std::int64_t chunks = chunks_of(*beside);
     const double call = seconds / static_cast<double>(collective->calls);
-    const double chunk = time_of(block, *beside).seconds / static_cast<double>(chunks_of(*beside));
-    return static_cast<double>(collective->calls - kernel.overlap.exposed_calls) * std::min(call, chunk);
+    const double chunk = time_of(block, *beside).seconds / static_cast<double>(chunks);
+    return static_cast<double>(collective->calls - kernel.overlap.exposed_calls) *
+           std::min(call * (1 - taken(*collective, chunks)), chunk);
   }
 
   // What op B saves over I and W one after the other: collectives of `half` beside kernels of `other`.

@@ -10,6 +10,7 @@
 #include "result/memory.h"
 #include "run/reference.h"
 #include "run/simulate.h"
+#include "run/slowdown.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -104,9 +105,21 @@ Preparation prepare(const Experiment& experiment) {
   ready.prices = price(ready.work, plan, experiment.cluster, experiment.profile);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
-  ready.tasks = derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false});
-  ready.loads = make_loads(ready.schedule, ready.tasks, plan, experiment.cluster, experiment.profile,
-                           ready.prices.times, sizes, make_links(ready.tasks, plan, experiment.cluster));
+  const auto loads_of = [&](const Tasks& tasks) {
+    return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
+                      sizes, make_links(tasks, plan, experiment.cluster));
+  };
+  const auto delays_of = [&](const Tasks& tasks, const Loads& loads) {
+    return delays_beside_collectives(ready.schedule, tasks, ready.prices.times, loads);
+  };
+  const Tasks folded = derive_tasks(ready.schedule, plan, {Fold::replicas, plan.one_queue, false});
+  const Loads of_folded = loads_of(folded);
+  const Delays delays = delays_of(folded, of_folded);
+  const bool is_folded = experiment.fold == Fold::replicas;
+  ready.tasks =
+      is_folded ? folded : derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false});
+  ready.loads = is_folded ? of_folded : loads_of(ready.tasks);
+  delay(delays, ready.tasks, ready.loads);
   return ready;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cost/collectives.h"
+#include "cost/contention.h"
 #include "cost/offload.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
@@ -34,6 +35,7 @@ class Loading {
     loads_.capacity = links_.capacity;
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
+    loads_.taken.resize(tasks_.size());
     loads_.first_flow.reserve(tasks_.size() + 1);
     loads_.first_flow.push_back(0);
     for (TaskId task = 0; task < tasks_.size(); ++task) {
@@ -159,9 +161,9 @@ class Loading {
       case OpKind::reduce_replicas: {
         const std::vector<int> group = replica_group(grid_, plan_, rank);
         const Moved bytes = gradients(op);
-        return load(task, members(leader, group),
-                    {exchange(CollectiveOp::all_reduce, group,
-                              (bytes.dense + bytes.experts) / shard_size(plan_))});
+        return load(
+            task, members(leader, group),
+            {exchange(CollectiveOp::all_reduce, group, (bytes.dense + bytes.experts) / shard_size(plan_))});
       }
       default:
         return reduce_tied(task, leader);
@@ -194,6 +196,7 @@ class Loading {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
       if (each.crosses()) on_nics += each.time.transfer_s;
+      loads_.taken[task] = std::max(loads_.taken[task], share_taken(profile_, cluster_, each.shape));
     }
     for (const int instance : instances) {
       const auto i = static_cast<std::size_t>(instance);

@@ -25,9 +25,12 @@ struct Flow {
 
 // By task. fixed_s: seconds that nothing can stretch (a compute op's all, a message's latency).
 // transfer_s: seconds on the links when no other task uses them; a task without flows has none.
+// taken: share of its GPUs' multiprocessors that a collective holds (share_taken), which fixed_s of the kernels
+// beside it does not reflect yet (delays_beside_collectives).
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
+  std::vector<double> taken;
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
   std::vector<double> capacity;  // by link, bytes/s

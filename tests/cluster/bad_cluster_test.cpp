@@ -19,6 +19,11 @@ TEST(BadCluster, GoodOneRaisesNoComplaint) {
   EXPECT_EQ(complaint(small_cluster()), "");
 }
 
+TEST(BadCluster, AGpuHasAtLeastOneMultiprocessorWhereTheyAreOnRecord) {
+  EXPECT_EQ(complaint_with("/gpu/multiprocessors", 132), "");
+  EXPECT_THAT(complaint_with("/gpu/multiprocessors", 0), HasSubstr("multiprocessors"));
+}
+
 TEST(Bandwidth, BitsAndBytesAreToldApart) {
   Json cluster = small_cluster();
   cluster["node"]["nics"]["bandwidth"] = "200GB/s";

@@ -20,12 +20,12 @@ Cluster dgx(const Gpu& gpu, double gpu_link, double nic) {
 }  // namespace
 
 Cluster dgx_a100() {
-  return dgx({"A100-SXM4-80GB", 80e9, 2.04e12, {{"fp16", 312e12}, {"bf16", 312e12}}}, 300e9, 25e9);
+  return dgx({"A100-SXM4-80GB", 80e9, 2.04e12, {{"fp16", 312e12}, {"bf16", 312e12}}, 0}, 300e9, 25e9);
 }
 
 Cluster dgx_h100() {
-  return dgx({"H100-SXM5-80GB", 80e9, 3.35e12, {{"fp16", 989e12}, {"bf16", 989e12}, {"fp8", 1979e12}}}, 450e9,
-             50e9);
+  return dgx({"H100-SXM5-80GB", 80e9, 3.35e12, {{"fp16", 989e12}, {"bf16", 989e12}, {"fp8", 1979e12}}, 0},
+             450e9, 50e9);
 }
 
 Profile round_numbers() {

@@ -39,6 +39,13 @@ TEST(NcclGraph, OfAnNvswitchNodeHasTheChannelsOfNcclsLogs) {
   }
 }
 
+// 24 blocks beside a GEMM on 8xH100 (NVIDIA developer forum, 337991); 16 on a DGX A100 with 8 NICs
+// (S. Jeaugey, NVIDIA/nccl#689).
+TEST(NcclGraph, LaunchesTheBlocksThatWereSeen) {
+  EXPECT_DOUBLE_EQ(blocks(graph("dgx-h100", 1, 8)), 24);
+  EXPECT_DOUBLE_EQ(blocks(graph("dgx-a100-80gb", 4, 8)), 16);
+}
+
 TEST(NcclGraph, AcrossNodesHasOneChannelForEachNicOfTheGroup) {
   EXPECT_NEAR(graph("dgx-h100", 4, 8).bus_rate, 8 * 45e9, 1);  // 8 x 48 would not fit on the 18 NVLinks
   EXPECT_NEAR(graph("dgx-a100-80gb", 4, 8).bus_rate, 8 * 24e9, 1);

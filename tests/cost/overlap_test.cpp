@@ -32,11 +32,11 @@ Collective all_reduce(double bytes) {
   return {CollectiveOp::all_reduce, Axis::tp, bytes};
 }
 
-StageTimes priced(const Block& block) {
+StageTimes priced(const Block& block, const Cluster& cluster = test::dgx_a100()) {
   Work work;
   work.blocks = {block};
   work.parts = {{{0, 1}}};
-  return price(work, eight_ranks(), test::dgx_a100(), profile()).times.stages[0];
+  return price(work, eight_ranks(), cluster, profile()).times.stages[0];
 }
 
 Block empty_block() {
@@ -76,6 +76,18 @@ TEST(Overlap, OfChunksLeavesTheFirstOrLastOneExposed) {
   ASSERT_LT(one, 0.3e-3);
   EXPECT_NEAR(times.forward.tp, one, 1e-12);
   EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3, 1e-12);  // smaller GEMMs run slower
+}
+
+TEST(Overlap, OfChunksCostsThemTheMultiprocessorsOfTheScatter) {
+  Cluster cluster = test::dgx_a100();
+  cluster.gpu.multiprocessors = 128;  // 16 of which scatter
+  Block block = empty_block();
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = 4;
+  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
+  EXPECT_NEAR(priced(block, cluster).forward.tp, one + 3 * one / 8, 1e-12);
 }
 
 TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {

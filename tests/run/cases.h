@@ -25,6 +25,7 @@ template <typename Seconds>
 Loads fixed_loads(const Schedule& schedule, const Tasks& tasks, Seconds&& seconds) {
   Loads loads;
   loads.transfer_s.assign(tasks.size(), 0);
+  loads.taken.assign(tasks.size(), 0);
   loads.first_flow.assign(tasks.size() + 1, 0);
   for (TaskId task = 0; task < tasks.size(); ++task) {
     const OpRef leader = tasks.leader[task];

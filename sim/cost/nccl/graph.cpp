@@ -103,6 +103,10 @@ const std::string& link_kind(const Cluster& cluster, const GroupShape& group) {
   return group.in_island ? cluster.nccl.island_kind : cluster.node.gpu_link_kind;
 }
 
+double blocks(const Graph& graph) {
+  return kChannelsAfterSearch * graph.channels;
+}
+
 Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupShape& group) {
   Graph graph;
   graph.generation = generation_of(cluster);

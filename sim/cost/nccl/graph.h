@@ -29,6 +29,11 @@ struct Graph {
 // tuning.cc (where LL128 is safe). GPUs that are not NVIDIA's take Hopper's rows without LL128 and NVLS.
 Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupShape& group);
 
+constexpr double kChannelsAfterSearch = 2;  // channels are doubled once more
+
+// Blocks that a collective launches, one a channel.
+double blocks(const Graph& graph);
+
 // What joins the members: "nvswitch", "nvlink-bridge", ... inside a node, the kind of NIC across nodes.
 const std::string& link_kind(const Cluster& cluster, const GroupShape& group);
 

@@ -9,7 +9,6 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr double kNetworkOverhead_s = 1e-6;  // of the proxy that feeds the NIC; three times for Simple
-constexpr double kChannelsAfterSearch = 2;   // ring and tree channels are doubled once more
 constexpr double kGpusOfChannels = 8;        // that NVLS channels are laid out for
 constexpr double kCorrectedSizes = 23;       // of a tree: 64 B to 256 MiB
 

@@ -76,10 +76,10 @@ int run(int argc, char** argv) {
   add_check(program, exit_code);
   add_memory(program, exit_code);
   add_validate(program, exit_code);
-  add_calibrate(program, exit_code);
   add_topo(program, exit_code);
   add_goodput(program, exit_code);
   add_explain(program, exit_code);
+  add_calibrate(program, exit_code);
   add_doctor(program, exit_code);
   add_completion(program, exit_code);
   try {

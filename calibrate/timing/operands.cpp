@@ -48,7 +48,7 @@ Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs&
   const Block& block = jobs.blocks[job.block];
   for (const auto* ids : {&job.kernel.reads, &job.kernel.writes}) {
     for (const TensorId id : *ids) {
-      const Placement& place = places_[static_cast<std::size_t>(id)];
+      const TensorPlace& place = places_[static_cast<std::size_t>(id)];
       if (!offset_.try_emplace(place.matrix, set_bytes_).second) continue;
       set_bytes_ += (matrix_bytes(block, place) + kAlignment - 1) / kAlignment * kAlignment;
     }
@@ -109,7 +109,7 @@ void Operands::fill(kernels::Stream& stream) {
       fill_integers(stream, matrix);
       continue;
     }
-    const Placement& place = places_[static_cast<std::size_t>(matrix)];
+    const TensorPlace& place = places_[static_cast<std::size_t>(matrix)];
     const bool positive = tensor.name == "second_moment" || tensor.name == "sum" ||
                           tensor.name == "sum_reduced" || tensor.name == "exponentials";
     const kernels::Tensor view(address(0, matrix), type_of(tensor, precision), place.rows,

@@ -25,7 +25,7 @@ class Operands {
 
   const Jobs& jobs_;
   const KernelJob& job_;
-  std::vector<Placement> places_;
+  std::vector<TensorPlace> places_;
   std::map<TensorId, std::size_t> offset_;  // of a matrix in a set
   std::size_t set_bytes_ = 0;
   std::size_t sets_ = 1;

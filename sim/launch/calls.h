@@ -20,8 +20,8 @@ struct BoundBlock {
   const Model& model;
   const Plan& plan;
   Shape shape;
-  std::vector<Placement> places;          // by tensor
-  std::function<void*(TensorId)> memory;  // of a matrix, by Placement::matrix
+  std::vector<TensorPlace> places;        // by tensor
+  std::function<void*(TensorId)> memory;  // of a matrix, by TensorPlace::matrix
   kernels::Tensor rows_of_choices;        // int32 scratch of a sparse layer, one a row sent
   std::int64_t first_vocabulary_row = 0;  // of this rank's part
   float loss_scale = 1;                   // of the gradient of every token's loss

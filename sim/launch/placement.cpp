@@ -11,7 +11,7 @@ std::int64_t count(const Block& block, TensorId id) {
 }
 
 void put_side_by_side(const Block& block, const std::vector<TensorId>& ids, std::int64_t rows,
-                      std::vector<Placement>& places) {
+                      std::vector<TensorPlace>& places) {
   std::int64_t width = 0;
   for (const TensorId id : ids) width += count(block, id) / rows;
   std::int64_t column = 0;
@@ -35,8 +35,8 @@ std::vector<TensorId> operand(const Block& block, const Kernel& kernel, std::int
 
 }  // namespace
 
-std::vector<Placement> place_tensors(const Block& block) {
-  std::vector<Placement> places;
+std::vector<TensorPlace> place_tensors(const Block& block) {
+  std::vector<TensorPlace> places;
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const std::int64_t elements = count(block, static_cast<TensorId>(i));
     places.push_back({static_cast<TensorId>(i), 1, 0, elements, elements});
@@ -53,7 +53,7 @@ std::vector<Placement> place_tensors(const Block& block) {
   return places;
 }
 
-std::size_t matrix_bytes(const Block& block, const Placement& placement) {
+std::size_t matrix_bytes(const Block& block, const TensorPlace& placement) {
   const double element = block.tensors[static_cast<std::size_t>(placement.matrix)].element_bytes;
   return static_cast<std::size_t>(element) *
          static_cast<std::size_t>(placement.rows * placement.matrix_columns);

@@ -16,7 +16,7 @@ ActivationKind activation_of(const Model& model) {
 // A weight as long as a row: the block's own norms; shorter: one vector a head.
 NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   NormShape shape;
-  const Placement& place = launch.bound.places[static_cast<std::size_t>(input)];
+  const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(input)];
   shape.centred = launch.bound.model.norm == rehearse::Norm::layer &&
                   !launch.kernel.name.starts_with("query_norm") &&
                   !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");

@@ -5,7 +5,7 @@
 namespace rehearse {
 
 kernels::Tensor Launch::rows(TensorId id, std::int64_t count) const {
-  const Placement& place = bound.places[static_cast<std::size_t>(id)];
+  const TensorPlace& place = bound.places[static_cast<std::size_t>(id)];
   if (place.matrix_columns == elements(id)) return part(id, 0, count, elements(id) / count);
   kernels::Tensor matrix(bound.memory(place.matrix), type_of(tensor(id), bound.plan.precision), place.rows,
                          place.matrix_columns);

@@ -88,8 +88,8 @@ class RunningBlock {
  public:
   RunningBlock(const Block& block, const Model& model, const Plan& plan)
       : device_(kernels::open_cpu()), stream_(device_->make_stream()), block_(block) {
-    const std::vector<Placement> places = place_tensors(block);
-    for (const Placement& place : places) {
+    const std::vector<TensorPlace> places = place_tensors(block);
+    for (const TensorPlace& place : places) {
       if (!memory_.contains(place.matrix))
         memory_[place.matrix].resize(matrix_bytes(block, place) / sizeof(float));
     }
@@ -267,12 +267,12 @@ TEST(Embedding, RunFromItsListsMakesItsGradients) {
 }
 
 // Queries, keys and values of one GEMM are columns of one matrix, as are their gradients.
-TEST(Placement, PutsTheOutputsOfOneProductSideBySide) {
+TEST(TensorPlace, PutsTheOutputsOfOneProductSideBySide) {
   const Model model = grouped_heads();
   const Work work = make_work(model, plan_of(true, Recompute::none));
   for (const Block& block : work.blocks) {
     if (block.name != "layer") continue;
-    const std::vector<Placement> places = place_tensors(block);
+    const std::vector<TensorPlace> places = place_tensors(block);
     for (std::size_t i = 0; i < block.tensors.size(); ++i) {
       if (block.tensors[i].name != "value" && block.tensors[i].name != "value_gradient") continue;
       EXPECT_EQ(places[i].rows, 24);

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "calibrate/import/carry_over.h"
 #include "calibrate/import/tables.h"
 #include "cost/read_profile.h"
 
@@ -145,7 +146,12 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
 
 Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   try {
-    return make_profile(recipe, data);
+    if (!recipe.has("like")) return make_profile(recipe, data);
+    const std::filesystem::path recipes = data / ".." / "recipes";
+    const JsonReader base = JsonReader::open((recipes / (recipe.text("like") + ".json")).string());
+    Json profile = carry_over(recipe, make_profile(base, data));
+    parse_profile(JsonReader(profile, recipe.file()));
+    return profile;
   } catch (const nlohmann::json::exception& error) {
     throw InputError({recipe.file(), "",
                       "the recipe or one of its tables lacks a field or has one of another type",

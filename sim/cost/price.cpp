@@ -116,6 +116,16 @@ class Pricing {
     return static_cast<double>(launches) * profile_.host_launch_s;
   }
 
+  // Autograd adds each parameter's gradient to that of earlier microbatches by a kernel of its own (PyTorch,
+  // torch/csrc/autograd/functions/accumulate_grad.h).
+  double accumulations_s(const Block& block) const {
+    const auto parameters =
+        std::count_if(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
+          return tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
+        });
+    return static_cast<double>(parameters) * profile_.host_launch_s;
+  }
+
   // The host launches one kernel after the other: an op lasts at least as long as that takes.
   void wait_for_launches(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
     double forward = 0, input = 0, weight = 0;
@@ -124,7 +134,7 @@ class Pricing {
       const auto repeats = static_cast<double>(part.repeats);
       forward += repeats * launches_s(block.forward);
       input += repeats * (launches_s(block.recompute) + launches_s(block.backward_input));
-      weight += repeats * launches_s(block.backward_weight);
+      weight += repeats * (launches_s(block.backward_weight) + accumulations_s(block));
     }
     const auto wait = [](double launches, double kernels) { return std::max(0.0, launches - kernels); };
     const double both =

@@ -27,7 +27,9 @@ const std::map<std::string, Names> kMayUse = {
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"calibrate", {"plan", "cost"}},
-    {"cli", {"calibrate", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+
+    {"sweep", {"base"}},
+    {"cli", {"calibrate", "sweep", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -83,7 +85,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "schedule", "cost", "result",
-                                           "run", "cli"),
+                                           "run", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

@@ -61,6 +61,7 @@ class Reading {
     splits();
     top_.reject_unknown();
     plan_.reject_unknown();
+    if (replaced_.without_rules) return std::move(scenario_);
     require_rules();
     if (splits_by_cost_) split_by_cost();
     return std::move(scenario_);

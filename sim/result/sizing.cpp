@@ -47,12 +47,16 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
 
 }  // namespace
 
-double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes) {
+double peak_bytes(const Work& work, const Plan& plan, double workspace_bytes) {
   double peak = 0;
   const Schedule order = make_order(shortened(plan));
-  for (const RankMemory& rank : rank_memory(order, plan, make_work(model, plan), workspace_bytes))
+  for (const RankMemory& rank : rank_memory(order, plan, work, workspace_bytes))
     peak = std::max(peak, rank.peak_bytes);
   return peak;
+}
+
+double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes) {
+  return peak_bytes(make_work(model, plan), plan, workspace_bytes);
 }
 
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits) {

@@ -27,9 +27,12 @@ const std::map<std::string, Names> kMayUse = {
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"calibrate", {"plan", "cost"}},
-
+    {"launch", {"plan", "model"}},
+    {"search", {"run"}},
     {"sweep", {"base"}},
-    {"cli", {"calibrate", "sweep", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"cli",
+     {"calibrate", "launch", "search", "sweep", "run", "result", "cost", "cluster", "schedule", "plan",
+      "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -85,7 +88,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "schedule", "cost", "result",
-                                           "run", "sweep", "cli"),
+                                           "run", "launch", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -22,20 +21,14 @@ void require_sound(const Schedule& schedule, const Plan& plan) {
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 
-const RankMemory& heaviest(const Report& report) {
-  return *std::max_element(
-      report.memory.begin(), report.memory.end(),
-      [](const RankMemory& a, const RankMemory& b) { return a.peak_bytes < b.peak_bytes; });
-}
-
 void check(const GivenFlags& given) {
   Scenario scenario = read_scenario(collect(given));
   scenario.experiment.engine = Engine::reference;
   const Iteration iteration = run_iteration(scenario.experiment);
   require_sound(iteration.preparation.schedule, scenario.experiment.plan);
   for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
-  const RankMemory& rank = heaviest(iteration.report);
-  const double capacity = scenario.experiment.cluster.gpu.memory_bytes;
+  const RankMemory rank = heaviest_rank(iteration.report);
+  const double capacity = iteration.report.facts.gpu_memory_bytes;
   const std::string figures = fmt::format("pipeline rank {} needs {} of {}", rank.rank,
                                           format_bytes(rank.peak_bytes), format_bytes(capacity));
   if (rank.peak_bytes > capacity) {

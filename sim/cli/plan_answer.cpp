@@ -12,6 +12,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kWorthSaying = 0.002;  // of the step time
+constexpr std::size_t kFrontLines = 12;
 
 struct Kind {
   const char* key;
@@ -86,9 +87,11 @@ std::string table(const std::vector<Finalist>& finalists) {
 
 std::string front(const std::vector<FrontPlan>& plans) {
   std::string text = "Fastest for its memory (without contention of messages):\n";
-  for (const FrontPlan& plan : plans)
-    text += fmt::format("     {} {:>8.4g} s {:>40}\n", columns_of(plan.plan), plan.step_time_s,
-                        format_bytes(plan.peak_bytes));
+  for (std::size_t i = 0; i < std::min(plans.size(), kFrontLines); ++i) {
+    text += fmt::format("     {} {:>8.4g} s {:>40}\n", columns_of(plans[i].plan), plans[i].step_time_s,
+                        format_bytes(plans[i].peak_bytes));
+  }
+  if (plans.size() > kFrontLines) text += fmt::format("     {} more with --json\n", plans.size() - kFrontLines);
   return text;
 }
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
+constexpr double kMostVariation = 10;
+constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
@@ -59,10 +61,12 @@ class Reading {
     options();
     data_parallel();
     splits();
+    conditions();
     top_.reject_unknown();
     plan_.reject_unknown();
     if (replaced_.without_rules) return std::move(scenario_);
     require_rules();
+    stage_nodes();
     if (splits_by_cost_) split_by_cost();
     return std::move(scenario_);
   }
@@ -225,6 +229,20 @@ class Reading {
     plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", plan.tp_backward_overlap);
   }
 
+  void conditions() {
+    static const auto placements =
+        by_name(std::array{Placement::compact, Placement::scattered, Placement::random});
+    Conditions& conditions = scenario_.experiment.conditions;
+    conditions.placement = top_.choice_or("placement", Placement::compact, placements);
+    conditions.pxn = top_.boolean_or("pxn", true);
+    stage_nodes_ = top_.text_or("stage_nodes", "");
+    conditions.slow = parse_slow(top_.text_or("slow", ""));
+    conditions.jitter.compute = top_.number_or("jitter", 0, 0, kMostVariation);
+    conditions.jitter.messages = top_.number_or("message_jitter", 0, 0, kMostVariation);
+    conditions.iterations = static_cast<int>(top_.integer_or("iterations", 1, 1, kMostIterations));
+    conditions.seed = static_cast<std::uint64_t>(top_.integer_or("seed", 0, 0, kMost));
+  }
+
   void require_rules() const {
     const Experiment& experiment = scenario_.experiment;
     Plan plan = experiment.plan;
@@ -242,6 +260,15 @@ class Reading {
       violation.file = source_.file;
     }
     if (!broken.empty()) throw InputError(std::move(broken));
+    require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
+  }
+
+  void stage_nodes() {
+    Experiment& experiment = scenario_.experiment;
+    experiment.stage_nodes = read_stage_nodes(stage_nodes_, experiment.plan, experiment.cluster);
+    if (splits_by_cost_ && !experiment.stage_nodes.empty())
+      throw InputError({source_.file, "/plan/layers_per_stage", "\"auto\" splits over equal GPUs only",
+                        "stage_nodes = " + stage_nodes_, ""});
   }
 
   // Legal for every model, to check the other rules before the split is known.
@@ -264,11 +291,13 @@ class Reading {
   JsonReader plan_;
   std::int64_t gpus_ = 0;
   bool splits_by_cost_ = false;
+  std::string stage_nodes_;
   Scenario scenario_;
 };
 
 // A value that a flag set is called by its flag; without a scenario file every value is.
 Violation in_users_words(Violation violation, const ScenarioSource& source) {
+  if (violation.file.empty()) violation.file = source.file;
   if (violation.file != source.file) return violation;
   for (const Flag& flag : scenario_flags()) {
     if (flag.pointer != violation.pointer) continue;

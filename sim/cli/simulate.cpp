@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/json_reader.h"
+#include "base/units.h"
 #include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -11,6 +13,7 @@
 #include "result/summary.h"
 #include "result/svg/pipeline.h"
 #include "run/iteration.h"
+#include "run/jitter.h"
 #include "schedule/check.h"
 
 namespace rehearse {
@@ -23,6 +26,22 @@ struct SimulateOptions {
   std::string trace, svg;
   Colour colour = Colour::automatic;
 };
+
+std::string with_spread(const std::string& report, const std::vector<double>& step_times_s, bool json) {
+  const Spread spread = spread_of(step_times_s);
+  if (!json)
+    return report + fmt::format("{} iterations: mean {}, deviation {}, median {}, 95 % below {}, {} to {}\n",
+                                step_times_s.size(), format_seconds(spread.mean_s),
+                                format_seconds(spread.deviation_s), format_seconds(spread.median_s),
+                                format_seconds(spread.p95_s), format_seconds(spread.least_s),
+                                format_seconds(spread.most_s));
+  Json whole = Json::parse(report);
+  whole["iterations"] = {
+      {"count", step_times_s.size()}, {"mean_s", spread.mean_s}, {"deviation_s", spread.deviation_s},
+      {"median_s", spread.median_s},  {"p95_s", spread.p95_s},   {"least_s", spread.least_s},
+      {"most_s", spread.most_s}};
+  return whole.dump(2) + "\n";
+}
 
 void simulate_and_show(const SimulateOptions& options) {
   const Scenario scenario = read_scenario(collect(options.given));
@@ -39,8 +58,9 @@ void simulate_and_show(const SimulateOptions& options) {
     write_file(options.svg,
                [&](std::ostream& out) { out << draw_pipeline(iteration.timeline, ready.schedule, report); });
   }
-  const std::string text = options.json ? write_report_json(report, REHEARSE_VERSION)
-                                        : write_summary(report, use_colour(options.colour));
+  std::string text = options.json ? write_report_json(report, REHEARSE_VERSION)
+                                  : write_summary(report, use_colour(options.colour));
+  if (iteration.step_times_s.size() > 1) text = with_spread(text, iteration.step_times_s, options.json);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw std::runtime_error("cannot write to standard output");
   }

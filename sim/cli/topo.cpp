@@ -6,8 +6,14 @@
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "base/units.h"
+#include "cli/draw_cluster.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
+#include "cluster/export_simgrid.h"
+#include "cluster/graph.h"
+#include "cluster/import.h"
+#include "cluster/route.h"
 
 namespace rehearse {
 
@@ -18,105 +24,216 @@ struct TopoOptions {
   std::int64_t gpus = 0;
   std::vector<std::int64_t> route;
   bool json = false;
+  std::string svg, simgrid, like, save;
 };
 
-std::string place(const Cluster& cluster, int gpu) {
+std::string place(const Cluster& cluster, std::int64_t gpu) {
   return fmt::format("GPU {} (node {}, local {})", gpu, gpu / cluster.node.gpus, gpu % cluster.node.gpus);
 }
 
-int last_gpu(const Cluster& cluster) {
-  constexpr int most = std::numeric_limits<int>::max();
-  return cluster.max_nodes == 0 ? most : cluster.max_nodes * cluster.node.gpus - 1;
-}
-
-void require_gpu(const Cluster& cluster, std::int64_t gpu) {
-  if (gpu >= 0 && gpu <= last_gpu(cluster)) return;
-  throw InputError({"command line", "--route", fmt::format("must name GPUs from 0 to {}", last_gpu(cluster)),
-                    fmt::format("found {}", gpu), std::to_string(gpu < 0 ? 0 : last_gpu(cluster))});
+void require_ends(const Cluster& cluster, const std::vector<std::int64_t>& ends) {
+  const std::int64_t nodes = cluster.max_nodes == 0 ? std::int64_t{1} << 20 : cluster.max_nodes;
+  const std::int64_t last = nodes * cluster.node.gpus - 1;
+  for (const std::int64_t gpu : ends) {
+    if (gpu < 0 || gpu > last)
+      throw InputError({"command line", "--route", fmt::format("must name GPUs from 0 to {}", last),
+                        fmt::format("found {}", gpu), std::to_string(gpu < 0 ? 0 : last)});
+  }
+  if (ends[0] == ends[1])
+    throw InputError({"command line", "--route", "must name two different GPUs", "", ""});
 }
 
 void print_route(const Cluster& cluster, const TopoOptions& options) {
-  for (const std::int64_t gpu : options.route) require_gpu(cluster, gpu);
-  const int from = static_cast<int>(options.route[0]);
-  const int to = static_cast<int>(options.route[1]);
-  if (from == to) throw InputError({"command line", "--route", "must name two different GPUs", "", ""});
-  const Path path = path_between(cluster, from, to);
-  const auto hops =
-      path.crosses_nodes
-          ? fmt::format("NIC {} out -> fabric ({}) -> NIC {} in", cluster.nic_of(from % cluster.node.gpus),
-                        cluster.fabric, cluster.nic_of(to % cluster.node.gpus))
-          : fmt::format("{} out -> {} in", cluster.node.gpu_link_kind, cluster.node.gpu_link_kind);
+  require_ends(cluster, options.route);
+  const std::int64_t from = options.route[0], to = options.route[1];
+  const Route route = route_between(cluster, from, to);
   if (options.json) {
+    Json links = Json::array();
+    for (const Hop& hop : route.hops)
+      links.push_back({{"link", hop.link},
+                       {"kind", hop.kind},
+                       {"bandwidth_bytes_per_s", hop.bandwidth},
+                       {"shared", hop.shared}});
     const Json json = {{"from", from},
                        {"to", to},
-                       {"crosses_nodes", path.crosses_nodes},
-                       {"links", hops},
-                       {"bandwidth_bytes_per_s", path.port.bandwidth},
-                       {"latency_s", path.port.latency}};
+                       {"crosses_nodes", route.crosses_nodes},
+                       {"links", links},
+                       {"bandwidth_bytes_per_s", route.port.bandwidth},
+                       {"latency_s", route.port.latency}};
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{} -> {}\n  {}\n  bound {} each way, latency {}\n", place(cluster, from), place(cluster, to),
-             hops, format_rate(path.port.bandwidth), format_seconds(path.port.latency));
+  fmt::print("{} -> {}\n", place(cluster, from), place(cluster, to));
+  for (const Hop& hop : route.hops)
+    fmt::print("  {:<28} {:<12} {:>10}{}\n", hop.link, hop.kind, format_rate(hop.bandwidth),
+               hop.shared ? "  oversubscribed: shared with others" : "");
+  fmt::print("  bound {} each way, latency {}\n", format_rate(route.port.bandwidth),
+             format_seconds(route.port.latency));
 }
 
-// Half of the nodes send to the other half through all of their NICs; inside one node, half of its GPUs do.
-double bisection(const Cluster& cluster, std::int64_t nodes) {
-  if (nodes < 2) return cluster.node.gpus / 2 * cluster.node.gpu_link.bandwidth;
-  return static_cast<double>(nodes / 2) * cluster.node.nics * cluster.node.nic.bandwidth;
+std::int64_t gpus_of(const Cluster& cluster, const TopoOptions& options) {
+  if (options.gpus > 0) return options.gpus;
+  return cluster.node.gpus * std::max<std::int64_t>(cluster.max_nodes, 1);
 }
 
-void print_cluster(const Cluster& cluster, const TopoOptions& options) {
+std::int64_t nodes_of(const Cluster& cluster, std::int64_t gpus) {
+  return (gpus + cluster.node.gpus - 1) / cluster.node.gpus;
+}
+
+Json levels_json(const Cluster& cluster, std::int64_t nodes) {
+  Json levels = Json::array();
+  for (std::size_t level = 0; level < cluster.fabric.levels.size(); ++level) {
+    const FabricLevel& of = cluster.fabric.levels[level];
+    levels.push_back({{"name", of.name},
+                      {"nodes", of.nodes},
+                      {"switches_used", group_of(of, nodes - 1) + 1},
+                      {"oversubscription", of.oversubscription},
+                      {"uplinks_bytes_per_s", uplink_bandwidth(cluster, level)}});
+  }
+  return levels;
+}
+
+Json wiring_json(const Node& node) {
+  Json links = Json::array();
+  for (const NodeLink& link : links_of(node))
+    links.push_back({{"from", link.from},
+                     {"to", link.to},
+                     {"kind", link.kind},
+                     {"bandwidth_bytes_per_s", link.bandwidth}});
+  return links;
+}
+
+void print_json(const Cluster& cluster, std::int64_t gpus) {
   const Node& node = cluster.node;
-  const std::int64_t gpus =
-      options.gpus > 0 ? options.gpus : node.gpus * std::max<std::int64_t>(cluster.max_nodes, 1);
-  const std::int64_t nodes = (gpus + node.gpus - 1) / node.gpus;
-  if (options.json) {
-    Json peaks = Json::object();
-    for (const auto& [precision, flops] : cluster.gpu.peak_flops) peaks[precision] = flops;
-    const Json json = {{"name", cluster.name},
-                       {"gpu",
-                        {{"name", cluster.gpu.name},
-                         {"memory_bytes", cluster.gpu.memory_bytes},
-                         {"memory_bandwidth_bytes_per_s", cluster.gpu.memory_bandwidth},
-                         {"peak_flops", peaks}}},
-                       {"gpus_per_node", node.gpus},
-                       {"gpu_link",
-                        {{"kind", node.gpu_link_kind},
-                         {"bandwidth_bytes_per_s", node.gpu_link.bandwidth},
-                         {"latency_s", node.gpu_link.latency}}},
-                       {"nics",
-                        {{"count", node.nics},
-                         {"kind", node.nic_kind},
-                         {"bandwidth_bytes_per_s", node.nic.bandwidth},
-                         {"latency_s", node.nic.latency}}},
-                       {"fabric", cluster.fabric},
-                       {"gpus", gpus},
-                       {"nodes", nodes},
-                       {"bisection_bytes_per_s", bisection(cluster, nodes)},
-                       {"profile", cluster.profile},
-                       {"source", cluster.source}};
-    fmt::print("{}\n", json.dump(2));
-    return;
+  const std::int64_t nodes = nodes_of(cluster, gpus);
+  Json peaks = Json::object();
+  for (const auto& [precision, flops] : cluster.gpu.peak_flops) peaks[precision] = flops;
+  Json nic_of_gpu = Json::array();
+  for (int gpu = 0; gpu < node.gpus && node.nics > 0; ++gpu) nic_of_gpu.push_back(cluster.nic_of(gpu));
+  const Json json = {{"name", cluster.name},
+                     {"gpu",
+                      {{"name", cluster.gpu.name},
+                       {"memory_bytes", cluster.gpu.memory_bytes},
+                       {"memory_bandwidth_bytes_per_s", cluster.gpu.memory_bandwidth},
+                       {"peak_flops", peaks}}},
+                     {"gpus_per_node", node.gpus},
+                     {"gpu_link",
+                      {{"kind", node.gpu_link_kind},
+                       {"bandwidth_bytes_per_s", node.gpu_link.bandwidth},
+                       {"latency_s", node.gpu_link.latency}}},
+                     {"wiring", wiring_json(node)},
+                     {"nics",
+                      {{"count", node.nics},
+                       {"kind", node.nic_kind},
+                       {"bandwidth_bytes_per_s", node.nic.bandwidth},
+                       {"latency_s", node.nic.latency},
+                       {"efficiency", node.nic_limits.efficiency},
+                       {"messages_per_s", node.nic_limits.messages_per_s},
+                       {"limits_source", node.nic_limits.source},
+                       {"of_gpu", nic_of_gpu}}},
+                     {"fabric",
+                      {{"kind", to_string(cluster.fabric.kind)},
+                       {"note", cluster.fabric.note},
+                       {"rails", cluster.fabric.rails},
+                       {"extents", cluster.fabric.extents},
+                       {"levels", levels_json(cluster, nodes)}}},
+                     {"gpus", gpus},
+                     {"nodes", nodes},
+                     {"bisection_bytes_per_s", bisection_bandwidth(cluster, gpus)},
+                     {"profile", cluster.profile},
+                     {"source", cluster.source}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_fabric(const Cluster& cluster) {
+  const Fabric& fabric = cluster.fabric;
+  fmt::print("  fabric     {}{}, {} nodes at most\n", to_string(fabric.kind),
+             fabric.note.empty() ? "" : ": " + fabric.note,
+             cluster.max_nodes == 0 ? "any number of" : std::to_string(cluster.max_nodes));
+  for (std::size_t level = 0; level < fabric.levels.size(); ++level) {
+    const FabricLevel& of = fabric.levels[level];
+    fmt::print("             {} of {} nodes{}: {} up, oversubscribed {:g}:1\n", of.name, of.nodes,
+               fabric.rails && level == 0 ? ", one a rail" : "",
+               format_rate(uplink_bandwidth(cluster, level)), of.oversubscription);
   }
+  if (fabric.kind == FabricKind::torus) {
+    std::string extents;
+    for (const int extent : fabric.extents)
+      extents += fmt::format("{}{}", extents.empty() ? "" : " x ", extent);
+    fmt::print("             {} routers, links of {} each way\n", extents,
+               format_rate(fabric.link_bandwidth));
+  }
+}
+
+void print_wiring(const Node& node) {
+  std::map<std::pair<std::string, double>, int> counts;
+  for (const NodeLink& link : node.wiring) ++counts[{link.kind, link.bandwidth}];
+  for (const auto& [link, count] : counts)
+    fmt::print("             {} x {} {} each way\n", count, link.first, format_rate(link.second));
+}
+
+void print_limits(const NicLimits& limits) {
+  if (limits.source.empty()) return;
+  fmt::print("             payload {:.2f} % of the line rate", 100 * limits.efficiency);
+  if (limits.messages_per_s > 0) fmt::print(", {:.0f} million messages/s", 1e-6 * limits.messages_per_s);
+  fmt::print("\n");
+}
+
+void print_cluster(const Cluster& cluster, std::int64_t gpus) {
+  const Node& node = cluster.node;
+  const std::int64_t nodes = nodes_of(cluster, gpus);
   fmt::print("{}\n", cluster.name);
-  fmt::print("  GPU        {}, {}, {}\n", cluster.gpu.name, format_bytes(cluster.gpu.memory_bytes),
-             format_rate(cluster.gpu.memory_bandwidth));
-  for (const auto& [precision, flops] : cluster.gpu.peak_flops) {
+  fmt::print("  GPU        {}", cluster.gpu.name);
+  if (cluster.gpu.memory_bytes > 0)
+    fmt::print(", {}, {}", format_bytes(cluster.gpu.memory_bytes), format_rate(cluster.gpu.memory_bandwidth));
+  fmt::print("\n");
+  for (const auto& [precision, flops] : cluster.gpu.peak_flops)
     fmt::print("             {} {:.4g} TFLOPS dense\n", precision, flops * 1e-12);
-  }
   fmt::print("  node       {} GPUs, {} {} each way per GPU, latency {}\n", node.gpus, node.gpu_link_kind,
              format_rate(node.gpu_link.bandwidth), format_seconds(node.gpu_link.latency));
+  print_wiring(node);
   if (node.nics > 0) {
     fmt::print("             {} x {} {} each way, latency {}\n", node.nics, node.nic_kind,
                format_rate(node.nic.bandwidth), format_seconds(node.nic.latency));
-    fmt::print("  fabric     {}, {} nodes at most\n", cluster.fabric,
-               cluster.max_nodes == 0 ? "any number of" : std::to_string(cluster.max_nodes));
+    print_limits(node.nic_limits);
+    print_fabric(cluster);
   }
   fmt::print("  {} GPUs   {} node{}, bisection {} each way\n", gpus, nodes, nodes == 1 ? "" : "s",
-             format_rate(bisection(cluster, nodes)));
+             format_rate(bisection_bandwidth(cluster, gpus)));
   fmt::print("  profile    {}\n  source     {}\n", cluster.profile.empty() ? "none yet" : cluster.profile,
              cluster.source);
+}
+
+void require_gpus(const Cluster& cluster, std::int64_t gpus) {
+  const std::int64_t most = std::int64_t{cluster.max_nodes} * cluster.node.gpus;
+  if (cluster.max_nodes > 0 && gpus > most)
+    throw InputError({"command line", "--gpus", fmt::format("cluster {} has fewer GPUs", cluster.name),
+                      fmt::format("{} asked for, {} there", gpus, most), std::to_string(most)});
+}
+
+// What an imported node needs to be simulated, but does not tell, comes from the cluster that it is like.
+void save(const Cluster& imported, const TopoOptions& options, bool dumped) {
+  if (!dumped || options.like.empty())
+    throw InputError(
+        {"command line", "--save", "writes a cluster from a topology dump and --like NAME", "", ""});
+  read_cluster(options.like);
+  write_file(options.save, [&](std::ostream& out) { out << write_imported(imported, options.like); });
+}
+
+void show(const TopoOptions& options) {
+  const bool dumped = is_topology_dump(options.cluster);
+  const Cluster cluster = dumped ? import_topology(options.cluster) : read_cluster(options.cluster);
+  if (!options.save.empty()) save(cluster, options, dumped);
+  if (!options.route.empty()) return print_route(cluster, options);
+  const std::int64_t gpus = gpus_of(cluster, options);
+  require_gpus(cluster, gpus);
+  if (!options.svg.empty())
+    write_file(options.svg,
+               [&](std::ostream& out) { out << draw_cluster(cluster, nodes_of(cluster, gpus)); });
+  if (!options.simgrid.empty())
+    write_file(options.simgrid,
+               [&](std::ostream& out) { write_simgrid(out, cluster, nodes_of(cluster, gpus)); });
+  options.json ? print_json(cluster, gpus) : print_cluster(cluster, gpus);
 }
 
 }  // namespace
@@ -125,7 +242,8 @@ void add_topo(CLI::App& program, int& exit_code) {
   CLI::App* verb =
       program.add_subcommand("topo", "what a cluster is: GPUs, links, routes, bisection bandwidth");
   const auto options = std::make_shared<TopoOptions>();
-  verb->add_option("cluster", options->cluster, "topology name or cluster JSON")
+  verb->add_option("cluster", options->cluster,
+                   "topology name, cluster JSON, NCCL topology XML or the text of nvidia-smi topo -m")
       ->required()
       ->option_text("CLUSTER");
   verb->add_option("--gpus", options->gpus, "GPUs taken of the cluster")
@@ -135,18 +253,21 @@ void add_topo(CLI::App& program, int& exit_code) {
       ->expected(2)
       ->option_text("A B");
   verb->add_flag("--json", options->json, "print one JSON object");
+  verb->add_option("--svg", options->svg, "draw the cluster")->option_text("FILE");
+  verb->add_option("--export-simgrid", options->simgrid, "write a SimGrid platform")->option_text("FILE.xml");
+  verb->add_option("--save", options->save, "write a topology dump as a cluster that --cluster takes")
+      ->option_text("FILE.json");
+  verb->add_option("--like", options->like, "with --save: the cluster that gives GPU, latencies and fabric")
+      ->option_text("NAME");
   verb->footer(
       "Examples:\n"
       "  rehearse topo dgx-h100 --gpus 512\n"
-      "  rehearse topo selene --route 0 17\n"
-      "  rehearse topo my-cluster.json --json");
+      "  rehearse topo meta-24k-h100 --route 0 6144\n"
+      "  rehearse topo dgx-1-v100 --svg node.svg\n"
+      "  rehearse topo my-cluster.json --json\n"
+      "  rehearse topo nccl-topology.xml --save mine.json --like dgx-h100");
   verb->callback([options, &exit_code] {
-    const Cluster cluster = read_cluster(options->cluster);
-    if (options->route.empty()) {
-      print_cluster(cluster, *options);
-    } else {
-      print_route(cluster, *options);
-    }
+    show(*options);
     exit_code = kDone;
   });
 }

@@ -23,6 +23,7 @@ void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);
 void add_sweep(CLI::App& program, int& exit_code);
 void add_topo(CLI::App& program, int& exit_code);
+void add_goodput(CLI::App& program, int& exit_code);
 void add_validate(CLI::App& program, int& exit_code);
 void add_calibrate(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);

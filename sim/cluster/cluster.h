@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "cluster/fabric.h"
 #include "cluster/nccl_facts.h"
+#include "cluster/nic_limits.h"
+#include "cluster/wiring.h"
 
 namespace rehearse {
 
@@ -33,11 +36,14 @@ struct Host {
 
 struct Node {
   int gpus = 0;
-  Port gpu_link;              // each GPU's way to the others of its node (NVLink, PCIe, memory)
-  std::string gpu_link_kind;  // "nvswitch", "nvlink-mesh" (links of a GPU summed), "pcie", "shared-memory"
-  int nics = 0;               // 0: the node stands alone
-  Port nic;                   // each of them
-  std::string nic_kind;       // "infiniband", "roce", "efa", ...
+  Port gpu_link;                 // each GPU's way to the others of its node (NVLink, PCIe, memory)
+  std::string gpu_link_kind;     // "nvswitch", "nvlink-mesh" (links of a GPU summed), "pcie", "shared-memory"
+  int nics = 0;                  // 0: the node stands alone
+  Port nic;                      // each of them
+  std::string nic_kind;          // "infiniband", "roce", "efa", ...
+  NicLimits nic_limits;          // what of the NIC's line rate payload gets
+  std::vector<int> nic_of_gpu;   // which NIC each GPU sends through; empty: spread evenly, in order
+  std::vector<NodeLink> wiring;  // how GPUs, switches and NICs are joined; empty: by one switch
   Host host;
 };
 
@@ -47,12 +53,13 @@ struct Cluster {
   Gpu gpu;
   Node node;
   int max_nodes = 0;    // most nodes this cluster has; 0 = as many as asked for
-  std::string fabric;   // "fat-tree, non-blocking", ...: between the nodes no link is shared
+  Fabric fabric;        // between the nodes
   std::string profile;  // name of the calibration profile that fits these GPUs
   NcclFacts nccl;
   std::string hardware;  // see hardware_name()
 
   int nic_of(int local_gpu) const {
+    if (!node.nic_of_gpu.empty()) return node.nic_of_gpu[static_cast<std::size_t>(local_gpu)];
     return static_cast<int>(std::int64_t{local_gpu} * node.nics / node.gpus);
   }
 };
@@ -60,16 +67,10 @@ struct Cluster {
 // JSON of schema "rehearse.cluster/1": keys as in the structs above, quantities as text with units; "like"
 // names another cluster whose keys apply where the file gives none.
 // `name_or_path` is a topology that ships with the program or the path of a cluster JSON. InputError when it
-// is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1.
+// is neither or breaks a rule: every bandwidth positive, gpus >= 1, NICs needed when max_nodes is not 1, a
+// wiring that joins all GPUs, levels of the fabric that grow.
 Cluster read_cluster(const std::string& name_or_path);
 
 std::vector<std::string> cluster_names();
-
-// Slowest part of the way between two GPUs (numbered node by node), and its latency. `from` != `to`.
-struct Path {
-  Port port;
-  bool crosses_nodes = false;
-};
-Path path_between(const Cluster& cluster, int from, int to);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ class JsonReader;
 struct NcclFacts {
   int sm = 0;                   // compute capability as NCCL writes it (80: 8.0); 0: not NVIDIA's
   int host_gpus = 0;            // GPUs of one host where a node (an NVLink domain) holds many; 0: all
-  bool assumed_nics = false;     // not described: what was measured over them tells of no other cluster
+  bool assumed_nics = false;    // not described: what was measured over them tells of no other cluster
   std::vector<double> rings;    // of one link each, through the first 2, 3, ... GPUs; empty: a full mesh
   int island_gpus = 0;          // GPUs joined by bridges; 0: none
   double island_bandwidth = 0;  // bytes/s each way, of one GPU

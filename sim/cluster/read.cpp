@@ -6,6 +6,7 @@
 #include "base/json_reader.h"
 #include "cluster/cluster.h"
 #include "cluster/read_changed.h"
+#include "cluster/read_links.h"
 
 namespace rehearse {
 
@@ -23,6 +24,7 @@ constexpr double kMemoryBytes = 1e15;
 constexpr double kBytesPerSecond = 1e15;
 constexpr double kSeconds = 1;
 constexpr double kFlops = 1e18;
+constexpr double kLeastEfficiency = 1e-6;
 
 double read_positive(const JsonReader& reader, const std::string& key, Unit unit, double most) {
   const double value = reader.quantity(key, unit);
@@ -75,6 +77,11 @@ void read_nics(const JsonReader& reader, Node& node) {
   node.nics = static_cast<int>(reader.integer("count", 1, kGpusPerNode));
   node.nic = read_port(reader);
   node.nic_kind = reader.text("kind");
+  NicLimits& limits = node.nic_limits;
+  limits = read_nic_limits(node.nic_kind, node.nic.bandwidth);
+  limits.efficiency = reader.number_or("efficiency", limits.efficiency, kLeastEfficiency, 1);
+  limits.messages_per_s = reader.number_or("messages_per_s", limits.messages_per_s, 0, kFlops);
+  if (offers(reader, "of_gpu")) node.nic_of_gpu = read_nic_of_gpu(reader, node);
   reader.reject_unknown();
 }
 
@@ -95,6 +102,7 @@ Node read_node(const JsonReader& reader) {
   node.gpu_link_kind = link.text("kind");
   link.reject_unknown();
   if (offers(reader, "nics")) read_nics(reader.object("nics"), node);
+  if (offers(reader, "wiring")) node.wiring = read_wiring(reader, node);
   if (offers(reader, "host")) node.host = read_host(reader.object("host"));
   reader.reject_unknown();
   return node;
@@ -149,7 +157,7 @@ Cluster read_cluster_changed(const std::string& name_or_path, const Json& change
   const JsonReader node = reader.object("node");
   cluster.node = read_node(node);
   cluster.max_nodes = static_cast<int>(reader.integer_or("max_nodes", 0, 0, kNodes));
-  cluster.fabric = reader.text_or("fabric", "");
+  cluster.fabric = read_fabric(reader, cluster);
   cluster.profile = reader.text_or("profile", "");
   cluster.nccl = read_nccl_facts(reader, cluster.node.gpus);
   cluster.hardware = hardware_name(file);

@@ -1,6 +1,7 @@
 #include "cost/price.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
@@ -13,8 +14,6 @@
 namespace rehearse {
 
 namespace {
-
-constexpr std::array<Axis, 5> kAxes = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
 
 // Of a reduce-scatter that Transformer Engine's user buffers run beside the chunks of a GEMM
 // (pytorch/module/base.py, initialize_ub: num_sm).
@@ -32,14 +31,14 @@ double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
 // Adds up stages; counts what it booked and how much of that was extrapolated.
 class Pricing {
  public:
-  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
-      : cluster_(cluster), profile_(profile), times_(times) {
-    const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
-    for (const Axis axis : kAxes) {
-      groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, grid.group(0, axis));
-      expert_groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, experts.group(0, axis));
-    }
-  }
+  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times,
+          const Stretch& stretch)
+      : cluster_(cluster),
+        profile_(profile),
+        times_(times),
+        stretch_(stretch),
+        grid_(plan),
+        experts_(RankGrid::of_experts(plan)) {}
 
   StageTimes stage(const Work& work, const std::vector<Repeated>& parts) {
     StageTimes stage;
@@ -64,16 +63,22 @@ class Pricing {
     }
     const auto& collective = std::get<Collective>(kernel.what);
     const CommunicationTime time =
-        collective_time(profile_, cluster_, collective.op, collective.bytes, group_of(collective));
-    return {static_cast<double>(collective.calls) * time.total(), time.extrapolated};
+        times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
+    const auto& stretches = collective.of_experts ? stretch_.experts : stretch_.groups;
+    const double stretch = stretches[static_cast<std::size_t>(collective.axis)];
+    return {static_cast<double>(collective.calls) * (time.latency_s + stretch * time.transfer_s),
+            time.extrapolated};
   }
 
   double priced_s = 0;
   double extrapolated_s = 0;
 
  private:
-  const GroupShape& group_of(const Collective& collective) const {
-    return (collective.of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
+  const GroupShape& group_of(const Collective& collective) {
+    const bool of_experts = collective.of_experts;
+    auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
+    if (!shape) shape = group_shape(cluster_, (of_experts ? experts_ : grid_).group(0, collective.axis));
+    return *shape;
   }
 
   Estimate in_chunks(Gemm gemm) {
@@ -95,7 +100,7 @@ class Pricing {
 
   // Sends between GPUs of a node are left to copy engines, those between nodes hold two blocks: neither
   // counts.
-  double taken(const Collective& collective, std::int64_t chunks) const {
+  double taken(const Collective& collective, std::int64_t chunks) {
     if (collective.op == CollectiveOp::send_receive) return 0;
     return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
                       : share_taken(profile_, cluster_, group_of(collective));
@@ -145,8 +150,10 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   KernelTimes& times_;
-  std::array<GroupShape, 5> groups_;         // of rank 0, by axis
-  std::array<GroupShape, 5> expert_groups_;  // the same among experts
+  const Stretch& stretch_;
+  RankGrid grid_, experts_;
+  // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.
+  std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
 };
 
 // Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
@@ -169,22 +176,51 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   return steps;
 }
 
+// The stages, those that run the same blocks priced once.
+void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
+  struct Priced {
+    const std::vector<Repeated>* parts;
+    StageTimes times;
+    double priced_s, extrapolated_s;
+  };
+  std::vector<Priced> known;
+  for (const auto& parts : work.parts) {
+    auto like =
+        std::find_if(known.begin(), known.end(), [&](const Priced& other) { return *other.parts == parts; });
+    if (like == known.end()) {
+      pricing.priced_s = pricing.extrapolated_s = 0;
+      const StageTimes times = pricing.stage(work, parts);
+      known.push_back({&parts, times, pricing.priced_s, pricing.extrapolated_s});
+      like = std::prev(known.end());
+    }
+    prices.times.stages.push_back(like->times);
+    prices.priced_s += like->priced_s;
+    prices.extrapolated_s += like->extrapolated_s;
+  }
+}
+
 }  // namespace
 
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
-             KernelTimes& times) {
-  Pricing pricing(plan, cluster, profile, times);
+             KernelTimes& times, const Stretch& stretch) {
+  Pricing pricing(plan, cluster, profile, times, stretch);
   Prices prices;
-  for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
+  price_stages(work, pricing, prices);
   prices.times.step = step_times(work, plan, cluster, pricing);
-  prices.priced_s = pricing.priced_s;
-  prices.extrapolated_s = pricing.extrapolated_s;
   return prices;
 }
 
-Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile) {
+std::vector<TimeParts> price_steps(const Work& work, const Plan& plan, const Cluster& cluster,
+                                   const Profile& profile, KernelTimes& times) {
+  const Stretch alone;
+  Pricing pricing(plan, cluster, profile, times, alone);
+  return step_times(work, plan, cluster, pricing);
+}
+
+Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
+             const Stretch& stretch) {
   KernelTimes times(profile, cluster.gpu, to_string(plan.precision));
-  return price(work, plan, cluster, profile, times);
+  return price(work, plan, cluster, profile, times, stretch);
 }
 
 }  // namespace rehearse

@@ -91,6 +91,9 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   add_bubble(report, timeline, schedule);
   add_critical_rank(report, timeline, schedule, work, times);
   add_memory(report, timeline, schedule, work);
+  if (!facts.memory_of_rank.empty())
+    report.facts.gpu_memory_bytes =
+        facts.memory_of_rank[static_cast<std::size_t>(heaviest_rank(report).rank)];
   return report;
 }
 
@@ -102,10 +105,14 @@ double TimeShares::sum() const {
 }
 
 RankMemory heaviest_rank(const Report& report) {
-  RankMemory heaviest;
-  for (const RankMemory& rank : report.memory)
-    if (rank.peak_bytes > heaviest.peak_bytes) heaviest = rank;
-  return heaviest;
+  const std::vector<double>& capacity = report.facts.memory_of_rank;
+  const auto beyond = [&capacity](const RankMemory& rank) {
+    return rank.peak_bytes - (capacity.empty() ? 0 : capacity[static_cast<std::size_t>(rank.rank)]);
+  };
+  const auto heaviest =
+      std::max_element(report.memory.begin(), report.memory.end(),
+                       [&beyond](const RankMemory& a, const RankMemory& b) { return beyond(a) < beyond(b); });
+  return heaviest == report.memory.end() ? RankMemory{} : *heaviest;
 }
 
 double ideal_bubble_fraction(const Plan& plan) {

@@ -25,9 +25,10 @@ struct RunFacts {
   std::string gpu_name;
   int gpus = 1;
   int gpus_per_node = 1;
-  double gpu_memory_bytes = 0;
-  double workspace_bytes = 0;  // of cuBLAS
-  double peak_flops = 0;       // of one GPU at the plan's precision
+  double gpu_memory_bytes = 0;              // where memory_of_rank is given: of the heaviest rank
+  std::vector<double> memory_of_rank = {};  // by pipeline rank, where they differ
+  double workspace_bytes = 0;               // of cuBLAS
+  double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks
   std::vector<std::string> warnings;
 };
 
@@ -94,7 +95,8 @@ struct Report {
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts);
 
-// The rank of report.memory that needs most; zeros when there is none.
+// The rank of report.memory that needs most, where memories differ has least to spare; zeros when there is
+// none.
 RankMemory heaviest_rank(const Report& report);
 
 // The closed form for equal stages and free messages, F = I = W where the backward is split: (p-1)/(m+p-1)

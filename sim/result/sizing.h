@@ -24,9 +24,9 @@ struct FewestGpus {
 // Bytes on the heaviest rank of a legal plan, without what is offloaded of its activations. As many
 // microbatches are walked as are needed to reach the peak.
 double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes);
-// The same of a plan whose work is known.
-struct Work;
-double peak_bytes(const Work& work, const Plan& plan, double workspace_bytes);
+
+// The plan with as many microbatches as are needed to reach its peak.
+Plan shortened(Plan plan);
 
 // The fewest GPUs on which a legal plan like `plan` fits: every tp that divides a node and every pp are tried
 // with dp 1 and all else as it is (without pipeline ranks: one chunk, 1F1B). Of equal numbers of GPUs the

@@ -8,9 +8,11 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
+#include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
+#include "run/stretch.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -65,31 +67,72 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   return sync;
 }
 
+double peak_flops_of(const Cluster& cluster, const Plan& plan) {
+  const auto peak = cluster.gpu.peak_flops.find(to_string(plan.precision));
+  return peak == cluster.gpu.peak_flops.end() ? 0 : peak->second;
+}
+
+void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) {
+  const auto add = [](std::string& list, const std::string& word) {
+    if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
+  };
+  add(facts.profile_name, profile.name);
+  add(facts.profile_how, to_string(profile.how));
+  add(facts.gpu_name, cluster.gpu.name);
+  facts.workspace_bytes =
+      std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
+  if (profile.gpu != cluster.gpu.name)
+    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}", profile.name,
+                                         profile.gpu, cluster.gpu.name));
+}
+
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
   const Plan& plan = experiment.plan;
+  const StageNodes& nodes = experiment.stage_nodes;
   RunFacts facts;
   facts.engine = to_string(experiment.engine);
-  facts.profile_name = experiment.profile.name;
-  facts.profile_how = to_string(experiment.profile.how);
   facts.extrapolated_share =
       preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
   facts.cluster_name = experiment.cluster.name;
-  facts.gpu_name = experiment.cluster.gpu.name;
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
-  facts.workspace_bytes = gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8"));
-  const auto peak = experiment.cluster.gpu.peak_flops.find(to_string(plan.precision));
-  if (peak != experiment.cluster.gpu.peak_flops.end()) facts.peak_flops = peak->second;
+  facts.peak_flops = peak_flops_of(experiment.cluster, plan);
+  if (nodes.empty()) {
+    add_nodes(experiment.cluster, experiment.profile, facts);
+  } else {
+    facts.peak_flops = 0;
+    for (int rank = 0; rank < plan.pp; ++rank) {
+      facts.memory_of_rank.push_back(nodes.of_rank(rank).cluster.gpu.memory_bytes);
+      facts.peak_flops += peak_flops_of(nodes.of_rank(rank).cluster, plan) / plan.pp;
+    }
+    for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
+  }
   if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));
-  if (experiment.profile.gpu != experiment.cluster.gpu.name) {
-    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}",
-                                         experiment.profile.name, experiment.profile.gpu,
-                                         experiment.cluster.gpu.name));
-  }
   return facts;
+}
+
+}  // namespace
+
+namespace {
+
+// Runs all iterations: their step times, and the timeline of the first.
+void run_all(const Experiment& experiment, Iteration& iteration) {
+  const Preparation& ready = iteration.preparation;
+  const Conditions& conditions = experiment.conditions;
+  const auto loads = [&](int index) {
+    return conditions.has_jitter() ? jittered(ready.loads, conditions, index) : ready.loads;
+  };
+  const auto take = [&](int index, Timeline timeline) {
+    iteration.step_times_s.push_back(timeline.end());
+    if (index == 0) iteration.timeline = std::move(timeline);
+  };
+  if (experiment.engine == Engine::simgrid)
+    return simulate_iterations(ready.schedule, ready.tasks, conditions.iterations, loads, take);
+  for (int index = 0; index < conditions.iterations; ++index)
+    take(index, reference(ready.schedule, ready.tasks, loads(index)));
 }
 
 }  // namespace
@@ -102,23 +145,29 @@ Preparation prepare(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
-  ready.prices = price(ready.work, plan, experiment.cluster, experiment.profile);
+  const Stretch stretch = find_stretch(plan, experiment.cluster, experiment.conditions);
+  ready.prices = experiment.stage_nodes.empty()
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile, stretch)
+                     : price_stages(ready.work, plan, experiment.stage_nodes, stretch);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
-  const auto loads_of = [&](const Tasks& tasks) {
+  const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
-                      sizes, make_links(tasks, plan, experiment.cluster));
+                      sizes, conditions, experiment.stage_nodes);
   };
-  const auto delays_of = [&](const Tasks& tasks, const Loads& loads) {
-    return delays_beside_collectives(ready.schedule, tasks, ready.prices.times, loads);
-  };
+  // What runs beside what is found on one replica without slow parts.
+  Conditions healthy = experiment.conditions;
+  healthy.slow.clear();
   const Tasks folded = derive_tasks(ready.schedule, plan, {Fold::replicas, plan.one_queue, false});
-  const Loads of_folded = loads_of(folded);
-  const Delays delays = delays_of(folded, of_folded);
-  const bool is_folded = experiment.fold == Fold::replicas;
-  ready.tasks =
-      is_folded ? folded : derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false});
-  ready.loads = is_folded ? of_folded : loads_of(ready.tasks);
+  const Loads of_folded = loads_of(folded, healthy);
+  const Delays delays = delays_beside_collectives(ready.schedule, folded, ready.prices.times, of_folded);
+  const std::vector<int> walked = replicas_to_walk(plan, experiment.cluster, experiment.conditions);
+  const bool is_folded =
+      experiment.fold == Fold::replicas && walked.size() == 1 && experiment.conditions.slow.empty();
+  ready.tasks = is_folded
+                    ? folded
+                    : derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false, walked});
+  ready.loads = is_folded ? of_folded : loads_of(ready.tasks, experiment.conditions);
   delay(delays, ready.tasks, ready.loads);
   return ready;
 }
@@ -127,9 +176,7 @@ Iteration run_iteration(const Experiment& experiment) {
   Iteration iteration;
   iteration.preparation = prepare(experiment);
   const Preparation& ready = iteration.preparation;
-  iteration.timeline = experiment.engine == Engine::simgrid
-                           ? simulate(ready.schedule, ready.tasks, ready.loads)
-                           : reference(ready.schedule, ready.tasks, ready.loads);
+  run_all(experiment, iteration);
   iteration.report = make_report(iteration.timeline, ready.schedule, experiment.model, experiment.plan,
                                  ready.work, ready.prices.times, facts_of(experiment, ready));
   return iteration;

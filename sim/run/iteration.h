@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cluster/cluster.h"
 #include "cost/price.h"
@@ -11,7 +12,9 @@
 #include "plan/work.h"
 #include "result/report.h"
 #include "result/timeline.h"
+#include "run/conditions.h"
 #include "run/loads.h"
+#include "run/stage_nodes.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
@@ -28,6 +31,8 @@ struct Experiment {
   Plan plan;  // legal: broken_rules() is empty
   Engine engine = Engine::simgrid;
   Fold fold = Fold::replicas;
+  Conditions conditions = {};
+  StageNodes stage_nodes = {};
 };
 
 // Everything that is known of an iteration before it runs.
@@ -43,8 +48,9 @@ Preparation prepare(const Experiment& experiment);
 
 struct Iteration {
   Preparation preparation;
-  Timeline timeline;
+  Timeline timeline;  // of the first iteration where there are several
   Report report;
+  std::vector<double> step_times_s;  // of each iteration
 };
 
 // Engine::simgrid at most once a process.

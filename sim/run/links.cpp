@@ -1,76 +1,212 @@
 #include "run/links.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <unordered_map>
+
+#include "run/rings.h"
 
 namespace rehearse {
 
 namespace {
 
-bool folded(const Tasks& tasks, const RankGrid& grid) {
-  return static_cast<int>(tasks.instances.size()) != grid.size();
-}
+constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
+constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
 
-// The ranks that instance `i` stands for.
-std::vector<int> members(const Tasks& tasks, const RankGrid& grid, int i) {
-  const Instance& instance = tasks.instances[static_cast<std::size_t>(i)];
-  if (!folded(tasks, grid)) return {instance.rank};
-  std::vector<int> ranks;
-  for (int rank = 0; rank < grid.size(); ++rank) {
-    if (grid.coordinates(rank)[static_cast<std::size_t>(Axis::pp)] == instance.pipeline_rank)
-      ranks.push_back(rank);
-  }
-  return ranks;
-}
-
-// {node, NIC of the node} that a GPU sends through.
-std::pair<int, int> nic_of(const Cluster& cluster, int gpu) {
-  return {gpu / cluster.node.gpus, cluster.nic_of(gpu % cluster.node.gpus)};
-}
-
-double most_on_one_nic(const Cluster& cluster, const std::vector<int>& gpus) {
-  std::map<std::pair<int, int>, int> users;
-  int most = 1;
-  for (const int gpu : gpus) most = std::max(most, ++users[nic_of(cluster, gpu)]);
-  return most;
+std::int64_t nodes_of(const RankGrid& grid, const Cluster& cluster) {
+  return (std::int64_t{grid.size()} + cluster.node.gpus - 1) / cluster.node.gpus;
 }
 
 }  // namespace
 
-Links make_links(const Tasks& tasks, const Plan& plan, const Cluster& cluster) {
-  const RankGrid grid(plan);
-  Links links;
-  const auto add_port = [&](double capacity) {
-    links.capacity.insert(links.capacity.end(), 2, capacity);
-    const auto out = static_cast<LinkId>(links.capacity.size() - 2);
-    return PortLinks{out, out + 1};
-  };
-  std::map<std::pair<int, int>, PortLinks> nics;
+Links::Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const Conditions& conditions)
+    : tasks_(tasks),
+      cluster_(cluster),
+      grid_(plan),
+      nodes_(place_nodes(cluster, nodes_of(grid_, cluster), conditions)),
+      table_(cluster, conditions),
+      nic_bandwidth_(cluster.node.nic.bandwidth * std::max(1, cluster.node.nics / cluster.node.gpus)),
+      members_(tasks.instances.size()),
+      instance_of_(static_cast<std::size_t>(grid_.size()), -1) {
+  const bool one_replica = static_cast<int>(tasks.instances.size()) == plan.pp;
+  std::map<std::pair<int, int>, int>
+      folded;  // {replica, pipeline rank}: the instance that stands for its peers
   for (int i = 0; i < static_cast<int>(tasks.instances.size()); ++i) {
-    links.gpu.push_back(add_port(cluster.node.gpu_link.bandwidth));
-    if (cluster.node.nics == 0) {
-      links.nic.push_back(links.gpu.back());
-      links.nic_share.push_back(1);
-      continue;
-    }
-    const double share = folded(tasks, grid) ? most_on_one_nic(cluster, members(tasks, grid, i)) : 1;
-    const auto [nic, is_new] =
-        nics.try_emplace(nic_of(cluster, tasks.instances[static_cast<std::size_t>(i)].rank));
-    if (is_new) nic->second = add_port(cluster.node.nic.bandwidth / share);
-    links.nic.push_back(nic->second);
-    links.nic_share.push_back(share);
+    const int rank = tasks.instances[static_cast<std::size_t>(i)].rank;
+    const Coordinates at = grid_.coordinates(rank);
+    folded.try_emplace({one_replica ? 0 : at[kDp], at[kPp]}, i);
+    instance_of_[static_cast<std::size_t>(rank)] = i;
   }
-  return links;
+  const bool every_rank = static_cast<int>(tasks.instances.size()) == grid_.size();
+  for (int rank = 0; rank < grid_.size(); ++rank) {
+    const Coordinates at = grid_.coordinates(rank);
+    int& instance = instance_of_[static_cast<std::size_t>(rank)];
+    const auto found = folded.find({one_replica ? 0 : at[kDp], at[kPp]});
+    if (!every_rank) instance = found == folded.end() ? -1 : found->second;
+    if (instance >= 0) members_[static_cast<std::size_t>(instance)].push_back(rank);
+  }
+  add_ports();
 }
 
-bool crosses_nodes(const Tasks& tasks, const RankGrid& grid, const Cluster& cluster, int a, int b) {
-  const std::vector<int> from = members(tasks, grid, a);
-  const std::vector<int> to = members(tasks, grid, b);
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i] / cluster.node.gpus != to[i] / cluster.node.gpus) return true;
+LinkTable::GpuPlace Links::place(int rank) const {
+  return {nodes_[static_cast<std::size_t>(rank / cluster_.node.gpus)], rank % cluster_.node.gpus};
+}
+
+bool Links::stands_alone(int instance) const {
+  return members_[static_cast<std::size_t>(instance)].size() == 1;
+}
+
+FlowEnds Links::add_port(double bandwidth) {
+  return {table_.end_of({table_.add_link(bandwidth)}), table_.end_of({table_.add_link(bandwidth)})};
+}
+
+// By pipeline rank: most of its ranks that send through one NIC.
+std::map<int, int> Links::shares_of_nics() const {
+  std::map<int, int> most;
+  std::map<std::pair<int, int>, int> users;  // by pipeline rank and NIC of one node
+  for (int rank = 0; rank < grid_.size(); ++rank) {
+    if (rank % cluster_.node.gpus == 0) users.clear();
+    const int pipeline_rank = grid_.coordinates(rank)[kPp];
+    int& of_rank = most[pipeline_rank];
+    of_rank = std::max(of_rank, ++users[{pipeline_rank, table_.nic_of(place(rank)).nic}]);
   }
-  return false;
+  return most;
+}
+
+void Links::add_ports() {
+  std::map<std::tuple<int, std::int64_t, int>, FlowEnds> nics;  // pipeline ranks of a replica share them
+  std::map<int, int> shares;
+  for (int i = 0; i < static_cast<int>(members_.size()); ++i) {
+    const Instance& instance = tasks_.instances[static_cast<std::size_t>(i)];
+    if (stands_alone(i)) {
+      const LinkTable::GpuPlace at = place(instance.rank);
+      gpu_.push_back(table_.gpu_port(at.node, at.gpu));
+      nic_.push_back(cluster_.node.nics == 0 ? gpu_.back() : table_.nic_port(table_.nic_of(at)));
+      continue;
+    }
+    gpu_.push_back(add_port(gpu_bandwidth()));
+    if (cluster_.node.nics == 0) {
+      nic_.push_back(gpu_.back());
+      continue;
+    }
+    if (shares.empty()) shares = shares_of_nics();
+    double slowest = nic_bandwidth_;
+    for (const int rank : members_[static_cast<std::size_t>(i)])
+      slowest = std::min(slowest, table_.nic_bandwidth(table_.nic_of(place(rank))));
+    const NicPlace nic = table_.nic_of(place(instance.rank));
+    const auto [port, is_new] = nics.try_emplace({grid_.coordinates(instance.rank)[kDp], nic.node, nic.nic});
+    if (is_new) port->second = add_port(slowest / shares.at(instance.pipeline_rank));
+    nic_.push_back(port->second);
+  }
+}
+
+Links::Pairs Links::peers(int a, int b) const {
+  const std::vector<int>& from = members_[static_cast<std::size_t>(a)];
+  const std::vector<int>& to = members_[static_cast<std::size_t>(b)];
+  Pairs pairs;
+  for (std::size_t i = 0; i < from.size(); ++i) pairs.emplace_back(from[i], to[i]);
+  return pairs;
+}
+
+bool Links::crosses_nodes(int a, int b) const {
+  const Pairs pairs = peers(a, b);
+  return std::any_of(pairs.begin(), pairs.end(), [this](const auto& pair) {
+    return pair.first / cluster_.node.gpus != pair.second / cluster_.node.gpus;
+  });
+}
+
+std::vector<Crossing> Links::message(int a, int b) {
+  const Pairs pairs = peers(a, b);
+  if (stands_alone(a)) return {{table_.message(place(pairs.front().first), place(pairs.front().second)), 1}};
+  std::vector<Crossing> crossings;
+  if (!crosses_nodes(a, b)) {
+    // The narrowest way of all pairs.
+    std::vector<LinkId> narrowest;
+    const auto width = [this](const std::vector<LinkId>& links) {
+      double least = gpu_bandwidth();
+      for (const LinkId link : links)
+        least = std::min(least, table_.capacity()[static_cast<std::size_t>(link)]);
+      return least;
+    };
+    for (const auto& [from, to] : pairs) {
+      std::vector<LinkId> wires = table_.wires(place(from), place(to));
+      if (narrowest.empty() || width(wires) < width(narrowest)) narrowest = std::move(wires);
+    }
+    std::vector<LinkId> out = table_.ends()[static_cast<std::size_t>(gpu(a).out)];
+    out.insert(out.end(), narrowest.begin(), narrowest.end());
+    return {{{table_.end_of(out), gpu(b).in}, 1}};
+  }
+  crossings.push_back({{nic_[static_cast<std::size_t>(a)].out, nic_[static_cast<std::size_t>(b)].in}, 1});
+  append_shared(pairs, crossings);
+  return crossings;
+}
+
+// For each level of the fabric, what the pairs together bring to the link of it that is fullest for its
+// capacity, along the way of the first pair that crosses it.
+void Links::append_shared(const Pairs& pairs, std::vector<Crossing>& crossings) {
+  if (!table_.has_shared_links()) return;
+  std::vector<std::vector<FabricLink>> routes;
+  std::unordered_map<std::uint64_t, int> users;
+  for (const auto& [from, to] : pairs) {
+    if (from / cluster_.node.gpus == to / cluster_.node.gpus) continue;
+    const auto [out, in] = table_.nics_between(place(from), place(to));
+    routes.push_back(table_.shared_route(out, in));
+    for (const FabricLink& link : routes.back()) ++users[link.id];
+  }
+  struct Fullest {
+    double seconds = 0;  // of one byte from each user
+    std::size_t route = 0;
+    int users = 0;
+  };
+  std::map<int, Fullest> by_level;
+  for (std::size_t r = 0; r < routes.size(); ++r) {
+    for (const FabricLink& link : routes[r]) {
+      Fullest& fullest = by_level[link.level];
+      const double seconds = users[link.id] / link.bandwidth;
+      if (seconds > fullest.seconds) fullest = {seconds, r, users[link.id]};
+    }
+  }
+  for (const auto& [level, fullest] : by_level) {
+    std::vector<LinkId> out, in;
+    for (const FabricLink& link : routes[fullest.route]) {
+      if (link.level == level) (link.up ? out : in).push_back(table_.fabric_link(link));
+    }
+    if (in.empty()) in = {table_.unbounded_link()};
+    crossings.push_back({{table_.end_of(out), table_.end_of(in)}, static_cast<double>(fullest.users)});
+  }
+}
+
+const std::vector<Crossing>& Links::ring(Ring ring, int instance, const GroupOf& group_of) {
+  const auto [found, is_new] = rings_.try_emplace(ring);
+  if (is_new) found->second = rings(group_of);
+  return found->second[static_cast<std::size_t>(instance)];
+}
+
+std::vector<std::vector<Crossing>> Links::rings(const GroupOf& group_of) {
+  std::vector<std::vector<Crossing>> crossings(members_.size());
+  if (!table_.has_shared_links()) {
+    for (std::size_t i = 0; i < members_.size(); ++i) crossings[i] = {{nic_[i], 1}};
+    return crossings;
+  }
+  std::vector<Pairs> edges(members_.size());
+  std::vector<bool> seen(instance_of_.size());
+  for (int rank = 0; rank < grid_.size(); ++rank) {
+    if (seen[static_cast<std::size_t>(rank)]) continue;
+    const std::vector<int> group = group_of(rank);
+    if (seen[static_cast<std::size_t>(group.front())]) continue;  // a group that `rank` itself is not in
+    for (const int member : group) seen[static_cast<std::size_t>(member)] = true;
+    for (const auto& edge : ring_edges(group, cluster_.node.gpus))
+      edges[static_cast<std::size_t>(instance_of_[static_cast<std::size_t>(edge.first)])].push_back(edge);
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (stands_alone(static_cast<int>(i)) && !edges[i].empty()) {
+      const auto& [from, to] = edges[i].front();
+      crossings[i] = {{table_.across(table_.nic_of(place(from)), table_.nic_of(place(to))), 1}};
+    } else {
+      crossings[i] = {{nic_[i], 1}};
+      append_shared(edges[i], crossings[i]);
+    }
+  }
+  return crossings;
 }
 
 }  // namespace rehearse

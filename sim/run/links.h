@@ -3,36 +3,74 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
-#include "cluster/cluster.h"
-#include "plan/plan.h"
 #include "plan/ranks.h"
+#include "run/link_table.h"
 #include "schedule/tasks.h"
 
 namespace rehearse {
 
-using LinkId = std::int32_t;
-
-// Full-duplex ports: `out` and `in` are links of their own.
-struct PortLinks {
-  LinkId out = 0;
-  LinkId in = 0;
+// A flow that carries `times` what one rank sends.
+struct Crossing {
+  FlowEnds ends;
+  double times = 1;
 };
 
-// A folded instance stands for peers that move in lock step. Where `share` of them send through one physical
-// NIC, the instance sees 1/share of its capacity, so that folded and unfolded runs agree.
-struct Links {
-  std::vector<double> capacity;   // by link, bytes/s, as the instance sees it
-  std::vector<PortLinks> gpu;     // by instance: its port to the GPUs of its node
-  std::vector<PortLinks> nic;     // by instance: its NIC; equals gpu where the node has none
-  std::vector<double> nic_share;  // by instance
+// Which groups a collective runs over.
+enum class Ring : std::uint8_t { shards, shard_replicas, experts, tied };
+using GroupOf = std::function<std::vector<int>(int rank)>;
+
+// A folded instance stands for peers that move in lock step. Where several of them send through one NIC, the
+// instance sees that part of its capacity; where several meet on a link of the fabric, a flow of its own
+// carries what they bring to the fullest such link of each level, so that folded and unfolded runs agree.
+class Links {
+ public:
+  Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const Conditions& conditions = {});
+
+  const FlowEnds& gpu(int instance) const { return gpu_[static_cast<std::size_t>(instance)]; }
+  double gpu_bandwidth() const { return cluster_.node.gpu_link.bandwidth; }
+  double nic_bandwidth() const { return nic_bandwidth_; }  // all NICs of a GPU, in order and unshared
+
+  // Does any of the ranks that the instances a and b stand for reach its peer only across nodes? Peers of a
+  // folded pair are the ranks with equal coordinates; the slowest of them sets the pace of all.
+  bool crosses_nodes(int a, int b) const;
+  std::vector<Crossing> message(int a, int b);
+
+  // The flows between nodes of an instance in a ring over each group: a ring enters and leaves a node through
+  // the NIC of each member, towards the member in the same place of the next node.
+  const std::vector<Crossing>& ring(Ring ring, int instance, const GroupOf& group_of);
+
+  // -1 where an instance of another replica stands for `rank`.
+  int instance_of(int rank) const { return instance_of_[static_cast<std::size_t>(rank)]; }
+
+  const LinkTable& table() const { return table_; }
+
+ private:
+  using Pairs = std::vector<std::pair<int, int>>;  // ranks that send to ranks
+
+  LinkTable::GpuPlace place(int rank) const;
+  bool stands_alone(int instance) const;
+  Pairs peers(int a, int b) const;
+  std::vector<std::vector<Crossing>> rings(const GroupOf& group_of);
+  void append_shared(const Pairs& pairs, std::vector<Crossing>& crossings);
+  void add_ports();
+  std::map<int, int> shares_of_nics() const;
+  FlowEnds add_port(double bandwidth);
+
+  const Tasks& tasks_;
+  const Cluster& cluster_;
+  RankGrid grid_;
+  std::vector<std::int64_t> nodes_;  // of the cluster, by node of the job
+  LinkTable table_;
+  double nic_bandwidth_;
+  std::vector<std::vector<int>> members_;  // by instance: the ranks it stands for
+  std::vector<int> instance_of_;           // by rank; -1: stood for by another replica
+  std::vector<FlowEnds> gpu_, nic_;        // by instance
+  std::map<Ring, std::vector<std::vector<Crossing>>> rings_;
 };
-
-Links make_links(const Tasks& tasks, const Plan& plan, const Cluster& cluster);
-
-// Does any of the ranks that the instances a and b stand for reach its peer only across nodes? Peers of a
-// folded pair are the ranks with equal coordinates; the slowest of them sets the pace of all.
-bool crosses_nodes(const Tasks& tasks, const RankGrid& grid, const Cluster& cluster, int a, int b);
 
 }  // namespace rehearse

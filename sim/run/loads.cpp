@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
@@ -19,20 +18,22 @@ namespace {
 class Loading {
  public:
   Loading(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-          const Profile& profile, const MessageSizes& sizes, const Links& links)
+          const Profile& profile, const MessageSizes& sizes, const Conditions& conditions,
+          const StageNodes& nodes)
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
         grid_(plan),
         experts_(RankGrid::of_experts(plan)),
-        folded_(static_cast<int>(tasks.instances.size()) != grid_.size()),
         cluster_(cluster),
         profile_(profile),
         sizes_(sizes),
-        links_(links) {}
+        conditions_(conditions),
+        nodes_(nodes),
+        links_(tasks, plan, cluster, conditions) {}
 
   Loads run(const OpTimes& times) {
-    loads_.capacity = links_.capacity;
+    find_speeds();
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
     loads_.taken.resize(tasks_.size());
@@ -46,13 +47,15 @@ class Loading {
       } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
         collective(task, leader.instance, op);
       } else if (is_host_copy(op.kind)) {
-        loads_.fixed_s[task] = host_copy_s(cluster_, copied_bytes(op));
+        loads_.fixed_s[task] = host_copy_s(cluster_of(leader.instance), copied_bytes(op));
       } else {
-        loads_.fixed_s[task] =
-            priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
+        loads_.fixed_s[task] = compute_s(leader.instance, op, times);
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
+    loads_.capacity = links_.table().capacity();
+    loads_.ends = links_.table().ends();
+    find_transfer_times();
     return std::move(loads_);
   }
 
@@ -60,29 +63,48 @@ class Loading {
   // The way of a message, found once for each pair of instances.
   struct Way {
     CommunicationTime time;  // of one boundary message
-    Flow flow;
-    double transfer_s = 0;
+    bool crosses = false;
+    std::vector<Crossing> crossings;
   };
 
+  // A collective's ranks, found once for each leader: their shape and the instances whose ops form the task.
+  struct Group {
+    GroupShape shape;
+    std::vector<int> instances;
+  };
+
+  void find_speeds() {
+    for (const Instance& instance : tasks_.instances)
+      speeds_.push_back(speed_of(plan_, conditions_, instance.rank));
+  }
+
+  // A slow GPU stretches its kernels; its peers wait for it, and what they say to each other is no slower.
+  double compute_s(int instance, const Op& op, const OpTimes& times) const {
+    const TimeParts parts = priced_parts(op, rank_of(instance).pipeline_rank, times);
+    const double kernels = parts.compute + parts.recompute + parts.optimizer;
+    const double lost = kernels / speeds_[static_cast<std::size_t>(instance)] - kernels;
+    return (parts.total() + lost) / op.parts;
+  }
+
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
+
+  // What prices the messages that an instance begins.
+  const Cluster& cluster_of(int instance) const {
+    return nodes_.empty() ? cluster_ : nodes_.of_rank(rank_of(instance).pipeline_rank).cluster;
+  }
+  const Profile& profile_of(int instance) const {
+    return nodes_.empty() ? profile_ : nodes_.of_rank(rank_of(instance).pipeline_rank).profile;
+  }
 
   const Op& op_at(OpRef ref) const {
     return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)]
                           [static_cast<std::size_t>(ref.op)];
   }
 
-  double capacity(const Flow& flow) const {
-    return std::min(loads_.capacity[static_cast<std::size_t>(flow.out)],
-                    loads_.capacity[static_cast<std::size_t>(flow.in)]);
-  }
-
   // Bytes are whole, at least one where there are any, so that both engines count the same ones.
-  void add_flow(TaskId task, Flow flow, double seconds) {
-    flow.bytes = static_cast<std::uint64_t>(std::ceil(seconds * capacity(flow)));
-    if (flow.bytes == 0) return;
-    loads_.transfer_s[task] =
-        std::max(loads_.transfer_s[task], static_cast<double>(flow.bytes) / capacity(flow));
-    loads_.flows.push_back(flow);
+  void add_flow(const FlowEnds& ends, double bytes) {
+    const double whole = std::ceil(bytes);
+    if (whole > 0) loads_.flows.push_back({ends, static_cast<std::uint64_t>(whole)});
   }
 
   void send(TaskId task, int from, int to) {
@@ -91,19 +113,38 @@ class Loading {
     if (is_new) way = way_between(from, to);
     loads_.fixed_s[task] = way.time.latency_s;
     if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
-    add_flow(task, way.flow, way.transfer_s);
+    const double bytes = way.time.transfer_s * rate(way.crosses);
+    for (const Crossing& crossing : way.crossings) add_flow(crossing.ends, bytes * crossing.times);
   }
 
-  Way way_between(int from, int to) const {
-    const auto a = static_cast<std::size_t>(from);
-    const auto b = static_cast<std::size_t>(to);
-    const bool crosses = crosses_nodes(tasks_, grid_, cluster_, from, to);
-    Way way;
-    way.time = send_time(profile_, cluster_, sizes_.boundary_bytes, crosses);
-    way.flow =
-        crosses ? Flow{links_.nic[a].out, links_.nic[b].in, 0} : Flow{links_.gpu[a].out, links_.gpu[b].in, 0};
-    way.transfer_s = way.time.transfer_s * (crosses ? std::max(links_.nic_share[a], links_.nic_share[b]) : 1);
-    return way;
+  // Seconds of a message alone on its port are worth so many bytes: what the protocol adds counts as bytes.
+  double rate(bool crosses) const { return crosses ? links_.nic_bandwidth() : links_.gpu_bandwidth(); }
+
+  Way way_between(int from, int to) {
+    const bool crosses = links_.crosses_nodes(from, to);
+    return {send_time(profile_of(from), cluster_of(from), sizes_.boundary_bytes, crosses), crosses,
+            links_.message(from, to)};
+  }
+
+  // Alone, a task lasts as long as its fullest link needs for all of its flows.
+  void find_transfer_times() {
+    std::vector<double> bytes(loads_.capacity.size(), 0);
+    for (TaskId task = 0; task < tasks_.size(); ++task) {
+      const std::span<const Flow> flows = loads_.flows_of(task);
+      const auto each_link = [&](auto&& visit) {
+        for (const Flow& flow : flows) {
+          for (const EndId end : {flow.ends.out, flow.ends.in}) {
+            for (const LinkId link : loads_.ends[static_cast<std::size_t>(end)])
+              visit(static_cast<std::size_t>(link), static_cast<double>(flow.bytes));
+          }
+        }
+      };
+      each_link([&](std::size_t link, double more) { bytes[link] += more; });
+      each_link([&](std::size_t link, double) {
+        loads_.transfer_s[task] = std::max(loads_.transfer_s[task], bytes[link] / loads_.capacity[link]);
+      });
+      each_link([&](std::size_t link, double) { bytes[link] = 0; });
+    }
   }
 
   // Bytes that an op moves of its stage's, as they lie on one rank when gathered.
@@ -137,20 +178,54 @@ class Loading {
     return bytes.dense / shard_size(plan_) + bytes.experts / expert_shard_size(plan_);
   }
 
-  // A collective over `group`, global ranks of which one is the leader's.
+  // One collective of a task: which rings, how long alone.
   struct Exchange {
+    Ring ring = Ring::shards;
+    const Group* group = nullptr;
     CommunicationTime time;
-    GroupShape shape;
-    bool crosses() const { return shape.nodes > 1; }
+    bool crosses() const { return group->shape.nodes > 1; }
   };
 
-  Exchange exchange(CollectiveOp op, const std::vector<int>& group, double bytes) const {
-    const GroupShape shape = group_shape(cluster_, group);
-    return {collective_time(profile_, cluster_, op, bytes, shape), shape};
+  std::vector<int> ranks_of(Ring ring, int rank) const {
+    switch (ring) {
+      case Ring::shards:
+        return shard_group(grid_, plan_, rank);
+      case Ring::shard_replicas:
+        return replica_group(grid_, plan_, rank);
+      case Ring::experts:
+        return experts_.group(rank, Axis::dp);
+      case Ring::tied: {
+        const std::vector<int> stages = grid_.group(rank, Axis::pp);
+        return {stages.front(), stages.back()};
+      }
+    }
+    return {};
+  }
+
+  const Group& group(Ring ring, int leader) {
+    const auto [found, is_new] = groups_.try_emplace({ring, leader});
+    Group& group = found->second;
+    if (!is_new) return group;
+    const std::vector<int> ranks = ranks_of(ring, rank_of(leader).rank);
+    group.shape = group_shape(cluster_, ranks);
+    for (const int rank : ranks) {
+      if (const int instance = links_.instance_of(rank); instance >= 0) group.instances.push_back(instance);
+    }
+    std::sort(group.instances.begin(), group.instances.end());
+    const auto repeated = std::unique(group.instances.begin(), group.instances.end());
+    group.instances.erase(repeated, group.instances.end());
+    return group;
+  }
+
+  Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
+    const Group& of = group(ring, leader);
+    return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape)};
   }
 
   void collective(TaskId task, int leader, const Op& op) {
-    const int rank = rank_of(leader).rank;
+    const auto alone = [&](Ring ring, CollectiveOp what, double bytes) {
+      load(task, {exchange(ring, what, leader, bytes)});
+    };
     switch (op.kind) {
       case OpKind::unshard:
         return over_replicas(task, leader, CollectiveOp::all_gather, parameters(op));
@@ -159,67 +234,61 @@ class Loading {
                              plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
                              gradients(op));
       case OpKind::reduce_replicas: {
-        const std::vector<int> group = replica_group(grid_, plan_, rank);
         const Moved bytes = gradients(op);
-        return load(
-            task, members(leader, group),
-            {exchange(CollectiveOp::all_reduce, group, (bytes.dense + bytes.experts) / shard_size(plan_))});
+        return alone(Ring::shard_replicas, CollectiveOp::all_reduce,
+                     (bytes.dense + bytes.experts) / shard_size(plan_));
       }
       default:
-        return reduce_tied(task, leader);
+        return alone(Ring::tied, CollectiveOp::all_reduce, sizes_.tied_bytes);
     }
   }
 
   // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
   // after the other.
   void over_replicas(TaskId task, int leader, CollectiveOp op, const Moved& bytes) {
-    const int rank = rank_of(leader).rank;
-    const std::vector<int> group = shard_group(grid_, plan_, rank);
     const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
     std::vector<Exchange> exchanges = {
-        exchange(op, group, one_group ? bytes.dense + bytes.experts : bytes.dense)};
+        exchange(Ring::shards, op, leader, one_group ? bytes.dense + bytes.experts : bytes.dense)};
     if (bytes.experts > 0 && !one_group)
-      exchanges.push_back(exchange(op, experts_.group(rank, Axis::dp), bytes.experts));
-    load(task, members(leader, group), exchanges);
+      exchanges.push_back(exchange(Ring::experts, op, leader, bytes.experts));
+    load(task, exchanges);
   }
 
-  void reduce_tied(TaskId task, int leader) {
-    const std::vector<int> stages = grid_.group(rank_of(leader).rank, Axis::pp);
-    const std::vector<int> group = {stages.front(), stages.back()};
-    load(task, members(leader, group), {exchange(CollectiveOp::all_reduce, group, sizes_.tied_bytes)});
-  }
-
-  // `instances`: those whose ops form the task.
-  void load(TaskId task, const std::vector<int>& instances, const std::vector<Exchange>& exchanges) {
-    double on_nics = 0;
+  // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,
+  // its part of what its node sends through the NIC; exchanges over the same links are one flow.
+  void load(TaskId task, const std::vector<Exchange>& exchanges) {
+    const int leader = tasks_.leader[task].instance;
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
-      if (each.crosses()) on_nics += each.time.transfer_s;
-      loads_.taken[task] = std::max(loads_.taken[task], share_taken(profile_, cluster_, each.shape));
+      loads_.taken[task] = std::max(loads_.taken[task],
+                                    share_taken(profile_of(leader), cluster_of(leader), each.group->shape));
     }
-    for (const int instance : instances) {
-      const auto i = static_cast<std::size_t>(instance);
-      double gpu_s = 0, nic_s = 0;
+    for (const int instance : exchanges.front().group->instances) {
+      double near_bytes = 0;
+      far_.clear();
       for (const Exchange& each : exchanges) {
-        // A folded instance carries the load of all its peers on the NIC; unfolded, the members that share
-        // one split it.
-        const double share = (folded_ ? links_.nic_share[i] : 1) / each.shape.per_nic;
-        (each.crosses() ? nic_s : gpu_s) += each.time.transfer_s * (each.crosses() ? share : 1);
+        const double bytes = each.time.transfer_s * rate(each.crosses());
+        if (!each.crosses()) {
+          near_bytes += bytes;
+          continue;
+        }
+        const GroupOf ranks = [this, &each](int rank) { return ranks_of(each.ring, rank); };
+        for (const Crossing& crossing : links_.ring(each.ring, instance, ranks))
+          put(crossing.ends, bytes / each.group->shape.per_nic * crossing.times);
       }
-      add_flow(task, {links_.gpu[i].out, links_.gpu[i].in, 0}, gpu_s);
-      add_flow(task, {links_.nic[i].out, links_.nic[i].in, 0}, nic_s);
+      add_flow(links_.gpu(instance), near_bytes);
+      for (const auto& [ends, bytes] : far_) add_flow(ends, bytes);
     }
-    if (!folded_) loads_.transfer_s[task] = std::max(loads_.transfer_s[task], on_nics);
   }
 
-  // Folded, ranks of one pipeline coordinate share an instance.
-  std::vector<int> members(int leader, const std::vector<int>& group) const {
-    if (!folded_) return group;
-    constexpr auto pp = static_cast<std::size_t>(Axis::pp);
-    const int last = grid_.coordinates(group.back())[pp];
-    if (grid_.coordinates(group.front())[pp] == last) return {leader};
-    return {leader, last};
+  void put(const FlowEnds& ends, double bytes) {
+    for (auto& [known, sum] : far_) {
+      if (known.out != ends.out || known.in != ends.in) continue;
+      sum += bytes;
+      return;
+    }
+    far_.emplace_back(ends, bytes);
   }
 
   const Schedule& schedule_;
@@ -227,12 +296,16 @@ class Loading {
   const Plan& plan_;
   RankGrid grid_;
   RankGrid experts_;
-  bool folded_;
   const Cluster& cluster_;
   const Profile& profile_;
   const MessageSizes& sizes_;
-  const Links& links_;
+  const Conditions& conditions_;
+  const StageNodes& nodes_;
+  Links links_;
+  std::vector<double> speeds_;  // by instance
   std::map<std::pair<int, int>, Way> ways_;
+  std::map<std::pair<Ring, int>, Group> groups_;
+  std::vector<std::pair<FlowEnds, double>> far_;  // flows between nodes of one instance
   Loads loads_;
 };
 
@@ -240,8 +313,8 @@ class Loading {
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
-                 const Links& links) {
-  return Loading(schedule, tasks, plan, cluster, profile, sizes, links).run(times);
+                 const Conditions& conditions, const StageNodes& nodes) {
+  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(times);
 }
 
 }  // namespace rehearse

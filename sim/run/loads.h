@@ -9,22 +9,23 @@
 #include "cost/profile.h"
 #include "plan/plan.h"
 #include "plan/stage_times.h"
+#include "run/conditions.h"
 #include "run/links.h"
+#include "run/stage_nodes.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
 namespace rehearse {
 
-// Bytes that leave through one link and arrive through another, counted at the links' capacity: alone they
-// take bytes / min(capacity).
+// Bytes that cross the links of both ends, counted at the links' capacity.
 struct Flow {
-  LinkId out = 0;
-  LinkId in = 0;
+  FlowEnds ends;
   std::uint64_t bytes = 0;
 };
 
 // By task. fixed_s: seconds that nothing can stretch (a compute op's all, a message's latency).
-// transfer_s: seconds on the links when no other task uses them; a task without flows has none.
+// transfer_s: seconds on the links when no other task uses them (its own flows share them); a task without
+// flows has none.
 // taken: share of its GPUs' multiprocessors that a collective holds (share_taken), which fixed_s of the kernels
 // beside it does not reflect yet (delays_beside_collectives).
 struct Loads {
@@ -33,8 +34,9 @@ struct Loads {
   std::vector<double> taken;
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
-  std::vector<double> capacity;  // by link, bytes/s
-  double extrapolated_s = 0;     // seconds whose size lies outside the profile
+  std::vector<double> capacity;           // by link, bytes/s
+  std::vector<std::vector<LinkId>> ends;  // by end of a flow
+  double extrapolated_s = 0;              // seconds whose size lies outside the profile
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
@@ -50,13 +52,15 @@ struct MessageSizes {
   std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
   std::vector<double> parameter_bytes = {};        // by stage, gathered; the same two kinds
   std::vector<double> expert_parameter_bytes = {};
-  std::vector<double> saved_bytes = {};            // by stage: activations that one microbatch offloads
+  std::vector<double> saved_bytes = {};  // by stage: activations that one microbatch offloads
   // By stage: share of its parameters in each unit; empty: parts are equal.
   std::vector<std::vector<double>> units = {};
   std::vector<std::vector<double>> expert_units = {};
 };
 
+// `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes, const Links& links);
+                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
+                 const Conditions& conditions = {}, const StageNodes& nodes = {});
 
 }  // namespace rehearse

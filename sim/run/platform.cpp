@@ -36,20 +36,24 @@ s4u::Engine make_engine() {
 
 }  // namespace
 
-Platform::Platform(const std::vector<double>& capacity) : engine_(make_engine()) {
+Platform::Platform(const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
+    : engine_(make_engine()) {
 #if SIMGRID_VERSION >= 40000
   s4u::NetZone* zone = engine_.get_netzone_root()->add_netzone_star("links");
 #else
   s4u::NetZone* zone = s4u::create_star_zone("links");
 #endif
-  for (std::size_t i = 0; i < capacity.size(); ++i) {
-    const std::string name = fmt::format("link-{}", i);
+  std::vector<s4u::Link*> links;
+  for (std::size_t i = 0; i < capacity.size(); ++i)
+    links.push_back(zone->create_link(fmt::format("link-{}", i), capacity[i])->set_latency(0)->seal());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
     // Hosts are mere end points: no computation runs on them.
-    s4u::Host* host = zone->create_host(name, 1.0);
-    s4u::Link* link = zone->create_link(name, capacity[i])->set_latency(0)->seal();
+    s4u::Host* host = zone->create_host(fmt::format("end-{}", i), 1.0);
     host->seal();
-    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(link)}, false);
-    zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(link)}, false);
+    std::vector<s4u::LinkInRoute> crossed;
+    for (const LinkId link : ends[i]) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
+    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, crossed, false);
+    zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, crossed, false);
     hosts_.push_back(host);
   }
   zone->seal();

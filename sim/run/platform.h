@@ -8,15 +8,15 @@
 
 namespace rehearse {
 
-// Creates the process's one SimGrid engine with a host for each link: a flow from host[out] to host[in]
-// crosses exactly these two links. Links have no latency of their own. std::logic_error when the process
-// already has an engine.
+// Creates the process's one SimGrid engine with a host for each end of a flow: a flow from host[out] to
+// host[in] crosses exactly the links of both. Links have no latency of their own. std::logic_error when the
+// process already has an engine.
 class Platform {
  public:
-  explicit Platform(const std::vector<double>& capacity);
+  Platform(const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends);
 
   simgrid::s4u::Engine& engine() { return engine_; }
-  simgrid::s4u::Host* host(LinkId link) const { return hosts_[static_cast<std::size_t>(link)]; }
+  simgrid::s4u::Host* host(EndId end) const { return hosts_[static_cast<std::size_t>(end)]; }
 
  private:
   simgrid::s4u::Engine engine_;

@@ -24,22 +24,25 @@ namespace {
 // quadratically with activities that wait.
 class Walk {
  public:
-  Walk(const Tasks& tasks, const Loads& loads)
+  Walk(const Tasks& tasks, const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
       : tasks_(tasks),
-        loads_(loads),
-        platform_(loads.capacity),
-        waits_(tasks.waits),
+        platform_(capacity, ends),
         flows_left_(tasks.size()),
         begins_(tasks.size()),
         ends_(tasks.size()) {
     s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { flow_ended(activity); });
   }
 
-  void run() {
+  // May be called again: SimGrid's clock runs on, begins() and ends() count from the start of the last run.
+  void run(const Loads& loads) {
+    loads_ = &loads;
+    waits_ = tasks_.waits;
+    ended_ = 0;
+    start_ = s4u::Engine::get_clock();
     for (TaskId task = 0; task < tasks_.size(); ++task) {
       if (waits_[task] == 0) ready_.push_back(task);
     }
-    begin_ready(0);
+    begin_ready(start_);
     platform_.engine().run();
     if (ended_ != tasks_.size()) throw std::logic_error("the schedule deadlocks; check it before running it");
   }
@@ -54,12 +57,12 @@ class Walk {
     while (!ready_.empty()) {
       const TaskId task = ready_.back();
       ready_.pop_back();
-      begins_[task] = now;
-      if (loads_.fixed_s[task] == 0) {
+      begins_[task] = now - start_;
+      if (loads_->fixed_s[task] == 0) {
         start_flows(task, now);
         continue;
       }
-      const double date = now + loads_.fixed_s[task];
+      const double date = now + loads_->fixed_s[task];
       ++statistics_.timers;
       Timer::set(date, [this, task, date] {
         start_flows(task, date);
@@ -69,12 +72,12 @@ class Walk {
   }
 
   void start_flows(TaskId task, double now) {
-    const std::span<const Flow> flows = loads_.flows_of(task);
+    const std::span<const Flow> flows = loads_->flows_of(task);
     if (flows.empty()) return end(task, now);
     flows_left_[task] = static_cast<std::uint32_t>(flows.size());
     for (const Flow& flow : flows) {
       s4u::CommPtr comm =
-          s4u::Comm::sendto_async(platform_.host(flow.out), platform_.host(flow.in), flow.bytes);
+          s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
       const s4u::Activity* key = comm.get();
       running_.emplace(key, Running{std::move(comm), task});
       ++statistics_.flows;
@@ -94,7 +97,7 @@ class Walk {
   }
 
   void end(TaskId task, double now) {
-    ends_[task] = now;
+    ends_[task] = now - start_;
     ++ended_;
     const auto [first, last] = boost::adjacent_vertices(task, tasks_.graph);
     for (auto successor = first; successor != last; ++successor) {
@@ -108,7 +111,7 @@ class Walk {
   };
 
   const Tasks& tasks_;
-  const Loads& loads_;
+  const Loads* loads_ = nullptr;  // of the run under way
   Platform platform_;
   std::vector<std::uint32_t> waits_;
   std::vector<std::uint32_t> flows_left_;
@@ -118,6 +121,7 @@ class Walk {
   std::vector<double> begins_;
   std::vector<double> ends_;
   std::size_t ended_ = 0;
+  double start_ = 0;  // SimGrid's clock when the run began
   SimulationStatistics statistics_;
 };
 
@@ -125,10 +129,24 @@ class Walk {
 
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics) {
-  Walk walk(tasks, loads);
-  walk.run();
+  Walk walk(tasks, loads.capacity, loads.ends);
+  walk.run(loads);
   if (statistics != nullptr) *statistics = walk.statistics();
   return spread(schedule, tasks, walk.begins(), walk.ends());
+}
+
+void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
+                         const std::function<Loads(int iteration)>& loads,
+                         const std::function<void(int iteration, Timeline timeline)>& take) {
+  Loads now = loads(0);
+  const std::vector<double> capacity = now.capacity;
+  const std::vector<std::vector<LinkId>> ends = now.ends;
+  Walk walk(tasks, capacity, ends);
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    if (iteration > 0) now = loads(iteration);
+    walk.run(now);
+    take(iteration, spread(schedule, tasks, walk.begins(), walk.ends()));
+  }
 }
 
 std::string simgrid_version() {

@@ -1,6 +1,7 @@
 // When does each task begin and end on the modelled cluster, where flows that meet on a link share it?
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "result/timeline.h"
@@ -18,6 +19,12 @@ struct SimulationStatistics {
 // At most once a process; std::logic_error otherwise or when the schedule deadlocks.
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics = nullptr);
+
+// The same for several iterations, one after the other; all loads cross the links of loads(0). `take` gets
+// each timeline, begun at 0.
+void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
+                         const std::function<Loads(int iteration)>& loads,
+                         const std::function<void(int iteration, Timeline timeline)>& take);
 
 std::string simgrid_version();  // of the library that runs, e.g. "3.32.0"
 

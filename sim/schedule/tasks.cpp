@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "plan/sharding.h"
@@ -88,8 +89,11 @@ class Derivation {
  private:
   void place_instances() {
     if (options_.fold == Fold::replicas) {
-      for (int rank = 0; rank < schedule_.pp; ++rank)
-        tasks_.instances.push_back({grid_.rank({0, 0, 0, 0, rank}), rank});
+      for (const int replica : options_.replicas) {
+        for (int rank = 0; rank < schedule_.pp; ++rank)
+          tasks_.instances.push_back({grid_.rank({0, 0, 0, replica, rank}), rank});
+      }
+      find_walked_leaders();
     } else {
       for (int rank = 0; rank < grid_.size(); ++rank) {
         tasks_.instances.push_back({rank, grid_.coordinates(rank)[static_cast<std::size_t>(Axis::pp)]});
@@ -103,27 +107,38 @@ class Derivation {
     tasks_.task_of.assign(tasks_.first_op.back(), 0);
   }
 
+  // The first walked replica that each one shares shards with, and the first that holds its shards.
+  void find_walked_leaders() {
+    std::map<int, int> first_of_group, first_at_position;
+    for (int i = 0; i < static_cast<int>(options_.replicas.size()); ++i) {
+      const int replica = options_.replicas[static_cast<std::size_t>(i)];
+      const int position = grid_.replica_position(grid_.rank({0, 0, 0, replica, 0}));
+      group_leader_.push_back(first_of_group.try_emplace(position / shard_, i).first->second);
+      position_leader_.push_back(first_at_position.try_emplace(position % shard_, i).first->second);
+    }
+  }
+
   const RankOps& list_of(const Instance& instance) const {
     return schedule_.ranks[static_cast<std::size_t>(instance.pipeline_rank)];
   }
 
-  // The instance at the same coordinates as `instance` but for one axis. Folded, every axis but pp has one
-  // member.
+  // The instance at the same coordinates as `instance` but for one axis. Folded, an instance stands for its
+  // peers along every axis but pp and dp.
   int beside(int instance, Axis axis, int coordinate) const {
-    if (options_.fold == Fold::replicas) return axis == Axis::pp ? coordinate : instance;
+    if (options_.fold == Fold::replicas)
+      return axis == Axis::pp ? instance / schedule_.pp * schedule_.pp + coordinate : instance;
     Coordinates coordinates = grid_.coordinates(instance);
     coordinates[static_cast<std::size_t>(axis)] = coordinate;
     return grid_.rank(coordinates);
   }
 
-  // Unfolded, the first of the replicas that an instance shares shards with, or the first that holds its
-  // shard.
+  // The first of the replicas that an instance shares shards with, or the first that holds its shard.
   int first_of_shards(int instance) const {
-    if (options_.fold == Fold::replicas) return instance;
+    if (options_.fold == Fold::replicas) return in_walked_replica(instance, group_leader_);
     return grid_.replica_at(instance, grid_.replica_position(instance) / shard_ * shard_);
   }
   int first_with_shard(int instance) const {
-    if (options_.fold == Fold::replicas) return instance;
+    if (options_.fold == Fold::replicas) return in_walked_replica(instance, position_leader_);
     return grid_.replica_at(instance, grid_.replica_position(instance) % shard_);
   }
 
@@ -140,6 +155,12 @@ class Derivation {
       default:
         return is_send(op.kind) ? instance : beside(beside(instance, Axis::tp, 0), Axis::cp, 0);
     }
+  }
+
+  // The instance of the same pipeline rank in the walked replica that `leaders` names.
+  int in_walked_replica(int instance, const std::vector<int>& leaders) const {
+    return leaders[static_cast<std::size_t>(instance / schedule_.pp)] * schedule_.pp +
+           instance % schedule_.pp;
   }
 
   TaskId& slot(int instance, std::size_t op) {
@@ -237,6 +258,7 @@ class Derivation {
   RankGrid grid_;
   int shard_;  // data-parallel ranks of a sharding group
   TaskOptions options_;
+  std::vector<int> group_leader_, position_leader_;  // by walked replica
   Tasks tasks_;
 };
 

@@ -16,7 +16,8 @@ using TaskId = std::uint32_t;
 using TaskGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
                                                      boost::no_property, TaskId, TaskId>;
 
-// How many ranks are walked. Folded: one instance stands for all tensor-, context- and data-parallel peers.
+// How many ranks are walked. Folded: one instance stands for all tensor- and context-parallel peers, and for
+// the data-parallel ones that TaskOptions::replicas does not name.
 enum class Fold : std::uint8_t { replicas, none };
 
 // An op of an instance: instances[i] runs schedule.ranks[i.pipeline_rank].
@@ -50,6 +51,8 @@ struct TaskOptions {
   Fold fold = Fold::replicas;
   bool one_queue = false;          // all ops of an instance run in issue order, as on one hardware queue
   bool one_message_queue = false;  // all messages of an instance run in issue order
+  // Folded: the data-parallel coordinates that are walked, each from its own instances; ascending.
+  std::vector<int> replicas = {0};
 };
 
 // InputError naming the op when a message has no partner on the other side.

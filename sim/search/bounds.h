@@ -13,7 +13,8 @@ namespace rehearse {
 //          + W of stage 0 + the optimizer step of stage 0's rank     (I + W = B where B is not split)
 // The first holds because r's compute stream begins with a forward that waits for the stages before it and
 // runs one op at a time; the second because after r's last input gradient that microbatch still goes back to
-// stage 0. Messages, gradient sync and what kernels lose beside collectives only add to it. Requires a plan
+// stage 0. Messages, gradient sync and what kernels lose beside collectives only add to it. Less a
+// billionth, for rounding. Requires a plan
 // whose ranks take the optimizer step together (sync_step), and times without jitter.
 double least_step_time(const Plan& plan, const OpTimes& times);
 

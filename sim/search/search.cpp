@@ -1,13 +1,11 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <optional>
+#include <tuple>
 
-#include "cost/kernel_times.h"
-#include "result/memory.h"
-#include "result/sizing.h"
-#include "search/bounds.h"
+#include "search/family.h"
 #include "search/in_parallel.h"
 
 namespace rehearse {
@@ -23,8 +21,8 @@ struct Candidate {
   double peak_bytes = 0;
 };
 
-bool is_faster(const FoundPlan& a, const FoundPlan& b) {
-  return a.step_time_s != b.step_time_s ? a.step_time_s < b.step_time_s : a.index < b.index;
+bool is_better(const FoundPlan& a, const FoundPlan& b) {
+  return std::tie(a.step_time_s, a.peak_bytes, a.index) < std::tie(b.step_time_s, b.peak_bytes, b.index);
 }
 
 class Search {
@@ -67,38 +65,31 @@ class Search {
     return experiment;
   }
 
-  // All precisions of a search are the same as long as its plans' are.
-  KernelTimes& kernels(int thread, const Experiment& experiment) {
-    auto& known = kernels_[static_cast<std::size_t>(thread)];
-    auto& times = known[experiment.plan.precision];
+  KernelTimes& kernels(int thread, Precision precision) {
+    const Experiment& experiment = *experiments_[static_cast<std::size_t>(thread)];
+    auto& times = kernels_[static_cast<std::size_t>(thread)][precision];
     if (!times)
-      times = std::make_unique<KernelTimes>(experiment.profile, experiment.cluster.gpu,
-                                            to_string(experiment.plan.precision));
+      times = std::make_unique<KernelTimes>(experiment.profile, experiment.cluster.gpu, to_string(precision));
     return *times;
   }
 
   // Plans that fit, with their bounds.
   std::vector<Candidate> bound() {
-    std::vector<std::optional<Candidate>> bounded(plans_.size());
-    in_parallel(plans_.size(), options_.threads,
-                [&](int thread, std::size_t index) { bounded[index] = bound(thread, index); });
+    std::vector<std::size_t> first;  // of each family
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+      if (i == 0 || !same_family(plans_[i], plans_[i - 1])) first.push_back(i);
+    first.push_back(plans_.size());
+    std::vector<PlanBounds> bounds(plans_.size());
+    in_parallel(first.size() - 1, options_.threads, [&](int thread, std::size_t f) {
+      Family family(with(thread, first[f]), kernels(thread, plans_[first[f]].precision));
+      for (std::size_t i = first[f]; i < first[f + 1]; ++i) bounds[i] = family.bounds(with(thread, i).plan);
+    });
     std::vector<Candidate> fitting;
-    for (const auto& candidate : bounded)
-      if (candidate) fitting.push_back(*candidate);
+    const double capacity = experiments_.front()->cluster.gpu.memory_bytes;
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+      if (bounds[i].peak_bytes <= capacity) fitting.push_back({i, bounds[i].least_s, bounds[i].peak_bytes});
     result_.does_not_fit = plans_.size() - fitting.size();
     return fitting;
-  }
-
-  std::optional<Candidate> bound(int thread, std::size_t index) {
-    const Experiment& experiment = with(thread, index);
-    const Cluster& cluster = experiment.cluster;
-    const Plan& plan = experiment.plan;
-    const Work work = make_work(experiment.model, plan);
-    const double workspace = gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8"));
-    const double peak = peak_bytes(work, plan, workspace);
-    if (peak > cluster.gpu.memory_bytes) return std::nullopt;
-    const OpTimes times = price(work, plan, cluster, experiment.profile, kernels(thread, experiment)).times;
-    return Candidate{index, least_step_time(plan, times), peak};
   }
 
   bool cannot_matter(const Candidate& candidate) const {
@@ -117,7 +108,7 @@ class Search {
     });
     result_.run += round.size();
     result_.best.insert(result_.best.end(), found.begin(), found.end());
-    std::sort(result_.best.begin(), result_.best.end(), is_faster);
+    std::sort(result_.best.begin(), result_.best.end(), is_better);
     find_front();
   }
 
@@ -139,11 +130,14 @@ class Search {
 
 SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
                     const SearchOptions& options) {
-  for (const Plan& plan : plans) {
-    if (plan.sync_step) continue;
+  const auto refuse = [](const char* field, const char* values, const char* nearest) {
     throw InputError(
-        {"", "sync_step", "plans are searched with ranks that step together", "sync_step = off", "on"});
-  }
+        {"", field, "the bounds of a search hold on equal GPUs, steady and in step", values, nearest});
+  };
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.sync_step; }))
+    refuse("sync_step", "sync_step = off", "on");
+  if (!experiment.stage_nodes.empty()) refuse("stage_nodes", "GPUs of several kinds", "one kind");
+  if (experiment.conditions.has_jitter()) refuse("jitter", "durations vary", "0");
   return Search(experiment, plans, options).run();
 }
 

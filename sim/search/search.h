@@ -21,18 +21,19 @@ struct FoundPlan {
 };
 
 struct SearchResult {
-  std::vector<FoundPlan> best;    // the fastest, at most `top`; of equal ones the earlier given
+  std::vector<FoundPlan> best;    // the fastest, at most `top`; of equal ones those that need less memory
   std::vector<FoundPlan> pareto;  // no plan is faster with as little memory; fastest first
   std::size_t does_not_fit = 0;
   std::size_t pruned = 0;  // fit, but cannot be among the best nor on the front
   std::size_t run = 0;
 };
 
-// The same `best` and `pareto` as running every plan would find, and the same counts on any number of
-// threads. A plan is left out only when its least step time (search/bounds.h) is longer than that of `top`
-// plans that ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s
-// model, cluster and profile; the plan and engine of `experiment` are not used. InputError unless sync_step
-// is on.
+// The same `best` and `pareto` as running every plan would find, and the same counts on any number of threads.
+// A plan is left out only when its least step time (search/bounds.h) is longer than that of `top` plans that
+// ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s model,
+// cluster and profile; plans of one family (search/family.h) that follow each other share work. The plan and
+// engine of `experiment` are not used. InputError where the bounds do not hold: ranks that do not step
+// together, GPUs of several kinds, durations that vary.
 SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
                     const SearchOptions& options);
 

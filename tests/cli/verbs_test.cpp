@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +16,7 @@ using Json = nlohmann::json;
 TEST(Verbs, HelpShowsVerbsAndExamples) {
   const Outcome program = run_program("--help");
   EXPECT_EQ(program.exit_code, 0);
-  for (const char* verb : {"simulate", "check", "topo", "doctor", "completion"}) {
+  for (const char* verb : {"simulate", "check", "topo", "goodput", "doctor", "completion"}) {
     EXPECT_THAT(program.out, HasSubstr(verb));
     const Outcome help = run_program(std::string(verb) + " --help");
     EXPECT_EQ(help.exit_code, 0);
@@ -47,6 +48,24 @@ TEST(Verbs, TopoShowsRoutesAndBisection) {
   EXPECT_DOUBLE_EQ(inside["bandwidth_bytes_per_s"].get<double>(), 450e9);
   const Json across = Json::parse(run_program("topo dgx-h100 --route 0 8 --json").out);
   EXPECT_DOUBLE_EQ(across["bandwidth_bytes_per_s"].get<double>(), 50e9);
+}
+
+TEST(Verbs, GoodputComparesYoungsDalysAndTheSimulatedInterval) {
+  const Outcome outcome = run_program(
+      "goodput --gpus 16384 --mtbf-hours 50700 --checkpoint-seconds 20 --restart-seconds 600 --days 54 "
+      "--interval-seconds 3600 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  const double mean_s = 50700 * 3600.0 / 16384;
+  EXPECT_DOUBLE_EQ(json["mean_between_failures_s"].get<double>(), mean_s);
+  const Json& intervals = json["intervals"];
+  ASSERT_EQ(intervals.size(), 4u);
+  EXPECT_EQ(intervals[0]["by"], "given");
+  EXPECT_NEAR(intervals[1]["interval_s"].get<double>(), std::sqrt(2 * 20 * mean_s), 1e-6);
+  for (const Json& row : intervals) {
+    EXPECT_NEAR(row["simulated_goodput"].get<double>(), row["expected_goodput"].get<double>(), 0.005);
+    EXPECT_GE(intervals[3]["simulated_goodput"].get<double>(), row["simulated_goodput"].get<double>() - 5e-4);
+  }
 }
 
 TEST(Verbs, CompletionListsVerbsAndFlags) {

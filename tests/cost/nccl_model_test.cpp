@@ -111,6 +111,23 @@ TEST(NcclTime, OfABadlyTunedFabricKeepsItsLinksBusyForLonger) {
               1e-12);
 }
 
+TEST(NcclTime, IsNoShorterThanWhatTheNicsCarryOfThePayload) {
+  Cluster cluster = machine();
+  const GroupShape rails{16, 2, 1};
+  const auto gather_s = [&] {
+    return collective_time(bare(), cluster, CollectiveOp::all_gather, 64e9, rails).transfer_s;
+  };
+  cluster.node.nic_limits.efficiency = 0.25;
+  EXPECT_NEAR(gather_s(), 32e9 / (8 * 50e9 * 0.25), 1e-6);
+}
+
+TEST(NcclTime, OfManySmallMessagesIsNoShorterThanTheNicsNeedToStartThem) {
+  Cluster cluster = machine();
+  cluster.node.nic_limits.messages_per_s = 1e3;
+  const GroupShape rails{64, 8, 1};  // each rank sends to 56 on other nodes, through a NIC of its own
+  EXPECT_NEAR(collective_time(bare(), cluster, CollectiveOp::all_to_all, 64, rails).total(), 56e-3, 1e-6);
+}
+
 TEST(NcclTime, OfHardwareWithoutTablesSaysThatItIsExtrapolated) {
   EXPECT_TRUE(collective_time(bare(), machine(), CollectiveOp::all_reduce, 1, kNode).extrapolated);
   const Model shipped = read_model(kDefaultModel);

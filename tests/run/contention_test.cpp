@@ -28,8 +28,9 @@ struct TwoMessages {
     loads.fixed_s = {0, 0};
     loads.transfer_s = {0, 0};
     loads.first_flow = {0, 1, 2};
-    loads.flows = {{forward_out, 2, forward_bytes}, {backward_out, 3, backward_bytes}};
+    loads.flows = {{{forward_out, 2}, forward_bytes}, {{backward_out, 3}, backward_bytes}};
     loads.capacity = {1e9, 1e9, 1e9, 1e9};
+    loads.ends = {{0}, {1}, {2}, {3}};
   }
 
   // Ends of the two messages.

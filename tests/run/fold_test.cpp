@@ -26,8 +26,8 @@ double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
   const auto stages = static_cast<std::size_t>(plan.stages());
   MessageSizes sizes{20e6, std::vector<double>(stages, 300e6), 50e6};
   if (plan.ep > 1) sizes.expert_gradient_bytes.assign(stages, 200e6);
-  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), even_times(plan, 2e-3),
-                                 sizes, make_links(tasks, plan, cluster));
+  const Loads loads =
+      make_loads(schedule, tasks, plan, cluster, flat_profile(), even_times(plan, 2e-3), sizes);
   const auto end = in_child([&] { return std::vector<double>{simulate(schedule, tasks, loads).end()}; });
   return end.has_value() ? end->front() : -1;
 }

@@ -28,12 +28,13 @@ Loads uncontended_loads(const Schedule& schedule, const Tasks& tasks, const std:
       const auto out = static_cast<LinkId>(leader.instance * kStreams + static_cast<int>(op.stream));
       const auto in =
           static_cast<LinkId>(tasks.peer[task].instance * kStreams + static_cast<int>(op.stream) + 1);
-      loads.flows.push_back({out, in, bytes});
+      loads.flows.push_back({{out, in}, bytes});
       loads.transfer_s[task] = static_cast<double>(bytes) / 1e9;
     }
     loads.first_flow.push_back(static_cast<std::uint32_t>(loads.flows.size()));
   }
   loads.capacity.assign(static_cast<std::size_t>(schedule.pp) * kStreams, 1e9);
+  for (LinkId link = 0; link < schedule.pp * kStreams; ++link) loads.ends.push_back({link});
   return loads;
 }
 

@@ -19,13 +19,21 @@ bool matches(const Measured& table, const Cluster& cluster, const GroupShape& gr
          table.forced == forced && table.hardware == cluster.hardware;
 }
 
-// What must cross a GPU's link, or the NICs of a node, at their full bandwidth.
+// Messages to ranks on other nodes, one each at least, through the NICs of a node.
+double least_to_start(const Cluster& cluster, CollectiveOp op, const GroupShape& group, const Graph& graph) {
+  const double rate = cluster.node.nic_limits.messages_per_s;
+  if (group.nodes == 1 || rate <= 0) return 0;
+  const double remote = op == CollectiveOp::all_to_all ? group.members - graph.local : 1;
+  return remote * graph.local / (graph.nics * rate);
+}
+
+// What must cross a GPU's link, or the NICs of a node, at the most that they carry.
 double least_on_wires(const Cluster& cluster, CollectiveOp op, double bytes, const GroupShape& group,
                       const Graph& graph) {
   const double link = group.in_island ? cluster.nccl.island_bandwidth : cluster.node.gpu_link.bandwidth;
   const double others = op == CollectiveOp::send_receive ? 1 : (group.members - 1.0) / group.members;
   if (group.nodes == 1) return others * bytes / link;
-  const double nics = graph.nics * cluster.node.nic.bandwidth;
+  const double nics = graph.nics * cluster.node.nic.bandwidth * cluster.node.nic_limits.efficiency;
   const double remote = (group.nodes - 1.0) / group.nodes;
   if (op == CollectiveOp::send_receive) return bytes * graph.local / nics;
   if (op == CollectiveOp::all_to_all) return remote * bytes * graph.local / nics;
@@ -108,7 +116,8 @@ CommunicationTime collective_time(const Model& model, const Cluster& cluster, Co
   const System system(model, cluster, group, op, forced);
   const double size = std::max(bytes, 1.0);
   const Choice choice = system.believed(size);
-  const double floor = least_on_wires(cluster, op, bytes, group, system.graph());
+  const double floor = std::max(least_on_wires(cluster, op, bytes, group, system.graph()),
+                                least_to_start(cluster, op, group, system.graph()));
   const double total = std::max(floor, choice.seconds(size) * std::exp(system.log_ratio(size)));
   const double largest = std::max(size, kLargest);
   const double slowed = std::exp(system.log_ratio(largest));

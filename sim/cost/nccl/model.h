@@ -79,7 +79,8 @@ class System {
 
 // latency + transfer. The transfer is what the bytes take at the rate that the largest messages reach, for
 // that time links are busy; the rest, starts, steps and the filling of pipelines, leaves them idle. Never
-// faster than the bytes that must cross a GPU's link or a node's NICs. No time for a group of one.
+// faster than the bytes that must cross a GPU's link or a node's NICs, and the messages that these must start
+// (NicLimits). No time for a group of one.
 CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
                                   const GroupShape& group, std::optional<Algorithm> forced = {});
 

@@ -1,0 +1,15 @@
+// What does the cluster look like? A picture: the fabric above, the inside of one node below.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cluster/cluster.h"
+
+namespace rehearse {
+
+// A self-contained SVG, the same on every run. Of more than 8 nodes or switches of a level the first ones are
+// drawn, and how many there are is written beside them.
+std::string draw_cluster(const Cluster& cluster, std::int64_t nodes);
+
+}  // namespace rehearse

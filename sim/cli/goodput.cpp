@@ -1,0 +1,142 @@
+#include "run/goodput.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "cli/verbs.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kHour = 3600, kDay = 24 * kHour;
+constexpr int kCourses = 200;
+
+struct GoodputOptions {
+  std::int64_t gpus = 0;
+  double mtbf_hours = 0, checkpoint_s = 0, restart_s = 0, days = 30, interval_s = 0;
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+
+// Fewer failures leave the mean to chance; more take long to simulate.
+constexpr double kFewestFailures = 10, kMostFailures = 20000;
+
+Failures failures_of(const GoodputOptions& options) {
+  const Failures failures{options.mtbf_hours * kHour / static_cast<double>(options.gpus),
+                          options.checkpoint_s, options.restart_s};
+  const double mean_days = failures.mean_between_s / kDay;
+  const double nearest =
+      std::clamp(options.days, std::ceil(kFewestFailures * mean_days), kMostFailures * mean_days);
+  if (options.days < kFewestFailures * mean_days || options.days > kMostFailures * mean_days)
+    throw InputError(
+        {"command line", "--days",
+         fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMostFailures),
+         fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
+         fmt::format("{:.4g}", nearest)});
+  return failures;
+}
+
+struct Row {
+  const char* by;
+  double interval_s, expected, simulated;
+};
+
+std::vector<Row> compare_intervals(const Failures& failures, const GoodputOptions& options) {
+  const double days_s = options.days * kDay;
+  std::vector<Row> rows;
+  const auto add = [&](const char* by, double interval_s) {
+    double sum = 0;
+    for (std::uint64_t course = 0; course < kCourses; ++course)
+      sum += simulated_goodput(failures, interval_s, days_s, options.seed + course);
+    rows.push_back({by, interval_s, expected_goodput(failures, interval_s), sum / kCourses});
+  };
+  if (options.interval_s > 0) add("given", options.interval_s);
+  add("young", young_interval_s(failures));
+  add("daly", daly_interval_s(failures));
+  add("simulated", best_simulated_interval(failures, days_s, options.seed, kCourses).interval_s);
+  return rows;
+}
+
+void print_json(const Failures& failures, const std::vector<Row>& rows, const GoodputOptions& options) {
+  Json intervals = Json::array();
+  for (const Row& row : rows)
+    intervals.push_back({{"by", row.by},
+                         {"interval_s", row.interval_s},
+                         {"expected_goodput", row.expected},
+                         {"simulated_goodput", row.simulated}});
+  const Json json = {{"gpus", options.gpus},
+                     {"mean_between_failures_s", failures.mean_between_s},
+                     {"checkpoint_s", failures.checkpoint_s},
+                     {"restart_s", failures.restart_s},
+                     {"days", options.days},
+                     {"courses", kCourses},
+                     {"intervals", intervals}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+void show(const GoodputOptions& options) {
+  const Failures failures = failures_of(options);
+  const std::vector<Row> rows = compare_intervals(failures, options);
+  if (options.json) return print_json(failures, rows, options);
+  fmt::print("{} GPUs, one failure in {:.2f} h; a checkpoint takes {:g} s, a restart {:g} s\n\n",
+             options.gpus, failures.mean_between_s / kHour, failures.checkpoint_s, failures.restart_s);
+  fmt::print("{:<28}{:>12}{:>12}{:>12}\n", "checkpoint every", "", "expected", "simulated");
+  for (const Row& row : rows)
+    fmt::print("  {:<26}{:>10.1f} s{:>10.2f} %{:>10.2f} %\n", row.by, row.interval_s, 100 * row.expected,
+               100 * row.simulated);
+  fmt::print("\nShare of {:g} days that is training, mean of {} random courses.\n", options.days, kCourses);
+}
+
+}  // namespace
+
+void add_goodput(CLI::App& program, int& exit_code) {
+  CLI::App* verb =
+      program.add_subcommand("goodput", "what failures leave of days of training, and how often to save");
+  const auto options = std::make_shared<GoodputOptions>();
+  const auto positive = CLI::Range(1e-3, 1e9);
+  verb->add_option("--gpus", options->gpus, "GPUs of the job")
+      ->required()
+      ->option_text("N")
+      ->check(CLI::Range(1, 1 << 30));
+  verb->add_option("--mtbf-hours", options->mtbf_hours,
+                   "mean time between failures of one GPU and its share of the rest")
+      ->required()
+      ->option_text("H")
+      ->check(positive);
+  verb->add_option("--checkpoint-seconds", options->checkpoint_s, "for which a checkpoint stops the training")
+      ->required()
+      ->option_text("S")
+      ->check(positive);
+  verb->add_option("--restart-seconds", options->restart_s, "from a failure to the next step")
+      ->required()
+      ->option_text("S")
+      ->check(CLI::Range(0.0, 1e9));
+  verb->add_option("--interval-seconds", options->interval_s,
+                   "of training between two checkpoints, to compare")
+      ->option_text("S")
+      ->check(positive);
+  verb->add_option("--days", options->days, "of each random course; default: 30")
+      ->option_text("D")
+      ->check(CLI::Range(1e-2, 3650.0));
+  verb->add_option("--seed", options->seed, "of the random courses")->option_text("N");
+  verb->add_flag("--json", options->json, "print one JSON object");
+  verb->footer(
+      "Example: Llama 3 405B met 419 unexpected interruptions in 54 days on 16,384 GPUs (arXiv 2407.21783, "
+      "section\n"
+      "3.3.4), that is one in 50,700 hours of a GPU:\n"
+      "  rehearse goodput --gpus 16384 --mtbf-hours 50700 --checkpoint-seconds 20 --restart-seconds 600 "
+      "--days 54");
+  verb->callback([options, &exit_code] {
+    show(*options);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,20 @@
+#include "run/rings.h"
+
+#include <map>
+
+namespace rehearse {
+
+std::vector<std::pair<int, int>> ring_edges(const std::vector<int>& group, int gpus_per_node) {
+  std::map<int, std::vector<int>> by_node;
+  for (const int rank : group) by_node[rank / gpus_per_node].push_back(rank);
+  std::vector<std::pair<int, int>> edges;
+  if (by_node.size() < 2) return edges;
+  for (auto node = by_node.begin(); node != by_node.end(); ++node) {
+    const auto next = std::next(node) == by_node.end() ? by_node.begin() : std::next(node);
+    for (std::size_t i = 0; i < node->second.size(); ++i)
+      edges.emplace_back(node->second[i], next->second[i % next->second.size()]);
+  }
+  return edges;
+}
+
+}  // namespace rehearse

@@ -130,7 +130,7 @@ void PlanSpace::enumerate() {
   const std::vector<int> dps = given("dp", any_dp);
   for (const int tp : given("tp", tps)) {
     for (const int cp : given("cp", halvings(base_experiment_.plan.seq))) {
-      for (const int pp : given("pp", as_degrees(divisors(gpus_, model.layers)))) {
+      for (const int pp : given("pp", pipelines())) {
         const std::int64_t replica = std::int64_t{tp} * cp * pp;
         if (replica == 0 || gpus_ % replica != 0) continue;
         const auto dp = static_cast<int>(gpus_ / replica);
@@ -143,6 +143,22 @@ void PlanSpace::enumerate() {
       }
     }
   }
+}
+
+// Without a split of the layers, those that share them evenly.
+std::vector<int> PlanSpace::pipelines() const {
+  const std::int64_t layers = base_experiment_.model.layers;
+  std::vector<int> degrees = as_degrees(divisors(gpus_, layers));
+  if (!splits_layers_) std::erase_if(degrees, [&](int pp) { return layers % pp != 0; });
+  return degrees;
+}
+
+// Gradients add up over microbatches under pipeline parallelism, so frameworks but FSDP keep them whole.
+std::vector<int> PlanSpace::shardings(int pp, int replicas) const {
+  if (replicas == 1) return {0};
+  const Framework framework = base_experiment_.plan.framework;
+  const bool fsdp = framework == Framework::fsdp || framework == Framework::torchtitan;
+  return pp == 1 || fsdp ? std::vector{0, 1, 2, 3} : std::vector{0, 1};
 }
 
 void PlanSpace::enumerate_replica(Choice choice, int dp) {
@@ -169,7 +185,7 @@ void PlanSpace::enumerate_states(Choice choice, int replicas) {
     for (const Json& value : values->second)
       granularities.push_back(named(value, recomputes(), "--recompute"));
   }
-  for (const int zero : given("zero", replicas > 1 ? std::vector{0, 1, 2, 3} : std::vector{0})) {
+  for (const int zero : given("zero", shardings(choice.pp, replicas))) {
     for (const Recompute recompute : granularities) {
       choice.zero = zero;
       choice.recompute = recompute;
@@ -182,6 +198,8 @@ void PlanSpace::enumerate_schedules(Choice choice) {
   const auto values = given_.find("schedule");
   std::vector<ScheduleName> names(kScheduleNames.begin(), kScheduleNames.end());
   if (choice.pp == 1) names = {ScheduleName::one_f_one_b};
+  const bool v_is_even = splits_layers_ || base_experiment_.model.layers % (2 * choice.pp) == 0;
+  if (!v_is_even) std::erase_if(names, is_v_shaped);
   if (values != given_.end()) {
     names.clear();
     for (const Json& value : values->second) names.push_back(named(value, schedules(), "--schedule"));
@@ -198,7 +216,7 @@ void PlanSpace::enumerate_schedules(Choice choice) {
 std::vector<int> PlanSpace::chunks_of(const Choice& choice) const {
   if (is_v_shaped(choice.schedule)) return {2};
   if (choice.schedule != ScheduleName::interleaved) return {1};
-  const std::int64_t of_rank = base_experiment_.model.layers / choice.pp;
+  const std::int64_t of_rank = std::max<std::int64_t>(1, base_experiment_.model.layers / choice.pp);
   std::vector<int> chunks = as_degrees(divisors(of_rank, of_rank));
   chunks.erase(chunks.begin());
   return chunks;

@@ -24,12 +24,11 @@ struct Choice {
 // Fields that are searched take lists of values; one that is not given takes all that may be legal:
 //   tp        divisors of the GPUs that divide the attention heads
 //   cp        powers of two that leave a rank 1024 tokens of a sequence
-//   pp        divisors of the GPUs, up to the layers
-//   ep        divisors of the experts
-//   mbs       divisors of the sequences that one replica gets
-//   schedule  all of them; without pipeline ranks 1f1b
+//   pp        divisors of the GPUs that divide the layers, or up to their number where a split of them is
+//   given ep        divisors of the experts mbs       divisors of the sequences that one replica gets
+//   schedule  all of them (V-shaped ones where 2 pp divides the layers); without pipeline ranks 1f1b
 //   vpp       for interleaved-1f1b all that divide the layers of a rank, but 1
-//   zero      0 to 3; without replicas 0
+//   zero      0 to 3; without replicas 0, with pipeline ranks 0 and 1 (fsdp and torchtitan: 0 to 3)
 //   recompute none, selective and full
 // Combinations whose degrees do not divide the GPUs or the batch are none.
 class PlanSpace {
@@ -60,6 +59,8 @@ class PlanSpace {
   void enumerate_replica(Choice choice, int dp);
   void enumerate_schedules(Choice choice);
   void enumerate_states(Choice choice, int replicas);
+  std::vector<int> pipelines() const;
+  std::vector<int> shardings(int pp, int replicas) const;
   std::vector<int> chunks_of(const Choice& choice) const;
   std::optional<Plan> legal_plan(const Choice& choice);
 

@@ -9,12 +9,14 @@
 #include <thread>
 
 #include "cli/output.h"
+#include "cli/scenario.h"
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
 #include "cli/swept.h"
 #include "cli/verbs.h"
 #include "sweep/export.h"
 #include "sweep/run_points.h"
+#include "sweep/shard.h"
 
 namespace rehearse {
 
@@ -63,7 +65,7 @@ void take_back_scenario(SweepOptions& options) {
 }
 
 // Where rows are kept when the user does not say: by what is swept, so that --resume finds them.
-std::string own_store(const Json& identity) {
+std::string own_store(const Json& identity, const Shard& shard) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const std::filesystem::path folder = (cache && *cache ? std::filesystem::path(cache)
@@ -71,13 +73,14 @@ std::string own_store(const Json& identity) {
                                                         : std::filesystem::temp_directory_path()) /
                                        "rehearse";
   std::filesystem::create_directories(folder);
-  return folder / fmt::format("sweep-{}.db", digest(identity.dump()));
+  const std::string part = shard.count > 1 ? fmt::format("-{}of{}", shard.index, shard.count) : "";
+  return folder / fmt::format("sweep-{}{}.db", digest(identity.dump()), part);
 }
 
-Store open_store(const SweepOptions& options, const Json& identity, const Grid& grid) {
+Store open_store(const SweepOptions& options, const Shard& shard, const Json& identity, const Grid& grid) {
   if (!options.store.empty())
     return {options.store, identity, grid, options.resume || !options.merged.empty()};
-  const std::string path = own_store(identity);
+  const std::string path = own_store(identity, shard);
   if (!options.resume) {
     std::filesystem::remove(path + "-journal");
     std::filesystem::remove(path);
@@ -88,7 +91,7 @@ Store open_store(const SweepOptions& options, const Json& identity, const Grid& 
 bool uses_simgrid(const Swept& swept) {
   for (const SweptField& field : swept.grid.fields)
     if (field.pointer == "/engine") return true;
-  return swept.base.json.value("engine", "simgrid") != "reference";
+  return swept.base.json.value("engine", Json("simgrid")) != Json("reference");
 }
 
 std::vector<Point> points_left(const Grid& grid, const Shard& shard, const std::set<Point>& known) {
@@ -98,10 +101,20 @@ std::vector<Point> points_left(const Grid& grid, const Shard& shard, const std::
   return left;
 }
 
-void run_left(const SweepOptions& options, const Swept& swept, Store& store) {
-  const Shard shard = options.shard.empty() ? Shard{} : parse_shard(options.shard);
+// What the first point reads: forked children find it read.
+void read_ahead(const Swept& swept, Inputs& inputs) {
+  Replaced replaced;
+  replaced.inputs = &inputs;
+  try {
+    read_scenario(source_at(swept, 0), replaced);
+  } catch (const std::exception&) {  // its row will say so
+  }
+}
+
+void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Store& store) {
   const std::set<Point> known = store.known();
   const std::vector<Point> left = points_left(swept.grid, shard, known);
+  if (shard.count > 1) fmt::print(stderr, "shard {}/{}\n", shard.index, shard.count);
   if (!known.empty()) fmt::print(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
   const int jobs =
       options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -113,6 +126,7 @@ void run_left(const SweepOptions& options, const Swept& swept, Store& store) {
     progress.row_done();
   };
   catch_interrupt();
+  read_ahead(swept, inputs);
   const auto run = uses_simgrid(swept) ? run_in_processes : run_in_threads;
   run(left, evaluate, jobs, interrupted, deliver);
 }
@@ -153,10 +167,13 @@ int exit_code_of(const Store& store) {
 int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
-  Store store = open_store(options, identity_of(swept, REHEARSE_VERSION), swept.grid);
+  const Shard shard = options.shard.empty()
+                          ? Shard{}
+                          : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
+  Store store = open_store(options, shard, identity_of(swept, REHEARSE_VERSION), swept.grid);
   for (const std::string& other : options.merged)
     fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
-  run_left(options, swept, store);
+  run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
   return interrupted ? kInterrupted : exit_code_of(store);
 }
@@ -176,7 +193,9 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
       ->option_text("FILE");
   verb.add_flag("--resume", options.resume, "go on with the rows that an earlier run left");
-  verb.add_option("--shard", options.shard, "run every n-th point, from the i-th")->option_text("i/n");
+  verb.add_option("--shard", options.shard,
+                  "run every n-th point, from the i-th; auto: as a Slurm array or MPI launcher says")
+      ->option_text("i/n|auto");
   verb.add_option("--merge", options.merged, "take the rows of other stores of this sweep")
       ->option_text("FILE...");
   verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
@@ -202,6 +221,8 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "  rehearse sweep --model llama3-8b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --jsonl\n"
       "  rehearse sweep scenarios/megatron-ptdp-175b.json --set cluster.node.nics.bandwidth=12.5GB/s,25GB/s\n"
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard 3/8 --store part3.db\n"
+      "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
+      "part$SLURM_PROCID.db\n"
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv");
   verb->callback([options, &exit_code] { exit_code = sweep(*options); });
 }

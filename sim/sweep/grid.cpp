@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 namespace rehearse {
 
 namespace {
@@ -33,22 +31,6 @@ std::vector<Json> Grid::values_at(Point point) const {
     point /= count;
   }
   return values;
-}
-
-Shard parse_shard(const std::string& text) {
-  Shard shard;
-  const std::size_t slash = text.find('/');
-  const auto number = [&](std::size_t from, std::size_t to, int& value) {
-    const auto [end, error] = std::from_chars(text.data() + from, text.data() + to, value);
-    return error == std::errc() && end == text.data() + to;
-  };
-  const bool numbers = slash != std::string::npos && number(0, slash, shard.index) &&
-                       number(slash + 1, text.size(), shard.count);
-  if (!numbers || shard.index < 1 || shard.index > shard.count) {
-    throw InputError({"command line", "--shard", "must be i/n with i from 1 to n",
-                      fmt::format("found \"{}\"", text), "1/4"});
-  }
-  return shard;
 }
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which points does a sweep have? The cross product of its fields' values, or a shard of it.
+// Which points does a sweep have? The cross product of its fields' values.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,5 @@ struct Grid {
   // One value for each field.
   std::vector<Json> values_at(Point point) const;
 };
-
-// Every n-th point: parts of a sweep that machines or Slurm array tasks take.
-struct Shard {
-  int index = 1;  // from 1
-  int count = 1;
-
-  bool has(Point point) const { return point % count == index - 1; }
-};
-
-// "2/8". InputError unless 1 <= index <= count.
-Shard parse_shard(const std::string& text);
 
 }  // namespace rehearse

@@ -45,24 +45,5 @@ TEST(Grid, MorePointsThanCanBeRunAreRefused) {
   EXPECT_THROW(grid.size(), InputError);
 }
 
-TEST(Shards, TogetherTakeEveryPointOnce) {
-  rc::check([] {
-    const int count = *rc::gen::inRange(1, 20);
-    for (Point point = 0; point < 50; ++point) {
-      int takers = 0;
-      for (int index = 1; index <= count; ++index) takers += Shard{index, count}.has(point);
-      RC_ASSERT(takers == 1);
-    }
-  });
-}
-
-TEST(Shards, AreReadAsIOfN) {
-  const Shard shard = parse_shard("3/8");
-  EXPECT_EQ(shard.index, 3);
-  EXPECT_EQ(shard.count, 8);
-  for (const char* text : {"", "1", "/", "1/", "/2", "0/4", "5/4", "-1/4", "a/b", "1/2/3", "1 /2"})
-    EXPECT_THROW(parse_shard(text), InputError) << text;
-}
-
 }  // namespace
 }  // namespace rehearse

@@ -1,10 +1,21 @@
 # Warnings, ccache and clang-tidy: what every target of the project is compiled with.
 add_library(rehearse_options INTERFACE)
-target_compile_options(rehearse_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+target_compile_options(rehearse_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>)
 
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+if(REHEARSE_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # Hopper, and later ones through its PTX
+  endif()
+  set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no later one of nvcc
+  enable_language(CUDA)
 endif()
 
 if(REHEARSE_TIDY)

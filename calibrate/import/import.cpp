@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "calibrate/import/carry_over.h"
 #include "calibrate/import/tables.h"
 #include "cost/read_profile.h"
 
@@ -103,6 +104,17 @@ Json sources_json(const std::vector<Source>& sources) {
   return json;
 }
 
+Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
+  Json launch = {{"seconds", recipe.number("seconds", 0, 1)}, {"source", recipe.text("source")}};
+  if (recipe.has("host")) {
+    const JsonReader host = recipe.object("host");
+    launch["host_seconds"] = import_host_launch({host, data}, sources);
+    host.reject_unknown();
+  }
+  recipe.reject_unknown();
+  return launch;
+}
+
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
@@ -111,12 +123,13 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const Json attention = attention_json(recipe, data, gpu, sources);
   const Json stream = stream_json(recipe, data, gpu, sources);
   const Json links = links_json(recipe);
+  const Json launch = launch_json(recipe.object("launch"), data, sources);
   Json profile = {{"schema", kProfileSchema},
                   {"name", recipe.text("name")},
                   {"gpu", gpu_recipe.json()},
                   {"how", recipe.text("how")},
                   {"sources", sources_json(sources)},
-                  {"launch", recipe.object("launch").json()},
+                  {"launch", launch},
                   {"links", links},
                   {"attention", attention},
                   {"stream", stream},
@@ -133,7 +146,12 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
 
 Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   try {
-    return make_profile(recipe, data);
+    if (!recipe.has("like")) return make_profile(recipe, data);
+    const std::filesystem::path recipes = data / ".." / "recipes";
+    const JsonReader base = JsonReader::open((recipes / (recipe.text("like") + ".json")).string());
+    Json profile = carry_over(recipe, make_profile(base, data));
+    parse_profile(JsonReader(profile, recipe.file()));
+    return profile;
   } catch (const nlohmann::json::exception& error) {
     throw InputError({recipe.file(), "",
                       "the recipe or one of its tables lacks a field or has one of another type",

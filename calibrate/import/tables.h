@@ -41,6 +41,10 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
 using Streams = std::map<std::string, std::vector<StreamSample>>;
 Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
+// Seconds from one launch to the next on the host: the median of the mean gaps of all traces whose GPU's name
+// holds entry.recipe's "gpu".
+double import_host_launch(const Entry& entry, std::vector<Source>& sources);
+
 // A link's cost, stated in the recipe, and a sentence that says where it comes from.
 struct ImportedLink {
   LinkCost cost;

@@ -1,71 +1,15 @@
-#include <fmt/format.h>
+#include "cli/calibrate.h"
 
-#include <cstdio>
-#include <memory>
-
-#include "calibrate/import/nccl_profile.h"
-#include "calibrate/import/profile_json.h"
-#include "cli/output.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
 
-namespace {
-
-struct ImportOptions {
-  nccl::LogImport request;
-  std::string output;
-};
-
-void import_and_write(const ImportOptions& options) {
-  const nccl::ImportedProfile imported = nccl::import_logs(options.request);
-  for (const std::string& note : imported.notes) fmt::print(stderr, "{}\n", note);
-  const std::string text = to_text(imported.profile);
-  if (options.output.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
-  write_file(options.output, [&](std::ostream& out) { out << text; });
-  fmt::print(stderr, "wrote {}\n", options.output);
-}
-
-void add_import(CLI::App& calibrate, int& exit_code) {
-  CLI::App* verb = calibrate.add_subcommand("import", "nccl-tests logs or tables as a profile");
-  const auto options = std::make_shared<ImportOptions>();
-  nccl::LogImport& request = options->request;
-  verb->add_option("files", request.files, "logs (text, or JSON of -J) and tables")
-      ->required()
-      ->option_text("FILE...");
-  verb->add_option("-o,--output", options->output, "write the profile here (default: standard output)")
-      ->option_text("PROFILE.json");
-  verb->add_option("--cluster", request.cluster, "where the logs were taken")->option_text("NAME|FILE");
-  verb->add_option("--into", request.into, "profile to merge into (default: the cluster's)")
-      ->option_text("NAME|FILE");
-  verb->add_option("--op", request.op, "operation, where a log does not say")->option_text("NAME");
-  verb->add_option("--nodes", request.nodes, "nodes, where a log lists no ranks")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each, where a log lists no ranks")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 10));
-  verb->add_option("--name", request.name, "name of the profile (default: the cluster's)")
-      ->option_text("NAME");
-  verb->footer(
-      "Examples:\n"
-      "  rehearse calibrate import all_reduce.log --cluster dgx-h100 -o my-h100.json\n"
-      "  rehearse calibrate import run.json --cluster my-cluster.json --into my-h100.json -o my-h100.json");
-  verb->callback([options, &exit_code] {
-    import_and_write(*options);
-    exit_code = kDone;
-  });
-}
-
-}  // namespace
-
 void add_calibrate(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("calibrate", "profiles out of measurements");
-  verb->require_subcommand(1);
-  add_import(*verb, exit_code);
+  verb->require_subcommand(0, 1);
+  add_calibrate_run(*verb, exit_code);
+  add_calibrate_import(*verb, exit_code);
+  add_calibrate_show(*verb, exit_code);
 }
 
 }  // namespace rehearse

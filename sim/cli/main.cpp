@@ -78,10 +78,10 @@ int run(int argc, char** argv) {
   add_plan(program, exit_code);
   add_sweep(program, exit_code);
   add_validate(program, exit_code);
-  add_calibrate(program, exit_code);
   add_topo(program, exit_code);
   add_goodput(program, exit_code);
   add_explain(program, exit_code);
+  add_calibrate(program, exit_code);
   add_doctor(program, exit_code);
   add_completion(program, exit_code);
   try {

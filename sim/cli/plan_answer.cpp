@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "launch/launch.h"
+#include "export/launch_lines.h"
 
 namespace rehearse {
 
@@ -91,7 +91,8 @@ std::string front(const std::vector<FrontPlan>& plans) {
     text += fmt::format("     {} {:>8.4g} s {:>40}\n", columns_of(plans[i].plan), plans[i].step_time_s,
                         format_bytes(plans[i].peak_bytes));
   }
-  if (plans.size() > kFrontLines) text += fmt::format("     {} more with --json\n", plans.size() - kFrontLines);
+  if (plans.size() > kFrontLines)
+    text += fmt::format("     {} more with --json\n", plans.size() - kFrontLines);
   return text;
 }
 

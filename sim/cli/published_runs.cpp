@@ -57,7 +57,8 @@ void add_data_parallel(Json& plan, const Json& parallel) {
     plan["reshard_after_forward"] = false;
   }
   const Json ddp = said(parallel, "ddp_impl");
-  if (ddp.is_string()) plan["overlap_grad_reduce"] = ddp == "torch";
+  const bool sharded = plan.contains("zero") && plan["zero"].get<int>() > 1;  // which reduces as it goes
+  if (ddp.is_string() && !sharded) plan["overlap_grad_reduce"] = ddp == "torch";
   if (contains(said(parallel, "framework"), "FSDP")) {
     plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp" : "torchtitan";
     if (contains(said(parallel, "mixed_precision_mode"), "DEFAULT")) plan["grad_reduce"] = "fp32";
@@ -104,6 +105,7 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "global_batch", said(row.at("batch"), "global"));
   set(plan, "seq", said(row.at("model"), "seq_len"));
   set(plan, "precision", precision_of(row));
+  if (plan.value("tp", 1) == 1) plan.erase("tp_comm_overlap");  // a practice of the family, of no use here
   return plan;
 }
 

@@ -195,6 +195,7 @@ class Reading {
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
     plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
+    plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
     plan.one_queue = plan_.boolean_or("one_queue", false);
     if (plan_.has("bucket")) {
       plan.bucket_bytes = plan_.quantity("bucket", Unit::bytes);

@@ -21,7 +21,11 @@ Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, con
 
 Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention);
 
-// A memory-bound kernel that moves `bytes` in all.
+// What a profile calls the curve of a kind: "norm", "norm_backward", "rotary", ...
+std::string curve_name(Pointwise kind);
+
+// A memory-bound kernel that moves `bytes` in all. By the kind's own curve, else by that of the kernel which
+// streams most like it, else by a plain copy's.
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes);
 
 }  // namespace rehearse

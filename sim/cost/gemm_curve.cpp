@@ -47,8 +47,15 @@ std::vector<Near> nearest_points(const GemmCurve& curve, const LogShape& at) {
 
 double log_efficiency(const GemmCurve& curve, const LogShape& at) {
   const std::vector<Near> near = nearest_points(curve, at);
-  if (near.front().distance2 == 0) return near.front().log_efficiency;
   double weights = 0, sum = 0;
+  if (near.front().distance2 == 0) {  // measured; several times when both of its layouts were
+    for (const Near& point : near) {
+      if (point.distance2 > 0) break;
+      weights += 1;
+      sum += point.log_efficiency;
+    }
+    return sum / weights;
+  }
   for (const Near& point : near) {
     weights += 1 / point.distance2;
     sum += point.log_efficiency / point.distance2;
@@ -93,9 +100,9 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
   curve.high.fill(-INFINITY);
   for (const GemmSample& sample : samples_of(profile, precision)) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
-               k = static_cast<double>(sample.k);
-    const LogShape at = fold(m, n, k);
-    curve.points.push_back({at, std::log(gemm_bound(curve.roof, m, n, k) / sample.seconds)});
+               k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
+    const LogShape at = fold(m * batch, n, k);
+    curve.points.push_back({at, std::log(gemm_bound(curve.roof, m, n, k, batch) / sample.seconds)});
     for (std::size_t d = 0; d < at.size(); ++d) {
       curve.low[d] = std::min(curve.low[d], at[d]);
       curve.high[d] = std::max(curve.high[d], at[d]);

@@ -35,6 +35,7 @@ class Pricing {
           const Stretch& stretch)
       : cluster_(cluster),
         profile_(profile),
+        cuda_graph_(plan.cuda_graph),
         times_(times),
         stretch_(stretch),
         grid_(plan),
@@ -52,6 +53,7 @@ class Pricing {
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats);
     }
+    if (!cuda_graph_) wait_for_launches(work, parts, stage);
     return stage;
   }
 
@@ -72,6 +74,7 @@ class Pricing {
 
   double priced_s = 0;
   double extrapolated_s = 0;
+  double launch_bound_s = 0;
 
  private:
   const GroupShape& group_of(const Collective& collective) {
@@ -104,6 +107,47 @@ class Pricing {
     if (collective.op == CollectiveOp::send_receive) return 0;
     return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
                       : share_taken(profile_, cluster_, group_of(collective));
+  }
+
+  double launches_s(const std::vector<Kernel>& kernels) const {
+    std::int64_t launches = 0;
+    for (const Kernel& kernel : kernels) {
+      const auto* collective = std::get_if<Collective>(&kernel.what);
+      launches += collective != nullptr ? collective->calls : chunks_of(kernel);
+    }
+    return static_cast<double>(launches) * profile_.host_launch_s;
+  }
+
+  // Autograd adds each parameter's gradient to that of earlier microbatches by a kernel of its own (PyTorch,
+  // torch/csrc/autograd/functions/accumulate_grad.h).
+  double accumulations_s(const Block& block) const {
+    const auto parameters =
+        std::count_if(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
+          return tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
+        });
+    return static_cast<double>(parameters) * profile_.host_launch_s;
+  }
+
+  // The host launches one kernel after the other: an op lasts at least as long as that takes.
+  void wait_for_launches(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
+    double forward = 0, input = 0, weight = 0;
+    for (const Repeated& part : parts) {
+      const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
+      const auto repeats = static_cast<double>(part.repeats);
+      forward += repeats * launches_s(block.forward);
+      input += repeats * (launches_s(block.recompute) + launches_s(block.backward_input));
+      weight += repeats * (launches_s(block.backward_weight) + accumulations_s(block));
+    }
+    const auto wait = [](double launches, double kernels) { return std::max(0.0, launches - kernels); };
+    const double both =
+        stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();
+    const double of_input = wait(input, stage.backward_input.total());
+    const double of_weight = wait(weight, stage.backward_weight.total());
+    launch_bound_s += wait(forward, stage.forward.total()) + wait(input + weight, both);
+    stage.forward.compute += wait(forward, stage.forward.total());
+    stage.side_by_side.compute += wait(input + weight, both) - of_input - of_weight;
+    stage.backward_input.compute += of_input;
+    stage.backward_weight.compute += of_weight;
   }
 
   // Seconds of a collective that the kernel which it names hides, when that stands in `kernels`: call by call
@@ -149,6 +193,7 @@ class Pricing {
 
   const Cluster& cluster_;
   const Profile& profile_;
+  bool cuda_graph_;
   KernelTimes& times_;
   const Stretch& stretch_;
   RankGrid grid_, experts_;
@@ -181,21 +226,22 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
   struct Priced {
     const std::vector<Repeated>* parts;
     StageTimes times;
-    double priced_s, extrapolated_s;
+    double priced_s, extrapolated_s, launch_bound_s;
   };
   std::vector<Priced> known;
   for (const auto& parts : work.parts) {
     auto like =
         std::find_if(known.begin(), known.end(), [&](const Priced& other) { return *other.parts == parts; });
     if (like == known.end()) {
-      pricing.priced_s = pricing.extrapolated_s = 0;
+      pricing.priced_s = pricing.extrapolated_s = pricing.launch_bound_s = 0;
       const StageTimes times = pricing.stage(work, parts);
-      known.push_back({&parts, times, pricing.priced_s, pricing.extrapolated_s});
+      known.push_back({&parts, times, pricing.priced_s, pricing.extrapolated_s, pricing.launch_bound_s});
       like = std::prev(known.end());
     }
     prices.times.stages.push_back(like->times);
     prices.priced_s += like->priced_s;
     prices.extrapolated_s += like->extrapolated_s;
+    prices.launch_bound_s += like->launch_bound_s;
   }
 }
 

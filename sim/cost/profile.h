@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cost/measurement.h"
 
 namespace rehearse {
 
@@ -22,9 +25,12 @@ struct Source {
   std::string note;  // device, tool, date, how it was taken
 };
 
+// Spreads are those of Measurement; 0 where none is stated.
 struct GemmSample {
   std::int64_t m = 0, n = 0, k = 0;
   double seconds = 0;
+  std::int64_t batch = 1;  // products in one call
+  double spread = 0;
 };
 
 // Attention throughput by sequence length, for one head size, direction and mask.
@@ -33,12 +39,14 @@ struct AttentionSample {
   bool causal = false;
   bool backward = false;
   double flops_per_s = 0;  // counted as in work.h, halved when causal
+  double spread = 0;
 };
 
 // Achieved bytes/s of a memory-bound kernel by the bytes that it moves.
 struct StreamSample {
   double bytes = 0;
   double bytes_per_s = 0;
+  double spread = 0;
 };
 
 // time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
@@ -60,10 +68,12 @@ struct Profile {
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
   std::vector<AttentionSample> attention;
-  std::map<std::string, std::vector<StreamSample>> stream;  // "norm", "activation", "add", "rotary", "copy"
+  std::map<std::string, std::vector<StreamSample>> stream;  // by curve_name(), and "copy"
   std::vector<LinkCost> links;                              // where no NCCL runs
   std::shared_ptr<const nccl::Model> collectives;           // null: none
   double launch_s = 0;                                      // least time between the starts of two kernels
+  double host_launch_s = 0;  // what the host takes from one launch to the next, without CUDA graphs
+  std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
 };
 
 // `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path. InputError for an

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cost/measurement_json.h"
 #include "cost/nccl/read_model.h"
 
 namespace rehearse {
@@ -33,13 +34,17 @@ Limits read_gpu(const JsonReader& reader, std::string& name) {
   return limits;
 }
 
-// Rows of numbers below "rows", in the order that "columns" must name.
-std::vector<std::vector<double>> read_table(const JsonReader& table,
-                                            const std::vector<std::string>& columns) {
+// Rows of numbers below "rows", in the order that "columns" must name; a measured table ends with a column
+// "spread", which is 0 elsewhere.
+std::vector<std::vector<double>> read_table(const JsonReader& table, std::vector<std::string> columns) {
   if (!table.has("columns")) table.fail("columns", "is required");
   const Json& names = table.value("columns");
+  const std::size_t least = columns.size();
+  if (names.is_array() && names.size() > least) columns.push_back("spread");
   if (names != Json(columns)) {
-    table.fail("columns", "must name the columns " + join(columns), "found " + names.dump());
+    columns.resize(least);
+    table.fail("columns", "must name the columns " + join(columns) + ", and spread where it was measured",
+               "found " + names.dump());
   }
   if (!table.has("rows")) table.fail("rows", "is required");
   const Json& rows = table.value("rows");
@@ -56,6 +61,7 @@ std::vector<std::vector<double>> read_table(const JsonReader& table,
                  fmt::format("must hold {} numbers, none negative", columns.size()), "found " + row.dump());
     }
     numbers.push_back(row.get<std::vector<double>>());
+    numbers.back().resize(least + 1, 0);
   }
   table.reject_unknown();
   return numbers;
@@ -75,15 +81,22 @@ std::int64_t whole(const JsonReader& table, std::size_t row, double number) {
 
 std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
   std::vector<GemmSample> samples;
-  for (const auto& row : read_table(table, {"m", "n", "k", "seconds"})) {
+  const bool batched = table.has("columns") && table.value("columns").size() == 6;
+  std::vector<std::string> columns = {"m", "n", "k", "seconds"};
+  if (batched) columns.push_back("batch");
+  for (const auto& row : read_table(table, columns)) {
     const std::size_t i = samples.size();
-    const GemmSample sample{whole(table, i, row[0]), whole(table, i, row[1]), whole(table, i, row[2]),
-                            row[3]};
+    const GemmSample sample{whole(table, i, row[0]),
+                            whole(table, i, row[1]),
+                            whole(table, i, row[2]),
+                            row[3],
+                            batched ? whole(table, i, row[4]) : 1,
+                            row.back()};
     if (!(sample.seconds > 0) || sample.seconds > kLongest) {
       fail_row(table, i, fmt::format("a GEMM must take more than 0 s and at most {:g} s", kLongest),
                fmt::format("seconds = {:g}", sample.seconds));
     }
-    const double rate = 2.0 * row[0] * row[1] * row[2] / sample.seconds;
+    const double rate = 2.0 * row[0] * row[1] * row[2] * static_cast<double>(sample.batch) / sample.seconds;
     if (rate > peak) {
       fail_row(table, i, "a GEMM above peak: no rate may exceed /gpu/peak_flops of its precision",
                fmt::format("{:.4g} TFLOPS against {:.4g}", rate * 1e-12, peak * 1e-12));
@@ -104,7 +117,8 @@ std::vector<AttentionSample> read_attention(const JsonReader& table, double peak
       fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
                fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
     }
-    samples.push_back({whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4]});
+    samples.push_back(
+        {whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4], row[5]});
   }
   return samples;
 }
@@ -120,7 +134,7 @@ std::vector<StreamSample> read_stream(const JsonReader& table, double memory_ban
     if (!samples.empty() && row[0] <= samples.back().bytes) {
       fail_row(table, i, "bytes must grow from row to row", fmt::format("bytes = {:g}", row[0]));
     }
-    samples.push_back({row[0], row[1]});
+    samples.push_back({row[0], row[1], row[2]});
   }
   return samples;
 }
@@ -199,8 +213,10 @@ Profile parse_profile(const JsonReader& reader) {
   profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");
   profile.launch_s = launch.number("seconds", 0, 1);
+  profile.host_launch_s = launch.number_or("host_seconds", 0, 0, 1);
   launch.text("source");
   launch.reject_unknown();
+  if (reader.has("measurement")) profile.measurement = read_measurement(reader.object("measurement"));
   reader.reject_unknown();
   return profile;
 }

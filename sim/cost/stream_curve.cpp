@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "cost/curves.h"
 #include "cost/interpolate.h"
@@ -8,36 +10,50 @@ namespace rehearse {
 
 namespace {
 
-// The measured curve that stands for a kernel; a backward kernel streams like its forward. What has no
-// curve of its own is taken to stream like a plain copy.
-std::string curve_name(Pointwise kind) {
+constexpr std::array kNames = {"norm",
+                               "norm_backward",
+                               "rotary",
+                               "activation",
+                               "activation_backward",
+                               "dropout",
+                               "add",
+                               "softmax",
+                               "softmax_backward",
+                               "embedding",
+                               "embedding_backward",
+                               "permute",
+                               "cross_entropy",
+                               "cross_entropy_backward",
+                               "bias_gradient",
+                               "adam"};
+
+// A backward kernel streams like its forward.
+std::vector<std::string> curves_for(Pointwise kind) {
   switch (kind) {
-    case Pointwise::norm:
     case Pointwise::norm_backward:
-      return "norm";
-    case Pointwise::rotary:
-      return "rotary";
-    case Pointwise::activation:
+      return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
-      return "activation";
-    case Pointwise::add:
-      return "add";
+      return {curve_name(kind), "activation", "copy"};
     default:
-      return "copy";
+      return {curve_name(kind), "copy"};
   }
 }
 
 const std::vector<StreamSample>& samples_of(const Profile& profile, Pointwise kind) {
-  auto found = profile.stream.find(curve_name(kind));
-  if (found == profile.stream.end()) found = profile.stream.find("copy");
-  if (found == profile.stream.end() || found->second.empty()) {
-    throw MissingCalibration(
-        fmt::format("profile {} has no stream \"{}\" nor \"copy\"", profile.name, curve_name(kind)));
+  const std::vector<std::string> names = curves_for(kind);
+  for (const std::string& name : names) {
+    const auto found = profile.stream.find(name);
+    if (found != profile.stream.end() && !found->second.empty()) return found->second;
   }
-  return found->second;
+  throw MissingCalibration(
+      fmt::format("profile {} has no stream \"{}\" nor \"{}\"", profile.name, names.front(), names.back()));
 }
 
 }  // namespace
+
+std::string curve_name(Pointwise kind) {
+  return kNames.at(static_cast<std::size_t>(kind));
+}
 
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes) {
   if (bytes <= 0) return {profile.launch_s, false};

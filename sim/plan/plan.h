@@ -95,6 +95,7 @@ struct Plan {
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
+  bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host
   bool one_queue = false;           // CUDA_DEVICE_MAX_CONNECTIONS=1: launch order is execution order
   double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest

@@ -94,6 +94,7 @@ Json plan_json(const Plan& plan) {
           {"fused_attention", plan.fused_attention},
           {"overlap_grad_reduce", plan.overlap_grad_reduce},
           {"overlap_p2p", plan.overlap_p2p},
+          {"cuda_graph", plan.cuda_graph},
           {"one_queue", plan.one_queue},
           {"bucket_bytes", plan.bucket_bytes},
           {"zero", plan.zero},

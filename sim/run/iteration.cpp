@@ -86,6 +86,15 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
                                          profile.gpu, cluster.gpu.name));
 }
 
+void warn_of_launches(const Prices& prices, RunFacts& facts) {
+  constexpr double kWorthAWord = 0.01;
+  const double share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
+  if (share < kWorthAWord) return;
+  facts.warnings.push_back(fmt::format(
+      "{:.0f} % of the time of kernels is waiting for the host to launch them; --cuda-graph on takes it away",
+      100 * share));
+}
+
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
   const Plan& plan = experiment.plan;
   const StageNodes& nodes = experiment.stage_nodes;
@@ -108,6 +117,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     }
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
+  warn_of_launches(preparation.prices, facts);
   if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));

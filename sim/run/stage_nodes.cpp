@@ -112,6 +112,7 @@ Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes,
             of_kind.times.step[static_cast<std::size_t>(rank)];
     prices.priced_s += of_kind.priced_s;
     prices.extrapolated_s += of_kind.extrapolated_s;
+    prices.launch_bound_s += of_kind.launch_bound_s;
   }
   return prices;
 }

@@ -22,16 +22,18 @@ const std::map<std::string, Names> kMayUse = {
     {"model", {"base"}},
     {"cluster", {"base"}},
     {"plan", {"model"}},
+    {"kernels", {}},
+    {"launch", {"plan", "kernels"}},
     {"schedule", {"plan"}},
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
-    {"calibrate", {"plan", "cost"}},
-    {"launch", {"plan", "model"}},
+    {"calibrate", {"kernels", "launch", "plan", "cost"}},
+    {"export", {"plan", "model"}},
     {"search", {"run"}},
     {"sweep", {"base"}},
     {"cli",
-     {"calibrate", "launch", "search", "sweep", "run", "result", "cost", "cluster", "schedule", "plan",
+     {"calibrate", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule", "plan",
       "model", "base"}},
 };
 
@@ -87,8 +89,8 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
-                         ::testing::Values("base", "model", "cluster", "plan", "schedule", "cost", "result",
-                                           "run", "launch", "search", "sweep", "cli"),
+                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
+                                           "result", "run", "export", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
@@ -97,6 +99,19 @@ TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
     const std::string stem = entry.path().stem();
     if (stem == "platform" || stem == "simulate") continue;
     EXPECT_EQ(read(entry.path()).find("#include <simgrid"), std::string::npos) << entry.path();
+  }
+}
+
+TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
+  const std::regex ours(R"(#include "(?!kernels/))"), cuda(R"(#include <(cuda|cublas|nccl|cudnn))");
+  for (const char* top : {"sim", "calibrate", "kernels"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
+      if (!is_source(entry.path())) continue;
+      const std::string place = fs::relative(entry.path(), SOURCE_DIR).string();
+      const std::string text = read(entry.path());
+      EXPECT_FALSE(place.starts_with("kernels/") && std::regex_search(text, ours)) << place;
+      EXPECT_FALSE(!place.starts_with("kernels/cuda/") && std::regex_search(text, cuda)) << place;
+    }
   }
 }
 

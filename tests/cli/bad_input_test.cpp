@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"BucketUnit", "simulate @ --bucket 160", 2, "must be a quantity with its unit"},
         BadInput{"DoesNotFit", "check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 1 --gbs 64", 3,
                  "does not fit in memory"},
-        BadInput{"NoProfile", "simulate --model llama3-8b --cluster dgx-b200 --gpus 8 --tp 8 --gbs 8", 4,
+        BadInput{"NoProfile", "simulate --model llama3-8b --cluster dgx-b300 --gpus 8 --tp 8 --gbs 8", 4,
                  "--profile"},
         BadInput{"MissingScenario", "simulate nowhere.json", 2, "nowhere.json: cannot read this file"},
         BadInput{"ScenarioIsAFolder", "simulate scenarios", 2, "cannot read this file"},

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "calibrate/import/carry_over.h"
 #include "calibrate/import/profile_json.h"
 #include "cost/profile.h"
 
@@ -32,7 +33,32 @@ TEST_P(Import, MakesTheCommittedProfileByteForByte) {
             text_of(kCalibrate + "/profiles/" + name + ".json"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Import, testing::Values("a100-sxm-80gb", "h100-sxm", "cpu-generic"));
+INSTANTIATE_TEST_SUITE_P(Profiles, Import,
+                         testing::Values("a100-sxm-80gb", "a100-sxm-40gb", "a100-pcie-80gb", "v100-sxm",
+                                         "h100-sxm", "h200-sxm", "b200-sxm", "gb200", "cpu-generic"));
+
+// Twice the memory bandwidth halves what memory binds and leaves what the multiprocessors bind.
+TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {
+  Json recipe = recipe_of("h200-sxm");
+  recipe["gpu"]["memory_bandwidth"] = 2 * 3.35e12;
+  recipe["reached"] = {{"fp16", {{"base", 700e12}, {"own", 700e12}}}};
+  const Json base = {{"gpu", {{"memory_bandwidth", 3.35e12}}},
+                     {"sources", Json::array()},
+                     {"gemm", {{"fp16", {{"rows", {{8192, 8192, 8192, 2e-3}, {1, 8192, 8192, 1e-4}}}}}}},
+                     {"stream", {{"copy", {{"rows", {{1e9, 2e12}}}}}}},
+                     {"attention", {{"rows", {{128, 2048, 1, 0, 3e14}}}}}};
+  const Json profile = carry_over(JsonReader(recipe, "recipe"), base);
+  EXPECT_DOUBLE_EQ(profile["gemm"]["fp16"]["rows"][0][3], 2e-3);
+  EXPECT_DOUBLE_EQ(profile["gemm"]["fp16"]["rows"][1][3], 0.5e-4);
+  EXPECT_DOUBLE_EQ(profile["stream"]["copy"]["rows"][0][1], 4e12);
+  EXPECT_DOUBLE_EQ(profile["attention"]["rows"][0][4], 3e14);
+}
+
+TEST(CarryOver, RefusesPrecisionsThatTheBaseHasNoProductsOf) {
+  Json recipe = recipe_of("a100-sxm-40gb");
+  recipe["reached"]["fp8"] = {{"base", 1e15}, {"own", 1e15}};
+  EXPECT_THROW(import_profile(JsonReader(recipe, "recipe"), kCalibrate + "/data"), InputError);
+}
 
 TEST(ImportRecipe, WithAnUnknownKeyIsRefused) {
   Json recipe = recipe_of("cpu-generic");

@@ -1,128 +1,286 @@
-#include "launch/launch.h"
-
-#include <gmock/gmock.h>
+// A block, run kernel by kernel as its lists say, makes the gradients of what it computes: the lists, their
+// translation into calls, and the kernels agree.
 #include <gtest/gtest.h>
 
-#include "model/read.h"
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "kernels/device.h"
+#include "launch/calls.h"
+#include "plan/work.h"
 
 namespace rehearse {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+Model small_model() {
+  Model model;
+  model.layers = 2;
+  model.hidden = 24;
+  model.heads = 4;
+  model.kv_heads = 4;
+  model.head_dim = 6;
+  model.ffn_hidden = 40;
+  model.vocab = 50;
+  model.max_positions = 8;
+  return model;
+}
 
-Plan large_plan() {
+Model gpt() {
+  Model model = small_model();
+  model.norm = Norm::layer;
+  model.positions = Positions::learned;
+  model.gated_mlp = false;
+  model.qkv_bias = model.attention_out_bias = model.mlp_bias = true;
+  return model;
+}
+
+Model grouped_heads() {
+  Model model = small_model();
+  model.kv_heads = 2;
+  return model;
+}
+
+Model qwen() {
+  Model model = grouped_heads();
+  model.qk_norm = true;
+  return model;
+}
+
+Model neox() {
+  Model model = gpt();
+  model.positions = Positions::rotary;
+  model.parallel_residual = true;
+  return model;
+}
+
+Model dropped_gpt() {
+  Model model = gpt();
+  model.dropout = true;
+  return model;
+}
+
+Model mixtral() {
+  Model model = small_model();
+  model.experts = Experts{4, 2, 16, 12, 0, 1, true};
+  return model;
+}
+
+Plan plan_of(bool fused, Recompute recompute) {
   Plan plan;
-  plan.tp = 8;
-  plan.pp = 16;
-  plan.vpp = 2;
-  plan.dp = 4;
-  plan.micro_batch = 1;
-  plan.global_batch = 1536;
-  plan.schedule = ScheduleName::interleaved;
-  plan.overlap_p2p = true;
-  plan.sequence_parallel = true;
-  plan.zero = 1;
-  plan.recompute = Recompute::selective;
+  plan.seq = 8;
+  plan.micro_batch = 3;
+  plan.precision = Precision::fp32;
+  plan.fused_attention = fused;
+  plan.recompute = recompute;
   return plan;
 }
 
-TEST(Megatron, WritesGpt3AsItsScriptsDo) {
-  const Launch launch = megatron_flags(read_model("gpt3-175b"), large_plan());
-  EXPECT_EQ(launch.why_not, "");
-  for (const char* flags :
-       {"--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
-        "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
-        "--num-virtual-stages-per-pipeline-rank 2",
-        "--micro-batch-size 1 --global-batch-size 1536", "--use-distributed-optimizer --overlap-grad-reduce",
-        "--recompute-granularity selective --recompute-modules core_attn --bf16",
-        "--normalization LayerNorm"})
-    EXPECT_THAT(launch.text, HasSubstr(flags));
-  EXPECT_THAT(launch.text, Not(HasSubstr("--swiglu")));
-  EXPECT_THAT(launch.text, Not(HasSubstr("--group-query-attention")));
+struct Case {
+  const char* name;
+  Model (*model)();
+  bool fused;
+  Recompute recompute;
+};
+
+// A block with memory on the CPU.
+class RunningBlock {
+ public:
+  RunningBlock(const Block& block, const Model& model, const Plan& plan)
+      : device_(kernels::open_cpu()), stream_(device_->make_stream()), block_(block) {
+    const std::vector<TensorPlace> places = place_tensors(block);
+    for (const TensorPlace& place : places) {
+      if (!memory_.contains(place.matrix))
+        memory_[place.matrix].resize(matrix_bytes(block, place) / sizeof(float));
+    }
+    bound_.emplace(bind_block(block, model, plan, [this](TensorId id) { return memory_.at(id).data(); }));
+    const auto sent = static_cast<std::size_t>(4 * plan.seq * plan.micro_batch);
+    scratch_.resize(sent);
+    bound_->rows_of_choices = {scratch_.data(), kernels::Type::int32, 1, static_cast<std::int64_t>(sent)};
+  }
+
+  // Of a tensor with a matrix of its own.
+  std::vector<float>& operator[](TensorId id) {
+    EXPECT_EQ(bound_->places[static_cast<std::size_t>(id)].matrix, id);
+    return memory_.at(id);
+  }
+  std::vector<float>& named(const std::string& name) { return (*this)[id_of(name)]; }
+  TensorId id_of(const std::string& name) const {
+    for (std::size_t i = 0; i < block_.tensors.size(); ++i) {
+      if (block_.tensors[i].name == name) return static_cast<TensorId>(i);
+    }
+    ADD_FAILURE() << "no tensor " << name;
+    return 0;
+  }
+
+  void run(const std::vector<Kernel>& list, Phase phase) {
+    for (const Kernel& kernel : list) {
+      for (const kernels::Call& call : calls_of(*bound_, kernel, phase)) stream_->launch(call);
+    }
+    stream_->synchronize();
+  }
+  void forward() { run(block_.forward, Phase::forward); }
+  void backward() {
+    run(block_.recompute, Phase::recompute);
+    run(block_.backward_input, Phase::backward_input);
+    run(block_.backward_weight, Phase::backward_weight);
+  }
+
+  void randomise(std::vector<float>& values, float spread) {
+    std::uniform_real_distribution<float> number(-spread, spread);
+    for (float& value : values) value = number(bits_);
+  }
+
+ private:
+  std::unique_ptr<kernels::Device> device_;
+  std::unique_ptr<kernels::Stream> stream_;
+  const Block& block_;
+  std::map<TensorId, std::vector<float>> memory_;
+  std::vector<std::int32_t> scratch_;
+  std::optional<BoundBlock> bound_;
+  std::mt19937 bits_{7};
+};
+
+double sum_of_products(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * double{b[i]};
+  return sum;
 }
 
-TEST(Megatron, WritesExpertsAndLatentAttention) {
-  Plan plan;
-  plan.ep = 64;
-  plan.dp = 64;
-  const std::string text = megatron_flags(read_model("deepseek-v3"), plan).text;
-  for (const char* flags :
-       {"--num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048", "--moe-layer-freq [0,0,0,1,1",
-        "--multi-latent-attention --q-lora-rank 1536", "--expert-model-parallel-size 64"})
-    EXPECT_THAT(text, HasSubstr(flags));
+// The change of the loss along a random direction of all elements at once against gradient times direction.
+template <typename Loss>
+void expect_derivative(std::vector<float>& x, const std::vector<float>& gradient, const Loss& loss,
+                       const std::string& name) {
+  std::vector<float> direction(x.size()), kept = x;
+  std::mt19937 bits(3);
+  std::uniform_real_distribution<float> number(-1, 1);
+  for (float& value : direction) value = number(bits);
+  const float h = 0.1F / std::sqrt(static_cast<float>(x.size()));
+  const auto moved = [&](float steps) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = kept[i] + steps * h * direction[i];
+    return loss();
+  };
+  const double slope = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12.0 * double{h});
+  x = kept;
+  const double scale = std::sqrt(sum_of_products(gradient, gradient) * sum_of_products(direction, direction));
+  EXPECT_NEAR(sum_of_products(gradient, direction), slope, 4e-4 * scale + 2e-5) << name;
 }
 
-TEST(Megatron, WritesLayersPerStageAsALayout) {
-  Plan plan = large_plan();
-  plan.pp = 2;
-  plan.layers_per_stage = {3, 0, 1, 4};
-  const std::string text = megatron_flags(read_model("gpt2"), plan).text;
-  EXPECT_THAT(text, HasSubstr("--pipeline-model-parallel-layout \"Et*3||t|t*4L\""));
-  EXPECT_THAT(text, Not(HasSubstr("--num-virtual-stages-per-pipeline-rank")));
+template <typename Loss>
+void expect_parameter_gradients(RunningBlock& running, const Block& block, const Loss& loss) {
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+    const Tensor& tensor = block.tensors[i];
+    if (tensor.role != TensorRole::parameter || tensor.name == "router_bias") continue;
+    expect_derivative(running[static_cast<TensorId>(i)], running.named(tensor.name + "_gradient"), loss,
+                      tensor.name);
+  }
 }
 
-TEST(Megatron, HasNoWordsForSomePlans) {
-  const Model model = read_model("gpt2");
-  Plan plan = large_plan();
-  plan.schedule = ScheduleName::dualpipe_v;
-  EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("dualpipe-v"));
-  plan = large_plan();
-  plan.order = {Axis::dp, Axis::tp, Axis::cp, Axis::ep, Axis::pp};
-  EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("orders ranks"));
-  EXPECT_EQ(megatron_flags(model, plan).text, "");
+void randomise_parameters(RunningBlock& running, const Block& block) {
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+    const Tensor& tensor = block.tensors[i];
+    if (tensor.role != TensorRole::parameter) continue;
+    running.randomise(running[static_cast<TensorId>(i)], 0.4F);
+    // The router's choices must not change within a difference.
+    if (tensor.name == "router_bias") running[static_cast<TensorId>(i)] = {0, 100, 0, 100};
+  }
 }
 
-TEST(DeepSpeed, BatchIsMicrobatchTimesAccumulationTimesReplicas) {
-  Plan plan;
-  plan.dp = 64;
-  plan.zero = 3;
-  plan.micro_batch = 2;
-  plan.global_batch = 1024;
-  plan.grad_reduce = Precision::bf16;
-  plan.bucket_bytes = 1e9;
-  const Json config = Json::parse(deepspeed_config(plan).text);
-  EXPECT_EQ(config["train_batch_size"].get<int>(), config["train_micro_batch_size_per_gpu"].get<int>() *
-                                                       config["gradient_accumulation_steps"].get<int>() *
-                                                       plan.dp);
-  EXPECT_EQ(config["zero_optimization"]["stage"], 3);
-  EXPECT_EQ(config["zero_optimization"]["reduce_bucket_size"], 500'000'000);
-  EXPECT_EQ(config["bf16"]["enabled"], true);
+class Layer : public testing::TestWithParam<Case> {};
+
+TEST_P(Layer, RunFromItsListsMakesItsGradients) {
+  const Model model = GetParam().model();
+  const Plan plan = plan_of(GetParam().fused, GetParam().recompute);
+  const Work work = make_work(model, plan);
+  for (const Block& block : work.blocks) {
+    if (block.name != "layer" && block.name != "sparse_layer") continue;
+    RunningBlock running(block, model, plan);
+    randomise_parameters(running, block);
+    running.randomise(running[block.input], 1);
+    running.randomise(running[block.output_gradient], 1);
+    const auto loss = [&] {
+      running.forward();
+      return sum_of_products(running[block.output], running[block.output_gradient]);
+    };
+    loss();
+    running.backward();
+    const std::vector<float> input_gradient = running[block.input_gradient];
+    expect_derivative(running[block.input], input_gradient, loss, "input");
+    expect_parameter_gradients(running, block, loss);
+  }
 }
 
-TEST(DeepSpeed, SaysWhatItCannotRun) {
-  Plan plan = large_plan();
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("1f1b only"));
-  plan = Plan{};
-  plan.pp = 2;
-  plan.zero = 3;
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("ZeRO-3"));
-  plan = Plan{};
-  plan.cp = 2;
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("context"));
+INSTANTIATE_TEST_SUITE_P(
+    Models, Layer,
+    testing::Values(Case{"Gpt", gpt, true, Recompute::none}, Case{"GptUnfused", gpt, false, Recompute::none},
+                    Case{"GptWithDropout", dropped_gpt, false, Recompute::none},
+                    Case{"GroupedHeads", grouped_heads, true, Recompute::none},
+                    Case{"GroupedHeadsUnfusedRunAgain", grouped_heads, false, Recompute::selective},
+                    Case{"HeadNorms", qwen, true, Recompute::full},
+                    Case{"ParallelResidual", neox, true, Recompute::selective},
+                    Case{"Experts", mixtral, true, Recompute::none}),
+    [](const auto& layer) { return layer.param.name; });
+
+TEST(Head, RunFromItsListsMakesItsGradients) {
+  const Model model = grouped_heads();
+  const Plan plan = plan_of(true, Recompute::none);
+  const Work work = make_work(model, plan);
+  for (const Block& block : work.blocks) {
+    if (block.name != "head") continue;
+    RunningBlock running(block, model, plan);
+    randomise_parameters(running, block);
+    running.randomise(running[block.input], 1);
+    auto* labels = reinterpret_cast<std::int64_t*>(running.named("labels").data());
+    for (std::int64_t i = 0; i < 24; ++i) labels[i] = i * 7 % model.vocab;
+    const auto loss = [&] {
+      running.forward();
+      double sum = 0;
+      for (const float token : running.named("loss")) sum += double{token};
+      return sum;
+    };
+    EXPECT_GT(loss(), 0);
+    running.backward();
+    const std::vector<float> input_gradient = running[block.input_gradient];
+    expect_derivative(running[block.input], input_gradient, loss, "input");
+    expect_parameter_gradients(running, block, loss);
+  }
 }
 
-TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
-  Plan plan = large_plan();
-  plan.zero = 3;
-  plan.dp = 4;
-  plan.reshard_after_forward = false;
-  const Launch launch = torchtitan_toml(read_model("gpt3-175b"), plan);
-  EXPECT_EQ(launch.why_not, "");
-  for (const char* line :
-       {"[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n",
-        "fsdp_reshard_after_forward = \"never\"\n", "tensor_parallel_degree = 8\n",
-        "pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "pipeline_parallel_layers_per_stage = 3\n",
-        "[activation_checkpoint]\nmode = \"selective\"\n", "local_batch_size = 384\n"})
-    EXPECT_THAT(launch.text, HasSubstr(line));
+TEST(Embedding, RunFromItsListsMakesItsGradients) {
+  const Model model = gpt();
+  const Plan plan = plan_of(true, Recompute::none);
+  const Work work = make_work(model, plan);
+  const Block& block = work.blocks.front();
+  ASSERT_EQ(block.name, "embedding");
+  RunningBlock running(block, model, plan);
+  randomise_parameters(running, block);
+  running.randomise(running[block.output_gradient], 1);
+  auto* tokens = reinterpret_cast<std::int64_t*>(running.named("tokens").data());
+  for (std::int64_t i = 0; i < 24; ++i) tokens[i] = i * 5 % model.vocab;
+  const auto loss = [&] {
+    running.forward();
+    return sum_of_products(running[block.output], running[block.output_gradient]);
+  };
+  loss();
+  running.backward();
+  expect_parameter_gradients(running, block, loss);
 }
 
-TEST(Torchtitan, SaysWhatItCannotRun) {
-  Plan plan = large_plan();
-  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("ZeRO-1"));
-  plan.zero = 0;
-  plan.schedule = ScheduleName::zb_h1;
-  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("zb-h1"));
+// Queries, keys and values of one GEMM are columns of one matrix, as are their gradients.
+TEST(TensorPlace, PutsTheOutputsOfOneProductSideBySide) {
+  const Model model = grouped_heads();
+  const Work work = make_work(model, plan_of(true, Recompute::none));
+  for (const Block& block : work.blocks) {
+    if (block.name != "layer") continue;
+    const std::vector<TensorPlace> places = place_tensors(block);
+    for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+      if (block.tensors[i].name != "value" && block.tensors[i].name != "value_gradient") continue;
+      EXPECT_EQ(places[i].rows, 24);
+      EXPECT_EQ(places[i].first_column, 24 + 12);
+      EXPECT_EQ(places[i].columns, 12);
+      EXPECT_EQ(places[i].matrix_columns, 24 + 2 * 12);
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "launch/launch.h"
+#include "export/launch_lines.h"
 
 namespace rehearse {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "launch/launch.h"
+#include "export/launch_lines.h"
 
 namespace rehearse {
 

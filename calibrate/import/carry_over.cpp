@@ -1,0 +1,68 @@
+#include "calibrate/import/carry_over.h"
+
+#include "calibrate/import/tables.h"
+#include "cost/roofline.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kMostFlops = 1e18;
+
+// The same rate on the base's GPU and on this one.
+struct Rates {
+  double base = 0;
+  double own = 0;
+  double ratio() const { return own / base; }
+};
+
+Rates reached(const JsonReader& recipe, const std::string& precision) {
+  const JsonReader pair = recipe.object("reached").object(precision);
+  const Rates rates{pair.number("base", 1, kMostFlops), pair.number("own", 1, kMostFlops)};
+  pair.reject_unknown();
+  return rates;
+}
+
+void scale_gemms(Json& rows, double operand_bytes, const Rates& flops, const Rates& bandwidth) {
+  const Roofline from{flops.base, bandwidth.base, operand_bytes}, to{flops.own, bandwidth.own, operand_bytes};
+  for (Json& row : rows) {
+    const double m = row[0], n = row[1], k = row[2];
+    row[3] = rounded(row[3].get<double>() * gemm_bound(to, m, n, k) / gemm_bound(from, m, n, k));
+  }
+}
+
+// Scales the last column.
+void scale_rates(Json& table, double ratio) {
+  for (Json& row : table["rows"]) row.back() = rounded(row.back().get<double>() * ratio);
+}
+
+}  // namespace
+
+Json carry_over(const JsonReader& recipe, const Json& base) {
+  Json profile = base;
+  profile["name"] = recipe.text("name");
+  profile["how"] = recipe.text("how");
+  profile["gpu"] = recipe.object("gpu").json();
+  profile["sources"].push_back({{"title", "carried over from profile " + recipe.text("like")},
+                                {"license", ""},
+                                {"note", recipe.text("note")}});
+  const Rates bandwidth{base.at("gpu").at("memory_bandwidth"), profile.at("gpu").at("memory_bandwidth")};
+  const Json kept = recipe.object("reached").json();
+  Json gemms = Json::object();
+  for (const auto& item : kept.items()) {
+    if (!base.at("gemm").contains(item.key())) {
+      recipe.fail("reached", "must name precisions that " + recipe.text("like") + " has products of",
+                  "found \"" + item.key() + "\"");
+    }
+    gemms[item.key()] = base.at("gemm").at(item.key());
+    scale_gemms(gemms[item.key()]["rows"], item.key() == "fp8" ? 1 : 2, reached(recipe, item.key()),
+                bandwidth);
+  }
+  profile["gemm"] = gemms;
+  for (auto& [kind, table] : profile["stream"].items()) scale_rates(table, bandwidth.ratio());
+  scale_rates(profile["attention"], reached(recipe, "fp16").ratio());
+  recipe.reject_unknown();
+  return profile;
+}
+
+}  // namespace rehearse

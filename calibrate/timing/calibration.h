@@ -1,0 +1,36 @@
+// The measuring itself: every job once, into a profile that can be saved after each.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrate/timing/kernel_timer.h"
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+
+namespace rehearse {
+
+struct CalibrationRequest {
+  Cluster cluster;  // names the kind of GPU and of links, and states the peaks
+  Jobs jobs;
+  Cache cache = Cache::cold;
+  double budget_s = 0.3;          // for one kernel or message, in several rounds through all of them
+  std::function<bool()> stopped;  // ends after the job in hand; what was timed is kept
+  // Before each timing: of what, how many are done and there are, seconds that the others will take.
+  std::function<void(const std::string& job, std::size_t done, std::size_t all, double left_s)> progress;
+  std::function<void(const Profile&)> save;  // at the end, unless a rate was above the peak
+};
+
+struct Calibration {
+  Profile profile;
+  std::size_t measured = 0, known = 0;  // kernels and messages; known: in the profile that was continued
+  bool complete = true;
+  std::vector<std::string> notes;       // wide spreads, clocks that moved, kernels that no device has
+  std::vector<std::string> above_peak;  // rates that cannot be
+};
+
+// `profile`: samples that need not be taken again; its name and sources are kept.
+Calibration calibrate(kernels::Device& device, const CalibrationRequest& request, Profile profile);
+
+}  // namespace rehearse

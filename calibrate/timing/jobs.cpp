@@ -1,0 +1,254 @@
+#include "calibrate/timing/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/units.h"
+#include "cost/curves.h"
+#include "plan/ranks.h"
+#include "plan/sharding.h"
+#include "plan/stages.h"
+
+namespace rehearse {
+
+namespace {
+
+SampleKey key_of(const Gemm& gemm, const Plan& plan) {
+  const std::int64_t rows = (gemm.m + gemm.chunks - 1) / gemm.chunks;
+  return {SampleKey::Table::gemm,
+          to_string(plan.precision),
+          {static_cast<double>(rows), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
+           static_cast<double>(gemm.batch)}};
+}
+
+SampleKey key_of(const Attention& attention) {
+  const std::int64_t keys =
+      attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
+  return {SampleKey::Table::attention,
+          "",
+          {static_cast<double>(attention.head_dim), static_cast<double>(keys), attention.causal ? 1.0 : 0.0,
+           attention.backward ? 1.0 : 0.0}};
+}
+
+// What makes two kernels of one key different: where they stand, and the sizes of their tensors.
+std::vector<double> signature(const Block& block, const Kernel& kernel, Phase phase) {
+  std::vector<double> all = {static_cast<double>(phase == Phase::recompute ? Phase::forward : phase)};
+  for (const auto* ids : {&kernel.reads, &kernel.writes}) {
+    all.push_back(static_cast<double>(ids->size()));
+    for (const TensorId id : *ids) all.push_back(block.tensors[static_cast<std::size_t>(id)].bytes());
+  }
+  return all;
+}
+
+class Collector {
+ public:
+  explicit Collector(Jobs& jobs) : jobs_(jobs) {}
+
+  void add(const Model& model, const Plan& plan) {
+    jobs_.plans.push_back({model, plan});
+    const Work work = make_work(model, plan);
+    for (const Block& block : work.blocks) add_block(block);
+    for (int rank = 0; rank < plan.pp; ++rank) add_step(work, rank);
+    add_messages(work);
+  }
+
+  void finish() {
+    for (auto& [key, same] : kernels_) {
+      for (auto& [signature, job] : same) jobs_.kernels.push_back(std::move(job));
+    }
+    jobs_.messages.assign(messages_.begin(), messages_.end());
+  }
+
+ private:
+  const Plan& plan() const { return jobs_.plans.back().plan; }
+
+  void add_block(const Block& block) {
+    jobs_.blocks.push_back(block);
+    const auto add_list = [&](const std::vector<Kernel>& kernels, Phase phase) {
+      for (const Kernel& kernel : kernels) add_kernel(block, kernel, phase);
+    };
+    add_list(block.forward, Phase::forward);
+    add_list(block.recompute, Phase::recompute);
+    add_list(block.backward_input, Phase::backward_input);
+    add_list(block.backward_weight, Phase::backward_weight);
+  }
+
+  void add_kernel(const Block& block, const Kernel& kernel, Phase phase) {
+    SampleKey key;
+    if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) {
+      key = key_of(*gemm, plan());
+    } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
+      key = key_of(*attention);
+    } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
+      key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
+    } else {
+      return add_collective(std::get<Collective>(kernel.what));
+    }
+    kernels_[key].try_emplace(signature(block, kernel, phase),
+                              KernelJob{key, jobs_.blocks.size() - 1, kernel, phase, jobs_.plans.size() - 1});
+  }
+
+  void add_step(const Work& work, int rank) {
+    double parameters = 0;
+    for (int stage = 0; stage < plan().stages(); ++stage) {
+      if (pipeline_rank_of(stage, plan()) == rank) parameters += work.parameters(stage);
+    }
+    if (plan().offload == Offload::optimizer || parameters == 0) return;
+    Block scratch;
+    const Kernel kernel = optimizer_kernel(parameters / shard_size(plan()), plan(), scratch);
+    scratch.name = "optimizer";
+    jobs_.blocks.push_back(scratch);
+    add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
+  }
+
+  void add_message(CollectiveOp op, std::size_t members, double bytes) {
+    if (members < 2 || bytes < 1) return;
+    for (const double size : {1024.0, 65536.0, 1048576.0, bytes}) {
+      messages_.insert({op, static_cast<int>(members), size});
+    }
+  }
+
+  void add_collective(const Collective& collective) {
+    const RankGrid grid = collective.of_experts ? RankGrid::of_experts(plan()) : RankGrid(plan());
+    const std::size_t members =
+        collective.op == CollectiveOp::send_receive ? 2 : grid.group(0, collective.axis).size();
+    add_message(collective.op, members, collective.bytes);
+  }
+
+  void add_messages(const Work& work) {
+    if (plan().pp > 1) add_message(CollectiveOp::send_receive, 2, work.boundary_bytes);
+    const RankGrid grid(plan());
+    const std::size_t replicas = grid.replicas(0).size();
+    for (int stage = 0; stage < plan().stages(); ++stage) {
+      const double gradients = work.parameters(stage) * gradient_wire_bytes(plan());
+      const CollectiveOp reduction =
+          plan().zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+      add_message(reduction, replicas, gradients);
+      if (plan().zero > 0)
+        add_message(CollectiveOp::all_gather, replicas, work.parameters(stage) * parameter_bytes(plan()));
+    }
+    add_tied();
+  }
+
+  // The gradient of the embedding that the first and the last stage share.
+  void add_tied() {
+    const Model& model = jobs_.plans.back().model;
+    if (!model.tied_embeddings) return;
+    if (pipeline_rank_of(0, plan()) == pipeline_rank_of(plan().stages() - 1, plan())) return;
+    const std::int64_t rows = (model.vocab + plan().tp - 1) / plan().tp;
+    add_message(CollectiveOp::all_reduce, 2,
+                static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan()));
+  }
+
+  Jobs& jobs_;
+  std::map<SampleKey, std::map<std::vector<double>, KernelJob>> kernels_;
+  std::set<MessageJob> messages_;
+};
+
+Model grid_model(std::int64_t hidden, bool gpt) {
+  Model model;
+  model.layers = 1;
+  model.hidden = hidden;
+  model.head_dim = 64;
+  model.heads = model.kv_heads = hidden / model.head_dim;
+  model.ffn_hidden = 4 * hidden;
+  model.vocab = 8192;
+  model.max_positions = 1 << 15;
+  if (!gpt) return model;
+  model.norm = Norm::layer;
+  model.positions = Positions::learned;
+  model.gated_mlp = false;
+  model.qkv_bias = model.attention_out_bias = model.mlp_bias = true;
+  return model;
+}
+
+}  // namespace
+
+std::string message_name(CollectiveOp op) {
+  static const std::map<CollectiveOp, std::string> names = {
+      {CollectiveOp::all_reduce, "all_reduce"},         {CollectiveOp::all_gather, "all_gather"},
+      {CollectiveOp::reduce_scatter, "reduce_scatter"}, {CollectiveOp::all_to_all, "all_to_all"},
+      {CollectiveOp::broadcast, "broadcast"},           {CollectiveOp::send_receive, "send_receive"}};
+  return names.at(op);
+}
+
+Jobs jobs_of(const Model& model, const Plan& plan) {
+  Jobs jobs;
+  Collector collector(jobs);
+  collector.add(model, plan);
+  collector.finish();
+  return jobs;
+}
+
+Jobs grid_jobs(Precision precision, std::int64_t widest) {
+  Jobs jobs;
+  Collector collector(jobs);
+  for (std::int64_t hidden = 256; hidden <= widest; hidden *= 2) {
+    for (const std::int64_t seq : {256, 1024, 4096}) {
+      Plan plan;
+      plan.precision = precision;
+      plan.seq = seq;
+      collector.add(grid_model(hidden, false), plan);
+      if (seq == 1024) collector.add(grid_model(hidden, true), plan);
+    }
+  }
+  collector.finish();
+  return jobs;
+}
+
+bool has_sample(const Profile& profile, const SampleKey& key) {
+  const std::vector<double>& size = key.size;
+  if (key.table == SampleKey::Table::gemm) {
+    const auto found = profile.gemm.find(key.name);
+    return found != profile.gemm.end() &&
+           std::any_of(found->second.begin(), found->second.end(), [&](const GemmSample& sample) {
+             return size == std::vector<double>{static_cast<double>(sample.m), static_cast<double>(sample.n),
+                                                static_cast<double>(sample.k),
+                                                static_cast<double>(sample.batch)};
+           });
+  }
+  if (key.table == SampleKey::Table::attention) {
+    return std::any_of(
+        profile.attention.begin(), profile.attention.end(), [&](const AttentionSample& sample) {
+          return size == std::vector<double>{static_cast<double>(sample.head_dim),
+                                             static_cast<double>(sample.seq), sample.causal ? 1.0 : 0.0,
+                                             sample.backward ? 1.0 : 0.0};
+        });
+  }
+  const auto found = profile.stream.find(key.name);
+  return found != profile.stream.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](const StreamSample& sample) { return sample.bytes == size[0]; });
+}
+
+bool has_sample(const Profile& profile, const MessageJob& job) {
+  if (!profile.measurement) return false;
+  const std::vector<MessageSample>& known = profile.measurement->messages;
+  return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
+    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes;
+  });
+}
+
+std::string to_string(const SampleKey& key) {
+  const std::vector<double>& size = key.size;
+  switch (key.table) {
+    case SampleKey::Table::gemm:
+      return fmt::format("gemm {} {} x {} x {}{}", key.name, size[0], size[1], size[2],
+                         size[3] > 1 ? fmt::format(", {} at once", size[3]) : "");
+    case SampleKey::Table::attention:
+      return fmt::format("attention {} wide, {} keys, {}, {}", size[0], size[1],
+                         size[2] > 0 ? "causal" : "full", size[3] > 0 ? "backward" : "forward");
+    case SampleKey::Table::stream:
+      break;
+  }
+  return fmt::format("{} {}", key.name, format_bytes(size[0]));
+}
+
+std::string to_string(const MessageJob& job) {
+  return fmt::format("{} of {} over {} ranks", message_name(job.op), format_bytes(job.bytes), job.members);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,67 @@
+// Which distinct kernels and messages does a plan ask for?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/profile.h"
+#include "launch/calls.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// The sample that a kernel's time goes to. Equal keys share one.
+struct SampleKey {
+  enum class Table : std::uint8_t { gemm, attention, stream } table = Table::gemm;
+  std::string name;          // precision of a GEMM, curve of a stream
+  std::vector<double> size;  // m, n, k, batch; head size, keys, causal, backward; bytes
+  auto operator<=>(const SampleKey&) const = default;
+};
+
+struct KernelJob {
+  SampleKey key;
+  std::size_t block = 0;  // index into Jobs::blocks
+  Kernel kernel;          // of a chunked GEMM or attention in steps, one chunk or step is timed
+  Phase phase = Phase::forward;
+  std::size_t plan = 0;  // index into Jobs::plans
+};
+
+struct MessageJob {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  int members = 0;
+  double bytes = 0;
+  auto operator<=>(const MessageJob&) const = default;
+};
+
+// What jobs refer to, and the jobs.
+struct Jobs {
+  struct Shaped {
+    Model model;
+    Plan plan;
+  };
+  std::vector<Shaped> plans;
+  std::vector<Block> blocks;
+  std::vector<KernelJob> kernels;    // kernels that differ but share a key stand one after the other
+  std::vector<MessageJob> messages;  // sorted
+};
+
+std::string message_name(CollectiveOp op);  // "all_reduce", ..., "send_receive"
+
+// Every kernel shape of the plan's Work and optimizer step, and every message of its groups, with small ones
+// of each kind beside them, which tell latency from bandwidth. The plan must be legal.
+Jobs jobs_of(const Model& model, const Plan& plan);
+
+// The kernels of GPT and Llama layers of many widths and numbers of tokens: a table for any scenario.
+Jobs grid_jobs(Precision precision, std::int64_t widest);
+
+// Whether the profile has the sample; of a message, whether it was among those measured.
+bool has_sample(const Profile& profile, const SampleKey& key);
+bool has_sample(const Profile& profile, const MessageJob& job);
+
+// "gemm bf16 4096 x 1024 x 4096", "attention 64 wide, 2048 keys, causal, forward", "norm 12.6 MB"
+std::string to_string(const SampleKey& key);
+std::string to_string(const MessageJob& job);
+
+}  // namespace rehearse

@@ -1,0 +1,145 @@
+#include "calibrate/timing/operands.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr double kMostSets = 2048;
+constexpr std::uint64_t kSeed = 20260101;
+
+// What an integer tensor counts up to: rows of the table that it indexes.
+std::int64_t bound_of(const KernelJob& job, const Jobs& jobs) {
+  const Model& model = jobs.plans[job.plan].model;
+  const bool of_experts = model.experts && job.kernel.name.find("top_k") != std::string::npos;
+  const bool routes = model.experts && (job.key.name == "permute" || job.key.name == "bias_gradient");
+  if (of_experts || routes) return model.experts->count;
+  return shape_on_one_rank(model, jobs.plans[job.plan].plan).vocab;
+}
+
+bool is_of_choices(const Tensor& tensor) {
+  return tensor.name == "expert_choices";
+}
+
+bool is_integer(const Tensor& tensor) {
+  return tensor.element_bytes == 8 || tensor.element_bytes == 1 || is_of_choices(tensor);
+}
+
+// Numbers spread over 0 .. bound in an order that no prefetcher guesses.
+template <typename T>
+std::vector<T> scattered(std::size_t count, std::int64_t bound) {
+  std::vector<T> values(count);
+  std::uint64_t state = kSeed;
+  for (T& value : values) {
+    state = state * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX generator
+    value = static_cast<T>((state >> 33) % static_cast<std::uint64_t>(bound));
+  }
+  return values;
+}
+
+}  // namespace
+
+Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs& jobs, const KernelJob& job,
+                   double least_bytes)
+    : jobs_(jobs), job_(job), places_(place_tensors(jobs.blocks[job.block])) {
+  const Block& block = jobs.blocks[job.block];
+  for (const auto* ids : {&job.kernel.reads, &job.kernel.writes}) {
+    for (const TensorId id : *ids) {
+      const TensorPlace& place = places_[static_cast<std::size_t>(id)];
+      if (!offset_.try_emplace(place.matrix, set_bytes_).second) continue;
+      set_bytes_ += (matrix_bytes(block, place) + kAlignment - 1) / kAlignment * kAlignment;
+    }
+  }
+  const double wanted = std::ceil(least_bytes / static_cast<double>(std::max<std::size_t>(1, set_bytes_)));
+  sets_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, kMostSets));
+  memory_ = kernels::Buffer(device, sets_ * set_bytes_);
+  if (job.key.name == "permute") {
+    double rows = 0;
+    for (const TensorId id : job.kernel.reads)
+      rows = std::max(rows, block.tensors[static_cast<std::size_t>(id)].elements);
+    scratch_ = kernels::Buffer(device, static_cast<std::size_t>(rows) * sizeof(std::int32_t));
+  }
+  const auto* attention = std::get_if<Attention>(&job.kernel.what);
+  if (attention != nullptr && attention->causal && attention->keys > attention->query) {
+    // Every query of a striped split sees half of the keys on average.
+    std::vector<std::int32_t> positions;
+    for (std::int64_t i = 0; i < attention->query; ++i)
+      positions.push_back(static_cast<std::int32_t>(i * attention->keys / attention->query));
+    positions_ = kernels::Buffer(device, positions.size() * sizeof(std::int32_t));
+    stream.copy(positions_.data(), positions.data(), positions_.bytes());
+    stream.synchronize();
+  }
+  fill(stream);
+}
+
+std::byte* Operands::address(std::size_t set, TensorId matrix) const {
+  return static_cast<std::byte*>(memory_.data()) + set * set_bytes_ + offset_.at(matrix);
+}
+
+void Operands::fill_integers(kernels::Stream& stream, TensorId id) {
+  const Block& block = jobs_.blocks[job_.block];
+  const Tensor& tensor = block.tensors[static_cast<std::size_t>(id)];
+  const auto count = static_cast<std::size_t>(tensor.elements);
+  const auto copy = [&](const auto& values) {
+    stream.copy(address(0, id), values.data(), values.size() * sizeof(values[0]));
+    stream.synchronize();
+  };
+  if (is_of_choices(tensor)) {
+    // Every expert is chosen equally often, by tokens in turn.
+    std::vector<std::int32_t> choices(count);
+    const std::int64_t experts = jobs_.plans[job_.plan].model.experts->count;
+    for (std::size_t i = 0; i < count; ++i)
+      choices[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(experts));
+    return copy(choices);
+  }
+  if (tensor.element_bytes == 8) return copy(scattered<std::int64_t>(count, bound_of(job_, jobs_)));
+  copy(scattered<std::uint8_t>(count, 2));
+}
+
+// Random numbers as weights and activations have them; what is never negative in training is not here.
+void Operands::fill(kernels::Stream& stream) {
+  const Block& block = jobs_.blocks[job_.block];
+  const Precision precision = jobs_.plans[job_.plan].plan.precision;
+  for (const auto& [matrix, offset] : offset_) {
+    const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
+    if (is_integer(tensor)) {
+      fill_integers(stream, matrix);
+      continue;
+    }
+    const TensorPlace& place = places_[static_cast<std::size_t>(matrix)];
+    const bool positive = tensor.name == "second_moment" || tensor.name == "sum" ||
+                          tensor.name == "sum_reduced" || tensor.name == "exponentials";
+    const kernels::Tensor view(address(0, matrix), type_of(tensor, precision), place.rows,
+                               place.matrix_columns);
+    stream.launch(kernels::Randomise{view, positive ? 1.0F : 0.0F, positive ? 0.5F : 1.0F,
+                                     kSeed + static_cast<std::uint64_t>(matrix)});
+  }
+  for (std::size_t set = 1; set < sets_; ++set) {
+    stream.copy(static_cast<std::byte*>(memory_.data()) + set * set_bytes_, memory_.data(), set_bytes_);
+  }
+  stream.synchronize();
+}
+
+std::vector<kernels::Call> Operands::calls(std::size_t set) const {
+  const Jobs::Shaped& shaped = jobs_.plans[job_.plan];
+  BoundBlock bound = bind_block(jobs_.blocks[job_.block], shaped.model, shaped.plan,
+                                [this, set](TensorId matrix) { return address(set, matrix); });
+  bound.rows_of_choices = {scratch_.data(), kernels::Type::int32, 1,
+                           static_cast<std::int64_t>(scratch_.bytes() / sizeof(std::int32_t))};
+  std::vector<kernels::Call> calls = calls_of(bound, job_.kernel, job_.phase);
+  if (chunks_of(job_.kernel) > 1) calls.resize(1);
+  for (kernels::Call& call : calls) {
+    const kernels::Tensor positions(positions_.data(), kernels::Type::int32, 1,
+                                    static_cast<std::int64_t>(positions_.bytes() / sizeof(std::int32_t)));
+    if (auto* forward = std::get_if<kernels::AttentionForward>(&call))
+      forward->shape.queries.positions = positions;
+    if (auto* backward = std::get_if<kernels::AttentionBackward>(&call))
+      backward->shape.queries.positions = positions;
+  }
+  return calls;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,50 @@
+#include "calibrate/timing/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kShortest = 2e-3;  // of a sample, so that the clock's own grain does not show
+constexpr std::size_t kLeastSamples = 5;
+constexpr int kMostLaunches = 4096;
+constexpr int kMostSamples = 101;
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+Timing summarise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double median = quantile(values, 0.5);
+  return {median, (quantile(values, 0.75) - quantile(values, 0.25)) / median,
+          static_cast<int>(values.size())};
+}
+
+std::vector<double> sample(const std::function<double(int launches)>& run, double budget_s,
+                           const std::function<bool()>& stopped) {
+  run(1);
+  const double once = run(1);
+  const double wanted = std::min(kShortest, budget_s / static_cast<double>(kLeastSamples));
+  const int launches = static_cast<int>(std::clamp(std::ceil(wanted / once), 1.0, double{kMostLaunches}));
+  if (launches > 1) run(launches);
+  const std::size_t least = once > budget_s ? 3 : kLeastSamples;
+  std::vector<double> values;
+  double passed = 0;
+  while ((passed < budget_s || values.size() < least) && values.size() < kMostSamples) {
+    const double seconds = run(launches);
+    passed += seconds;
+    values.push_back(seconds / launches);
+    if (stopped()) break;
+  }
+  return values;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,21 @@
+// Everything that can be launched on a device.
+#pragma once
+
+#include <variant>
+
+#include "kernels/call/attention.h"
+#include "kernels/call/multiply.h"
+#include "kernels/call/optimizer.h"
+#include "kernels/call/pointwise.h"
+#include "kernels/call/tokens.h"
+
+namespace rehearse::kernels {
+
+using Call =
+    std::variant<Multiply, AttentionForward, AttentionBackward, AttentionMerge, Softmax, SoftmaxBackward,
+                 Norm, NormInputGradient, NormWeightGradient, Rotary, Activation, ActivationBackward, Add,
+                 Dropout, DropoutBackward, BiasGradient, Cast, Randomise, Embedding, EmbeddingBackward,
+                 Positions, PositionsBackward, LossMaximum, LossExponentials, Loss, LossBackward, TopK,
+                 TopKBackward, CountChoices, SortChoices, TransposeBlocks, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
+
+}  // namespace rehearse::kernels

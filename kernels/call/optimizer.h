@@ -1,0 +1,27 @@
+// The optimizer step.
+#pragma once
+
+#include "kernels/tensor.h"
+
+namespace rehearse::kernels {
+
+// AdamW (Loshchilov and Hutter 2019, algorithm 2) on fp32 state. `weight` (any type, may be absent) receives
+// a copy of the master weight; gradients are multiplied by `scale` (fp32, one element) where given.
+struct Adam {
+  Tensor gradient, mean, square, master, weight, scale;
+  float rate = 1e-3F, beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, decay = 0;
+  std::int64_t step = 1;  // from 1
+};
+
+// sum[0] (fp32) += the sum of squares.
+struct SquareSum {
+  Tensor input, sum;
+};
+
+// scale[0] = min(1, limit / (sqrt(sum[0]) + 1e-6)): clipping by the global norm (Pascanu et al. 2013).
+struct ClipScale {
+  Tensor sum, scale;
+  float limit = 1;
+};
+
+}  // namespace rehearse::kernels

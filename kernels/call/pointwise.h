@@ -1,0 +1,88 @@
+// Kernels that pass over memory once: norms, rotary positions, activations, sums, dropout.
+// Gradients of parameters are fp32 and are added to what they held.
+#pragma once
+
+#include <array>
+
+#include "kernels/tensor.h"
+
+namespace rehearse::kernels {
+
+// Every row holds `groups` vectors of equal length, each normalised by itself (Qwen3's heads). Centred:
+// LayerNorm (Ba et al. 2016); else RMSNorm (Zhang and Sennrich 2019).
+struct NormShape {
+  bool centred = false;
+  std::int64_t groups = 1;
+  float epsilon = 1e-5F;
+};
+struct Norm {
+  NormShape shape;
+  Tensor input, weight, bias, output;
+};
+struct NormInputGradient {
+  NormShape shape;
+  Tensor output_gradient, input, weight, input_gradient;
+};
+struct NormWeightGradient {
+  NormShape shape;
+  Tensor output_gradient, input, weight_gradient, bias_gradient;
+};
+
+// Turns element pairs (i, i + head_dim / 2) of every head by position x base^(-2 i / head_dim) (Su et al.
+// 2021, in the order of Llama); backward turns back.
+struct Rotary {
+  Tokens tokens;
+  std::int64_t heads = 1, kv_heads = 1;
+  float base = 10000;
+  bool back = false;
+  Tensor query, key, query_output, key_output;
+};
+
+// gelu: the tanh form (Hendrycks and Gimpel 2016). swiglu: SiLU of the first half of the columns times the
+// second (Shazeer 2020). `weights` (fp32, one a row) scales rows, as a router asks for.
+enum class ActivationKind : std::uint8_t { gelu, swiglu };
+struct Activation {
+  ActivationKind kind = ActivationKind::gelu;
+  Tensor input, weights, output;
+};
+struct ActivationBackward {
+  ActivationKind kind = ActivationKind::gelu;
+  Tensor output_gradient, input, weights, input_gradient, weights_gradient;
+};
+
+// output = the sum of `inputs` (those given) and the bias of each column.
+struct Add {
+  std::array<Tensor, 4> inputs;
+  Tensor bias, output;
+};
+
+// output = residual + mask (input + bias) / (1 - rate). Element i is kept when philox(seed, i) says so: the
+// same on every device, and independent of how the work is split.
+struct Dropout {
+  Tensor input, bias, residual, output, mask;
+  float rate = 0;
+  std::uint64_t seed = 0;
+};
+struct DropoutBackward {
+  Tensor output_gradient, mask, input_gradient;
+  float rate = 0;
+};
+
+// bias_gradient += sum of rows.
+struct BiasGradient {
+  Tensor output_gradient, bias_gradient;
+};
+
+// output = input in the output's type.
+struct Cast {
+  Tensor input, output;
+};
+
+// Uniform in [mean - spread, mean + spread), element i from philox(seed, i).
+struct Randomise {
+  Tensor output;
+  float mean = 0, spread = 1;
+  std::uint64_t seed = 0;
+};
+
+}  // namespace rehearse::kernels

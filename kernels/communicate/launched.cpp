@@ -1,0 +1,72 @@
+#include "kernels/communicate/launched.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "kernels/device.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+struct Launcher {
+  const char *rank, *size, *local_rank, *nodes;  // nodes: of machines, where it is told
+};
+
+// torchrun sets its own names also under the others, and is asked first.
+constexpr std::array<Launcher, 3> kLaunchers = {
+    Launcher{"RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE"},
+    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr},
+    Launcher{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_NODES"},
+};
+
+std::optional<int> number(const char* name) {
+  const char* text = name == nullptr ? nullptr : std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  const std::string_view whole(text);
+  int value = 0;
+  const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
+  if (error != std::errc{} || end != whole.data() + whole.size() || value < 0) {
+    throw DeviceError(std::string(name) + " = \"" + text + "\" is no whole number from 0 on");
+  }
+  return value;
+}
+
+int needed(const char* name, const char* beside) {
+  const std::optional<int> value = number(name);
+  if (!value) throw DeviceError(std::string(beside) + " is set, but " + name + " is not");
+  return *value;
+}
+
+}  // namespace
+
+Launched launched() {
+  Launched self;
+  bool several_machines = false;
+  for (const Launcher& launcher : kLaunchers) {
+    const std::optional<int> rank = number(launcher.rank);
+    if (!rank) continue;
+    self.rank = *rank;
+    self.size = needed(launcher.size, launcher.rank);
+    self.local_rank = needed(launcher.local_rank, launcher.rank);
+    several_machines = number(launcher.nodes).value_or(1) > 1;
+    break;
+  }
+  if (self.rank >= self.size) {
+    throw DeviceError("rank " + std::to_string(self.rank) + " of " + std::to_string(self.size) +
+                      " ranks: ranks count from 0");
+  }
+  const char* host = std::getenv("MASTER_ADDR");
+  if (host != nullptr && *host != '\0') {
+    self.host = host;
+  } else if (several_machines) {
+    throw DeviceError("ranks on several machines find each other at MASTER_ADDR, which is not set");
+  }
+  self.port = number("MASTER_PORT").value_or(self.port);
+  return self;
+}
+
+}  // namespace rehearse::kernels

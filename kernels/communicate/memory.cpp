@@ -1,0 +1,289 @@
+// Ranks as threads of one process: every rank reads its peers' memory.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "kernels/communicate/meeting.h"
+#include "kernels/communicator.h"
+#include "kernels/cpu/stream.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+// What the members of one group share.
+struct Group {
+  Group(const std::vector<int>& ranks)
+      : size(static_cast<int>(ranks.size())), meeting(hall, size), from(ranks.size()), to(ranks.size()) {}
+
+  struct Mail {
+    const void* data = nullptr;  // until the receiver has it
+    std::size_t bytes = 0;
+  };
+  int size;
+  Hall hall;
+  Meeting meeting;
+  std::vector<const void*> from;  // by rank: operands of the operation in flight
+  std::vector<void*> to;
+  std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
+};
+
+// What the ranks of one process share.
+struct Process {
+  explicit Process(int count) : ranks(count) {}
+  int ranks;
+  Hall hall;
+  std::string reason;  // of the end, "" while all is well
+  std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
+};
+
+template <typename T>
+void reduce(T* sum, const T* more, std::int64_t count, Reduction reduction) {
+  if (reduction == Reduction::sum) {
+    for (std::int64_t i = 0; i < count; ++i) sum[i] = static_cast<T>(sum[i] + more[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) sum[i] = std::max(sum[i], more[i]);
+  }
+}
+
+void reduce(Type type, void* sum, const void* more, std::int64_t count, Reduction reduction) {
+  switch (type) {
+    case Type::fp32:
+      return reduce(static_cast<float*>(sum), static_cast<const float*>(more), count, reduction);
+    case Type::int32:
+      return reduce(static_cast<std::int32_t*>(sum), static_cast<const std::int32_t*>(more), count,
+                    reduction);
+    case Type::int64:
+      return reduce(static_cast<std::int64_t*>(sum), static_cast<const std::int64_t*>(more), count,
+                    reduction);
+    default:
+      throw DeviceError("the CPU sums fp32 and integers only");
+  }
+}
+
+std::byte* offset(void* memory, std::int64_t elements, Type type) {
+  return static_cast<std::byte*>(memory) + static_cast<std::size_t>(elements) * bytes_of(type);
+}
+const std::byte* offset(const void* memory, std::int64_t elements, Type type) {
+  return static_cast<const std::byte*>(memory) + static_cast<std::size_t>(elements) * bytes_of(type);
+}
+
+void copy(void* to, const void* from, std::int64_t elements, Type type) {
+  if (to != from) std::memcpy(to, from, static_cast<std::size_t>(elements) * bytes_of(type));
+}
+
+void require_contiguous(const Tensor& from, const Tensor& to, std::int64_t times_from,
+                        std::int64_t times_to) {
+  if (!from.contiguous() || !to.contiguous() || from.type != to.type ||
+      from.elements() * times_from != to.elements() * times_to) {
+    throw DeviceError("a collective's tensors must be contiguous, of one type, and as long as it needs");
+  }
+}
+
+class MemoryCommunicator : public Communicator {
+ public:
+  MemoryCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return group_->size; }
+
+  // Each rank sums its own part of everybody's operand, then collects the parts.
+  void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
+    require_contiguous(from, to, 1, 1);
+    put(stream, [this, from, to, reduction] {
+      begin(from, to);
+      const std::int64_t first = part(from, rank_), count = part(from, rank_ + 1) - first;
+      sum_part(from.type, first, count, offset(to.data, first, to.type), reduction);
+      group_->meeting.arrive();
+      for (int peer = 0; peer < size(); ++peer) {
+        const std::int64_t at = part(from, peer);
+        copy(offset(to.data, at, to.type), offset(group_->to[index(peer)], at, to.type),
+             part(from, peer + 1) - at, to.type);
+      }
+      group_->meeting.arrive();
+    });
+  }
+
+  void all_gather(Stream& stream, const Tensor& from, const Tensor& to) override {
+    require_contiguous(from, to, size(), 1);
+    put(stream, [this, from, to] {
+      begin(from, to);
+      for (int peer = 0; peer < size(); ++peer) {
+        copy(offset(to.data, peer * from.elements(), to.type), group_->from[index(peer)], from.elements(),
+             to.type);
+      }
+      group_->meeting.arrive();
+    });
+  }
+
+  void reduce_scatter(Stream& stream, const Tensor& from, const Tensor& to) override {
+    require_contiguous(from, to, 1, size());
+    put(stream, [this, from, to] {
+      begin(from, to);
+      sum_part(from.type, rank_ * to.elements(), to.elements(), static_cast<std::byte*>(to.data),
+               Reduction::sum);
+      group_->meeting.arrive();
+    });
+  }
+
+  void all_to_all(Stream& stream, const Tensor& from, const Tensor& to) override {
+    require_contiguous(from, to, 1, 1);
+    if (from.elements() % size() != 0) throw DeviceError("an all-to-all needs equal parts");
+    put(stream, [this, from, to] {
+      begin(from, to);
+      const std::int64_t share = from.elements() / size();
+      for (int peer = 0; peer < size(); ++peer) {
+        copy(offset(to.data, peer * share, to.type),
+             offset(group_->from[index(peer)], rank_ * share, to.type), share, to.type);
+      }
+      group_->meeting.arrive();
+    });
+  }
+
+  void broadcast(Stream& stream, const Tensor& tensor, int root) override {
+    require_contiguous(tensor, tensor, 1, 1);
+    put(stream, [this, tensor, root] {
+      begin(tensor, tensor);
+      copy(tensor.data, group_->from[index(root)], tensor.elements(), tensor.type);
+      group_->meeting.arrive();
+    });
+  }
+
+  void send(Stream& stream, const Tensor& from, int receiver) override {
+    require_contiguous(from, from, 1, 1);
+    put(stream, [this, from, receiver] {
+      offer(from, receiver);
+      wait_until_taken(receiver);
+    });
+  }
+
+  void receive(Stream& stream, const Tensor& to, int sender) override {
+    require_contiguous(to, to, 1, 1);
+    put(stream, [this, to, sender] { take(to, sender); });
+  }
+
+  void send_receive(Stream& stream, const Tensor& from, int receiver, const Tensor& to, int sender) override {
+    require_contiguous(from, from, 1, 1);
+    require_contiguous(to, to, 1, 1);
+    put(stream, [this, from, receiver, to, sender] {
+      offer(from, receiver);
+      take(to, sender);
+      wait_until_taken(receiver);
+    });
+  }
+
+ private:
+  static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
+  static void put(Stream& stream, std::function<void()> action) {
+    cpu::as_cpu(stream).put(std::move(action));
+  }
+
+  // First element of a rank's part.
+  std::int64_t part(const Tensor& tensor, int peer) const { return tensor.elements() * peer / size(); }
+
+  void begin(const Tensor& from, const Tensor& to) {
+    group_->from[index(rank_)] = from.data;
+    group_->to[index(rank_)] = to.data;
+    group_->meeting.arrive();
+  }
+
+  // Always in the order of the ranks, so that the sum is the same wherever it is made. `to` may be this
+  // rank's own operand: then what it held goes in first and must be rank 0's, or be kept aside.
+  void sum_part(Type type, std::int64_t first, std::int64_t count, std::byte* to, Reduction reduction) {
+    const std::byte* own = offset(group_->from[index(rank_)], first, type);
+    std::vector<std::byte> aside;
+    if (own == to && rank_ != 0) {
+      aside.assign(own, own + static_cast<std::size_t>(count) * bytes_of(type));
+      own = aside.data();
+    }
+    for (int peer = 0; peer < size(); ++peer) {
+      const std::byte* operand = peer == rank_ ? own : offset(group_->from[index(peer)], first, type);
+      if (peer == 0) {
+        copy(to, operand, count, type);
+      } else {
+        reduce(type, to, operand, count, reduction);
+      }
+    }
+  }
+
+  void offer(const Tensor& from, int receiver) {
+    Group::Mail& mail = mail_between(rank_, receiver);
+    group_->hall.wait_for([&] { return mail.data == nullptr; });
+    group_->hall.change([&] {
+      mail = {from.data, static_cast<std::size_t>(from.elements()) * bytes_of(from.type)};
+    });
+  }
+
+  void take(const Tensor& to, int sender) {
+    Group::Mail& mail = mail_between(sender, rank_);
+    group_->hall.wait_for([&] { return mail.data != nullptr; });
+    if (mail.bytes != static_cast<std::size_t>(to.elements()) * bytes_of(to.type)) {
+      throw DeviceError("rank " + std::to_string(rank_) + " expects " +
+                        std::to_string(static_cast<std::size_t>(to.elements()) * bytes_of(to.type)) +
+                        " bytes of rank " + std::to_string(sender) + ", which sends " +
+                        std::to_string(mail.bytes));
+    }
+    std::memcpy(to.data, mail.data, mail.bytes);
+    group_->hall.change([&] { mail.data = nullptr; });
+  }
+
+  void wait_until_taken(int receiver) {
+    Group::Mail& mail = mail_between(rank_, receiver);
+    group_->hall.wait_for([&] { return mail.data == nullptr; });
+  }
+
+  Group::Mail& mail_between(int sender, int receiver) {
+    Group::Mail* mail = nullptr;
+    group_->hall.change([&] { mail = &group_->mail[{sender, receiver}]; });
+    return *mail;
+  }
+
+  std::shared_ptr<Group> group_;
+  int rank_;
+};
+
+class MemoryWorld : public World {
+ public:
+  MemoryWorld(std::shared_ptr<Process> process, int rank) : process_(std::move(process)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return process_->ranks; }
+
+  std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
+    const auto found = std::find(members.begin(), members.end(), rank_);
+    if (found == members.end()) {
+      throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
+    }
+    std::shared_ptr<Group> group;
+    process_->hall.change([&] {
+      std::shared_ptr<Group>& shared = process_->groups[{name, members}];
+      if (!shared) shared = std::make_shared<Group>(members);
+      if (!process_->reason.empty()) shared->hall.abort(process_->reason);
+      group = shared;
+    });
+    group->meeting.arrive();
+    return std::make_unique<MemoryCommunicator>(group, static_cast<int>(found - members.begin()));
+  }
+
+  void abort(const std::string& reason) override {
+    process_->hall.change([&] {
+      process_->reason = reason.empty() ? "a rank gave up" : reason;
+      for (auto& [key, group] : process_->groups) group->hall.abort(process_->reason);
+    });
+  }
+
+ private:
+  std::shared_ptr<Process> process_;
+  int rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks) {
+  const auto process = std::make_shared<Process>(ranks);
+  std::vector<std::unique_ptr<World>> worlds;
+  for (int rank = 0; rank < ranks; ++rank) worlds.push_back(std::make_unique<MemoryWorld>(process, rank));
+  return worlds;
+}
+
+}  // namespace rehearse::kernels

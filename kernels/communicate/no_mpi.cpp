@@ -1,0 +1,9 @@
+#include "kernels/communicator.h"
+
+namespace rehearse::kernels {
+
+std::unique_ptr<World> open_mpi_world() {
+  throw DeviceMissing("this build has no MPI; install libopenmpi-dev and configure again");
+}
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,9 @@
+#include "kernels/communicator.h"
+
+namespace rehearse::kernels {
+
+std::unique_ptr<World> open_nccl_world() {
+  throw DeviceMissing("this build has no NCCL; configure with the preset \"cuda\"");
+}
+
+}  // namespace rehearse::kernels

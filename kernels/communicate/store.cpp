@@ -1,0 +1,96 @@
+#include "kernels/communicate/store.h"
+
+#include "kernels/communicate/store_server.h"
+#include "kernels/device.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+Socket introduced(const Launched& self, double patience_s) {
+  Socket socket = connect_to(self.host, self.port, patience_s);
+  send_text(socket, std::to_string(self.rank));
+  return socket;
+}
+
+void say(const Socket& socket, char what) {
+  send_text(socket, std::string(1, what));
+}
+
+void leave_note(const Socket& socket, const std::string& key, const std::string& value) {
+  say(socket, kPut);
+  send_text(socket, key);
+  send_text(socket, value);
+}
+
+std::string ask(const Socket& socket, const std::string& key) {
+  say(socket, kGet);
+  send_text(socket, key);
+  const std::string answer = receive_text(socket);
+  if (answer.empty() || answer[0] != kThere) throw DeviceError(answer.substr(1));
+  return answer.substr(1);
+}
+
+}  // namespace
+
+Store::Store(const Launched& self, double patience_s) : self_(self) {
+  if (self_.rank == 0) {
+    server_ = std::make_unique<StoreServer>(self_.port);
+    self_.port = server_->port();
+  }
+  notes_ = introduced(self_, patience_s);
+  notes_.allow_silence(patience_s);
+  news_ = introduced(self_, patience_s);
+  listener_ = std::thread([this] { listen(); });
+}
+
+Store::~Store() {
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+  }
+  for (const Socket* socket : {&notes_, &news_}) {
+    try {
+      say(*socket, kLeave);
+    } catch (const DeviceError&) {
+      // The run is over already.
+    }
+  }
+  news_.shut();
+  listener_.join();
+}
+
+void Store::listen() {
+  std::string reason;
+  try {
+    reason = ask(news_, kEnd);
+  } catch (const DeviceError&) {
+    reason = "rank 0 ended without a word";
+  }
+  const std::lock_guard lock(mutex_);
+  if (!leaving_) ended_ = reason;
+}
+
+void Store::put(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(talking_);
+  leave_note(notes_, key, value);
+}
+
+std::string Store::get(const std::string& key) {
+  const std::lock_guard lock(talking_);
+  return ask(notes_, key);
+}
+
+// Through a connection of its own: the other one may be waiting for a note.
+void Store::end(const std::string& reason) {
+  const Socket socket = introduced(self_, 0);
+  leave_note(socket, kEnd, reason.empty() ? "a rank gave up" : reason);
+  say(socket, kLeave);
+}
+
+std::string Store::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+}  // namespace rehearse::kernels

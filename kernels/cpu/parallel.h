@@ -1,0 +1,46 @@
+// How is a loop divided over the threads of a CPU device?
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+namespace rehearse::kernels::cpu {
+
+// Threads of the calling thread's kernels; each stream's thread sets it once. 1 at first.
+inline thread_local int team = 1;
+
+// body(i) for every i below `count`, which must not depend on each other. What one of them throws is thrown.
+template <typename Body>
+void for_each(std::int64_t count, const Body& body) {
+  const int threads = team;
+  if (threads == 1) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (...) {
+#pragma omp critical
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// body(first, last) for stretches that cover 0 .. count, at most one a thread, each a multiple of `grain`
+// long but the last.
+template <typename Body>
+void for_stretches(std::int64_t count, std::int64_t grain, const Body& body) {
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t pieces = grains < team ? grains : team;
+  for_each(pieces, [&](std::int64_t piece) {
+    const std::int64_t first = grains * piece / pieces * grain;
+    const std::int64_t last = piece + 1 == pieces ? count : grains * (piece + 1) / pieces * grain;
+    body(first, last);
+  });
+}
+
+}  // namespace rehearse::kernels::cpu

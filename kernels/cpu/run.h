@@ -1,0 +1,45 @@
+// Every call on the CPU: fp32, written to be read; the other devices are tested against these.
+#pragma once
+
+#include "kernels/call.h"
+
+namespace rehearse::kernels::cpu {
+
+void run(const Multiply& call);
+void run(const AttentionForward& call);
+void run(const AttentionBackward& call);
+void run(const AttentionMerge& call);
+void run(const Softmax& call);
+void run(const SoftmaxBackward& call);
+void run(const Norm& call);
+void run(const NormInputGradient& call);
+void run(const NormWeightGradient& call);
+void run(const Rotary& call);
+void run(const Activation& call);
+void run(const ActivationBackward& call);
+void run(const Add& call);
+void run(const Dropout& call);
+void run(const DropoutBackward& call);
+void run(const BiasGradient& call);
+void run(const Cast& call);
+void run(const Randomise& call);
+void run(const Embedding& call);
+void run(const EmbeddingBackward& call);
+void run(const Positions& call);
+void run(const PositionsBackward& call);
+void run(const LossMaximum& call);
+void run(const LossExponentials& call);
+void run(const Loss& call);
+void run(const LossBackward& call);
+void run(const TopK& call);
+void run(const TopKBackward& call);
+void run(const CountChoices& call);
+void run(const SortChoices& call);
+void run(const TransposeBlocks& call);
+void run(const SpreadRows& call);
+void run(const CollectRows& call);
+void run(const Adam& call);
+void run(const SquareSum& call);
+void run(const ClipScale& call);
+
+}  // namespace rehearse::kernels::cpu

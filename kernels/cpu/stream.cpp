@@ -1,0 +1,111 @@
+#include "kernels/cpu/stream.h"
+
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/run.h"
+
+namespace rehearse::kernels::cpu {
+
+void CpuEvent::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return happened_; });
+}
+
+void CpuEvent::happen() {
+  const std::lock_guard lock(mutex_);
+  at_ = Clock::now();
+  happened_ = true;
+  changed_.notify_all();
+}
+
+double CpuEvent::seconds_since(Event& earlier) {
+  auto& first = dynamic_cast<CpuEvent&>(earlier);
+  first.wait();
+  wait();
+  return std::chrono::duration<double>(at_ - first.at_).count();
+}
+
+CpuStream::CpuStream(int threads) : threads_(threads), thread_([this] { work(); }) {}
+
+CpuStream::~CpuStream() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CpuStream::launch(const Call& call) {
+  put([call] { std::visit([](const auto& which) { run(which); }, call); });
+}
+
+void CpuStream::copy(void* to, const void* from, std::size_t bytes) {
+  put([to, from, bytes] { std::memcpy(to, from, bytes); });
+}
+
+void CpuStream::clear(void* memory, std::size_t bytes) {
+  put([memory, bytes] { std::memset(memory, 0, bytes); });
+}
+
+std::shared_ptr<Event> CpuStream::record() {
+  auto event = std::make_shared<CpuEvent>();
+  put(Item{[event] { event->happen(); }, true});
+  return event;
+}
+
+void CpuStream::wait(const std::shared_ptr<Event>& event) {
+  put([event] { event->wait(); });
+}
+
+void CpuStream::synchronize() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return items_.empty() && !busy_; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void CpuStream::put(std::function<void()> action) {
+  put(Item{std::move(action)});
+}
+
+void CpuStream::put(Item item) {
+  {
+    const std::lock_guard lock(mutex_);
+    items_.push_back(std::move(item));
+  }
+  changed_.notify_all();
+}
+
+void CpuStream::work() {
+  team = threads_;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closing_ || !items_.empty(); });
+    if (items_.empty()) return;
+    const Item item = std::move(items_.front());
+    items_.pop_front();
+    const bool skip = failure_ && !item.even_after_failure;
+    busy_ = true;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      if (!skip) item.action();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    busy_ = false;
+    if (failure) failure_ = failure;
+    if (items_.empty()) changed_.notify_all();
+  }
+}
+
+CpuStream& as_cpu(Stream& stream) {
+  auto* cpu = dynamic_cast<CpuStream*>(&stream);
+  if (cpu == nullptr) throw DeviceError("messages through memory need a stream of the CPU");
+  return *cpu;
+}
+
+}  // namespace rehearse::kernels::cpu

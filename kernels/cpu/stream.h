@@ -1,0 +1,67 @@
+// A stream of the CPU: a thread that does what it is given, in order.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "kernels/device.h"
+
+namespace rehearse::kernels::cpu {
+
+class CpuEvent : public Event {
+ public:
+  void wait() override;
+  double seconds_since(Event& earlier) override;
+  void happen();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool happened_ = false;
+  Clock::time_point at_;
+};
+
+class CpuStream : public Stream {
+ public:
+  explicit CpuStream(int threads);
+  CpuStream(const CpuStream&) = delete;
+  CpuStream& operator=(const CpuStream&) = delete;
+  ~CpuStream() override;  // after what was put has run
+
+  void launch(const Call& call) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void clear(void* memory, std::size_t bytes) override;
+  std::shared_ptr<Event> record() override;
+  void wait(const std::shared_ptr<Event>& event) override;
+  void synchronize() override;
+
+  // Communicators put their operations here.
+  void put(std::function<void()> action);
+
+ private:
+  struct Item {
+    std::function<void()> action;
+    bool even_after_failure = false;  // events happen, or their waiters would never wake
+  };
+  void put(Item item);
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> items_;
+  bool busy_ = false;
+  bool closing_ = false;
+  std::exception_ptr failure_;
+  int threads_;
+  std::thread thread_;
+};
+
+// The CPU stream behind a Stream; DeviceError for another device's.
+CpuStream& as_cpu(Stream& stream);
+
+}  // namespace rehearse::kernels::cpu

@@ -1,0 +1,153 @@
+// What every CUDA kernel file needs: element types, rows of a tensor, sums over a block.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "kernels/cuda/check.h"
+
+namespace rehearse::kernels::cuda {
+
+inline void launched(const char* what) { check(cudaGetLastError(), what); }
+
+// Arithmetic is fp32; memory holds T.
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float to_float(__half x) { return __half2float(x); }
+template <typename T>
+__device__ inline T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) { return x; }
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) { return __float2bfloat16(x); }
+template <>
+__device__ inline __half from_float<__half>(float x) { return __float2half(x); }
+
+// Gradients of parameters are summed by many threads at once, in any order.
+template <typename T>
+__device__ inline void add_to(T* sum, float x) { atomicAdd(sum, from_float<T>(x)); }
+
+// body(T{}) with the C++ type of the elements.
+template <typename Body>
+void by_type(Type type, const Body& body) {
+  switch (type) {
+    case Type::fp32:
+      return body(float{});
+    case Type::bf16:
+      return body(__nv_bfloat16{});
+    case Type::fp16:
+      return body(__half{});
+    default:
+      throw DeviceError("a CUDA kernel was given a type that it cannot use");
+  }
+}
+
+// The same for two types.
+template <typename Body>
+void by_types(Type first, Type second, const Body& body) {
+  by_type(first, [&](auto a) { by_type(second, [&](auto b) { body(a, b); }); });
+}
+
+template <typename T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t rows = 0, columns = 0, stride = 0;
+  __device__ T* row(std::int64_t r) const { return data + r * stride; }
+  __device__ float load(std::int64_t r, std::int64_t c) const { return to_float(data[r * stride + c]); }
+  __device__ void store(std::int64_t r, std::int64_t c, float x) const { data[r * stride + c] = from_float<T>(x); }
+};
+
+template <typename T>
+constexpr Type type_of();
+template <>
+constexpr Type type_of<float>() { return Type::fp32; }
+template <>
+constexpr Type type_of<__nv_bfloat16>() { return Type::bf16; }
+template <>
+constexpr Type type_of<__half>() { return Type::fp16; }
+template <>
+constexpr Type type_of<std::uint8_t>() { return Type::uint8; }
+template <>
+constexpr Type type_of<std::int32_t>() { return Type::int32; }
+template <>
+constexpr Type type_of<std::int64_t>() { return Type::int64; }
+
+// The first element; nullptr for an operand that is not given.
+template <typename T>
+T* data(const Tensor& tensor) {
+  if (tensor.given() && tensor.type != type_of<T>()) throw DeviceError("operands of a CUDA kernel differ in type");
+  return static_cast<T*>(tensor.data);
+}
+template <typename T>
+Rows<T> rows_of(const Tensor& tensor) { return {data<T>(tensor), tensor.rows, tensor.columns, tensor.stride}; }
+inline float* floats(const Tensor& tensor) { return data<float>(tensor); }
+
+constexpr int kThreads = 256;  // of every block
+
+// So many blocks at most: the kernels stride over what is left.
+inline unsigned some_blocks(std::int64_t wanted) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, 65535));
+}
+inline unsigned blocks_for(std::int64_t count) { return some_blocks((count + kThreads - 1) / kThreads); }
+
+// A kernel gets more than 48 KiB of shared memory only when it was asked for.
+template <typename Kernel>
+void allow_shared(Kernel kernel, std::size_t bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of a kernel");
+}
+
+// body(row, column) for every element, consecutive threads along a row.
+template <typename Body>
+__global__ void elements(std::int64_t rows, std::int64_t columns, Body body) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t r = blockIdx.y; r < rows; r += gridDim.y) {
+    for (std::int64_t c = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; c < columns; c += step) body(r, c);
+  }
+}
+template <typename Body>
+void for_elements(cudaStream_t stream, std::int64_t rows, std::int64_t columns, const Body& body, const char* what) {
+  if (rows * columns == 0) return;
+  elements<<<dim3(blocks_for(columns), some_blocks(rows)), kThreads, 0, stream>>>(rows, columns, body);
+  launched(what);
+}
+
+// Over all threads of a block; every thread gets the result.
+template <typename Join>
+__device__ inline float over_block(float value, float neutral, Join join) {
+  __shared__ float warps[kThreads / 32];
+  for (int offset = 16; offset > 0; offset /= 2) value = join(value, __shfl_xor_sync(0xffffffffU, value, offset));
+  __syncthreads();  // the last use of `warps` is over
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = threadIdx.x % 32 < kThreads / 32 ? warps[threadIdx.x % 32] : neutral;
+  for (int offset = 16; offset > 0; offset /= 2) value = join(value, __shfl_xor_sync(0xffffffffU, value, offset));
+  return value;
+}
+__device__ inline float block_sum(float value) {
+  return over_block(value, 0.0F, [](float a, float b) { return a + b; });
+}
+__device__ inline float block_maximum(float value) {
+  return over_block(value, -INFINITY, [](float a, float b) { return fmaxf(a, b); });
+}
+
+// Where a row of tokens stands in its sequence.
+struct DeviceTokens {
+  std::int64_t sequences, length;
+  bool position_major;
+  const std::int32_t* positions;
+  __device__ std::int64_t place(std::int64_t row) const { return position_major ? row / sequences : row % length; }
+  __device__ std::int64_t position_of_place(std::int64_t at) const { return positions == nullptr ? at : positions[at]; }
+  __device__ std::int64_t position(std::int64_t row) const { return position_of_place(place(row)); }
+  __device__ std::int64_t row(std::int64_t sequence, std::int64_t at) const {
+    return position_major ? at * sequences + sequence : sequence * length + at;
+  }
+};
+inline DeviceTokens on_device(const Tokens& tokens) {
+  return {tokens.sequences, tokens.length, tokens.position_major, data<std::int32_t>(tokens.positions)};
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -1,0 +1,92 @@
+// A GPU: memory, streams, and what there is to say of it.
+#include <cublasLt.h>
+
+#include <cstdio>
+
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/stream.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+using cuda::check;
+
+// "13.0" of 13000.
+std::string version(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+std::string blas_version() {
+  const auto number = static_cast<int>(cublasLtGetVersion());  // 130100 is 13.1.0
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(int index) : index_(index) {
+    check(cudaSetDevice(index_), "device");
+    check(cudaGetDeviceProperties(&properties_, index_), "properties");
+  }
+
+  DeviceFacts facts() const override {
+    int driver = 0, runtime = 0;
+    check(cudaDriverGetVersion(&driver), "driver version");
+    check(cudaRuntimeGetVersion(&runtime), "version");
+    return {"cuda",
+            properties_.name,
+            {"driver for CUDA " + version(driver), "CUDA " + version(runtime), "cuBLASLt " + blas_version()},
+            properties_.multiProcessorCount,
+            static_cast<double>(properties_.l2CacheSize),
+            static_cast<double>(properties_.totalGlobalMem)};
+  }
+
+  void* allocate(std::size_t bytes) override {
+    check(cudaSetDevice(index_), "device");
+    void* memory = nullptr;
+    const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+    if (result == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // or the next kernel's check would find it
+      throw DeviceError("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
+    }
+    check(result, "memory");
+    return memory;
+  }
+
+  void release(void* memory) override {
+    cudaSetDevice(index_);
+    cudaFree(memory);
+  }
+
+  std::unique_ptr<Stream> make_stream() override {
+    return std::make_unique<cuda::CudaStream>(index_, products_);
+  }
+
+  double clock_hz() override { return cuda::clock_hz(index_); }
+
+ private:
+  int index_;
+  cudaDeviceProp properties_ = {};
+  cuda::Products products_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda(int index) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver ||
+      (result == cudaSuccess && count == 0)) {
+    cudaGetLastError();
+    throw DeviceMissing(std::string("there is no GPU: ") + cudaGetErrorString(result));
+  }
+  check(result, "count of GPUs");
+  if (index < 0 || index >= count) {
+    throw DeviceMissing("there is no GPU " + std::to_string(index) + ": this machine has " +
+                        std::to_string(count));
+  }
+  return std::make_unique<CudaDevice>(index);
+}
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,290 @@
+// Ranks as processes with one GPU each: NCCL. No collective outlives the death of a rank for long: whoever
+// waits for one asks NCCL and the run's store whether there is still something to wait for.
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "kernels/communicate/launched.h"
+#include "kernels/communicate/store.h"
+#include "kernels/communicator.h"
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/stream.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// As long as PyTorch's watchdog of NCCL waits.
+constexpr double kPatience_s = 600;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+ncclDataType_t data_type(Type type) {
+  switch (type) {
+    case Type::fp32:
+      return ncclFloat32;
+    case Type::bf16:
+      return ncclBfloat16;
+    case Type::fp16:
+      return ncclFloat16;
+    case Type::fp8_e4m3:
+      return ncclFloat8e4m3;
+    case Type::fp8_e5m2:
+      return ncclFloat8e5m2;
+    case Type::int32:
+      return ncclInt32;
+    case Type::int64:
+      return ncclInt64;
+    case Type::uint8:
+      return ncclUint8;
+  }
+  throw DeviceError("NCCL knows no such type");
+}
+
+std::size_t count_of(const Tensor& tensor) {
+  if (!tensor.contiguous()) throw DeviceError("a collective's tensors must be contiguous");
+  return static_cast<std::size_t>(tensor.elements());
+}
+
+// One ncclComm_t that does not block: calls may go on in the background, and can be given up.
+class Connection {
+ public:
+  Connection(const ncclUniqueId& id, int rank, int size, const Store& store) : store_(store) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    settle(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "start");
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
+    if (comm_ == nullptr) return;
+    try {
+      settle(ncclCommFinalize(comm_), "end");
+      ncclCommDestroy(comm_);
+    } catch (const DeviceError&) {
+      // settle() has given it up.
+    }
+  }
+
+  // issue(comm), and what it says settled: NCCL has taken it, though the GPU may not have begun.
+  template <typename Issue>
+  void put(const Issue& issue, const char* what) {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) throw DeviceError(reason_);
+    settle(issue(comm_), what);
+    issued_ = Clock::now();
+  }
+
+  // Asked while somebody waits for the stream. Throws when there is nothing to wait for any more.
+  void watch() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) throw DeviceError(reason_);
+    ncclResult_t state = ncclSuccess;
+    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
+        (state != ncclSuccess && state != ncclInProgress)) {
+      give_up(std::string("NCCL: ") + ncclGetLastError(comm_));
+    }
+    if (const std::string end = store_.ended(); !end.empty()) give_up(end);
+    if (seconds_since(issued_) > kPatience_s) give_up("a collective took more than ten minutes");
+  }
+
+ private:
+  [[noreturn]] void give_up(const std::string& reason) {
+    reason_ = reason;
+    ncclCommAbort(comm_);
+    comm_ = nullptr;
+    throw DeviceError(reason_);
+  }
+
+  void settle(ncclResult_t result, const char* what) {
+    constexpr auto kPause = std::chrono::microseconds(50);
+    const auto begin = Clock::now();
+    while (result == ncclInProgress) {
+      if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) result = ncclInternalError;
+      if (const std::string end = store_.ended(); !end.empty()) give_up(end);
+      if (seconds_since(begin) > kPatience_s) give_up(std::string("NCCL does not ") + what);
+      if (result == ncclInProgress) std::this_thread::sleep_for(kPause);
+    }
+    if (result != ncclSuccess)
+      give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result));
+  }
+
+  const Store& store_;
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;
+  std::string reason_;
+  Clock::time_point issued_ = Clock::now();
+};
+
+class NcclCommunicator : public Communicator {
+ public:
+  NcclCommunicator(const ncclUniqueId& id, int rank, int size, const Store& store)
+      : rank_(rank), size_(size), connection_(id, rank, size, store) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
+    const ncclRedOp_t op = reduction == Reduction::sum ? ncclSum : ncclMax;
+    put(stream, "all-reduce", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclAllReduce(from.data, to.data, count_of(from), data_type(from.type), op, comm, queue);
+    });
+  }
+
+  void all_gather(Stream& stream, const Tensor& from, const Tensor& to) override {
+    put(stream, "all-gather", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclAllGather(from.data, to.data, count_of(from), data_type(from.type), comm, queue);
+    });
+  }
+
+  void reduce_scatter(Stream& stream, const Tensor& from, const Tensor& to) override {
+    put(stream, "reduce-scatter", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclReduceScatter(from.data, to.data, count_of(to), data_type(from.type), ncclSum, comm, queue);
+    });
+  }
+
+  void all_to_all(Stream& stream, const Tensor& from, const Tensor& to) override {
+    const std::size_t share = count_of(from) / static_cast<std::size_t>(size_);
+    if (count_of(from) % static_cast<std::size_t>(size_) != 0)
+      throw DeviceError("an all-to-all needs equal parts");
+    const std::size_t bytes = share * bytes_of(from.type);
+    put(stream, "all-to-all", [=, this](ncclComm_t comm, cudaStream_t queue) {
+      return grouped([&] {
+        ncclResult_t result = ncclSuccess;
+        for (int peer = 0; peer < size_ && good(result); ++peer) {
+          const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+          const auto type = data_type(from.type);
+          result = ncclSend(static_cast<std::byte*>(from.data) + at, share, type, peer, comm, queue);
+          if (good(result))
+            result = ncclRecv(static_cast<std::byte*>(to.data) + at, share, type, peer, comm, queue);
+        }
+        return result;
+      });
+    });
+  }
+
+  void broadcast(Stream& stream, const Tensor& tensor, int root) override {
+    put(stream, "broadcast", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclBroadcast(tensor.data, tensor.data, count_of(tensor), data_type(tensor.type), root, comm,
+                           queue);
+    });
+  }
+
+  void send(Stream& stream, const Tensor& from, int receiver) override {
+    put(stream, "send", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclSend(from.data, count_of(from), data_type(from.type), receiver, comm, queue);
+    });
+  }
+
+  void receive(Stream& stream, const Tensor& to, int sender) override {
+    put(stream, "receive", [=](ncclComm_t comm, cudaStream_t queue) {
+      return ncclRecv(to.data, count_of(to), data_type(to.type), sender, comm, queue);
+    });
+  }
+
+  void send_receive(Stream& stream, const Tensor& from, int receiver, const Tensor& to, int sender) override {
+    put(stream, "send and receive", [=](ncclComm_t comm, cudaStream_t queue) {
+      return grouped([&] {
+        const ncclResult_t sent =
+            ncclSend(from.data, count_of(from), data_type(from.type), receiver, comm, queue);
+        if (!good(sent)) return sent;
+        return ncclRecv(to.data, count_of(to), data_type(to.type), sender, comm, queue);
+      });
+    });
+  }
+
+ private:
+  static bool good(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
+
+  template <typename Body>
+  static ncclResult_t grouped(const Body& body) {
+    const ncclResult_t begun = ncclGroupStart();
+    if (begun != ncclSuccess) return begun;
+    const ncclResult_t inside = body();
+    const ncclResult_t ended = ncclGroupEnd();
+    return good(inside) ? ended : inside;
+  }
+
+  template <typename Issue>
+  void put(Stream& stream, const char* what, const Issue& issue) {
+    cuda::CudaStream& of_gpu = cuda::as_cuda(stream);
+    of_gpu.put([&](cudaStream_t queue) {
+      connection_.put([&](ncclComm_t comm) { return issue(comm, queue); }, what);
+    });
+    of_gpu.watch().add(watcher_);
+  }
+
+  int rank_, size_;
+  Connection connection_;
+  // Goes before the connection does.
+  std::shared_ptr<std::function<void()>> watcher_ =
+      std::make_shared<std::function<void()>>([this] { connection_.watch(); });
+};
+
+class NcclWorld : public World {
+ public:
+  NcclWorld() : self_(launched()), store_(self_) { cuda::check(cudaSetDevice(self_.local_rank), "device"); }
+
+  int rank() const override { return self_.rank; }
+  int size() const override { return self_.size; }
+
+  std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
+    const auto found = std::find(members.begin(), members.end(), self_.rank);
+    if (found == members.end()) {
+      throw DeviceError("rank " + std::to_string(self_.rank) + " is no member of the group \"" + name + "\"");
+    }
+    std::string key("group ");
+    key += name;
+    for (const int member : members) key.append(" ").append(std::to_string(member));
+    const int before = connected_[key]++;
+    key.append(" #").append(std::to_string(before));
+    cuda::check(cudaSetDevice(self_.local_rank), "device");
+    const auto place = static_cast<int>(found - members.begin());
+    return std::make_unique<NcclCommunicator>(identity(key, place == 0), place,
+                                              static_cast<int>(members.size()), store_);
+  }
+
+  void abort(const std::string& reason) override {
+    try {
+      store_.end(reason);
+    } catch (const DeviceError&) {
+      // Rank 0 is gone, which has ended the run already.
+    }
+  }
+
+ private:
+  // The first member makes it, the others read it.
+  ncclUniqueId identity(const std::string& key, bool first) {
+    ncclUniqueId id = {};
+    if (first) {
+      const ncclResult_t made = ncclGetUniqueId(&id);
+      if (made != ncclSuccess)
+        throw DeviceError(std::string("NCCL cannot start: ") + ncclGetErrorString(made));
+      store_.put(key, std::string(id.internal, sizeof id.internal));
+      return id;
+    }
+    const std::string text = store_.get(key);
+    if (text.size() != sizeof id.internal) throw DeviceError("the ranks of this run have different NCCLs");
+    std::copy(text.begin(), text.end(), id.internal);
+    return id;
+  }
+
+  Launched self_;
+  Store store_;
+  std::map<std::string, int> connected_;  // how often, by group
+};
+
+}  // namespace
+
+std::unique_ptr<World> open_nccl_world() {
+  return std::make_unique<NcclWorld>();
+}
+
+}  // namespace rehearse::kernels

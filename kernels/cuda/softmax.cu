@@ -1,0 +1,140 @@
+// Row softmax, and the loss over a split vocabulary: one block a row.
+#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/run.h"
+
+namespace rehearse::kernels::cuda {
+
+namespace {
+
+template <typename T>
+__global__ void softmax(Rows<T> scores, Rows<T> out, Softmax call) {
+  for (std::int64_t r = blockIdx.x; r < scores.rows; r += gridDim.x) {
+    const std::int64_t seen =
+        call.causal ? min(scores.columns, r % call.period / call.repeat + 1) : scores.columns;
+    float largest = -INFINITY, sum = 0;
+    for (std::int64_t c = threadIdx.x; c < seen; c += kThreads) largest = fmaxf(largest, scores.load(r, c));
+    largest = block_maximum(largest);
+    for (std::int64_t c = threadIdx.x; c < seen; c += kThreads) sum += expf(call.scale * (scores.load(r, c) - largest));
+    sum = block_sum(sum);
+    for (std::int64_t c = threadIdx.x; c < scores.columns; c += kThreads)
+      out.store(r, c, c < seen ? expf(call.scale * (scores.load(r, c) - largest)) / sum : 0.0F);
+  }
+}
+
+template <typename T>
+__global__ void softmax_backward(Rows<T> gradient, Rows<T> p, Rows<T> out, float scale) {
+  for (std::int64_t r = blockIdx.x; r < p.rows; r += gridDim.x) {
+    float dot = 0;
+    for (std::int64_t c = threadIdx.x; c < p.columns; c += kThreads) dot += p.load(r, c) * gradient.load(r, c);
+    dot = block_sum(dot);
+    for (std::int64_t c = threadIdx.x; c < p.columns; c += kThreads)
+      out.store(r, c, scale * p.load(r, c) * (gradient.load(r, c) - dot));
+  }
+}
+
+template <typename T>
+__global__ void maximum_of_rows(Rows<T> logits, float* maximum) {
+  for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
+    float largest = -INFINITY;
+    for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) largest = fmaxf(largest, logits.load(r, c));
+    largest = block_maximum(largest);
+    if (threadIdx.x == 0) maximum[r] = largest;
+  }
+}
+
+template <typename T>
+__global__ void exponentials(Rows<T> logits, const std::int64_t* labels, const float* maximum, Rows<float> out,
+                             float* target, float* total, std::int64_t first) {
+  for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
+    float sum = 0;
+    for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) {
+      const float e = expf(logits.load(r, c) - maximum[r]);
+      out.store(r, c, e);
+      sum += e;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x != 0) continue;
+    const std::int64_t label = labels[r] - first;
+    target[r] = label >= 0 && label < logits.columns ? logits.load(r, label) - maximum[r] : 0.0F;
+    total[r] = sum;
+  }
+}
+
+__global__ void probabilities(Rows<float> e, const float* target, const float* sum, Rows<float> out, float* loss) {
+  for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
+    const float share = 1 / sum[r];
+    for (std::int64_t c = threadIdx.x; c < e.columns; c += kThreads) out.store(r, c, share * e.load(r, c));
+    if (threadIdx.x == 0) loss[r] = logf(sum[r]) - target[r];
+  }
+}
+
+template <typename T>
+__global__ void logit_gradient(Rows<float> p, const std::int64_t* labels, Rows<T> out, std::int64_t first, float scale) {
+  for (std::int64_t r = blockIdx.x; r < p.rows; r += gridDim.x) {
+    const std::int64_t label = labels[r] - first;
+    for (std::int64_t c = threadIdx.x; c < p.columns; c += kThreads)
+      out.store(r, c, scale * (p.load(r, c) - (c == label ? 1.0F : 0.0F)));
+  }
+}
+
+unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
+const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
+
+}  // namespace
+
+void run(const Context& context, const Softmax& call) {
+  by_type(call.scores.type, [&](auto zero) {
+    using T = decltype(zero);
+    softmax<T><<<blocks_of_rows(call.scores), kThreads, 0, context.stream>>>(rows_of<T>(call.scores),
+                                                                            rows_of<T>(call.probabilities), call);
+  });
+  launched("softmax");
+}
+
+void run(const Context& context, const SoftmaxBackward& call) {
+  by_type(call.probabilities.type, [&](auto zero) {
+    using T = decltype(zero);
+    softmax_backward<T><<<blocks_of_rows(call.probabilities), kThreads, 0, context.stream>>>(
+        rows_of<T>(call.probability_gradient), rows_of<T>(call.probabilities), rows_of<T>(call.score_gradient),
+        call.scale);
+  });
+  launched("softmax backward");
+}
+
+void run(const Context& context, const LossMaximum& call) {
+  by_type(call.logits.type, [&](auto zero) {
+    using T = decltype(zero);
+    maximum_of_rows<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(rows_of<T>(call.logits),
+                                                                                    floats(call.maximum));
+  });
+  launched("loss maximum");
+}
+
+void run(const Context& context, const LossExponentials& call) {
+  by_type(call.logits.type, [&](auto zero) {
+    using T = decltype(zero);
+    exponentials<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
+        rows_of<T>(call.logits), labels_of(call.labels), floats(call.maximum), rows_of<float>(call.exponentials),
+        floats(call.target), floats(call.sum), call.first);
+  });
+  launched("loss exponentials");
+}
+
+void run(const Context& context, const Loss& call) {
+  probabilities<<<blocks_of_rows(call.exponentials), kThreads, 0, context.stream>>>(
+      rows_of<float>(call.exponentials), floats(call.target), floats(call.sum), rows_of<float>(call.probabilities),
+      floats(call.loss));
+  launched("loss");
+}
+
+void run(const Context& context, const LossBackward& call) {
+  by_type(call.logit_gradient.type, [&](auto zero) {
+    using T = decltype(zero);
+    logit_gradient<T><<<blocks_of_rows(call.probabilities), kThreads, 0, context.stream>>>(
+        rows_of<float>(call.probabilities), labels_of(call.labels), rows_of<T>(call.logit_gradient), call.first,
+        call.scale);
+  });
+  launched("loss backward");
+}
+
+}  // namespace rehearse::kernels::cuda

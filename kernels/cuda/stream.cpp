@@ -1,0 +1,142 @@
+#include "kernels/cuda/stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "kernels/cuda/check.h"
+
+namespace rehearse::kernels::cuda {
+
+namespace {
+
+// What NVIDIA advises for Hopper (cuBLAS library documentation, cublasSetWorkspace).
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+}  // namespace
+
+void Watch::add(std::weak_ptr<std::function<void()>> watcher) {
+  const std::lock_guard lock(mutex_);
+  const auto same = [&](const auto& other) {
+    return !other.owner_before(watcher) && !watcher.owner_before(other);
+  };
+  if (std::none_of(watchers_.begin(), watchers_.end(), same)) watchers_.push_back(std::move(watcher));
+}
+
+void Watch::ask() {
+  std::vector<std::shared_ptr<std::function<void()>>> present;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(watchers_, [](const auto& watcher) { return watcher.expired(); });
+    for (const auto& watcher : watchers_) present.push_back(watcher.lock());
+  }
+  for (const auto& watcher : present) {
+    if (watcher) (*watcher)();
+  }
+}
+
+void Watch::wait(const std::function<cudaError_t()>& ready) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kSpin(2000), kPause(200);
+  const auto begin = Clock::now();
+  cudaError_t state = ready();
+  for (; state == cudaErrorNotReady; state = ready()) {
+    if (Clock::now() - begin < kSpin) continue;
+    ask();
+    std::this_thread::sleep_for(kPause);
+  }
+  check(state, "wait");
+}
+
+CudaEvent::CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch) : watch_(std::move(watch)) {
+  check(cudaEventCreate(&event_), "event");
+  const cudaError_t recorded = cudaEventRecord(event_, stream);
+  if (recorded == cudaSuccess) return;
+  cudaEventDestroy(event_);
+  check(recorded, "record");
+}
+
+CudaEvent::~CudaEvent() {
+  cudaEventDestroy(event_);
+}
+
+void CudaEvent::wait() {
+  watch_->wait([this] { return cudaEventQuery(event_); });
+}
+
+double CudaEvent::seconds_since(Event& earlier) {
+  auto& first = dynamic_cast<CudaEvent&>(earlier);
+  first.wait();
+  wait();
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, first.event_, event_), "time between events");
+  return 1e-3 * double{milliseconds};
+}
+
+CudaStream::CudaStream(int device, Products& products) : device_(device) {
+  check(cudaSetDevice(device), "device");
+  context_.products = &products;
+  context_.workspace_bytes = kWorkspaceBytes;
+  check(cudaMalloc(&context_.workspace, kWorkspaceBytes), "workspace");
+  const cudaError_t made = cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking);
+  if (made == cudaSuccess) return;
+  cudaFree(context_.workspace);
+  check(made, "stream");
+}
+
+CudaStream::~CudaStream() {
+  cudaSetDevice(device_);
+  cudaStreamDestroy(context_.stream);
+  cudaFree(context_.workspace);
+}
+
+void CudaStream::put(const std::function<void(cudaStream_t)>& action) {
+  if (failure_) return;
+  try {
+    check(cudaSetDevice(device_), "device");
+    action(context_.stream);
+  } catch (const DeviceError&) {
+    failure_ = std::current_exception();
+  }
+}
+
+void CudaStream::launch(const Call& call) {
+  put([&](cudaStream_t) { std::visit([this](const auto& which) { run(context_, which); }, call); });
+}
+
+void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
+  put([&](cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
+  });
+}
+
+void CudaStream::clear(void* memory, std::size_t bytes) {
+  put([&](cudaStream_t stream) { check(cudaMemsetAsync(memory, 0, bytes, stream), "clear"); });
+}
+
+std::shared_ptr<Event> CudaStream::record() {
+  check(cudaSetDevice(device_), "device");
+  return std::make_shared<CudaEvent>(context_.stream, watch_);
+}
+
+void CudaStream::wait(const std::shared_ptr<Event>& event) {
+  put([&](cudaStream_t stream) {
+    const auto& other = dynamic_cast<CudaEvent&>(*event);
+    check(cudaStreamWaitEvent(stream, other.get(), 0), "wait for an event");
+  });
+}
+
+void CudaStream::synchronize() {
+  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  watch_->wait([this] { return cudaStreamQuery(context_.stream); });
+  if (failure) std::rethrow_exception(failure);
+}
+
+CudaStream& as_cuda(Stream& stream) {
+  auto* cuda = dynamic_cast<CudaStream*>(&stream);
+  if (cuda == nullptr) throw DeviceError("messages between GPUs need a stream of a GPU");
+  return *cuda;
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -1,0 +1,73 @@
+// A stream of a GPU, and who must be asked while it is waited for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/cuda/products.h"
+#include "kernels/device.h"
+
+namespace rehearse::kernels::cuda {
+
+// Waiting that ends when the GPU hangs in a collective whose other ranks are gone: every watcher is asked
+// again and again, and throws when it gives up.
+class Watch {
+ public:
+  // Goes when its owner goes.
+  void add(std::weak_ptr<std::function<void()>> watcher);
+  // Until ready() is cudaSuccess; it must say cudaErrorNotReady before.
+  void wait(const std::function<cudaError_t()>& ready);
+
+ private:
+  void ask();
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<std::function<void()>>> watchers_;
+};
+
+class CudaEvent : public Event {
+ public:
+  CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch);
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  ~CudaEvent() override;
+  void wait() override;
+  double seconds_since(Event& earlier) override;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+  std::shared_ptr<Watch> watch_;
+};
+
+class CudaStream : public Stream {
+ public:
+  CudaStream(int device, Products& products);
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  ~CudaStream() override;
+
+  void launch(const Call& call) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void clear(void* memory, std::size_t bytes) override;
+  std::shared_ptr<Event> record() override;
+  void wait(const std::shared_ptr<Event>& event) override;
+  void synchronize() override;
+
+  // Communicators put their operations here; action(stream) issues one.
+  void put(const std::function<void(cudaStream_t)>& action);
+  Watch& watch() { return *watch_; }
+  int device() const { return device_; }
+
+ private:
+  int device_;
+  Context context_;
+  std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
+  std::exception_ptr failure_;
+};
+
+// The CUDA stream behind a Stream; DeviceError for another device's.
+CudaStream& as_cuda(Stream& stream);
+
+}  // namespace rehearse::kernels::cuda

@@ -1,0 +1,101 @@
+// What can run kernels? Memory, streams that run calls in order, and events between streams: CUDA's model,
+// which the CPU follows with one thread a stream.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/call.h"
+
+namespace rehearse::kernels {
+
+// What went wrong on a device or between ranks.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class DeviceMissing : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
+// A point in a stream. Made by Stream::record(); has happened when all that was put before it has ended.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual void wait() = 0;  // blocks the caller
+  // From `earlier`, of the same device, to this one; both must have happened.
+  virtual double seconds_since(Event& earlier) = 0;
+};
+
+// Calls run in the order in which they were put. All return at once; a call that fails is thrown by the next
+// synchronize(), and what stands behind it does not run.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void launch(const Call& call) = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // to, from or on the device
+  virtual void clear(void* memory, std::size_t bytes) = 0;               // to zero
+  virtual std::shared_ptr<Event> record() = 0;
+  virtual void wait(const std::shared_ptr<Event>& event) = 0;  // of any stream of the device
+  virtual void synchronize() = 0;
+};
+
+// What a profile says of where it was taken.
+struct DeviceFacts {
+  std::string kind;                    // "cpu", "cuda"
+  std::string name;                    // of the processor
+  std::vector<std::string> libraries;  // "OpenBLAS 0.3.21 (SkylakeX)", "driver 580.65", ...
+  int cores = 0;                       // threads, or multiprocessors
+  double cache_bytes = 0;              // last level
+  double memory_bytes = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceFacts facts() const = 0;
+  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; DeviceError when there is no more
+  virtual void release(void* memory) = 0;
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure
+};
+
+// Memory that goes when it goes. The device must outlive it.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, std::size_t bytes)
+      : device_(&device), memory_(device.allocate(bytes)), bytes_(bytes) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (memory_ != nullptr) device_->release(memory_);
+  }
+  void* data() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+  }
+  Device* device_ = nullptr;
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// One core by default; with more `threads`, each kernel is divided over them. fp32 only.
+std::unique_ptr<Device> open_cpu(int threads = 1);
+
+// GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA.
+std::unique_ptr<Device> open_cuda(int index = 0);
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+
+#include "calibrate/import/profile_json.h"
+#include "calibrate/timing/calibration.h"
+#include "calibrate/timing/coverage.h"
+#include "calibrate/timing/profile_file.h"
+#include "cli/calibrate.h"
+#include "cli/output.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+
+namespace rehearse {
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void on_interrupt(int /*signal*/) {
+  interrupted = 1;
+}
+
+struct CalibrateOptions {
+  GivenFlags given;
+  std::string device = "cpu";
+  std::string output;
+  std::string cache = "cold";
+  double seconds = 0.3;
+  std::int64_t grid_hidden = 2048;
+  bool grid = false;
+  bool fresh = false;
+};
+
+std::string given_or(const GivenFlags& given, const std::string& flag, const std::string& otherwise) {
+  const auto found = given.values.find(flag);
+  return found == given.values.end() ? otherwise : found->second;
+}
+
+// A profile must not hold times of one precision under the name of another.
+void require_timed(const CalibrateOptions& options, Precision precision) {
+  const bool on_cpu = options.device == "cpu";
+  if (on_cpu ? precision == Precision::fp32 : precision != Precision::fp8) return;
+  throw InputError(
+      {"command line", "--precision",
+       on_cpu ? "the CPU's kernels compute in fp32 only" : "linear layers in fp8 cannot be timed yet",
+       "precision = " + to_string(precision),
+       on_cpu ? "--precision fp32" : "--precision bf16, --precision fp16 or --precision fp32"});
+}
+
+// The grid needs a cluster only; anything else a whole scenario.
+CalibrationRequest make_request(const CalibrateOptions& options) {
+  CalibrationRequest request;
+  request.cache = options.cache == "cold" ? Cache::cold : Cache::warm;
+  request.budget_s = options.seconds;
+  if (options.grid && options.given.file.empty() && !options.given.values.contains("--model")) {
+    const bool on_cpu = options.device == "cpu";
+    request.cluster = read_cluster(given_or(options.given, "--cluster", on_cpu ? "cpu-node" : "dgx-h100"));
+    const std::string precision = given_or(options.given, "--precision", on_cpu ? "fp32" : "bf16");
+    if (precision != "fp32" && precision != "bf16" && precision != "fp16")
+      throw InputError({"command line", "--precision", "a grid is of one of fp32, bf16, fp16",
+                        "precision = " + precision, on_cpu ? "fp32" : "bf16"});
+    const Precision chosen = precision == "fp32"   ? Precision::fp32
+                             : precision == "bf16" ? Precision::bf16
+                                                   : Precision::fp16;
+    require_timed(options, chosen);
+    request.jobs = grid_jobs(chosen, options.grid_hidden);
+    return request;
+  }
+  const Scenario scenario = read_scenario(collect(options.given));
+  require_timed(options, scenario.experiment.plan.precision);
+  request.cluster = scenario.experiment.cluster;
+  request.jobs = jobs_of(scenario.experiment.model, scenario.experiment.plan);
+  return request;
+}
+
+std::unique_ptr<kernels::Device> open_device(const std::string& kind) {
+  try {
+    return kind == "cuda" ? kernels::open_cuda() : kernels::open_cpu();
+  } catch (const kernels::DeviceMissing& missing) {
+    throw MissingCalibration(missing.what());
+  }
+}
+
+// What the output file holds already, or a profile without samples.
+Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRequest& request,
+                            const kernels::DeviceFacts& facts) {
+  if (!options.fresh && std::filesystem::exists(options.output)) {
+    Profile profile = read_profile(options.output);
+    const bool same = profile.measurement && profile.measurement->device == facts.name &&
+                      profile.measurement->cache == options.cache && profile.gpu == request.cluster.gpu.name;
+    if (!same)
+      throw InputError(
+          {options.output, "/measurement", "a profile can be continued on the device it was taken on only",
+           fmt::format("device {}, cache {}", facts.name, options.cache), "--fresh to replace it"});
+    return profile;
+  }
+  Profile profile;
+  profile.name = std::filesystem::path(options.output).stem().string();
+  profile.gpu = request.cluster.gpu.name;
+  profile.how = How::measured;
+  profile.sources = {{"rehearse calibrate", "", "measured on " + facts.name}};
+  return profile;
+}
+
+void show_progress(const std::string& job, std::size_t done, std::size_t all, double left_s) {
+  const auto left = static_cast<long>(left_s);
+  fmt::print(stderr, "\r\033[K[{}/{}] {:02}:{:02} left  {}", done + 1, all, left / 60, left % 60, job);
+  std::fflush(stderr);
+}
+
+void print_result(const Calibration& done, const Cluster& cluster, double took_s) {
+  fmt::print("{} timings in {:.0f} s ({} were known)\n", done.measured, took_s, done.known);
+  for (const TableSummary& table : summarise(done.profile)) {
+    const std::string rate = table.counts_flops ? fmt::format("{:.1f} GFLOP/s", table.best_rate * 1e-9)
+                                                : fmt::format("{:.1f} GB/s", table.best_rate * 1e-9);
+    fmt::print("  {:<32} {:>4} samples, best {:>14}, widest spread {:.0f} %\n", table.name, table.samples,
+               rate, 100 * table.widest_spread);
+  }
+  for (const auto& [precision, peak] : cluster.gpu.peak_flops)
+    fmt::print("  peak {} of {}: {:.1f} GFLOP/s\n", precision, cluster.gpu.name, peak * 1e-9);
+  for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
+int calibrate_and_write(const CalibrateOptions& options) {
+  if (options.output.empty())
+    throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
+  CalibrationRequest request = make_request(options);
+  const std::unique_ptr<kernels::Device> device = open_device(options.device);
+  Profile profile = profile_to_continue(options, request, device->facts());
+  if (options.device == "cuda" && !request.jobs.messages.empty()) {
+    fmt::print(stderr,
+               "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
+    request.jobs.messages.clear();
+  }
+  std::signal(SIGINT, on_interrupt);
+  request.stopped = [] { return interrupted != 0; };
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  if (terminal) request.progress = show_progress;
+  request.save = [&](const Profile& partial) {
+    write_file(options.output,
+               [&](std::ostream& out) { out << to_text(profile_json(partial, request.cluster.gpu)); });
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const Calibration done = calibrate(*device, request, std::move(profile));
+  if (terminal) fmt::print(stderr, "\r\033[K");
+  for (const std::string& line : done.above_peak) fmt::print(stderr, "rehearse: above peak: {}\n", line);
+  if (!done.above_peak.empty()) return kFailure;
+  print_result(done, request.cluster,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  if (done.complete) return kDone;
+  fmt::print(stderr, "rehearse: interrupted; the same command goes on with {}\n", options.output);
+  return kInterrupted;
+}
+
+}  // namespace
+
+void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
+  const auto options = std::make_shared<CalibrateOptions>();
+  add_scenario_flags(calibrate, options->given);
+  calibrate.add_option("--device", options->device, "what to time")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->option_text("cpu|cuda");
+  calibrate.add_option("-o,--output", options->output, "the profile; one that exists is continued")
+      ->option_text("PROFILE.json");
+  calibrate.add_flag("--grid", options->grid, "time layers of many sizes, for any scenario");
+  calibrate.add_option("--grid-hidden", options->grid_hidden, "widest layer of the grid")
+      ->check(CLI::Range(256, 65536))
+      ->option_text("N");
+  calibrate.add_option("--cache", options->cache, "operands from memory, or from the run before")
+      ->check(CLI::IsMember({"cold", "warm"}))
+      ->option_text("cold|warm");
+  calibrate.add_option("--seconds", options->seconds, "for each kernel and message")
+      ->check(CLI::Range(0.001, 600.0))
+      ->option_text("S");
+  calibrate.add_flag("--fresh", options->fresh, "replace what PROFILE.json holds");
+  calibrate.footer(
+      "Examples:\n"
+      "  rehearse calibrate scenario.json --device cpu -o my-cpu.json\n"
+      "  rehearse calibrate --grid --device cpu -o my-cpu.json\n"
+      "  rehearse calibrate show my-cpu.json --svg rates.svg\n"
+      "  rehearse calibrate diff my-cpu.json other.json");
+  calibrate.callback([options, &calibrate, &exit_code] {
+    if (calibrate.get_subcommands().empty()) exit_code = calibrate_and_write(*options);
+  });
+}
+
+}  // namespace rehearse

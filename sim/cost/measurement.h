@@ -1,0 +1,31 @@
+// How, where and when was a profile measured?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+// One collective or message among `members` ranks; bytes as in work.h.
+struct MessageSample {
+  std::string op;  // "all_reduce", "send_receive", ...
+  std::int64_t members = 0;
+  double bytes = 0;
+  double seconds = 0;
+  double spread = 0;
+};
+
+// Times are medians. A spread is the distance between the first and the third quartile over the median.
+struct Measurement {
+  std::string device;                       // the processor's own name
+  std::string date;                         // of the last sample, "2026-11-21"
+  std::vector<std::string> libraries;       // with versions; the driver too
+  std::int64_t cores = 1;                   // threads, or multiprocessors, that a kernel runs on
+  std::string cache;                        // "cold": operands come from memory; "warm": from the last run
+  double clock_hz = 0, clock_hz_after = 0;  // of the compute units; 0: unknown
+  std::vector<std::string> notes;           // what to know before trusting it
+  std::vector<MessageSample> messages;      // what the costs of links were fitted to
+};
+
+}  // namespace rehearse

@@ -1,0 +1,43 @@
+// Which calls of a device does a kernel of a Work stand for?
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernels/call.h"
+#include "launch/placement.h"
+#include "plan/work.h"
+#include "plan/work/shape.h"
+
+namespace rehearse {
+
+// Which of a block's lists a kernel stands in.
+enum class Phase : std::uint8_t { forward, recompute, backward_input, backward_weight };
+
+// A block whose tensors have memory.
+struct BoundBlock {
+  const Block& block;
+  const Model& model;
+  const Plan& plan;
+  Shape shape;
+  std::vector<TensorPlace> places;        // by tensor
+  std::function<void*(TensorId)> memory;  // of a matrix, by TensorPlace::matrix
+  kernels::Tensor rows_of_choices;        // int32 scratch of a sparse layer, one a row sent
+  std::int64_t first_vocabulary_row = 0;  // of this rank's part
+  float loss_scale = 1;                   // of the gradient of every token's loss
+  float dropout_rate = 0.1F;
+  std::uint64_t seed = 0;  // of this layer's and microbatch's dropout
+};
+
+BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
+                      std::function<void*(TensorId)> memory);
+
+// In order, all on one stream. A GEMM in chunks or attention in steps is as many calls. Collectives are none
+// of a device's: std::logic_error. kernels::DeviceError where no device has such a kernel: the rotation of
+// multi-head latent attention.
+std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase);
+
+// The optimizer step over kernel.reads and writes of optimizer_kernel(); `step` from 1.
+kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel);
+
+}  // namespace rehearse

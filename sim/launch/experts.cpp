@@ -1,0 +1,76 @@
+#include "kernels/device.h"
+#include "launch/views.h"
+
+namespace rehearse {
+
+namespace {
+
+using kernels::CollectRows;
+using kernels::SpreadRows;
+
+kernels::Tensor places(const Launch& launch, std::int64_t rows) {
+  kernels::Tensor place = launch.bound.rows_of_choices;
+  if (place.columns < rows)
+    throw kernels::DeviceError("a sparse layer needs one scratch integer a row that it sends");
+  place.columns = place.stride = rows;
+  return place;
+}
+
+// Rows to the order of their experts or back: reads and writes {rows[, weights]}.
+template <typename Move>
+Move move_rows(const Launch& launch, std::size_t first, std::int64_t rows_in, std::int64_t rows_out,
+               std::int64_t copies, const kernels::Tensor& place) {
+  Move move;
+  move.copies = copies;
+  move.place = place;
+  move.input = launch.read(first, rows_in);
+  move.output = launch.write(0, rows_out);
+  if (launch.kernel.writes.size() > 1) {
+    move.weights = launch.whole(launch.kernel.reads[first + 1]);
+    move.output_weights = launch.whole(launch.kernel.writes[1]);
+  }
+  return move;
+}
+
+// Between the token order and the order of experts, by the choices.
+Calls by_choice(const Launch& launch) {
+  const Experts& experts = *launch.bound.model.experts;
+  const std::int64_t tokens = launch.bound.shape.rows, chosen = tokens * experts.per_token;
+  const bool back = launch.ends_with("_backward");
+  const bool spreads = launch.kernel.name.starts_with("permute") != back;
+  const TensorId choices = back ? launch.kernel.reads.front() : launch.kernel.reads.back();
+  const kernels::Tensor place = places(launch, chosen);
+  const TensorId moved = spreads ? launch.kernel.writes[0] : launch.kernel.reads[back ? 1 : 0];
+  const std::int64_t sent = launch.elements(moved) / launch.bound.shape.hidden;
+  Calls calls = {kernels::SortChoices{launch.integers(choices, tokens), place, experts.count}};
+  const std::size_t first = back ? 1 : 0;
+  if (spreads) {
+    calls.push_back(move_rows<SpreadRows>(launch, first, tokens, sent, experts.per_token, place));
+  } else {
+    calls.push_back(move_rows<CollectRows>(launch, first, sent, tokens, experts.per_token, place));
+  }
+  return calls;
+}
+
+// What came from one rank after the other, by local expert: blocks change places.
+Calls by_source(const Launch& launch) {
+  const Plan& plan = launch.bound.plan;
+  const std::int64_t sources = std::int64_t{plan.ep} * plan.etp;
+  const std::int64_t experts = launch.bound.model.experts->count / plan.ep;
+  const std::int64_t rows = launch.elements(launch.kernel.reads[0]) / launch.bound.shape.hidden;
+  const std::int64_t block = rows / (sources * experts);
+  const bool back = launch.ends_with("_backward");
+  const bool to_experts = launch.kernel.name.starts_with("sort_by_expert") != back;
+  const kernels::Tensor place = places(launch, sources * experts * block);
+  return {
+      kernels::TransposeBlocks{place, to_experts ? sources : experts, to_experts ? experts : sources, block},
+      move_rows<SpreadRows>(launch, 0, rows, rows, 1, place)};
+}
+
+}  // namespace
+
+Calls permute_calls(const Launch& launch) {
+  return launch.kernel.name.starts_with("sort") ? by_source(launch) : by_choice(launch);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,277 @@
+#include <cmath>
+
+#include "kernels/device.h"
+#include "launch/views.h"
+
+namespace rehearse {
+
+namespace {
+
+using namespace kernels;  // every call's name
+
+ActivationKind activation_of(const Model& model) {
+  return model.gated_mlp ? ActivationKind::swiglu : ActivationKind::gelu;
+}
+
+// A weight as long as a row: the block's own norms; shorter: one vector a head.
+NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
+  NormShape shape;
+  const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(input)];
+  shape.centred = launch.bound.model.norm == rehearse::Norm::layer &&
+                  !launch.kernel.name.starts_with("query_norm") &&
+                  !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");
+  shape.groups = place.matrix_columns == launch.elements(input) ? 1 : place.columns / width;
+  return shape;
+}
+
+// Rows of a tensor that is normalised in vectors of `width`.
+kernels::Tensor vectors(const Launch& launch, TensorId id, std::int64_t width, std::int64_t groups) {
+  return launch.rows(id, launch.elements(id) / (width * groups));
+}
+
+Calls norm(const Launch& launch) {
+  const TensorId input = launch.kernel.reads[0], weight = launch.kernel.reads[1];
+  const std::int64_t width = launch.elements(weight);
+  kernels::Norm call;
+  call.shape = norm_shape(launch, input, width);
+  call.input = vectors(launch, input, width, call.shape.groups);
+  call.weight = launch.whole(weight);
+  if (launch.reads_more_than(2)) call.bias = launch.whole(launch.kernel.reads[2]);
+  call.output = vectors(launch, launch.kernel.writes[0], width, call.shape.groups);
+  return {call};
+}
+
+Calls norm_backward(const Launch& launch) {
+  const bool of_weight = launch.phase == Phase::backward_weight;
+  const TensorId gradient = launch.kernel.reads[0], input = launch.kernel.reads[1];
+  const std::int64_t width = launch.elements(of_weight ? launch.kernel.writes[0] : launch.kernel.reads[2]);
+  const NormShape shape = norm_shape(launch, input, width);
+  const auto view = [&](TensorId id) { return vectors(launch, id, width, shape.groups); };
+  if (!of_weight)
+    return {NormInputGradient{shape, view(gradient), view(input), launch.whole(launch.kernel.reads[2]),
+                              view(launch.kernel.writes[0])}};
+  NormWeightGradient call{shape, view(gradient), view(input), launch.whole(launch.kernel.writes[0]), {}};
+  if (launch.kernel.writes.size() > 1) call.bias_gradient = launch.whole(launch.kernel.writes[1]);
+  return {call};
+}
+
+Calls rotary(const Launch& launch) {
+  if (launch.kernel.reads.size() != 2)
+    throw DeviceError("no device rotates the positions of latent attention yet");
+  const Shape& shape = launch.bound.shape;
+  Rotary call;
+  call.tokens = launch.tokens();
+  call.heads = shape.heads;
+  call.kv_heads = shape.kv_heads;
+  call.back = launch.phase == Phase::backward_input;
+  call.query = launch.read(0, shape.tokens);
+  call.key = launch.read(1, shape.tokens);
+  call.query_output = launch.write(0, shape.tokens);
+  call.key_output = launch.write(1, shape.tokens);
+  return {call};
+}
+
+// Rows of an activation: the input is as wide again where it is gated.
+std::int64_t activation_rows(const Launch& launch, TensorId output) {
+  const std::int64_t width =
+      launch.ends_with("experts_activation") || launch.named("experts_activation_backward")
+          ? launch.bound.model.experts->ffn_hidden / launch.bound.plan.etp
+      : launch.kernel.name.starts_with("shared")
+          ? launch.bound.model.experts->shared_ffn_hidden / launch.bound.plan.tp
+          : launch.bound.shape.ffn;
+  return launch.elements(output) / width;
+}
+
+Calls activation(const Launch& launch) {
+  const std::int64_t rows = activation_rows(launch, launch.kernel.writes[0]);
+  Activation call{activation_of(launch.bound.model), launch.read(0, rows), {}, launch.write(0, rows)};
+  if (launch.reads_more_than(1)) call.weights = launch.whole(launch.kernel.reads[1]);
+  return {call};
+}
+
+Calls activation_backward(const Launch& launch) {
+  const std::int64_t rows = activation_rows(launch, launch.kernel.reads[0]);
+  ActivationBackward call;
+  call.kind = activation_of(launch.bound.model);
+  call.output_gradient = launch.read(0, rows);
+  call.input = launch.read(1, rows);
+  call.input_gradient = launch.write(0, rows);
+  if (launch.reads_more_than(2)) {
+    call.weights = launch.whole(launch.kernel.reads[2]);
+    call.weights_gradient = launch.whole(launch.kernel.writes[1]);
+    call.weights_gradient.type = Type::fp32;
+  }
+  return {call};
+}
+
+// Rows of a residual stream, where a bias has as many columns.
+std::int64_t stream_rows(const Launch& launch, TensorId id) {
+  return launch.elements(id) / launch.bound.shape.hidden;
+}
+
+// {input}, or {residual, branch[, bias]}; the backward {gradient, mask}.
+Calls dropout(const Launch& launch) {
+  const TensorId first = launch.kernel.reads[0];
+  const bool is_stream = launch.reads_more_than(1) && launch.phase != Phase::backward_input;
+  const std::int64_t rows = launch.kernel.name.starts_with("attention_dropout")
+                                ? launch.elements(first) / launch.bound.shape.seq
+                                : stream_rows(launch, first);
+  if (launch.phase == Phase::backward_input)
+    return {DropoutBackward{launch.read(0, rows), launch.read(1, rows), launch.write(0, rows),
+                            launch.bound.dropout_rate}};
+  Dropout call;
+  call.rate = launch.bound.dropout_rate;
+  call.seed = launch.bound.seed;
+  call.input = launch.read(is_stream ? 1 : 0, rows);
+  if (is_stream) call.residual = launch.read(0, rows);
+  if (launch.reads_more_than(2)) call.bias = launch.whole(launch.kernel.reads[2]);
+  call.output = launch.write(0, rows);
+  call.mask = launch.write(1, rows);
+  return {call};
+}
+
+Calls add(const Launch& launch) {
+  if (launch.kernel.name.starts_with("ring_")) return sum_of_steps(launch);
+  const TensorId output = launch.kernel.writes[0];
+  const std::int64_t rows = stream_rows(launch, output);
+  Add call;
+  call.output = launch.write(0, rows);
+  std::size_t inputs = 0;
+  for (const TensorId id : launch.kernel.reads) {
+    if (launch.elements(id) < launch.elements(output)) {
+      call.bias = launch.whole(id);
+    } else {
+      call.inputs.at(inputs++) = launch.rows(id, rows);
+    }
+  }
+  return {call};
+}
+
+Calls softmax(const Launch& launch) {
+  const Shape& shape = launch.bound.shape;
+  if (launch.named("top_k")) {
+    TopK call{launch.read(0, shape.rows),
+              {},
+              launch.write(0, shape.rows),
+              launch.integers(launch.kernel.writes[1], shape.rows)};
+    if (launch.reads_more_than(1)) call.bias = launch.whole(launch.kernel.reads[1]);
+    return {call};
+  }
+  const std::int64_t rows = launch.elements(launch.kernel.writes[0]) / shape.seq;
+  const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
+  return {Softmax{launch.read(0, rows), launch.write(0, rows), scale, true, shape.seq, 1}};
+}
+
+Calls softmax_backward(const Launch& launch) {
+  const Shape& shape = launch.bound.shape;
+  if (launch.named("top_k_backward"))
+    return {TopKBackward{launch.read(0, shape.rows), launch.read(1, shape.rows),
+                         launch.integers(launch.kernel.reads[2], shape.rows), launch.write(0, shape.rows)}};
+  const std::int64_t rows = launch.elements(launch.kernel.writes[0]) / shape.seq;
+  const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
+  return {SoftmaxBackward{launch.read(0, rows), launch.read(1, rows), launch.write(0, rows), scale}};
+}
+
+kernels::Tensor table(const Launch& launch, TensorId id) {
+  return launch.rows(id, launch.elements(id) / launch.bound.shape.hidden);
+}
+
+Calls embedding(const Launch& launch) {
+  const std::int64_t rows = stream_rows(launch, launch.kernel.writes[0]);
+  if (launch.named("positions"))
+    return {kernels::Positions{launch.tokens(), launch.read(0, rows), table(launch, launch.kernel.reads[1]),
+                               launch.write(0, rows)}};
+  return {Embedding{launch.whole(launch.kernel.reads[0]), table(launch, launch.kernel.reads[1]),
+                    launch.write(0, rows), launch.bound.first_vocabulary_row}};
+}
+
+Calls embedding_backward(const Launch& launch) {
+  const std::int64_t rows = stream_rows(launch, launch.kernel.reads[0]);
+  const kernels::Tensor gradient = table(launch, launch.kernel.writes[0]);
+  if (!launch.reads_more_than(1)) return {PositionsBackward{launch.tokens(), launch.read(0, rows), gradient}};
+  return {EmbeddingBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]), gradient,
+                            launch.bound.first_vocabulary_row}};
+}
+
+Calls cross_entropy(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const auto vector = [&](TensorId id) { return launch.whole(id); };
+  const std::vector<TensorId>&in = launch.kernel.reads, &out = launch.kernel.writes;
+  if (launch.named("maximum")) return {LossMaximum{launch.read(0, rows), vector(out[0])}};
+  if (launch.named("exponentials"))
+    return {LossExponentials{launch.read(0, rows), vector(in[1]), vector(in[2]), launch.write(0, rows),
+                             vector(out[1]), vector(out[2]), launch.bound.first_vocabulary_row}};
+  return {Loss{launch.read(0, rows), vector(in[1]), vector(in[2]), launch.write(0, rows), vector(out[1])}};
+}
+
+Calls cross_entropy_backward(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  return {LossBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]), launch.write(0, rows),
+                       launch.bound.first_vocabulary_row, launch.bound.loss_scale}};
+}
+
+// Of the columns that lie side by side.
+Calls bias_gradient(const Launch& launch) {
+  const TensorId bias = launch.kernel.writes[0], first = launch.kernel.reads[0];
+  if (launch.named("router_bias_gradient"))
+    return {CountChoices{launch.integers(first, launch.bound.shape.rows), launch.whole(bias)}};
+  std::int64_t elements = 0;
+  for (const TensorId id : launch.kernel.reads) elements += launch.elements(id);
+  kernels::Tensor gradient = launch.rows(first, elements / launch.elements(bias));
+  gradient.columns = launch.elements(bias);
+  return {BiasGradient{gradient, launch.whole(bias)}};
+}
+
+}  // namespace
+
+Calls pointwise_calls(const Launch& launch, Pointwise kind) {
+  switch (kind) {
+    case Pointwise::norm:
+      return norm(launch);
+    case Pointwise::norm_backward:
+      return norm_backward(launch);
+    case Pointwise::rotary:
+      return rotary(launch);
+    case Pointwise::activation:
+      return activation(launch);
+    case Pointwise::activation_backward:
+      return activation_backward(launch);
+    case Pointwise::dropout:
+      return dropout(launch);
+    case Pointwise::add:
+      return add(launch);
+    case Pointwise::softmax:
+      return softmax(launch);
+    case Pointwise::softmax_backward:
+      return softmax_backward(launch);
+    case Pointwise::embedding:
+      return embedding(launch);
+    case Pointwise::embedding_backward:
+      return embedding_backward(launch);
+    case Pointwise::permute:
+      return permute_calls(launch);
+    case Pointwise::cross_entropy:
+      return cross_entropy(launch);
+    case Pointwise::cross_entropy_backward:
+      return cross_entropy_backward(launch);
+    case Pointwise::bias_gradient:
+      return bias_gradient(launch);
+    case Pointwise::adam:
+      return {adam_of(launch.bound, launch.kernel)};
+  }
+  return {};
+}
+
+// {gradient, moments, weight} or {gradient, moments, master}; a lower precision's weight is written last.
+kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
+  const Launch launch{scratch, kernel, Phase::forward};
+  Adam call;
+  call.gradient = launch.whole(kernel.reads[0]);
+  call.mean = launch.whole(kernel.reads[1]);
+  call.square = launch.whole(kernel.reads[2]);
+  call.master = launch.whole(kernel.reads[3]);
+  if (kernel.writes.size() > 3) call.weight = launch.whole(kernel.writes[3]);
+  return call;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,44 @@
+// How does a kernel see the tensors that it reads and writes?
+#pragma once
+
+#include "launch/calls.h"
+
+namespace rehearse {
+
+// One kernel of a bound block.
+struct Launch {
+  const BoundBlock& bound;
+  const Kernel& kernel;
+  Phase phase;
+
+  const Tensor& tensor(TensorId id) const { return bound.block.tensors[static_cast<std::size_t>(id)]; }
+  std::int64_t elements(TensorId id) const { return static_cast<std::int64_t>(tensor(id).elements); }
+
+  // As `rows` rows; a tensor in a shared matrix has that matrix's rows.
+  kernels::Tensor rows(TensorId id, std::int64_t count) const;
+  // Elements `first` .. of a tensor with a matrix of its own, as height x width.
+  kernels::Tensor part(TensorId id, std::int64_t first, std::int64_t height, std::int64_t width) const;
+  kernels::Tensor whole(TensorId id) const { return part(id, 0, 1, elements(id)); }
+  kernels::Tensor integers(TensorId id, std::int64_t height) const;  // a tensor of int32
+
+  kernels::Tensor read(std::size_t i, std::int64_t count) const { return rows(kernel.reads.at(i), count); }
+  kernels::Tensor write(std::size_t i, std::int64_t count) const { return rows(kernel.writes.at(i), count); }
+  bool reads_more_than(std::size_t count) const { return kernel.reads.size() > count; }
+
+  bool named(const std::string& name) const { return kernel.name == name; }
+  bool ends_with(const std::string& end) const { return kernel.name.ends_with(end); }
+  kernels::Tokens tokens() const;  // of this rank's microbatch
+};
+
+using Calls = std::vector<kernels::Call>;
+
+Calls multiply_calls(const Launch& launch, const Gemm& gemm);
+// Unfused attention's scores, weighted values and their gradients.
+bool is_unfused_core(const Launch& launch);
+Calls unfused_core_calls(const Launch& launch);
+Calls attention_calls(const Launch& launch, const Attention& attention);
+Calls pointwise_calls(const Launch& launch, Pointwise kind);
+Calls permute_calls(const Launch& launch);
+Calls sum_of_steps(const Launch& launch);  // ring_merge and ring_gradient_sum
+
+}  // namespace rehearse

@@ -1,0 +1,53 @@
+// An op lasts at least as long as the host takes to launch its kernels.
+#include <gtest/gtest.h>
+
+#include "cost/price.h"
+#include "machines.h"
+
+namespace rehearse {
+namespace {
+
+constexpr double kGemmSeconds = 1e-3;  // of 4096 x 4096 x 4096
+
+Prices priced(double host_launch_s, bool cuda_graph = false) {
+  Profile profile = test::round_numbers();
+  profile.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}, {1024, 4096, 4096, 0.3e-3}};
+  profile.host_launch_s = host_launch_s;
+  const Gemm gemm{4096, 4096, 4096};
+  Block block;
+  block.name = "two and one and two";
+  block.forward = {{"a", gemm, {}, {}}, {"b", gemm, {}, {}}};
+  block.backward_input = {{"c", gemm, {}, {}}};
+  block.backward_weight = {{"d", gemm, {}, {}}, {"e", gemm, {}, {}}};
+  Work work;
+  work.blocks = {block};
+  work.parts = {{{0, 3}}};
+  Plan plan;
+  plan.cuda_graph = cuda_graph;
+  return price(work, plan, test::dgx_a100(), profile);
+}
+
+TEST(Launches, FasterThanTheKernelsCostNothing) {
+  const Prices prices = priced(0.9 * kGemmSeconds);
+  EXPECT_DOUBLE_EQ(prices.times.stages[0].forward.compute, 6 * kGemmSeconds);
+  EXPECT_EQ(prices.launch_bound_s, 0);
+}
+
+TEST(Launches, SlowerThanTheKernelsSetThePace) {
+  const StageTimes stage = priced(1.5 * kGemmSeconds).times.stages[0];
+  EXPECT_DOUBLE_EQ(stage.forward.compute, 9 * kGemmSeconds);
+  EXPECT_DOUBLE_EQ(stage.backward_input.compute, 4.5 * kGemmSeconds);
+  EXPECT_DOUBLE_EQ(stage.backward_weight.compute, 9 * kGemmSeconds);
+  EXPECT_NEAR(stage.side_by_side.compute, 0, 1e-15);
+}
+
+TEST(Launches, WaitedForAreToldApartFromKernels) {
+  EXPECT_DOUBLE_EQ(priced(1.5 * kGemmSeconds).launch_bound_s, 15 * 0.5 * kGemmSeconds);
+}
+
+TEST(Launches, OfAGraphCostNothing) {
+  EXPECT_DOUBLE_EQ(priced(1.5 * kGemmSeconds, true).times.stages[0].forward.compute, 6 * kGemmSeconds);
+}
+
+}  // namespace
+}  // namespace rehearse

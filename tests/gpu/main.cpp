@@ -1,0 +1,135 @@
+// Every call on a device against the CPU, over random shapes: compare_kernels cuda|cpu [NAME]. Prints the
+// worst error of each call and type in units of what its type can tell apart.
+// Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "gpu/cases.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+constexpr unsigned kTrials = 12;
+// Of the operand's largest number: one rounding to the type, and one of fp32 for each of the terms as they
+// add up at random, with room for expf and its like.
+constexpr double kRoundings = 1.0, kSumRoundings = 8.0;
+
+double largest_of(const std::vector<float>& values) {
+  double largest = 0;
+  for (const float value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(double{value}));
+  }
+  return largest;
+}
+
+// Over what is allowed: above 1 it is wrong.
+double error_of(const std::vector<float>& actual, const std::vector<float>& expected, Type type,
+                double terms) {
+  const double largest = largest_of(expected);
+  const double share = spacing(type) == 0 ? 0
+                                          : kRoundings * spacing(type) +
+                                                kSumRoundings * std::sqrt(terms) * spacing(Type::fp32);
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (actual[i] == expected[i]) continue;
+    const double off = std::abs(double{actual[i]} - double{expected[i]}) / (share * largest);
+    worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+  }
+  return worst;
+}
+
+double worst_of(const Maker& maker, Type type, Device& device, Device& cpu) {
+  double worst = 0;
+  for (unsigned trial = 0; trial < kTrials; ++trial) {
+    Draw draw(trial, type);
+    const Case one = maker.make(draw);
+    const auto actual = outcome(device, one, false), expected = outcome(cpu, one, true);
+    std::size_t next = 0;
+    for (const Operand& operand : one.operands) {
+      if (!operand.written) continue;
+      worst = std::max(worst, error_of(actual[next], expected[next], operand.type, one.terms));
+      ++next;
+    }
+  }
+  return worst;
+}
+
+const char* name_of(Type type) {
+  switch (type) {
+    case Type::fp32:
+      return "fp32";
+    case Type::bf16:
+      return "bf16";
+    case Type::fp16:
+      return "fp16";
+    default:
+      return "fp8";
+  }
+}
+
+std::vector<Maker> all_cases() {
+  std::vector<Maker> all;
+  for (const auto& some :
+       {multiply_cases(), attention_cases(), pointwise_cases(), token_cases(), optimizer_cases()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+std::vector<Type> types_of(const Maker& maker, bool only_fp32) {
+  if (only_fp32) return {Type::fp32};
+  if (maker.of_fp8) return {Type::fp8_e4m3};
+  return {Type::fp32, Type::bf16, Type::fp16};
+}
+
+// The number of calls and types that do not agree.
+int compare(Device& device, const std::string& name) {
+  const auto cpu = open_cpu();
+  const bool only_fp32 = device.facts().kind == "cpu";
+  int wrong = 0, compared = 0;
+  for (const Maker& maker : all_cases()) {
+    if (!name.empty() && !maker.name.starts_with(name)) continue;
+    for (const Type type : types_of(maker, only_fp32)) {
+      double worst = INFINITY;
+      std::string reason;
+      try {
+        worst = worst_of(maker, type, device, *cpu);
+      } catch (const DeviceError& error) {
+        reason = error.what();
+      }
+      std::printf("%-26s %s %8.3f of what is allowed%s %s\n", maker.name.c_str(), name_of(type), worst,
+                  worst > 1 ? "  WRONG" : "", reason.c_str());
+      wrong += worst > 1 ? 1 : 0;
+      ++compared;
+    }
+  }
+  return compared == 0 ? -1 : wrong;
+}
+
+int run(int count, char** arguments) {
+  constexpr int kUsage = 2, kNoDevice = 77;
+  const std::string kind = count > 1 ? arguments[1] : "", name = count > 2 ? arguments[2] : "";
+  if (kind != "cuda" && kind != "cpu") {
+    std::fprintf(stderr, "usage: compare_kernels cuda|cpu [NAME]\n");
+    return kUsage;
+  }
+  try {
+    const auto device = kind == "cuda" ? open_cuda() : open_cpu(2);
+    const int wrong = compare(*device, name);
+    if (wrong < 0) std::fprintf(stderr, "no call is named %s\n", name.c_str());
+    return wrong < 0 ? kUsage : wrong > 0 ? 1 : 0;
+  } catch (const DeviceMissing& missing) {
+    std::printf("skipped: %s\n", missing.what());
+    return kNoDevice;
+  }
+}
+
+}  // namespace
+
+}  // namespace rehearse::kernels
+
+int main(int count, char** arguments) {
+  return rehearse::kernels::run(count, arguments);
+}

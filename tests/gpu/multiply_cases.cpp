@@ -1,0 +1,74 @@
+#include "gpu/cases.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+Case product(Draw& draw) {
+  Multiply shape;
+  const std::int64_t m = 8 * draw.size(1, 24), n = 8 * draw.size(1, 24), k = 8 * draw.size(1, 40);
+  shape.batch = draw.coin() ? draw.size(2, 4) : 1;
+  shape.transpose_a = draw.coin();
+  shape.transpose_b = draw.coin();
+  shape.accumulate = draw.coin();
+  shape.step_a = m * k;
+  shape.step_b = n * k;
+  shape.step_c = m * n;
+  const bool biased = shape.batch == 1 && !shape.accumulate && draw.coin();
+  const std::size_t a = draw.of(shape.batch * m, k), b = draw.of(shape.batch * k, n),
+                    c = draw.out(shape.batch * m, n), bias = draw.of(1, n);
+  return draw.finish(
+      [=](const Tensors& t) {
+        Multiply call = shape;
+        const auto view = [](const Tensor& whole, std::int64_t rows, std::int64_t columns) {
+          return Tensor(whole.data, whole.type, rows, columns);
+        };
+        call.a = shape.transpose_a ? view(t[a], k, m) : view(t[a], m, k);
+        call.b = shape.transpose_b ? view(t[b], n, k) : view(t[b], k, n);
+        call.c = view(t[c], m, n);
+        if (biased) call.bias = t[bias];
+        return call;
+      },
+      static_cast<double>(k));
+}
+
+// Columns of wider matrices, whose rows are not aligned.
+Case slices(Draw& draw) {
+  const std::int64_t m = 8 * draw.size(1, 8), n = 8 * draw.size(1, 8), k = 8 * draw.size(1, 8);
+  const std::size_t a = draw.of(m, 2 * k), b = draw.of(n, k + 8), c = draw.out(m, n + 16);
+  return draw.finish(
+      [=](const Tensors& t) {
+        Multiply call;
+        call.a = t[a].slice(8, k);
+        call.b = t[b].slice(8, k);
+        call.c = t[c].slice(8, n);
+        call.transpose_b = true;
+        return call;
+      },
+      static_cast<double>(k));
+}
+
+// What the tensor cores multiply in fp8: rows times rows, into bf16.
+Case fp8_product(Draw& draw) {
+  const std::int64_t m = 16 * draw.size(1, 12), n = 16 * draw.size(1, 12), k = 16 * draw.size(1, 20);
+  const std::size_t a = draw.of(m, k), b = draw.of(n, k);
+  const std::size_t c = draw.out(draw.type == Type::fp32 ? Type::fp32 : Type::bf16, m, n);
+  return draw.finish(
+      [=](const Tensors& t) {
+        Multiply call;
+        call.a = t[a];
+        call.b = t[b];
+        call.c = t[c];
+        call.transpose_b = true;
+        return call;
+      },
+      static_cast<double>(k));
+}
+
+}  // namespace
+
+std::vector<Maker> multiply_cases() {
+  return {{"multiply", product}, {"multiply slices", slices}, {"multiply fp8", fp8_product, true}};
+}
+
+}  // namespace rehearse::kernels

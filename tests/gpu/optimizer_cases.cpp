@@ -1,0 +1,49 @@
+#include "gpu/cases.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+Case adam(Draw& draw) {
+  const std::int64_t count = draw.size(1, 5000);
+  const bool scaled = draw.coin(), copied = draw.coin(), short_gradient = draw.coin();
+  const std::size_t gradient = draw.of(short_gradient ? draw.type : Type::fp32, 1, count);
+  const std::size_t mean = draw.out(Type::fp32, 1, count), square = draw.of(Type::fp32, 1, count, 0.01F, 1);
+  const std::size_t master = draw.out(Type::fp32, 1, count), weight = draw.out(1, count);
+  const std::size_t scale = draw.of(Type::fp32, 1, 1, 0.1F, 1);
+  draw.operands[square].written = true;
+  return draw.finish([=](const Tensors& t) {
+    Adam call{t[gradient],
+              t[mean],
+              t[square],
+              t[master],
+              copied ? t[weight] : Tensor(),
+              scaled ? t[scale] : Tensor()};
+    call.decay = 0.1F;
+    call.step = 3;
+    return call;
+  });
+}
+
+Case square_sum(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 60), columns = draw.size(1, 4000);
+  const std::size_t in = draw.of(rows, columns), sum = draw.out(Type::fp32, 1, 1);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return SquareSum{t[in], t[sum]};
+      },
+      static_cast<double>(rows * columns));
+}
+
+Case clip_scale(Draw& draw) {
+  const std::size_t sum = draw.of(Type::fp32, 1, 1, 0, 4), scale = draw.out(Type::fp32, 1, 1);
+  return draw.finish([=](const Tensors& t) { return ClipScale{t[sum], t[scale], 1}; });
+}
+
+}  // namespace
+
+std::vector<Maker> optimizer_cases() {
+  return {{"adam", adam}, {"square sum", square_sum}, {"clip scale", clip_scale}};
+}
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,169 @@
+#include "gpu/cases.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+NormShape norm_shape(Draw& draw) {
+  NormShape shape;
+  shape.centred = draw.coin();
+  shape.groups = draw.coin() ? draw.size(2, 5) : 1;
+  return shape;
+}
+
+Case norm(Draw& draw) {
+  const NormShape shape = norm_shape(draw);
+  const std::int64_t rows = draw.size(1, 150), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::size_t in = draw.of(rows, columns), weight = draw.of(1, width), bias = draw.of(1, width);
+  const std::size_t out = draw.out(rows, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return Norm{shape, t[in], t[weight], shape.centred ? t[bias] : Tensor(), t[out]};
+      },
+      static_cast<double>(width));
+}
+
+Case norm_input_gradient(Draw& draw) {
+  const NormShape shape = norm_shape(draw);
+  const std::int64_t rows = draw.size(1, 150), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns), weight = draw.of(1, width);
+  const std::size_t dx = draw.out(rows, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return NormInputGradient{shape, t[dy], t[in], t[weight], t[dx]};
+      },
+      static_cast<double>(width));
+}
+
+Case norm_weight_gradient(Draw& draw) {
+  const NormShape shape = norm_shape(draw);
+  const std::int64_t rows = draw.size(1, 600), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns);
+  const std::size_t dweight = draw.out(Type::fp32, 1, width), dbias = draw.out(Type::fp32, 1, width);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return NormWeightGradient{shape, t[dy], t[in], t[dweight], shape.centred ? t[dbias] : Tensor()};
+      },
+      static_cast<double>(rows * shape.groups));
+}
+
+Case rotary(Draw& draw) {
+  const Tokens tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}};
+  const std::int64_t kv_heads = draw.size(1, 3), heads = kv_heads * draw.size(1, 3),
+                     width = 2 * draw.size(1, 64);
+  const bool back = draw.coin();
+  const std::size_t q = draw.of(tokens.rows(), heads * width), k = draw.of(tokens.rows(), kv_heads * width);
+  const std::size_t q_out = draw.out(tokens.rows(), heads * width),
+                    k_out = draw.out(tokens.rows(), kv_heads * width);
+  return draw.finish([=](const Tensors& t) {
+    return Rotary{tokens, heads, kv_heads, 10000, back, t[q], t[k], t[q_out], t[k_out]};
+  });
+}
+
+Case activation(Draw& draw) {
+  const bool gated = draw.coin(), weighted = draw.coin();
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::size_t in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
+  const std::size_t weights = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) {
+    return Activation{gated ? ActivationKind::swiglu : ActivationKind::gelu, t[in],
+                      weighted ? t[weights] : Tensor(), t[out]};
+  });
+}
+
+Case activation_backward(Draw& draw) {
+  const bool gated = draw.coin(), weighted = draw.coin();
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::size_t dy = draw.of(rows, columns),
+                    in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
+  const std::size_t weights = draw.of(Type::fp32, 1, rows, 0, 1),
+                    dx = draw.out(rows, (gated ? 2 : 1) * columns);
+  const std::size_t dweights = draw.out(Type::fp32, 1, rows);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return ActivationBackward{gated ? ActivationKind::swiglu : ActivationKind::gelu,
+                                  t[dy],
+                                  t[in],
+                                  weighted ? t[weights] : Tensor(),
+                                  t[dx],
+                                  weighted ? t[dweights] : Tensor()};
+      },
+      static_cast<double>(columns));
+}
+
+Case add(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500), count = draw.size(1, 4);
+  const bool biased = draw.coin();
+  const std::size_t first = draw.of(rows, columns);
+  for (int i = 1; i < 4; ++i) draw.of(rows, columns);
+  const std::size_t bias = draw.of(1, columns), out = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) {
+    Add call;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) call.inputs[i] = t[first + i];
+    if (biased) call.bias = t[bias];
+    call.output = t[out];
+    return call;
+  });
+}
+
+Case dropout(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const bool biased = draw.coin(), adds = draw.coin();
+  const std::size_t in = draw.of(rows, columns), bias = draw.of(1, columns),
+                    residual = draw.of(rows, columns);
+  const std::size_t out = draw.out(rows, columns), mask = draw.out(Type::uint8, rows, columns);
+  return draw.finish([=](const Tensors& t) {
+    return Dropout{
+        t[in],          biased ? t[bias] : Tensor(), adds ? t[residual] : Tensor(), t[out], t[mask], 0.1F,
+        0x1234567890ULL};
+  });
+}
+
+Case dropout_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::size_t dy = draw.of(rows, columns), mask = draw.integers(Type::uint8, rows, columns, 2);
+  const std::size_t dx = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) { return DropoutBackward{t[dy], t[mask], t[dx], 0.1F}; });
+}
+
+Case bias_gradient(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 900), columns = draw.size(1, 500);
+  const std::size_t dy = draw.of(rows, columns), sums = draw.out(Type::fp32, 1, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return BiasGradient{t[dy], t[sums]};
+      },
+      static_cast<double>(rows));
+}
+
+Case cast(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const bool widens = draw.coin();
+  const Type from = widens ? draw.type : Type::fp32, to = widens ? Type::fp32 : draw.type;
+  const std::size_t in = draw.of(from, rows, columns), out = draw.out(to, rows, columns);
+  return draw.finish([=](const Tensors& t) { return Cast{t[in], t[out]}; });
+}
+
+Case randomise(Draw& draw) {
+  const std::size_t out = draw.out(draw.size(1, 150), draw.size(1, 500));
+  return draw.finish([=](const Tensors& t) { return Randomise{t[out], 0.5F, 2.0F, 77}; });
+}
+
+}  // namespace
+
+std::vector<Maker> pointwise_cases() {
+  return {{"norm", norm},
+          {"norm input gradient", norm_input_gradient},
+          {"norm weight gradient", norm_weight_gradient},
+          {"rotary", rotary},
+          {"activation", activation},
+          {"activation backward", activation_backward},
+          {"add", add},
+          {"dropout", dropout},
+          {"dropout backward", dropout_backward},
+          {"bias gradient", bias_gradient},
+          {"cast", cast},
+          {"randomise", randomise}};
+}
+
+}  // namespace rehearse::kernels

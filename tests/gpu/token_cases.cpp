@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <numeric>
+
+#include "gpu/cases.h"
+
+namespace rehearse::kernels {
+
+namespace {
+
+Case embedding(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 300), columns = draw.size(1, 400), table_rows = draw.size(1, 90);
+  const std::int64_t first = draw.size(0, 40);
+  const std::size_t tokens = draw.integers(Type::int64, 1, rows, 130), table = draw.of(table_rows, columns);
+  const std::size_t out = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) { return Embedding{t[tokens], t[table], t[out], first}; });
+}
+
+Case embedding_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 300), columns = draw.size(1, 400), table_rows = draw.size(1, 90);
+  const std::int64_t first = draw.size(0, 40);
+  const std::size_t dy = draw.of(rows, columns), tokens = draw.integers(Type::int64, 1, rows, 130);
+  const std::size_t sums = draw.out(Type::fp32, table_rows, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return EmbeddingBackward{t[dy], t[tokens], t[sums], first};
+      },
+      static_cast<double>(rows));
+}
+
+Case positions(Draw& draw) {
+  const Tokens tokens{draw.size(1, 4), draw.size(1, 90), draw.coin(), {}};
+  const std::int64_t columns = draw.size(1, 400);
+  const std::size_t in = draw.of(tokens.rows(), columns), table = draw.of(tokens.length, columns);
+  const std::size_t out = draw.out(tokens.rows(), columns);
+  return draw.finish([=](const Tensors& t) { return Positions{tokens, t[in], t[table], t[out]}; });
+}
+
+Case positions_backward(Draw& draw) {
+  const Tokens tokens{draw.size(1, 4), draw.size(1, 90), draw.coin(), {}};
+  const std::int64_t columns = draw.size(1, 400);
+  const std::size_t dy = draw.of(tokens.rows(), columns), sums = draw.out(Type::fp32, tokens.length, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return PositionsBackward{tokens, t[dy], t[sums]};
+      },
+      static_cast<double>(tokens.sequences));
+}
+
+Case loss_maximum(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9), out = draw.out(Type::fp32, 1, rows);
+  return draw.finish([=](const Tensors& t) { return LossMaximum{t[logits], t[out]}; });
+}
+
+Case loss_exponentials(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000), first = draw.size(0, 100);
+  const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9);
+  const std::size_t labels = draw.integers(Type::int64, 1, rows, columns + 200);
+  const std::size_t maximum = draw.of(Type::fp32, 1, rows, 8, 9), e = draw.out(Type::fp32, rows, columns);
+  const std::size_t target = draw.out(Type::fp32, 1, rows), sum = draw.out(Type::fp32, 1, rows);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return LossExponentials{t[logits], t[labels], t[maximum], t[e], t[target], t[sum], first};
+      },
+      static_cast<double>(columns));
+}
+
+Case loss(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t e = draw.of(Type::fp32, rows, columns, 0, 1), target = draw.of(Type::fp32, 1, rows);
+  const std::size_t sum = draw.of(Type::fp32, 1, rows, 1, 900), p = draw.out(Type::fp32, rows, columns);
+  const std::size_t out = draw.out(Type::fp32, 1, rows);
+  return draw.finish([=](const Tensors& t) { return Loss{t[e], t[target], t[sum], t[p], t[out]}; });
+}
+
+Case loss_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000), first = draw.size(0, 100);
+  const std::size_t p = draw.of(Type::fp32, rows, columns, 0, 1);
+  const std::size_t labels = draw.integers(Type::int64, 1, rows, columns + 200),
+                    out = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) { return LossBackward{t[p], t[labels], t[out], first, 0.25F}; });
+}
+
+Case top_k(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 300), experts = draw.size(1, 200),
+                     count = draw.size(1, std::min<std::int64_t>(8, experts));
+  const bool biased = draw.coin();
+  const std::size_t scores = draw.of(rows, experts), bias = draw.of(Type::fp32, 1, experts);
+  const std::size_t weights = draw.out(Type::fp32, rows, count), choices = draw.out(Type::int32, rows, count);
+  return draw.finish([=](const Tensors& t) {
+    return TopK{t[scores], biased ? t[bias] : Tensor(), t[weights], t[choices]};
+  });
+}
+
+// Each row chooses neighbouring experts, all different.
+std::vector<float> neighbours(Draw& draw, std::int64_t rows, std::int64_t experts, std::int64_t count) {
+  std::vector<float> choices;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t first = draw.size(0, experts - 1);
+    for (std::int64_t k = 0; k < count; ++k) choices.push_back(static_cast<float>((first + k) % experts));
+  }
+  return choices;
+}
+
+Case top_k_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 300), experts = draw.size(8, 200), count = draw.size(1, 8);
+  const std::size_t gradient = draw.of(Type::fp32, rows, count), scores = draw.of(rows, experts);
+  const std::size_t choices = draw.given(Type::int32, rows, count, neighbours(draw, rows, experts, count));
+  const std::size_t out = draw.out(rows, experts);
+  return draw.finish([=](const Tensors& t) {
+    return TopKBackward{t[gradient], t[scores], t[choices], t[out]};
+  });
+}
+
+Case count_choices(Draw& draw) {
+  const std::int64_t experts = draw.size(1, 200);
+  const std::size_t choices = draw.integers(Type::int32, draw.size(1, 900), 4, experts);
+  const std::size_t counts = draw.out(Type::fp32, 1, experts);
+  return draw.finish([=](const Tensors& t) { return CountChoices{t[choices], t[counts]}; }, 900);
+}
+
+Case sort_choices(Draw& draw) {
+  const std::int64_t experts = draw.size(1, 200), rows = draw.size(1, 900);
+  const std::size_t choices = draw.integers(Type::int32, rows, 3, experts),
+                    place = draw.out(Type::int32, 1, 3 * rows);
+  return draw.finish([=](const Tensors& t) { return SortChoices{t[choices], t[place], experts}; });
+}
+
+Case transpose_blocks(Draw& draw) {
+  const std::int64_t sources = draw.size(1, 9), experts = draw.size(1, 9), rows = draw.size(1, 90);
+  const std::size_t place = draw.out(Type::int32, 1, sources * experts * rows);
+  return draw.finish([=](const Tensors& t) { return TransposeBlocks{t[place], sources, experts, rows}; });
+}
+
+std::vector<float> permutation(Draw& draw, std::int64_t count) {
+  std::vector<float> places(static_cast<std::size_t>(count));
+  std::iota(places.begin(), places.end(), 0.0F);
+  for (std::size_t i = places.size(); i > 1; --i)
+    std::swap(places[i - 1],
+              places[static_cast<std::size_t>(draw.size(0, static_cast<std::int64_t>(i) - 1))]);
+  return places;
+}
+
+Case spread_rows(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.size(1, 300),
+                     all = rows * copies;
+  const bool weighted = draw.coin();
+  const std::size_t in = draw.of(rows, columns), weights = draw.of(Type::fp32, 1, all);
+  const std::size_t place = draw.given(Type::int32, 1, all, permutation(draw, all)),
+                    out = draw.out(all, columns);
+  const std::size_t out_weights = draw.out(Type::fp32, 1, all);
+  return draw.finish([=](const Tensors& t) {
+    return SpreadRows{t[in],  weighted ? t[weights] : Tensor(),     t[place],
+                      t[out], weighted ? t[out_weights] : Tensor(), copies};
+  });
+}
+
+Case collect_rows(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.size(1, 300),
+                     all = rows * copies;
+  const bool weighted = draw.coin();
+  const std::size_t in = draw.of(all, columns), weights = draw.of(Type::fp32, 1, all);
+  const std::size_t place = draw.given(Type::int32, 1, all, permutation(draw, all)),
+                    out = draw.out(rows, columns);
+  const std::size_t out_weights = draw.out(Type::fp32, 1, all);
+  return draw.finish([=](const Tensors& t) {
+    return CollectRows{t[in],  weighted ? t[weights] : Tensor(),     t[place],
+                       t[out], weighted ? t[out_weights] : Tensor(), copies};
+  });
+}
+
+}  // namespace
+
+std::vector<Maker> token_cases() {
+  return {{"embedding", embedding},
+          {"embedding backward", embedding_backward},
+          {"positions", positions},
+          {"positions backward", positions_backward},
+          {"loss maximum", loss_maximum},
+          {"loss exponentials", loss_exponentials},
+          {"loss", loss},
+          {"loss backward", loss_backward},
+          {"top k", top_k},
+          {"top k backward", top_k_backward},
+          {"count choices", count_choices},
+          {"sort choices", sort_choices},
+          {"transpose blocks", transpose_blocks},
+          {"spread rows", spread_rows},
+          {"collect rows", collect_rows}};
+}
+
+}  // namespace rehearse::kernels

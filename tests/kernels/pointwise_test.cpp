@@ -1,0 +1,165 @@
+// Norms, rotary positions, activations, sums and dropout: closed forms, and derivatives by differences.
+#include "kernels/support.h"
+
+namespace rehearse::kernels {
+namespace {
+
+class Norms : public testing::TestWithParam<NormShape> {};
+
+TEST_P(Norms, HaveUnitMomentsAndTheirBackwardIsTheDerivative) {
+  const NormShape shape = GetParam();
+  const std::int64_t width = 24, vector = width / shape.groups;
+  Matrix x = random_matrix(5, width, 1), y(5, width), direction = random_matrix(5, width, 2);
+  Matrix weight = random_matrix(1, vector, 3), bias = random_matrix(1, vector, 4);
+  Matrix dx(5, width), dweight(1, vector), dbias(1, vector), ones(1, vector);
+  ones.values.assign(ones.values.size(), 1);
+  run_on_cpu({Norm{shape, x, ones, {}, y}});
+  double squares = 0;
+  for (std::int64_t c = 0; c < vector; ++c) squares += double{y.at(2, c)} * double{y.at(2, c)};
+  EXPECT_NEAR(squares / static_cast<double>(vector), 1, 1e-3);
+
+  const Tensor used_bias = shape.centred ? Tensor(bias) : Tensor();
+  const auto loss = [&] {
+    run_on_cpu({Norm{shape, x, weight, used_bias, y}});
+    return dot(y, direction);
+  };
+  run_on_cpu({NormInputGradient{shape, direction, x, weight, dx},
+              NormWeightGradient{shape, direction, x, dweight, shape.centred ? Tensor(dbias) : Tensor()}},
+             2);
+  expect_gradient(x.values, dx.values, loss);
+  expect_gradient(weight.values, dweight.values, loss);
+  if (shape.centred) expect_gradient(bias.values, dbias.values, loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Norms,
+                         testing::Values(NormShape{true, 1, 1e-5F}, NormShape{false, 1, 1e-5F},
+                                         NormShape{false, 3, 1e-5F}));
+
+TEST(NormWeightGradient, AddsToWhatWasThere) {
+  Matrix x = random_matrix(3, 8, 1), dy = random_matrix(3, 8, 2), once(1, 8), twice(1, 8);
+  const NormShape shape{true, 1, 1e-5F};
+  run_on_cpu({NormWeightGradient{shape, dy, x, once, {}}});
+  run_on_cpu({NormWeightGradient{shape, dy, x, twice, {}}, NormWeightGradient{shape, dy, x, twice, {}}});
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(twice.values[i], 2 * once.values[i], 1e-5);
+}
+
+TEST(Rotary, KeepsLengthsAndTurnsBack) {
+  for (const bool position_major : {false, true}) {
+    Matrix q = random_matrix(10, 16, 1), k = random_matrix(10, 8, 2), q2(10, 16), k2(10, 8), q3(10, 16),
+           k3(10, 8);
+    const Tokens tokens{2, 5, position_major, {}};
+    run_on_cpu(
+        {Rotary{tokens, 4, 2, 10000, false, q, k, q2, k2}, Rotary{tokens, 4, 2, 10000, true, q2, k2, q3, k3}},
+        2);
+    EXPECT_NEAR(dot(q, q), dot(q2, q2), 1e-4);
+    expect_near(q3, q, 1e-5);
+    expect_near(k3, k, 1e-5);
+    const std::int64_t r = position_major ? 3 * 2 + 1 : 1 * 5 + 3;  // sequence 1, position 3
+    const double angle = 3 * std::pow(10000.0, -0.5);               // second pair of four
+    EXPECT_NEAR(q2.at(r, 1), q.at(r, 1) * std::cos(angle) - q.at(r, 3) * std::sin(angle), 1e-5);
+  }
+}
+
+TEST(Rotary, TakesPositionsFromTheirTable) {
+  std::vector<std::int32_t> places = {7, 0, 2};
+  Matrix q = random_matrix(3, 4, 1), k = q, shuffled(3, 4), plain(8, 4), wide(8, 4), ignored(8, 4),
+         also(3, 4);
+  for (std::int64_t r = 0; r < 8; ++r) {
+    for (std::int64_t c = 0; c < 4; ++c) wide.at(r, c) = q.at(0, c);
+  }
+  run_on_cpu({Rotary{{1, 3, false, vector_of(places, Type::int32)}, 1, 1, 10000, false, q, k, shuffled, also},
+              Rotary{{1, 8, false, {}}, 1, 1, 10000, false, wide, wide, plain, ignored}});
+  for (std::int64_t c = 0; c < 4; ++c) {
+    EXPECT_EQ(shuffled.at(0, c), plain.at(7, c));
+    EXPECT_EQ(shuffled.at(1, c), q.at(1, c));
+  }
+}
+
+class Activations : public testing::TestWithParam<ActivationKind> {};
+
+TEST_P(Activations, FollowTheirFormulasAndTheirBackwardIsTheDerivative) {
+  const bool gated = GetParam() == ActivationKind::swiglu;
+  Matrix x = random_matrix(4, gated ? 26 : 13, 1), y(4, 13), direction = random_matrix(4, 13, 2);
+  for (float& value : x.values) value *= 3;
+  Matrix weights = random_matrix(1, 4, 3), dx(4, x.columns), dweights(1, 4);
+  const auto loss = [&] {
+    run_on_cpu({Activation{GetParam(), x, weights, y}});
+    return dot(y, direction);
+  };
+  loss();
+  const double a = x.at(1, 2);
+  const double plain = gated ? a / (1 + std::exp(-a)) * double{x.at(1, 15)}
+                             : 0.5 * a * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a)));
+  EXPECT_NEAR(y.at(1, 2), plain * double{weights.at(0, 1)}, 1e-5);
+  run_on_cpu({ActivationBackward{GetParam(), direction, x, weights, dx, dweights}}, 2);
+  expect_gradient(x.values, dx.values, loss);
+  expect_gradient(weights.values, dweights.values, loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Activations, testing::Values(ActivationKind::gelu, ActivationKind::swiglu));
+
+TEST(Add, SumsItsInputsAndTheBias) {
+  Matrix a = random_matrix(3, 5, 1), b = random_matrix(3, 5, 2), c = random_matrix(3, 5, 3);
+  Matrix bias = random_matrix(1, 5, 4), two(3, 5), three(3, 5);
+  Add pair, triple;
+  pair.inputs = {a, b};
+  pair.bias = bias;
+  pair.output = two;
+  triple.inputs = {a, b, c};
+  triple.output = three;
+  run_on_cpu({pair, triple}, 2);
+  EXPECT_FLOAT_EQ(two.at(1, 2), a.at(1, 2) + b.at(1, 2) + bias.at(0, 2));
+  EXPECT_FLOAT_EQ(three.at(2, 4), a.at(2, 4) + b.at(2, 4) + c.at(2, 4));
+}
+
+TEST(Dropout, DropsItsShareKeepsTheMeanAndMasksTheGradient) {
+  Matrix x(100, 200), residual(100, 200), out(100, 200), gradient(100, 200);
+  x.values.assign(x.values.size(), 1);
+  std::vector<std::uint8_t> mask(x.values.size());
+  Tensor of_mask(mask.data(), Type::uint8, 100, 200);
+  run_on_cpu(
+      {Dropout{x, {}, residual, out, of_mask, 0.25F, 7}, DropoutBackward{out, of_mask, gradient, 0.25F}}, 2);
+  double kept = 0, mean = 0;
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    kept += mask[i];
+    mean += double{out.values[i]};
+    ASSERT_FLOAT_EQ(out.values[i], mask[i] != 0 ? 1 / 0.75F : 0.0F);
+    ASSERT_FLOAT_EQ(gradient.values[i], out.values[i] * (mask[i] != 0 ? 1 / 0.75F : 0.0F));
+  }
+  const auto count = static_cast<double>(mask.size());
+  EXPECT_NEAR(kept / count, 0.75, 4 * std::sqrt(0.25 * 0.75 / count));
+  EXPECT_NEAR(mean / count, 1, 0.02);
+}
+
+TEST(Dropout, DrawsTheSameMaskWhateverTheThreads) {
+  Matrix x = random_matrix(9, 17, 1), out(9, 17);
+  std::vector<std::uint8_t> one(x.values.size()), three(x.values.size());
+  run_on_cpu({Dropout{x, {}, {}, out, {one.data(), Type::uint8, 9, 17}, 0.5F, 3}}, 1);
+  run_on_cpu({Dropout{x, {}, {}, out, {three.data(), Type::uint8, 9, 17}, 0.5F, 3}}, 3);
+  EXPECT_EQ(one, three);
+}
+
+TEST(BiasGradient, AddsUpRows) {
+  Matrix dy = random_matrix(6, 40, 1), sum(1, 40);
+  run_on_cpu({BiasGradient{dy, sum}}, 3);
+  double column = 0;
+  for (std::int64_t r = 0; r < 6; ++r) column += double{dy.at(r, 33)};
+  EXPECT_NEAR(sum.at(0, 33), column, 1e-6);
+}
+
+TEST(Randomise, FillsItsRangeEvenly) {
+  Matrix x(200, 100);
+  run_on_cpu({Randomise{x, 2, 0.5F, 11}}, 2);
+  double mean = 0, square = 0;
+  for (const float value : x.values) {
+    ASSERT_GE(value, 1.5F);
+    ASSERT_LE(value, 2.5F);
+    mean += double{value} / 20000;
+    square += (double{value} - 2) * (double{value} - 2) / 20000;
+  }
+  EXPECT_NEAR(mean, 2, 0.01);
+  EXPECT_NEAR(square, 1.0 / 12, 0.002);  // variance of a uniform number of unit width
+}
+
+}  // namespace
+}  // namespace rehearse::kernels

@@ -1,0 +1,153 @@
+// Processes find each other, leave notes, and learn when one of them is gone.
+#include "kernels/communicate/store.h"
+
+#include <cstdlib>
+#include <thread>
+
+#include "kernels/communicate/store_server.h"
+#include "kernels/support.h"
+
+namespace rehearse::kernels {
+namespace {
+
+int free_port() {
+  return port_of(listen_at(0));
+}
+
+Launched rank_at(int rank, int size, int port) {
+  return {rank, size, rank, "127.0.0.1", port};
+}
+
+std::string wait_for_end(const Store& store) {
+  for (int i = 0; i < 500 && store.ended().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return store.ended();
+}
+
+TEST(Store, KeepsNotesForWhoeverAsksEarlyOrLate) {
+  const int port = free_port();
+  std::thread other([port] {
+    Store store(rank_at(1, 2, port), 20);
+    EXPECT_EQ(store.get("id"), std::string("a\0b", 3));
+    store.put("answer", "42");
+  });
+  Store store(rank_at(0, 2, port), 20);
+  store.put("id", std::string("a\0b", 3));
+  EXPECT_EQ(store.get("answer"), "42");
+  other.join();
+  EXPECT_EQ(store.get("id").size(), 3U);
+  EXPECT_EQ(store.ended(), "");
+}
+
+TEST(Store, TellsEverybodyOfTheEnd) {
+  const int port = free_port();
+  std::thread other([port] {
+    Store store(rank_at(1, 2, port), 20);
+    EXPECT_THROW(store.get("never"), DeviceError);
+    EXPECT_EQ(wait_for_end(store), "out of data");
+  });
+  Store store(rank_at(0, 2, port), 20);
+  store.end("out of data");
+  store.end("too late");
+  EXPECT_EQ(wait_for_end(store), "out of data");
+  other.join();
+}
+
+TEST(Store, NoticesARankThatDies) {
+  const int port = free_port();
+  Store store(rank_at(0, 2, port), 20);
+  {
+    const Socket of_rank_1 = connect_to("127.0.0.1", port, 20);
+    send_text(of_rank_1, "1");
+  }
+  EXPECT_EQ(wait_for_end(store), "rank 1 ended without a word");
+}
+
+TEST(Store, NoticesThatRank0Dies) {
+  auto server = std::make_unique<StoreServer>(0, 0.0);
+  const Launched self = rank_at(1, 2, server->port());
+  Store store(self, 20);
+  server.reset();
+  EXPECT_EQ(wait_for_end(store), "rank 0 ended without a word");
+}
+
+TEST(Store, WaitsNoLongerThanItsPatience) {
+  EXPECT_THROW(Store(rank_at(1, 2, free_port()), 0.1), DeviceError);
+  Store store(rank_at(0, 2, free_port()), 0.2);
+  EXPECT_THROW(store.get("never"), DeviceError);
+}
+
+TEST(Store, IsNotDisturbedByStrangers) {
+  const int port = free_port();
+  Store store(rank_at(0, 1, port), 20);
+  { const Socket silent = connect_to("127.0.0.1", port, 20); }
+  const Socket stranger = connect_to("127.0.0.1", port, 20);
+  stranger.send("GET / HTTP/1.1\r\n\r\n", 18);
+  store.put("key", "value");
+  EXPECT_EQ(store.get("key"), "value");
+  EXPECT_EQ(store.ended(), "");
+}
+
+class Launcher : public testing::Test {
+ protected:
+  ~Launcher() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+  }
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+
+ private:
+  std::vector<std::string> set_;
+};
+
+TEST_F(Launcher, NoneIsOneRankAlone) {
+  EXPECT_EQ(launched().rank, 0);
+  EXPECT_EQ(launched().size, 1);
+}
+
+TEST_F(Launcher, TorchrunIsUnderstood) {
+  set("RANK", "5");
+  set("WORLD_SIZE", "8");
+  set("LOCAL_RANK", "1");
+  set("MASTER_ADDR", "node-a");
+  set("MASTER_PORT", "1234");
+  const Launched self = launched();
+  EXPECT_EQ(self.rank, 5);
+  EXPECT_EQ(self.size, 8);
+  EXPECT_EQ(self.local_rank, 1);
+  EXPECT_EQ(self.host, "node-a");
+  EXPECT_EQ(self.port, 1234);
+}
+
+TEST_F(Launcher, MpirunIsUnderstood) {
+  set("OMPI_COMM_WORLD_RANK", "2");
+  set("OMPI_COMM_WORLD_SIZE", "4");
+  set("OMPI_COMM_WORLD_LOCAL_RANK", "2");
+  EXPECT_EQ(launched().rank, 2);
+  EXPECT_EQ(launched().host, "127.0.0.1");
+}
+
+TEST_F(Launcher, SrunOverMachinesNeedsAnAddress) {
+  set("SLURM_PROCID", "9");
+  set("SLURM_NTASKS", "16");
+  set("SLURM_LOCALID", "1");
+  set("SLURM_STEP_NUM_NODES", "2");
+  EXPECT_THROW(launched(), DeviceError);
+  set("MASTER_ADDR", "node-a");
+  EXPECT_EQ(launched().size, 16);
+}
+
+TEST_F(Launcher, NonsenseIsRefused) {
+  set("RANK", "8");
+  EXPECT_THROW(launched(), DeviceError);
+  set("WORLD_SIZE", "8");
+  set("LOCAL_RANK", "0");
+  EXPECT_THROW(launched(), DeviceError);
+  set("RANK", "-1");
+  EXPECT_THROW(launched(), DeviceError);
+}
+
+}  // namespace
+}  // namespace rehearse::kernels

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/output.h"
 #include "cli/validate_collectives.h"
 #include "cli/validate_runs.h"
 #include "cli/verbs.h"
+#include "result/svg/scatter.h"
 
 namespace rehearse {
 
@@ -14,9 +16,20 @@ namespace {
 struct ValidateOptions {
   std::string runs;
   std::vector<std::string> tables;
-  std::string profile;
+  std::string profile, svg;
   bool json = false;
 };
+
+void write_scatter(const std::vector<RunPrediction>& predictions, const std::string& file) {
+  constexpr double kBand = 0.1;
+  std::vector<Comparison> comparisons;
+  for (const RunPrediction& each : predictions)
+    comparisons.push_back(
+        {each.run.id, each.run.family, each.run.measured_s.value_or(0), each.seconds.value_or(0)});
+  write_file(file, [&](std::ostream& out) {
+    out << draw_scatter("Iterations predicted and measured", comparisons, kBand);
+  });
+}
 
 void validate(const ValidateOptions& options) {
   if (!options.tables.empty()) {
@@ -28,6 +41,7 @@ void validate(const ValidateOptions& options) {
                       "RUNS.json or --nccl TABLE.json"});
   std::vector<RunPrediction> predictions;
   for (const PublishedRun& run : read_published_runs(options.runs)) predictions.push_back(predict(run));
+  if (!options.svg.empty()) write_scatter(predictions, options.svg);
   fmt::print("{}", options.json ? write_predictions_json(predictions) : write_predictions(predictions));
 }
 
@@ -45,11 +59,15 @@ void add_validate(CLI::App& program, int& exit_code) {
                    "whose collectives predict the tables (default: as shipped)")
       ->option_text("NAME|FILE")
       ->needs(tables);
+  verb->add_option("--svg", options->svg, "draw predicted against measured times")
+      ->option_text("FILE")
+      ->needs(runs);
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
       "Examples:\n"
       "  rehearse validate calibrate/data/runs/published_runs.json\n"
       "  rehearse validate calibrate/data/runs/published_runs.json --json > errors.json\n"
+      "  rehearse validate calibrate/data/runs/published_runs.json --svg accuracy.svg\n"
       "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
       "  rehearse validate --nccl my-table.json --profile my-profile.json --json");
   verb->callback([options, &exit_code] {

@@ -29,7 +29,12 @@ const std::map<std::string, Names> kMayUse = {
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
-    {"cli", {"calibrate", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"export", {"plan", "model"}},
+    {"search", {"run"}},
+    {"sweep", {"base"}},
+    {"cli",
+     {"calibrate", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule", "plan",
+      "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -85,7 +90,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "run", "cli"),
+                                           "result", "run", "export", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

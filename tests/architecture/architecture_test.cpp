@@ -28,8 +28,9 @@ const std::map<std::string, Names> kMayUse = {
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
+    {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
-    {"cli", {"calibrate", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"cli", {"calibrate", "execute", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -85,7 +86,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "run", "cli"),
+                                           "result", "execute", "run", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

@@ -61,6 +61,9 @@ class Limits {
             fmt::format("zero shard = {}", plan_.zero_shard), "0");
     require(!plan_.overlap_param_gather || plan_.zero == 0, "overlap_param_gather",
             "parameters cannot be gathered beside the forward pass yet", "overlap_param_gather = on", "off");
+    require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
+            "replicas cannot share a table that one rank reads in two stages yet",
+            fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");
     require(plan_.offload == Offload::none, "offload", "offload to the host cannot be executed yet",
             "offload = " + to_string(plan_.offload), "none");
   }

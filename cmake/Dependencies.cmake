@@ -5,6 +5,8 @@ find_package(fmt 9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(pugixml 1.12 REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(Threads REQUIRED)
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)
 
 if(REHEARSE_TESTS)

@@ -37,6 +37,14 @@ Json parse_integers(const Flag& flag, std::string_view text) {
   }
 }
 
+std::string all_names(const Flag& flag) {
+  std::string names = flag.name;
+  for (const std::string& alias : flag.aliases) names += "," + alias;
+  return names;
+}
+
+}  // namespace
+
 Json parse_value(const Flag& flag, const std::string& text) {
   switch (flag.kind) {
     case FlagKind::integer:
@@ -55,13 +63,9 @@ Json parse_value(const Flag& flag, const std::string& text) {
   return nullptr;
 }
 
-std::string all_names(const Flag& flag) {
-  std::string names = flag.name;
-  for (const std::string& alias : flag.aliases) names += "," + alias;
-  return names;
+bool holds_commas(const Flag& flag) {
+  return flag.kind == FlagKind::layers || flag.value == "LIST" || flag.value == "LAYOUT";
 }
-
-}  // namespace
 
 const std::vector<Flag>& scenario_flags() {
   using enum FlagKind;

@@ -23,6 +23,12 @@ struct Flag {
 
 const std::vector<Flag>& scenario_flags();
 
+// What the flag writes into the scenario for this text; InputError when it is not of the flag's kind.
+Json parse_value(const Flag& flag, const std::string& text);
+
+// Its value may be a list of its own, or a text with commas.
+bool holds_commas(const Flag& flag);
+
 // A scenario as the user gave it: the file's JSON with the flags written over it.
 struct ScenarioSource {
   std::string file;  // "" when there is none

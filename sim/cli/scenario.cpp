@@ -64,6 +64,7 @@ class Reading {
     conditions();
     top_.reject_unknown();
     plan_.reject_unknown();
+    if (replaced_.without_rules) return std::move(scenario_);
     require_rules();
     stage_nodes();
     if (splits_by_cost_) split_by_cost();
@@ -81,6 +82,14 @@ class Reading {
     return (std::filesystem::path(source_.file).parent_path() / name).string();
   }
 
+  // What of the cluster is other than its file says.
+  Json cluster_changes() {
+    if (!top_.has("cluster_changes")) return Json::object();
+    const Json changes = top_.object("cluster_changes").json();
+    scenario_.notes.push_back("the cluster is changed: " + changes.dump());
+    return changes;
+  }
+
   void names() {
     Experiment& experiment = scenario_.experiment;
     if (top_.text_or("schema", "rehearse.scenario/1") != "rehearse.scenario/1") {
@@ -88,15 +97,17 @@ class Reading {
                 "rehearse.scenario/1");
     }
     top_.text_or("title", "");
-    experiment.model = replaced_.model ? *replaced_.model : read_model(resolved("model"));
+    Inputs own;
+    Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
+    experiment.model = replaced_.model ? *replaced_.model : inputs.model(resolved("model"));
     top_.has("model");
-    experiment.cluster = read_cluster(resolved("cluster"));
+    experiment.cluster = inputs.cluster(resolved("cluster"), cluster_changes());
     if (replaced_.without_profile) {
       top_.has("profile");
     } else if (top_.has("profile")) {
-      experiment.profile = read_profile(resolved("profile"));
+      experiment.profile = inputs.profile(resolved("profile"));
     } else if (!experiment.cluster.profile.empty()) {
-      experiment.profile = read_profile(experiment.cluster.profile);
+      experiment.profile = inputs.profile(experiment.cluster.profile);
     } else {
       throw MissingCalibration(
           fmt::format("no profile was taken on {} yet: name one with --profile (known are {})",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -26,6 +27,8 @@ Violation in_users_words(Violation violation, const ScenarioSource& source);
 struct Replaced {
   std::optional<Model> model;    // in place of the one that /model names
   bool without_profile = false;  // none is read: enough for the rules and for memory
+  bool without_rules = false;    // the plan may break them, and "auto" layers are not split
+  Inputs* inputs = nullptr;      // where files that were read before are found
 };
 Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);
 

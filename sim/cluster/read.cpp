@@ -5,6 +5,7 @@
 #include "base/data_path.h"
 #include "base/json_reader.h"
 #include "cluster/cluster.h"
+#include "cluster/read_changed.h"
 #include "cluster/read_links.h"
 
 namespace rehearse {
@@ -132,11 +133,22 @@ JsonReader open_merged(const std::string& file, int deepest = kLikeChain) {
   return JsonReader(merged, file);
 }
 
+JsonReader changed(const JsonReader& whole, const Json& changes, const std::string& file) {
+  if (changes.empty()) return whole;
+  Json merged = whole.json();
+  merged.merge_patch(changes);
+  return JsonReader(merged, file + " with cluster_changes");
+}
+
 }  // namespace
 
 Cluster read_cluster(const std::string& name_or_path) {
+  return read_cluster_changed(name_or_path, Json::object());
+}
+
+Cluster read_cluster_changed(const std::string& name_or_path, const Json& changes) {
   const std::string file = find_data_file("cluster", kFolder, name_or_path);
-  const JsonReader reader = open_merged(file);
+  const JsonReader reader = changed(open_merged(file), changes, file);
   require_schema(reader);
   Cluster cluster;
   cluster.name = std::filesystem::path(file).stem().string();

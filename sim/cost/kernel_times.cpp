@@ -37,4 +37,13 @@ Estimate KernelTimes::pointwise(Pointwise kind, double bytes) {
   return known_[shape] = pointwise_time(profile_, gpu_, kind, bytes);
 }
 
+CommunicationTime KernelTimes::collective(const Cluster& cluster, CollectiveOp op, double bytes,
+                                          const GroupShape& group) {
+  const Shape shape = {static_cast<double>(op),          bytes,         static_cast<double>(group.members),
+                       static_cast<double>(group.nodes), group.per_nic, group.in_island ? 1.0 : 0.0};
+  const auto [found, is_new] = collectives_.try_emplace(shape);
+  if (is_new) found->second = collective_time(profile_, cluster, op, bytes, group);
+  return found->second;
+}
+
 }  // namespace rehearse

@@ -1,15 +1,18 @@
-// How long does this kernel take, asked again and again? Each shape is computed once.
+// How long does this kernel or collective take, asked again and again? Each shape is computed once.
 #pragma once
 
 #include <array>
 #include <map>
 #include <optional>
 
+#include "cluster/cluster.h"
+#include "cost/collectives.h"
 #include "cost/gemm_curve.h"
 
 namespace rehearse {
 
-// The kernels of one GPU, profile and precision. Keeps references: `profile` and `gpu` must outlive it.
+// The kernels of one GPU, profile and precision, and the collectives of the one cluster that is asked for.
+// Keeps references: `profile` and `gpu` must outlive it.
 class KernelTimes {
  public:
   KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision);
@@ -17,6 +20,8 @@ class KernelTimes {
   Estimate gemm(const Gemm& gemm);
   Estimate attention(const Attention& attention);
   Estimate pointwise(Pointwise kind, double bytes);
+  CommunicationTime collective(const Cluster& cluster, CollectiveOp op, double bytes,
+                               const GroupShape& group);
 
   std::size_t distinct() const { return known_.size(); }
 
@@ -28,6 +33,7 @@ class KernelTimes {
   std::string precision_;
   std::optional<GemmCurve> curve_;  // made for the first GEMM
   std::map<Shape, Estimate> known_;
+  std::map<Shape, CommunicationTime> collectives_;
 };
 
 }  // namespace rehearse

@@ -1,6 +1,7 @@
 #include "cost/price.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
@@ -13,8 +14,6 @@
 namespace rehearse {
 
 namespace {
-
-constexpr std::array<Axis, 5> kAxes = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
 
 // Of a reduce-scatter that Transformer Engine's user buffers run beside the chunks of a GEMM
 // (pytorch/module/base.py, initialize_ub: num_sm).
@@ -34,13 +33,13 @@ class Pricing {
  public:
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times,
           const Stretch& stretch)
-      : cluster_(cluster), profile_(profile), cuda_graph_(plan.cuda_graph), times_(times), stretch_(stretch) {
-    const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
-    for (const Axis axis : kAxes) {
-      groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, grid.group(0, axis));
-      expert_groups_[static_cast<std::size_t>(axis)] = group_shape(cluster, experts.group(0, axis));
-    }
-  }
+      : cluster_(cluster),
+        profile_(profile),
+        cuda_graph_(plan.cuda_graph),
+        times_(times),
+        stretch_(stretch),
+        grid_(plan),
+        experts_(RankGrid::of_experts(plan)) {}
 
   StageTimes stage(const Work& work, const std::vector<Repeated>& parts) {
     StageTimes stage;
@@ -66,7 +65,7 @@ class Pricing {
     }
     const auto& collective = std::get<Collective>(kernel.what);
     const CommunicationTime time =
-        collective_time(profile_, cluster_, collective.op, collective.bytes, group_of(collective));
+        times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
     const auto& stretches = collective.of_experts ? stretch_.experts : stretch_.groups;
     const double stretch = stretches[static_cast<std::size_t>(collective.axis)];
     return {static_cast<double>(collective.calls) * (time.latency_s + stretch * time.transfer_s),
@@ -78,8 +77,11 @@ class Pricing {
   double launch_bound_s = 0;
 
  private:
-  const GroupShape& group_of(const Collective& collective) const {
-    return (collective.of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
+  const GroupShape& group_of(const Collective& collective) {
+    const bool of_experts = collective.of_experts;
+    auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
+    if (!shape) shape = group_shape(cluster_, (of_experts ? experts_ : grid_).group(0, collective.axis));
+    return *shape;
   }
 
   Estimate in_chunks(Gemm gemm) {
@@ -101,7 +103,7 @@ class Pricing {
 
   // Sends between GPUs of a node are left to copy engines, those between nodes hold two blocks: neither
   // counts.
-  double taken(const Collective& collective, std::int64_t chunks) const {
+  double taken(const Collective& collective, std::int64_t chunks) {
     if (collective.op == CollectiveOp::send_receive) return 0;
     return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
                       : share_taken(profile_, cluster_, group_of(collective));
@@ -194,8 +196,9 @@ class Pricing {
   bool cuda_graph_;
   KernelTimes& times_;
   const Stretch& stretch_;
-  std::array<GroupShape, 5> groups_;         // of rank 0, by axis
-  std::array<GroupShape, 5> expert_groups_;  // the same among experts
+  RankGrid grid_, experts_;
+  // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.
+  std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
 };
 
 // Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
@@ -218,18 +221,46 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   return steps;
 }
 
+// The stages, those that run the same blocks priced once.
+void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
+  struct Priced {
+    const std::vector<Repeated>* parts;
+    StageTimes times;
+    double priced_s, extrapolated_s, launch_bound_s;
+  };
+  std::vector<Priced> known;
+  for (const auto& parts : work.parts) {
+    auto like =
+        std::find_if(known.begin(), known.end(), [&](const Priced& other) { return *other.parts == parts; });
+    if (like == known.end()) {
+      pricing.priced_s = pricing.extrapolated_s = pricing.launch_bound_s = 0;
+      const StageTimes times = pricing.stage(work, parts);
+      known.push_back({&parts, times, pricing.priced_s, pricing.extrapolated_s, pricing.launch_bound_s});
+      like = std::prev(known.end());
+    }
+    prices.times.stages.push_back(like->times);
+    prices.priced_s += like->priced_s;
+    prices.extrapolated_s += like->extrapolated_s;
+    prices.launch_bound_s += like->launch_bound_s;
+  }
+}
+
 }  // namespace
 
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
              KernelTimes& times, const Stretch& stretch) {
   Pricing pricing(plan, cluster, profile, times, stretch);
   Prices prices;
-  for (const auto& parts : work.parts) prices.times.stages.push_back(pricing.stage(work, parts));
+  price_stages(work, pricing, prices);
   prices.times.step = step_times(work, plan, cluster, pricing);
-  prices.priced_s = pricing.priced_s;
-  prices.extrapolated_s = pricing.extrapolated_s;
-  prices.launch_bound_s = pricing.launch_bound_s;
   return prices;
+}
+
+std::vector<TimeParts> price_steps(const Work& work, const Plan& plan, const Cluster& cluster,
+                                   const Profile& profile, KernelTimes& times) {
+  const Stretch alone;
+  Pricing pricing(plan, cluster, profile, times, alone);
+  return step_times(work, plan, cluster, pricing);
 }
 
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,

@@ -35,4 +35,8 @@ class KernelTimes;
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
              KernelTimes& times, const Stretch& stretch = {});
 
+// Of that the optimizer step alone, by pipeline rank: of the prices, only it hangs on how state is sharded.
+std::vector<TimeParts> price_steps(const Work& work, const Plan& plan, const Cluster& cluster,
+                                   const Profile& profile, KernelTimes& times);
+
 }  // namespace rehearse

@@ -128,6 +128,8 @@ struct Plan {
   int edp() const { return tp * cp * dp / (ep * etp); }  // replicas of an expert
   double expert_load() const { return moe_capacity > 0 ? moe_capacity : ep > 1 ? moe_imbalance : 1; }
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
+
+  bool operator==(const Plan&) const = default;
 };
 
 // Every rule that this plan breaks for this model on this many GPUs, with the nearest legal values; empty

@@ -154,6 +154,7 @@ std::vector<TensorId> derive_saved(const Block& block);
 struct Repeated {
   int block = 0;  // index into Work::blocks
   std::int64_t repeats = 0;
+  bool operator==(const Repeated&) const = default;
 };
 
 // Everything that one replica's ranks compute. blocks are shared; parts[s] lists what stage s runs, in

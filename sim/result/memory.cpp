@@ -91,10 +91,9 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.activations_bytes = most.others();
   memory.working_bytes = std::max(0.0, most.others() - held.others());
   memory.peak_op = static_cast<std::int32_t>(peak_op);
-  memory.alive = alive_during(ops, peak_op);
 }
 
-void add_state(RankMemory& memory, const Plan& plan) {
+void add_parameters(RankMemory& memory, const Plan& plan) {
   const StateBytes state =
       held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan);
   memory.parameters_bytes = state.parameter;
@@ -116,27 +115,39 @@ double slack_bytes(const RankMemory& memory) {
   return moving * kAllocatorSlack / (1 - kAllocatorSlack);
 }
 
-std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work,
-                                    double workspace_bytes) {
-  const std::vector<StageBytes> stages = stage_bytes(work);
+std::vector<RankMemory> activation_memory(const Schedule& schedule, const Plan& plan, const Work& work,
+                                          const std::vector<StageBytes>& stages) {
   std::vector<RankMemory> ranks;
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
-    RankMemory memory;
+    RankMemory& memory = ranks.emplace_back();
     memory.rank = memory.stage = static_cast<int>(r);
     for (int s = 0; s < static_cast<int>(stages.size()); ++s) {
       if (pipeline_rank_of(s, plan) != memory.rank) continue;
       memory.parameters += work.parameters(s);
       memory.expert_parameters += work.expert_parameters(s);
     }
-    add_state(memory, plan);
     add_activations(memory, schedule.ranks[r], stages);
-    // One message each way may be on the wire while the tensors of the running ops stand beside it.
-    memory.buffers_bytes = workspace_bytes + (schedule.pp > 1 ? 2 * work.boundary_bytes : 0) +
-                           sharding_buffers(memory.rank, plan, work);
-    memory.workspace_bytes = workspace_bytes;
-    memory.peak_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
-                        memory.activations_bytes + memory.logits_bytes + memory.buffers_bytes;
-    ranks.push_back(std::move(memory));
+  }
+  return ranks;
+}
+
+void add_state(RankMemory& memory, const Plan& plan, const Work& work, double workspace_bytes) {
+  add_parameters(memory, plan);
+  // One message each way may be on the wire while the tensors of the running ops stand beside it.
+  memory.buffers_bytes = workspace_bytes + (plan.pp > 1 ? 2 * work.boundary_bytes : 0) +
+                         sharding_buffers(memory.rank, plan, work);
+  memory.workspace_bytes = workspace_bytes;
+  memory.peak_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
+                      memory.activations_bytes + memory.logits_bytes + memory.buffers_bytes;
+}
+
+std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work,
+                                    double workspace_bytes) {
+  std::vector<RankMemory> ranks = activation_memory(schedule, plan, work, stage_bytes(work));
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    add_state(ranks[r], plan, work, workspace_bytes);
+    if (ranks[r].peak_op >= 0)
+      ranks[r].alive = alive_during(schedule.ranks[r], static_cast<std::size_t>(ranks[r].peak_op));
   }
   return ranks;
 }

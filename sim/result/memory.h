@@ -37,6 +37,12 @@ double slack_bytes(const RankMemory& memory);
 std::vector<RankMemory> rank_memory(const Schedule& schedule, const Plan& plan, const Work& work,
                                     double workspace_bytes = 0);
 
+// Its two parts, for a search of plans: what does not hang on how state is sharded (peak_bytes is then still
+// 0, and `alive` empty), and the rest of it.
+std::vector<RankMemory> activation_memory(const Schedule& schedule, const Plan& plan, const Work& work,
+                                          const std::vector<StageBytes>& stages);
+void add_state(RankMemory& memory, const Plan& plan, const Work& work, double workspace_bytes);
+
 // Bytes of activations and logits from `time_s` on. While an op runs they are given as its peak.
 struct MemoryPoint {
   double time_s = 0;

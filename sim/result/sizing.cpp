@@ -11,16 +11,9 @@ namespace rehearse {
 
 namespace {
 
-// Schedules that do not hold all microbatches at once hold no more of them after a few rounds of pp: so many
-// are enough to find the peak.
+// Schedules with a fixed pattern that do not hold all microbatches at once hold no more of them after a few
+// rounds of pp: so many are enough to find the peak.
 constexpr std::int64_t kRounds = 6;
-
-Plan shortened(Plan plan) {
-  if (plan.schedule == ScheduleName::gpipe) return plan;
-  const std::int64_t enough = kRounds * plan.pp * plan.micro_batch * plan.dp;
-  plan.global_batch = std::min(plan.global_batch, enough);
-  return plan;
-}
 
 std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingLimits& limits) {
   std::vector<Plan> plans;
@@ -45,7 +38,21 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
   return plans;
 }
 
+// Orders that are sought under a limit of memory: other microbatches, another order.
+bool is_sought(ScheduleName schedule) {
+  return schedule == ScheduleName::zb_v || schedule == ScheduleName::v_half ||
+         schedule == ScheduleName::v_min;
+}
+
 }  // namespace
+
+Plan shortened(Plan plan) {
+  if (plan.schedule == ScheduleName::gpipe || is_sought(plan.schedule) || plan.microbatch_group > 0)
+    return plan;
+  const std::int64_t enough = kRounds * plan.pp * plan.micro_batch * plan.dp;
+  plan.global_batch = std::min(plan.global_batch, enough);
+  return plan;
+}
 
 double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes) {
   double peak = 0;

@@ -25,6 +25,9 @@ struct FewestGpus {
 // microbatches are walked as are needed to reach the peak.
 double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes);
 
+// The plan with as many microbatches as are needed to reach its peak.
+Plan shortened(Plan plan);
+
 // The fewest GPUs on which a legal plan like `plan` fits: every tp that divides a node and every pp are tried
 // with dp 1 and all else as it is (without pipeline ranks: one chunk, 1F1B). Of equal numbers of GPUs the
 // plan that needs least memory. Nothing when none fits.

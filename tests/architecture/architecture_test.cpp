@@ -30,7 +30,12 @@ const std::map<std::string, Names> kMayUse = {
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
-    {"cli", {"calibrate", "execute", "run", "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"export", {"plan", "model"}},
+    {"search", {"run"}},
+    {"sweep", {"base"}},
+    {"cli",
+     {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
+      "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -86,7 +91,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "execute", "run", "cli"),
+                                           "result", "execute", "run", "export", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

@@ -1,0 +1,30 @@
+// Which models, clusters and profiles were read already? Each file is read once, whoever asks.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/json_reader.h"
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "model/model.h"
+
+namespace rehearse {
+
+// Names or paths, as read_model(), read_cluster_changed() and read_profile() take them. Any thread may ask;
+// what is returned lives as long as this.
+class Inputs {
+ public:
+  const Model& model(const std::string& name);
+  const Cluster& cluster(const std::string& name, const Json& changes);
+  const Profile& profile(const std::string& name);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Model> models_;
+  std::map<std::pair<std::string, std::string>, Cluster> clusters_;  // by name and changes
+  std::map<std::string, Profile> profiles_;
+};
+
+}  // namespace rehearse

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+#include "cli/plan_answer.h"
+#include "cli/plan_space.h"
+#include "cli/sweep_row.h"
+#include "cli/verbs.h"
+#include "search/search.h"
+#include "sweep/run_points.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostTop = 1000;
+constexpr int kMostJobs = 4096;
+
+struct PlanOptions {
+  GivenFlags given;
+  int top = 5;
+  int jobs = 0;
+  bool json = false;
+};
+
+// The finalists on the engine that the user wants, as `simulate` would run them.
+std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<std::size_t>& choices, int jobs,
+                                Inputs& inputs) {
+  std::vector<Json> reports(choices.size());
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < choices.size(); ++i) points.push_back(static_cast<Point>(i));
+  const auto source = [&](Point i) {
+    return space.source_of(space.choices()[choices[static_cast<std::size_t>(i)]]);
+  };
+  const std::atomic<bool> stop = false;
+  run_in_processes(
+      points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, stop,
+      [&](Point i, const Row& row) {
+        if (!row.report.is_object())
+          throw std::runtime_error("a plan that was found cannot run: " + row.reason);
+        reports[static_cast<std::size_t>(i)] = row.report;
+      });
+  return reports;
+}
+
+PlanAnswer answer(const PlanOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  Inputs inputs;
+  PlanSpace space(read_swept(options.given, {}), inputs);
+  const PlanSpace::Legal legal = space.legal();
+  PlanAnswer answer;
+  answer.considered = space.choices().size();
+  answer.illegal = answer.considered - legal.plans.size();
+  if (legal.plans.empty())
+    throw DoesNotFit(fmt::format("no legal plan among the {} considered", answer.considered));
+  const int jobs =
+      options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
+  const SearchResult result =
+      search(experiment, legal.plans, {static_cast<std::size_t>(options.top), jobs, true});
+  answer.does_not_fit = result.does_not_fit;
+  answer.pruned = result.pruned;
+  answer.run = result.run;
+  if (result.best.empty()) {
+    throw DoesNotFit(
+        fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
+                    answer.considered, answer.illegal, answer.does_not_fit));
+  }
+  std::vector<std::size_t> finalists;
+  for (const FoundPlan& found : result.best) finalists.push_back(legal.choice_of[found.index]);
+  for (Json& report : run_finalists(space, finalists, jobs, inputs))
+    answer.finalists.push_back({std::move(report), legal.plans[result.best[answer.finalists.size()].index]});
+  std::stable_sort(
+      answer.finalists.begin(), answer.finalists.end(), [](const Finalist& a, const Finalist& b) {
+        return a.report.at("step_time_s").get<double>() < b.report.at("step_time_s").get<double>();
+      });
+  for (const FoundPlan& found : result.pareto)
+    answer.front.push_back({legal.plans[found.index], found.step_time_s, found.peak_bytes});
+  answer.model = experiment.model;
+  answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return answer;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("plan", "the best legal plans that fit, and why the others lost");
+  const auto options = std::make_shared<PlanOptions>();
+  add_scenario_flags(*verb, options->given);
+  verb->add_option("--top", options->top, "plans to find and to simulate")
+      ->option_text("K")
+      ->check(CLI::Range(1, kMostTop));
+  verb->add_option("--jobs,-j", options->jobs, "threads; default: all cores")
+      ->option_text("N")
+      ->check(CLI::Range(1, kMostJobs));
+  verb->add_flag("--json", options->json, "print one JSON object");
+  verb->footer(
+      "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag holds one of them to a value "
+      "or a\n"
+      "list. The reference engine runs every plan that a bound does not rule out, --engine the best of "
+      "them.\n"
+      "Examples:\n"
+      "  rehearse plan --model llama3-70b --cluster dgx-h100 --gpus 128 --gbs 512\n"
+      "  rehearse plan --model gpt3-175b --cluster selene --gpus 4096 --gbs 1536 --schedule "
+      "1f1b,interleaved-1f1b\n"
+      "  rehearse plan --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --top 10 "
+      "--json");
+  verb->callback([options, &exit_code] {
+    const PlanAnswer found = answer(*options);
+    fmt::print("{}", options->json ? write_plan_json(found) : write_plan_text(found));
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

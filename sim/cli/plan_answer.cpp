@@ -1,0 +1,179 @@
+#include "cli/plan_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "export/launch_lines.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kWorthSaying = 0.002;  // of the step time
+constexpr std::size_t kFrontLines = 12;
+
+struct Kind {
+  const char* key;
+  const char* words;
+};
+constexpr std::array kKinds = {Kind{"compute", "compute"},
+                               Kind{"recompute", "recompute"},
+                               Kind{"optimizer", "optimizer"},
+                               Kind{"bubble", "bubble"},
+                               Kind{"exposed_tp", "tensor-parallel communication"},
+                               Kind{"exposed_pp", "pipeline messages"},
+                               Kind{"exposed_dp", "data-parallel communication"},
+                               Kind{"exposed_cp", "context-parallel communication"},
+                               Kind{"exposed_ep", "expert-parallel communication"},
+                               Kind{"exposed_offload", "offload"}};
+
+Json searched_fields(const Plan& plan) {
+  return {{"tp", plan.tp},
+          {"cp", plan.cp},
+          {"pp", plan.pp},
+          {"vpp", plan.vpp},
+          {"ep", plan.ep},
+          {"dp", plan.dp},
+          {"micro_batch", plan.micro_batch},
+          {"zero", plan.zero},
+          {"recompute", to_string(plan.recompute)},
+          {"schedule", to_string(plan.schedule)}};
+}
+
+void add_launch(Json& json, const char* framework, const Launch& launch, bool is_json) {
+  if (!launch.why_not.empty()) {
+    json[framework] = nullptr;
+    json["why_not"][framework] = launch.why_not;
+  } else {
+    json[framework] = is_json ? Json::parse(launch.text) : Json(launch.text);
+  }
+}
+
+Json launch_json(const Model& model, const Plan& plan) {
+  Json json = Json::object();
+  add_launch(json, "megatron", megatron_flags(model, plan), false);
+  add_launch(json, "deepspeed", deepspeed_config(plan), true);
+  add_launch(json, "torchtitan", torchtitan_toml(model, plan), false);
+  return json;
+}
+
+const std::string kHead = fmt::format("{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>4}  {:<9}  {:<16}", "tp",
+                                      "cp", "pp", "vpp", "ep", "dp", "mbs", "zero", "recompute", "schedule");
+
+std::string columns_of(const Plan& plan) {
+  return fmt::format("{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>4}  {:<9}  {:<16}", plan.tp, plan.cp,
+                     plan.pp, plan.vpp, plan.ep, plan.dp, plan.micro_batch, plan.zero,
+                     to_string(plan.recompute), to_string(plan.schedule));
+}
+
+double number(const Json& report, const char* pointer) {
+  return report.at(Json::json_pointer(pointer)).get<double>();
+}
+
+std::string table(const std::vector<Finalist>& finalists) {
+  std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>9}\n", kHead, "step", "tokens/s/GPU",
+                                 "MFU", "bubble", "memory");
+  for (std::size_t i = 0; i < finalists.size(); ++i) {
+    const Json& report = finalists[i].report;
+    text += fmt::format(
+        "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>9}\n", i + 1, columns_of(finalists[i].plan),
+        number(report, "/step_time_s"), number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
+        100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/peak_bytes")));
+  }
+  return text;
+}
+
+std::string front(const std::vector<FrontPlan>& plans) {
+  std::string text = "Fastest for its memory (without contention of messages):\n";
+  for (std::size_t i = 0; i < std::min(plans.size(), kFrontLines); ++i) {
+    text += fmt::format("     {} {:>8.4g} s {:>40}\n", columns_of(plans[i].plan), plans[i].step_time_s,
+                        format_bytes(plans[i].peak_bytes));
+  }
+  if (plans.size() > kFrontLines)
+    text += fmt::format("     {} more with --json\n", plans.size() - kFrontLines);
+  return text;
+}
+
+std::string why_first(const Json& report) {
+  std::vector<std::pair<double, const char*>> parts;
+  const double step = number(report, "/step_time_s");
+  for (const Kind& kind : kKinds)
+    parts.emplace_back(report.at("time_s").at(kind.key).get<double>() / step, kind.words);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> words;
+  for (const auto& [share, name] : parts)
+    if (share > kWorthSaying) words.push_back(fmt::format("{} {:.1f} %", name, 100 * share));
+  return fmt::format("Where the time of 1 goes: {}.\n", join(words));
+}
+
+// What another plan does longer or shorter than the first, longest first.
+std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
+  const double step = number(first, "/step_time_s");
+  std::vector<std::pair<double, const char*>> parts;
+  for (const Kind& kind : kKinds)
+    parts.emplace_back(
+        other.at("time_s").at(kind.key).get<double>() - first.at("time_s").at(kind.key).get<double>(),
+        kind.words);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  std::vector<std::string> words;
+  for (const auto& [seconds, name] : parts)
+    if (std::abs(seconds) > kWorthSaying * step) words.push_back(fmt::format("{} {:+.3g} s", name, seconds));
+  const double slower = number(other, "/step_time_s") / step - 1;
+  return fmt::format("  {} is {:.2f} % slower: {}\n", rank, 100 * slower,
+                     words.empty() ? "as good as equal" : join(words));
+}
+
+std::string launch(const Model& model, const Plan& plan) {
+  const auto section = [](const char* name, const Launch& launch) {
+    return launch.why_not.empty() ? fmt::format("{}:\n{}\n", name, launch.text)
+                                  : fmt::format("{}: no, {}\n", name, launch.why_not);
+  };
+  return section("Megatron-LM", megatron_flags(model, plan)) +
+         section("DeepSpeed ds_config.json", deepspeed_config(plan)) +
+         section("torchtitan", torchtitan_toml(model, plan));
+}
+
+}  // namespace
+
+std::string write_plan_json(const PlanAnswer& answer) {
+  Json plans = Json::array(), pareto = Json::array();
+  for (std::size_t i = 0; i < answer.finalists.size(); ++i) {
+    const Finalist& finalist = answer.finalists[i];
+    plans.push_back({{"rank", i + 1},
+                     {"plan", finalist.report.at("plan")},
+                     {"report", finalist.report},
+                     {"launch", launch_json(answer.model, finalist.plan)}});
+  }
+  for (const FrontPlan& plan : answer.front)
+    pareto.push_back({{"plan", searched_fields(plan.plan)},
+                      {"step_time_s", plan.step_time_s},
+                      {"peak_bytes", plan.peak_bytes}});
+  const Json json = {{"plans", plans},
+                     {"pareto", pareto},
+                     {"considered", answer.considered},
+                     {"illegal", answer.illegal},
+                     {"does_not_fit", answer.does_not_fit},
+                     {"pruned", answer.pruned},
+                     {"simulated", answer.run},
+                     {"elapsed_s", answer.elapsed_s}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string write_plan_text(const PlanAnswer& answer) {
+  const Finalist& first = answer.finalists.front();
+  std::string text = table(answer.finalists);
+  text += fmt::format("\n{}", why_first(first.report));
+  for (std::size_t i = 1; i < answer.finalists.size(); ++i)
+    text += why_lost(first.report, answer.finalists[i].report, i + 1);
+  text += fmt::format("\n{}\n{}", front(answer.front), launch(answer.model, first.plan));
+  text += fmt::format(
+      "\n{} plans considered: {} illegal, {} do not fit, {} ruled out by their bounds, {} run; {:.2f} s\n",
+      answer.considered, answer.illegal, answer.does_not_fit, answer.pruned, answer.run, answer.elapsed_s);
+  return text;
+}
+
+}  // namespace rehearse

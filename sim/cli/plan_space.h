@@ -1,0 +1,78 @@
+// Which plans does a search try? All combinations of the degrees and switches that the user left open.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/inputs.h"
+#include "cli/swept.h"
+#include "run/iteration.h"
+
+namespace rehearse {
+
+// One combination. dp follows from the GPUs.
+struct Choice {
+  int tp = 1, cp = 1, pp = 1, vpp = 1, ep = 1, zero = 0;
+  std::int64_t micro_batch = 1;
+  Recompute recompute = Recompute::none;
+  ScheduleName schedule = ScheduleName::one_f_one_b;
+};
+
+// Fields that are searched take lists of values; one that is not given takes all that may be legal:
+//   tp        divisors of the GPUs that divide the attention heads
+//   cp        powers of two that leave a rank 1024 tokens of a sequence
+//   pp        divisors of the GPUs that divide the layers, or up to their number where a split of them is
+//   given ep        divisors of the experts mbs       divisors of the sequences that one replica gets
+//   schedule  all of them (V-shaped ones where 2 pp divides the layers); without pipeline ranks 1f1b
+//   vpp       for interleaved-1f1b all that divide the layers of a rank, but 1
+//   zero      0 to 3; without replicas 0, with pipeline ranks 0 and 1 (fsdp and torchtitan: 0 to 3)
+//   recompute none, selective and full
+// Combinations whose degrees do not divide the GPUs or the batch are none.
+class PlanSpace {
+ public:
+  // InputError when model, cluster, GPUs or global batch are missing, or a field that is not searched has
+  // several values. What a scenario file says of a searched field is not heeded; flags are.
+  PlanSpace(const Swept& swept, Inputs& inputs);
+
+  const std::vector<Choice>& choices() const { return choices_; }
+
+  // The legal plans among them. Each is what read_scenario() makes of its choice.
+  struct Legal {
+    std::vector<Plan> plans;
+    std::vector<std::size_t> choice_of;  // by plan
+  };
+  Legal legal();
+
+  // Model, cluster and profile, with the plan of a choice.
+  Experiment experiment_of(const Choice& choice);
+
+  ScenarioSource source_of(const Choice& choice) const;
+
+ private:
+  template <typename Value>
+  std::vector<Value> given(const std::string& field, std::vector<Value> otherwise) const;
+  void open_fields(const Swept& swept);
+  void enumerate();
+  void enumerate_replica(Choice choice, int dp);
+  void enumerate_schedules(Choice choice);
+  void enumerate_states(Choice choice, int replicas);
+  std::vector<int> pipelines() const;
+  std::vector<int> shardings(int pp, int replicas) const;
+  std::vector<int> chunks_of(const Choice& choice) const;
+  std::optional<Plan> legal_plan(const Choice& choice);
+
+  ScenarioSource base_;
+  Inputs& inputs_;
+  std::map<std::string, std::vector<Json>> given_;  // by searched field
+  bool splits_layers_ = false;
+  bool given_etp_ = false;
+  Experiment base_experiment_;  // its plan without the searched fields
+  std::int64_t gpus_ = 0;
+  std::vector<Choice> choices_;
+  std::map<std::array<int, 4>, Plan> like_;  // by what decides the fields that are not searched
+};
+
+}  // namespace rehearse

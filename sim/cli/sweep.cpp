@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "cli/output.h"
+#include "cli/scenario.h"
+#include "cli/sweep_row.h"
+#include "cli/sweep_table.h"
+#include "cli/swept.h"
+#include "cli/verbs.h"
+#include "sweep/export.h"
+#include "sweep/run_points.h"
+#include "sweep/shard.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostJobs = 4096;
+
+struct Output {
+  CLI::Option* option = nullptr;
+  std::string file;  // "": standard output
+  bool wanted() const { return option->count() > 0; }
+};
+
+struct SweepOptions {
+  GivenFlags given;
+  std::vector<std::string> sets, merged;
+  std::string store, shard;
+  Output csv, jsonl;
+  bool resume = false;
+  int jobs = 0;
+};
+
+std::atomic<bool> interrupted = false;
+
+// A second Ctrl-C ends the program at once.
+void catch_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+// `--csv scenario.json` names the scenario: output never goes to a *.json.
+void take_back_scenario(SweepOptions& options) {
+  for (Output* output : {&options.csv, &options.jsonl}) {
+    if (!output->file.ends_with(".json")) continue;
+    if (!options.given.file.empty()) {
+      throw InputError({"command line", output->option->get_name(), "rows are not written over a *.json",
+                        output->file, output->file.substr(0, output->file.size() - 5) + ".csv"});
+    }
+    options.given.file = std::exchange(output->file, "");
+  }
+  if (options.csv.wanted() && options.jsonl.wanted() && options.csv.file == options.jsonl.file)
+    throw InputError(
+        {"command line", "--csv", "CSV and JSON lines cannot go to the same place", "", "--csv FILE"});
+}
+
+// Where rows are kept when the user does not say: by what is swept, so that --resume finds them.
+std::string own_store(const Json& identity, const Shard& shard) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path folder = (cache && *cache ? std::filesystem::path(cache)
+                                        : home && *home ? std::filesystem::path(home) / ".cache"
+                                                        : std::filesystem::temp_directory_path()) /
+                                       "rehearse";
+  std::filesystem::create_directories(folder);
+  const std::string part = shard.count > 1 ? fmt::format("-{}of{}", shard.index, shard.count) : "";
+  return folder / fmt::format("sweep-{}{}.db", digest(identity.dump()), part);
+}
+
+Store open_store(const SweepOptions& options, const Shard& shard, const Json& identity, const Grid& grid) {
+  if (!options.store.empty())
+    return {options.store, identity, grid, options.resume || !options.merged.empty()};
+  const std::string path = own_store(identity, shard);
+  if (!options.resume) {
+    std::filesystem::remove(path + "-journal");
+    std::filesystem::remove(path);
+  }
+  return {path, identity, grid, true};
+}
+
+bool uses_simgrid(const Swept& swept) {
+  for (const SweptField& field : swept.grid.fields)
+    if (field.pointer == "/engine") return true;
+  return swept.base.json.value("engine", Json("simgrid")) != Json("reference");
+}
+
+std::vector<Point> points_left(const Grid& grid, const Shard& shard, const std::set<Point>& known) {
+  std::vector<Point> left;
+  for (Point point = 0; point < grid.size(); ++point)
+    if (shard.has(point) && !known.contains(point)) left.push_back(point);
+  return left;
+}
+
+// What the first point reads: forked children find it read.
+void read_ahead(const Swept& swept, Inputs& inputs) {
+  Replaced replaced;
+  replaced.inputs = &inputs;
+  try {
+    read_scenario(source_at(swept, 0), replaced);
+  } catch (const std::exception&) {  // its row will say so
+  }
+}
+
+void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Store& store) {
+  const std::set<Point> known = store.known();
+  const std::vector<Point> left = points_left(swept.grid, shard, known);
+  if (shard.count > 1) fmt::print(stderr, "shard {}/{}\n", shard.index, shard.count);
+  if (!known.empty()) fmt::print(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
+  const int jobs =
+      options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  Inputs inputs;
+  Progress progress(left.size());
+  const Evaluate evaluate = [&](Point point) { return evaluate_row(source_at(swept, point), inputs); };
+  const Deliver deliver = [&](Point point, const Row& row) {
+    store.put(point, row);
+    progress.row_done();
+  };
+  catch_interrupt();
+  read_ahead(swept, inputs);
+  const auto run = uses_simgrid(swept) ? run_in_processes : run_in_threads;
+  run(left, evaluate, jobs, interrupted, deliver);
+}
+
+void write_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
+  const auto write = [&](const Output& output, const auto& rows) {
+    if (!output.wanted()) return;
+    if (!output.file.empty() && output.file != "-") {
+      write_file(output.file, [&](std::ostream& out) { rows(out, store, grid); });
+      return;
+    }
+    rows(std::cout, store, grid);
+    if (!std::cout.flush()) throw std::runtime_error("cannot write to standard output");
+  };
+  write(options.csv, write_csv);
+  write(options.jsonl, write_jsonl);
+  if (!options.csv.wanted() && !options.jsonl.wanted()) fmt::print("{}", sweep_table(store, grid));
+}
+
+// As the verb that runs one scenario ends: with what stands in the way of all rows.
+int exit_code_of(const Store& store) {
+  std::map<RowState, int> rows;
+  std::string reason;
+  store.each([&](Point, const Row& row) {
+    ++rows[row.state];
+    if (reason.empty()) reason = row.reason;
+  });
+  fmt::print(stderr, "{} done, {} illegal, {} do not fit, {} without calibration, {} failed\n",
+             rows[RowState::done], rows[RowState::illegal], rows[RowState::does_not_fit],
+             rows[RowState::missing], rows[RowState::failed]);
+  if (rows[RowState::done] > 0) return kDone;
+  if (!reason.empty()) fmt::print(stderr, "rehearse: no point can run; the first: {}\n", reason);
+  if (rows[RowState::does_not_fit] > 0) return kDoesNotFit;
+  if (rows[RowState::missing] > 0) return kMissing;
+  return rows[RowState::illegal] > 0 ? kInvalidInput : kFailure;
+}
+
+int sweep(SweepOptions& options) {
+  take_back_scenario(options);
+  const Swept swept = read_swept(options.given, options.sets);
+  const Shard shard = options.shard.empty()
+                          ? Shard{}
+                          : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
+  Store store = open_store(options, shard, identity_of(swept, REHEARSE_VERSION), swept.grid);
+  for (const std::string& other : options.merged)
+    fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
+  run_left(options, swept, shard, store);
+  write_rows(options, store, swept.grid);
+  return interrupted ? kInterrupted : exit_code_of(store);
+}
+
+void add_options(CLI::App& verb, SweepOptions& options) {
+  verb.add_option("--set", options.sets, "a field of the scenario by its path, and its values")
+      ->option_text("FIELD=VALUES")
+      ->take_all()
+      ->allow_extra_args(false);
+  options.csv.option = verb.add_option("--csv", options.csv.file, "rows as CSV, to standard output or a file")
+                           ->expected(0, 1)
+                           ->option_text("[FILE]");
+  options.jsonl.option =
+      verb.add_option("--jsonl", options.jsonl.file, "rows as JSON lines, to standard output or a file")
+          ->expected(0, 1)
+          ->option_text("[FILE]");
+  verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
+      ->option_text("FILE");
+  verb.add_flag("--resume", options.resume, "go on with the rows that an earlier run left");
+  verb.add_option("--shard", options.shard,
+                  "run every n-th point, from the i-th; auto: as a Slurm array or MPI launcher says")
+      ->option_text("i/n|auto");
+  verb.add_option("--merge", options.merged, "take the rows of other stores of this sweep")
+      ->option_text("FILE...");
+  verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
+      ->option_text("N")
+      ->check(CLI::Range(1, kMostJobs));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("sweep", "every combination of lists of values, one row each");
+  const auto options = std::make_shared<SweepOptions>();
+  add_scenario_flags(*verb, options->given);
+  add_options(*verb, *options);
+  verb->footer(
+      "Any flag takes a list (1,2,4) or a range (2:32:*2, 256:1024:+256); values that hold commas are "
+      "divided\n"
+      "by ';'. GPUs and global batch stay as given. What is illegal or does not fit is a row with its "
+      "reason.\n"
+      "Examples:\n"
+      "  rehearse sweep scenarios/llama3-70b-512-h100.json --mbs 1,2,4 --vpp 1,2,5 --engine reference\n"
+      "  rehearse sweep scenarios/llama3-70b-512-h100.json --pp 2:16:*2 --gbs 512:2048:*2 --csv rows.csv\n"
+      "  rehearse sweep --model llama3-8b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --jsonl\n"
+      "  rehearse sweep scenarios/megatron-ptdp-175b.json --set cluster.node.nics.bandwidth=12.5GB/s,25GB/s\n"
+      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard 3/8 --store part3.db\n"
+      "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
+      "part$SLURM_PROCID.db\n"
+      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv");
+  verb->callback([options, &exit_code] { exit_code = sweep(*options); });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,46 @@
+#include "cli/sweep_row.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "cli/scenario.h"
+#include "result/report_json.h"
+#include "run/iteration.h"
+
+namespace rehearse {
+
+namespace {
+
+Row run(const ScenarioSource& source, Inputs& inputs) {
+  Replaced replaced;
+  replaced.inputs = &inputs;
+  const Scenario scenario = read_scenario(source, replaced);
+  Report report = run_iteration(scenario.experiment).report;
+  report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
+  Row row{RowState::done, "", report_json(report, REHEARSE_VERSION)};
+  const RankMemory rank = heaviest_rank(report);
+  if (rank.peak_bytes > report.facts.gpu_memory_bytes) {
+    row.state = RowState::does_not_fit;
+    row.reason = fmt::format("pipeline rank {} needs {} of {}", rank.rank, format_bytes(rank.peak_bytes),
+                             format_bytes(report.facts.gpu_memory_bytes));
+  }
+  return row;
+}
+
+}  // namespace
+
+Row evaluate_row(const ScenarioSource& source, Inputs& inputs) {
+  try {
+    return run(source, inputs);
+  } catch (const InputError& error) {
+    std::vector<std::string> sentences;
+    for (const Violation& violation : error.violations()) sentences.push_back(to_string(violation));
+    return {RowState::illegal, join(sentences, "; "), nullptr};
+  } catch (const MissingCalibration& error) {
+    return {RowState::missing, error.what(), nullptr};
+  } catch (const std::exception& error) {
+    return {RowState::failed, error.what(), nullptr};
+  }
+}
+
+}  // namespace rehearse

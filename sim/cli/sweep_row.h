@@ -1,0 +1,13 @@
+// What does one scenario of a sweep come to?
+#pragma once
+
+#include "cli/flags.h"
+#include "cli/inputs.h"
+#include "sweep/row.h"
+
+namespace rehearse {
+
+// Reads and runs it. What the program refuses is a state of the row, with the reason as the program words it.
+Row evaluate_row(const ScenarioSource& source, Inputs& inputs);
+
+}  // namespace rehearse

@@ -1,0 +1,110 @@
+#include "cli/sweep_table.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+
+#include "base/units.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kBetweenLines_s = 0.1;
+constexpr std::size_t kLongestReason = 120;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+double figure(const Row& row, const char* pointer) {
+  return row.report.at(Json::json_pointer(pointer)).get<double>();
+}
+
+// CSV and JSON lines hold the whole reason.
+std::string shortened(const std::string& text) {
+  return text.size() <= kLongestReason ? text : text.substr(0, kLongestReason - 3) + "...";
+}
+
+using Line = std::vector<std::string>;
+
+Line line_of(Point point, const Row& row, const Grid& grid) {
+  Line line;
+  for (const Json& value : grid.values_at(point)) line.push_back(text_of(value));
+  if (row.report.is_object()) {
+    line.push_back(fmt::format("{:.4g} s", figure(row, "/step_time_s")));
+    line.push_back(fmt::format("{:.0f}", figure(row, "/tokens_per_s_per_gpu")));
+    line.push_back(fmt::format("{:.1f} %", 100 * figure(row, "/mfu")));
+    line.push_back(fmt::format("{:.1f} %", 100 * figure(row, "/bubble_fraction/mean")));
+    line.push_back(format_bytes(figure(row, "/memory/peak_bytes")));
+  } else {
+    line.resize(line.size() + 5);
+  }
+  line.push_back(row.state == RowState::done ? "" : shortened(to_string(row.state) + ": " + row.reason));
+  return line;
+}
+
+std::string aligned(const std::vector<Line>& lines) {
+  std::vector<std::size_t> width(lines.front().size(), 0);
+  for (const Line& line : lines)
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) row += fmt::format("{:>{}}  ", line[i], width[i]);
+    row += line.back();
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string sweep_table(const Store& store, const Grid& grid) {
+  Line head;
+  for (const SweptField& field : grid.fields) head.push_back(field.name);
+  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory", ""})
+    head.emplace_back(column);
+  std::vector<Line> lines = {head};
+  std::size_t fastest = 0;
+  double least_s = std::numeric_limits<double>::infinity();
+  store.each([&](Point point, const Row& row) {
+    if (row.state == RowState::done && figure(row, "/step_time_s") < least_s) {
+      least_s = figure(row, "/step_time_s");
+      fastest = lines.size();
+    }
+    lines.push_back(line_of(point, row, grid));
+  });
+  if (fastest > 0) lines[fastest].back() = "fastest";
+  return aligned(lines);
+}
+
+Progress::Progress(std::size_t points)
+    : points_(points), shown_(isatty(STDERR_FILENO) == 1 && points > 0), begin_s_(now_s()) {}
+
+Progress::~Progress() {
+  if (shown_ && done_ > 0) fmt::print(stderr, "\r\x1b[K");
+}
+
+void Progress::row_done() {
+  ++done_;
+  const double now = now_s();
+  if (!shown_ || (now - last_s_ < kBetweenLines_s && done_ < points_)) return;
+  last_s_ = now;
+  const double rate = static_cast<double>(done_) / std::max(1e-9, now - begin_s_);
+  const auto left = static_cast<long>(static_cast<double>(points_ - done_) / rate);
+  fmt::print(stderr, "\r\x1b[K[{}/{}] {:.3g} rows/s, {}:{:02} left", done_, points_, rate, left / 60,
+             left % 60);
+  std::fflush(stderr);
+}
+
+}  // namespace rehearse

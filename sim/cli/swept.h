@@ -1,0 +1,30 @@
+// Which scenarios does a command line with lists stand for?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "sweep/grid.h"
+
+namespace rehearse {
+
+struct Swept {
+  ScenarioSource base;  // the file and every flag with one value
+  Grid grid;            // the flags with several, in the order of --help, then the fields of --set
+};
+
+// `sets`: "FIELD=VALUES", a field of the scenario by its path ("plan.micro_batch",
+// "cluster.node.nics.count"). InputError for a value of the wrong kind, a field without values or one that is
+// given twice.
+Swept read_swept(const GivenFlags& given, const std::vector<std::string>& sets);
+
+ScenarioSource source_at(const Swept& swept, Point point);
+
+// What makes two sweeps the same: program, scenario, fields, and the contents of the files that they name.
+Json identity_of(const Swept& swept, const std::string& version);
+
+// Of a text: FNV-1a, 64 bits, as 16 hexadecimal digits.
+std::string digest(const std::string& text);
+
+}  // namespace rehearse

@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "export/launch_lines.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::array kOrder = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+constexpr std::array kPipelineFirst = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
+
+class Line {
+ public:
+  void flag(const char* name) { text_ += fmt::format("{}--{}", text_.empty() ? "" : " ", name); }
+  template <typename Value>
+  void flag(const char* name, const Value& value) {
+    flag(name);
+    text_ += fmt::format(" {}", value);
+  }
+  void flag_if(bool wanted, const char* name) {
+    if (wanted) flag(name);
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string why_not(const Plan& plan) {
+  if (plan.schedule == ScheduleName::gpipe || plan.schedule == ScheduleName::dualpipe_v)
+    return fmt::format("Megatron-LM has no schedule {}", to_string(plan.schedule));
+  if (plan.order != kOrder && plan.order != kPipelineFirst)
+    return "Megatron-LM orders ranks tp-cp-ep-dp-pp or tp-cp-ep-pp-dp";
+  if (plan.zero >= 2 && plan.pp > 1) return "Megatron-LM shards no gradients under pipeline parallelism";
+  return "";
+}
+
+void add_model(Line& line, const Model& model) {
+  line.flag("num-layers", model.layers);
+  line.flag("hidden-size", model.hidden);
+  line.flag("ffn-hidden-size", model.ffn_hidden);
+  line.flag("num-attention-heads", model.heads);
+  if (model.kv_heads != model.heads) {
+    line.flag("group-query-attention");
+    line.flag("num-query-groups", model.kv_heads);
+  }
+  if (!model.latent && model.head_dim * model.heads != model.hidden) line.flag("kv-channels", model.head_dim);
+  line.flag("normalization", model.norm == Norm::rms ? "RMSNorm" : "LayerNorm");
+  if (model.positions == Positions::rotary) line.flag("position-embedding-type", "rope");
+  line.flag_if(model.gated_mlp, "swiglu");
+  line.flag_if(!model.tied_embeddings, "untie-embeddings-and-output-weights");
+  line.flag_if(!model.mlp_bias, "disable-bias-linear");
+  line.flag_if(model.qkv_bias && !model.mlp_bias, "add-qkv-bias");
+  line.flag_if(model.qk_norm, "qk-layernorm");
+}
+
+void add_latent(Line& line, const LatentAttention& latent) {
+  line.flag("multi-latent-attention");
+  if (latent.q_rank > 0) line.flag("q-lora-rank", latent.q_rank);
+  line.flag("kv-lora-rank", latent.kv_rank);
+  line.flag("qk-head-dim", latent.nope_head_dim);
+  line.flag("qk-pos-emb-head-dim", latent.rope_head_dim);
+  line.flag("v-head-dim", latent.v_head_dim);
+}
+
+// One entry a layer: 1 where it has experts.
+std::string sparse_layers(const Model& model) {
+  std::string list;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    list += fmt::format("{}{}", layer == 0 ? "" : ",", int{model.is_sparse(layer)});
+  return fmt::format("[{}]", list);
+}
+
+void add_experts(Line& line, const Model& model, const Plan& plan) {
+  const Experts& experts = *model.experts;
+  line.flag("num-experts", experts.count);
+  line.flag("moe-router-topk", experts.per_token);
+  line.flag("moe-ffn-hidden-size", experts.ffn_hidden);
+  if (experts.shared_ffn_hidden > 0)
+    line.flag("moe-shared-expert-intermediate-size", experts.shared_ffn_hidden);
+  if (experts.first_layer > 0 || experts.every > 1) line.flag("moe-layer-freq", sparse_layers(model));
+  line.flag("moe-token-dispatcher-type", "alltoall");
+  line.flag("moe-grouped-gemm");
+  line.flag("expert-model-parallel-size", plan.ep);
+  line.flag("expert-tensor-parallel-size", plan.etp);
+  if (plan.moe_capacity > 0) line.flag("moe-expert-capacity-factor", plan.moe_capacity);
+}
+
+std::string layout(const Plan& plan) {
+  std::string stages;
+  for (std::size_t s = 0; s < plan.layers_per_stage.size(); ++s) {
+    if (s > 0) stages += '|';
+    if (s == 0) stages += 'E';
+    const int layers = plan.layers_per_stage[s];
+    if (layers > 0) stages += layers > 1 ? fmt::format("t*{}", layers) : "t";
+  }
+  return fmt::format("\"{}L\"", stages);
+}
+
+void add_schedule(Line& line, const Plan& plan) {
+  switch (plan.schedule) {
+    case ScheduleName::interleaved:
+      if (plan.vpp == 1) return;
+      if (plan.layers_per_stage.empty()) line.flag("num-virtual-stages-per-pipeline-rank", plan.vpp);
+      if (plan.microbatch_group > 0)
+        line.flag("microbatch-group-size-per-virtual-pipeline-stage", plan.microbatch_group);
+      return line.flag_if(!plan.overlap_p2p, "no-overlap-p2p-communication");
+    case ScheduleName::zb_h1:
+    case ScheduleName::zb_h2:
+      line.flag("enable-zero-bubble");
+      return line.flag("zero-bubble-max-pending-backward",
+                       plan.schedule == ScheduleName::zb_h1 ? plan.pp : 2 * plan.pp);
+    case ScheduleName::zb_v:
+      return line.flag("zero-bubble-v-schedule");
+    case ScheduleName::v_half:
+    case ScheduleName::v_min:
+      line.flag("zero-bubble-v-schedule");
+      return line.flag("zero-bubble-v-schedule-mem-setup",
+                       plan.schedule == ScheduleName::v_half ? "half" : "min");
+    default:
+      return;
+  }
+}
+
+void add_degrees(Line& line, const Plan& plan) {
+  line.flag("tensor-model-parallel-size", plan.tp);
+  line.flag("pipeline-model-parallel-size", plan.pp);
+  if (plan.cp > 1) {
+    line.flag("context-parallel-size", plan.cp);
+    line.flag("cp-comm-type", to_string(plan.cp_exchange));
+  }
+  line.flag_if(plan.sequence_parallel && plan.tp > 1, "sequence-parallel");
+  line.flag_if(plan.tp_comm_overlap, "tp-comm-overlap");
+  line.flag_if(plan.order == kPipelineFirst, "use-tp-pp-dp-mapping");
+  add_schedule(line, plan);
+  if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(plan));
+}
+
+void add_sharding(Line& line, const Plan& plan) {
+  line.flag_if(plan.zero == 1, "use-distributed-optimizer");
+  if (plan.zero >= 2) {
+    line.flag("use-megatron-fsdp");
+    line.flag("data-parallel-sharding-strategy", plan.zero == 2 ? "optim_grads" : "optim_grads_params");
+  }
+  line.flag_if(plan.overlap_grad_reduce, "overlap-grad-reduce");
+  line.flag_if(plan.overlap_param_gather, "overlap-param-gather");
+  line.flag_if(plan.grad_reduce == Precision::bf16, "grad-reduce-in-bf16");
+  line.flag_if(plan.offload == Offload::optimizer, "optimizer-cpu-offload");
+}
+
+void add_recompute(Line& line, const Plan& plan) {
+  if (plan.recompute == Recompute::none) return;
+  line.flag("recompute-granularity", to_string(plan.recompute));
+  if (plan.recompute == Recompute::full) {
+    line.flag("recompute-method", to_string(plan.recompute_method));
+    return line.flag("recompute-num-layers", plan.recompute_layers);
+  }
+  std::vector<std::string> modules;
+  for (const RecomputeModule module : plan.recompute_modules) modules.push_back(to_string(module));
+  line.flag("recompute-modules", join(modules, " "));
+}
+
+void add_precision(Line& line, Precision precision) {
+  if (precision == Precision::fp32) return;
+  line.flag(precision == Precision::fp16 ? "fp16" : "bf16");
+  if (precision == Precision::fp8) line.flag("fp8-format", "hybrid");
+}
+
+}  // namespace
+
+Launch megatron_flags(const Model& model, const Plan& plan) {
+  const std::string reason = why_not(plan);
+  if (!reason.empty()) return {"", reason};
+  Line line;
+  add_model(line, model);
+  if (model.latent) add_latent(line, *model.latent);
+  if (model.experts) add_experts(line, model, plan);
+  line.flag("seq-length", plan.seq);
+  line.flag("max-position-embeddings", std::max(plan.seq, model.max_positions));
+  line.flag("micro-batch-size", plan.micro_batch);
+  line.flag("global-batch-size", plan.global_batch);
+  add_degrees(line, plan);
+  add_sharding(line, plan);
+  add_recompute(line, plan);
+  add_precision(line, plan.precision);
+  return {std::move(line).text(), ""};
+}
+
+}  // namespace rehearse

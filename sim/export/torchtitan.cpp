@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "export/launch_lines.h"
+
+namespace rehearse {
+
+namespace {
+
+// The name in torch.distributed.pipelining; "" where it has none.
+std::string schedule_name(ScheduleName schedule) {
+  switch (schedule) {
+    case ScheduleName::gpipe:
+      return "GPipe";
+    case ScheduleName::one_f_one_b:
+      return "1F1B";
+    case ScheduleName::interleaved:
+      return "Interleaved1F1B";
+    case ScheduleName::zb_v:
+      return "ZBVZeroBubble";
+    case ScheduleName::dualpipe_v:
+      return "DualPipeV";
+    default:
+      return "";
+  }
+}
+
+std::string why_not(const Plan& plan) {
+  if (schedule_name(plan.schedule).empty())
+    return fmt::format("torchtitan has no schedule {}", to_string(plan.schedule));
+  if (plan.zero == 1)
+    return "torchtitan shards gradients with the optimizer state: ZeRO-2 or ZeRO-3, not ZeRO-1";
+  if (plan.tp > 1 && !plan.sequence_parallel)
+    return "torchtitan's tensor parallelism has sequence parallelism";
+  if (plan.cp > 1 && plan.cp_exchange == ContextExchange::ring)
+    return "torchtitan rotates by allgather or alltoall";
+  if (!plan.layers_per_stage.empty()) return "torchtitan lists no layers per stage";
+  if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";
+  return "";
+}
+
+std::string pipeline(const Model& model, const Plan& plan) {
+  std::string text = fmt::format("pipeline_parallel_degree = {}\n", plan.pp);
+  if (plan.pp == 1) return text;
+  text += fmt::format("pipeline_parallel_schedule = \"{}\"\n", schedule_name(plan.schedule));
+  text += fmt::format("pipeline_parallel_microbatch_size = {}\n", plan.micro_batch);
+  text += fmt::format("pipeline_parallel_layers_per_stage = {}\n", model.layers / plan.stages());
+  // The embedding and the head do not count as layers.
+  text += "pipeline_parallel_first_stage_less_layers = 0\npipeline_parallel_last_stage_less_layers = 0\n";
+  return text;
+}
+
+std::string data_parallel(const Plan& plan) {
+  const int shard = plan.zero == 0 ? 1 : plan.zero_shard > 0 ? plan.zero_shard : plan.dp;
+  std::string text = fmt::format("data_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n",
+                                 plan.dp / shard, shard);
+  if (plan.zero == 0) return text;
+  const bool reshards = plan.zero == 3 && plan.reshard_after_forward;
+  return text + fmt::format("fsdp_reshard_after_forward = \"{}\"\n", reshards ? "always" : "never");
+}
+
+}  // namespace
+
+Launch torchtitan_toml(const Model& model, const Plan& plan) {
+  const std::string reason = why_not(plan);
+  if (!reason.empty()) return {"", reason};
+  const std::int64_t local = plan.pp > 1 ? plan.micro_batch * plan.microbatches() : plan.micro_batch;
+  std::string text =
+      fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n", local,
+                  plan.global_batch, plan.seq);
+  text += "[parallelism]\n" + data_parallel(plan);
+  text += fmt::format("tensor_parallel_degree = {}\n", plan.tp) + pipeline(model, plan);
+  if (plan.cp > 1) {
+    text += fmt::format("context_parallel_degree = {}\ncontext_parallel_rotate_method = \"{}\"\n", plan.cp,
+                        plan.cp_exchange == ContextExchange::gather ? "allgather" : "alltoall");
+  }
+  if (model.experts)
+    text +=
+        fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
+  return {text + fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", to_string(plan.recompute)), ""};
+}
+
+}  // namespace rehearse

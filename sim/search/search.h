@@ -1,0 +1,40 @@
+// Which of many plans are best: fastest, and fastest for the memory that they need?
+#pragma once
+
+#include <vector>
+
+#include "run/iteration.h"
+
+namespace rehearse {
+
+struct SearchOptions {
+  std::size_t top = 10;  // plans to find
+  int threads = 1;
+  bool prune = true;  // false: run every plan that fits
+};
+
+// A plan that fits, as the reference engine runs it.
+struct FoundPlan {
+  std::size_t index = 0;  // into the plans given
+  double step_time_s = 0;
+  double peak_bytes = 0;  // of its heaviest rank
+};
+
+struct SearchResult {
+  std::vector<FoundPlan> best;    // the fastest, at most `top`; of equal ones those that need less memory
+  std::vector<FoundPlan> pareto;  // no plan is faster with as little memory; fastest first
+  std::size_t does_not_fit = 0;
+  std::size_t pruned = 0;  // fit, but cannot be among the best nor on the front
+  std::size_t run = 0;
+};
+
+// The same `best` and `pareto` as running every plan would find, and the same counts on any number of threads.
+// A plan is left out only when its least step time (search/bounds.h) is longer than that of `top` plans that
+// ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s model,
+// cluster and profile; plans of one family (search/family.h) that follow each other share work. The plan and
+// engine of `experiment` are not used. InputError where the bounds do not hold: ranks that do not step
+// together, GPUs of several kinds, durations that vary.
+SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
+                    const SearchOptions& options);
+
+}  // namespace rehearse

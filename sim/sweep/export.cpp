@@ -1,0 +1,94 @@
+#include "sweep/export.h"
+
+#include <map>
+#include <vector>
+
+namespace rehearse {
+
+namespace {
+
+Json line_of(Point point, const Row& row, const Grid& grid) {
+  Json line = Json::object();
+  const std::vector<Json> values = grid.values_at(point);
+  for (std::size_t i = 0; i < values.size(); ++i) line[grid.fields[i].name] = values[i];
+  line["state"] = to_string(row.state);
+  line["reason"] = row.reason;
+  if (!row.report.is_object()) return line;
+  for (const auto& [key, value] : row.report.items())
+    line[line.contains(key) ? "report_" + key : key] = value;
+  return line;
+}
+
+using Cells = std::vector<std::pair<std::string, std::string>>;  // column, text
+
+std::string text_of(const Json& value) {
+  if (value.is_null()) return "";
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void flatten(const Json& object, const std::string& prefix, Cells& cells) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      flatten(value, prefix + key + ".", cells);
+    } else if (!value.is_array()) {
+      cells.emplace_back(prefix + key, text_of(value));
+    }
+  }
+}
+
+// Swept lists (--layers-per-stage) are kept: they tell the rows apart.
+Cells cells_of(const Json& line, const Grid& grid) {
+  Cells cells;
+  Json rest = line;
+  for (const SweptField& field : grid.fields) {
+    cells.emplace_back(field.name, text_of(line.at(field.name)));
+    rest.erase(field.name);
+  }
+  flatten(rest, "", cells);
+  return cells;
+}
+
+void write_cell(std::ostream& out, const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    out << text;
+    return;
+  }
+  out << '"';
+  for (const char letter : text) out << (letter == '"' ? "\"\"" : std::string(1, letter));
+  out << '"';
+}
+
+void write_record(std::ostream& out, const std::vector<std::string>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) out << ',';
+    write_cell(out, cells[i]);
+  }
+  out << "\r\n";
+}
+
+}  // namespace
+
+void write_jsonl(std::ostream& out, const Store& store, const Grid& grid) {
+  store.each([&](Point point, const Row& row) {
+    out << line_of(point, row, grid).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  });
+}
+
+void write_csv(std::ostream& out, const Store& store, const Grid& grid) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::string> columns;
+  store.each([&](Point point, const Row& row) {
+    for (const auto& [column, text] : cells_of(line_of(point, row, grid), grid))
+      if (index.emplace(column, columns.size()).second) columns.push_back(column);
+  });
+  write_record(out, columns);
+  store.each([&](Point point, const Row& row) {
+    std::vector<std::string> record(columns.size());
+    for (const auto& [column, text] : cells_of(line_of(point, row, grid), grid))
+      record[index.at(column)] = text;
+    write_record(out, record);
+  });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "sweep/run_points.h"
+
+namespace rehearse {
+
+namespace {
+
+struct Child {
+  pid_t process = 0;
+  int pipe = -1;
+  Point point = 0;
+  std::string text;  // what came so far
+};
+
+void write_all(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(file, text.data() + done, text.size() - done);
+    if (written < 0 && errno != EINTR) _exit(1);
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+}
+
+// Dies with its parent, so that a kill leaves nobody behind.
+[[noreturn]] void be_child(const Evaluate& evaluate, Point point, int file, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  std::signal(SIGINT, SIG_IGN);  // the parent decides
+  Row row;
+  try {
+    row = evaluate(point);
+  } catch (const std::exception& error) {
+    row = {RowState::failed, error.what(), nullptr};
+  }
+  write_all(file, write_row(row));
+  _exit(0);
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("the process ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("the process ended with exit code {}", WEXITSTATUS(status));
+}
+
+class Children {
+ public:
+  Children(const Evaluate& evaluate, const Deliver& deliver) : evaluate_(evaluate), deliver_(deliver) {}
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  ~Children() {
+    for (const Child& child : running_) {
+      kill(child.process, SIGKILL);
+      waitpid(child.process, nullptr, 0);
+      close(child.pipe);
+    }
+  }
+
+  std::size_t running() const { return running_.size(); }
+
+  void start(Point point) {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+    std::fflush(nullptr);
+    const pid_t parent = getpid();
+    const pid_t process = fork();
+    if (process < 0) throw std::runtime_error(fmt::format("no process: {}", std::strerror(errno)));
+    if (process == 0) {
+      close(ends[0]);
+      be_child(evaluate_, point, ends[1], parent);
+    }
+    close(ends[1]);
+    running_.push_back({process, ends[0], point, {}});
+  }
+
+  // Reads what has come and delivers the rows that are whole; waits a tenth of a second at most.
+  void read() {
+    std::vector<pollfd> files;
+    for (const Child& child : running_) files.push_back({child.pipe, POLLIN, 0});
+    if (poll(files.data(), files.size(), 100) <= 0) return;
+    for (std::size_t i = files.size(); i-- > 0;) {
+      if (files[i].revents != 0 && !read_some(running_[i])) finish(i);
+    }
+  }
+
+ private:
+  // False at the end.
+  static bool read_some(Child& child) {
+    std::array<char, 65536> buffer;
+    const ssize_t count = ::read(child.pipe, buffer.data(), buffer.size());
+    if (count < 0) return errno == EINTR;
+    child.text.append(buffer.data(), static_cast<std::size_t>(count));
+    return count > 0;
+  }
+
+  void finish(std::size_t i) {
+    const Child child = std::move(running_[i]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    close(child.pipe);
+    int status = 0;
+    while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
+    }
+    const bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    deliver_(child.point,
+             whole ? read_row(child.text) : Row{RowState::failed, how_it_ended(status), nullptr});
+  }
+
+  const Evaluate& evaluate_;
+  const Deliver& deliver_;
+  std::vector<Child> running_;
+};
+
+}  // namespace
+
+void run_in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
+                      const std::atomic<bool>& stop, const Deliver& deliver) {
+  Children children(evaluate, deliver);
+  std::size_t next = 0;
+  while (!stop && (next < points.size() || children.running() > 0)) {
+    while (next < points.size() && children.running() < static_cast<std::size_t>(jobs))
+      children.start(points[next++]);
+    children.read();
+  }
+}
+
+}  // namespace rehearse

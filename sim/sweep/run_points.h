@@ -1,0 +1,27 @@
+// How are the points of a sweep worked off on all cores?
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "sweep/grid.h"
+#include "sweep/row.h"
+
+namespace rehearse {
+
+using Evaluate = std::function<Row(Point)>;
+using Deliver = std::function<void(Point, const Row&)>;  // one call at a time, as soon as a row is known
+
+// Both work the points off in order, `jobs` at a time, until none is left or `stop` is set; what is running
+// then is given up (processes) or finished and delivered (threads). An exception of `evaluate` makes a failed
+// row; one of `deliver` ends the run and is thrown again.
+void run_in_threads(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
+                    const std::atomic<bool>& stop, const Deliver& deliver);
+
+// Each point in a forked child of its own: for engines that run once a process, and so that a crash costs one
+// row. No other thread may run in the caller.
+void run_in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
+                      const std::atomic<bool>& stop, const Deliver& deliver);
+
+}  // namespace rehearse

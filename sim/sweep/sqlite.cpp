@@ -1,0 +1,111 @@
+#include "sweep/sqlite.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <stdexcept>
+
+namespace rehearse {
+
+namespace {
+
+// Another process may be writing its row.
+constexpr int kPatienceMs = 60'000;
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const {
+  sqlite3_close(handle);
+}
+
+Database::Database(const std::string& path) : path_(path) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open(path.c_str(), &handle);
+  handle_.reset(handle);
+  if (code != SQLITE_OK) fail();
+  sqlite3_busy_timeout(handle, kPatienceMs);
+}
+
+void Database::fail() const {
+  throw std::runtime_error(fmt::format("{}: {}", path_, sqlite3_errmsg(handle_.get())));
+}
+
+void Database::execute(const std::string& sql) {
+  if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+int Database::changes() const {
+  return sqlite3_changes(handle_.get());
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+Statement::Statement(const Database& database, const std::string& sql) : database_(database) {
+  sqlite3_stmt* statement = nullptr;
+  require(sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &statement, nullptr));
+  statement_.reset(statement);
+}
+
+void Statement::require(int code) const {
+  if (code != SQLITE_OK) database_.fail();
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  require(sqlite3_bind_int64(statement_.get(), ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(double value) {
+  require(sqlite3_bind_double(statement_.get(), ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(const std::string& value) {
+  require(sqlite3_bind_text(statement_.get(), ++bound_, value.data(), static_cast<int>(value.size()),
+                            SQLITE_TRANSIENT));
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  require(sqlite3_bind_null(statement_.get(), ++bound_));
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) database_.fail();
+  return code == SQLITE_ROW;
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+  sqlite3_clear_bindings(statement_.get());
+  bound_ = 0;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::string Statement::text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  if (text == nullptr) return "";
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.execute("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  if (open_) sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace rehearse

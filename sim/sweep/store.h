@@ -1,0 +1,44 @@
+// Where do the rows of a sweep lie, so that a kill at any moment loses none that was known?
+//
+// A SQLite file of two tables. `sweep` holds one JSON, what is swept. `rows` has a line a point:
+//   point, one column for each swept field, state, reason, step_time_s, tokens_per_s_per_gpu, mfu,
+//   bubble_fraction, peak_memory_bytes, report (JSON)
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "sweep/grid.h"
+#include "sweep/row.h"
+#include "sweep/sqlite.h"
+
+namespace rehearse {
+
+class Store {
+ public:
+  // Opens or makes the file for the sweep that `identity` describes. InputError when it holds the rows of
+  // another sweep, or of this one and `resume` is false.
+  Store(const std::string& path, const Json& identity, const Grid& grid, bool resume);
+
+  // Points that need not run again: all but those that failed.
+  std::set<Point> known() const;
+
+  // On disk when it returns: a transaction of its own.
+  void put(Point point, const Row& row);
+
+  // Takes the rows of another store of the same sweep that this one lacks; returns how many. InputError when
+  // it is missing or of another sweep.
+  int merge(const std::string& path);
+
+  // Every row, by point.
+  void each(const std::function<void(Point, const Row&)>& visit) const;
+
+ private:
+  std::string path_;
+  std::string identity_;
+  const Grid& grid_;
+  Database database_;
+};
+
+}  // namespace rehearse

@@ -1,0 +1,122 @@
+#include "sweep/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::size_t kMostValues = 1'000'000;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+[[noreturn]] void reject(const std::string& field, std::string rule, std::string_view found,
+                         std::string nearest = {}) {
+  throw InputError(
+      {"command line", field, std::move(rule), fmt::format("found \"{}\"", found), std::move(nearest)});
+}
+
+template <typename Number>
+std::optional<Number> parse(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+template <typename Number>
+struct Range {
+  Number from = 0, to = 0, step = 1;
+  bool multiplies = false;
+};
+
+template <typename Number>
+std::optional<Range<Number>> parse_range(const std::vector<std::string_view>& parts) {
+  const auto from = parse<Number>(parts[0]), to = parse<Number>(parts[1]);
+  if (!from || !to) return std::nullopt;
+  if (parts.size() == 2) return Range<Number>{*from, *to, 1, false};
+  if (parts[2].empty() || (parts[2][0] != '+' && parts[2][0] != '*')) return std::nullopt;
+  const auto step = parse<Number>(parts[2].substr(1));
+  if (!step) return std::nullopt;
+  return Range<Number>{*from, *to, *step, parts[2][0] == '*'};
+}
+
+template <typename Number>
+bool is_endless(const Range<Number>& range) {
+  return range.multiplies ? !(range.step > 1) || !(range.from > 0) : !(range.step > 0);
+}
+
+void append(const Range<std::int64_t>& range, std::vector<std::string>& values) {
+  for (std::int64_t value = range.from; value <= range.to && values.size() <= kMostValues;) {
+    values.push_back(std::to_string(value));
+    const std::int64_t left = range.multiplies ? range.to / value : range.to - value;
+    if (left < range.step) break;
+    value = range.multiplies ? value * range.step : value + range.step;
+  }
+}
+
+// By number of the step, so that rounding does not add up.
+void append(const Range<double>& range, std::vector<std::string>& values) {
+  const double last = range.to + 1e-9 * std::abs(range.to);
+  for (int i = 0; values.size() <= kMostValues; ++i) {
+    const double value =
+        range.multiplies ? range.from * std::pow(range.step, i) : range.from + i * range.step;
+    if (!(value <= last)) return;
+    values.push_back(fmt::format("{:.12g}", value));
+  }
+}
+
+template <typename Number>
+bool append_range(const std::string& field, std::string_view item, const std::vector<std::string_view>& parts,
+                  std::vector<std::string>& values) {
+  const auto range = parse_range<Number>(parts);
+  if (!range) return false;
+  if (is_endless(*range)) reject(field, "the range has no end", item, "2:32:*2 or 256:1024:+256");
+  if (range->to < range->from) reject(field, "the range runs backwards", item, "2:32:*2 or 256:1024:+256");
+  append(*range, values);
+  if (values.size() > kMostValues)
+    reject(field, fmt::format("a field takes at most {} values", kMostValues), item);
+  return true;
+}
+
+void append_item(const std::string& field, std::string_view item, std::vector<std::string>& values) {
+  const std::vector<std::string_view> parts = split(item, ':');
+  const bool may_be_range = parts.size() == 2 || parts.size() == 3;
+  if (may_be_range && append_range<std::int64_t>(field, item, parts, values)) return;
+  if (may_be_range && append_range<double>(field, item, parts, values)) return;
+  values.emplace_back(item);
+}
+
+}  // namespace
+
+std::vector<std::string> parse_values(const std::string& field, const std::string& text, bool holds_commas) {
+  std::vector<std::string> values;
+  for (const std::string_view item : split(text, holds_commas ? ';' : ',')) {
+    if (item.empty()) reject(field, "a list has an empty item", text);
+    holds_commas ? (void)values.emplace_back(item) : append_item(field, item, values);
+  }
+  std::vector<std::string> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) reject(field, fmt::format("{} stands in the list twice", *twice), text);
+  return values;
+}
+
+}  // namespace rehearse

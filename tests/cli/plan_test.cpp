@@ -1,0 +1,106 @@
+// The plan verb as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr const char* kSearch = "plan --model llama3-8b --cluster dgx-h100 --gpus 16 --gbs 64 --seq 4096 ";
+
+std::string flags_of(const Json& plan) {
+  std::string flags;
+  for (const char* key : {"tp", "cp", "pp", "vpp", "ep", "zero", "recompute", "schedule"})
+    flags += std::string(" --") + key + " " +
+             (plan[key].is_string() ? plan[key].get<std::string>() : plan[key].dump());
+  return flags + " --mbs " + plan["micro_batch"].dump();
+}
+
+TEST(Plan, FindsPlansInOrderAndEachIsWhatSimulateSays) {
+  for (const char* engine : {"simgrid", "reference"}) {
+    const std::string search = std::string(kSearch) + "--engine " + engine;
+    const Json found = Json::parse(run_program(search + " --top 3 --json").out);
+    ASSERT_EQ(found["plans"].size(), 3u);
+    double before = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Json& plan = found["plans"][i];
+      EXPECT_EQ(plan["rank"], i + 1);
+      EXPECT_GE(plan["report"]["step_time_s"].get<double>(), before);
+      before = plan["report"]["step_time_s"].get<double>();
+      const Json report =
+          Json::parse(run_program("simulate" + search.substr(4) + flags_of(plan["plan"]) + " --json").out);
+      EXPECT_EQ(report, plan["report"]);
+      EXPECT_TRUE(report["memory"]["fits"].get<bool>());
+    }
+  }
+}
+
+TEST(Plan, CountsAddUp) {
+  const Json found = Json::parse(run_program(std::string(kSearch) + "--json").out);
+  const auto count = [&](const char* key) { return found[key].get<std::int64_t>(); };
+  EXPECT_EQ(count("considered"),
+            count("illegal") + count("does_not_fit") + count("pruned") + count("simulated"));
+  EXPECT_GT(found["elapsed_s"].get<double>(), 0);
+  EXPECT_FALSE(found["pareto"].empty());
+}
+
+TEST(Plan, FlagsAndListsNarrowTheSearch) {
+  const Json found = Json::parse(
+      run_program(std::string(kSearch) + "--tp 4,8 --pp 2 --schedule 1f1b --recompute full --top 50 --json")
+          .out);
+  for (const Json& plan : found["plans"]) {
+    EXPECT_TRUE(plan["plan"]["tp"] == 4 || plan["plan"]["tp"] == 8);
+    EXPECT_EQ(plan["plan"]["pp"], 2);
+    EXPECT_EQ(plan["plan"]["schedule"], "1f1b");
+    EXPECT_EQ(plan["plan"]["recompute"], "full");
+    EXPECT_THAT(plan["launch"]["megatron"].get<std::string>(), HasSubstr("--pipeline-model-parallel-size 2"));
+  }
+}
+
+TEST(Plan, TextTellsWhyTheFirstWinsAndHowToLaunchIt) {
+  const Outcome outcome = run_program(std::string(kSearch) + "--top 2");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* words : {"Where the time of 1 goes: compute", "2 is ", "Fastest for its memory",
+                            "--tensor-model-parallel-size", "plans considered"})
+    EXPECT_THAT(outcome.out, HasSubstr(words));
+}
+
+TEST(Plan, SearchesWhatAScenarioFileFixes) {
+  const Outcome outcome = run_program(
+      "plan scenarios/llama3-70b-512-h100.json --engine reference --schedule 1f1b --recompute none --zero 0 "
+      "--json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(Json::parse(outcome.out)["considered"].get<int>(), 10);
+}
+
+TEST(Plan, WithoutAPlanThatFitsItExitsWithThree) {
+  const Outcome outcome =
+      run_program("plan --model llama3.1-405b --cluster dgx-h100 --gpus 8 --gbs 8 --seq 8192");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("no plan fits"));
+  EXPECT_EQ(run_program(std::string(kSearch) + "--tp 5").exit_code, 3);
+}
+
+TEST(Plan, WhatIsMissingOrNotSearchedIsRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"plan --model gpt2 --cluster dgx-h100 --gpus 8", "--gbs"},
+      {"plan --model gpt2 --cluster dgx-h100 --gbs 8", "--gpus"},
+      {"plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 8,16", "is not searched"},
+      {"plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 8 --schedule 1f2b", "--schedule"},
+      {"plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 8 --top 0", "--top"},
+      {"plan --model nothing --cluster dgx-h100 --gpus 8 --gbs 8", "nothing"}};
+  for (const auto& [command, words] : cases) {
+    const Outcome outcome = run_program(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(words)) << command;
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

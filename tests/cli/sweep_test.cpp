@@ -1,0 +1,202 @@
+// The sweep verb as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr const char* kScenario =
+    "sweep --model llama3-8b --cluster dgx-h100 --gpus 16 --gbs 64 --seq 4096 --engine reference ";
+
+// Stores of tests lie in a folder of their own, not in the user's cache.
+std::string new_store() {
+  static int count = 0;
+  const std::string path = temporary_file("store" + std::to_string(++count) + ".db", "");
+  std::filesystem::remove(path);
+  return " --store " + path + " ";
+}
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+TEST(Sweep, HasARowForEveryPointWithStateAndReason) {
+  const Outcome outcome = run_program(kScenario + new_store() + "--tp 1,8,3 --mbs 1,64 --jsonl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Json> lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0]["tp"], 1);
+  EXPECT_EQ(lines[0]["state"], "does not fit");
+  EXPECT_GT(lines[0]["step_time_s"].get<double>(), 0);
+  EXPECT_THAT(lines[0]["reason"].get<std::string>(), HasSubstr("needs"));
+  EXPECT_EQ(lines[2]["tp"], 8);
+  EXPECT_EQ(lines[2]["mbs"], 1);
+  EXPECT_EQ(lines[2]["state"], "done");
+  EXPECT_EQ(lines[2]["plan"]["dp"], 2) << "GPUs are kept, so dp follows";
+  EXPECT_EQ(lines[2]["plan"]["global_batch"], 64);
+  EXPECT_EQ(lines[4]["state"], "illegal");
+  EXPECT_THAT(lines[4]["reason"].get<std::string>(), HasSubstr("attention heads"));
+  EXPECT_FALSE(lines[4].contains("step_time_s"));
+}
+
+TEST(Sweep, RowsEqualSingleSimulations) {
+  const auto lines = lines_of(run_program(kScenario + new_store() + "--tp 4,8 --mbs 1,2 --jsonl").out);
+  ASSERT_EQ(lines.size(), 4u);
+  for (const Json& line : lines) {
+    const std::string flags = " --tp " + line["tp"].dump() + " --mbs " + line["mbs"].dump() + " --json";
+    const std::string simulate = std::string(kScenario).replace(0, 5, "simulate") + flags;
+    const Json report = Json::parse(run_program(simulate).out);
+    for (const auto& [key, value] : report.items()) EXPECT_EQ(line[key], value) << key;
+  }
+}
+
+TEST(Sweep, BytesOfOutputDoNotHangOnJobsOrEngineProcesses) {
+  for (const char* engine : {"reference", "simgrid"}) {
+    const std::string flags =
+        std::string(kScenario) + " --tp 2:8:*2 --pp 1,2 --engine " + engine + " --jsonl";
+    const Outcome one = run_program(flags + new_store() + "--jobs 1");
+    const Outcome five = run_program(flags + new_store() + "--jobs 5");
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+    EXPECT_EQ(one.out, five.out) << engine;
+    EXPECT_EQ(lines_of(one.out).size(), 6u);
+  }
+}
+
+TEST(Sweep, ShardsMergeToTheWhole) {
+  const std::string flags = std::string(kScenario) + "--tp 2:8:*2 --mbs 1,2,4 --jsonl";
+  const Outcome whole = run_program(flags + new_store());
+  std::string merged;
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    const std::string store = new_store();
+    const Outcome part = run_program(flags + store + "--shard " + shard);
+    EXPECT_EQ(lines_of(part.out).size(), 3u);
+    merged += store.substr(std::string(" --store").size());
+  }
+  const Outcome all = run_program(flags + new_store() + "--merge" + merged);
+  EXPECT_EQ(all.out, whole.out);
+  EXPECT_THAT(all.err, HasSubstr("9 rows are known, 0 are left"));
+}
+
+// The program itself, to be killed.
+class Running {
+ public:
+  explicit Running(const std::string& arguments) : process_(fork()) {
+    if (process_ != 0) return;
+    setpgid(0, 0);
+    const std::string command =
+        std::string("cd ") + SOURCE_DIR + " && exec " + REHEARSE + " " + arguments + " >/dev/null 2>&1";
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int end_with(int signal) {
+    kill(process_, signal);
+    int status = 0;
+    waitpid(process_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_;
+};
+
+TEST(Sweep, ResumesAfterKillsToTheSameBytes) {
+  for (const char* engine : {"reference", "simgrid"}) {
+    const std::string flags = std::string(kScenario) +
+                              "--tp 2:8:*2 --pp 1,2 --mbs 1,2,4 --zero 0,1 --recompute none,full --engine " +
+                              engine;
+    const Outcome whole = run_program(flags + new_store() + "--jsonl");
+    const std::string store = new_store();
+    int killed = 0;
+    for (const int wait_ms : {30, 70, 110, 150, 60}) {
+      Running sweep(flags + store + "--resume");
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      killed += sweep.end_with(SIGKILL) == 128 + SIGKILL;
+    }
+    const Outcome resumed = run_program(flags + store + "--resume --jsonl");
+    EXPECT_EQ(resumed.out, whole.out) << engine;
+    EXPECT_GT(killed, 0);
+    EXPECT_THAT(run_program(flags + store + "--resume --jsonl").err, HasSubstr("0 are left"));
+  }
+}
+
+TEST(Sweep, CtrlCKeepsWhatItHas) {
+  const std::string flags =
+      std::string(kScenario) + "--tp 2:8:*2 --pp 1,2 --gbs 64:4096:+64 --engine simgrid --jobs 1";
+  const std::string store = new_store();
+  Running sweep(flags + store + "--csv");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_EQ(sweep.end_with(SIGINT), 130);
+  const Outcome resumed = run_program(flags + store + "--resume --shard 1000/1000 --jsonl");
+  EXPECT_GT(lines_of(resumed.out).size(), 0u) << resumed.err;
+}
+
+TEST(Sweep, TakesAnyFieldOfTheScenarioAndOfTheCluster) {
+  const Outcome plan = run_program(kScenario + new_store() + "--tp 8 --set plan.micro_batch=1,2 --jsonl");
+  ASSERT_EQ(lines_of(plan.out).size(), 2u) << plan.err;
+  EXPECT_EQ(lines_of(plan.out)[1]["plan"]["micro_batch"], 2);
+  const Outcome nics = run_program(kScenario + new_store() +
+                                   "--tp 8 --overlap-grad-reduce off "
+                                   "--set cluster.node.nics.bandwidth=100Gbps,400Gbps --jsonl");
+  const std::vector<Json> lines = lines_of(nics.out);
+  ASSERT_EQ(lines.size(), 2u) << nics.err;
+  EXPECT_EQ(lines[0]["cluster.node.nics.bandwidth"], "100Gbps");
+  EXPECT_GT(lines[0]["step_time_s"].get<double>(), lines[1]["step_time_s"].get<double>());
+}
+
+TEST(Sweep, CsvGoesToAFileAndNeverOverAScenario) {
+  const std::string csv = temporary_file("rows.csv", "");
+  EXPECT_EQ(run_program(kScenario + new_store() + "--tp 4,8 --csv " + csv).exit_code, 0);
+  std::ifstream in(csv);
+  std::string head;
+  std::getline(in, head);
+  EXPECT_THAT(head, HasSubstr("tp,state,reason,"));
+  const Outcome refused =
+      run_program(kScenario + new_store() + "scenarios/llama3-70b-512-h100.json --csv rows.json");
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists("rows.json"));
+}
+
+TEST(Sweep, BadListsAndStoresAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {{"--tp 1,a", "must be an integer"},
+                                                       {"--tp 1,,2", "empty item"},
+                                                       {"--pp 8:2", "backwards"},
+                                                       {"--tp 1,2,2", "twice"},
+                                                       {"--tp 1,2 --set plan.tp=4,8", "twice"},
+                                                       {"--set plan.tp", "FIELD=VALUES"},
+                                                       {"--set model.x.y=1,2 ", "no place in a scenario"},
+                                                       {"--shard 4/3", "i/n"},
+                                                       {"--merge /nowhere.db", "no such store"},
+                                                       {"--csv --jsonl", "same place"}};
+  for (const auto& [flags, words] : cases) {
+    const Outcome outcome = run_program(kScenario + new_store() + flags);
+    EXPECT_EQ(outcome.exit_code, 2) << flags << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(words)) << flags;
+  }
+}
+
+TEST(Sweep, EndsAsItsRowsDoWhenNoneCanRun) {
+  EXPECT_EQ(run_program(kScenario + new_store() + "--tp 3,5").exit_code, 2);
+  EXPECT_EQ(run_program(kScenario + new_store() + "--tp 1 --mbs 32,64 ").exit_code, 2) << "dp 16 x 32 > 64";
+  EXPECT_EQ(run_program(kScenario + new_store() + "--tp 1,2 --gbs 1024 --mbs 64").exit_code, 3);
+}
+
+}  // namespace
+}  // namespace rehearse

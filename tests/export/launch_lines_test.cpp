@@ -1,0 +1,129 @@
+#include "export/launch_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/read.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Plan large_plan() {
+  Plan plan;
+  plan.tp = 8;
+  plan.pp = 16;
+  plan.vpp = 2;
+  plan.dp = 4;
+  plan.micro_batch = 1;
+  plan.global_batch = 1536;
+  plan.schedule = ScheduleName::interleaved;
+  plan.overlap_p2p = true;
+  plan.sequence_parallel = true;
+  plan.zero = 1;
+  plan.recompute = Recompute::selective;
+  return plan;
+}
+
+TEST(Megatron, WritesGpt3AsItsScriptsDo) {
+  const Launch launch = megatron_flags(read_model("gpt3-175b"), large_plan());
+  EXPECT_EQ(launch.why_not, "");
+  for (const char* flags :
+       {"--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
+        "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
+        "--num-virtual-stages-per-pipeline-rank 2",
+        "--micro-batch-size 1 --global-batch-size 1536", "--use-distributed-optimizer --overlap-grad-reduce",
+        "--recompute-granularity selective --recompute-modules core_attn --bf16",
+        "--normalization LayerNorm"})
+    EXPECT_THAT(launch.text, HasSubstr(flags));
+  EXPECT_THAT(launch.text, Not(HasSubstr("--swiglu")));
+  EXPECT_THAT(launch.text, Not(HasSubstr("--group-query-attention")));
+}
+
+TEST(Megatron, WritesExpertsAndLatentAttention) {
+  Plan plan;
+  plan.ep = 64;
+  plan.dp = 64;
+  const std::string text = megatron_flags(read_model("deepseek-v3"), plan).text;
+  for (const char* flags :
+       {"--num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048", "--moe-layer-freq [0,0,0,1,1",
+        "--multi-latent-attention --q-lora-rank 1536", "--expert-model-parallel-size 64"})
+    EXPECT_THAT(text, HasSubstr(flags));
+}
+
+TEST(Megatron, WritesLayersPerStageAsALayout) {
+  Plan plan = large_plan();
+  plan.pp = 2;
+  plan.layers_per_stage = {3, 0, 1, 4};
+  const std::string text = megatron_flags(read_model("gpt2"), plan).text;
+  EXPECT_THAT(text, HasSubstr("--pipeline-model-parallel-layout \"Et*3||t|t*4L\""));
+  EXPECT_THAT(text, Not(HasSubstr("--num-virtual-stages-per-pipeline-rank")));
+}
+
+TEST(Megatron, HasNoWordsForSomePlans) {
+  const Model model = read_model("gpt2");
+  Plan plan = large_plan();
+  plan.schedule = ScheduleName::dualpipe_v;
+  EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("dualpipe-v"));
+  plan = large_plan();
+  plan.order = {Axis::dp, Axis::tp, Axis::cp, Axis::ep, Axis::pp};
+  EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("orders ranks"));
+  EXPECT_EQ(megatron_flags(model, plan).text, "");
+}
+
+TEST(DeepSpeed, BatchIsMicrobatchTimesAccumulationTimesReplicas) {
+  Plan plan;
+  plan.dp = 64;
+  plan.zero = 3;
+  plan.micro_batch = 2;
+  plan.global_batch = 1024;
+  plan.grad_reduce = Precision::bf16;
+  plan.bucket_bytes = 1e9;
+  const Json config = Json::parse(deepspeed_config(plan).text);
+  EXPECT_EQ(config["train_batch_size"].get<int>(), config["train_micro_batch_size_per_gpu"].get<int>() *
+                                                       config["gradient_accumulation_steps"].get<int>() *
+                                                       plan.dp);
+  EXPECT_EQ(config["zero_optimization"]["stage"], 3);
+  EXPECT_EQ(config["zero_optimization"]["reduce_bucket_size"], 500'000'000);
+  EXPECT_EQ(config["bf16"]["enabled"], true);
+}
+
+TEST(DeepSpeed, SaysWhatItCannotRun) {
+  Plan plan = large_plan();
+  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("1f1b only"));
+  plan = Plan{};
+  plan.pp = 2;
+  plan.zero = 3;
+  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("ZeRO-3"));
+  plan = Plan{};
+  plan.cp = 2;
+  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("context"));
+}
+
+TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
+  Plan plan = large_plan();
+  plan.zero = 3;
+  plan.dp = 4;
+  plan.reshard_after_forward = false;
+  const Launch launch = torchtitan_toml(read_model("gpt3-175b"), plan);
+  EXPECT_EQ(launch.why_not, "");
+  for (const char* line :
+       {"[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n",
+        "fsdp_reshard_after_forward = \"never\"\n", "tensor_parallel_degree = 8\n",
+        "pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "pipeline_parallel_layers_per_stage = 3\n",
+        "[activation_checkpoint]\nmode = \"selective\"\n", "local_batch_size = 384\n"})
+    EXPECT_THAT(launch.text, HasSubstr(line));
+}
+
+TEST(Torchtitan, SaysWhatItCannotRun) {
+  Plan plan = large_plan();
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("ZeRO-1"));
+  plan.zero = 0;
+  plan.schedule = ScheduleName::zb_h1;
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("zb-h1"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,78 @@
+#include "search/search.h"
+
+#include <gtest/gtest.h>
+
+#include "cases.h"
+
+namespace rehearse {
+
+bool operator==(const FoundPlan& a, const FoundPlan& b) {
+  return a.index == b.index && a.step_time_s == b.step_time_s && a.peak_bytes == b.peak_bytes;
+}
+
+namespace {
+
+class SearchOf : public ::testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(SearchOf, PruningLosesNothingThatRunningEveryPlanFinds) {
+  const SearchCase given = search_case(GetParam());
+  for (const std::size_t top : {1u, 5u, 40u}) {
+    const SearchResult pruned = search(given.experiment, given.plans, {top, 1, true});
+    const SearchResult all = search(given.experiment, given.plans, {top, 1, false});
+    EXPECT_EQ(pruned.best, all.best);
+    EXPECT_EQ(pruned.pareto, all.pareto);
+    EXPECT_EQ(pruned.does_not_fit, all.does_not_fit);
+    EXPECT_EQ(pruned.pruned + pruned.run, all.run);
+    EXPECT_EQ(all.run + all.does_not_fit, given.plans.size());
+  }
+}
+
+TEST_P(SearchOf, ThreadsChangeNothing) {
+  const SearchCase given = search_case(GetParam());
+  const SearchResult one = search(given.experiment, given.plans, {3, 1, true});
+  const SearchResult four = search(given.experiment, given.plans, {3, 4, true});
+  EXPECT_EQ(one.best, four.best);
+  EXPECT_EQ(one.pareto, four.pareto);
+  EXPECT_EQ(one.pruned, four.pruned);
+  EXPECT_EQ(one.run, four.run);
+}
+
+TEST_P(SearchOf, TheFrontFallsInMemoryAsTimeRises) {
+  const SearchCase given = search_case(GetParam());
+  const SearchResult result = search(given.experiment, given.plans, {1, 1, true});
+  if (result.best.empty()) return;
+  EXPECT_EQ(result.pareto.front().index, result.best.front().index);
+  for (std::size_t i = 1; i < result.pareto.size(); ++i) {
+    EXPECT_GT(result.pareto[i].step_time_s, result.pareto[i - 1].step_time_s);
+    EXPECT_LT(result.pareto[i].peak_bytes, result.pareto[i - 1].peak_bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallSpaces, SearchOf, ::testing::Range(1u, 9u));
+
+TEST(Search, BoundsRuleOutMostPlans) {
+  const SearchCase given = search_case(3);
+  const SearchResult result = search(given.experiment, given.plans, {1, 1, true});
+  EXPECT_GT(result.pruned, result.run);
+}
+
+TEST(Search, WithoutMemoryNothingIsFound) {
+  SearchCase given = search_case(1);
+  given.experiment.cluster.gpu.memory_bytes = 1e6;
+  const SearchResult result = search(given.experiment, given.plans, {5, 2, true});
+  EXPECT_TRUE(result.best.empty());
+  EXPECT_TRUE(result.pareto.empty());
+  EXPECT_EQ(result.does_not_fit, given.plans.size());
+}
+
+TEST(Search, RefusesWhereItsBoundsDoNotHold) {
+  SearchCase given = search_case(1);
+  given.plans[1].sync_step = false;
+  EXPECT_THROW(search(given.experiment, given.plans, {}), InputError);
+  given = search_case(1);
+  given.experiment.conditions.jitter.compute = 0.1;
+  EXPECT_THROW(search(given.experiment, given.plans, {}), InputError);
+}
+
+}  // namespace
+}  // namespace rehearse

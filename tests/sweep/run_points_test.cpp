@@ -1,0 +1,127 @@
+#include "sweep/run_points.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+namespace rehearse {
+namespace {
+
+using Run = void (*)(const std::vector<Point>&, const Evaluate&, int, const std::atomic<bool>&,
+                     const Deliver&);
+
+std::vector<Point> first_points(int count) {
+  std::vector<Point> points(static_cast<std::size_t>(count));
+  std::iota(points.begin(), points.end(), 0);
+  return points;
+}
+
+class RunPoints : public ::testing::TestWithParam<std::pair<const char*, Run>> {
+ protected:
+  std::map<Point, Row> run(int count, const Evaluate& evaluate, int jobs) {
+    std::map<Point, Row> rows;
+    GetParam().second(first_points(count), evaluate, jobs, stop_, [&](Point point, const Row& row) {
+      EXPECT_TRUE(rows.emplace(point, row).second) << point << " was delivered twice";
+    });
+    return rows;
+  }
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_P(RunPoints, EveryPointIsDeliveredOnceWhateverTheJobs) {
+  for (const int jobs : {1, 3, 50}) {
+    const auto rows = run(
+        40,
+        [](Point point) {
+          return Row{RowState::done, "", {{"n", point * 0.1}}};
+        },
+        jobs);
+    ASSERT_EQ(rows.size(), 40u);
+    for (const auto& [point, row] : rows)
+      EXPECT_EQ(row.report["n"].get<double>(), static_cast<double>(point) * 0.1);
+  }
+}
+
+TEST_P(RunPoints, AnExceptionIsAFailedRowAndNoMore) {
+  const auto rows = run(
+      6,
+      [](Point point) {
+        if (point == 3) throw std::runtime_error("no such thing");
+        return Row{};
+      },
+      2);
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows.at(3).state, RowState::failed);
+  EXPECT_EQ(rows.at(3).reason, "no such thing");
+  EXPECT_EQ(rows.at(4).state, RowState::done);
+}
+
+TEST_P(RunPoints, NothingNewBeginsOnceStopped) {
+  int delivered = 0;
+  GetParam().second(
+      first_points(1000),
+      [](Point) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Row{};
+      },
+      2, stop_,
+      [&](Point, const Row&) {
+        if (++delivered == 5) stop_ = true;
+      });
+  EXPECT_GE(delivered, 5);
+  EXPECT_LT(delivered, 1000);
+}
+
+TEST_P(RunPoints, WhatDeliverThrowsEndsTheRun) {
+  EXPECT_THROW(GetParam().second(
+                   first_points(100), [](Point) { return Row{}; }, 2, stop_,
+                   [](Point, const Row&) { throw std::runtime_error("disk full"); }),
+               std::runtime_error);
+}
+
+TEST_P(RunPoints, NoPointsAreNoWork) {
+  EXPECT_TRUE(run(
+                  0, [](Point) { return Row{}; }, 2)
+                  .empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sweep, RunPoints,
+                         ::testing::Values(std::pair<const char*, Run>{"InThreads", run_in_threads},
+                                           std::pair<const char*, Run>{"InProcesses", run_in_processes}),
+                         [](const auto& run) { return run.param.first; });
+
+TEST(RunInProcesses, ACrashCostsOneRow) {
+  std::map<Point, Row> rows;
+  const std::atomic<bool> stop = false;
+  const Evaluate evaluate = [](Point point) {
+    if (point == 1) raise(SIGKILL);
+    if (point == 2) _exit(9);
+    return Row{};
+  };
+  run_in_processes(first_points(4), evaluate, 2, stop,
+                   [&](Point point, const Row& row) { rows[point] = row; });
+  EXPECT_EQ(rows[0].state, RowState::done);
+  EXPECT_THAT(rows[1].reason, ::testing::HasSubstr("signal 9"));
+  EXPECT_THAT(rows[2].reason, ::testing::HasSubstr("exit code 9"));
+  EXPECT_EQ(rows[3].state, RowState::done);
+}
+
+TEST(RunInProcesses, LongRowsComeWhole) {
+  const std::atomic<bool> stop = false;
+  const std::string text(3'000'000, 'x');
+  run_in_processes(
+      first_points(3),
+      [&](Point) {
+        return Row{RowState::done, text, nullptr};
+      },
+      3, stop, [&](Point, const Row& row) { EXPECT_EQ(row.reason, text); });
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer("`rehearse VERB --help` explains a verb and gives examples.");
   add_simulate(program, exit_code);
+  add_execute(program, exit_code);
   add_check(program, exit_code);
   add_memory(program, exit_code);
   add_plan(program, exit_code);

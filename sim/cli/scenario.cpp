@@ -296,6 +296,8 @@ class Reading {
   Scenario scenario_;
 };
 
+}  // namespace
+
 // A value that a flag set is called by its flag; without a scenario file every value is.
 Violation in_users_words(Violation violation, const ScenarioSource& source) {
   if (violation.file.empty()) violation.file = source.file;
@@ -310,8 +312,6 @@ Violation in_users_words(Violation violation, const ScenarioSource& source) {
   if (violation.file.empty()) violation.file = "command line";
   return violation;
 }
-
-}  // namespace
 
 Scenario read_scenario(const ScenarioSource& source) {
   return read_scenario(source, {});

@@ -20,6 +20,9 @@ struct Scenario {
 // pointer that set the value.
 Scenario read_scenario(const ScenarioSource& source);
 
+// The violation of a rule on a plan's field or another pointer, by the flag or the file that set the value.
+Violation in_users_words(Violation violation, const ScenarioSource& source);
+
 // What may stand for parts of a scenario.
 struct Replaced {
   std::optional<Model> model;    // in place of the one that /model names

@@ -18,6 +18,7 @@ enum ExitCode {
 // Each sets `exit_code` when its verb runs.
 void add_simulate(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
+void add_execute(CLI::App& program, int& exit_code);
 void add_explain(CLI::App& program, int& exit_code);
 void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);

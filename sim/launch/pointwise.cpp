@@ -176,21 +176,28 @@ kernels::Tensor table(const Launch& launch, TensorId id) {
   return launch.rows(id, launch.elements(id) / launch.bound.shape.hidden);
 }
 
+// From the position of this rank's first row on.
+kernels::Tensor position_table(const Launch& launch, TensorId id) {
+  const std::int64_t width = launch.bound.shape.hidden, first = launch.bound.first_position;
+  return launch.part(id, first * width, launch.elements(id) / width - first, width);
+}
+
 Calls embedding(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.writes[0]);
   if (launch.named("positions"))
-    return {kernels::Positions{launch.tokens(), launch.read(0, rows), table(launch, launch.kernel.reads[1]),
-                               launch.write(0, rows)}};
+    return {kernels::Positions{launch.tokens(), launch.read(0, rows),
+                               position_table(launch, launch.kernel.reads[1]), launch.write(0, rows)}};
   return {Embedding{launch.whole(launch.kernel.reads[0]), table(launch, launch.kernel.reads[1]),
                     launch.write(0, rows), launch.bound.first_vocabulary_row}};
 }
 
 Calls embedding_backward(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.reads[0]);
-  const kernels::Tensor gradient = table(launch, launch.kernel.writes[0]);
-  if (!launch.reads_more_than(1)) return {PositionsBackward{launch.tokens(), launch.read(0, rows), gradient}};
-  return {EmbeddingBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]), gradient,
-                            launch.bound.first_vocabulary_row}};
+  const TensorId gradient = launch.kernel.writes[0];
+  if (!launch.reads_more_than(1))
+    return {PositionsBackward{launch.tokens(), launch.read(0, rows), position_table(launch, gradient)}};
+  return {EmbeddingBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]),
+                            table(launch, gradient), launch.bound.first_vocabulary_row}};
 }
 
 Calls cross_entropy(const Launch& launch) {

@@ -28,13 +28,14 @@ const std::map<std::string, Names> kMayUse = {
     {"cost", {"plan", "cluster"}},
     {"result", {"schedule", "plan", "model"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
+    {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
     {"export", {"plan", "model"}},
     {"search", {"run"}},
     {"sweep", {"base"}},
     {"cli",
-     {"calibrate", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule", "plan",
-      "model", "base"}},
+     {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
+      "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -90,7 +91,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "run", "export", "search", "sweep", "cli"),
+                                           "result", "execute", "run", "export", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

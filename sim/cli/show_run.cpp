@@ -1,0 +1,71 @@
+#include "cli/show_run.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/units.h"
+#include "result/chrome_trace.h"
+#include "result/report_json.h"
+#include "result/summary.h"
+#include "result/svg/pipeline.h"
+#include "run/jitter.h"
+
+namespace rehearse {
+
+namespace {
+
+std::string spread_line(const std::vector<double>& step_times_s) {
+  const Spread spread = spread_of(step_times_s);
+  return fmt::format("{} iterations: mean {}, deviation {}, median {}, 95 % below {}, {} to {}\n",
+                     step_times_s.size(), format_seconds(spread.mean_s), format_seconds(spread.deviation_s),
+                     format_seconds(spread.median_s), format_seconds(spread.p95_s),
+                     format_seconds(spread.least_s), format_seconds(spread.most_s));
+}
+
+Json spread_json(const std::vector<double>& step_times_s) {
+  const Spread spread = spread_of(step_times_s);
+  return {{"count", step_times_s.size()}, {"mean_s", spread.mean_s}, {"deviation_s", spread.deviation_s},
+          {"median_s", spread.median_s},  {"p95_s", spread.p95_s},   {"least_s", spread.least_s},
+          {"most_s", spread.most_s}};
+}
+
+std::string text_of(const ShowOptions& options, const Shown& run, const Json& more,
+                    const std::string& last_line) {
+  const bool several = run.step_times_s.size() > 1;
+  if (!options.json)
+    return write_summary(run.report, use_colour(options.colour)) +
+           (several ? spread_line(run.step_times_s) : "") + last_line;
+  const std::string report = write_report_json(run.report, REHEARSE_VERSION);
+  if (!several && more.empty()) return report;
+  Json whole = Json::parse(report);
+  if (several) whole["iterations"] = spread_json(run.step_times_s);
+  whole.update(more);
+  return whole.dump(2) + "\n";
+}
+
+}  // namespace
+
+void add_show_flags(CLI::App& verb, ShowOptions& options) {
+  verb.add_flag("--json", options.json, "print the report as one JSON object");
+  verb.add_option("--trace", options.trace, "write a Chrome trace (Perfetto opens it)")->option_text("FILE");
+  verb.add_option("--svg", options.svg, "write a picture of the pipeline")->option_text("FILE");
+  add_colour_flag(verb, options.colour);
+}
+
+void show_run(const ShowOptions& options, const Shown& run, const Json& more, const std::string& last_line) {
+  if (!options.trace.empty()) {
+    write_file(options.trace, [&](std::ostream& out) {
+      write_chrome_trace(out, run.timeline, run.schedule, run.report, run.work);
+    });
+  }
+  if (!options.svg.empty()) {
+    write_file(options.svg,
+               [&](std::ostream& out) { out << draw_pipeline(run.timeline, run.schedule, run.report); });
+  }
+  const std::string text = text_of(options, run, more, last_line);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+}
+
+}  // namespace rehearse

@@ -1,0 +1,37 @@
+// How does a run, simulated or executed, reach the user? As a summary or JSON, a trace and a picture.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "cli/output.h"
+#include "plan/work.h"
+#include "result/report.h"
+#include "result/timeline.h"
+#include "schedule/schedule.h"
+
+namespace rehearse {
+
+struct ShowOptions {
+  bool json = false;
+  std::string trace, svg;
+  Colour colour = Colour::automatic;
+};
+void add_show_flags(CLI::App& verb, ShowOptions& options);
+
+struct Shown {
+  const Timeline& timeline;
+  const Schedule& schedule;
+  const Work& work;
+  const Report& report;
+  const std::vector<double>& step_times_s;
+};
+
+// Writes the files that are asked for, then prints. `more` joins the JSON object, `last_line` the summary.
+// std::runtime_error when a file or standard output cannot be written.
+void show_run(const ShowOptions& options, const Shown& run, const Json& more = Json::object(),
+              const std::string& last_line = "");
+
+}  // namespace rehearse

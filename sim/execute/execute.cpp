@@ -1,0 +1,53 @@
+#include "execute/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/check.h"
+
+namespace rehearse {
+
+namespace {
+
+void require_runnable(const Training& training, const ExecuteOptions& options) {
+  std::vector<Violation> violations;
+  if (options.iterations < 1)
+    violations.push_back({"", "iterations", "at least one step must be counted",
+                          fmt::format("iterations = {}", options.iterations), "1"});
+  if (options.warmup < 0)
+    violations.push_back(
+        {"", "warmup", "must not be negative", fmt::format("warmup = {}", options.warmup), "0"});
+  for (const std::string& fault : check_schedule(training.schedule, training.plan))
+    violations.push_back({"", "schedule", fault, "", ""});
+  if (!violations.empty()) throw InputError(std::move(violations));
+}
+
+// Index of the value with as many below as above it; of two, the lesser.
+std::size_t median_of(const std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return static_cast<std::size_t>(std::ranges::find(values, *middle) - values.begin());
+}
+
+}  // namespace
+
+Execution execute(const Training& training, const ExecuteOptions& options) {
+  require_runnable(training, options);
+  Crew crew(training, options.watch);
+  Execution execution;
+  std::vector<Timeline> timelines;
+  for (int step = 0; step < options.warmup + options.iterations; ++step) {
+    StepResult result = crew.step();
+    execution.losses.push_back(result.loss);
+    if (step < options.warmup) continue;
+    execution.step_times_s.push_back(result.timeline.end());
+    timelines.push_back(std::move(result.timeline));
+  }
+  execution.timeline = std::move(timelines[median_of(execution.step_times_s)]);
+  execution.peak_activation_bytes = crew.peak_activation_bytes();
+  return execution;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,40 @@
+#include "execute/groups.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "plan/ranks.h"
+#include "plan/sharding.h"
+#include "plan/stages.h"
+
+namespace rehearse {
+
+// The order of connect() is the same on all ranks.
+Groups connect_groups(const Training& training, kernels::World& world) {
+  const Plan& plan = training.plan;
+  const RankGrid grid(plan);
+  const auto connect = [&](const std::string& name, const std::vector<int>& members) {
+    return members.size() > 1 ? world.connect(name, members) : nullptr;
+  };
+  const int rank = world.rank();
+  const std::vector<int> pipeline = grid.group(rank, Axis::pp), replicas = shard_group(grid, plan, rank);
+  Groups groups;
+  groups.tensor = connect("tensor", grid.group(rank, Axis::tp));
+  groups.forward = connect("forward", pipeline);
+  groups.backward = connect("backward", pipeline);
+  groups.gradients = connect("gradients", replicas);
+  groups.parameters = connect("parameters", replicas);
+  if (plan.sync_step) {
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    std::iota(all.begin(), all.end(), 0);
+    groups.step = connect("step", all);
+  }
+  const int last = pipeline_rank_of(plan.stages() - 1, plan);
+  const std::vector<int> ends = {pipeline.front(), pipeline[static_cast<std::size_t>(last)]};
+  if (training.model.tied_embeddings && last != 0 && std::ranges::find(ends, rank) != ends.end())
+    groups.tied = connect("tied", ends);
+  return groups;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,26 @@
+// With whom does a rank speak, about what?
+#pragma once
+
+#include <memory>
+
+#include "execute/training.h"
+#include "kernels/communicator.h"
+
+namespace rehearse {
+
+// One communicator for each stream that uses one, so that none is used by two streams. Null: a group of one.
+struct Groups {
+  using Communicator = std::unique_ptr<kernels::Communicator>;
+  Communicator tensor;     // inside compute ops
+  Communicator forward;    // activations between pipeline ranks; members by pipeline rank
+  Communicator backward;   // their gradients
+  Communicator gradients;  // of replicas
+  Communicator parameters;
+  Communicator tied;  // first and last stage
+  Communicator step;  // all ranks, where they step together
+};
+
+// Every rank of the world calls it once. Blocks until all have.
+Groups connect_groups(const Training& training, kernels::World& world);
+
+}  // namespace rehearse

@@ -1,0 +1,26 @@
+// Which kernels does an op run of a block, and which of the block's matrices may go after each of them?
+#pragma once
+
+#include <vector>
+
+#include "launch/calls.h"
+#include "launch/placement.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+struct PassStep {
+  const Kernel* kernel = nullptr;
+  Phase phase = Phase::forward;
+  std::vector<TensorId> dies;  // matrices that nothing reads any more
+};
+using Pass = std::vector<PassStep>;
+
+// Of F, B, I and W. What a block hands on (output, input gradient) and what a later op reads stays.
+struct BlockPasses {
+  Pass forward, backward, backward_input, backward_weight;
+};
+
+BlockPasses make_passes(const Block& block, const std::vector<TensorPlace>& places);
+
+}  // namespace rehearse

@@ -1,0 +1,126 @@
+#include "execute/pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "plan/stages.h"
+
+namespace rehearse {
+
+namespace {
+
+// Whole on every rank, though each rank makes a part of its gradient only: what works on the rows between
+// the GEMMs with sequence parallelism, and the norms of single heads.
+bool summed_over_tensor_ranks(const std::string& name, const Slice& slice, const Plan& plan) {
+  if (plan.tp == 1 || slice.whole_rows > 1 || slice.rows.front().count < slice.whole_rows) return false;
+  return plan.sequence_parallel || name == "query_norm_weight" || name == "key_norm_weight";
+}
+
+bool is_shared_table(const Tensor& tensor, const Training& training) {
+  const bool apart = pipeline_rank_of(training.plan.stages() - 1, training.plan) != 0;
+  return training.model.tied_embeddings && apart &&
+         (tensor.name == "word_table" || tensor.name == "head_weight");
+}
+
+std::string full_name(const Piece& piece, const Tensor& tensor, const Model& model) {
+  const bool tied_head = model.tied_embeddings && tensor.name == "head_weight";
+  return tied_head ? "embedding.word_table" : piece.name + "." + tensor.name;
+}
+
+// The part of the reduction that holds the gradients of a piece.
+int part_of(int piece, int count, int parts) {
+  const int turn = count - 1 - piece;
+  for (int part = 0; part < parts; ++part)
+    if (turn < range_of(count, part, parts).last) return part;
+  return parts - 1;
+}
+
+class ParameterAdder {
+ public:
+  ParameterAdder(const Training& training, int tensor_rank, Parameters& parameters)
+      : training_(training), tensor_rank_(tensor_rank), parameters_(parameters) {}
+
+  std::vector<ParameterOf> add(const Piece& piece, int stage, int part) {
+    std::vector<ParameterOf> roles(piece.block->tensors.size());
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+      const Tensor& tensor = piece.block->tensors[i];
+      if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
+      const std::size_t index = tensor.role == TensorRole::tied ? table() : add(piece, tensor, stage, part);
+      roles[i].value = static_cast<std::int64_t>(index);
+      const TensorId gradient = piece.find(tensor.name + "_gradient");
+      if (gradient >= 0)
+        roles[static_cast<std::size_t>(gradient)].gradient = static_cast<std::int64_t>(index);
+    }
+    return roles;
+  }
+
+ private:
+  std::size_t add(const Piece& piece, const Tensor& tensor, int stage, int part) {
+    const Slice slice = slice_of(tensor, training_.model, training_.plan, tensor_rank_);
+    Segment where;
+    where.stage = stage;
+    where.part = part;
+    if (is_shared_table(tensor, training_)) {
+      where.summed = SummedOver::other_stage_too;
+    } else if (summed_over_tensor_ranks(tensor.name, slice, training_.plan)) {
+      where.summed = SummedOver::tensor_ranks_too;
+    }
+    return parameters_.add(where, full_name(piece, tensor, training_.model), slice,
+                           static_cast<std::int64_t>(tensor.elements));
+  }
+
+  std::size_t table() const {
+    const auto found = std::ranges::find(parameters_.all(), "embedding.word_table", &Parameter::name);
+    if (found == parameters_.all().end())
+      throw std::logic_error("the head's rank does not hold the table that it shares with the embedding");
+    return static_cast<std::size_t>(found - parameters_.all().begin());
+  }
+
+  const Training& training_;
+  int tensor_rank_;
+  Parameters& parameters_;
+};
+
+}  // namespace
+
+TensorId Piece::find(const std::string& tensor) const {
+  const auto found = std::ranges::find(block->tensors, tensor, &Tensor::name);
+  return found == block->tensors.end() ? TensorId{-1} : static_cast<TensorId>(found - block->tensors.begin());
+}
+
+std::vector<Piece> make_pieces(const Training& training, int stage) {
+  const Work& work = training.work;
+  std::int64_t layer =
+      split_layers(training.model, training.plan)[static_cast<std::size_t>(stage)].first_layer;
+  std::vector<Piece> pieces;
+  for (const Repeated& repeated : work.parts[static_cast<std::size_t>(stage)]) {
+    const Block& block = work.blocks[static_cast<std::size_t>(repeated.block)];
+    const bool is_layer = block.input >= 0 && block.output >= 0;
+    for (std::int64_t i = 0; i < repeated.repeats; ++i) {
+      Piece piece;
+      piece.block = &block;
+      piece.layer = is_layer ? layer++ : -1;
+      piece.name = is_layer ? fmt::format("layers.{}", piece.layer) : block.name;
+      piece.places = place_tensors(block);
+      piece.passes = make_passes(block, piece.places);
+      piece.fixed.assign(block.tensors.size(), nullptr);
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
+                                                     const std::vector<Piece>& pieces, int parts,
+                                                     int tensor_rank, Parameters& parameters) {
+  ParameterAdder adder(training, tensor_rank, parameters);
+  std::vector<std::vector<ParameterOf>> roles;
+  const int count = static_cast<int>(pieces.size());
+  for (int i = 0; i < count; ++i)
+    roles.push_back(adder.add(pieces[static_cast<std::size_t>(i)], stage, part_of(i, count, parts)));
+  return roles;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,53 @@
+// Which blocks does a stage consist of on one rank, and where in memory does each of them find its tensors?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "execute/parameters.h"
+#include "execute/passes.h"
+#include "execute/pool.h"
+#include "execute/training.h"
+#include "launch/calls.h"
+
+namespace rehearse {
+
+// What a microbatch holds of a block, by matrix.
+using Held = std::vector<Memory>;
+
+// One layer, the embedding or the head.
+struct Piece {
+  const Block* block = nullptr;
+  std::string name;        // "embedding", "layers.3", "head"
+  std::int64_t layer = 0;  // -1: no layer
+  BlockPasses passes;
+  std::vector<TensorPlace> places;  // by tensor
+  std::vector<void*> fixed;         // by tensor: parameters, their gradients, batch and loss; else nullptr
+
+  TensorId find(const std::string& tensor) const;  // -1: none
+  std::size_t matrix(TensorId id) const {
+    return static_cast<std::size_t>(places[static_cast<std::size_t>(id)].matrix);
+  }
+};
+
+// In model order.
+std::vector<Piece> make_pieces(const Training& training, int stage);
+
+// What part of an op that runs `count` pieces in `parts` parts: from first to before last.
+struct Range {
+  int first = 0, last = 0;
+};
+inline Range range_of(int count, int part, int parts) {
+  return {count * part / parts, count * (part + 1) / parts};
+}
+
+// Adds the parameters of a stage whose gradients are reduced in `parts` parts, backward's order. Returns by
+// piece and tensor the parameter that a tensor is or is the gradient of; -1: neither.
+struct ParameterOf {
+  std::int64_t value = -1, gradient = -1;  // index in Parameters
+};
+std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
+                                                     const std::vector<Piece>& pieces, int parts,
+                                                     int tensor_rank, Parameters& parameters);
+
+}  // namespace rehearse

@@ -1,0 +1,49 @@
+// Memory for what lives shorter than an iteration.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernels/device.h"
+
+namespace rehearse {
+
+// Shared by all that still read it; goes back to its pool with the last of them.
+using Memory = std::shared_ptr<void>;
+
+// Gives out what came back at the time of issue: right for ops of one stream, which run in that order.
+class Pool {
+ public:
+  explicit Pool(kernels::Device& device) : device_(device) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  Memory take(std::size_t bytes) {
+    std::vector<void*>& free = free_[bytes];
+    if (free.empty()) {
+      all_.emplace_back(device_, bytes);
+      free.push_back(all_.back().data());
+    }
+    void* memory = free.back();
+    free.pop_back();
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+    return {memory, [this, bytes](void* returned) {
+              live_ -= bytes;
+              free_[bytes].push_back(returned);
+            }};
+  }
+
+  std::size_t peak_bytes() const { return peak_; }
+
+ private:
+  kernels::Device& device_;
+  std::vector<kernels::Buffer> all_;
+  std::map<std::size_t, std::vector<void*>> free_;
+  std::size_t live_ = 0, peak_ = 0;
+};
+
+}  // namespace rehearse

@@ -1,0 +1,206 @@
+#include "execute/rank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "execute/batch.h"
+#include "plan/sharding.h"
+#include "schedule/placement.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr auto kTp = static_cast<std::size_t>(Axis::tp);
+constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
+constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
+
+// In how many parts a stage's gradients are reduced.
+int reduction_parts(const RankOps& ops, int stage) {
+  for (const Op& op : ops.ops())
+    if (op.kind == OpKind::reduce_grad && op.stage == stage) return op.parts;
+  return 1;
+}
+
+}  // namespace
+
+Rank::Rank(const Training& training, kernels::Device& device, kernels::World& world)
+    : training_(training),
+      device_(device),
+      at_(RankGrid(training.plan).coordinates(world.rank())),
+      rank_(world.rank()),
+      pipeline_rank_(at_[kPp]),
+      ops_(training.schedule.ranks[static_cast<std::size_t>(pipeline_rank_)]),
+      rank_of_stage_(ranks_by_stage(training.schedule)),
+      groups_(connect_groups(training, world)),
+      parameters_(training.plan.zero > 0 ? at_[kDp] : 0, shard_size(training.plan)),
+      pool_(device),
+      go_(device, sizeof(float)),
+      begins_(ops_.size()),
+      ends_(ops_.size()) {
+  make_streams();
+  make_stages();
+}
+
+void Rank::make_streams() {
+  const auto make = [&](rehearse::Stream which) {
+    std::unique_ptr<kernels::Stream>& stream = streams_[static_cast<std::size_t>(which)];
+    if (!stream) stream = device_.make_stream();
+  };
+  make(Stream::compute);
+  for (const Op& op : ops_.ops()) make(op.stream);
+}
+
+void Rank::make_stages() {
+  std::map<int, std::vector<std::vector<ParameterOf>>> roles;
+  for (int stage = 0; stage < training_.schedule.stages; ++stage) {
+    if (rank_of(stage) != pipeline_rank_) continue;
+    StageRun& run = stages_[stage] = make_stage(stage);
+    roles[stage] =
+        add_parameters(training_, stage, run.pieces, reduction_parts(ops_, stage), at_[kTp], parameters_);
+  }
+  parameters_.allocate(device_);
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  parameters_.initialise(stream, training_.seed);
+  stream.clear(go_.data(), go_.bytes());
+  for (auto& [stage, run] : stages_) {
+    point_at_parameters(run, roles[stage]);
+    bind(run);
+  }
+}
+
+Rank::StageRun Rank::make_stage(int stage) {
+  StageRun run;
+  run.pieces = make_pieces(training_, stage);
+  run.microbatches.resize(static_cast<std::size_t>(training_.schedule.microbatches));
+  const auto boundary_bytes = static_cast<std::size_t>(training_.work.boundary_bytes);
+  const auto rows = static_cast<std::size_t>(training_.plan.seq * training_.plan.micro_batch);
+  const bool reads_tokens = run.pieces.front().find("tokens") >= 0;
+  const bool makes_loss = run.pieces.back().find("loss") >= 0;
+  const auto elsewhere = [&](int other) {
+    return other >= 0 && other < training_.schedule.stages && rank_of(other) != pipeline_rank_;
+  };
+  for (Microbatch& microbatch : run.microbatches) {
+    const auto make = [&](bool needed, kernels::Buffer& buffer, std::size_t bytes) {
+      if (needed) buffer = kernels::Buffer(device_, bytes);
+    };
+    make(elsewhere(stage + 1), microbatch.sent, boundary_bytes);
+    make(elsewhere(stage + 1), microbatch.received_gradient, boundary_bytes);
+    make(elsewhere(stage - 1), microbatch.received, boundary_bytes);
+    make(elsewhere(stage - 1), microbatch.sent_gradient, boundary_bytes);
+    make(reads_tokens, microbatch.tokens, rows * sizeof(std::int64_t));
+    make(makes_loss, microbatch.labels, rows * sizeof(std::int64_t));
+    make(makes_loss, microbatch.losses, rows * sizeof(float));
+  }
+  return run;
+}
+
+void Rank::point_at_parameters(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles) {
+  for (std::size_t i = 0; i < stage.pieces.size(); ++i) {
+    for (std::size_t tensor = 0; tensor < roles[i].size(); ++tensor) {
+      const ParameterOf& role = roles[i][tensor];
+      if (role.value >= 0)
+        stage.pieces[i].fixed[tensor] = parameters_.value(static_cast<std::size_t>(role.value));
+      if (role.gradient >= 0)
+        stage.pieces[i].fixed[tensor] = parameters_.gradient(static_cast<std::size_t>(role.gradient));
+    }
+  }
+}
+
+void Rank::bind(StageRun& stage) {
+  const Plan& plan = training_.plan;
+  stage.bound.reserve(stage.pieces.size());
+  for (const Piece& piece : stage.pieces) {
+    BoundBlock bound = bind_block(*piece.block, training_.model, plan,
+                                  [this, &piece](TensorId matrix) { return locate(piece, matrix); });
+    bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
+    bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
+    bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);
+    stage.bound.push_back(std::move(bound));
+  }
+}
+
+void Rank::prepare(std::int64_t step) {
+  step_ = step;
+  ended_ = 0;
+  for (auto& [index, stage] : stages_) {
+    for (int m = 0; m < training_.schedule.microbatches; ++m) copy_batch(m, stage);
+  }
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  for (const Segment& segment : parameters_.segments())
+    stream.clear(segment.gradients.data(), segment.gradients.bytes());
+  stream.synchronize();
+}
+
+void Rank::copy_batch(int microbatch, StageRun& stage) {
+  Microbatch& to = stage.microbatches[static_cast<std::size_t>(microbatch)];
+  if (to.tokens.data() == nullptr && to.labels.data() == nullptr) return;
+  const Batch batch =
+      make_batch(training_.plan, training_.model.vocab, training_.seed, step_, at_[kDp], microbatch);
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  if (to.tokens.data() != nullptr) stream.copy(to.tokens.data(), batch.tokens.data(), to.tokens.bytes());
+  if (to.labels.data() != nullptr) stream.copy(to.labels.data(), batch.labels.data(), to.labels.bytes());
+  stream.synchronize();  // the copies read `batch`
+}
+
+std::shared_ptr<kernels::Event> Rank::mark() {
+  return streams_[static_cast<std::size_t>(Stream::compute)]->record();
+}
+
+void Rank::run() {
+  for (std::size_t i = 0; i < ops_.size(); ++i) issue(i);
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    ends_[i]->wait();
+    ended_ = i + 1;
+  }
+  for (const std::unique_ptr<kernels::Stream>& stream : streams_)
+    if (stream) stream->synchronize();
+  add_up_losses();
+}
+
+void Rank::add_up_losses() {
+  double sum = 0;
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  for (const auto& [index, stage] : stages_) {
+    for (const Microbatch& microbatch : stage.microbatches) {
+      std::vector<float> losses(microbatch.losses.bytes() / sizeof(float));
+      if (losses.empty()) continue;
+      stream.copy(losses.data(), microbatch.losses.data(), microbatch.losses.bytes());
+      stream.synchronize();
+      for (const float loss : losses) sum += double{loss};
+    }
+  }
+  loss_ = sum / static_cast<double>(training_.plan.global_batch * training_.plan.seq);
+}
+
+void Rank::issue(std::size_t index) {
+  const Op& op = ops_[index];
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(op.stream)];
+  for (const std::int32_t wait : ops_.waits(op)) stream.wait(ends_[static_cast<std::size_t>(wait)]);
+  if (op.kind == OpKind::step) meet_before_step(stream);
+  begins_[index] = stream.record();
+  launch(op, stream);
+  ends_[index] = stream.record();
+}
+
+std::string Rank::stands_at() const {
+  const std::size_t ended = ended_.load();
+  return ended < ops_.size() ? to_string(ops_[ended]) : "";
+}
+
+Rank::StageRun& Rank::stage_run(const Op& op) {
+  const auto found = stages_.find(op.stage);
+  if (found == stages_.end()) reject(op, "the stage lies on another rank");
+  return found->second;
+}
+
+Rank::Microbatch& Rank::microbatch_of(const Op& op) {
+  return stage_run(op).microbatches.at(static_cast<std::size_t>(op.microbatch));
+}
+
+void Rank::reject(const Op& op, const std::string& why) const {
+  throw kernels::DeviceError(fmt::format("rank {} cannot run {}: {}", rank_, to_string(op), why));
+}
+
+}  // namespace rehearse

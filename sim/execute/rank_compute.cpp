@@ -1,0 +1,211 @@
+// The ops of the compute stream.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "execute/random.h"
+#include "execute/rank.h"
+
+namespace rehearse {
+
+void Rank::launch(const Op& op, kernels::Stream& stream) {
+  switch (op.kind) {
+    case OpKind::forward:
+      return forward(op, stream);
+    case OpKind::backward:
+    case OpKind::backward_input:
+      return backward(op, stream);
+    case OpKind::backward_weight:
+      return backward_weight(op, stream);
+    case OpKind::send_forward:
+    case OpKind::send_backward:
+      return send(op, stream);
+    case OpKind::recv_forward:
+    case OpKind::recv_backward:
+      return receive(op, stream);
+    case OpKind::reduce_grad:
+      return reduce_gradients(op, stream);
+    case OpKind::reduce_tied:
+      return reduce_tied(op, stream);
+    case OpKind::unshard:
+      return gather_parameters(op, stream);
+    case OpKind::step:
+      return step(stream);
+    default:
+      reject(op, "ops of this kind are not executed yet");
+  }
+}
+
+void Rank::forward(const Op& op, kernels::Stream& stream) {
+  StageRun& stage = stage_run(op);
+  Microbatch& microbatch = microbatch_of(op);
+  if (op.part == 0) {
+    if (op.stage > 0 && !microbatch.arrived) reject(op, "its input has not arrived");
+    microbatch.activation = std::exchange(microbatch.arrived, nullptr);
+    microbatch.held.assign(stage.pieces.size(), {});
+  }
+  const Range range = range_of(static_cast<int>(stage.pieces.size()), op.part, op.parts);
+  for (auto i = static_cast<std::size_t>(range.first); i < static_cast<std::size_t>(range.last); ++i) {
+    const Block& block = *stage.pieces[i].block;
+    Held& held = microbatch.held[i];
+    held.resize(block.tensors.size());
+    const auto at = [&held](TensorId id) -> Memory& { return held[static_cast<std::size_t>(id)]; };
+    if (block.input >= 0) at(block.input) = std::exchange(microbatch.activation, nullptr);
+    const bool leaves = i + 1 == stage.pieces.size() && block.output >= 0 && !runs(op.stage + 1);
+    if (leaves) at(block.output) = message_place(microbatch.sent);
+    run_pass(op, i, stage.pieces[i].passes.forward, stream);
+    if (block.output < 0) continue;
+    microbatch.activation = at(block.output);
+    if (std::ranges::find(block.saved, block.output) == block.saved.end()) at(block.output).reset();
+  }
+  if (op.part + 1 < op.parts || !microbatch.activation) return;
+  Memory output = std::exchange(microbatch.activation, nullptr);
+  const auto next = stages_.find(op.stage + 1);
+  if (next == stages_.end()) {
+    microbatch.outgoing = std::move(output);
+  } else {
+    next->second.microbatches[static_cast<std::size_t>(op.microbatch)].arrived = std::move(output);
+  }
+}
+
+// B, or I: whose gradients stay for W.
+void Rank::backward(const Op& op, kernels::Stream& stream) {
+  StageRun& stage = stage_run(op);
+  Microbatch& microbatch = microbatch_of(op);
+  const std::size_t count = stage.pieces.size();
+  if (op.part == 0) {
+    if (microbatch.held.empty()) reject(op, "its forward has not run");
+    if (op.stage + 1 < training_.schedule.stages && !microbatch.arrived_gradient)
+      reject(op, "the gradient of its output has not arrived");
+    microbatch.output_gradient = std::exchange(microbatch.arrived_gradient, nullptr);
+  }
+  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
+  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
+       ++turn) {
+    const std::size_t i = count - 1 - turn;
+    const Piece& piece = stage.pieces[i];
+    const Block& block = *piece.block;
+    Held& held = microbatch.held[i];
+    const auto at = [&held](TensorId id) -> Memory& { return held[static_cast<std::size_t>(id)]; };
+    if (block.output_gradient >= 0)
+      at(block.output_gradient) = std::exchange(microbatch.output_gradient, nullptr);
+    const bool leaves = i == 0 && block.input_gradient >= 0 && !runs(op.stage - 1);
+    if (leaves) at(block.input_gradient) = message_place(microbatch.sent_gradient);
+    const bool whole = op.kind == OpKind::backward;
+    run_pass(op, i, whole ? piece.passes.backward : piece.passes.backward_input, stream);
+    if (block.input_gradient >= 0)
+      microbatch.output_gradient = std::exchange(at(block.input_gradient), nullptr);
+    if (whole) held.clear();
+  }
+  if (op.part + 1 < op.parts) return;
+  if (op.kind == OpKind::backward) microbatch.held.clear();
+  if (!microbatch.output_gradient) return;
+  Memory gradient = std::exchange(microbatch.output_gradient, nullptr);
+  const auto previous = stages_.find(op.stage - 1);
+  if (previous == stages_.end()) {
+    microbatch.outgoing_gradient = std::move(gradient);
+  } else {
+    previous->second.microbatches[static_cast<std::size_t>(op.microbatch)].arrived_gradient =
+        std::move(gradient);
+  }
+}
+
+void Rank::backward_weight(const Op& op, kernels::Stream& stream) {
+  StageRun& stage = stage_run(op);
+  Microbatch& microbatch = microbatch_of(op);
+  if (microbatch.held.empty()) reject(op, "its gradients have not been made");
+  const std::size_t count = stage.pieces.size();
+  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
+  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
+       ++turn) {
+    const std::size_t i = count - 1 - turn;
+    run_pass(op, i, stage.pieces[i].passes.backward_weight, stream);
+    microbatch.held[i].clear();
+  }
+  if (op.part + 1 == op.parts) microbatch.held.clear();
+}
+
+void Rank::run_pass(const Op& op, std::size_t index, const Pass& pass, kernels::Stream& stream) {
+  StageRun& stage = stage_run(op);
+  Microbatch& microbatch = microbatch_of(op);
+  Piece& piece = stage.pieces[index];
+  const auto place = [&piece](const char* name, const kernels::Buffer& buffer) {
+    const TensorId id = piece.find(name);
+    if (id >= 0) piece.fixed[static_cast<std::size_t>(id)] = buffer.data();
+  };
+  if (piece.layer < 0) {
+    place("tokens", microbatch.tokens);
+    place("labels", microbatch.labels);
+    place("loss", microbatch.losses);
+  }
+  Held& held = microbatch.held[index];
+  held.resize(piece.block->tensors.size());
+  held_ = &held;
+  op_ = &op;
+  piece_ = &piece;
+  for (const PassStep& step : pass) {
+    for (const TensorId id : step.kernel->writes) {
+      const std::size_t matrix = piece.matrix(id);
+      if (piece.fixed[matrix] == nullptr && !held[matrix])
+        held[matrix] = pool_.take(matrix_bytes(*piece.block, piece.places[matrix]));
+    }
+    run_kernel(stage.bound[index], step, stream);
+    for (const TensorId matrix : step.dies) held[static_cast<std::size_t>(matrix)].reset();
+  }
+}
+
+void* Rank::locate(const Piece& piece, TensorId matrix) const {
+  const auto index = static_cast<std::size_t>(matrix);
+  void* memory = piece.fixed[index] != nullptr ? piece.fixed[index] : (*held_)[index].get();
+  if (memory == nullptr)
+    reject(*op_,
+           fmt::format("no op before it has made {} of {}", piece.block->tensors[index].name, piece.name));
+  return memory;
+}
+
+void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
+  if (std::holds_alternative<Collective>(step.kernel->what))
+    return run_collective(bound, *step.kernel, stream);
+  const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
+  if (pointwise != nullptr && *pointwise == Pointwise::dropout) seed_dropout(bound, *step.kernel);
+  for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
+}
+
+// The same for every run of the kernel on the same tokens. Ranks that work on the same elements draw the
+// same numbers, ranks that work on others draw their own.
+void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
+  const bool own_elements = bound.shape.sequence_parallel || kernel.name.starts_with("attention_dropout");
+  const int tensor_rank = own_elements ? at_[static_cast<std::size_t>(Axis::tp)] : 0;
+  const int sequence = op_->microbatch * training_.plan.dp + at_[static_cast<std::size_t>(Axis::dp)];
+  bound.seed = seed_of(
+      training_.seed, fmt::format("{}.{} {} {} {}", piece_->name, kernel.name, step_, sequence, tensor_rank));
+}
+
+// Of tensor-parallel ranks.
+void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream) {
+  const auto& collective = std::get<Collective>(kernel.what);
+  const auto view = [&](TensorId id) {
+    const Tensor& tensor = bound.block.tensors[static_cast<std::size_t>(id)];
+    const auto elements = static_cast<std::int64_t>(tensor.elements);
+    if (bound.places[static_cast<std::size_t>(id)].matrix_columns != elements)
+      throw kernels::DeviceError("the collective " + kernel.name + " needs a tensor that lies by itself");
+    return kernels::Tensor(bound.memory(id), type_of(tensor, training_.plan.precision), 1, elements);
+  };
+  const kernels::Tensor from = view(kernel.reads.front()), to = view(kernel.writes.front());
+  kernels::Communicator& group = *groups_.tensor;
+  switch (collective.op) {
+    case CollectiveOp::all_reduce:
+      return group.all_reduce(
+          stream, from, to,
+          kernel.name == "maximum_all_reduce" ? kernels::Reduction::maximum : kernels::Reduction::sum);
+    case CollectiveOp::all_gather:
+      return group.all_gather(stream, from, to);
+    case CollectiveOp::reduce_scatter:
+      return group.reduce_scatter(stream, from, to);
+    default:
+      throw kernels::DeviceError("the collective " + kernel.name + " is not executed yet");
+  }
+}
+
+}  // namespace rehearse

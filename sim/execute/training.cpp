@@ -1,0 +1,82 @@
+#include "execute/training.h"
+
+#include <fmt/format.h>
+
+namespace rehearse {
+
+namespace {
+
+class Limits {
+ public:
+  Limits(const Model& model, const Plan& plan) : model_(model), plan_(plan) {}
+
+  std::vector<Violation> find() {
+    of_model();
+    of_split();
+    of_sharding();
+    return std::move(found_);
+  }
+
+ private:
+  void require(bool holds, const std::string& field, const std::string& rule, const std::string& values,
+               const std::string& nearest) {
+    if (!holds) found_.push_back({"", field, rule, values, nearest});
+  }
+
+  void of_model() {
+    require(!model_.experts, "model", "layers with experts cannot be executed yet", model_.name,
+            "a dense model");
+    require(!model_.latent, "model", "latent attention cannot be executed yet", model_.name,
+            "a model with multi-head or grouped-query attention");
+    require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
+            model_.name, "a model with learned or rotary positions");
+    require(plan_.precision == Precision::fp32, "precision", "the CPU computes in fp32 only",
+            "precision = " + to_string(plan_.precision), "fp32");
+    require(plan_.grad_reduce == Precision::fp32, "grad_reduce", "the CPU sums gradients in fp32 only",
+            "grad_reduce = " + to_string(plan_.grad_reduce), "fp32");
+  }
+
+  void of_split() {
+    require(plan_.cp == 1, "cp", "context parallelism cannot be executed yet",
+            fmt::format("cp = {}", plan_.cp), "1");
+    require(plan_.ep == 1, "ep", "expert parallelism cannot be executed yet",
+            fmt::format("ep = {}", plan_.ep), "1");
+    require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",
+            fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp), "tp that divides the kv heads");
+    require(model_.vocab % plan_.tp == 0, "tp", "the vocabulary cannot be executed in unequal parts",
+            fmt::format("vocabulary = {}, tp = {}", model_.vocab, plan_.tp),
+            "tp that divides the vocabulary");
+    require(!plan_.tp_comm_overlap, "tp_comm_overlap",
+            "collectives in chunks beside their GEMMs cannot be executed yet", "tp_comm_overlap = on", "off");
+    require(plan_.recompute != Recompute::full || plan_.recompute_method == RecomputeMethod::block ||
+                plan_.recompute_layers == 1,
+            "recompute_num_layers", "groups of layers cannot be recomputed together yet",
+            fmt::format("recompute layers = {}", plan_.recompute_layers), "1");
+  }
+
+  void of_sharding() {
+    require(plan_.zero <= 1, "zero", "divided gradients and parameters cannot be executed yet",
+            fmt::format("zero = {}", plan_.zero), "0 or 1");
+    require(plan_.zero_shard == 0, "zero_shard", "sharding groups inside dp cannot be executed yet",
+            fmt::format("zero shard = {}", plan_.zero_shard), "0");
+    require(!plan_.overlap_param_gather || plan_.zero == 0, "overlap_param_gather",
+            "parameters cannot be gathered beside the forward pass yet", "overlap_param_gather = on", "off");
+    require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
+            "replicas cannot share a table that one rank reads in two stages yet",
+            fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");
+    require(plan_.offload == Offload::none, "offload", "offload to the host cannot be executed yet",
+            "offload = " + to_string(plan_.offload), "none");
+  }
+
+  const Model& model_;
+  const Plan& plan_;
+  std::vector<Violation> found_;
+};
+
+}  // namespace
+
+std::vector<Violation> not_executable(const Model& model, const Plan& plan) {
+  return Limits(model, plan).find();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,27 @@
+// What is executed: the very Schedule and Work that are simulated, and the seed of everything random.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "plan/work.h"
+#include "schedule/schedule.h"
+
+namespace rehearse {
+
+struct Training {
+  Model model;
+  Plan plan;
+  Work work;
+  Schedule schedule;
+  std::uint64_t seed = 0;  // of parameters, tokens and dropout
+  float rate = 1e-3F;      // Adam's
+};
+
+// What no rank can run yet on the CPU, though it is legal to plan it; empty when all can be run.
+std::vector<Violation> not_executable(const Model& model, const Plan& plan);
+
+}  // namespace rehearse

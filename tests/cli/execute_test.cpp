@@ -1,0 +1,69 @@
+// Executing from the command line: a real step, and clear ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace rehearse {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const std::string kSmall = "execute scenarios/gpt-10m-2-cores.json --seq 16 --mbs 1 --gbs 4 ";
+
+TEST(Execute, ReportsWhatSimulateReports) {
+  const Outcome executed = run_program(kSmall + "--iterations 3 --warmup 1 --json");
+  ASSERT_EQ(executed.exit_code, 0) << executed.err;
+  const Json found = Json::parse(executed.out);
+  EXPECT_EQ(found["source"], "execute");
+  EXPECT_EQ(found["engine"], "cpu");
+  EXPECT_GT(found["step_time_s"].get<double>(), 0);
+  EXPECT_EQ(found["execution"]["losses"].size(), 4U);
+  EXPECT_EQ(found["execution"]["step_times_s"].size(), 3U);
+  const Json simulated =
+      Json::parse(run_program("simulate scenarios/gpt-10m-2-cores.json --seq 16 --mbs 1 --gbs 4 --json").out);
+  for (const auto& [key, value] : simulated.items()) EXPECT_TRUE(found.contains(key)) << key;
+  double sum = 0;
+  for (const auto& [key, seconds] : found["time_s"].items()) sum += seconds.get<double>();
+  EXPECT_NEAR(sum, found["step_time_s"].get<double>(), 1e-6);
+}
+
+// Without dropout: what a tensor-parallel rank drops of its heads is its own draw.
+TEST(Execute, TrainsTheSameWhateverTheSplit) {
+  const std::string model = temporary_file("small_gpt.json", R"({
+    "model_type": "gpt2", "activation_function": "gelu_new", "n_layer": 4, "n_embd": 64, "n_head": 4,
+    "n_positions": 64, "vocab_size": 128, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0})");
+  const auto losses = [&](const std::string& flags) {
+    const Outcome outcome =
+        run_program(kSmall + "--iterations 2 --warmup 0 --json --model " + model + " " + flags);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out)["execution"]["losses"].get<std::vector<double>>();
+  };
+  const std::vector<double> one = losses("--pp 1 --gpus 1"), two = losses("--pp 1 --tp 2");
+  EXPECT_NEAR(one.front(), two.front(), 1e-5 * one.front());
+  EXPECT_NEAR(one.back(), two.back(), 1e-5 * one.back());
+}
+
+TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
+  const Outcome bf16 = run_program(kSmall + "--precision bf16");
+  EXPECT_EQ(bf16.exit_code, 2);
+  EXPECT_THAT(bf16.err, AllOf(HasSubstr("--precision"), HasSubstr("fp32")));
+  const Outcome slow = run_program(kSmall + "--slow rank=1:0.5");
+  EXPECT_EQ(slow.exit_code, 2);
+  EXPECT_THAT(slow.err, HasSubstr("--slow"));
+}
+
+TEST(Execute, SaysWhatIsMissing) {
+  EXPECT_EQ(run_program(kSmall + "--device cuda").exit_code, 4);
+  const Outcome large =
+      run_program("execute scenarios/gpt-10m-2-cores.json --model gpt3-175b --seq 2048 --iterations 1");
+  EXPECT_EQ(large.exit_code, 3);
+  EXPECT_THAT(large.err, HasSubstr("this machine has"));
+}
+
+}  // namespace
+}  // namespace rehearse

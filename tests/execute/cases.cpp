@@ -1,0 +1,100 @@
+#include "cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plan/stages.h"
+#include "schedule/passes.h"
+
+namespace rehearse {
+
+namespace {
+
+Model tiny_model() {
+  Model model;
+  model.layers = 4;
+  model.hidden = 32;
+  model.heads = 8;
+  model.kv_heads = 8;
+  model.head_dim = 4;
+  model.ffn_hidden = 48;
+  model.vocab = 48;
+  model.max_positions = 12;
+  return model;
+}
+
+}  // namespace
+
+Model tiny_gpt() {
+  Model model = tiny_model();
+  model.name = "tiny-gpt";
+  model.norm = Norm::layer;
+  model.positions = Positions::learned;
+  model.gated_mlp = false;
+  model.qkv_bias = model.attention_out_bias = model.mlp_bias = true;
+  model.tied_embeddings = true;
+  return model;
+}
+
+Model tiny_llama() {
+  Model model = tiny_model();
+  model.name = "tiny-llama";
+  model.kv_heads = 4;
+  return model;
+}
+
+Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
+  Plan plan;
+  plan.tp = tp;
+  plan.pp = pp;
+  plan.dp = dp;
+  plan.vpp = schedule == ScheduleName::interleaved || is_v_shaped(schedule) ? 2 : 1;
+  plan.schedule = schedule;
+  plan.seq = 8;
+  plan.global_batch = 8;
+  plan.precision = Precision::fp32;
+  plan.overlap_p2p = schedule == ScheduleName::interleaved;  // which it needs with two pipeline ranks
+  return plan;
+}
+
+Training training_of(const Model& model, const Plan& plan, int buckets) {
+  const bool tied = model.tied_embeddings;
+  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp, {}};
+  for (const Stage& stage : split_layers(model, plan))
+    sync.buckets.push_back(
+        std::min(buckets, static_cast<int>(stage.layers) + int{stage.embedding} + int{stage.head}));
+  return {model, plan, make_work(model, plan), complete_schedule(plan, sync), 7};
+}
+
+Plan alone(Plan plan) {
+  plan.tp = plan.pp = plan.vpp = plan.dp = 1;
+  plan.schedule = ScheduleName::one_f_one_b;
+  plan.sequence_parallel = false;
+  plan.zero = 0;
+  plan.recompute = Recompute::none;
+  plan.layers_per_stage.clear();
+  return plan;
+}
+
+double largest_error(const WholeTensors& found, const WholeTensors& expected, std::string& where) {
+  double largest = 0;
+  for (const auto& [name, values] : expected) {
+    const auto other = found.find(name);
+    if (found.size() != expected.size() || other == found.end() || other->second.size() != values.size()) {
+      where = name;
+      return std::numeric_limits<double>::infinity();
+    }
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      difference = std::max(difference, std::abs(double{values[i]} - double{other->second[i]}));
+      size = std::max(size, std::abs(double{values[i]}));
+    }
+    if (difference / std::max(size, 1e-30) <= largest) continue;
+    largest = difference / std::max(size, 1e-30);
+    where = name;
+  }
+  return largest;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,30 @@
+// Small networks and plans that the tests of executing share.
+#pragma once
+
+#include <string>
+
+#include "execute/crew.h"
+#include "execute/training.h"
+
+namespace rehearse {
+
+// Two heads a rank with tp 4, four layers; LayerNorm, biases and learned positions, or RMSNorm, SwiGLU,
+// rotary positions and shared key heads.
+Model tiny_gpt();
+Model tiny_llama();
+
+// fp32, 8 sequences of 8 tokens in microbatches of one.
+Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
+
+// The complete schedule with its Work. Gradients that are reduced beside the backward pass are so in
+// `buckets` parts of a stage, as far as it has layers.
+Training training_of(const Model& model, const Plan& plan, int buckets = 2);
+
+// The plan's twin on one rank.
+Plan alone(Plan plan);
+
+// The largest difference of any element over the largest element of its tensor; the tensor is named in
+// `where`. Infinite where names or sizes differ.
+double largest_error(const WholeTensors& found, const WholeTensors& expected, std::string& where);
+
+}  // namespace rehearse

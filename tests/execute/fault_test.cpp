@@ -1,0 +1,155 @@
+// What goes wrong ends the run with a message that names it, in bounded time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "base/error.h"
+#include "cases.h"
+#include "execute/execute.h"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr double kPatience = 0.5;
+
+Training two_stages() {
+  return training_of(tiny_llama(), plan_of(ScheduleName::one_f_one_b, 1, 2, 1));
+}
+
+// The list without its op `left_out`, whose waiters wait for nothing in its stead.
+RankOps without(const RankOps& ops, std::size_t left_out) {
+  RankOps result;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (i == left_out) continue;
+    std::vector<std::int32_t> waits;
+    for (std::int32_t wait : ops.waits(ops[i])) {
+      if (static_cast<std::size_t>(wait) == left_out) continue;
+      waits.push_back(static_cast<std::size_t>(wait) > left_out ? wait - 1 : wait);
+    }
+    result.add(ops[i], waits);
+  }
+  return result;
+}
+
+std::size_t find(const RankOps& ops, OpKind kind, int microbatch) {
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (ops[i].kind == kind && ops[i].microbatch == microbatch) return i;
+  ADD_FAILURE() << "no such op";
+  return 0;
+}
+
+void exchange_ops(RankOps& ops, std::size_t a, std::size_t b) {
+  RankOps result;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    result.add(ops[i == a   ? b
+                   : i == b ? a
+                            : i],
+               i == a || i == b ? std::span<const std::int32_t>{} : ops.waits(ops[i]));
+  ops = result;
+}
+
+double seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(LostMessage, IsFoundBeforeTheRun) {
+  Training training = two_stages();
+  RankOps& ops = training.schedule.ranks[0];
+  ops = without(ops, find(ops, OpKind::send_forward, 3));
+  EXPECT_THROW(execute(training, {}), InputError);
+}
+
+// A gradient that was left out on both sides: the messages pair, the ops lack their input.
+TEST(MissingMessages, AreNamedWithTheOpThatNeedsThem) {
+  Training training = two_stages();
+  RankOps &first = training.schedule.ranks[0], &second = training.schedule.ranks[1];
+  first = without(first, find(first, OpKind::recv_backward, 2));
+  second = without(second, find(second, OpKind::send_backward, 2));
+  Crew crew(training, {kPatience, {}});
+  EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(AllOf(
+                                        HasSubstr("rank 0 cannot run 0B2"), HasSubstr("has not arrived"))));
+}
+
+TEST(WrongOrder, OfComputeOpsIsNamed) {
+  Training training = two_stages();
+  RankOps& ops = training.schedule.ranks[1];
+  exchange_ops(ops, find(ops, OpKind::forward, 1), find(ops, OpKind::backward, 1));
+  Crew crew(training, {kPatience, {}});
+  EXPECT_THAT([&] { crew.step(); },
+              ThrowsMessage<kernels::DeviceError>(
+                  AllOf(HasSubstr("rank 1 cannot run 1B1"), HasSubstr("its forward has not run"))));
+}
+
+// Rank 0 receives the gradient of a microbatch before it sends what this is made from, on one stream.
+TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
+  Training training = two_stages();
+  RankOps& from = training.schedule.ranks[0];
+  const std::size_t receive = find(from, OpKind::recv_backward, 0),
+                    send = find(from, OpKind::send_forward, 0);
+  RankOps blocked;
+  std::vector<std::int32_t> moved(from.size());
+  const auto copy = [&](std::size_t i) {
+    std::vector<std::int32_t> waits;
+    for (const std::int32_t wait : from.waits(from[i]))
+      waits.push_back(moved[static_cast<std::size_t>(wait)]);
+    moved[i] = blocked.add(from[i], waits);
+  };
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i == send) {
+      copy(receive);
+      Op late = from[send];
+      late.stream = Stream::recv_backward;
+      moved[send] = blocked.add(late, {moved[find(from, OpKind::forward, 0)]});
+    } else if (i != receive) {
+      copy(i);
+    }
+  }
+  training.schedule.ranks[0] = blocked;
+  Crew crew(training, {kPatience, {}});
+  const double took = seconds([&] {
+    EXPECT_THAT([&] { crew.step(); },
+                ThrowsMessage<kernels::DeviceError>(AllOf(HasSubstr("no op has ended for 0.5 s"),
+                                                          HasSubstr("rank 0 stands at 0RECV_B0"),
+                                                          HasSubstr("rank 1 stands at 1RECV_F0"))));
+  });
+  EXPECT_LT(took, 10 * kPatience);
+}
+
+TEST(Interruption, EndsTheRun) {
+  std::atomic<bool> stop = false;
+  Crew crew(two_stages(), {10, [&] { return stop.load(); }});
+  crew.step();
+  stop = true;
+  EXPECT_THROW(
+      {
+        for (int step = 0; step < 1000; ++step) crew.step();
+      },
+      Interrupted);
+}
+
+TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 2);
+  EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
+  plan.zero = 3;
+  plan.precision = Precision::bf16;
+  plan.cp = 2;
+  const std::vector<Violation> found = not_executable(tiny_llama(), plan);
+  std::vector<std::string> fields;
+  for (const Violation& violation : found) fields.push_back(violation.pointer);
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("zero", "precision", "cp"));
+}
+
+TEST(Execute, NeedsAStepToCount) {
+  EXPECT_THROW(execute(two_stages(), {0, 0, {}}), InputError);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,55 @@
+// Slices of all tensor-parallel ranks make up the whole parameter, each element once.
+#include "execute/slice.h"
+
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "execute/batch.h"
+
+namespace rehearse {
+namespace {
+
+TEST(Slice, OfAllRanksCoverEveryElementOnceOrAreWholeEverywhere) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 4, 1, 1);
+    for (const Block& block : make_work(model, plan).blocks) {
+      for (const Tensor& tensor : block.tensors) {
+        if (tensor.role != TensorRole::parameter) continue;
+        std::vector<int> times;
+        for (int rank = 0; rank < plan.tp; ++rank) {
+          const Slice slice = slice_of(tensor, model, plan, rank);
+          times.resize(static_cast<std::size_t>(slice.whole_elements()));
+          std::int64_t own_elements = 0;
+          slice.for_each([&](std::int64_t own, std::int64_t whole) {
+            EXPECT_EQ(own, own_elements++);
+            ++times[static_cast<std::size_t>(whole)];
+          });
+          EXPECT_EQ(own_elements, static_cast<std::int64_t>(tensor.elements)) << tensor.name;
+        }
+        const bool whole = static_cast<double>(times.size()) == tensor.elements;
+        for (const int count : times) ASSERT_EQ(count, whole ? plan.tp : 1) << tensor.name;
+      }
+    }
+  }
+}
+
+TEST(Batch, OfAStepIsTheSameHoweverItIsDivided) {
+  const Plan whole = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+  Plan divided = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
+  divided.micro_batch = 2;
+  for (int replica = 0; replica < 2; ++replica) {
+    for (int m = 0; m < 2; ++m) {
+      const Batch batch = make_batch(divided, 48, 3, 5, replica, m);
+      for (int s = 0; s < 2; ++s) {
+        const Batch sequence = make_batch(whole, 48, 3, 5, 0, (2 * m + replica) * 2 + s);
+        for (std::size_t place = 0; place < 8; ++place) {
+          EXPECT_EQ(batch.tokens[2 * place + static_cast<std::size_t>(s)], sequence.tokens[place]);
+          EXPECT_EQ(batch.labels[2 * place + static_cast<std::size_t>(s)], sequence.labels[place]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

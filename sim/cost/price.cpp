@@ -109,13 +109,10 @@ class Pricing {
                       : share_taken(profile_, cluster_, group_of(collective));
   }
 
+  // The host's time for a kernel is that of the framework's operation: chunks and calls of one operation are
+  // launched by a loop of its own, one right after the other.
   double launches_s(const std::vector<Kernel>& kernels) const {
-    std::int64_t launches = 0;
-    for (const Kernel& kernel : kernels) {
-      const auto* collective = std::get_if<Collective>(&kernel.what);
-      launches += collective != nullptr ? collective->calls : chunks_of(kernel);
-    }
-    return static_cast<double>(launches) * profile_.host_launch_s;
+    return static_cast<double>(kernels.size()) * profile_.host_launch_s;
   }
 
   // Autograd adds each parameter's gradient to that of earlier microbatches by a kernel of its own (PyTorch,

@@ -70,6 +70,7 @@ class Loading {
   // A collective's ranks, found once for each leader: their shape and the instances whose ops form the task.
   struct Group {
     GroupShape shape;
+    double taken = 0;  // of the multiprocessors of its GPUs
     std::vector<int> instances;
   };
 
@@ -208,6 +209,7 @@ class Loading {
     if (!is_new) return group;
     const std::vector<int> ranks = ranks_of(ring, rank_of(leader).rank);
     group.shape = group_shape(cluster_, ranks);
+    group.taken = share_taken(profile_of(leader), cluster_of(leader), group.shape);
     for (const int rank : ranks) {
       if (const int instance = links_.instance_of(rank); instance >= 0) group.instances.push_back(instance);
     }
@@ -257,12 +259,10 @@ class Loading {
   // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,
   // its part of what its node sends through the NIC; exchanges over the same links are one flow.
   void load(TaskId task, const std::vector<Exchange>& exchanges) {
-    const int leader = tasks_.leader[task].instance;
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
-      loads_.taken[task] = std::max(loads_.taken[task],
-                                    share_taken(profile_of(leader), cluster_of(leader), each.group->shape));
+      loads_.taken[task] = std::max(loads_.taken[task], each.group->taken);
     }
     for (const int instance : exchanges.front().group->instances) {
       double near_bytes = 0;

@@ -9,11 +9,12 @@ namespace {
 
 constexpr double kGemmSeconds = 1e-3;  // of 4096 x 4096 x 4096
 
-Prices priced(double host_launch_s, bool cuda_graph = false) {
+Prices priced(double host_launch_s, bool cuda_graph = false, std::int64_t chunks = 1) {
   Profile profile = test::round_numbers();
   profile.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}, {1024, 4096, 4096, 0.3e-3}};
   profile.host_launch_s = host_launch_s;
-  const Gemm gemm{4096, 4096, 4096};
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = chunks;
   Block block;
   block.name = "two and one and two";
   block.forward = {{"a", gemm, {}, {}}, {"b", gemm, {}, {}}};
@@ -43,6 +44,11 @@ TEST(Launches, SlowerThanTheKernelsSetThePace) {
 
 TEST(Launches, WaitedForAreToldApartFromKernels) {
   EXPECT_DOUBLE_EQ(priced(1.5 * kGemmSeconds).launch_bound_s, 15 * 0.5 * kGemmSeconds);
+}
+
+// 4 pieces of 1,024 rows take 1.2 ms, which one launch of 1.1 ms does not outlast.
+TEST(Launches, OfAllPiecesOfAProductAreOneOfTheFramework) {
+  EXPECT_EQ(priced(1.1 * kGemmSeconds, false, 4).launch_bound_s, 0);
 }
 
 TEST(Launches, OfAGraphCostNothing) {

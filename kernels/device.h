@@ -26,7 +26,8 @@ class DeviceMissing : public DeviceError {
 class Event {
  public:
   virtual ~Event() = default;
-  virtual void wait() = 0;  // blocks the caller
+  // Blocks the caller. What stands before it may have failed: the CPU throws that here.
+  virtual void wait() = 0;
   // From `earlier`, of the same device, to this one; both must have happened.
   virtual double seconds_since(Event& earlier) = 0;
 };

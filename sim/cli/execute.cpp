@@ -11,6 +11,7 @@
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "execute/batch.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -31,6 +32,7 @@ struct ExecuteVerb {
   std::string device = "cpu";
   int warmup = 2;
   double timeout_s = 60;
+  std::string data;  // a text to train on
 };
 
 // The plan can be run here, under the conditions that are asked for.
@@ -96,8 +98,14 @@ void run_and_show(const ExecuteVerb& verb) {
   const Iteration predicted = run_iteration(experiment);
   require_memory(predicted.report);
   const Preparation& ready = predicted.preparation;
-  const Execution execution = execute(
-      {experiment.model, experiment.plan, ready.work, ready.schedule, experiment.conditions.seed}, options);
+  Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
+                    experiment.conditions.seed};
+  if (!verb.data.empty()) {
+    training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
+    scenario.notes.push_back(
+        fmt::format("trained on {}: {} bytes, each a token", verb.data, training.text.size()));
+  }
+  const Execution execution = execute(training, options);
   const Report report = report_of(experiment, predicted, execution, scenario.notes);
   const Json more = {{"execution",
                       {{"losses", execution.losses},
@@ -137,6 +145,9 @@ void add_execute(CLI::App& program, int& exit_code) {
   verb->add_option("--timeout", options->timeout_s, "end the run when no op ends for so many seconds")
       ->check(CLI::Range(0.001, 86400.0))
       ->option_text("S");
+  verb->add_option("--data", options->data,
+                   "text to train on, its bytes the tokens; default: tokens made from --seed")
+      ->option_text("FILE");
   add_show_flags(*verb, options->show);
   verb->footer(
       "Examples:\n"

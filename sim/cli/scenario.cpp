@@ -149,6 +149,7 @@ class Reading {
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
     plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
     plan.sync_step = plan_.boolean_or("sync_step", true);
+    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, 1e9);
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
     plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b);
   }

@@ -25,7 +25,9 @@ constexpr std::array kNames = {"norm",
                                "cross_entropy",
                                "cross_entropy_backward",
                                "bias_gradient",
-                               "adam"};
+                               "adam",
+                               "square_sum",
+                               "clip_scale"};
 
 // A backward kernel streams like its forward.
 std::vector<std::string> curves_for(Pointwise kind) {

@@ -49,6 +49,7 @@ StepResult Crew::step() {
     const Coordinates at = grid.coordinates(static_cast<int>(rank));
     if (at[static_cast<std::size_t>(Axis::tp)] == 0) result.loss += ranks_[rank]->loss();
   }
+  result.gradient_norm = ranks_.front()->gradient_norm();
   result.timeline = timeline(*origin);
   return result;
 }
@@ -143,18 +144,19 @@ Timeline Crew::timeline(kernels::Event& origin) const {
   return timeline;
 }
 
-WholeTensors Crew::whole(kernels::Buffer Segment::*which) const {
+WholeTensors Crew::whole(Elements Segment::*which) const {
   WholeTensors tensors;
   for (const std::unique_ptr<Rank>& rank : ranks_) {
     const std::vector<Segment>& segments = rank->parameters().segments();
     for (const Parameter& parameter : rank->parameters().all()) {
       const Segment& segment = segments[parameter.segment];
-      const auto* elements = static_cast<const float*>((segment.*which).data());
+      const kernels::Tensor shard = segment.own(segment.*which);
+      const auto* elements = static_cast<const float*>(shard.data);
       std::vector<float>& tensor = tensors[parameter.name];
       tensor.resize(static_cast<std::size_t>(parameter.slice.whole_elements()));
       parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
-        const std::int64_t element = parameter.first + own;
-        if (element >= segment.own_first && element < segment.own_first + segment.own_elements)
+        const std::int64_t element = parameter.first + own - segment.own_first;
+        if (element >= 0 && element < segment.own_elements)
           tensor[static_cast<std::size_t>(whole)] = elements[element];
       });
     }
@@ -174,6 +176,13 @@ std::vector<double> Crew::peak_activation_bytes() const {
   std::vector<double> bytes;
   for (const std::unique_ptr<Rank>& rank : ranks_)
     bytes.push_back(static_cast<double>(rank->peak_activation_bytes()));
+  return bytes;
+}
+
+std::vector<double> Crew::peak_gathered_bytes() const {
+  std::vector<double> bytes;
+  for (const std::unique_ptr<Rank>& rank : ranks_)
+    bytes.push_back(static_cast<double>(rank->peak_gathered_bytes()));
   return bytes;
 }
 

@@ -29,8 +29,9 @@ struct Watch {
 };
 
 struct StepResult {
-  double loss = 0;    // mean over the tokens of the global batch
-  Timeline timeline;  // of every rank
+  double loss = 0;           // mean over the tokens of the global batch
+  double gradient_norm = 0;  // before clipping; 0 without
+  Timeline timeline;         // of every rank
 };
 
 // By name of the whole parameter, elements in its own order.
@@ -52,6 +53,8 @@ class Crew {
 
   // By rank: the most bytes of activations and their gradients that were alive at once.
   std::vector<double> peak_activation_bytes() const;
+  // The same of parameters that were gathered for a while.
+  std::vector<double> peak_gathered_bytes() const;
 
  private:
   // The same on every rank at once; what the first of them throws is thrown when all have ended.
@@ -60,7 +63,7 @@ class Crew {
   void give_up(const std::string& reason, bool interrupted);
   std::string where_they_stand() const;
   Timeline timeline(kernels::Event& origin) const;
-  WholeTensors whole(kernels::Buffer Segment::*which) const;
+  WholeTensors whole(Elements Segment::*which) const;
 
   Training training_;
   Watch watch_;

@@ -25,6 +25,7 @@ Groups connect_groups(const Training& training, kernels::World& world) {
   groups.backward = connect("backward", pipeline);
   groups.gradients = connect("gradients", replicas);
   groups.parameters = connect("parameters", replicas);
+  if (plan.zero > 0) groups.replicas = connect("replicas", replica_group(grid, plan, rank));
   if (plan.sync_step) {
     std::vector<int> all(static_cast<std::size_t>(world.size()));
     std::iota(all.begin(), all.end(), 0);

@@ -16,8 +16,9 @@ struct Groups {
   Communicator backward;   // their gradients
   Communicator gradients;  // of replicas
   Communicator parameters;
-  Communicator tied;  // first and last stage
-  Communicator step;  // all ranks, where they step together
+  Communicator replicas;  // of shards, where they are divided in groups
+  Communicator tied;      // first and last stage
+  Communicator step;      // all ranks, where they step together
 };
 
 // Every rank of the world calls it once. Blocks until all have.

@@ -28,8 +28,12 @@ void Rank::launch(const Op& op, kernels::Stream& stream) {
       return reduce_gradients(op, stream);
     case OpKind::reduce_tied:
       return reduce_tied(op, stream);
+    case OpKind::reduce_replicas:
+      return reduce_replicas(op, stream);
     case OpKind::unshard:
       return gather_parameters(op, stream);
+    case OpKind::reshard:
+      return drop_parameters(op);
     case OpKind::step:
       return step(stream);
     default:
@@ -45,8 +49,8 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
     microbatch.activation = std::exchange(microbatch.arrived, nullptr);
     microbatch.held.assign(stage.pieces.size(), {});
   }
-  const Range range = range_of(static_cast<int>(stage.pieces.size()), op.part, op.parts);
-  for (auto i = static_cast<std::size_t>(range.first); i < static_cast<std::size_t>(range.last); ++i) {
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.first; i < range.last; ++i) {
     const Block& block = *stage.pieces[i].block;
     Held& held = microbatch.held[i];
     held.resize(block.tensors.size());
@@ -73,17 +77,14 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
 void Rank::backward(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
-  const std::size_t count = stage.pieces.size();
   if (op.part == 0) {
     if (microbatch.held.empty()) reject(op, "its forward has not run");
     if (op.stage + 1 < training_.schedule.stages && !microbatch.arrived_gradient)
       reject(op, "the gradient of its output has not arrived");
     microbatch.output_gradient = std::exchange(microbatch.arrived_gradient, nullptr);
   }
-  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
-  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
-       ++turn) {
-    const std::size_t i = count - 1 - turn;
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.last; i-- > range.first;) {
     const Piece& piece = stage.pieces[i];
     const Block& block = *piece.block;
     Held& held = microbatch.held[i];
@@ -115,11 +116,8 @@ void Rank::backward_weight(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
   if (microbatch.held.empty()) reject(op, "its gradients have not been made");
-  const std::size_t count = stage.pieces.size();
-  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
-  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
-       ++turn) {
-    const std::size_t i = count - 1 - turn;
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.last; i-- > range.first;) {
     run_pass(op, i, stage.pieces[i].passes.backward_weight, stream);
     microbatch.held[i].clear();
   }

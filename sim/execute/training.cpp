@@ -55,12 +55,8 @@ class Limits {
   }
 
   void of_sharding() {
-    require(plan_.zero <= 1, "zero", "divided gradients and parameters cannot be executed yet",
-            fmt::format("zero = {}", plan_.zero), "0 or 1");
-    require(plan_.zero_shard == 0, "zero_shard", "sharding groups inside dp cannot be executed yet",
-            fmt::format("zero shard = {}", plan_.zero_shard), "0");
-    require(!plan_.overlap_param_gather || plan_.zero == 0, "overlap_param_gather",
-            "parameters cannot be gathered beside the forward pass yet", "overlap_param_gather = on", "off");
+    require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard", "a group of one has nothing to divide",
+            "zero shard = 1", "zero = 0, or zero shard = 0");
     require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
             "replicas cannot share a table that one rank reads in two stages yet",
             fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");

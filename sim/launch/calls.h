@@ -38,7 +38,7 @@ BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
 // multi-head latent attention.
 std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase);
 
-// The optimizer step over kernel.reads and writes of optimizer_kernel(); `step` from 1.
+// Adam over kernel.reads and writes as optimizer_kernels() has them; `step` from 1.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel);
 
 }  // namespace rehearse

@@ -265,11 +265,17 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
       return bias_gradient(launch);
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
+    case Pointwise::square_sum:
+      return {SquareSum{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};
+    case Pointwise::clip_scale:
+      return {ClipScale{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0]),
+                        static_cast<float>(launch.bound.plan.clip_grad)}};
   }
   return {};
 }
 
-// {gradient, moments, weight} or {gradient, moments, master}; a lower precision's weight is written last.
+// {gradient, moments, weight} or {gradient, moments, master}, then the scale where gradients are clipped; a
+// lower precision's weight is written last.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
   const Launch launch{scratch, kernel, Phase::forward};
   Adam call;
@@ -277,6 +283,7 @@ kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
   call.mean = launch.whole(kernel.reads[1]);
   call.square = launch.whole(kernel.reads[2]);
   call.master = launch.whole(kernel.reads[3]);
+  if (kernel.reads.size() > 4) call.scale = launch.whole(kernel.reads[4]);
   if (kernel.writes.size() > 3) call.weight = launch.whole(kernel.writes[3]);
   return call;
 }

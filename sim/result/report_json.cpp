@@ -110,6 +110,7 @@ Json plan_json(const Plan& plan) {
           {"layers_per_stage", plan.layers_per_stage},
           {"microbatch_group", plan.microbatch_group},
           {"sync_step", plan.sync_step},
+          {"clip_grad", plan.clip_grad},
           {"moe_imbalance", plan.moe_imbalance},
           {"moe_capacity", plan.moe_capacity},
           {"cp_comm_type", to_string(plan.cp_exchange)},

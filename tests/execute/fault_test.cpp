@@ -88,6 +88,25 @@ TEST(WrongOrder, OfComputeOpsIsNamed) {
                   AllOf(HasSubstr("rank 1 cannot run 1B1"), HasSubstr("its forward has not run"))));
 }
 
+Training with_divided_parameters() {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
+  plan.zero = 3;
+  return training_of(tiny_llama(), plan);
+}
+
+TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
+  Training training = with_divided_parameters();
+  RankOps& ops = training.schedule.ranks[0];
+  std::size_t gather = 0;
+  while (ops[gather].kind != OpKind::unshard || ops[gather].part != 2) ++gather;
+  std::size_t drop = gather;
+  while (ops[drop].kind != OpKind::reshard || ops[drop].part != 2) ++drop;
+  ops = without(without(ops, drop), gather);
+  Crew crew(training, {kPatience, {}});
+  EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(
+                                        AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
+}
+
 // Rank 0 receives the gradient of a microbatch before it sends what this is made from, on one stream.
 TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
   Training training = two_stages();
@@ -138,13 +157,13 @@ TEST(Interruption, EndsTheRun) {
 TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 2);
   EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
-  plan.zero = 3;
+  plan.ep = 2;
   plan.precision = Precision::bf16;
   plan.cp = 2;
   const std::vector<Violation> found = not_executable(tiny_llama(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("zero", "precision", "cp"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("ep", "precision", "cp"));
 }
 
 TEST(Execute, NeedsAStepToCount) {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ostream>
 
 #include "cases.h"
 
@@ -9,14 +11,17 @@ namespace rehearse {
 namespace {
 
 constexpr double kTolerance = 1e-5;
+constexpr double kClip = 0.1;  // below the norm of these networks' gradients
 
 // Two steps: the second reads what the first has stepped and gathered.
 void expect_same_training(const Training& training, const Model& model, int steps = 2) {
   Crew crew(training, {10, {}}), one(training_of(model, alone(training.plan)), {10, {}});
   std::string where;
   for (int step = 0; step < steps; ++step) {
-    const double loss = one.step().loss;
-    EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "step " << step;
+    const StepResult expected = one.step(), found = crew.step();
+    EXPECT_NEAR(found.loss, expected.loss, kTolerance * expected.loss) << "step " << step;
+    EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, kTolerance * expected.gradient_norm)
+        << "step " << step;
     if (step == 0) {
       EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
     }
@@ -35,6 +40,10 @@ std::string name_of(const Split& split) {
                      std::to_string(split.dp);
   std::ranges::replace(name, '-', '_');
   return name;
+}
+
+void PrintTo(const Split& split, std::ostream* out) {
+  *out << name_of(split);
 }
 
 // All splits that fit eight ranks.
@@ -60,6 +69,7 @@ TEST_P(Splits, TrainAsOneRankDoes) {
   const Split& split = GetParam();
   Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
   plan.sequence_parallel = split.sequence_parallel;
+  plan.clip_grad = kClip;
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     SCOPED_TRACE(model.name);
     ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
@@ -70,18 +80,126 @@ TEST_P(Splits, TrainAsOneRankDoes) {
 INSTANTIATE_TEST_SUITE_P(All, Splits, testing::ValuesIn(splits()),
                          [](const auto& split) { return name_of(split.param); });
 
-TEST(Zero1, TrainsAsOneRankDoes) {
+// How state is divided among replicas, and when it is exchanged.
+struct Sharded {
+  ScheduleName schedule;
+  int tp, pp, dp, zero;
+  bool each_microbatch, reshard;
+};
+
+std::string name_of(const Sharded& split) {
+  return name_of(Split{split.schedule, split.tp, split.pp, split.dp, split.tp > 1}) + "_zero" +
+         std::to_string(split.zero) + (split.each_microbatch ? "_each_microbatch" : "") +
+         (split.reshard ? "_reshard" : "");
+}
+
+void PrintTo(const Sharded& split, std::ostream* out) {
+  *out << name_of(split);
+}
+
+Plan plan_of(const Sharded& split) {
+  Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+  plan.sequence_parallel = split.tp > 1;
+  plan.clip_grad = kClip;
+  plan.zero = split.zero;
+  plan.framework = Framework::torchtitan;
+  plan.reduce_each_microbatch = split.each_microbatch;
+  plan.reshard_after_forward = split.reshard;
+  return plan;
+}
+
+bool runs(const Sharded& split, const Model& model) {
+  const Plan plan = plan_of(split);
+  return broken_rules(plan, model, plan.gpus()).empty() && not_executable(model, plan).empty();
+}
+
+// All that fit eight ranks.
+std::vector<Sharded> shardings() {
+  std::vector<Sharded> all;
+  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
+                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v})
+    for (const int tp : {1, 2, 4})
+      for (const int pp : {1, 2, 4})
+        for (const int dp : {2, 4, 8})
+          for (const int zero : {1, 2, 3})
+            for (const bool each_microbatch : {false, true})
+              for (const bool reshard : {false, true}) {
+                const Sharded split{schedule, tp, pp, dp, zero, each_microbatch, reshard};
+                const bool says_nothing = (zero < 2 && each_microbatch) || (zero < 3 && reshard);
+                if (tp * pp * dp <= 8 && !says_nothing && runs(split, tiny_llama())) all.push_back(split);
+              }
+  return all;
+}
+
+class Shardings : public testing::TestWithParam<Sharded> {};
+
+TEST_P(Shardings, TrainAsOneRankDoes) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    SCOPED_TRACE(model.name);
+    if (runs(GetParam(), model)) expect_same_training(training_of(model, plan_of(GetParam()), 3), model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Shardings, testing::ValuesIn(shardings()),
+                         [](const auto& split) { return name_of(split.param); });
+
+TEST(Zero1, GathersAfterTheStepOrBesideTheNextForward) {
   for (const bool overlap : {false, true}) {
-    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
-    plan.sequence_parallel = true;
-    plan.zero = 1;
-    plan.overlap_grad_reduce = overlap;
+    for (const bool gathers_late : {false, true}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
+      plan.zero = 1;
+      plan.overlap_grad_reduce = overlap;
+      plan.overlap_param_gather = gathers_late;
+      for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+        SCOPED_TRACE(model.name);
+        ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
+        expect_same_training(training_of(model, plan, 3), model, 3);
+      }
+    }
+  }
+}
+
+TEST(ShardingGroups, SumTheirShards) {
+  for (const int zero : {1, 2, 3}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 4);
+    plan.framework = Framework::fsdp;
+    plan.zero = zero;
+    plan.zero_shard = 2;
     for (const Model& model : {tiny_gpt(), tiny_llama()}) {
       SCOPED_TRACE(model.name);
       ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
-      expect_same_training(training_of(model, plan, 3), model, 3);
+      expect_same_training(training_of(model, plan), model);
     }
   }
+}
+
+TEST(Clipping, FindsTheNormOfAllGradients) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
+    plan.clip_grad = kClip;
+    Crew crew(training_of(model, plan), {10, {}});
+    const double found = crew.step().gradient_norm;
+    double squares = 0;
+    for (const auto& [name, gradient] : crew.gradients())
+      for (const float element : gradient) squares += double{element} * double{element};
+    EXPECT_GT(found, kClip);
+    EXPECT_NEAR(found, std::sqrt(squares), kTolerance * found);
+  }
+}
+
+// Adam's step hangs on the size of gradients only where they are not large beside its epsilon.
+TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
+  const auto change = [](double clip) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 1);
+    plan.clip_grad = clip;
+    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    const WholeTensors before = crew.parameters();
+    crew.step();
+    std::string where;
+    return largest_error(crew.parameters(), before, where);
+  };
+  EXPECT_EQ(change(100), change(0));
+  EXPECT_LT(change(1e-9), 0.01 * change(0));
 }
 
 TEST(Recompute, TrainsAsOneRankThatKeepsAll) {

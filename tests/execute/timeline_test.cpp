@@ -64,5 +64,25 @@ TEST(Activations, LiveAsLongAsTheScheduleKeepsThem) {
   EXPECT_LT(first_rank(ScheduleName::gpipe, Recompute::full), 0.5 * gpipe);
 }
 
+// As the schedule says: one unit that computes and one ahead of it.
+TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
+  plan.zero = 3;
+  Model model = tiny_llama();
+  model.layers = 8;
+  Crew crew(training_of(model, plan), {10, {}});
+  crew.step();
+  double all = 0, table = 0;
+  for (const auto& [name, values] : crew.parameters()) {
+    all += sizeof(float) * static_cast<double>(values.size());
+    if (name.starts_with("embedding")) table += sizeof(float) * static_cast<double>(values.size());
+  }
+  const double layer = (all - 2 * table) / static_cast<double>(model.layers);
+  for (const double bytes : crew.peak_gathered_bytes()) {
+    EXPECT_GT(bytes, layer);
+    EXPECT_LT(bytes, 2.1 * layer + table);
+  }
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -17,6 +17,11 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class OutOfMemory : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 class DeviceMissing : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -59,7 +64,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceFacts facts() const = 0;
-  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; DeviceError when there is no more
+  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; OutOfMemory when there is no more
   virtual void release(void* memory) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure

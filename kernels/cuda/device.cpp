@@ -48,7 +48,7 @@ class CudaDevice : public Device {
     const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // or the next kernel's check would find it
-      throw DeviceError("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
+      throw OutOfMemory("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
     }
     check(result, "memory");
     return memory;

@@ -12,6 +12,7 @@
 #include "cli/show_run.h"
 #include "cli/verbs.h"
 #include "execute/batch.h"
+#include "result/chrome_trace.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -63,67 +64,120 @@ void require_memory(const Report& predicted) {
                                  format_bytes(needed), format_bytes(there)));
 }
 
-Report report_of(const Experiment& experiment, const Iteration& predicted, const Execution& execution,
-                 const std::vector<std::string>& notes) {
-  RunFacts facts = predicted.report.facts;
+// What every process knows before it runs.
+struct Prepared {
+  Scenario scenario;
+  Iteration predicted;
+  Training training;
+};
+
+Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
+  Scenario scenario = read_scenario(source);
+  Experiment& experiment = scenario.experiment;
+  require_executable(experiment, source);
+  experiment.engine = Engine::reference;
+  const int iterations = experiment.conditions.iterations;
+  experiment.conditions.iterations = 1;
+  Iteration predicted = run_iteration(experiment);
+  experiment.conditions.iterations = source.json.contains("iterations") ? iterations : kUsualIterations;
+  const Preparation& ready = predicted.preparation;
+  Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
+                    experiment.conditions.seed};
+  if (!verb.data.empty()) training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
+  return {std::move(scenario), std::move(predicted), std::move(training)};
+}
+
+// `clock_error_s` only where there are several clocks.
+Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
+                 const std::string& device) {
+  RunFacts facts = run.predicted.report.facts;
   facts.source = "execute";
-  facts.engine = "cpu";
+  facts.engine = device;
   const unsigned cores = std::thread::hardware_concurrency();
-  const int ranks = experiment.plan.gpus();
-  if (ranks > static_cast<int>(cores))
+  const int ranks = run.training.plan.gpus();
+  if (device == "cpu" && ranks > static_cast<int>(cores))
     facts.warnings.push_back(
         fmt::format("{} ranks share {} cores: times are not those of a machine with a "
                     "core for each",
                     ranks, cores));
   facts.warnings.emplace_back(
       "memory is predicted, and a compute op's time divided among its causes as the profile has them");
-  facts.warnings.insert(facts.warnings.end(), notes.begin(), notes.end());
-  const Preparation& ready = predicted.preparation;
-  return make_report(execution.timeline, ready.schedule, experiment.model, experiment.plan, ready.work,
+  facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
+  const Preparation& ready = run.predicted.preparation;
+  return make_report(timeline, schedule, run.training.model, run.training.plan, ready.work,
                      ready.prices.times, facts);
+}
+
+// A trace of what had ended before the run failed.
+void keep_partial(const ExecuteVerb& verb, const Prepared& run, const PartialRun& partial) {
+  if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
+  const Report report = report_of(run, partial.schedule, partial.timeline, verb.device);
+  write_file(verb.show.trace, [&](std::ostream& out) {
+    write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
+  });
+  fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", verb.show.trace);
+}
+
+std::string clocks_line(const std::string& how, double error_s) {
+  return fmt::format("{}; times of ranks agree within {}\n", how, format_seconds(error_s));
+}
+
+void show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
+  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device);
+  const bool several = !how.ends_with("threads") && !how.ends_with("thread");
+  Json facts = {{"losses", execution.losses},
+                {"step_times_s", execution.step_times_s},
+                {"peak_activation_bytes_by_rank", execution.peak_activation_bytes},
+                {"ranks", how},
+                {"clock_error_s", execution.clock_error_s}};
+  if (!execution.gradient_norms.empty()) facts["gradient_norms"] = execution.gradient_norms;
+  std::string lines =
+      fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
+                  execution.losses.front(), execution.losses.back(), execution.losses.size(),
+                  format_seconds(run.predicted.report.step_time_s));
+  if (!verb.data.empty()) {
+    lines += fmt::format("trained on {}: {} bytes, each a token\n", verb.data, run.training.text.size());
+    facts["data"] = {{"file", verb.data}, {"tokens", run.training.text.size()}};
+  }
+  if (several) lines += clocks_line(how, execution.clock_error_s);
+  show_run(verb.show,
+           {execution.timeline, run.training.schedule, run.training.work, report, execution.step_times_s},
+           {{"execution", facts}}, lines);
 }
 
 void run_and_show(const ExecuteVerb& verb) {
   const ScenarioSource source = collect(verb.given);
-  Scenario scenario = read_scenario(source);
-  Experiment& experiment = scenario.experiment;
-  require_executable(experiment, source);
+  const Prepared run = prepare_run(verb, source);
+  const Plan& plan = run.training.plan;
+  Site site;
+  try {
+    site = open_site(plan, verb.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu, verb.timeout_s);
+  } catch (InputError& error) {
+    std::vector<Violation> found = error.violations();
+    for (Violation& violation : found) violation = in_users_words(std::move(violation), source);
+    throw InputError(std::move(found));
+  }
+  const bool is_first = site.is_first();
+  const std::string how = site.how;
+  if (is_first) require_memory(run.predicted.report);
   ExecuteOptions options;
   options.warmup = verb.warmup;
-  options.iterations =
-      source.json.contains("iterations") ? experiment.conditions.iterations : kUsualIterations;
+  options.iterations = run.scenario.experiment.conditions.iterations;
   options.watch = {verb.timeout_s, [] { return interrupted != 0; }};
-  experiment.engine = Engine::reference;
-  experiment.conditions.iterations = 1;
-  const Iteration predicted = run_iteration(experiment);
-  require_memory(predicted.report);
-  const Preparation& ready = predicted.preparation;
-  Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
-                    experiment.conditions.seed};
-  if (!verb.data.empty()) {
-    training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
-    scenario.notes.push_back(
-        fmt::format("trained on {}: {} bytes, each a token", verb.data, training.text.size()));
-  }
-  const Execution execution = execute(training, options);
-  const Report report = report_of(experiment, predicted, execution, scenario.notes);
-  const Json more = {{"execution",
-                      {{"losses", execution.losses},
-                       {"step_times_s", execution.step_times_s},
-                       {"peak_activation_bytes_by_rank", execution.peak_activation_bytes}}}};
-  show_run(verb.show, {execution.timeline, ready.schedule, ready.work, report, execution.step_times_s}, more,
-           fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
-                       execution.losses.front(), execution.losses.back(), execution.losses.size(),
-                       format_seconds(predicted.report.step_time_s)));
+  if (is_first) options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, partial); };
+  const Execution execution = execute(run.training, options, std::move(site));
+  if (is_first) show(verb, run, execution, how);
 }
 
 int execute_verb(const ExecuteVerb& verb) {
-  if (verb.device != "cpu")
-    throw MissingCalibration("plans are executed on the CPU only so far: --device cpu");
   std::signal(SIGINT, on_interrupt);
   try {
     run_and_show(verb);
     return kDone;
+  } catch (const kernels::DeviceMissing& missing) {
+    throw MissingCalibration(missing.what());
+  } catch (const kernels::OutOfMemory& memory) {
+    throw DoesNotFit(memory.what());
   } catch (const Interrupted& end) {
     fmt::print(stderr, "rehearse: {}\n", end.what());
     return kInterrupted;

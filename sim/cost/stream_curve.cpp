@@ -29,13 +29,16 @@ constexpr std::array kNames = {"norm",
                                "square_sum",
                                "clip_scale"};
 
-// A backward kernel streams like its forward.
+// A backward kernel streams like its forward, and all of the optimizer step like Adam.
 std::vector<std::string> curves_for(Pointwise kind) {
   switch (kind) {
     case Pointwise::norm_backward:
       return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
       return {curve_name(kind), "activation", "copy"};
+    case Pointwise::square_sum:
+    case Pointwise::clip_scale:
+      return {curve_name(kind), "adam", "copy"};
     default:
       return {curve_name(kind), "copy"};
   }

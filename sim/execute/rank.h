@@ -47,6 +47,7 @@ class Rank {
   std::string stands_at() const;
   std::size_t ops_ended() const { return ended_.load(); }
 
+  int rank() const { return rank_; }
   int pipeline_rank() const { return pipeline_rank_; }
   const Parameters& parameters() const { return parameters_; }
   std::size_t peak_activation_bytes() const { return pool_.peak_bytes(); }

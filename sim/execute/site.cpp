@@ -29,6 +29,8 @@ Site threads_of(const Plan& plan) {
 
 Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
   const kernels::Launched self = kernels::launched();
+  std::unique_ptr<kernels::Device> device =
+      kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank) : kernels::open_cpu();
   if (self.size > 1 && self.size != plan.gpus())
     throw InputError(
         {"", "/gpus", "there is one process for each rank of the plan",
@@ -42,7 +44,7 @@ Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
                                   "before the command",
                                   plan.gpus())});
   Site site;
-  site.device = kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank) : kernels::open_cpu();
+  site.device = std::move(device);
   site.first_core = self.local_rank;
   site.how = self.size == 1 ? "one process" : fmt::format("one process a rank, started by {}", self.launcher);
   if (self.size == 1) {

@@ -108,14 +108,16 @@ Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& 
                      ready.prices.times, facts);
 }
 
-// A trace of what had ended before the run failed.
-void keep_partial(const ExecuteVerb& verb, const Prepared& run, const PartialRun& partial) {
+// A trace of what had ended before the run failed. Each process keeps its own: rank 0 may be the one that is
+// gone.
+void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const PartialRun& partial) {
   if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
+  const std::string file = rank == 0 ? verb.show.trace : fmt::format("{}.rank{}", verb.show.trace, rank);
   const Report report = report_of(run, partial.schedule, partial.timeline, verb.device);
-  write_file(verb.show.trace, [&](std::ostream& out) {
+  write_file(file, [&](std::ostream& out) {
     write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
   });
-  fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", verb.show.trace);
+  fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", file);
 }
 
 std::string clocks_line(const std::string& how, double error_s) {
@@ -164,7 +166,8 @@ void run_and_show(const ExecuteVerb& verb) {
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;
   options.watch = {verb.timeout_s, [] { return interrupted != 0; }};
-  if (is_first) options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, partial); };
+  const int rank = site.worlds.front()->rank();
+  options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, rank, partial); };
   const Execution execution = execute(run.training, options, std::move(site));
   if (is_first) show(verb, run, execution, how);
 }

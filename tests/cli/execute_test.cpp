@@ -48,6 +48,25 @@ TEST(Execute, TrainsTheSameWhateverTheSplit) {
   EXPECT_NEAR(one.back(), two.back(), 1e-5 * one.back());
 }
 
+TEST(Execute, TrainsOnATextAndSaysSo) {
+  const std::string text = temporary_file("text", std::string(50, 'a') + std::string(50, 'b'));
+  const Outcome outcome = run_program(kSmall + "--iterations 1 --warmup 0 --json --data " + text);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["execution"]["data"]["tokens"], 100);
+  const Outcome missing = run_program(kSmall + "--data no/such/text");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no/such/text"));
+}
+
+TEST(Execute, ClipsAndReportsTheNorm) {
+  const Outcome outcome = run_program(kSmall + "--iterations 2 --warmup 0 --json --clip-grad 1");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json found = Json::parse(outcome.out);
+  EXPECT_EQ(found["plan"]["clip_grad"], 1.0);
+  for (const Json& norm : found["execution"]["gradient_norms"]) EXPECT_GT(norm.get<double>(), 0);
+  EXPECT_EQ(run_program(kSmall + "--clip-grad 1 --sync-step off").exit_code, 2);
+}
+
 TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
   const Outcome bf16 = run_program(kSmall + "--precision bf16");
   EXPECT_EQ(bf16.exit_code, 2);

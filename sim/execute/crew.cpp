@@ -27,7 +27,8 @@ Crew::Crew(Training training, Watch watch) : Crew(std::move(training), std::move
 Crew::Crew(Training training, Watch watch, Site site)
     : training_(std::move(training)),
       watch_(std::move(watch)),
-      tasks_(derive_tasks(require_executable(training_).schedule, training_.plan, {Fold::none})),
+      tasks_(derive_tasks(require_executable(training_).schedule, training_.plan,
+                          {Fold::none, training_.plan.one_queue, false})),
       site_(site.worlds.empty() ? threads_of(training_.plan) : std::move(site)),
       ranks_(site_.worlds.size()) {
   on_every_rank([this](std::size_t rank) {

@@ -63,7 +63,7 @@ void Rank::make_streams() {
     if (!stream) stream = device_.make_stream();
   };
   make(Stream::compute);
-  for (const Op& op : ops_.ops()) make(op.stream);
+  for (const Op& op : ops_.ops()) make(queue_of(op));
 }
 
 void Rank::make_stages() {
@@ -134,6 +134,7 @@ void Rank::bind(StageRun& stage) {
   for (const Piece& piece : stage.pieces) {
     BoundBlock bound = bind_block(*piece.block, training_.model, plan,
                                   [this, &piece](TensorId matrix) { return locate(piece, matrix); });
+    bound.tensor_rank = at_[kTp];
     bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
     bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
     bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);
@@ -200,7 +201,7 @@ void Rank::add_up_losses() {
 
 void Rank::issue(std::size_t index) {
   const Op& op = ops_[index];
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(op.stream)];
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(queue_of(op))];
   for (const std::int32_t wait : ops_.waits(op)) stream.wait(ends_[static_cast<std::size_t>(wait)]);
   if (op.kind == OpKind::step) meet_before_step(stream);
   if (completes_gradient(op.kind)) make_room_for_gradients(op, stream);

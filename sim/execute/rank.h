@@ -135,6 +135,8 @@ class Rank {
   }
   StageRun& stage_run(const Op& op);
   Microbatch& microbatch_of(const Op& op);
+  // On one hardware queue, what is launched first runs first.
+  Stream queue_of(const Op& op) const { return training_.plan.one_queue ? Stream::compute : op.stream; }
   bool runs(int stage) const { return stages_.contains(stage); }
   int rank_of(int stage) const { return rank_of_stage_[static_cast<std::size_t>(stage)]; }
   kernels::Tensor boundary(const kernels::Buffer& buffer) const;

@@ -170,14 +170,11 @@ void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& 
   for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
 }
 
-// The same for every run of the kernel on the same tokens. Ranks that work on the same elements draw the
-// same numbers, ranks that work on others draw their own.
+// The same for every run of the kernel on the same tokens, whatever the split.
 void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
-  const bool own_elements = bound.shape.sequence_parallel || kernel.name.starts_with("attention_dropout");
-  const int tensor_rank = own_elements ? at_[static_cast<std::size_t>(Axis::tp)] : 0;
   const int sequence = op_->microbatch * training_.plan.dp + at_[static_cast<std::size_t>(Axis::dp)];
-  bound.seed = seed_of(
-      training_.seed, fmt::format("{}.{} {} {} {}", piece_->name, kernel.name, step_, sequence, tensor_rank));
+  bound.seed =
+      seed_of(training_.seed, fmt::format("{}.{} {} {}", piece_->name, kernel.name, step_, sequence));
 }
 
 // Of tensor-parallel ranks.

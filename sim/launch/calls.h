@@ -23,6 +23,7 @@ struct BoundBlock {
   std::vector<TensorPlace> places;        // by tensor
   std::function<void*(TensorId)> memory;  // of a matrix, by TensorPlace::matrix
   kernels::Tensor rows_of_choices;        // int32 scratch of a sparse layer, one a row sent
+  std::int64_t tensor_rank = 0;
   std::int64_t first_vocabulary_row = 0;  // of this rank's part
   std::int64_t first_position = 0;        // of this rank's rows between the GEMMs
   float loss_scale = 1;                   // of the gradient of every token's loss

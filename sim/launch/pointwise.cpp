@@ -109,6 +109,16 @@ std::int64_t stream_rows(const Launch& launch, TensorId id) {
   return launch.elements(id) / launch.bound.shape.hidden;
 }
 
+// Rows between the GEMMs are split by position, probabilities by head within each sequence.
+Draws draws(const Launch& launch) {
+  const BoundBlock& bound = launch.bound;
+  const Shape& shape = bound.shape;
+  if (!launch.kernel.name.starts_with("attention_dropout"))
+    return {bound.first_position * shape.batch * shape.hidden, 1, 1};
+  const std::int64_t own = shape.heads * shape.seq * shape.seq;
+  return {bound.tensor_rank * own, own, bound.plan.tp * own};
+}
+
 // {input}, or {residual, branch[, bias]}; the backward {gradient, mask}.
 Calls dropout(const Launch& launch) {
   const TensorId first = launch.kernel.reads[0];
@@ -127,6 +137,7 @@ Calls dropout(const Launch& launch) {
   if (launch.reads_more_than(2)) call.bias = launch.whole(launch.kernel.reads[2]);
   call.output = launch.write(0, rows);
   call.mask = launch.write(1, rows);
+  call.draws = draws(launch);
   return {call};
 }
 

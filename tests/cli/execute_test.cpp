@@ -32,11 +32,10 @@ TEST(Execute, ReportsWhatSimulateReports) {
   EXPECT_NEAR(sum, found["step_time_s"].get<double>(), 1e-6);
 }
 
-// Without dropout: what a tensor-parallel rank drops of its heads is its own draw.
 TEST(Execute, TrainsTheSameWhateverTheSplit) {
   const std::string model = temporary_file("small_gpt.json", R"({
     "model_type": "gpt2", "activation_function": "gelu_new", "n_layer": 4, "n_embd": 64, "n_head": 4,
-    "n_positions": 64, "vocab_size": 128, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0})");
+    "n_positions": 64, "vocab_size": 128, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1})");
   const auto losses = [&](const std::string& flags) {
     const Outcome outcome =
         run_program(kSmall + "--iterations 2 --warmup 0 --json --model " + model + " " + flags);

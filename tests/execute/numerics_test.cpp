@@ -217,6 +217,17 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
   }
 }
 
+TEST(OneQueue, TrainsAsOneRankDoes) {
+  for (const Split& split : splits()) {
+    if (split.tp > 2 || split.dp > 2) continue;
+    SCOPED_TRACE(name_of(split));
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.sequence_parallel = split.sequence_parallel;
+    plan.one_queue = true;
+    expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
+  }
+}
+
 TEST(UnevenStages, TrainAsOneRankDoes) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 1);
   plan.layers_per_stage = {3, 1};
@@ -244,6 +255,21 @@ TEST(Training, FollowsTheSameLossesDown) {
     EXPECT_NEAR(crew.step().loss, last, 2e-4 * last) << "step " << step;
   }
   EXPECT_LT(last, 0.95 * first);
+}
+
+TEST(Dropout, DrawsTheSameWhateverTheSplit) {
+  Model model = tiny_gpt();
+  model.dropout = true;
+  for (const bool fused : {false, true}) {
+    for (const Split& split : splits()) {
+      if (split.schedule != ScheduleName::one_f_one_b) continue;
+      SCOPED_TRACE(name_of(split));
+      Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+      plan.sequence_parallel = split.sequence_parallel;
+      plan.fused_attention = fused;
+      expect_same_training(training_of(model, plan), model);
+    }
+  }
 }
 
 TEST(Dropout, DrawsTheSameWhenItIsRunAgain) {

@@ -42,6 +42,14 @@ TEST(Timeline, BeginsWithTheFirstOpAndHasMessagesBeginOnBothSidesAtOnce) {
   EXPECT_EQ(sent, received);
 }
 
+TEST(Timeline, OfOneQueueHasItsOpsOneAfterTheOther) {
+  Plan plan = plan_of(ScheduleName::interleaved, 1, 2, 2);
+  plan.one_queue = true;
+  const Timeline timeline = run(training_of(tiny_llama(), plan)).timeline;
+  for (const TimelineRank& rank : timeline.ranks)
+    for (std::size_t i = 1; i < rank.spans.size(); ++i) EXPECT_GE(rank.spans[i].end, rank.spans[i - 1].end);
+}
+
 TEST(Execution, KeepsTheTimelineOfItsMedianStep) {
   const Execution execution = run(training_of(tiny_llama(), plan_of(ScheduleName::zb_h1, 1, 2, 1)));
   ASSERT_EQ(execution.step_times_s.size(), 3U);

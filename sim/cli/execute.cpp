@@ -53,15 +53,19 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   throw InputError(std::move(found));
 }
 
-// All ranks share the memory of this machine.
-void require_memory(const Report& predicted) {
+// All ranks of a CPU share its memory; a GPU has one.
+void require_memory(const Report& predicted, const Site& site) {
+  const kernels::DeviceFacts device = site.device->facts();
+  const bool shared = device.kind == "cpu";
   double needed = 0;
   for (const RankMemory& rank : predicted.memory)
-    needed += rank.peak_bytes * predicted.plan.tp * predicted.plan.dp;
-  const double there = kernels::open_cpu()->facts().memory_bytes;
-  if (needed > there)
-    throw DoesNotFit(fmt::format("{} ranks need {} together; this machine has {}", predicted.plan.gpus(),
-                                 format_bytes(needed), format_bytes(there)));
+    needed = shared ? needed + rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp
+                    : std::max(needed, rank.peak_bytes);
+  if (needed > device.memory_bytes)
+    throw DoesNotFit(fmt::format("{} need {}; this {} has {}",
+                                 shared ? fmt::format("{} ranks together", predicted.plan.gpus()) : "a rank",
+                                 format_bytes(needed), shared ? "machine" : "GPU",
+                                 format_bytes(device.memory_bytes)));
 }
 
 // What every process knows before it runs.
@@ -87,7 +91,6 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   return {std::move(scenario), std::move(predicted), std::move(training)};
 }
 
-// `clock_error_s` only where there are several clocks.
 Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
                  const std::string& device) {
   RunFacts facts = run.predicted.report.facts;
@@ -120,18 +123,15 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
   fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", file);
 }
 
-std::string clocks_line(const std::string& how, double error_s) {
-  return fmt::format("{}; times of ranks agree within {}\n", how, format_seconds(error_s));
-}
-
 void show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
   const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device);
-  const bool several = !how.ends_with("threads") && !how.ends_with("thread");
   Json facts = {{"losses", execution.losses},
                 {"step_times_s", execution.step_times_s},
                 {"peak_activation_bytes_by_rank", execution.peak_activation_bytes},
                 {"ranks", how},
-                {"clock_error_s", execution.clock_error_s}};
+                {"clocks", execution.clocks},
+                {"clock_error_s", execution.clock_error_s},
+                {"tracing_s", execution.tracing_s}};
   if (!execution.gradient_norms.empty()) facts["gradient_norms"] = execution.gradient_norms;
   std::string lines =
       fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
@@ -141,7 +141,12 @@ void show(const ExecuteVerb& verb, const Prepared& run, const Execution& executi
     lines += fmt::format("trained on {}: {} bytes, each a token\n", verb.data, run.training.text.size());
     facts["data"] = {{"file", verb.data}, {"tokens", run.training.text.size()}};
   }
-  if (several) lines += clocks_line(how, execution.clock_error_s);
+  lines += fmt::format("{}; taking the times of ops took {:.2g} % of the step", how,
+                       100 * execution.tracing_s / report.step_time_s);
+  if (execution.clock_error_s > 0)
+    lines += fmt::format(", times of ranks agree within {} ({})", format_seconds(execution.clock_error_s),
+                         execution.clocks);
+  lines += "\n";
   show_run(verb.show,
            {execution.timeline, run.training.schedule, run.training.work, report, execution.step_times_s},
            {{"execution", facts}}, lines);
@@ -161,7 +166,7 @@ void run_and_show(const ExecuteVerb& verb) {
   }
   const bool is_first = site.is_first();
   const std::string how = site.how;
-  if (is_first) require_memory(run.predicted.report);
+  if (is_first) require_memory(run.predicted.report, site);
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;

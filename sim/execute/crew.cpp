@@ -233,6 +233,18 @@ WholeTensors Crew::parameters() const {
   return whole(&Segment::values);
 }
 
+double Crew::tracing_s() {
+  constexpr int kMarks = 2000;
+  const double before = now_s();
+  std::shared_ptr<kernels::Event> last;
+  for (int i = 0; i < kMarks; ++i) last = ranks_.front()->mark();
+  last->wait();
+  const double mark_s = (now_s() - before) / kMarks;
+  std::size_t most = 0;
+  for (const RankOps& ops : training_.schedule.ranks) most = std::max(most, ops.size());
+  return 2 * mark_s * static_cast<double>(most);
+}
+
 std::vector<double> Crew::peak_activation_bytes() {
   std::vector<double> bytes;
   for (const std::unique_ptr<Rank>& rank : ranks_)

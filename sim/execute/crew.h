@@ -68,6 +68,15 @@ class Crew {
   WholeTensors gradients() const;
   WholeTensors parameters() const;
 
+  // Seconds that a step spends on taking the times of its ops, on the rank with the most of them: two marks
+  // an op, each as long as it takes a stream that has nothing else to do.
+  double tracing_s();
+
+  // How the clocks of the processes are compared; "" where there is one, or at another than the first.
+  std::string how_clocks_compare() const {
+    return gathering_ && gathering_->is_first() ? gathering_->how_clocks_compare() : "";
+  }
+
   // By rank: the most bytes of activations and their gradients that were alive at once. All processes must
   // ask; the first gets an answer.
   std::vector<double> peak_activation_bytes();

@@ -43,6 +43,8 @@ void run_steps(Crew& crew, const ExecuteOptions& options, bool clips, Execution&
     timelines.push_back(std::move(result.timeline));
   }
   execution.timeline = std::move(timelines[median_of(execution.step_times_s)]);
+  execution.clocks = crew.how_clocks_compare();
+  execution.tracing_s = crew.tracing_s();
   execution.peak_activation_bytes = crew.peak_activation_bytes();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "execute/crew.h"
@@ -24,6 +25,8 @@ struct Execution {
   std::vector<double> losses;                 // of all steps
   std::vector<double> gradient_norms;         // the same, where gradients are clipped
   std::vector<double> peak_activation_bytes;  // by rank
+  double tracing_s = 0;                       // of each step, that taking the times took
+  std::string clocks = {};                    // how those of several processes are compared
   double clock_error_s = 0;                   // how far times of two processes may be apart
 };
 

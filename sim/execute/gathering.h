@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/communicator.h"
@@ -20,16 +21,17 @@ double now_s();
 // Every rank of the world has one and calls the same functions in the same order. All block.
 class Gathering {
  public:
-  Gathering(kernels::World& world, kernels::Device& device);
+  // `trusts_boot`: processes that run since the same boot of a machine share one clock.
+  Gathering(kernels::World& world, kernels::Device& device, bool trusts_boot = true);
 
   bool is_first() const { return group_->rank() == 0; }
   void meet();
   // Rank 0: by rank, what each gave; the others: nothing.
   std::vector<std::vector<double>> collect(const std::vector<double>& own);
-  // Rank 0: by rank. Machines that have run since the same boot share one clock; of the others it is asked
-  // kRounds times, and the shortest round trip taken: the clock stood at what it said half way, give or take
-  // that half (Cristian 1989).
+  // Rank 0: by rank. A clock that it does not share is asked kRounds times, and the shortest round trip
+  // taken: the clock stood at what it said half way, give or take that half (Cristian 1989).
   std::vector<Clock> compare_clocks();
+  std::string how_clocks_compare() const;  // in words, at rank 0
 
  private:
   static constexpr int kRounds = 16;

@@ -57,6 +57,8 @@ TEST(Execution, KeepsTheTimelineOfItsMedianStep) {
   std::vector<double> sorted = execution.step_times_s;
   std::ranges::sort(sorted);
   EXPECT_EQ(execution.timeline.end(), sorted[1]);
+  EXPECT_GT(execution.tracing_s, 0);
+  EXPECT_LT(execution.tracing_s, execution.step_times_s[0]);
 }
 
 // 1F1B holds pp microbatches at most, GPipe all of them; recompute holds their inputs only.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 
 #include "kernels/philox.h"
 
@@ -44,21 +45,36 @@ std::vector<std::int64_t> text_tokens(const Training& training, std::int64_t seq
 
 }  // namespace
 
-Batch make_batch(const Training& training, std::int64_t step, int replica, int microbatch) {
+std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank) {
+  std::vector<std::int64_t> places;
+  if (plan.cp == 1) {
+    places.resize(static_cast<std::size_t>(plan.seq));
+    std::iota(places.begin(), places.end(), 0);
+    return places;
+  }
+  const std::int64_t length = plan.seq / (2 * plan.cp);
+  for (const std::int64_t chunk : {context_rank, 2 * plan.cp - 1 - context_rank})
+    for (std::int64_t i = 0; i < length; ++i) places.push_back(chunk * length + i);
+  return places;
+}
+
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch) {
   const Plan& plan = training.plan;
-  const std::int64_t sequences = plan.micro_batch, places = plan.seq;
+  const std::int64_t sequences = plan.micro_batch;
+  const std::vector<std::int64_t> places = places_of_rank(plan, context_rank);
   Batch batch;
-  batch.tokens.resize(static_cast<std::size_t>(sequences * places));
+  batch.tokens.resize(static_cast<std::size_t>(sequences) * places.size());
   batch.labels.resize(batch.tokens.size());
   for (std::int64_t s = 0; s < sequences; ++s) {
     const std::int64_t sequence =
         step * plan.global_batch + (std::int64_t{microbatch} * plan.dp + replica) * sequences + s;
     const std::vector<std::int64_t> tokens =
         training.text.empty() ? made_tokens(training, sequence) : text_tokens(training, sequence);
-    for (std::int64_t place = 0; place < places; ++place) {
-      const auto row = static_cast<std::size_t>(place * sequences + s);
+    auto row = static_cast<std::size_t>(s);
+    for (const std::int64_t place : places) {
       batch.tokens[row] = tokens[static_cast<std::size_t>(place)];
       batch.labels[row] = tokens[static_cast<std::size_t>(place) + 1];
+      row += static_cast<std::size_t>(sequences);
     }
   }
   return batch;

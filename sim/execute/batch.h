@@ -16,7 +16,12 @@ struct Batch {
 // Microbatch `microbatch` of replica `replica` in step `step`. The global batch of a step is the same however
 // it is divided. A sequence of a text begins anywhere in it, drawn from the seed; a made token follows from
 // the one before it but for a random choice of four.
-Batch make_batch(const Training& training, std::int64_t step, int replica, int microbatch);
+// Of it the places of context-parallel rank `context_rank`.
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch);
+
+// Positions in the sequence that a context-parallel rank holds: a chunk from either end, so that causal work
+// is equal (Megatron-LM, get_batch_on_this_cp_rank).
+std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank);
 
 // The bytes of a file, each of which is a token. InputError when it cannot be read, holds a byte beyond the
 // vocabulary, or is too short for one sequence of `places` tokens and its last label.

@@ -21,6 +21,7 @@ Groups connect_groups(const Training& training, kernels::World& world) {
   const std::vector<int> pipeline = grid.group(rank, Axis::pp), replicas = shard_group(grid, plan, rank);
   Groups groups;
   groups.tensor = connect("tensor", grid.group(rank, Axis::tp));
+  groups.context = connect("context", grid.group(rank, Axis::cp));
   groups.forward = connect("forward", pipeline);
   groups.backward = connect("backward", pipeline);
   groups.gradients = connect("gradients", replicas);

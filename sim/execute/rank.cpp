@@ -13,6 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr auto kTp = static_cast<std::size_t>(Axis::tp);
+constexpr auto kCp = static_cast<std::size_t>(Axis::cp);
 constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
 constexpr auto kCompute = static_cast<std::size_t>(Stream::compute);
 constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
@@ -77,6 +78,7 @@ void Rank::make_stages() {
   kernels::Stream& stream = *streams_[kCompute];
   parameters_.initialise(stream, training_.seed);
   stream.clear(go_.data(), go_.bytes());
+  if (training_.plan.cp > 1) make_positions();
   segment_runs_.resize(parameters_.segments().size());
   for (auto& [stage, run] : stages_) {
     note_uses(run, roles[stage]);
@@ -91,7 +93,8 @@ Rank::StageRun Rank::make_stage(int stage) {
   run.pieces = make_pieces(training_, stage);
   run.microbatches.resize(static_cast<std::size_t>(training_.schedule.microbatches));
   const auto boundary_bytes = static_cast<std::size_t>(training_.work.boundary_bytes);
-  const auto rows = static_cast<std::size_t>(training_.plan.seq * training_.plan.micro_batch);
+  const auto rows =
+      static_cast<std::size_t>(training_.plan.seq / training_.plan.cp * training_.plan.micro_batch);
   const bool reads_tokens = run.pieces.front().find("tokens") >= 0;
   const bool makes_loss = run.pieces.back().find("loss") >= 0;
   const auto elsewhere = [&](int other) {
@@ -135,6 +138,8 @@ void Rank::bind(StageRun& stage) {
     BoundBlock bound = bind_block(*piece.block, training_.model, plan,
                                   [this, &piece](TensorId matrix) { return locate(piece, matrix); });
     bound.tensor_rank = at_[kTp];
+    bound.context_rank = at_[kCp];
+    if (plan.cp > 1) bound.positions = {positions_.data(), kernels::Type::int32, 1, plan.seq};
     bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
     bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
     bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);
@@ -161,7 +166,7 @@ void Rank::prepare(std::int64_t step) {
 void Rank::copy_batch(int microbatch, StageRun& stage) {
   Microbatch& to = stage.microbatches[static_cast<std::size_t>(microbatch)];
   if (to.tokens.data() == nullptr && to.labels.data() == nullptr) return;
-  const Batch batch = make_batch(training_, step_, at_[kDp], microbatch);
+  const Batch batch = make_batch(training_, step_, at_[kDp], at_[kCp], microbatch);
   kernels::Stream& stream = *streams_[kCompute];
   if (to.tokens.data() != nullptr) stream.copy(to.tokens.data(), batch.tokens.data(), to.tokens.bytes());
   if (to.labels.data() != nullptr) stream.copy(to.labels.data(), batch.labels.data(), to.labels.bytes());

@@ -17,6 +17,7 @@
 #include "execute/groups.h"
 #include "execute/pieces.h"
 #include "execute/training.h"
+#include "launch/views.h"
 #include "plan/ranks.h"
 
 namespace rehearse {
@@ -101,6 +102,16 @@ class Rank {
   void run_pass(const Op& op, std::size_t piece, const Pass& pass, kernels::Stream& stream);
   void run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream);
   void run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream);
+  // Of context-parallel ranks.
+  void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
+  void gather_rows(const Launch& launch, kernels::Stream& stream);
+  void scatter_rows(const Launch& launch, kernels::Stream& stream);
+  void swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream);
+  void run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream);
+  void return_gradients(const Launch& launch, std::int64_t step, kernels::Stream& stream);
+  struct Staged;
+  Staged stage(std::int64_t elements);
+  void make_positions();
   void seed_dropout(BoundBlock& bound, const Kernel& kernel) const;
   void* locate(const Piece& piece, TensorId matrix) const;
   void send(const Op& op, kernels::Stream& stream);
@@ -155,6 +166,7 @@ class Rank {
   Pool pool_, parameter_pool_;  // of the compute and the parameter stream
   DoubleBuffers gradient_buffers_;
   std::vector<SegmentRun> segment_runs_;
+  kernels::Buffer positions_;        // of the places of all context-parallel ranks, in the sequence
   kernels::Buffer go_;               // one element, summed by all ranks before they step
   kernels::Buffer squares_, scale_;  // one element each, where gradients are clipped
   std::map<int, StageRun> stages_;

@@ -163,8 +163,13 @@ void* Rank::locate(const Piece& piece, TensorId matrix) const {
 }
 
 void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
-  if (std::holds_alternative<Collective>(step.kernel->what))
-    return run_collective(bound, *step.kernel, stream);
+  if (const auto* collective = std::get_if<Collective>(&step.kernel->what))
+    return collective->axis == Axis::cp
+               ? run_context_collective({bound, *step.kernel, step.phase}, *collective, stream)
+               : run_collective(bound, *step.kernel, stream);
+  const auto* attention = std::get_if<Attention>(&step.kernel->what);
+  if (attention != nullptr && attention->steps > 1)
+    return run_ring({bound, *step.kernel, step.phase}, *attention, stream);
   const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
   if (pointwise != nullptr && *pointwise == Pointwise::dropout) seed_dropout(bound, *step.kernel);
   for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
@@ -183,7 +188,7 @@ void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels
   const auto view = [&](TensorId id) {
     const Tensor& tensor = bound.block.tensors[static_cast<std::size_t>(id)];
     const auto elements = static_cast<std::int64_t>(tensor.elements);
-    if (bound.places[static_cast<std::size_t>(id)].matrix_columns != elements)
+    if (!bound.places[static_cast<std::size_t>(id)].has_own_matrix())
       throw kernels::DeviceError("the collective " + kernel.name + " needs a tensor that lies by itself");
     return kernels::Tensor(bound.memory(id), type_of(tensor, training_.plan.precision), 1, elements);
   };

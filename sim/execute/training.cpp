@@ -37,8 +37,8 @@ class Limits {
   }
 
   void of_split() {
-    require(plan_.cp == 1, "cp", "context parallelism cannot be executed yet",
-            fmt::format("cp = {}", plan_.cp), "1");
+    require(plan_.cp == 1 || !model_.dropout, "cp", "context-parallel ranks cannot draw dropout yet",
+            fmt::format("cp = {}, a model with dropout", plan_.cp), "1, or a model without dropout");
     require(plan_.ep == 1, "ep", "expert parallelism cannot be executed yet",
             fmt::format("ep = {}", plan_.ep), "1");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",

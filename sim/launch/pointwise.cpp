@@ -20,7 +20,7 @@ NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   shape.centred = launch.bound.model.norm == rehearse::Norm::layer &&
                   !launch.kernel.name.starts_with("query_norm") &&
                   !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");
-  shape.groups = place.matrix_columns == launch.elements(input) ? 1 : place.columns / width;
+  shape.groups = place.has_own_matrix() ? 1 : place.columns / width;
   return shape;
 }
 
@@ -187,17 +187,27 @@ kernels::Tensor table(const Launch& launch, TensorId id) {
   return launch.rows(id, launch.elements(id) / launch.bound.shape.hidden);
 }
 
-// From the position of this rank's first row on.
-kernels::Tensor position_table(const Launch& launch, TensorId id) {
+// Places of the rows between the GEMMs, and the table in which their positions count: of a context-parallel
+// rank the whole, else from the position of the first row on.
+struct Placed {
+  kernels::Tokens tokens;
+  kernels::Tensor table;
+};
+Placed placed(const Launch& launch, TensorId table) {
   const std::int64_t width = launch.bound.shape.hidden, first = launch.bound.first_position;
-  return launch.part(id, first * width, launch.elements(id) / width - first, width);
+  kernels::Tokens tokens = launch.tokens();
+  if (!tokens.positions.given())
+    return {tokens, launch.part(table, first * width, launch.elements(table) / width - first, width)};
+  tokens.positions = tokens.positions.slice(first, tokens.length - first);
+  return {tokens, launch.part(table, 0, launch.elements(table) / width, width)};
 }
 
 Calls embedding(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.writes[0]);
-  if (launch.named("positions"))
-    return {kernels::Positions{launch.tokens(), launch.read(0, rows),
-                               position_table(launch, launch.kernel.reads[1]), launch.write(0, rows)}};
+  if (launch.named("positions")) {
+    const Placed places = placed(launch, launch.kernel.reads[1]);
+    return {kernels::Positions{places.tokens, launch.read(0, rows), places.table, launch.write(0, rows)}};
+  }
   return {Embedding{launch.whole(launch.kernel.reads[0]), table(launch, launch.kernel.reads[1]),
                     launch.write(0, rows), launch.bound.first_vocabulary_row}};
 }
@@ -205,8 +215,10 @@ Calls embedding(const Launch& launch) {
 Calls embedding_backward(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.reads[0]);
   const TensorId gradient = launch.kernel.writes[0];
-  if (!launch.reads_more_than(1))
-    return {PositionsBackward{launch.tokens(), launch.read(0, rows), position_table(launch, gradient)}};
+  if (!launch.reads_more_than(1)) {
+    const Placed places = placed(launch, gradient);
+    return {PositionsBackward{places.tokens, launch.read(0, rows), places.table}};
+  }
   return {EmbeddingBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]),
                             table(launch, gradient), launch.bound.first_vocabulary_row}};
 }

@@ -47,9 +47,9 @@ TEST(Batch, OfAStepIsTheSameHoweverItIsDivided) {
     const Training whole = reading(text, 1, 1), divided = reading(text, 2, 2);
     for (int replica = 0; replica < 2; ++replica) {
       for (int m = 0; m < 2; ++m) {
-        const Batch batch = make_batch(divided, 5, replica, m);
+        const Batch batch = make_batch(divided, 5, replica, 0, m);
         for (int s = 0; s < 2; ++s) {
-          const Batch sequence = make_batch(whole, 5, 0, (2 * m + replica) * 2 + s);
+          const Batch sequence = make_batch(whole, 5, 0, 0, (2 * m + replica) * 2 + s);
           for (std::size_t place = 0; place < 8; ++place) {
             EXPECT_EQ(batch.tokens[2 * place + static_cast<std::size_t>(s)], sequence.tokens[place]);
             EXPECT_EQ(batch.labels[2 * place + static_cast<std::size_t>(s)], sequence.labels[place]);
@@ -64,7 +64,7 @@ TEST(Batch, OfATextIsAPieceOfItWithTheNextBytesAsLabels) {
   const Training training = reading(kRhyme, 1, 1);
   std::vector<std::string> pieces;
   for (int step = 0; step < 4; ++step) {
-    const Batch batch = make_batch(training, step, 0, 0);
+    const Batch batch = make_batch(training, step, 0, 0, 0);
     std::string piece(batch.tokens.begin(), batch.tokens.end());
     piece.push_back(static_cast<char>(batch.labels.back()));
     EXPECT_THAT(kRhyme, HasSubstr(piece));
@@ -75,9 +75,22 @@ TEST(Batch, OfATextIsAPieceOfItWithTheNextBytesAsLabels) {
 }
 
 TEST(Batch, OfATextThatIsAsLongAsOneSequenceIsAllOfIt) {
-  const Batch batch = make_batch(reading("abcdefghi", 1, 1), 0, 0, 0);
+  const Batch batch = make_batch(reading("abcdefghi", 1, 1), 0, 0, 0, 0);
   EXPECT_EQ(std::string(batch.tokens.begin(), batch.tokens.end()), "abcdefgh");
   EXPECT_EQ(batch.labels.back(), 'i');
+}
+
+TEST(Batch, OfContextParallelRanksAreChunksFromBothEnds) {
+  Training training = reading("0123456789", 1, 1);
+  training.text.resize(9);
+  training.plan.cp = 2;
+  const auto tokens = [&](int rank) {
+    const Batch batch = make_batch(training, 0, 0, rank, 0);
+    EXPECT_EQ(batch.tokens.size(), batch.labels.size());
+    return std::string(batch.tokens.begin(), batch.tokens.end());
+  };
+  EXPECT_EQ(tokens(0), "0167");
+  EXPECT_EQ(tokens(1), "2345");
 }
 
 TEST(Text, IsReadByteByByte) {

@@ -62,7 +62,7 @@ Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
 
 Training training_of(const Model& model, const Plan& plan, int buckets) {
   const bool tied = model.tied_embeddings;
-  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp, {}};
+  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp * plan.cp, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   for (const Stage& stage : split_layers(model, plan)) {
@@ -74,7 +74,7 @@ Training training_of(const Model& model, const Plan& plan, int buckets) {
 }
 
 Plan alone(Plan plan) {
-  plan.tp = plan.pp = plan.vpp = plan.dp = 1;
+  plan.tp = plan.cp = plan.pp = plan.vpp = plan.dp = 1;
   plan.schedule = ScheduleName::one_f_one_b;
   plan.sequence_parallel = false;
   plan.zero = plan.zero_shard = 0;

@@ -214,11 +214,11 @@ TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
   plan.ep = 2;
   plan.precision = Precision::bf16;
-  plan.cp = 2;
+  plan.offload = Offload::optimizer;
   const std::vector<Violation> found = not_executable(tiny_llama(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("ep", "precision", "cp"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("ep", "precision", "offload"));
 }
 
 TEST(Execute, NeedsAStepToCount) {

@@ -228,6 +228,68 @@ TEST(OneQueue, TrainsAsOneRankDoes) {
   }
 }
 
+struct Context {
+  ContextExchange exchange;
+  int cp, tp, pp, dp, zero;
+};
+
+std::string name_of(const Context& split) {
+  return to_string(split.exchange) + "_cp" + std::to_string(split.cp) + "_tp" + std::to_string(split.tp) +
+         "_pp" + std::to_string(split.pp) + "_dp" + std::to_string(split.dp) + "_zero" +
+         std::to_string(split.zero);
+}
+
+void PrintTo(const Context& split, std::ostream* out) {
+  *out << name_of(split);
+}
+
+std::vector<Context> contexts() {
+  std::vector<Context> all;
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all})
+    for (const int cp : {2, 4})
+      for (const int tp : {1, 2})
+        for (const int pp : {1, 2})
+          for (const int dp : {1, 2})
+            for (const int zero : {0, 1, 3})
+              if (cp * tp * pp * dp <= 8 && (zero < 3 || pp == 1))
+                all.push_back({exchange, cp, tp, pp, dp, zero});
+  return all;
+}
+
+class Contexts : public testing::TestWithParam<Context> {};
+
+TEST_P(Contexts, TrainAsOneRankDoes) {
+  const Context& split = GetParam();
+  Plan plan = plan_of(ScheduleName::one_f_one_b, split.tp, split.pp, split.dp);
+  plan.cp = split.cp;
+  plan.cp_exchange = split.exchange;
+  plan.sequence_parallel = split.tp > 1;
+  plan.zero = split.zero;
+  plan.clip_grad = kClip;
+  plan.micro_batch = 2;
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    SCOPED_TRACE(model.name);
+    if (!broken_rules(plan, model, plan.gpus()).empty()) continue;  // heads that cannot be split further
+    expect_same_training(training_of(model, plan), model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contexts, testing::ValuesIn(contexts()),
+                         [](const auto& split) { return name_of(split.param); });
+
+TEST(Contexts, TrainAsOneRankDoesWhenTheyRunAttentionAgain) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all})
+    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+      Plan plan = plan_of(ScheduleName::zb_h1, 1, 2, 1);
+      plan.cp = 2;
+      plan.cp_exchange = exchange;
+      plan.recompute = recompute;
+      expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
+    }
+}
+
 TEST(UnevenStages, TrainAsOneRankDoes) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 1);
   plan.layers_per_stage = {3, 1};

@@ -61,6 +61,10 @@ class World {
 // Ranks are threads of this process, messages copies of memory. One World a rank.
 std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks);
 
+// Ranks are threads of this process too, each with its device, and all devices share one memory: partitions of
+// a GPU, or the CPU. One World a rank.
+std::vector<std::unique_ptr<World>> open_device_worlds(const std::vector<Device*>& devices);
+
 // Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI. Here and below all must
 // come within `patience_s`: DeviceError, naming who has not.
 std::unique_ptr<World> open_mpi_world(double patience_s = 120);

@@ -104,4 +104,8 @@ std::unique_ptr<Device> open_cpu(int threads = 1);
 // GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA.
 std::unique_ptr<Device> open_cuda(int index = 0);
 
+// Its multiprocessors in `count` equal parts, each a device of its own: kernels of different ones run side by
+// side and share memory, its bandwidth and the cache. DeviceMissing too where it cannot be divided so.
+std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count);
+
 }  // namespace rehearse::kernels

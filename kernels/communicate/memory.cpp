@@ -1,10 +1,9 @@
 // Ranks as threads of one process: every rank reads its peers' memory.
-#include <algorithm>
 #include <cstring>
 #include <map>
 
-#include "kernels/communicate/meeting.h"
 #include "kernels/communicate/reduce.h"
+#include "kernels/communicate/thread_world.h"
 #include "kernels/cpu/stream.h"
 
 namespace rehearse::kernels {
@@ -26,15 +25,6 @@ struct Group {
   std::vector<const void*> from;  // by rank: operands of the operation in flight
   std::vector<void*> to;
   std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
-};
-
-// What the ranks of one process share.
-struct Process {
-  explicit Process(int count) : ranks(count) {}
-  int ranks;
-  Hall hall;
-  std::string reason;  // of the end, "" while all is well
-  std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
 };
 
 void copy(void* to, const void* from, std::int64_t elements, Type type) {
@@ -203,47 +193,17 @@ class MemoryCommunicator : public Communicator {
   int rank_;
 };
 
-class MemoryWorld : public World {
- public:
-  MemoryWorld(std::shared_ptr<Process> process, int rank) : process_(std::move(process)), rank_(rank) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return process_->ranks; }
-
-  std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
-    const auto found = std::find(members.begin(), members.end(), rank_);
-    if (found == members.end()) {
-      throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
-    }
-    std::shared_ptr<Group> group;
-    process_->hall.change([&] {
-      std::shared_ptr<Group>& shared = process_->groups[{name, members}];
-      if (!shared) shared = std::make_shared<Group>(members);
-      if (!process_->reason.empty()) shared->hall.abort(process_->reason);
-      group = shared;
-    });
-    group->meeting.arrive();
-    return std::make_unique<MemoryCommunicator>(group, static_cast<int>(found - members.begin()));
-  }
-
-  void abort(const std::string& reason) override {
-    process_->hall.change([&] {
-      process_->reason = reason.empty() ? "a rank gave up" : reason;
-      for (auto& [key, group] : process_->groups) group->hall.abort(process_->reason);
-    });
-  }
-
- private:
-  std::shared_ptr<Process> process_;
-  int rank_;
-};
-
 }  // namespace
 
 std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks) {
-  const auto process = std::make_shared<Process>(ranks);
+  using MemoryWorld = ThreadWorld<Group>;
+  const auto process = std::make_shared<MemoryWorld::Process>(ranks);
   std::vector<std::unique_ptr<World>> worlds;
-  for (int rank = 0; rank < ranks; ++rank) worlds.push_back(std::make_unique<MemoryWorld>(process, rank));
+  for (int rank = 0; rank < ranks; ++rank)
+    worlds.push_back(
+        std::make_unique<MemoryWorld>(process, rank, [](std::shared_ptr<Group> group, int place) {
+          return std::make_unique<MemoryCommunicator>(std::move(group), place);
+        }));
   return worlds;
 }
 

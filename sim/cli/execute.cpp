@@ -55,7 +55,7 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
 
 // All ranks of a CPU share its memory; a GPU has one.
 void require_memory(const Report& predicted, const Site& site) {
-  const kernels::DeviceFacts device = site.device->facts();
+  const kernels::DeviceFacts device = site.devices.front()->facts();
   const bool shared = device.kind == "cpu";
   double needed = 0;
   for (const RankMemory& rank : predicted.memory)

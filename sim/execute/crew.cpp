@@ -32,8 +32,8 @@ Crew::Crew(Training training, Watch watch, Site site)
       site_(site.worlds.empty() ? threads_of(training_.plan) : std::move(site)),
       ranks_(site_.worlds.size()) {
   on_every_rank([this](std::size_t rank) {
-    ranks_[rank] = std::make_unique<Rank>(training_, *site_.device, *site_.worlds[rank]);
-    if (!is_alone()) gathering_ = std::make_unique<Gathering>(*site_.worlds[rank], *site_.device);
+    ranks_[rank] = std::make_unique<Rank>(training_, site_.device(rank), *site_.worlds[rank]);
+    if (!is_alone()) gathering_ = std::make_unique<Gathering>(*site_.worlds[rank], site_.device(rank));
     ++made_;
   });
 }

@@ -179,7 +179,7 @@ TEST(OutOfMemory, EndsTheRunAndNamesTheRankWhereverItStrikes) {
   for (const std::size_t bytes : {1000U, 100000U, 300000U}) {
     const Training training = two_stages();
     Site site = threads_of(training.plan);
-    site.device = std::make_unique<SmallDevice>(bytes);
+    site.devices.front() = std::make_unique<SmallDevice>(bytes);
     EXPECT_THAT(
         [&] {
           Crew crew(training, {kPatience, {}}, std::move(site));

@@ -14,8 +14,8 @@ constexpr double kTolerance = 1e-5;
 constexpr double kClip = 0.1;  // below the norm of these networks' gradients
 
 // Two steps: the second reads what the first has stepped and gathered.
-void expect_same_training(const Training& training, const Model& model, int steps = 2) {
-  Crew crew(training, {10, {}}), one(training_of(model, alone(training.plan)), {10, {}});
+void expect_same_training(Crew& crew, const Training& alone, int steps = 2) {
+  Crew one(alone, {10, {}});
   std::string where;
   for (int step = 0; step < steps; ++step) {
     const StepResult expected = one.step(), found = crew.step();
@@ -26,6 +26,11 @@ void expect_same_training(const Training& training, const Model& model, int step
       EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
     }
   }
+}
+
+void expect_same_training(const Training& training, const Model& model, int steps = 2) {
+  Crew crew(training, {10, {}});
+  expect_same_training(crew, training_of(model, alone(training.plan)), steps);
 }
 
 struct Split {
@@ -214,6 +219,23 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
         expect_same_training(training_of(model, plan), model);
       }
     }
+  }
+}
+
+// As ranks on parts of one GPU do it, with a CPU in its place.
+TEST(DeviceCopies, TrainAsOneRankDoes) {
+  for (const Split& split : splits()) {
+    if (split.tp > 2 || split.dp > 2) continue;
+    SCOPED_TRACE(name_of(split));
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.sequence_parallel = split.sequence_parallel;
+    Site site;
+    std::vector<kernels::Device*> devices;
+    for (int rank = 0; rank < plan.gpus(); ++rank)
+      devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
+    site.worlds = kernels::open_device_worlds(devices);
+    Crew crew(training_of(tiny_llama(), plan), {10, {}}, std::move(site));
+    expect_same_training(crew, training_of(tiny_llama(), alone(plan)));
   }
 }
 

@@ -198,7 +198,8 @@ void add_execute(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("execute", "the same schedule on hardware: trains for real");
   const auto options = std::make_shared<ExecuteVerb>();
   add_scenario_flags(*verb, options->given);
-  verb->add_option("--device", options->device, "what to run on")
+  verb->add_option("--device", options->device,
+                   "what to run on: cores; GPUs, one a rank, or parts of one GPU in one process")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->option_text("cpu|cuda");
   verb->add_option("--warmup", options->warmup, "steps before the --iterations (5) that are counted")
@@ -215,7 +216,14 @@ void add_execute(CLI::App& program, int& exit_code) {
       "Examples:\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --device cpu\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --schedule gpipe --iterations 10 --svg gpipe.svg\n"
-      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json");
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --data README.md --clip-grad 1\n"
+      "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
+      "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"
+      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. When a rank dies, stops or "
+      "runs\n"
+      "out of memory, all end within --timeout and a few seconds, and each keeps what it has of the "
+      "--trace.");
   verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
 }
 

@@ -283,7 +283,7 @@ const std::vector<Flag>& scenario_flags() {
        "/slow",
        text,
        "LIST",
-       "rank=17:0.8, nic=NODE.NIC:0.5, link=NAME:0 (down), comma separated"},
+       "rank=17:0.8, nvlink=NODE.GPU:0.5, nic=NODE.NIC:0.5, link=NAME:0 (down), comma separated"},
       {"--jitter", {}, "/jitter", number, "X", "coefficient of variation of compute"},
       {"--message-jitter", {}, "/message_jitter", number, "X", "coefficient of variation of messages"},
       {"--iterations",

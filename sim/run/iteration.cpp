@@ -12,7 +12,6 @@
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
-#include "run/stretch.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -155,11 +154,11 @@ Preparation prepare(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
-  const Stretch stretch = find_stretch(plan, experiment.cluster, experiment.conditions);
   ready.prices = experiment.stage_nodes.empty()
-                     ? price(ready.work, plan, experiment.cluster, experiment.profile, stretch)
-                     : price_stages(ready.work, plan, experiment.stage_nodes, stretch);
-  const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile)
+                     : price_stages(ready.work, plan, experiment.stage_nodes);
+  MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
+  sizes.inside = ready.prices.transfers;
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,

@@ -53,6 +53,7 @@ class Loading {
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
+    loads_.inside = find_inside(schedule_, tasks_, plan_, cluster_, sizes_.inside, loads_.flows, links_);
     loads_.capacity = links_.table().capacity();
     loads_.ends = links_.table().ends();
     find_transfer_times();
@@ -145,6 +146,10 @@ class Loading {
         loads_.transfer_s[task] = std::max(loads_.transfer_s[task], bytes[link] / loads_.capacity[link]);
       });
       each_link([&](std::size_t link, double) { bytes[link] = 0; });
+      if (const InnerOp* op = loads_.inside.of(task)) {
+        loads_.fixed_s[task] -= op->priced_s;
+        loads_.transfer_s[task] = op->alone_s;
+      }
     }
   }
 
@@ -199,8 +204,9 @@ class Loading {
         const std::vector<int> stages = grid_.group(rank, Axis::pp);
         return {stages.front(), stages.back()};
       }
+      default:
+        return {};
     }
-    return {};
   }
 
   const Group& group(Ring ring, int leader) {

@@ -27,7 +27,7 @@ class Walk {
   Walk(const Tasks& tasks, const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
       : tasks_(tasks),
         platform_(capacity, ends),
-        flows_left_(tasks.size()),
+        left_(tasks.size()),
         begins_(tasks.size()),
         ends_(tasks.size()) {
     s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { flow_ended(activity); });
@@ -37,6 +37,7 @@ class Walk {
   void run(const Loads& loads) {
     loads_ = &loads;
     waits_ = tasks_.waits;
+    steps_.assign(loads.inside.op_of.size(), 0);
     ended_ = 0;
     start_ = s4u::Engine::get_clock();
     for (TaskId task = 0; task < tasks_.size(); ++task) {
@@ -58,30 +59,73 @@ class Walk {
       const TaskId task = ready_.back();
       ready_.pop_back();
       begins_[task] = now - start_;
-      if (loads_->fixed_s[task] == 0) {
+      if (loads_->inside.of(task) != nullptr) {
+        go_on(task, now);
+      } else if (loads_->fixed_s[task] == 0) {
         start_flows(task, now);
-        continue;
+      } else {
+        at(now + loads_->fixed_s[task], [this, task](double date) { start_flows(task, date); });
       }
-      const double date = now + loads_->fixed_s[task];
-      ++statistics_.timers;
-      Timer::set(date, [this, task, date] {
-        start_flows(task, date);
-        begin_ready(date);
-      });
     }
+  }
+
+  template <typename Then>
+  void at(double date, Then&& then) {
+    ++statistics_.timers;
+    Timer::set(date, [this, date, then] {
+      then(date);
+      begin_ready(date);
+    });
   }
 
   void start_flows(TaskId task, double now) {
     const std::span<const Flow> flows = loads_->flows_of(task);
     if (flows.empty()) return end(task, now);
-    flows_left_[task] = static_cast<std::uint32_t>(flows.size());
-    for (const Flow& flow : flows) {
-      s4u::CommPtr comm =
-          s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
-      const s4u::Activity* key = comm.get();
-      running_.emplace(key, Running{std::move(comm), task});
-      ++statistics_.flows;
+    left_[task] = static_cast<std::uint32_t>(flows.size());
+    for (const Flow& flow : flows) start(task, flow);
+  }
+
+  void start(TaskId task, const Flow& flow) {
+    s4u::CommPtr comm =
+        s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
+    const s4u::Activity* key = comm.get();
+    running_.emplace(key, Running{std::move(comm), task});
+    ++statistics_.flows;
+  }
+
+  // The next step of an op with rounds that takes any time; after the last one it ends. Step 0 of a round are
+  // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window.
+  void go_on(TaskId task, double now) {
+    const InnerOp& op = *loads_->inside.of(task);
+    constexpr std::uint32_t kSteps = 2 * kInnerGroups + 1;
+    while (steps_[task] < kSteps * static_cast<std::uint32_t>(op.rounds)) {
+      const std::uint32_t step = steps_[task]++ % kSteps;
+      const Transfers& of_group = op.round[step == 0 ? 0 : (step - 1) / 2];
+      const bool in_window = step % 2 == 0;
+      const double alone_s = step == 0   ? loads_->fixed_s[task] / op.rounds
+                             : in_window ? of_group.window_s
+                                         : 0;
+      const double moving_s = step == 0 ? 0 : in_window ? of_group.beside_s : of_group.exposed_s;
+      left_[task] = 0;
+      if (moving_s > 0) {
+        for (const Pace& pace : loads_->inside.paces_of(op, (step - 1) / 2)) {
+          start(task, pace.flow(moving_s));
+          ++left_[task];
+        }
+      }
+      if (alone_s > 0) {
+        ++left_[task];
+        at(now + alone_s, [this, task](double date) { part_ended(task, date); });
+      }
+      if (left_[task] > 0) return;
     }
+    end(task, now);
+  }
+
+  void part_ended(TaskId task, double now) {
+    if (--left_[task] > 0) return;
+    if (loads_->inside.of(task) != nullptr) return go_on(task, now);
+    end(task, now);
   }
 
   void flow_ended(const s4u::Activity& activity) {
@@ -89,10 +133,9 @@ class Walk {
     const TaskId task = found->second.task;
     finished_.push_back(std::move(found->second.comm));  // SimGrid still holds it while it calls back
     running_.erase(found);
-    if (--flows_left_[task] > 0) return;
-    finished_.erase(finished_.begin(), finished_.end() - 1);
+    if (left_[task] == 1) finished_.erase(finished_.begin(), finished_.end() - 1);
     const double now = s4u::Engine::get_clock();
-    end(task, now);
+    part_ended(task, now);
     begin_ready(now);
   }
 
@@ -114,7 +157,8 @@ class Walk {
   const Loads* loads_ = nullptr;  // of the run under way
   Platform platform_;
   std::vector<std::uint32_t> waits_;
-  std::vector<std::uint32_t> flows_left_;
+  std::vector<std::uint32_t> left_;   // by task: flows and timers of the step that it is in
+  std::vector<std::uint32_t> steps_;  // by task with rounds: begun so far
   std::vector<TaskId> ready_;
   std::unordered_map<const s4u::Activity*, Running> running_;
   std::vector<s4u::CommPtr> finished_;
@@ -132,7 +176,7 @@ Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loa
   Walk walk(tasks, loads.capacity, loads.ends);
   walk.run(loads);
   if (statistics != nullptr) *statistics = walk.statistics();
-  return spread(schedule, tasks, walk.begins(), walk.ends());
+  return spread(schedule, tasks, loads, walk.begins(), walk.ends());
 }
 
 void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
@@ -145,7 +189,7 @@ void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int itera
   for (int iteration = 0; iteration < iterations; ++iteration) {
     if (iteration > 0) now = loads(iteration);
     walk.run(now);
-    take(iteration, spread(schedule, tasks, walk.begins(), walk.ends()));
+    take(iteration, spread(schedule, tasks, now, walk.begins(), walk.ends()));
   }
 }
 

@@ -160,6 +160,13 @@ void require_conditions(const Conditions& conditions, const Plan& plan, const Cl
 
 std::vector<std::int64_t> place_nodes(const Cluster& cluster, std::int64_t nodes,
                                       const Conditions& conditions) {
+  if (const std::int64_t others = conditions.nodes_before + conditions.nodes_after; others > 0) {
+    Conditions of_all = conditions;
+    of_all.nodes_before = of_all.nodes_after = 0;
+    const std::vector<std::int64_t> placed = place_nodes(cluster, nodes + others, of_all);
+    const auto first = placed.begin() + conditions.nodes_before;
+    return {first, first + nodes};
+  }
   const std::int64_t all = std::max<std::int64_t>(cluster.max_nodes, nodes);
   std::vector<std::int64_t> placed(static_cast<std::size_t>(nodes));
   std::iota(placed.begin(), placed.end(), 0);

@@ -45,6 +45,7 @@ struct Jitter {
 
 struct Conditions {
   Placement placement = Placement::compact;
+  std::int64_t nodes_before = 0, nodes_after = 0;  // of those that are placed: another job's
   bool pxn = true;  // a message to another rail leaves through the NIC of that rail (NCCL_P2P_PXN_LEVEL)
   std::vector<Slow> slow;
   Jitter jitter;

@@ -181,13 +181,16 @@ Preparation prepare(const Experiment& experiment) {
   return ready;
 }
 
+Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
+  return make_report(timeline, preparation.schedule, experiment.model, experiment.plan, preparation.work,
+                     preparation.prices.times, facts_of(experiment, preparation));
+}
+
 Iteration run_iteration(const Experiment& experiment) {
   Iteration iteration;
   iteration.preparation = prepare(experiment);
-  const Preparation& ready = iteration.preparation;
   run_all(experiment, iteration);
-  iteration.report = make_report(iteration.timeline, ready.schedule, experiment.model, experiment.plan,
-                                 ready.work, ready.prices.times, facts_of(experiment, ready));
+  iteration.report = report_of(experiment, iteration.preparation, iteration.timeline);
   return iteration;
 }
 

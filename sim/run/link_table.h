@@ -64,6 +64,8 @@ class LinkTable {
   double nic_bandwidth(NicPlace nic) const;
 
   bool has_shared_links() const { return shared_; }
+  // Links of the fabric that messages cross, by their id in it.
+  const std::map<std::uint64_t, LinkId>& fabric_links() const { return fabric_links_; }
   const std::vector<double>& capacity() const { return capacity_; }       // by link
   const std::vector<std::vector<LinkId>>& ends() const { return ends_; }  // by end
 

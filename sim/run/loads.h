@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -30,15 +31,20 @@ struct Loads {
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
   Inside inside = {};
-  std::vector<double> capacity;           // by link, bytes/s
-  std::vector<std::vector<LinkId>> ends;  // by end of a flow
-  double extrapolated_s = 0;              // seconds whose size lies outside the profile
+  std::vector<double> capacity;            // by link, bytes/s
+  std::vector<std::vector<LinkId>> ends;   // by end of a flow
+  std::map<std::uint64_t, LinkId> fabric;  // links that the rest of the cluster may cross too
+  double extrapolated_s = 0;               // seconds whose size lies outside the profile
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
   }
   double alone_s(TaskId task) const { return fixed_s[task] + transfer_s[task]; }
 };
+
+// Gives both jobs the links of both; where they cross the same link of the fabric, it is one. Each job has
+// nodes of its own.
+void join_links(Loads& own, Loads& other);
 
 // What the messages of a schedule carry, on one rank.
 struct MessageSizes {

@@ -20,21 +20,47 @@ using simgrid::kernel::timer::Timer;
 
 namespace {
 
+class Walk;
+
+// What is on the links: whose task, until SimGrid says that it has ended.
+class RunningFlows {
+ public:
+  explicit RunningFlows(const Loads& loads) : platform_(loads.capacity, loads.ends) {
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+  }
+
+  void start(Walk& walk, TaskId task, const Flow& flow) {
+    s4u::CommPtr comm =
+        s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
+    const s4u::Activity* key = comm.get();
+    running_.emplace(key, Running{std::move(comm), &walk, task});
+  }
+
+  void run() { platform_.engine().run(); }
+
+ private:
+  void ended(const s4u::Activity& activity);
+
+  struct Running {
+    s4u::CommPtr comm;
+    Walk* walk;
+    TaskId task;
+  };
+
+  Platform platform_;
+  std::unordered_map<const s4u::Activity*, Running> running_;
+  s4u::CommPtr last_;  // SimGrid still holds it while it calls back
+};
+
 // Walks the tasks as their predecessors end. An activity exists only while it runs: SimGrid 3.32 slows down
 // quadratically with activities that wait.
 class Walk {
  public:
-  Walk(const Tasks& tasks, const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
-      : tasks_(tasks),
-        platform_(capacity, ends),
-        left_(tasks.size()),
-        begins_(tasks.size()),
-        ends_(tasks.size()) {
-    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { flow_ended(activity); });
-  }
+  Walk(const Tasks& tasks, RunningFlows& flows)
+      : tasks_(tasks), flows_(flows), left_(tasks.size()), begins_(tasks.size()), ends_(tasks.size()) {}
 
-  // May be called again: SimGrid's clock runs on, begins() and ends() count from the start of the last run.
-  void run(const Loads& loads) {
+  // May be called again when all have ended: SimGrid's clock runs on, begins() and ends() count from here.
+  void begin(const Loads& loads) {
     loads_ = &loads;
     waits_ = tasks_.waits;
     steps_.assign(loads.inside.op_of.size(), 0);
@@ -44,10 +70,27 @@ class Walk {
       if (waits_[task] == 0) ready_.push_back(task);
     }
     begin_ready(start_);
-    platform_.engine().run();
-    if (ended_ != tasks_.size()) throw std::logic_error("the schedule deadlocks; check it before running it");
   }
 
+  void run(const Loads& loads) {
+    begin(loads);
+    flows_.run();
+    require_ended();
+  }
+
+  void flow_ended(TaskId task) {
+    const double now = s4u::Engine::get_clock();
+    part_ended(task, now);
+    begin_ready(now);
+  }
+
+  std::function<void()> on_end;  // called when all tasks have ended
+
+  bool has_ended() const { return ended_ == tasks_.size(); }
+  void require_ended() const {
+    if (!has_ended()) throw std::logic_error("the schedule deadlocks; check it before running it");
+  }
+  double start() const { return start_; }
   const std::vector<double>& begins() const { return begins_; }
   const std::vector<double>& ends() const { return ends_; }
   const SimulationStatistics& statistics() const { return statistics_; }
@@ -67,6 +110,7 @@ class Walk {
         at(now + loads_->fixed_s[task], [this, task](double date) { start_flows(task, date); });
       }
     }
+    if (has_ended() && on_end) on_end();
   }
 
   template <typename Then>
@@ -86,10 +130,7 @@ class Walk {
   }
 
   void start(TaskId task, const Flow& flow) {
-    s4u::CommPtr comm =
-        s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
-    const s4u::Activity* key = comm.get();
-    running_.emplace(key, Running{std::move(comm), task});
+    flows_.start(*this, task, flow);
     ++statistics_.flows;
   }
 
@@ -128,17 +169,6 @@ class Walk {
     end(task, now);
   }
 
-  void flow_ended(const s4u::Activity& activity) {
-    const auto found = running_.find(&activity);
-    const TaskId task = found->second.task;
-    finished_.push_back(std::move(found->second.comm));  // SimGrid still holds it while it calls back
-    running_.erase(found);
-    if (left_[task] == 1) finished_.erase(finished_.begin(), finished_.end() - 1);
-    const double now = s4u::Engine::get_clock();
-    part_ended(task, now);
-    begin_ready(now);
-  }
-
   void end(TaskId task, double now) {
     ends_[task] = now - start_;
     ++ended_;
@@ -148,20 +178,13 @@ class Walk {
     }
   }
 
-  struct Running {
-    s4u::CommPtr comm;
-    TaskId task;
-  };
-
   const Tasks& tasks_;
   const Loads* loads_ = nullptr;  // of the run under way
-  Platform platform_;
+  RunningFlows& flows_;
   std::vector<std::uint32_t> waits_;
   std::vector<std::uint32_t> left_;   // by task: flows and timers of the step that it is in
   std::vector<std::uint32_t> steps_;  // by task with rounds: begun so far
   std::vector<TaskId> ready_;
-  std::unordered_map<const s4u::Activity*, Running> running_;
-  std::vector<s4u::CommPtr> finished_;
   std::vector<double> begins_;
   std::vector<double> ends_;
   std::size_t ended_ = 0;
@@ -169,11 +192,20 @@ class Walk {
   SimulationStatistics statistics_;
 };
 
+void RunningFlows::ended(const s4u::Activity& activity) {
+  const auto found = running_.find(&activity);
+  const Running flow = std::move(found->second);
+  running_.erase(found);
+  flow.walk->flow_ended(flow.task);
+  last_ = flow.comm;
+}
+
 }  // namespace
 
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics) {
-  Walk walk(tasks, loads.capacity, loads.ends);
+  RunningFlows flows(loads);
+  Walk walk(tasks, flows);
   walk.run(loads);
   if (statistics != nullptr) *statistics = walk.statistics();
   return spread(schedule, tasks, loads, walk.begins(), walk.ends());
@@ -183,14 +215,31 @@ void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int itera
                          const std::function<Loads(int iteration)>& loads,
                          const std::function<void(int iteration, Timeline timeline)>& take) {
   Loads now = loads(0);
-  const std::vector<double> capacity = now.capacity;
-  const std::vector<std::vector<LinkId>> ends = now.ends;
-  Walk walk(tasks, capacity, ends);
+  RunningFlows flows(now);
+  Walk walk(tasks, flows);
   for (int iteration = 0; iteration < iterations; ++iteration) {
     if (iteration > 0) now = loads(iteration);
     walk.run(now);
     take(iteration, spread(schedule, tasks, now, walk.begins(), walk.ends()));
   }
+}
+
+Neighbours simulate_neighbours(const Job& own, const Job& other) {
+  RunningFlows flows(own.loads);
+  Walk walk(own.tasks, flows), beside(other.tasks, flows);
+  Neighbours neighbours;
+  beside.on_end = [&] {
+    neighbours.other_step_times_s.push_back(s4u::Engine::get_clock() - beside.start());
+    if (!walk.has_ended()) beside.begin(other.loads);
+  };
+  walk.begin(own.loads);
+  beside.begin(other.loads);
+  flows.run();
+  walk.require_ended();
+  beside.require_ended();
+  if (neighbours.other_step_times_s.size() > 1) neighbours.other_step_times_s.pop_back();  // partly alone
+  neighbours.own = spread(own.schedule, own.tasks, own.loads, walk.begins(), walk.ends());
+  return neighbours;
 }
 
 std::string simgrid_version() {

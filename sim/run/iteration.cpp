@@ -8,6 +8,7 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
+#include "run/band.h"
 #include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
@@ -182,8 +183,12 @@ Preparation prepare(const Experiment& experiment) {
 }
 
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
-  return make_report(timeline, preparation.schedule, experiment.model, experiment.plan, preparation.work,
-                     preparation.prices.times, facts_of(experiment, preparation));
+  Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
+                              preparation.work, preparation.prices.times, facts_of(experiment, preparation));
+  if (experiment.stage_nodes.empty())
+    report.uncertainty = uncertainty(report, known_errors(experiment.profile, experiment.cluster.gpu,
+                                                          to_string(experiment.plan.precision)));
+  return report;
 }
 
 Iteration run_iteration(const Experiment& experiment) {

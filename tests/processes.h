@@ -61,6 +61,15 @@ class Process {
     }
     return -1;
   }
+  // That it has computed, as the system counts it; 0 when it has ended.
+  double busy_seconds() const {
+    std::ifstream in("/proc/" + std::to_string(pid_) + "/stat");
+    std::string word;
+    for (int i = 1; i < 14; ++i) in >> word;
+    double user = 0, system = 0;
+    in >> user >> system;
+    return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
   std::string said() const {
     std::stringstream text;
     text << std::ifstream(log_, std::ios::binary).rdbuf();

@@ -28,9 +28,15 @@ std::vector<std::string> execute_with(const std::vector<std::string>& more) {
 // Two ranks that train until somebody ends them.
 struct LongRun {
   std::string trace = temporary_file("trace.json", "");
-  std::vector<Process> ranks = start_ranks(
-      execute_with({"--iterations", "100000", "--timeout", "1", "--trace", trace}), 2, 2, trace + ".log");
-  LongRun() { std::this_thread::sleep_for(std::chrono::seconds(3)); }
+  std::vector<Process> ranks;
+  // Once it has computed for longer than it takes to begin.
+  explicit LongRun(const std::string& timeout_s)
+      : ranks(start_ranks(execute_with({"--iterations", "100000", "--timeout", timeout_s, "--trace", trace}),
+                          2, 2, trace + ".log")) {
+    constexpr int kTurns = 6000;
+    for (int i = 0; i < kTurns && (ranks[0].busy_seconds() < 2 || ranks[1].busy_seconds() < 2); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 };
 
 TEST(ExecuteProcesses, ReportOnceFromRankZero) {
@@ -53,7 +59,7 @@ TEST(ExecuteProcesses, ReportOnceFromRankZero) {
 
 TEST(ExecuteProcesses, EndAndKeepATraceWhenARankIsKilled) {
   for (const std::size_t victim : {0U, 1U}) {
-    LongRun run;
+    LongRun run("30");
     const std::size_t other = 1 - victim;
     run.ranks[victim].send(SIGKILL);
     EXPECT_EQ(run.ranks[other].wait(10), 1);
@@ -66,12 +72,12 @@ TEST(ExecuteProcesses, EndAndKeepATraceWhenARankIsKilled) {
 
 TEST(ExecuteProcesses, EndWhenARankIsStopped) {
   for (const std::size_t victim : {0U, 1U}) {
-    LongRun run;
+    LongRun run("2");
     const std::size_t other = 1 - victim;
     run.ranks[victim].send(SIGSTOP);
     EXPECT_EQ(run.ranks[other].wait(20), 1);
     EXPECT_THAT(run.ranks[other].said(),
-                AllOf(HasSubstr("no op has ended for 1 s"),
+                AllOf(HasSubstr("no op has ended for 2 s"),
                       HasSubstr(victim == 0 ? "rank 0 does not answer" : "rank 1 has not answered for")));
   }
 }

@@ -53,10 +53,10 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   throw InputError(std::move(found));
 }
 
-// All ranks of a CPU share its memory; a GPU has one.
+// Ranks share the memory of a CPU, and of a GPU that they divide.
 void require_memory(const Report& predicted, const Site& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
-  const bool shared = device.kind == "cpu";
+  const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
   double needed = 0;
   for (const RankMemory& rank : predicted.memory)
     needed = shared ? needed + rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp
@@ -64,7 +64,7 @@ void require_memory(const Report& predicted, const Site& site) {
   if (needed > device.memory_bytes)
     throw DoesNotFit(fmt::format("{} need {}; this {} has {}",
                                  shared ? fmt::format("{} ranks together", predicted.plan.gpus()) : "a rank",
-                                 format_bytes(needed), shared ? "machine" : "GPU",
+                                 format_bytes(needed), is_cpu ? "machine" : "GPU",
                                  format_bytes(device.memory_bytes)));
 }
 

@@ -1,5 +1,5 @@
-// The ranks of a training run that this process runs: all of them as threads, one core each while there are
-// enough, or one where every rank is a process.
+// How do the ranks of this process train? All of them as threads, one core each while there are enough; or
+// one, where every rank is a process.
 #pragma once
 
 #include <chrono>

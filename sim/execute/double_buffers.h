@@ -1,4 +1,4 @@
-// Memory that one stream fills and another empties.
+// Where does one stream put what another takes away meanwhile?
 #pragma once
 
 #include <deque>

@@ -37,8 +37,11 @@ class Limits {
   }
 
   void of_split() {
-    require(plan_.cp == 1 || !model_.dropout, "cp", "context-parallel ranks cannot draw dropout yet",
-            fmt::format("cp = {}, a model with dropout", plan_.cp), "1, or a model without dropout");
+    const bool splits_chunks = plan_.cp > 1 && plan_.sequence_parallel && plan_.tp > 1 && plan_.tp % 2 != 0;
+    require(!splits_chunks || !model_.dropout, "tp",
+            "dropout is drawn for whole parts of a context-parallel rank's two chunks",
+            fmt::format("tp = {}, cp = {}, a model with dropout", plan_.tp, plan_.cp),
+            "an even tp, cp = 1, or a model without dropout");
     require(plan_.ep == 1, "ep", "expert parallelism cannot be executed yet",
             fmt::format("ep = {}", plan_.ep), "1");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",

@@ -109,12 +109,23 @@ std::int64_t stream_rows(const Launch& launch, TensorId id) {
   return launch.elements(id) / launch.bound.shape.hidden;
 }
 
-// Rows between the GEMMs are split by position, probabilities by head within each sequence.
+// Of rows between the GEMMs. A context-parallel rank has a chunk from either end of the sequence; what
+// sequence parallelism leaves of them lies in one.
+Draws draws_of_rows(const BoundBlock& bound) {
+  const Shape& shape = bound.shape;
+  const std::int64_t width = shape.batch * shape.hidden, first = bound.first_position;
+  if (shape.cp == 1) return {first * width, 1, 1};
+  const std::int64_t chunk = shape.seq / 2, near = bound.context_rank, far = 2 * shape.cp - 1 - near;
+  if (!shape.sequence_parallel) return {near * chunk * width, chunk * width, (far - near) * chunk * width};
+  const std::int64_t position = first < chunk ? near * chunk + first : far * chunk + first - chunk;
+  return {position * width, 1, 1};
+}
+
+// Rows are split by position, probabilities by head within each sequence.
 Draws draws(const Launch& launch) {
   const BoundBlock& bound = launch.bound;
   const Shape& shape = bound.shape;
-  if (!launch.kernel.name.starts_with("attention_dropout"))
-    return {bound.first_position * shape.batch * shape.hidden, 1, 1};
+  if (!launch.kernel.name.starts_with("attention_dropout")) return draws_of_rows(bound);
   const std::int64_t own = shape.heads * shape.seq * shape.seq;
   return {bound.tensor_rank * own, own, bound.plan.tp * own};
 }

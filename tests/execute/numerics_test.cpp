@@ -356,6 +356,21 @@ TEST(Dropout, DrawsTheSameWhateverTheSplit) {
   }
 }
 
+TEST(Dropout, DrawsTheSameOfBothChunksOfAContextParallelRank) {
+  Model model = tiny_gpt();
+  model.dropout = true;
+  for (const int cp : {2, 4})
+    for (const int tp : {1, 2})
+      for (const bool sequence_parallel : {false, true}) {
+        SCOPED_TRACE("cp " + std::to_string(cp) + " tp " + std::to_string(tp));
+        Plan plan = plan_of(ScheduleName::one_f_one_b, tp, 1, 1);
+        plan.cp = cp;
+        plan.sequence_parallel = sequence_parallel && tp > 1;
+        plan.micro_batch = 2;
+        expect_same_training(training_of(model, plan), model);
+      }
+}
+
 TEST(Dropout, DrawsTheSameWhenItIsRunAgain) {
   Model model = tiny_gpt();
   model.dropout = true;

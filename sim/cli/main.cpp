@@ -74,6 +74,7 @@ int run(int argc, char** argv) {
   program.footer("`rehearse VERB --help` explains a verb and gives examples.");
   add_simulate(program, exit_code);
   add_execute(program, exit_code);
+  add_compare(program, exit_code);
   add_check(program, exit_code);
   add_memory(program, exit_code);
   add_plan(program, exit_code);

@@ -12,6 +12,7 @@
 #include "plan/sharding.h"
 #include "result/idle.h"
 #include "result/memory.h"
+#include "result/report_json.h"
 
 namespace rehearse {
 
@@ -87,9 +88,16 @@ class TraceWriter {
     out_ << fmt::format(
         R"({{"schemaVersion":1,"deviceProperties":[{{"id":0,"name":{},"totalGlobalMem":{:.0f}}}],)"
         R"("distributedInfo":{{"backend":"nccl","rank":0,"world_size":{}}},"displayTimeUnit":"ms",)"
-        R"("baseTimeNanoseconds":0,"traceName":{},"traceEvents":[)",
+        R"("baseTimeNanoseconds":0,"traceName":{},"otherData":{{"report":{}}},"traceEvents":[)",
         quoted(facts.gpu_name), facts.gpu_memory_bytes, facts.gpus,
-        quoted(report_.model.name + " on " + facts.cluster_name));
+        quoted(report_.model.name + " on " + facts.cluster_name), report_text());
+  }
+
+  // Which program wrote the trace does not matter to who reads it.
+  std::string report_text() const {
+    nlohmann::ordered_json report = report_json(report_, "");
+    report.erase("version");
+    return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
   void metadata(int pid, std::string_view what, const std::string& args) {
@@ -139,9 +147,9 @@ class TraceWriter {
   void slice(int pid, const Op& op, std::int64_t begin, std::int64_t end) {
     const int tid = static_cast<int>(op.stream) + 1;
     event(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
-          R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{}{}}}}})",
+          R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{},"parts":{}{}}}}})",
           slice_name(op, report_.plan), pid, tid, micros(begin), micros(end - begin), tid, op.stage,
-          op.microbatch, op.part, collective_args(op));
+          op.microbatch, op.part, op.parts, collective_args(op));
   }
 
   std::string collective_args(const Op& op) const {

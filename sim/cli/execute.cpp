@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "cli/execute_predict.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
@@ -28,6 +29,7 @@ void on_interrupt(int /*signal*/) {
 struct ExecuteVerb {
   GivenFlags given;
   ShowOptions show;
+  PredictOptions predict;
   std::string device = "cpu";
   int warmup = 2;
   double timeout_s = 60;
@@ -81,7 +83,7 @@ Report report_of(const Experiment& experiment, const Iteration& predicted, const
                      ready.prices.times, facts);
 }
 
-void run_and_show(const ExecuteVerb& verb) {
+int run_and_show(const ExecuteVerb& verb) {
   const ScenarioSource source = collect(verb.given);
   Scenario scenario = read_scenario(source);
   Experiment& experiment = scenario.experiment;
@@ -91,8 +93,10 @@ void run_and_show(const ExecuteVerb& verb) {
   options.iterations =
       source.json.contains("iterations") ? experiment.conditions.iterations : kUsualIterations;
   options.watch = {verb.timeout_s, [] { return interrupted != 0; }};
-  experiment.engine = Engine::reference;
+  if (!verb.predict.wanted) experiment.engine = Engine::reference;
   experiment.conditions.iterations = 1;
+  if (verb.predict.wanted && !calibrate_missing(experiment, verb.predict, options.watch.stopped))
+    return kInterrupted;
   const Iteration predicted = run_iteration(experiment);
   require_memory(predicted.report);
   const Preparation& ready = predicted.preparation;
@@ -103,10 +107,13 @@ void run_and_show(const ExecuteVerb& verb) {
                       {{"losses", execution.losses},
                        {"step_times_s", execution.step_times_s},
                        {"peak_activation_bytes_by_rank", execution.peak_activation_bytes}}}};
-  show_run(verb.show, {execution.timeline, ready.schedule, ready.work, report, execution.step_times_s}, more,
+  const Shown shown{execution.timeline, ready.schedule, ready.work, report, execution.step_times_s};
+  if (verb.predict.wanted) return show_predicted(verb.show, verb.predict, predicted, shown, more);
+  show_run(verb.show, shown, more,
            fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
                        execution.losses.front(), execution.losses.back(), execution.losses.size(),
                        format_seconds(predicted.report.step_time_s)));
+  return kDone;
 }
 
 int execute_verb(const ExecuteVerb& verb) {
@@ -114,8 +121,7 @@ int execute_verb(const ExecuteVerb& verb) {
     throw MissingCalibration("plans are executed on the CPU only so far: --device cpu");
   std::signal(SIGINT, on_interrupt);
   try {
-    run_and_show(verb);
-    return kDone;
+    return run_and_show(verb);
   } catch (const Interrupted& end) {
     fmt::print(stderr, "rehearse: {}\n", end.what());
     return kInterrupted;
@@ -137,12 +143,14 @@ void add_execute(CLI::App& program, int& exit_code) {
   verb->add_option("--timeout", options->timeout_s, "end the run when no op ends for so many seconds")
       ->check(CLI::Range(0.001, 86400.0))
       ->option_text("S");
+  add_predict_flags(*verb, options->predict);
   add_show_flags(*verb, options->show);
   verb->footer(
       "Examples:\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --device cpu\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --schedule gpipe --iterations 10 --svg gpipe.svg\n"
-      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json");
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --predict --svg both.svg --fail-above 20%");
   verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/execute_row.h"
 #include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"
@@ -35,6 +36,7 @@ struct SweepOptions {
   std::vector<std::string> sets, merged;
   std::string store, shard;
   Output csv, jsonl;
+  ExecuteRows execute;
   bool resume = false;
   int jobs = 0;
 };
@@ -116,11 +118,15 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
   const std::vector<Point> left = points_left(swept.grid, shard, known);
   if (shard.count > 1) fmt::print(stderr, "shard {}/{}\n", shard.index, shard.count);
   if (!known.empty()) fmt::print(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
-  const int jobs =
-      options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int jobs = options.execute.wanted() ? 1
+                   : options.jobs > 0       ? options.jobs
+                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   Inputs inputs;
   Progress progress(left.size());
-  const Evaluate evaluate = [&](Point point) { return evaluate_row(source_at(swept, point), inputs); };
+  const Evaluate evaluate = [&](Point point) {
+    const ScenarioSource source = source_at(swept, point);
+    return with_executed(evaluate_row(source, inputs), source, options.execute);
+  };
   const Deliver deliver = [&](Point point, const Row& row) {
     store.put(point, row);
     progress.row_done();
@@ -170,7 +176,10 @@ int sweep(SweepOptions& options) {
   const Shard shard = options.shard.empty()
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
-  Store store = open_store(options, shard, identity_of(swept, REHEARSE_VERSION), swept.grid);
+  Json identity = identity_of(swept, REHEARSE_VERSION);
+  if (options.execute.wanted())
+    identity["execute"] = {options.execute.device, options.execute.warmup, options.execute.iterations};
+  Store store = open_store(options, shard, identity, swept.grid);
   for (const std::string& other : options.merged)
     fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
   run_left(options, swept, shard, store);
@@ -201,6 +210,7 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostJobs));
+  add_execute_rows_flags(verb, options.execute);
 }
 
 }  // namespace
@@ -223,7 +233,8 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard 3/8 --store part3.db\n"
       "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
       "part$SLURM_PROCID.db\n"
-      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv");
+      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv\n"
+      "  rehearse sweep scenarios/gpt-10m-2-cores.json --schedule 1f1b,gpipe --gbs 4:32:*2 --execute cpu");
   verb->callback([options, &exit_code] { exit_code = sweep(*options); });
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "program.h"
 
@@ -69,6 +70,72 @@ TEST(Compare, RefusesWhatIsNeitherReportNorTrace) {
   EXPECT_THAT(picture.err, HasSubstr("is a report"));
   EXPECT_EQ(run_program("compare " + a).exit_code, 2);
   EXPECT_EQ(run_program("compare " + a + " " + a + " --fail-above 5").exit_code, 2);
+}
+
+// A scenario whose steps take milliseconds.
+std::string tiny() {
+  const std::string model = temporary_file("tiny_gpt.json", R"({
+    "model_type": "gpt2", "activation_function": "gelu_new", "n_layer": 4, "n_embd": 64, "n_head": 4,
+    "n_positions": 64, "vocab_size": 128})");
+  return "scenarios/gpt-10m-2-cores.json --seq 16 --mbs 1 --model " + model + " ";
+}
+
+TEST(ExecutePredict, TimesWhatIsMissingThenComparesPredictedWithExecuted) {
+  const std::string profile = temporary_file("timed.json", "");
+  std::filesystem::remove(profile);
+  const std::string predict = "execute " + tiny() + "--gbs 4 --iterations 2 --warmup 1 --predict ";
+  const std::string keep = "--calibrate-seconds 0.001 --profile-out " + profile;
+  const Outcome first = run_program(predict + "--fresh --json " + keep);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Json json = Json::parse(first.out);
+  EXPECT_EQ(json["schema"], "rehearse.comparison/1");
+  EXPECT_EQ(json["a"]["source"], "simulate");
+  EXPECT_EQ(json["b"]["source"], "execute");
+  for (const Json& pair : json["quantities"]) {
+    if (pair["name"] != "step_time_s" && pair["name"] != "memory.rank0.allocated_bytes") continue;
+    EXPECT_FALSE(pair["error"].is_null()) << pair.dump();
+  }
+  EXPECT_THAT(first.err, HasSubstr("timed, 0 were known"));
+  const Outcome second = run_program(predict + keep + " --fail-above ops.F.count=0%");
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("0 kernels and messages timed"));
+  EXPECT_EQ(run_program("execute " + tiny() + "--fail-above 5%").exit_code, 2);
+}
+
+TEST(SweepExecute, PutsWhatWasMeasuredBesideWhatIsPredicted) {
+  const std::string store = temporary_file("executed.db", "");
+  std::filesystem::remove(store);
+  const std::string sweep = "sweep " + tiny() + "--schedule 1f1b,gpipe,zb-h2 --gbs 2,4 --store " + store +
+                            " --execute cpu --execute-iterations 2 --execute-warmup 0 ";
+  const Outcome rows = run_program(sweep + "--jsonl");
+  ASSERT_EQ(rows.exit_code, 0) << rows.err;
+  std::istringstream lines(rows.out);
+  int done = 0;
+  for (std::string text; std::getline(lines, text);) {
+    const Json row = Json::parse(text);
+    EXPECT_EQ(row.contains("executed_step_time_s"), row["state"] == "done") << text;
+    if (row["state"] != "done") continue;
+    ++done;
+    const double predicted = row["step_time_s"], executed = row["executed_step_time_s"];
+    EXPECT_NEAR(row["step_time_error"].get<double>(), predicted / executed - 1, 1e-9);
+    EXPECT_GT(row["executed_bubble_fraction"]["mean"].get<double>(), 0);
+  }
+  EXPECT_GE(done, 4);
+  const Outcome table = run_program(sweep + "--resume");
+  EXPECT_THAT(table.out, HasSubstr("executed"));
+  EXPECT_NE(run_program("sweep " + tiny() + "--gbs 2,4 --resume --store " + store).exit_code, 0)
+      << "rows that were not executed are another sweep";
+}
+
+TEST(SweepExecute, WhatCannotBeExecutedIsARowWithItsReason) {
+  const std::string store = temporary_file("refused.db", "");
+  std::filesystem::remove(store);
+  const Outcome rows = run_program("sweep " + tiny() + "--gbs 2,4 --slow rank=1:0.5 --jsonl --store " +
+                                   store + " --execute cpu");
+  EXPECT_EQ(rows.exit_code, 1);
+  const Json row = Json::parse(rows.out.substr(0, rows.out.find('\n')));
+  EXPECT_EQ(row["state"], "failed");
+  EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("slow"));
 }
 
 }  // namespace

@@ -97,8 +97,9 @@ const std::vector<Flag>& scenario_flags() {
        {},
        "/plan/schedule",
        text,
-       "NAME",
-       "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half or v-min"},
+       "NAME|FILE",
+       "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half or v-min, or PyTorch's CSV of "
+       "actions"},
       {"--recompute",
        {"--recompute-granularity"},
        "/plan/recompute",

@@ -21,6 +21,8 @@ void add_simulate(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_execute(CLI::App& program, int& exit_code);
 void add_compare(CLI::App& program, int& exit_code);
+void add_export(CLI::App& program, int& exit_code);
+void add_import(CLI::App& program, int& exit_code);
 void add_explain(CLI::App& program, int& exit_code);
 void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);

@@ -67,7 +67,8 @@ Json memory_json(const Report& report) {
           {"ranks", ranks}};
 }
 
-Json plan_json(const Plan& plan) {
+Json plan_json(const Report& report) {
+  const Plan& plan = report.plan;
   Json order = Json::array();
   for (const Axis axis : plan.order) order.push_back(to_string(axis));
   Json modules = Json::array();
@@ -83,7 +84,7 @@ Json plan_json(const Plan& plan) {
           {"global_batch", plan.global_batch},
           {"microbatches", plan.microbatches()},
           {"seq", plan.seq},
-          {"schedule", to_string(plan.schedule)},
+          {"schedule", schedule_name(report)},
           {"recompute", to_string(plan.recompute)},
           {"recompute_method", to_string(plan.recompute_method)},
           {"recompute_num_layers", plan.recompute_layers},
@@ -166,7 +167,7 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
   json["time_s"] = time_json(report.time);
   json["communication"] = communication_json(report.communication);
   json["memory"] = memory_json(report);
-  json["plan"] = plan_json(report.plan);
+  json["plan"] = plan_json(report);
   json["model"] = model_json(report);
   json["cluster"] = cluster_json(report.facts);
   json["warnings"] = report.facts.warnings;

@@ -126,7 +126,6 @@ Plan read_plan_head(const JsonReader& plan) {
   head.micro_batch = plan.integer("micro_batch", 1, kMostInt);
   head.global_batch = plan.integer("global_batch", 1, std::int64_t{1} << 40);
   head.seq = plan.integer("seq", 1, std::int64_t{1} << 40);
-  head.schedule = named(plan, "schedule", kScheduleNames);
   head.precision =
       named(plan, "precision", std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
   head.recompute =
@@ -147,6 +146,7 @@ RecordedRun read_trace(const Json& trace, const std::string& file) {
 Report read_report_head(const JsonReader& report) {
   Report head;
   head.plan = read_plan_head(report.object("plan"));
+  head.facts.schedule_name = report.object("plan").text("schedule");
   head.model.name = report.object("model").text("name");
   const JsonReader cluster = report.object("cluster");
   head.facts.cluster_name = cluster.text("name");

@@ -131,7 +131,7 @@ class PipelinePicture {
                     "x {} tokens; {}, "
                     "recompute {}.",
                     facts.gpus, shorten(facts.gpu_name, 40), plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp,
-                    to_string(plan.schedule), schedule_.microbatches, plan.micro_batch, plan.seq,
+                    schedule_name(report_), schedule_.microbatches, plan.micro_batch, plan.seq,
                     to_string(plan.precision), to_string(plan.recompute)));
     result_ =
         fmt::format("Step time {}; bubble mean {:.1f} %, worst {:.1f} % (pipeline rank {}), ideal {:.1f} %.",

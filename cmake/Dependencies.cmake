@@ -6,6 +6,7 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(pugixml 1.12 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
+find_path(TOMLPLUSPLUS toml++/toml.h REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)
 

@@ -310,10 +310,7 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
   }
 }
 
-ScenarioSource collect(const GivenFlags& given) {
-  ScenarioSource source;
-  source.file = given.file;
-  if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+void write_flags(const GivenFlags& given, ScenarioSource& source) {
   for (const Flag& flag : scenario_flags()) {
     const auto value = given.values.find(flag.name);
     if (value == given.values.end()) continue;
@@ -323,6 +320,13 @@ ScenarioSource collect(const GivenFlags& given) {
     source.json[Json::json_pointer(flag.pointer)] = parse_value(flag, value->second);
     source.flag_of[flag.pointer] = flag.name;
   }
+}
+
+ScenarioSource collect(const GivenFlags& given) {
+  ScenarioSource source;
+  source.file = given.file;
+  if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+  write_flags(given, source);
   return source;
 }
 

@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
   add_topo(program, exit_code);
   add_goodput(program, exit_code);
   add_explain(program, exit_code);
+  add_import(program, exit_code);
   add_export(program, exit_code);
   add_calibrate(program, exit_code);
   add_doctor(program, exit_code);

@@ -31,10 +31,11 @@ const std::map<std::string, Names> kMayUse = {
     {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
     {"export", {"plan", "model"}},
+    {"frameworks", {"base"}},
     {"search", {"run"}},
     {"sweep", {"base"}},
     {"cli",
-     {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
+     {"calibrate", "execute", "export", "frameworks", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
       "plan", "model", "base"}},
 };
 
@@ -91,7 +92,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "execute", "run", "export", "search", "sweep", "cli"),
+                                           "result", "execute", "run", "export", "frameworks", "search", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

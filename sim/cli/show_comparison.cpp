@@ -41,6 +41,19 @@ ComparedRun run_of(const Side& side) {
   return compared_run(side.name, side.report, &side.recorded->timeline, &side.recorded->schedule);
 }
 
+int print_and_gate(const ComparisonOptions& options, const ReportComparison& comparison) {
+  const std::vector<Gate> gates =
+      options.fail_above.empty() ? std::vector<Gate>{} : parse_gates(options.fail_above);
+  const std::vector<std::string> beyond = beyond_gates(comparison, gates);
+  Json json = comparison_json(comparison);
+  json["failed"] = beyond;
+  const std::string text = options.json ? json.dump(2) + "\n" : comparison_table(comparison);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+  for (const std::string& sentence : beyond) fmt::print(stderr, "rehearse: {}\n", sentence);
+  return beyond.empty() ? kDone : kGateFailed;
+}
+
 }  // namespace
 
 void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
@@ -69,23 +82,23 @@ Side read_side(const std::string& file) {
 }
 
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b) {
-  const std::vector<Gate> gates =
-      options.fail_above.empty() ? std::vector<Gate>{} : parse_gates(options.fail_above);
   const ReportComparison comparison = compare_runs(run_of(a), run_of(b));
-  const std::vector<std::string> beyond = beyond_gates(comparison, gates);
   if (!options.svg.empty()) write_picture(options.svg, a, b);
   if (!options.trace.empty()) {
     require_timelines("--trace", a, b);
     const Json joined = join_traces(a.trace, file_name(a.name), b.trace, file_name(b.name));
     write_file(options.trace, [&](std::ostream& out) { out << joined.dump() << '\n'; });
   }
-  Json json = comparison_json(comparison);
-  json["failed"] = beyond;
-  const std::string text = options.json ? json.dump(2) + "\n" : comparison_table(comparison);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
-  for (const std::string& sentence : beyond) fmt::print(stderr, "rehearse: {}\n", sentence);
-  return beyond.empty() ? kDone : kGateFailed;
+  return print_and_gate(options, comparison);
+}
+
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b) {
+  if (!options.svg.empty() || !options.trace.empty())
+    throw InputError({"command line", options.svg.empty() ? "--trace" : "--svg",
+                      "shows timelines: compare the traces that --trace wrote", b.name + " is a log", ""});
+  ReportComparison comparison = compare_runs(run_of(a), std::move(b));
+  std::erase_if(comparison.pairs, [](const QuantityPair& pair) { return !pair.a || !pair.b; });
+  return print_and_gate(options, comparison);
 }
 
 }  // namespace rehearse

@@ -31,4 +31,7 @@ Side read_side(const std::string& file);
 // error which gates failed. InputError when a picture is asked for and a side has no timeline.
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b);
 
+// The same of two runs without timelines: of those quantities that both have.
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b);
+
 }  // namespace rehearse

@@ -72,6 +72,29 @@ TEST(Compare, RefusesWhatIsNeitherReportNorTrace) {
   EXPECT_EQ(run_program("compare " + a + " " + a + " --fail-above 5").exit_code, 2);
 }
 
+TEST(CompareLog, MeetsTheMedianOfARealRunsLog) {
+  const Outcome simulated =
+      run_program("simulate scenarios/llama3-70b-512-h100.json --engine reference --json");
+  const std::string report_file = temporary_file("predicted.json", simulated.out);
+  const double predicted = Json::parse(simulated.out)["step_time_s"];
+  const Outcome run =
+      run_program("compare " + report_file + " --log tests/frameworks/data/megatron.log --warmup 1 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json json = Json::parse(run.out);
+  EXPECT_EQ(json["b"]["engine"], "Megatron-LM");
+  EXPECT_EQ(json["quantities"][0]["name"], "step_time_s");
+  EXPECT_NEAR(json["quantities"][0]["error"].get<double>(), predicted / 12.0 - 1, 1e-9);
+  EXPECT_EQ(json["quantities"].size(), 6u) << "what a log does not say is left out";
+  const Outcome titan = run_program("compare " + report_file + " --log tests/frameworks/data/torchtitan.log");
+  EXPECT_THAT(titan.err, HasSubstr("reserved"));
+  EXPECT_EQ(
+      run_program("compare " + report_file + " --log tests/frameworks/data/megatron.log --fail-above 0.001%")
+          .exit_code,
+      5);
+  EXPECT_EQ(run_program("compare " + report_file + " --log README.md").exit_code, 2);
+  EXPECT_EQ(run_program("compare " + report_file + " " + report_file + " --log README.md").exit_code, 2);
+}
+
 // A scenario whose steps take milliseconds.
 std::string tiny() {
   const std::string model = temporary_file("tiny_gpt.json", R"({

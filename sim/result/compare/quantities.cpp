@@ -100,7 +100,9 @@ std::vector<Quantity> report_quantities(const JsonReader& report) {
   for (const auto& part : time.json().items())
     add(time, "time_s.", std::array{Figure{part.key().c_str(), Measure::seconds}}, quantities);
   add_communication(report, quantities);
-  for (const JsonReader& rank : report.object("memory").objects("ranks"))
+  const JsonReader memory = report.object("memory");
+  add(memory, "memory.", std::array{Figure{"peak_bytes", Measure::bytes}}, quantities);
+  for (const JsonReader& rank : memory.objects("ranks"))
     add(rank, fmt::format("memory.rank{}.", rank_of(rank)), kMemory, quantities);
   return quantities;
 }

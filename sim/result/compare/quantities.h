@@ -18,7 +18,8 @@ struct Quantity {
 };
 
 // Of a "rehearse.report/1": rates, bubble, every part of time_s, every entry of communication as
-// "communication.KIND.OP.GROUP_SIZE.*", every pipeline rank of memory as "memory.rankN.*". InputError when a
+// "communication.KIND.OP.GROUP_SIZE.*", memory's peak and every pipeline rank of it as
+// "memory.rankN.*". InputError when a
 // figure is missing or no number.
 std::vector<Quantity> report_quantities(const JsonReader& report);
 

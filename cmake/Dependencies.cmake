@@ -14,6 +14,7 @@ if(REHEARSE_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
   find_library(RAPIDCHECK rapidcheck REQUIRED)
+  find_program(PROTOC protoc REQUIRED)
 endif()
 
 if(REHEARSE_CUDA)

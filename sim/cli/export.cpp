@@ -26,12 +26,16 @@ void add_export(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("export", "a plan, its schedule or its run, in others' formats");
   verb->require_subcommand(1);
   add_export_plans(*verb, exit_code);
+  add_export_traces(*verb, exit_code);
   verb->footer(
       "Examples:\n"
       "  rehearse export schedule scenarios/llama3-70b-512-h100.json -o schedule.csv\n"
       "  rehearse export schedule scenarios/zero-bubble-v-6b.json --form full\n"
       "  rehearse export megatron scenarios/llama3-70b-512-h100.json\n"
-      "  rehearse export torchtitan scenarios/fsdp2-llama3-8b.json -o train.toml");
+      "  rehearse export torchtitan scenarios/fsdp2-llama3-8b.json -o train.toml\n"
+      "  rehearse export kineto scenarios/llama3-70b-512-h100.json -o traces\n"
+      "  rehearse export perfetto scenarios/llama3-70b-512-h100.json -o run.pftrace\n"
+      "  rehearse export chakra scenarios/zero-bubble-v-6b.json -o et");
 }
 
 }  // namespace rehearse

@@ -21,6 +21,7 @@ CLI::App* add_format(CLI::App& verb, const std::string& name, const std::string&
 // To the file that -o names, or standard output.
 void write_export(const ExportOptions& options, const std::string& text);
 
-void add_export_plans(CLI::App& verb, int& exit_code);  // schedule, megatron, deepspeed, torchtitan
+void add_export_plans(CLI::App& verb, int& exit_code);   // schedule, megatron, deepspeed, torchtitan
+void add_export_traces(CLI::App& verb, int& exit_code);  // kineto, perfetto, chakra
 
 }  // namespace rehearse

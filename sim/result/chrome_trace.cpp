@@ -152,17 +152,42 @@ class TraceWriter {
           op.microbatch, op.part, op.parts, collective_args(op));
   }
 
+  // Named as Kineto names them, counted in elements of one rank's buffers.
   std::string collective_args(const Op& op) const {
-    if (is_send(op.kind) || is_receive(op.kind))
-      return fmt::format(R"(,"Collective name":"{}","Group size":2,"bytes":{:.0f})",
-                         is_send(op.kind) ? "send" : "recv", work_.boundary_bytes);
     const Plan& plan = report_.plan;
+    const double bytes_of_value = parameter_bytes(plan);
+    if (is_send(op.kind) || is_receive(op.kind))
+      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, work_.boundary_bytes / bytes_of_value,
+                          work_.boundary_bytes / bytes_of_value, dtype(plan.precision)) +
+             fmt::format(R"(,"bytes":{:.0f})", work_.boundary_bytes);
+    const double values = work_.parameters(op.stage) / op.parts;
     if (op.kind == OpKind::unshard)
-      return fmt::format(R"(,"Collective name":"allgather","Group size":{})", shard_size(plan));
+      return message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
+                          dtype(plan.precision));
     if (op.stream != Stream::gradient) return "";
-    const char* name = is_scattered(op, plan) ? "reduce_scatter" : "allreduce";
-    return fmt::format(R"(,"Collective name":"{}","Group size":{},"dtype":"{}")", name, members(op),
-                       plan.grad_reduce == Precision::fp32 ? "Float" : "BFloat16");
+    const double summed = op.kind == OpKind::reduce_replicas ? values / shard_size(plan) : values;
+    const double left = is_scattered(op, plan) ? values / members(op) : summed;
+    return message_args(is_scattered(op, plan) ? "reduce_scatter" : "allreduce",
+                        op.kind == OpKind::reduce_tied ? "embedding" : "dp", members(op),
+                        op.kind == OpKind::reduce_tied ? tied_values() : summed,
+                        op.kind == OpKind::reduce_tied ? tied_values() : left, dtype(plan.grad_reduce));
+  }
+
+  static std::string message_args(const char* name, const char* group, int size, double in, double out,
+                                  const char* type) {
+    return fmt::format(
+        R"(,"Collective name":"{}","Process Group Name":"{}","Group size":{},"In msg nelems":{:.0f},)"
+        R"("Out msg nelems":{:.0f},"dtype":"{}")",
+        name, group, size, in, out, type);
+  }
+
+  static const char* dtype(Precision precision) {
+    return precision == Precision::fp32 ? "Float" : precision == Precision::fp16 ? "Half" : "BFloat16";
+  }
+
+  double tied_values() const {
+    const Model& model = report_.model;
+    return std::ceil(static_cast<double>(model.vocab) / report_.plan.tp) * static_cast<double>(model.hidden);
   }
 
   int members(const Op& op) const {

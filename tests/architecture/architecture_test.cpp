@@ -30,7 +30,7 @@ const std::map<std::string, Names> kMayUse = {
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
-    {"export", {"plan", "model"}},
+    {"export", {"result", "schedule", "plan", "model"}},
     {"frameworks", {"base"}},
     {"search", {"run"}},
     {"sweep", {"base"}},

@@ -18,6 +18,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::size_t kMostNotes = 3;
+
 bool is_of(const Profile& profile, const std::string& device) {
   return profile.measurement && profile.measurement->device == device;
 }
@@ -90,7 +92,10 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
   Calibration done =
       calibrate(*device, request, profile_to_continue(experiment, options, device->facts().name));
   fmt::print(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
-  for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+  for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
+    fmt::print(stderr, "note: {}\n", done.notes[i]);
+  if (done.notes.size() > kMostNotes)
+    fmt::print(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMostNotes);
   for (const std::string& line : done.above_peak) fmt::print(stderr, "note: above peak: {}\n", line);
   experiment.profile = std::move(done.profile);
   return done.complete;

@@ -102,11 +102,13 @@ void add_import(CLI::App& program, int& exit_code) {
   };
   CLI::App* megatron = add_source(
       *verb, "megatron", "flags of Megatron-LM: a line, a file or the script that holds them", options);
-  megatron->add_option("--ignore", options->ignored, "flags of the script to leave out")
+  megatron->add_option("--ignore", options->ignored, "flags of the script to leave out, without their dashes")
       ->delimiter(',')
-      ->option_text("--FLAG,...");
+      ->option_text("FLAG,...");
   on_parse(megatron, [options] {
     const std::string& file = options->given.file;
+    for (std::string& name : options->ignored)
+      if (!name.starts_with("--")) name = "--" + name;
     import(*options, import_megatron(contents(file), file, options->ignored));
   });
   on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {

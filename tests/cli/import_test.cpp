@@ -72,6 +72,12 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
       "import torchtitan tests/frameworks/data/llama3_70b.toml --cluster dgx-h100 --gpus 256 --tp 7");
   EXPECT_EQ(illegal.exit_code, 2);
   EXPECT_EQ(run_program("import megatron nowhere.sh -o x.json").exit_code, 2);
+  const std::string own = temporary_file("own.args",
+                                         "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "
+                                         "--max-position-embeddings 512 --of-mine 1\n");
+  const std::string import = "import megatron " + own + " --model gpt2 -o " + new_file("own.json");
+  EXPECT_THAT(run_program(import).err, HasSubstr("line 1: is no flag of Megatron-LM that is known"));
+  EXPECT_EQ(run_program(import + " --ignore of-mine").exit_code, 0);
   EXPECT_EQ(run_program("import").exit_code, 2);
 }
 

@@ -204,6 +204,18 @@ mode = "none"
   EXPECT_EQ(plan["precision"], "fp8");
 }
 
+TEST(ImportTorchtitan, ItsAllToAllIsARing) {
+  const auto exchange = [](const std::string& method) {
+    return import_torchtitan(
+               "[parallelism]\ncontext_parallel_degree = 4\ncontext_parallel_rotate_method = \"" + method +
+                   "\"\n",
+               "cp.toml", 8)
+        .scenario["plan"]["cp_comm_type"];
+  };
+  EXPECT_EQ(exchange("alltoall"), "p2p");
+  EXPECT_EQ(exchange("allgather"), "allgather");
+}
+
 TEST(ImportTorchtitan, RefusesWhatItDoesNotKnow) {
   const auto read = [](const char* text) { return refusal([&] { import_torchtitan(text, "bad.toml", 8); }); };
   EXPECT_THAT(read("[parallelism\n"), AllOf(HasSubstr("bad.toml: line"), HasSubstr("TOML")));

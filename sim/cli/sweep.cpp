@@ -9,12 +9,14 @@
 #include <thread>
 
 #include "cli/output.h"
+#include "cli/png.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
 #include "cli/swept.h"
 #include "cli/verbs.h"
 #include "sweep/export.h"
+#include "sweep/plot/plot.h"
 #include "sweep/run_points.h"
 #include "sweep/shard.h"
 
@@ -35,6 +37,7 @@ struct SweepOptions {
   std::vector<std::string> sets, merged;
   std::string store, shard;
   Output csv, jsonl;
+  std::string svg, png, plot;
   bool resume = false;
   int jobs = 0;
 };
@@ -146,6 +149,26 @@ void write_rows(const SweepOptions& options, const Store& store, const Grid& gri
   if (!options.csv.wanted() && !options.jsonl.wanted()) fmt::print("{}", sweep_table(store, grid));
 }
 
+std::optional<plot::PlotKind> plot_kind(const std::string& name) {
+  for (const plot::PlotKind kind : plot::plot_kinds())
+    if (plot::to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+// Before the rows are run rather than after.
+void require_drawable(const SweepOptions& options, const Grid& grid) {
+  if (options.svg.empty() && options.png.empty()) return;
+  plot::require_fields(grid, plot_kind(options.plot));
+  if (!options.png.empty()) require_png_writer();
+}
+
+void draw_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
+  if (options.svg.empty() && options.png.empty()) return;
+  const std::string picture = plot::draw_plot(grid, plot::read_rows(store, grid), plot_kind(options.plot));
+  if (!options.svg.empty()) write_file(options.svg, [&](std::ostream& out) { out << picture; });
+  if (!options.png.empty()) write_png(options.png, picture);
+}
+
 // As the verb that runs one scenario ends: with what stands in the way of all rows.
 int exit_code_of(const Store& store) {
   std::map<RowState, int> rows;
@@ -167,6 +190,7 @@ int exit_code_of(const Store& store) {
 int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
+  require_drawable(options, swept.grid);
   const Shard shard = options.shard.empty()
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
@@ -175,6 +199,7 @@ int sweep(SweepOptions& options) {
     fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
   run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
+  draw_rows(options, store, swept.grid);
   return interrupted ? kInterrupted : exit_code_of(store);
 }
 
@@ -190,6 +215,14 @@ void add_options(CLI::App& verb, SweepOptions& options) {
       verb.add_option("--jsonl", options.jsonl.file, "rows as JSON lines, to standard output or a file")
           ->expected(0, 1)
           ->option_text("[FILE]");
+  std::vector<std::string> kinds;
+  for (const plot::PlotKind kind : plot::plot_kinds()) kinds.push_back(plot::to_string(kind));
+  verb.add_option("--svg", options.svg, "draw the rows; what is drawn follows from what varies")
+      ->option_text("FILE");
+  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+  verb.add_option("--plot", options.plot, "what to draw instead: " + join(kinds))
+      ->check(CLI::IsMember(kinds))
+      ->option_text("KIND");
   verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
       ->option_text("FILE");
   verb.add_flag("--resume", options.resume, "go on with the rows that an earlier run left");
@@ -220,6 +253,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --pp 2:16:*2 --gbs 512:2048:*2 --csv rows.csv\n"
       "  rehearse sweep --model llama3-8b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --jsonl\n"
       "  rehearse sweep scenarios/megatron-ptdp-175b.json --set cluster.node.nics.bandwidth=12.5GB/s,25GB/s\n"
+      "  rehearse sweep scenarios/llama3-70b-512-h100.json --vpp 1,5 --gbs 64:4096:*2 --svg bubble.svg\n"
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard 3/8 --store part3.db\n"
       "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
       "part$SLURM_PROCID.db\n"

@@ -32,7 +32,7 @@ const std::map<std::string, Names> kMayUse = {
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
     {"export", {"plan", "model"}},
     {"search", {"run"}},
-    {"sweep", {"base"}},
+    {"sweep", {"result"}},
     {"cli",
      {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
       "plan", "model", "base"}},

@@ -103,7 +103,9 @@ void run_and_show(const ExecuteVerb& verb) {
                       {{"losses", execution.losses},
                        {"step_times_s", execution.step_times_s},
                        {"peak_activation_bytes_by_rank", execution.peak_activation_bytes}}}};
-  show_run(verb.show, {execution.timeline, ready.schedule, ready.work, report, execution.step_times_s}, more,
+  show_run(verb.show,
+           {execution.timeline, ready.schedule, ready.work, report, execution.step_times_s, source.json},
+           more,
            fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
                        execution.losses.front(), execution.losses.back(), execution.losses.size(),
                        format_seconds(predicted.report.step_time_s)));

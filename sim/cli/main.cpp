@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -108,5 +109,6 @@ int run(int argc, char** argv) {
 }  // namespace rehearse
 
 int main(int argc, char** argv) {
+  rehearse::remember_command(argc, argv);
   return rehearse::run(argc, argv);
 }

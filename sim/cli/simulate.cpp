@@ -3,6 +3,7 @@
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "cli/what_if.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -15,13 +16,15 @@ struct SimulateOptions {
 };
 
 void simulate_and_show(const SimulateOptions& options) {
-  const Scenario scenario = read_scenario(collect(options.given));
+  const ScenarioSource source = collect(options.given);
+  const Scenario scenario = read_scenario(source);
   Iteration iteration = run_iteration(scenario.experiment);
   std::vector<std::string>& warnings = iteration.report.facts.warnings;
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
   const Preparation& ready = iteration.preparation;
   show_run(options.show,
-           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s});
+           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s,
+            source.json, options.show.html.empty() ? Json() : what_if(source, scenario)});
 }
 
 }  // namespace
@@ -35,6 +38,7 @@ void add_simulate(CLI::App& program, int& exit_code) {
       "Examples:\n"
       "  rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 32\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --svg pipeline.svg --trace trace.json\n"
+      "  rehearse simulate scenarios/llama3-70b-512-h100.json --html report.html\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --json");
   verb->callback([options, &exit_code] {
     simulate_and_show(*options);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/command.h"
 #include "cli/output.h"
 #include "cli/png.h"
 #include "cli/scenario.h"
@@ -16,7 +17,7 @@
 #include "cli/swept.h"
 #include "cli/verbs.h"
 #include "sweep/export.h"
-#include "sweep/plot/plot.h"
+#include "sweep/plot/sweep_page.h"
 #include "sweep/run_points.h"
 #include "sweep/shard.h"
 
@@ -37,7 +38,7 @@ struct SweepOptions {
   std::vector<std::string> sets, merged;
   std::string store, shard;
   Output csv, jsonl;
-  std::string svg, png, plot;
+  std::string svg, png, html, plot;
   bool resume = false;
   int jobs = 0;
 };
@@ -157,16 +158,21 @@ std::optional<plot::PlotKind> plot_kind(const std::string& name) {
 
 // Before the rows are run rather than after.
 void require_drawable(const SweepOptions& options, const Grid& grid) {
-  if (options.svg.empty() && options.png.empty()) return;
+  if (options.svg.empty() && options.png.empty() && options.html.empty()) return;
   plot::require_fields(grid, plot_kind(options.plot));
   if (!options.png.empty()) require_png_writer();
 }
 
 void draw_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
-  if (options.svg.empty() && options.png.empty()) return;
-  const std::string picture = plot::draw_plot(grid, plot::read_rows(store, grid), plot_kind(options.plot));
+  if (options.svg.empty() && options.png.empty() && options.html.empty()) return;
+  const plot::PlotRows rows = plot::read_rows(store, grid);
+  const std::optional<plot::PlotKind> kind = plot_kind(options.plot);
+  const std::string picture = plot::draw_plot(grid, rows, kind);
   if (!options.svg.empty()) write_file(options.svg, [&](std::ostream& out) { out << picture; });
   if (!options.png.empty()) write_png(options.png, picture);
+  if (options.html.empty()) return;
+  const std::string page = plot::write_sweep_page(grid, rows, kind, command_line());
+  write_file(options.html, [&](std::ostream& out) { out << page; });
 }
 
 // As the verb that runs one scenario ends: with what stands in the way of all rows.
@@ -220,6 +226,8 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   verb.add_option("--svg", options.svg, "draw the rows; what is drawn follows from what varies")
       ->option_text("FILE");
   verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+  verb.add_option("--html", options.html, "rows, picture and curves to choose as a page; needs no network")
+      ->option_text("FILE");
   verb.add_option("--plot", options.plot, "what to draw instead: " + join(kinds))
       ->check(CLI::IsMember(kinds))
       ->option_text("KIND");

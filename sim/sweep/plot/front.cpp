@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostColours = 6;
 constexpr double kFarthest = 1.5;  // memories of a GPU; what needs more is counted in the note
-constexpr double kCells = 300;  // along either axis; points that share one are drawn once
+constexpr double kCells = 300;     // along either axis; points that share one are drawn once
 
 // The field that colours the points: of few values, a name rather than a number. -1: none.
 int colouring_field(const Grid& grid) {

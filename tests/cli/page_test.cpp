@@ -46,8 +46,9 @@ TEST(Page, OfARunHoldsItsReportCommandAndScenario) {
 TEST(Page, WhatIfCurvesAgreeWithRunsOfTheReferenceEngine) {
   const std::string path = temporary_file("page_what_if.html", "");
   ASSERT_EQ(run_program(std::string("simulate ") + kRun + "--html " + path).exit_code, 0);
+  const Json data = data_of(text_of_file(path));
   int compared = 0;
-  for (const Json& knob : data_of(text_of_file(path))["what_if"]) {
+  for (const Json& knob : data["what_if"]) {
     if (knob["label"] != "Tensor parallel") continue;
     for (const Json& row : knob["values"]) {
       const std::string flags = std::string(kRun) + "--engine reference --json --tp " + row["value"].dump();

@@ -7,6 +7,7 @@ find_package(Boost 1.74 REQUIRED)
 find_package(pugixml 1.12 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(Threads REQUIRED)
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)
 
 if(REHEARSE_TESTS)

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   add_memory(program, exit_code);
   add_plan(program, exit_code);
   add_sweep(program, exit_code);
+  add_studio(program, exit_code);
   add_validate(program, exit_code);
   add_topo(program, exit_code);
   add_goodput(program, exit_code);

@@ -22,6 +22,7 @@ void add_execute(CLI::App& program, int& exit_code);
 void add_explain(CLI::App& program, int& exit_code);
 void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);
+void add_studio(CLI::App& program, int& exit_code);
 void add_sweep(CLI::App& program, int& exit_code);
 void add_topo(CLI::App& program, int& exit_code);
 void add_goodput(CLI::App& program, int& exit_code);

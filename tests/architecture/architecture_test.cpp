@@ -32,10 +32,11 @@ const std::map<std::string, Names> kMayUse = {
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
     {"export", {"plan", "model"}},
     {"search", {"run"}},
+    {"studio", {"result"}},
     {"sweep", {"result"}},
     {"cli",
-     {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
-      "plan", "model", "base"}},
+     {"calibrate", "execute", "export", "search", "studio", "sweep", "run", "result", "cost", "cluster",
+      "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -91,7 +92,8 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "execute", "run", "export", "search", "sweep", "cli"),
+                                           "result", "execute", "run", "export", "search", "studio", "sweep",
+                                           "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

@@ -8,8 +8,7 @@ Rehearse.tiles = function (report) {
   return make(
     "div", { class: "tiles" },
     tile("step time", Rehearse.seconds(report.step_time_s), `${Rehearse.significant(report.samples_per_s, 3)} sequences/s`),
-    tile("throughput", Rehearse.count(report.tokens_per_s) + " tokens/s",
-      `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
+    tile("tokens/s", Rehearse.count(report.tokens_per_s), `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
     tile("MFU", Rehearse.percent(report.mfu),
       `${Rehearse.significant(report.model_tflops_per_gpu, 3)} TFLOP/s/GPU; HFU ${Rehearse.percent(report.hfu)}`),
     tile("bubble", Rehearse.percent(report.bubble_fraction.mean),
@@ -123,7 +122,7 @@ Rehearse.command = function (command) {
       getSelection().selectAllChildren(code);
     });
   } }, "copy");
-  const code = make("code", {}, command);
+  const code = make("code", {}, ...command.split(" ").flatMap((word) => [make("span", {}, word), " "]));
   return make("div", { class: "command" }, code, button);
 };
 

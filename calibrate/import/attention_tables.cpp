@@ -44,9 +44,21 @@ std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gp
 
 }  // namespace
 
+// The rates of an implementation that was timed on another GPU only, times how much faster `by` is here.
+Rates carried(const Json& table, const JsonReader& from, const std::string& gpu,
+              const std::string& implementation) {
+  const std::string there = from.text("gpu"), by = from.text("by");
+  from.reject_unknown();
+  const Rates by_here = rates_of(table, gpu, "fwd+bwd", by), by_there = rates_of(table, there, "fwd+bwd", by);
+  Rates rates;
+  for (const auto& [at, rate] : rates_of(table, there, "fwd+bwd", implementation))
+    if (by_here.contains(at) && by_there.contains(at)) rates[at] = rate * by_here.at(at) / by_there.at(at);
+  return rates;
+}
+
 // Where only forward with backward is published, the quotient of the two rates is taken from the reference
 // GPU at the same head size, mask and length, where both are: the same kernels, so the same quotient q:
-// 3.5 / both = (1 + 2.5 q) / forward.
+// 3.5 / both = (1 + 2.5 q) / forward. `quotient_of`: that of another implementation stands in.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {
   const JsonReader& recipe = entry.recipe;
@@ -58,8 +70,11 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
   sources.push_back(source_of(table, recipe.text("note")));
   const std::string name = recipe.text("gpu"), reference = recipe.text_or("quotient_from", name);
   const std::string pass_both = recipe.text("both"), pass_forward = recipe.text("forward");
-  const Rates both = rates_of(table, name, "fwd+bwd", pass_both);
-  const Rates reference_both = rates_of(table, reference, "fwd+bwd", pass_both);
+  const Rates both = recipe.has("carried_from")
+                         ? carried(table, recipe.object("carried_from"), name, pass_both)
+                         : rates_of(table, name, "fwd+bwd", pass_both);
+  const Rates reference_both =
+      rates_of(table, reference, "fwd+bwd", recipe.text_or("quotient_of", pass_both));
   const Rates reference_forward = rates_of(table, reference, "fwd", pass_forward);
   std::vector<AttentionSample> samples;
   for (const auto& [at, rate] : both) {

@@ -60,7 +60,10 @@ Json carry_over(const JsonReader& recipe, const Json& base) {
   }
   profile["gemm"] = gemms;
   for (auto& [kind, table] : profile["stream"].items()) scale_rates(table, bandwidth.ratio());
-  scale_rates(profile["attention"], reached(recipe, "fp16").ratio());
+  const double products = reached(recipe, "fp16").ratio();
+  scale_rates(profile["attention"], products);
+  if (profile.contains("attention_of"))
+    for (auto& [kernel, table] : profile["attention_of"].items()) scale_rates(table, products);
   recipe.reject_unknown();
   return profile;
 }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "calibrate/import/nccl_errors.h"
 #include "calibrate/import/nccl_fit.h"
+#include "calibrate/import/tables.h"
 #include "cost/nccl/read_model.h"
 
 namespace rehearse::nccl {
@@ -52,6 +55,26 @@ Constants constants_of(const Json& file) {
 
 }  // namespace
 
+namespace {
+
+double percentile_90(std::vector<double> errors) {
+  std::sort(errors.begin(), errors.end());
+  return errors.empty() ? 0 : rounded(errors[errors.size() * 9 / 10]);
+}
+
+// By size, of tables that the fit has not seen.
+Json left_out_p90(const Constants& constants, const std::vector<Sample>& samples) {
+  constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
+  std::vector<double> small, middle, above;
+  for (const RowError& row : errors(constants, samples, LeftOut::table))
+    (row.bytes <= kSmall ? small : row.bytes <= kMiddle ? middle : above).push_back(std::abs(row.error));
+  return {{"to_32_kib", percentile_90(small)},
+          {"to_64_mib", percentile_90(middle)},
+          {"above", percentile_90(above)}};
+}
+
+}  // namespace
+
 Json import_model(const std::filesystem::path& data) {
   const Json file = constants_file(data);
   const Constants constants = constants_of(file);
@@ -66,7 +89,11 @@ Json import_model(const std::filesystem::path& data) {
   Json json = {{"schema", kModelSchema},
                {"name", kDefaultModel},
                {"sources", sources_of(file, samples)},
-               {"fit", {{"method", kMethod}, {"tables", samples.size()}, {"rows", rows}}},
+               {"fit",
+                {{"method", kMethod},
+                 {"tables", samples.size()},
+                 {"rows", rows},
+                 {"left_out_p90", left_out_p90(constants, samples)}}},
                {"constants", kept_constants(file)},
                {"corrections", Json::array()},
                {"measured", Json::array()}};

@@ -49,15 +49,24 @@ Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, cons
   return json;
 }
 
-Json attention_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+Json attention_json(const JsonReader& entry, const std::filesystem::path& data, const Gpu& gpu,
                     std::vector<Source>& sources) {
-  const JsonReader entry = recipe.object("attention");
   Json rows = Json::array();
   for (const AttentionSample& s : import_attention({entry, data}, gpu, sources)) {
     rows.push_back({s.head_dim, s.seq, s.causal ? 1 : 0, s.backward ? 1 : 0, s.flops_per_s});
   }
   entry.reject_unknown();
   return {{"columns", {"head_dim", "seq", "causal", "backward", "flops_per_s"}}, {"rows", rows}};
+}
+
+Json attention_of_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+                       std::vector<Source>& sources) {
+  Json json = Json::object();
+  if (!recipe.has("attention_of")) return json;
+  const JsonReader kernels = recipe.object("attention_of");
+  for (const auto& item : kernels.json().items())
+    json[item.key()] = attention_json(kernels.object(item.key()), data, gpu, sources);
+  return json;
 }
 
 Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
@@ -120,7 +129,8 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const JsonReader gpu_recipe = recipe.object("gpu");
   const Gpu gpu = read_gpu(gpu_recipe);
   const Json gemm = gemm_json(recipe, data, gpu, sources);
-  const Json attention = attention_json(recipe, data, gpu, sources);
+  const Json attention = attention_json(recipe.object("attention"), data, gpu, sources);
+  const Json attention_of = attention_of_json(recipe, data, gpu, sources);
   const Json stream = stream_json(recipe, data, gpu, sources);
   const Json links = links_json(recipe);
   const Json launch = launch_json(recipe.object("launch"), data, sources);
@@ -134,6 +144,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"attention", attention},
                   {"stream", stream},
                   {"gemm", gemm}};
+  if (!attention_of.empty()) profile["attention_of"] = attention_of;
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};

@@ -126,12 +126,20 @@ std::optional<double> memory_of(const Json& row, const Json& practice) {
   return memory.get<double>() * (practice.value("unit", "GiB") == "GB" ? 1e9 : kGib);
 }
 
+// Of its family, or of the part of it whose runs' names begin alike.
+Json practice_of(const PublishedRun& run, const Json& practices) {
+  std::string found = run.family;
+  for (const auto& item : practices.items())
+    if (run.id.starts_with(item.key()) && item.key().size() > found.size()) found = item.key();
+  return practices.value(found, Json::object());
+}
+
 PublishedRun run_of(const Json& row, const Json& practices) {
   PublishedRun run;
   run.id = row.at("id");
   run.family = row.at("family");
   run.core = row.value("core", false);
-  const Json practice = practices.value(run.family, Json::object());
+  const Json practice = practice_of(run, practices);
   for (const Json& what : said(row, "missing"))
     if (!row.value("config_complete", true))
       run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
@@ -144,6 +152,8 @@ PublishedRun run_of(const Json& row, const Json& practices) {
                      {"cluster", row.at("cluster")},
                      {"gpus", row.at("hardware").at("n_gpus")},
                      {"plan", plan_of(row, practice)}};
+  if (practice.contains("attention_kernel"))
+    run.source.json["attention_kernel"] = practice.at("attention_kernel");
   run.source.file = run.id;
   return run;
 }

@@ -113,6 +113,9 @@ class Reading {
           fmt::format("no profile was taken on {} yet: name one with --profile (known are {})",
                       experiment.cluster.gpu.name, join(profile_names())));
     }
+    if (const std::string kernel = top_.text_or("attention_kernel", "");
+        !kernel.empty() && !replaced_.without_profile)
+      use_attention(experiment.profile, kernel);
     static const std::map<std::string, Engine> engines = {{"simgrid", Engine::simgrid},
                                                           {"reference", Engine::reference}};
     static const std::map<std::string, Fold> folds = {{"auto", Fold::replicas}, {"none", Fold::none}};

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/data_path.h"
+#include "cli/accuracy_page.h"
 #include "cli/output.h"
 #include "cli/validate_collectives.h"
 #include "cli/validate_runs.h"
@@ -16,7 +18,7 @@ namespace {
 struct ValidateOptions {
   std::string runs;
   std::vector<std::string> tables;
-  std::string profile, svg;
+  std::string profile, svg, page;
   bool json = false;
 };
 
@@ -31,6 +33,15 @@ void write_scatter(const std::vector<RunPrediction>& predictions, const std::str
   });
 }
 
+void write_page(const std::vector<RunPrediction>& predictions, const std::string& file) {
+  const auto read = [](const char* name) {
+    return read_json_file((data_directory() / "calibrate/data/runs" / name).string());
+  };
+  write_file(file, [&](std::ostream& out) {
+    out << write_accuracy_page(predictions, read("practices.json"), read("mechanisms.json"));
+  });
+}
+
 void validate(const ValidateOptions& options) {
   if (!options.tables.empty()) {
     fmt::print("{}", validate_collectives(options.tables, options.profile, options.json));
@@ -42,6 +53,7 @@ void validate(const ValidateOptions& options) {
   std::vector<RunPrediction> predictions;
   for (const PublishedRun& run : read_published_runs(options.runs)) predictions.push_back(predict(run));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
+  if (!options.page.empty()) write_page(predictions, options.page);
   fmt::print("{}", options.json ? write_predictions_json(predictions) : write_predictions(predictions));
 }
 
@@ -62,12 +74,16 @@ void add_validate(CLI::App& program, int& exit_code) {
   verb->add_option("--svg", options->svg, "draw predicted against measured times")
       ->option_text("FILE")
       ->needs(runs);
+  verb->add_option("--page", options->page, "write what to know of the errors, in Markdown")
+      ->option_text("FILE")
+      ->needs(runs);
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
       "Examples:\n"
       "  rehearse validate calibrate/data/runs/published_runs.json\n"
       "  rehearse validate calibrate/data/runs/published_runs.json --json > errors.json\n"
       "  rehearse validate calibrate/data/runs/published_runs.json --svg accuracy.svg\n"
+      "  rehearse validate calibrate/data/runs/published_runs.json --page docs/accuracy.md\n"
       "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
       "  rehearse validate --nccl my-table.json --profile my-profile.json --json");
   verb->callback([options, &exit_code] {

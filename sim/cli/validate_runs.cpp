@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 #include "base/units.h"
@@ -23,44 +24,32 @@ double predicted_memory(const PublishedRun& run) {
   return peak_bytes(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
 }
 
-double predicted_seconds(const PublishedRun& run) {
+void predict_seconds(const PublishedRun& run, RunPrediction& prediction) {
   Experiment experiment = read_scenario(run.source, {run.model, false}).experiment;
   experiment.engine = Engine::reference;
-  return run_iteration(experiment).report.step_time_s;
+  const Report report = run_iteration(experiment).report;
+  prediction.seconds = report.step_time_s;
+  prediction.uncertainty = report.uncertainty;
 }
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// What keeps `value` from being computed; "" when nothing does.
-template <typename Compute>
-std::string attempt(std::optional<double>& value, const Compute& compute) {
+// What keeps `predict` from ending; "" when nothing does.
+template <typename Predict>
+std::string attempt(const Predict& predict) {
   try {
-    value = compute();
+    predict();
     return "";
   } catch (const std::exception& error) {
     return first_line(error.what());
   }
 }
 
-struct Errors {
-  std::vector<double> core, all, memory;
-  std::map<std::string, std::vector<double>> by_family;
-};
-
-Errors errors_of(const std::vector<RunPrediction>& predictions) {
-  Errors errors;
-  for (const RunPrediction& each : predictions) {
-    if (each.memory_bytes && each.run.memory_bytes)
-      errors.memory.push_back(error_of(*each.memory_bytes, *each.run.memory_bytes));
-    if (!each.seconds || !each.run.measured_s) continue;
-    const double error = error_of(*each.seconds, *each.run.measured_s);
-    errors.all.push_back(error);
-    errors.by_family[each.run.family].push_back(error);
-    if (each.run.core) errors.core.push_back(error);
-  }
-  return errors;
+// Whether the measured time lies in the predicted band.
+bool is_inside(const RunPrediction& each) {
+  return std::abs(*each.run.measured_s / *each.seconds - 1) <= each.uncertainty;
 }
 
 std::string percent(double share) {
@@ -77,7 +66,7 @@ void add_run(Lines& table, const RunPrediction& each) {
   const PublishedRun& run = each.run;
   std::string time = "-", error = "-", memory = "-", memory_error = "-";
   if (each.seconds) time = format_seconds(*each.seconds);
-  if (each.seconds && run.measured_s) error = percent(error_of(*each.seconds, *run.measured_s));
+  if (each.seconds && run.measured_s) error = percent(time_error(each)) + (is_inside(each) ? "" : " *");
   if (each.memory_bytes && run.memory_bytes) {
     memory = format_bytes(*each.memory_bytes);
     memory_error = percent(error_of(*each.memory_bytes, *run.memory_bytes));
@@ -109,7 +98,11 @@ Json run_json(const RunPrediction& each) {
           {"core", run.core},
           {"measured_s", or_null(run.measured_s)},
           {"predicted_s", or_null(each.seconds)},
-          {"error", both ? Json(error_of(*each.seconds, *run.measured_s)) : Json()},
+          {"predicted_band_s", each.seconds ? Json({*each.seconds * (1 - each.uncertainty),
+                                                    *each.seconds * (1 + each.uncertainty)})
+                                            : Json()},
+          {"error", both ? Json(time_error(each)) : Json()},
+          {"inside_band", both ? Json(is_inside(each)) : Json()},
           {"measured_mem_bytes", or_null(run.memory_bytes)},
           {"predicted_mem_bytes", or_null(each.memory_bytes)},
           {"skipped", each.skipped.empty() ? Json() : Json(each.skipped)}};
@@ -117,14 +110,34 @@ Json run_json(const RunPrediction& each) {
 
 }  // namespace
 
+double time_error(const RunPrediction& prediction) {
+  return error_of(*prediction.seconds, *prediction.run.measured_s);
+}
+
+PredictionErrors errors_of(const std::vector<RunPrediction>& predictions) {
+  PredictionErrors errors;
+  for (const RunPrediction& each : predictions) {
+    if (each.memory_bytes && each.run.memory_bytes)
+      errors.memory.push_back(error_of(*each.memory_bytes, *each.run.memory_bytes));
+    if (!each.seconds || !each.run.measured_s) continue;
+    const double error = time_error(each);
+    errors.all.push_back(error);
+    errors.by_family[each.run.family].push_back(error);
+    if (each.run.core) errors.core.push_back(error);
+    errors.inside += is_inside(each) ? 1 : 0;
+  }
+  return errors;
+}
+
 RunPrediction predict(const PublishedRun& run) {
-  RunPrediction prediction{run, {}, {}, ""};
+  RunPrediction prediction;
+  prediction.run = run;
   if (!run.missing.empty()) {
     prediction.skipped = "the source does not say: " + run.missing;
     return prediction;
   }
-  if (run.memory_bytes) attempt(prediction.memory_bytes, [&] { return predicted_memory(run); });
-  prediction.skipped = attempt(prediction.seconds, [&] { return predicted_seconds(run); });
+  if (run.memory_bytes) attempt([&] { prediction.memory_bytes = predicted_memory(run); });
+  prediction.skipped = attempt([&] { predict_seconds(run, prediction); });
   return prediction;
 }
 
@@ -133,26 +146,29 @@ std::string write_predictions(const std::vector<RunPrediction>& predictions) {
   table.line("{:<52}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}", "run", "measured", "predicted", "error", "memory",
              "predicted", "error");
   for (const RunPrediction& each : predictions) add_run(table, each);
-  const Errors errors = errors_of(predictions);
+  const PredictionErrors errors = errors_of(predictions);
   table.line("\n{:<16}{:>6}{:>10}{:>10}{:>10}{:>10}{:>10}   % of |error|", "", "n", "mean", "median", "p90",
              "max", "bias");
   add_summary(table, "core", errors.core);
   add_summary(table, "all", errors.all);
   for (const auto& [family, of_family] : errors.by_family) add_summary(table, family, of_family);
   add_summary(table, "memory", errors.memory);
+  table.line("\n{} of {} measured times lie within what the profile is known to be off; * does not",
+             errors.inside, errors.all.size());
   return table.take();
 }
 
 std::string write_predictions_json(const std::vector<RunPrediction>& predictions) {
   Json json = {{"runs", Json::array()}};
   for (const RunPrediction& each : predictions) json["runs"].push_back(run_json(each));
-  const Errors errors = errors_of(predictions);
+  const PredictionErrors errors = errors_of(predictions);
   Json families = Json::object();
   for (const auto& [family, of_family] : errors.by_family) families[family] = summary_json(of_family);
   json["summary"] = {{"core", summary_json(errors.core)},
                      {"all", summary_json(errors.all)},
                      {"by_family", families},
-                     {"memory", summary_json(errors.memory)}};
+                     {"memory", summary_json(errors.memory)},
+                     {"inside_band", {{"n", errors.inside}, {"of", errors.all.size()}}}};
   return json.dump(2) + "\n";
 }
 

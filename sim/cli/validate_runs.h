@@ -1,6 +1,7 @@
 // How far off is the simulator for training runs that others have measured?
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,19 @@ namespace rehearse {
 struct RunPrediction {
   PublishedRun run;
   std::optional<double> seconds;       // of an iteration
+  double uncertainty = 0;              // of them, relative (Report::uncertainty)
   std::optional<double> memory_bytes;  // of the heaviest rank; where the source printed a memory
   std::string skipped;                 // why there are no seconds; "" when there are
 };
+
+// Errors of those predictions that can be compared, by what they are errors of.
+struct PredictionErrors {
+  std::vector<double> core, all, memory;
+  std::map<std::string, std::vector<double>> by_family;
+  std::size_t inside = 0;  // measured times that lie within what the prediction is said to be off
+};
+PredictionErrors errors_of(const std::vector<RunPrediction>& predictions);
+double time_error(const RunPrediction& prediction);  // of one with both times
 
 // Never throws for a run that cannot be predicted: that is said in `skipped`.
 RunPrediction predict(const PublishedRun& run);

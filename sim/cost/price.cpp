@@ -28,30 +28,37 @@ double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
   return recompute ? parts.recompute : parts.compute;
 }
 
+std::size_t inner_group(const Collective& collective) {
+  InnerGroup group = collective.of_experts ? InnerGroup::expert_tensor : InnerGroup::tensor;
+  if (collective.axis == Axis::cp) group = InnerGroup::context;
+  if (collective.axis == Axis::ep) group = InnerGroup::expert;
+  return static_cast<std::size_t>(group);
+}
+
 // Adds up stages; counts what it booked and how much of that was extrapolated.
 class Pricing {
  public:
-  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times,
-          const Stretch& stretch)
+  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
       : cluster_(cluster),
         profile_(profile),
         cuda_graph_(plan.cuda_graph),
         times_(times),
-        stretch_(stretch),
         grid_(plan),
         experts_(RankGrid::of_experts(plan)) {}
 
-  StageTimes stage(const Work& work, const std::vector<Repeated>& parts) {
+  StageTimes stage(const Work& work, const std::vector<Repeated>& parts, StageTransfers& transfers) {
     StageTimes stage;
     for (const Repeated& part : parts) {
       const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
       const auto repeats = static_cast<double>(part.repeats);
-      stage.forward += list(block, block.forward, repeats, false);
-      stage.backward_input += list(block, block.recompute, repeats, true);
-      stage.backward_input += list(block, block.backward_input, repeats, false);
-      stage.backward_weight += list(block, block.backward_weight, repeats, false);
-      stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats);
-      stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats);
+      OpTransfers &input = transfers.backward_input, &weight = transfers.backward_weight;
+      stage.forward += list(block, block.forward, repeats, false, transfers.forward);
+      stage.backward_input += list(block, block.recompute, repeats, true, input);
+      stage.backward_input += list(block, block.backward_input, repeats, false, input);
+      stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
+      OpTransfers& both = transfers.side_by_side;
+      stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
+      stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
     }
     if (!cuda_graph_) wait_for_launches(work, parts, stage);
     return stage;
@@ -64,12 +71,8 @@ class Pricing {
       return times_.pointwise(*kind, block.bytes_moved(kernel));
     }
     const auto& collective = std::get<Collective>(kernel.what);
-    const CommunicationTime time =
-        times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
-    const auto& stretches = collective.of_experts ? stretch_.experts : stretch_.groups;
-    const double stretch = stretches[static_cast<std::size_t>(collective.axis)];
-    return {static_cast<double>(collective.calls) * (time.latency_s + stretch * time.transfer_s),
-            time.extrapolated};
+    const CommunicationTime call = call_time(collective);
+    return times(collective.calls, {call.total(), call.extrapolated});
   }
 
   double priced_s = 0;
@@ -147,43 +150,74 @@ class Pricing {
     stage.backward_weight.compute += of_weight;
   }
 
-  // Seconds of a collective that the kernel which it names hides, when that stands in `kernels`: call by call
-  // beside chunk by chunk, which has only the multiprocessors that the call leaves.
-  double hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels,
-                double seconds) {
+  CommunicationTime call_time(const Collective& collective) {
+    return times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
+  }
+
+  // Calls of a collective that run beside a chunk each, and seconds of one of those.
+  struct Hidden {
+    double calls = 0;
+    double hidden_s = 0;
+    double window_s = 0;  // until the call and its chunk have ended
+    double total() const { return calls * hidden_s; }
+  };
+
+  // What the kernel that a collective names hides of it, when that stands in `kernels`: call by call beside
+  // chunk by chunk, which has only the multiprocessors that the call leaves.
+  Hidden hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
-    if (collective == nullptr || kernel.overlap.with.empty()) return 0;
+    if (collective == nullptr || kernel.overlap.with.empty()) return {};
     const auto beside = std::find_if(kernels.begin(), kernels.end(), [&kernel](const Kernel& other) {
       return other.name == kernel.overlap.with;
     });
-    if (beside == kernels.end()) return 0;
+    if (beside == kernels.end()) return {};
     const std::int64_t chunks = chunks_of(*beside);
-    const double call = seconds / static_cast<double>(collective->calls);
-    const double chunk = time_of(block, *beside).seconds / static_cast<double>(chunks);
-    return static_cast<double>(collective->calls - kernel.overlap.exposed_calls) *
-           std::min(call * (1 - taken(*collective, chunks)), chunk);
+    const double call_s = call_time(*collective).total();
+    const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks);
+    const double hidden_s = std::min(call_s * (1 - taken(*collective, chunks)), chunk_s);
+    return {static_cast<double>(collective->calls - kernel.overlap.exposed_calls), hidden_s,
+            call_s + chunk_s - hidden_s};
+  }
+
+  // The links that a collective holds meanwhile.
+  Transfers transfers_of(const Collective& collective, const Hidden& hidden) {
+    const double transfer_s = call_time(collective).transfer_s;
+    const auto calls = static_cast<double>(collective.calls);
+    return {(calls - hidden.calls) * transfer_s, hidden.calls * transfer_s, hidden.calls * hidden.window_s,
+            calls};
   }
 
   // What op B saves over I and W one after the other: collectives of `half` beside kernels of `other`.
   TimeParts side_by_side(const Block& block, const std::vector<Kernel>& half,
-                         const std::vector<Kernel>& other, double repeats) {
+                         const std::vector<Kernel>& other, double repeats, OpTransfers& transfers) {
     TimeParts saved;
     for (const Kernel& kernel : half) {
-      if (!kernel.overlap.with.empty())
-        part_of(saved, kernel, false) -=
-            repeats * hidden(block, kernel, other, time_of(block, kernel).seconds);
+      const Hidden of_call = hidden(block, kernel, other);
+      if (of_call.calls == 0) continue;
+      part_of(saved, kernel, false) -= repeats * of_call.total();
+      const auto& collective = std::get<Collective>(kernel.what);
+      const Transfers beside = transfers_of(collective, of_call), alone = transfers_of(collective, {});
+      transfers[inner_group(collective)] += {repeats * (beside.exposed_s - alone.exposed_s),
+                                             repeats * beside.beside_s, repeats * beside.window_s, 0};
     }
     return saved;
   }
 
-  TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute) {
+  TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute,
+                 OpTransfers& transfers) {
     TimeParts parts;
     for (const Kernel& kernel : kernels) {
       const Estimate estimate = time_of(block, kernel);
-      const double seconds = repeats * (estimate.seconds - hidden(block, kernel, kernels, estimate.seconds));
+      const Hidden of_call = hidden(block, kernel, kernels);
+      const double seconds = repeats * (estimate.seconds - of_call.total());
       part_of(parts, kernel, recompute) += seconds;
       priced_s += seconds;
       if (estimate.extrapolated) extrapolated_s += seconds;
+      if (const auto* collective = std::get_if<Collective>(&kernel.what)) {
+        const Transfers once = transfers_of(*collective, of_call);
+        transfers[inner_group(*collective)] += {repeats * once.exposed_s, repeats * once.beside_s,
+                                                repeats * once.window_s, repeats * once.calls};
+      }
     }
     return parts;
   }
@@ -192,7 +226,6 @@ class Pricing {
   const Profile& profile_;
   bool cuda_graph_;
   KernelTimes& times_;
-  const Stretch& stretch_;
   RankGrid grid_, experts_;
   // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.
   std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
@@ -223,6 +256,7 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
   struct Priced {
     const std::vector<Repeated>* parts;
     StageTimes times;
+    StageTransfers transfers;
     double priced_s, extrapolated_s, launch_bound_s;
   };
   std::vector<Priced> known;
@@ -231,11 +265,14 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
         std::find_if(known.begin(), known.end(), [&](const Priced& other) { return *other.parts == parts; });
     if (like == known.end()) {
       pricing.priced_s = pricing.extrapolated_s = pricing.launch_bound_s = 0;
-      const StageTimes times = pricing.stage(work, parts);
-      known.push_back({&parts, times, pricing.priced_s, pricing.extrapolated_s, pricing.launch_bound_s});
+      StageTransfers transfers;
+      const StageTimes times = pricing.stage(work, parts, transfers);
+      known.push_back(
+          {&parts, times, transfers, pricing.priced_s, pricing.extrapolated_s, pricing.launch_bound_s});
       like = std::prev(known.end());
     }
     prices.times.stages.push_back(like->times);
+    prices.transfers.push_back(like->transfers);
     prices.priced_s += like->priced_s;
     prices.extrapolated_s += like->extrapolated_s;
     prices.launch_bound_s += like->launch_bound_s;
@@ -245,8 +282,8 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
 }  // namespace
 
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
-             KernelTimes& times, const Stretch& stretch) {
-  Pricing pricing(plan, cluster, profile, times, stretch);
+             KernelTimes& times) {
+  Pricing pricing(plan, cluster, profile, times);
   Prices prices;
   price_stages(work, pricing, prices);
   prices.times.step = step_times(work, plan, cluster, pricing);
@@ -255,15 +292,13 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
 
 std::vector<TimeParts> price_steps(const Work& work, const Plan& plan, const Cluster& cluster,
                                    const Profile& profile, KernelTimes& times) {
-  const Stretch alone;
-  Pricing pricing(plan, cluster, profile, times, alone);
+  Pricing pricing(plan, cluster, profile, times);
   return step_times(work, plan, cluster, pricing);
 }
 
-Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
-             const Stretch& stretch) {
+Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile) {
   KernelTimes times(profile, cluster.gpu, to_string(plan.precision));
-  return price(work, plan, cluster, profile, times, stretch);
+  return price(work, plan, cluster, profile, times);
 }
 
 }  // namespace rehearse

@@ -1,6 +1,9 @@
 #include "cost/profile.h"
 
+#include <fmt/format.h>
+
 #include "base/data_path.h"
+#include "base/error.h"
 #include "cost/read_profile.h"
 
 namespace rehearse {
@@ -29,6 +32,18 @@ Profile read_profile(const std::string& name_or_path) {
 
 std::vector<std::string> profile_names() {
   return data_names(kFolder);
+}
+
+void use_attention(Profile& profile, const std::string& kernel) {
+  const auto found = profile.attention_of.find(kernel);
+  if (found == profile.attention_of.end()) {
+    std::string known;
+    for (const auto& [name, samples] : profile.attention_of) known += (known.empty() ? "" : ", ") + name;
+    throw MissingCalibration(fmt::format("profile {} has no attention by \"{}\"; it has its default{}{}",
+                                         profile.name, kernel, known.empty() ? "" : ", ", known));
+  }
+  profile.attention = found->second;
+  profile.name += ", attention by " + kernel;
 }
 
 }  // namespace rehearse

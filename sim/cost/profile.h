@@ -68,10 +68,11 @@ struct Profile {
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
   std::vector<AttentionSample> attention;
-  std::map<std::string, std::vector<StreamSample>> stream;  // by curve_name(), and "copy"
-  std::vector<LinkCost> links;                              // where no NCCL runs
-  std::shared_ptr<const nccl::Model> collectives;           // null: none
-  double launch_s = 0;                                      // least time between the starts of two kernels
+  std::map<std::string, std::vector<AttentionSample>> attention_of;  // by kernel, of others than `attention`
+  std::map<std::string, std::vector<StreamSample>> stream;           // by curve_name(), and "copy"
+  std::vector<LinkCost> links;                                       // where no NCCL runs
+  std::shared_ptr<const nccl::Model> collectives;                    // null: none
+  double launch_s = 0;       // least time between the starts of two kernels
   double host_launch_s = 0;  // what the host takes from one launch to the next, without CUDA graphs
   std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
 };
@@ -81,5 +82,9 @@ struct Profile {
 // bandwidth.
 Profile read_profile(const std::string& name_or_path);
 std::vector<std::string> profile_names();
+
+// Attention as another kernel computes it: "flash-1", "triton". MissingCalibration naming the kernels that
+// the profile has when this one is not among them.
+void use_attention(Profile& profile, const std::string& kernel);
 
 }  // namespace rehearse

@@ -179,6 +179,11 @@ void read_samples(const JsonReader& reader, const Limits& limits, Profile& profi
   double fastest = 0;
   for (const auto& [precision, peak] : limits.peak_flops) fastest = std::max(fastest, peak);
   if (reader.has("attention")) profile.attention = read_attention(reader.object("attention"), fastest);
+  if (reader.has("attention_of")) {
+    const JsonReader kernels = reader.object("attention_of");
+    for (const auto& item : kernels.json().items())
+      profile.attention_of[item.key()] = read_attention(kernels.object(item.key()), fastest);
+  }
   const JsonReader stream = reader.object("stream");
   for (const auto& item : stream.json().items()) {
     profile.stream[item.key()] = read_stream(stream.object(item.key()), limits.memory_bandwidth);

@@ -77,6 +77,7 @@ struct RankMemory {
 struct Report {
   RunFacts facts;
   double step_time_s = 0;
+  double uncertainty = 0;  // of the step time, relative: what its sources are known to be off
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0, samples_per_s = 0;
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
   double bubble_mean = 0, bubble_worst = 0, bubble_ideal = 0;

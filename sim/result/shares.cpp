@@ -59,7 +59,15 @@ RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& 
     const Span& span = rank.spans[i];
     const double busy = std::max(0.0, span.end - std::max(covered, span.begin));
     covered = std::max(covered, span.end);
-    add_busy(result.time, priced_parts(ops[i], rank.instance.pipeline_rank, times), busy, ops[i].kind);
+    double as_priced = busy;
+    if (!rank.contended.empty() && busy > 0) {
+      const TimeParts lost = rank.contended[i] * (busy / span.seconds());
+      result.time.exposed_tp += lost.tp;
+      result.time.exposed_cp += lost.cp;
+      result.time.exposed_ep += lost.ep;
+      as_priced -= lost.total();
+    }
+    add_busy(result.time, priced_parts(ops[i], rank.instance.pipeline_rank, times), as_priced, ops[i].kind);
   }
   for (const Gap& gap : compute_gaps(rank, ops, step_time_s, one_queue)) {
     const Exposure part = exposed(gap, rank, ops);

@@ -63,8 +63,10 @@ void add_head(Page& page, const Report& report) {
 }
 
 void add_figures(Page& page, const Report& report) {
+  const std::string band =
+      report.uncertainty > 0 ? fmt::format(" give or take {:.0f} %", 100 * report.uncertainty) : "";
   page.line(
-      "step time    {}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold),
+      "step time    {}{}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold), band,
       page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/stage_times.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
 
@@ -17,6 +18,9 @@ struct Span {
 struct TimelineRank {
   Instance instance;
   std::vector<Span> spans;  // spans[i] belongs to op i of the rank's list
+  // By op, in tp, cp and ep: how much longer than priced the collectives inside it took on links that others
+  // use too. Empty: all as priced.
+  std::vector<TimeParts> contended = {};
 };
 
 struct Timeline {

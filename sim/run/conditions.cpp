@@ -41,9 +41,12 @@ bool read_slow(std::string_view word, Slow& slow) {
     return true;
   }
   const std::size_t dot = which.find('.');
-  slow.part = Slow::Part::nic;
-  return part == "nic" && dot != std::string_view::npos && read_number(which.substr(0, dot), slow.nic.node) &&
-         read_number(which.substr(dot + 1), slow.nic.nic);
+  if (dot == std::string_view::npos || (part != "nic" && part != "nvlink")) return false;
+  slow.part = part == "nic" ? Slow::Part::nic : Slow::Part::gpu_link;
+  const std::string_view node = which.substr(0, dot), place = which.substr(dot + 1);
+  if (slow.part == Slow::Part::nic)
+    return read_number(node, slow.nic.node) && read_number(place, slow.nic.nic);
+  return read_number(node, slow.gpu.node) && read_number(place, slow.gpu.gpu);
 }
 
 [[noreturn]] void fail(const std::string& rule, const std::string& values, const std::string& nearest = "") {
@@ -68,25 +71,36 @@ void require_slow(const Slow& slow, const Plan& plan, const Cluster& cluster) {
            fmt::format("found \"{}\"", slow.link),
            names.empty() ? "" : fmt::format("{} to {}", names.front(), names.back()));
   }
+  const auto is_node = [&cluster](std::int64_t node) {
+    return node >= 0 && (cluster.max_nodes == 0 || node < cluster.max_nodes);
+  };
+  if (slow.part == Slow::Part::gpu_link) {
+    const std::string values =
+        fmt::format("nvlink {}.{} of {} GPUs a node", slow.gpu.node, slow.gpu.gpu, cluster.node.gpus);
+    if (slow.gpu.gpu < 0 || slow.gpu.gpu >= cluster.node.gpus || !is_node(slow.gpu.node))
+      fail("a GPU's links are named by its node in the cluster and its place there, as 3.1", values);
+    if (slow.speed == 0) fail("a GPU without links to its node stops the job", values);
+  }
   if (slow.part == Slow::Part::nic &&
-      (slow.nic.nic < 0 || slow.nic.nic >= cluster.node.nics || slow.nic.node < 0 ||
-       (cluster.max_nodes > 0 && slow.nic.node >= cluster.max_nodes)))
+      (slow.nic.nic < 0 || slow.nic.nic >= cluster.node.nics || !is_node(slow.nic.node)))
     fail("a NIC is named by its node in the cluster and its place there, as 3.1",
          fmt::format("nic {}.{} of {} a node", slow.nic.node, slow.nic.nic, cluster.node.nics));
 }
 
-// The ranks that a slow NIC serves, or the slow rank.
+// The ranks that a slow NIC serves, or the one that is slow or has slow links.
 std::vector<int> ranks_of(const Slow& slow, const Plan& plan, const Cluster& cluster,
                           const Conditions& conditions) {
   if (slow.part == Slow::Part::rank) return {slow.rank};
   const std::int64_t gpus = cluster.node.gpus;
   const std::vector<std::int64_t> nodes = place_nodes(cluster, (plan.gpus() + gpus - 1) / gpus, conditions);
   std::vector<int> ranks;
-  const auto found = std::find(nodes.begin(), nodes.end(), slow.nic.node);
+  const bool is_link = slow.part == Slow::Part::gpu_link;
+  const auto found = std::find(nodes.begin(), nodes.end(), is_link ? slow.gpu.node : slow.nic.node);
   if (found == nodes.end()) return ranks;
   // A NIC that is down burdens the one that takes over: all ranks of the node may feel it.
   for (std::int64_t gpu = 0; gpu < gpus; ++gpu) {
     const std::int64_t rank = (found - nodes.begin()) * gpus + gpu;
+    if (is_link && gpu != slow.gpu.gpu) continue;
     if (rank < plan.gpus()) ranks.push_back(static_cast<int>(rank));
   }
   return ranks;
@@ -133,7 +147,7 @@ std::vector<Slow> parse_slow(const std::string& text) {
     const std::size_t comma = rest.find(',');
     const std::string_view word = rest.substr(0, comma);
     if (!read_slow(word, list.emplace_back()))
-      fail("must be a list of rank=N:SPEED, nic=NODE.NIC:SPEED or link=NAME:SPEED",
+      fail("must be a list of rank=N:SPEED, nvlink=NODE.GPU:SPEED, nic=NODE.NIC:SPEED or link=NAME:SPEED",
            fmt::format("found \"{}\"", word), "rank=17:0.8");
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }
@@ -146,6 +160,13 @@ void require_conditions(const Conditions& conditions, const Plan& plan, const Cl
 
 std::vector<std::int64_t> place_nodes(const Cluster& cluster, std::int64_t nodes,
                                       const Conditions& conditions) {
+  if (const std::int64_t others = conditions.nodes_before + conditions.nodes_after; others > 0) {
+    Conditions of_all = conditions;
+    of_all.nodes_before = of_all.nodes_after = 0;
+    const std::vector<std::int64_t> placed = place_nodes(cluster, nodes + others, of_all);
+    const auto first = placed.begin() + conditions.nodes_before;
+    return {first, first + nodes};
+  }
   const std::int64_t all = std::max<std::int64_t>(cluster.max_nodes, nodes);
   std::vector<std::int64_t> placed(static_cast<std::size_t>(nodes));
   std::iota(placed.begin(), placed.end(), 0);

@@ -18,13 +18,20 @@ enum class Placement : std::uint8_t {
 };
 std::string to_string(Placement placement);
 
-// A part that works at `speed` times its rated pace: of a rank its kernels, of a NIC or a link of the fabric
-// its bandwidth. 0: down.
+// A GPU of the cluster, in its node.
+struct GpuPlace {
+  std::int64_t node = 0;
+  int gpu = 0;
+};
+
+// A part that works at `speed` times its rated pace: of a rank its kernels, of a GPU's links inside its node,
+// a NIC or a link of the fabric its bandwidth. 0: down.
 struct Slow {
-  enum class Part : std::uint8_t { rank, nic, link };
+  enum class Part : std::uint8_t { rank, gpu_link, nic, link };
   Part part = Part::rank;
   int rank = 0;           // part rank
-  NicPlace nic;           // part nic; numbered in the cluster, not in the job
+  GpuPlace gpu;           // part gpu_link; nodes are numbered in the cluster, not in the job
+  NicPlace nic;           // part nic
   std::string link = {};  // part link: its name as `topo --route` prints it
   double speed = 1;
 };
@@ -38,6 +45,7 @@ struct Jitter {
 
 struct Conditions {
   Placement placement = Placement::compact;
+  std::int64_t nodes_before = 0, nodes_after = 0;  // of those that are placed: another job's
   bool pxn = true;  // a message to another rail leaves through the NIC of that rail (NCCL_P2P_PXN_LEVEL)
   std::vector<Slow> slow;
   Jitter jitter;
@@ -47,7 +55,7 @@ struct Conditions {
   bool has_jitter() const { return jitter.compute > 0 || jitter.messages > 0; }
 };
 
-// "rank=17:0.8,nic=3.1:0.5,link=leaf0:0.5"; InputError with the form when it is no such list.
+// "rank=17:0.8,nvlink=3.1:0.5,nic=3.1:0.5,link=leaf0:0.5"; InputError with the form when it is no such list.
 std::vector<Slow> parse_slow(const std::string& text);
 
 // InputError when the slow ranks, NICs or links do not exist or a speed is not in [0, 1]; ranks cannot be

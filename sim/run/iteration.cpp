@@ -8,11 +8,11 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
+#include "run/band.h"
 #include "run/jitter.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
-#include "run/stretch.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -155,11 +155,11 @@ Preparation prepare(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
-  const Stretch stretch = find_stretch(plan, experiment.cluster, experiment.conditions);
   ready.prices = experiment.stage_nodes.empty()
-                     ? price(ready.work, plan, experiment.cluster, experiment.profile, stretch)
-                     : price_stages(ready.work, plan, experiment.stage_nodes, stretch);
-  const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile)
+                     : price_stages(ready.work, plan, experiment.stage_nodes);
+  MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
+  sizes.inside = ready.prices.transfers;
   ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
@@ -182,13 +182,20 @@ Preparation prepare(const Experiment& experiment) {
   return ready;
 }
 
+Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
+  Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
+                              preparation.work, preparation.prices.times, facts_of(experiment, preparation));
+  if (experiment.stage_nodes.empty())
+    report.uncertainty = uncertainty(report, known_errors(experiment.profile, experiment.cluster.gpu,
+                                                          to_string(experiment.plan.precision)));
+  return report;
+}
+
 Iteration run_iteration(const Experiment& experiment) {
   Iteration iteration;
   iteration.preparation = prepare(experiment);
-  const Preparation& ready = iteration.preparation;
   run_all(experiment, iteration);
-  iteration.report = make_report(iteration.timeline, ready.schedule, experiment.model, experiment.plan,
-                                 ready.work, ready.prices.times, facts_of(experiment, ready));
+  iteration.report = report_of(experiment, iteration.preparation, iteration.timeline);
   return iteration;
 }
 

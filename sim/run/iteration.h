@@ -46,6 +46,8 @@ struct Preparation {
 
 Preparation prepare(const Experiment& experiment);
 
+Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline);
+
 struct Iteration {
   Preparation preparation;
   Timeline timeline;  // of the first iteration where there are several

@@ -12,6 +12,7 @@ LinkTable::LinkTable(const Cluster& cluster, const Conditions& conditions)
     : cluster_(cluster), pxn_(conditions.pxn), shared_(rehearse::has_shared_links(cluster.fabric)) {
   for (const Slow& slow : conditions.slow) {
     if (slow.part == Slow::Part::link) link_speed_[slow.link] = slow.speed;
+    if (slow.part == Slow::Part::gpu_link) gpu_speed_[{slow.gpu.node, slow.gpu.gpu}] = slow.speed;
     if (slow.part == Slow::Part::nic) nic_speed_[{slow.nic.node, slow.nic.nic}] = slow.speed;
   }
   shared_ = shared_ || !link_speed_.empty();
@@ -37,7 +38,7 @@ EndId LinkTable::end_of(const std::vector<LinkId>& links) {
 FlowEnds LinkTable::gpu_port(std::int64_t node, int gpu) {
   const auto [found, is_new] = gpu_ports_.try_emplace({node, gpu});
   if (is_new) {
-    const double rate = cluster_.node.gpu_link.bandwidth;
+    const double rate = gpu_bandwidth({node, gpu});
     found->second = {end_of({add_link(rate)}), end_of({add_link(rate)})};
   }
   return found->second;
@@ -50,6 +51,11 @@ FlowEnds LinkTable::nic_port(NicPlace nic) {
     found->second = {end_of({add_link(rate)}), end_of({add_link(rate)})};
   }
   return found->second;
+}
+
+double LinkTable::gpu_bandwidth(GpuPlace place) const {
+  const auto slow = gpu_speed_.find({place.node, place.gpu});
+  return cluster_.node.gpu_link.bandwidth * (slow == gpu_speed_.end() ? 1 : slow->second);
 }
 
 double LinkTable::nic_bandwidth(NicPlace nic) const {

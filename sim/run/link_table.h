@@ -34,12 +34,10 @@ class LinkTable {
   FlowEnds gpu_port(std::int64_t node, int gpu);
   FlowEnds nic_port(NicPlace nic);
 
-  // From GPU to GPU, each {node of the cluster, place in the node}. InputError when a link that it needs is
+  using GpuPlace = rehearse::GpuPlace;
+
+  // From GPU to GPU. InputError when a link that it needs is
   // down.
-  struct GpuPlace {
-    std::int64_t node = 0;
-    int gpu = 0;
-  };
   FlowEnds message(GpuPlace from, GpuPlace to);
 
   // The NICs that such a message across nodes takes.
@@ -61,10 +59,13 @@ class LinkTable {
 
   // The NIC that a GPU sends through: another one of its node when its own is down.
   NicPlace nic_of(GpuPlace place) const;
+  double gpu_bandwidth(GpuPlace place) const;  // to its node, bytes/s
   // A GPU's NICs together, bytes/s.
   double nic_bandwidth(NicPlace nic) const;
 
   bool has_shared_links() const { return shared_; }
+  // Links of the fabric that messages cross, by their id in it.
+  const std::map<std::uint64_t, LinkId>& fabric_links() const { return fabric_links_; }
   const std::vector<double>& capacity() const { return capacity_; }       // by link
   const std::vector<std::vector<LinkId>>& ends() const { return ends_; }  // by end
 
@@ -76,8 +77,8 @@ class LinkTable {
   bool pxn_;
   bool shared_;
   std::map<std::string, double> link_speed_;
-  std::map<std::pair<std::int64_t, int>, double> nic_speed_;
-  std::map<std::pair<int, int>, std::vector<Wire>> wires_;  // by two GPUs of a node
+  std::map<std::pair<std::int64_t, int>, double> gpu_speed_, nic_speed_;  // by node and place in it
+  std::map<std::pair<int, int>, std::vector<Wire>> wires_;                // by two GPUs of a node
   std::vector<double> capacity_;
   std::vector<std::vector<LinkId>> ends_;
   std::map<std::vector<LinkId>, EndId> end_of_;

@@ -83,7 +83,10 @@ void Links::add_ports() {
       nic_.push_back(cluster_.node.nics == 0 ? gpu_.back() : table_.nic_port(table_.nic_of(at)));
       continue;
     }
-    gpu_.push_back(add_port(gpu_bandwidth()));
+    double slowest_link = gpu_bandwidth();
+    for (const int rank : members_[static_cast<std::size_t>(i)])
+      slowest_link = std::min(slowest_link, table_.gpu_bandwidth(place(rank)));
+    gpu_.push_back(add_port(slowest_link));
     if (cluster_.node.nics == 0) {
       nic_.push_back(gpu_.back());
       continue;
@@ -136,74 +139,110 @@ std::vector<Crossing> Links::message(int a, int b) {
     return {{{table_.end_of(out), gpu(b).in}, 1}};
   }
   crossings.push_back({{nic_[static_cast<std::size_t>(a)].out, nic_[static_cast<std::size_t>(b)].in}, 1});
-  append_shared(pairs, crossings);
+  append_shared(pairs, 1, crossings);
   return crossings;
 }
 
 // For each level of the fabric, what the pairs together bring to the link of it that is fullest for its
-// capacity, along the way of the first pair that crosses it.
-void Links::append_shared(const Pairs& pairs, std::vector<Crossing>& crossings) {
+// capacity, along the way of the first pair that crosses it. Each rank divides what it sends among its
+// messages.
+void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vector<Crossing>& crossings) {
   if (!table_.has_shared_links()) return;
-  std::vector<std::vector<FabricLink>> routes;
-  std::unordered_map<std::uint64_t, int> users;
-  for (const auto& [from, to] : pairs) {
-    if (from / cluster_.node.gpus == to / cluster_.node.gpus) continue;
-    const auto [out, in] = table_.nics_between(place(from), place(to));
-    routes.push_back(table_.shared_route(out, in));
-    for (const FabricLink& link : routes.back()) ++users[link.id];
-  }
+  const std::vector<Bundle> bundles = bundled(pairs);
+  std::unordered_map<std::uint64_t, double> users;
+  for (const Bundle& bundle : bundles)
+    for (const FabricLink& link : bundle.route) users[link.id] += bundle.messages;
   struct Fullest {
     double seconds = 0;  // of one byte from each user
-    std::size_t route = 0;
-    int users = 0;
+    const Bundle* way = nullptr;
+    double users = 0;
   };
   std::map<int, Fullest> by_level;
-  for (std::size_t r = 0; r < routes.size(); ++r) {
-    for (const FabricLink& link : routes[r]) {
+  for (const Bundle& bundle : bundles) {
+    for (const FabricLink& link : bundle.route) {
       Fullest& fullest = by_level[link.level];
       const double seconds = users[link.id] / link.bandwidth;
-      if (seconds > fullest.seconds) fullest = {seconds, r, users[link.id]};
+      if (seconds > fullest.seconds) fullest = {seconds, &bundle, users[link.id]};
     }
   }
   for (const auto& [level, fullest] : by_level) {
     std::vector<LinkId> out, in;
-    for (const FabricLink& link : routes[fullest.route]) {
+    for (const FabricLink& link : fullest.way->route) {
       if (link.level == level) (link.up ? out : in).push_back(table_.fabric_link(link));
     }
     if (in.empty()) in = {table_.unbounded_link()};
-    crossings.push_back({{table_.end_of(out), table_.end_of(in)}, static_cast<double>(fullest.users)});
+    crossings.push_back({{table_.end_of(out), table_.end_of(in)}, fullest.users / messages_a_rank});
   }
 }
 
+// In the order of the first pair of each.
+std::vector<Links::Bundle> Links::bundled(const Pairs& pairs) const {
+  std::vector<Bundle> bundles;
+  std::unordered_map<std::uint64_t, std::size_t> known;  // by the lowest switches of both sides
+  for (const auto& [from, to] : pairs) {
+    if (from / cluster_.node.gpus == to / cluster_.node.gpus) continue;
+    const auto [out, in] = table_.nics_between(place(from), place(to));
+    const std::uint64_t way = std::uint64_t{lowest_switch(out)} << 32 | lowest_switch(in);
+    const auto [found, is_new] = known.try_emplace(way, bundles.size());
+    if (is_new) bundles.push_back({0, table_.shared_route(out, in)});
+    bundles[found->second].messages += 1;
+  }
+  return bundles;
+}
+
+std::uint32_t Links::lowest_switch(NicPlace nic) const {
+  const Fabric& fabric = cluster_.fabric;
+  if (!fabric.levels.empty()) nic.node = group_of(fabric.levels.front(), nic.node);
+  if (!fabric.rails) nic.nic = 0;
+  return static_cast<std::uint32_t>(nic.node * cluster_.node.nics + nic.nic);
+}
+
 const std::vector<Crossing>& Links::ring(Ring ring, int instance, const GroupOf& group_of) {
+  return crossings(ring, instance, group_of, ring_edges);
+}
+
+const std::vector<Crossing>& Links::all_to_all(Ring ring, int instance, const GroupOf& group_of) {
+  return crossings(ring, instance, group_of, far_pairs);
+}
+
+const std::vector<Crossing>& Links::crossings(Ring ring, int instance, const GroupOf& group_of,
+                                              PairsOf pairs_of) {
   const auto [found, is_new] = rings_.try_emplace(ring);
-  if (is_new) found->second = rings(group_of);
+  if (is_new) found->second = crossings(group_of, pairs_of);
   return found->second[static_cast<std::size_t>(instance)];
 }
 
-std::vector<std::vector<Crossing>> Links::rings(const GroupOf& group_of) {
+std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, PairsOf pairs_of) {
   std::vector<std::vector<Crossing>> crossings(members_.size());
   if (!table_.has_shared_links()) {
     for (std::size_t i = 0; i < members_.size(); ++i) crossings[i] = {{nic_[i], 1}};
     return crossings;
   }
-  std::vector<Pairs> edges(members_.size());
+  std::vector<Pairs> pairs(members_.size());
+  std::vector<std::size_t> senders(members_.size());
   std::vector<bool> seen(instance_of_.size());
   for (int rank = 0; rank < grid_.size(); ++rank) {
     if (seen[static_cast<std::size_t>(rank)]) continue;
     const std::vector<int> group = group_of(rank);
     if (seen[static_cast<std::size_t>(group.front())]) continue;  // a group that `rank` itself is not in
+    int last = -1;
     for (const int member : group) seen[static_cast<std::size_t>(member)] = true;
-    for (const auto& edge : ring_edges(group, cluster_.node.gpus))
-      edges[static_cast<std::size_t>(instance_of_[static_cast<std::size_t>(edge.first)])].push_back(edge);
+    for (const auto& pair : pairs_of(group, cluster_.node.gpus)) {
+      const int instance = instance_of_[static_cast<std::size_t>(pair.first)];
+      if (instance < 0) continue;
+      pairs[static_cast<std::size_t>(instance)].push_back(pair);
+      senders[static_cast<std::size_t>(instance)] += pair.first != last;
+      last = pair.first;
+    }
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (stands_alone(static_cast<int>(i)) && !edges[i].empty()) {
-      const auto& [from, to] = edges[i].front();
+    if (stands_alone(static_cast<int>(i)) && pairs[i].size() == 1) {
+      const auto& [from, to] = pairs[i].front();
       crossings[i] = {{table_.across(table_.nic_of(place(from)), table_.nic_of(place(to))), 1}};
     } else {
       crossings[i] = {{nic_[i], 1}};
-      append_shared(edges[i], crossings[i]);
+      const double messages = static_cast<double>(pairs[i].size());
+      append_shared(pairs[i], messages / std::max(1.0, static_cast<double>(senders[i])), crossings[i]);
     }
   }
   return crossings;

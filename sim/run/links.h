@@ -20,8 +20,17 @@ struct Crossing {
   double times = 1;
 };
 
-// Which groups a collective runs over.
-enum class Ring : std::uint8_t { shards, shard_replicas, experts, tied };
+// Which groups a collective runs over: those of whole ops first, then those inside ops.
+enum class Ring : std::uint8_t {
+  shards,
+  shard_replicas,
+  experts,
+  tied,
+  tensor,
+  context,
+  expert_tensor,
+  expert
+};
 using GroupOf = std::function<std::vector<int>(int rank)>;
 
 // A folded instance stands for peers that move in lock step. Where several of them send through one NIC, the
@@ -44,6 +53,9 @@ class Links {
   // the NIC of each member, towards the member in the same place of the next node.
   const std::vector<Crossing>& ring(Ring ring, int instance, const GroupOf& group_of);
 
+  // The same where each member sends as much to every other one.
+  const std::vector<Crossing>& all_to_all(Ring ring, int instance, const GroupOf& group_of);
+
   // -1 where an instance of another replica stands for `rank`.
   int instance_of(int rank) const { return instance_of_[static_cast<std::size_t>(rank)]; }
 
@@ -51,12 +63,21 @@ class Links {
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;  // ranks that send to ranks
+  using PairsOf = Pairs (*)(const std::vector<int>& group, int gpus_per_node);
 
   LinkTable::GpuPlace place(int rank) const;
   bool stands_alone(int instance) const;
   Pairs peers(int a, int b) const;
-  std::vector<std::vector<Crossing>> rings(const GroupOf& group_of);
-  void append_shared(const Pairs& pairs, std::vector<Crossing>& crossings);
+  const std::vector<Crossing>& crossings(Ring ring, int instance, const GroupOf& group_of, PairsOf pairs_of);
+  std::vector<std::vector<Crossing>> crossings(const GroupOf& group_of, PairsOf pairs_of);
+  // Messages between the same two lowest switches: all take the same way.
+  struct Bundle {
+    double messages = 0;
+    std::vector<FabricLink> route;
+  };
+  std::vector<Bundle> bundled(const Pairs& pairs) const;
+  std::uint32_t lowest_switch(NicPlace nic) const;
+  void append_shared(const Pairs& pairs, double messages_a_rank, std::vector<Crossing>& crossings);
   void add_ports();
   std::map<int, int> shares_of_nics() const;
   FlowEnds add_port(double bandwidth);

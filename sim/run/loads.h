@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "plan/plan.h"
 #include "plan/stage_times.h"
 #include "run/conditions.h"
+#include "run/inside.h"
 #include "run/links.h"
 #include "run/stage_nodes.h"
 #include "schedule/schedule.h"
@@ -17,26 +19,22 @@
 
 namespace rehearse {
 
-// Bytes that cross the links of both ends, counted at the links' capacity.
-struct Flow {
-  FlowEnds ends;
-  std::uint64_t bytes = 0;
-};
-
-// By task. fixed_s: seconds that nothing can stretch (a compute op's all, a message's latency).
-// transfer_s: seconds on the links when no other task uses them (its own flows share them); a task without
-// flows has none.
-// taken: share of its GPUs' multiprocessors that a collective holds (share_taken), which fixed_s of the kernels
-// beside it does not reflect yet (delays_beside_collectives).
+// By task. fixed_s: seconds that nothing can stretch (a compute op's all but what is `inside`, a message's
+// latency). transfer_s: seconds on the links when no other task uses them (its own flows share them); a task
+// without flows has none.
+// taken: share of its GPUs' multiprocessors that a collective holds (share_taken), which fixed_s of the
+// kernels beside it does not reflect yet (delays_beside_collectives).
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
   std::vector<double> taken;
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
-  std::vector<double> capacity;           // by link, bytes/s
-  std::vector<std::vector<LinkId>> ends;  // by end of a flow
-  double extrapolated_s = 0;              // seconds whose size lies outside the profile
+  Inside inside = {};
+  std::vector<double> capacity;            // by link, bytes/s
+  std::vector<std::vector<LinkId>> ends;   // by end of a flow
+  std::map<std::uint64_t, LinkId> fabric;  // links that the rest of the cluster may cross too
+  double extrapolated_s = 0;               // seconds whose size lies outside the profile
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
@@ -44,7 +42,11 @@ struct Loads {
   double alone_s(TaskId task) const { return fixed_s[task] + transfer_s[task]; }
 };
 
-// Bytes that the messages of a schedule carry, on one rank.
+// Gives both jobs the links of both; where they cross the same link of the fabric, it is one. Each job has
+// nodes of its own.
+void join_links(Loads& own, Loads& other);
+
+// What the messages of a schedule carry, on one rank.
 struct MessageSizes {
   double boundary_bytes = 0;                       // activation or its gradient between two stages
   std::vector<double> gradient_bytes;              // by stage: of what all replicas hold
@@ -52,7 +54,8 @@ struct MessageSizes {
   std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
   std::vector<double> parameter_bytes = {};        // by stage, gathered; the same two kinds
   std::vector<double> expert_parameter_bytes = {};
-  std::vector<double> saved_bytes = {};  // by stage: activations that one microbatch offloads
+  std::vector<StageTransfers> inside = {};  // by stage: of the collectives inside its ops
+  std::vector<double> saved_bytes = {};     // by stage: activations that one microbatch offloads
   // By stage: share of its parameters in each unit; empty: parts are equal.
   std::vector<std::vector<double>> units = {};
   std::vector<std::vector<double>> expert_units = {};

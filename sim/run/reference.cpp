@@ -29,11 +29,28 @@ Timeline reference(const Schedule& schedule, const Tasks& tasks, const Loads& lo
   std::vector<double> begins;
   longest_path(tasks, order, seconds, begins);
   for (TaskId task = 0; task < tasks.size(); ++task) seconds[task] += begins[task];
-  return spread(schedule, tasks, begins, seconds);
+  return spread(schedule, tasks, loads, begins, seconds);
 }
 
-Timeline spread(const Schedule& schedule, const Tasks& tasks, std::span<const double> begins,
-                std::span<const double> ends) {
+namespace {
+
+TimeParts contended(const InnerOp& op, double lost_s) {
+  std::array<double, kInnerGroups> seconds{};
+  double all = 0;
+  for (std::size_t group = 0; group < kInnerGroups; ++group)
+    all += seconds[group] = op.round[group].exposed_s + op.round[group].beside_s;
+  const auto of = [&](InnerGroup group) { return lost_s * seconds[static_cast<std::size_t>(group)] / all; };
+  TimeParts parts;
+  parts.tp = of(InnerGroup::tensor) + of(InnerGroup::expert_tensor);
+  parts.cp = of(InnerGroup::context);
+  parts.ep = of(InnerGroup::expert);
+  return parts;
+}
+
+}  // namespace
+
+Timeline spread(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+                std::span<const double> begins, std::span<const double> ends) {
   Timeline timeline;
   timeline.ranks.reserve(tasks.instances.size());
   for (std::size_t i = 0; i < tasks.instances.size(); ++i) {
@@ -43,6 +60,11 @@ Timeline spread(const Schedule& schedule, const Tasks& tasks, std::span<const do
     for (std::size_t op = 0; op < ops; ++op) {
       const TaskId task = tasks.task(static_cast<int>(i), op);
       rank.spans[op] = {begins[task], ends[task]};
+      if (const InnerOp* inner = loads.inside.of(task)) {
+        if (rank.contended.empty()) rank.contended.resize(ops);
+        const double lost_s = rank.spans[op].seconds() - loads.fixed_s[task] - inner->priced_s;
+        rank.contended[op] = contended(*inner, std::max(0.0, lost_s));
+      }
     }
     timeline.ranks.push_back(std::move(rank));
   }

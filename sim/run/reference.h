@@ -19,8 +19,8 @@ double longest_path(const Tasks& tasks, std::span<const TaskId> order, std::span
 
 Timeline reference(const Schedule& schedule, const Tasks& tasks, const Loads& loads);
 
-// Spans of every op from the begin and end of its task.
-Timeline spread(const Schedule& schedule, const Tasks& tasks, std::span<const double> begins,
-                std::span<const double> ends);
+// Spans of every op from the begin and end of its task, and what its inner collectives lost on their links.
+Timeline spread(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+                std::span<const double> begins, std::span<const double> ends);
 
 }  // namespace rehearse

@@ -17,4 +17,12 @@ std::vector<std::pair<int, int>> ring_edges(const std::vector<int>& group, int g
   return edges;
 }
 
+std::vector<std::pair<int, int>> far_pairs(const std::vector<int>& group, int gpus_per_node) {
+  std::vector<std::pair<int, int>> pairs;
+  for (const int from : group)
+    for (const int to : group)
+      if (from / gpus_per_node != to / gpus_per_node) pairs.emplace_back(from, to);
+  return pairs;
+}
+
 }  // namespace rehearse

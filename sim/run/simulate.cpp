@@ -20,33 +20,77 @@ using simgrid::kernel::timer::Timer;
 
 namespace {
 
+class Walk;
+
+// What is on the links: whose task, until SimGrid says that it has ended.
+class RunningFlows {
+ public:
+  explicit RunningFlows(const Loads& loads) : platform_(loads.capacity, loads.ends) {
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+  }
+
+  void start(Walk& walk, TaskId task, const Flow& flow) {
+    s4u::CommPtr comm =
+        s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
+    const s4u::Activity* key = comm.get();
+    running_.emplace(key, Running{std::move(comm), &walk, task});
+  }
+
+  void run() { platform_.engine().run(); }
+
+ private:
+  void ended(const s4u::Activity& activity);
+
+  struct Running {
+    s4u::CommPtr comm;
+    Walk* walk;
+    TaskId task;
+  };
+
+  Platform platform_;
+  std::unordered_map<const s4u::Activity*, Running> running_;
+  s4u::CommPtr last_;  // SimGrid still holds it while it calls back
+};
+
 // Walks the tasks as their predecessors end. An activity exists only while it runs: SimGrid 3.32 slows down
 // quadratically with activities that wait.
 class Walk {
  public:
-  Walk(const Tasks& tasks, const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
-      : tasks_(tasks),
-        platform_(capacity, ends),
-        flows_left_(tasks.size()),
-        begins_(tasks.size()),
-        ends_(tasks.size()) {
-    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { flow_ended(activity); });
-  }
+  Walk(const Tasks& tasks, RunningFlows& flows)
+      : tasks_(tasks), flows_(flows), left_(tasks.size()), begins_(tasks.size()), ends_(tasks.size()) {}
 
-  // May be called again: SimGrid's clock runs on, begins() and ends() count from the start of the last run.
-  void run(const Loads& loads) {
+  // May be called again when all have ended: SimGrid's clock runs on, begins() and ends() count from here.
+  void begin(const Loads& loads) {
     loads_ = &loads;
     waits_ = tasks_.waits;
+    steps_.assign(loads.inside.op_of.size(), 0);
     ended_ = 0;
     start_ = s4u::Engine::get_clock();
     for (TaskId task = 0; task < tasks_.size(); ++task) {
       if (waits_[task] == 0) ready_.push_back(task);
     }
     begin_ready(start_);
-    platform_.engine().run();
-    if (ended_ != tasks_.size()) throw std::logic_error("the schedule deadlocks; check it before running it");
   }
 
+  void run(const Loads& loads) {
+    begin(loads);
+    flows_.run();
+    require_ended();
+  }
+
+  void flow_ended(TaskId task) {
+    const double now = s4u::Engine::get_clock();
+    part_ended(task, now);
+    begin_ready(now);
+  }
+
+  std::function<void()> on_end;  // called when all tasks have ended
+
+  bool has_ended() const { return ended_ == tasks_.size(); }
+  void require_ended() const {
+    if (!has_ended()) throw std::logic_error("the schedule deadlocks; check it before running it");
+  }
+  double start() const { return start_; }
   const std::vector<double>& begins() const { return begins_; }
   const std::vector<double>& ends() const { return ends_; }
   const SimulationStatistics& statistics() const { return statistics_; }
@@ -58,42 +102,71 @@ class Walk {
       const TaskId task = ready_.back();
       ready_.pop_back();
       begins_[task] = now - start_;
-      if (loads_->fixed_s[task] == 0) {
+      if (loads_->inside.of(task) != nullptr) {
+        go_on(task, now);
+      } else if (loads_->fixed_s[task] == 0) {
         start_flows(task, now);
-        continue;
+      } else {
+        at(now + loads_->fixed_s[task], [this, task](double date) { start_flows(task, date); });
       }
-      const double date = now + loads_->fixed_s[task];
-      ++statistics_.timers;
-      Timer::set(date, [this, task, date] {
-        start_flows(task, date);
-        begin_ready(date);
-      });
     }
+    if (has_ended() && on_end) on_end();
+  }
+
+  template <typename Then>
+  void at(double date, Then&& then) {
+    ++statistics_.timers;
+    Timer::set(date, [this, date, then] {
+      then(date);
+      begin_ready(date);
+    });
   }
 
   void start_flows(TaskId task, double now) {
     const std::span<const Flow> flows = loads_->flows_of(task);
     if (flows.empty()) return end(task, now);
-    flows_left_[task] = static_cast<std::uint32_t>(flows.size());
-    for (const Flow& flow : flows) {
-      s4u::CommPtr comm =
-          s4u::Comm::sendto_async(platform_.host(flow.ends.out), platform_.host(flow.ends.in), flow.bytes);
-      const s4u::Activity* key = comm.get();
-      running_.emplace(key, Running{std::move(comm), task});
-      ++statistics_.flows;
-    }
+    left_[task] = static_cast<std::uint32_t>(flows.size());
+    for (const Flow& flow : flows) start(task, flow);
   }
 
-  void flow_ended(const s4u::Activity& activity) {
-    const auto found = running_.find(&activity);
-    const TaskId task = found->second.task;
-    finished_.push_back(std::move(found->second.comm));  // SimGrid still holds it while it calls back
-    running_.erase(found);
-    if (--flows_left_[task] > 0) return;
-    finished_.erase(finished_.begin(), finished_.end() - 1);
-    const double now = s4u::Engine::get_clock();
+  void start(TaskId task, const Flow& flow) {
+    flows_.start(*this, task, flow);
+    ++statistics_.flows;
+  }
+
+  // The next step of an op with rounds that takes any time; after the last one it ends. Step 0 of a round are
+  // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window.
+  void go_on(TaskId task, double now) {
+    const InnerOp& op = *loads_->inside.of(task);
+    constexpr std::uint32_t kSteps = 2 * kInnerGroups + 1;
+    while (steps_[task] < kSteps * static_cast<std::uint32_t>(op.rounds)) {
+      const std::uint32_t step = steps_[task]++ % kSteps;
+      const Transfers& of_group = op.round[step == 0 ? 0 : (step - 1) / 2];
+      const bool in_window = step % 2 == 0;
+      const double alone_s = step == 0   ? loads_->fixed_s[task] / op.rounds
+                             : in_window ? of_group.window_s
+                                         : 0;
+      const double moving_s = step == 0 ? 0 : in_window ? of_group.beside_s : of_group.exposed_s;
+      left_[task] = 0;
+      if (moving_s > 0) {
+        for (const Pace& pace : loads_->inside.paces_of(op, (step - 1) / 2)) {
+          start(task, pace.flow(moving_s));
+          ++left_[task];
+        }
+      }
+      if (alone_s > 0) {
+        ++left_[task];
+        at(now + alone_s, [this, task](double date) { part_ended(task, date); });
+      }
+      if (left_[task] > 0) return;
+    }
     end(task, now);
-    begin_ready(now);
+  }
+
+  void part_ended(TaskId task, double now) {
+    if (--left_[task] > 0) return;
+    if (loads_->inside.of(task) != nullptr) return go_on(task, now);
+    end(task, now);
   }
 
   void end(TaskId task, double now) {
@@ -105,19 +178,13 @@ class Walk {
     }
   }
 
-  struct Running {
-    s4u::CommPtr comm;
-    TaskId task;
-  };
-
   const Tasks& tasks_;
   const Loads* loads_ = nullptr;  // of the run under way
-  Platform platform_;
+  RunningFlows& flows_;
   std::vector<std::uint32_t> waits_;
-  std::vector<std::uint32_t> flows_left_;
+  std::vector<std::uint32_t> left_;   // by task: flows and timers of the step that it is in
+  std::vector<std::uint32_t> steps_;  // by task with rounds: begun so far
   std::vector<TaskId> ready_;
-  std::unordered_map<const s4u::Activity*, Running> running_;
-  std::vector<s4u::CommPtr> finished_;
   std::vector<double> begins_;
   std::vector<double> ends_;
   std::size_t ended_ = 0;
@@ -125,28 +192,54 @@ class Walk {
   SimulationStatistics statistics_;
 };
 
+void RunningFlows::ended(const s4u::Activity& activity) {
+  const auto found = running_.find(&activity);
+  const Running flow = std::move(found->second);
+  running_.erase(found);
+  flow.walk->flow_ended(flow.task);
+  last_ = flow.comm;
+}
+
 }  // namespace
 
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics) {
-  Walk walk(tasks, loads.capacity, loads.ends);
+  RunningFlows flows(loads);
+  Walk walk(tasks, flows);
   walk.run(loads);
   if (statistics != nullptr) *statistics = walk.statistics();
-  return spread(schedule, tasks, walk.begins(), walk.ends());
+  return spread(schedule, tasks, loads, walk.begins(), walk.ends());
 }
 
 void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
                          const std::function<Loads(int iteration)>& loads,
                          const std::function<void(int iteration, Timeline timeline)>& take) {
   Loads now = loads(0);
-  const std::vector<double> capacity = now.capacity;
-  const std::vector<std::vector<LinkId>> ends = now.ends;
-  Walk walk(tasks, capacity, ends);
+  RunningFlows flows(now);
+  Walk walk(tasks, flows);
   for (int iteration = 0; iteration < iterations; ++iteration) {
     if (iteration > 0) now = loads(iteration);
     walk.run(now);
-    take(iteration, spread(schedule, tasks, walk.begins(), walk.ends()));
+    take(iteration, spread(schedule, tasks, now, walk.begins(), walk.ends()));
   }
+}
+
+Neighbours simulate_neighbours(const Job& own, const Job& other) {
+  RunningFlows flows(own.loads);
+  Walk walk(own.tasks, flows), beside(other.tasks, flows);
+  Neighbours neighbours;
+  beside.on_end = [&] {
+    neighbours.other_step_times_s.push_back(s4u::Engine::get_clock() - beside.start());
+    if (!walk.has_ended()) beside.begin(other.loads);
+  };
+  walk.begin(own.loads);
+  beside.begin(other.loads);
+  flows.run();
+  walk.require_ended();
+  beside.require_ended();
+  if (neighbours.other_step_times_s.size() > 1) neighbours.other_step_times_s.pop_back();  // partly alone
+  neighbours.own = spread(own.schedule, own.tasks, own.loads, walk.begins(), walk.ends());
+  return neighbours;
 }
 
 std::string simgrid_version() {

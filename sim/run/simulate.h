@@ -26,6 +26,20 @@ void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int itera
                          const std::function<Loads(int iteration)>& loads,
                          const std::function<void(int iteration, Timeline timeline)>& take);
 
+// Two jobs, each with its own schedule, on the links of both (join_links): `other` begins anew whenever it
+// has ended, until `own` has.
+struct Job {
+  const Schedule& schedule;
+  const Tasks& tasks;
+  const Loads& loads;
+};
+struct Neighbours {
+  Timeline own;
+  std::vector<double>
+      other_step_times_s;  // of the steps that ended before or with `own`; of the first at least
+};
+Neighbours simulate_neighbours(const Job& own, const Job& other);
+
 std::string simgrid_version();  // of the library that runs, e.g. "3.32.0"
 
 }  // namespace rehearse

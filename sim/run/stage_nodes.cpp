@@ -91,9 +91,10 @@ StageNodes read_stage_nodes(const std::string& text, const Plan& plan, const Clu
   return nodes;
 }
 
-Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes, const Stretch& stretch) {
+Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes) {
   Prices prices;
   prices.times.stages.resize(work.parts.size());
+  prices.transfers.resize(work.parts.size());
   prices.times.step.resize(static_cast<std::size_t>(plan.pp));
   for (std::size_t kind = 0; kind < nodes.kinds.size(); ++kind) {
     const auto is_own = [&](int pipeline_rank) {
@@ -103,9 +104,12 @@ Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes,
     Work own = work;
     for (std::size_t stage = 0; stage < own.parts.size(); ++stage)
       if (!is_own(rank_of(stage))) own.parts[stage].clear();
-    const Prices of_kind = price(own, plan, nodes.kinds[kind].cluster, nodes.kinds[kind].profile, stretch);
-    for (std::size_t stage = 0; stage < own.parts.size(); ++stage)
-      if (is_own(rank_of(stage))) prices.times.stages[stage] = of_kind.times.stages[stage];
+    const Prices of_kind = price(own, plan, nodes.kinds[kind].cluster, nodes.kinds[kind].profile);
+    for (std::size_t stage = 0; stage < own.parts.size(); ++stage) {
+      if (!is_own(rank_of(stage))) continue;
+      prices.times.stages[stage] = of_kind.times.stages[stage];
+      prices.transfers[stage] = of_kind.transfers[stage];
+    }
     for (int rank = 0; rank < plan.pp; ++rank)
       if (is_own(rank))
         prices.times.step[static_cast<std::size_t>(rank)] =

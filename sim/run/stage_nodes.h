@@ -35,6 +35,6 @@ struct StageNodes {
 StageNodes read_stage_nodes(const std::string& text, const Plan& plan, const Cluster& job);
 
 // As price(), each stage on its own nodes.
-Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes, const Stretch& stretch = {});
+Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes);
 
 }  // namespace rehearse

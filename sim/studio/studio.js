@@ -204,9 +204,10 @@
       return;
     }
     const change = fine.run.report.step_time_s / fast.report.step_time_s - 1;
+    const words = Math.abs(change) < 5e-6 ? "the same" : `${change > 0 ? "+" : "−"}${Rehearse.percent(Math.abs(change))}`;
     if (baseline === fast) baseline = fine.run;
     show(fine.run, [took, make("span", { class: "simgrid" }, make("b", {}, "SimGrid"), `, links shared: ` +
-      `${Rehearse.seconds(fine.run.report.step_time_s)} (${change >= 0 ? "+" : "−"}${Rehearse.percent(Math.abs(change))}), ` +
+      `${Rehearse.seconds(fine.run.report.step_time_s)} (${words}), ` +
       `in ${Rehearse.seconds((performance.now() - begin) / 1000)}; shown`)]);
   }
 

@@ -92,9 +92,9 @@ RC_GTEST_PROP(Straggler, FoldedEqualsUnfoldedWhereverItIs, ()) {
   if (what.plan.zero > 0) what.plan.zero_shard = *rc::gen::element(0, 2);
   const int rank = *rc::gen::inRange(0, what.plan.gpus());
   const double speed = *rc::gen::inRange(3, 10) / 10.0;
-  const bool nic = *rc::gen::arbitrary<bool>();
-  what.conditions.slow = parse_slow(nic ? fmt::format("nic={}.{}:{}", rank / 4, rank % 4, speed)
-                                        : fmt::format("rank={}:{}", rank, speed));
+  const std::string place = fmt::format("{}.{}", rank / 4, rank % 4);
+  const std::string slow = *rc::gen::element("nic=" + place, "nvlink=" + place, fmt::format("rank={}", rank));
+  what.conditions.slow = parse_slow(fmt::format("{}:{}", slow, speed));
   const double folded = step_time(what, Fold::replicas), unfolded = step_time(what, Fold::none);
   RC_ASSERT(folded > 0);
   RC_ASSERT(std::abs(folded - unfolded) <= 1e-9 * unfolded + 2e-9);
@@ -179,8 +179,10 @@ RC_GTEST_PROP(Placement, GivesEachNodeOnce, ()) {
 }
 
 TEST(ParseSlow, ReadsRanksNicsAndLinks) {
-  const std::vector<Slow> slow = parse_slow("rank=17:0.8,nic=3.1:0.5,link=leaf0.rail2:0");
-  ASSERT_EQ(slow.size(), 3U);
+  const std::vector<Slow> slow = parse_slow("rank=17:0.8,nic=3.1:0.5,link=leaf0.rail2:0,nvlink=2.7:0.9");
+  ASSERT_EQ(slow.size(), 4U);
+  EXPECT_EQ(slow[3].gpu.node, 2);
+  EXPECT_EQ(slow[3].gpu.gpu, 7);
   EXPECT_EQ(slow[0].rank, 17);
   EXPECT_DOUBLE_EQ(slow[0].speed, 0.8);
   EXPECT_EQ(slow[1].nic.node, 3);
@@ -197,7 +199,7 @@ TEST(ParseSlow, RefusesWhatIsNoSuchList) {
 TEST(ParseSlow, PartsMustExistAndSpeedsBeSpeeds) {
   const Plan plan = pipeline_plan(4, 1, 4);
   for (const char* text : {"rank=4:0.5", "rank=-1:0.5", "rank=1:1.5", "rank=1:-1", "rank=1:0", "rank=1:nan",
-                           "nic=0.9:0.5", "nic=-1.0:0.5"})
+                           "nic=0.9:0.5", "nic=-1.0:0.5", "nvlink=0.4:0.5", "nvlink=0.0:0"})
     EXPECT_THROW(require_conditions(with_slow(text), plan, small_cluster(4, 4)), InputError) << text;
 }
 

@@ -26,8 +26,16 @@ double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
   const auto stages = static_cast<std::size_t>(plan.stages());
   MessageSizes sizes{20e6, std::vector<double>(stages, 300e6), 50e6};
   if (plan.ep > 1) sizes.expert_gradient_bytes.assign(stages, 200e6);
-  const Loads loads =
-      make_loads(schedule, tasks, plan, cluster, flat_profile(), even_times(plan, 2e-3), sizes);
+  OpTimes times = even_times(plan, 2e-3);
+  StageTransfers inside;
+  inside.forward[static_cast<std::size_t>(InnerGroup::tensor)] = {1e-3, 0, 0, 4};
+  inside.backward_input[static_cast<std::size_t>(InnerGroup::expert)] = {2e-3, 0, 0, 1};
+  sizes.inside.assign(stages, inside);
+  for (StageTimes& stage : times.stages) {
+    stage.forward.tp = plan.tp > 1 ? 1e-3 : 0;
+    stage.backward_input.ep = plan.ep > 1 ? 2e-3 : 0;
+  }
+  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), times, sizes);
   const auto end = in_child([&] { return std::vector<double>{simulate(schedule, tasks, loads).end()}; });
   return end.has_value() ? end->front() : -1;
 }
@@ -53,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Folding,
                                            Shape{"TwoReplicasInANode", 2, 4, 4, 1, 4, 2, false},
                                            Shape{"Interleaved", 4, 2, 4, 2, 4, 4, true},
                                            Shape{"AllInOneNode", 2, 2, 2, 1, 8, 0, false},
+                                           Shape{"TensorParallelOverTwoNodes", 8, 2, 2, 1, 4, 4, true},
+                                           Shape{"ExpertsOverTwoNodes", 1, 8, 2, 1, 4, 2, true, 1, 8},
                                            Shape{"ContextParallel", 1, 2, 4, 1, 4, 4, true, 2},
                                            Shape{"ExpertsInANode", 1, 8, 2, 1, 4, 4, true, 1, 4}),
                          [](const auto& shape) { return shape.param.name; });

@@ -49,6 +49,9 @@ struct Model {
   Constants constants;
   std::vector<Correction> corrections;
   std::vector<Measured> measured;
+  // 90th percentile of |predicted / measured - 1| of tables left out of the fit: up to 32 KiB, to 64 MiB,
+  // above.
+  std::array<double, 3> left_out_p90{};
 };
 
 // One group on one cluster, made ready for messages of any size. Keeps references to its arguments.

@@ -138,6 +138,25 @@ void add_correction(const JsonReader& reader, std::vector<Correction>& correctio
 
 }  // namespace
 
+namespace {
+
+std::array<double, 3> read_errors(const JsonReader& fit) {
+  fit.text("method");
+  fit.integer("tables", 0, 1000000);
+  fit.integer("rows", 0, 1000000000);
+  std::array<double, 3> errors{};
+  if (fit.has("left_out_p90")) {
+    const JsonReader by_size = fit.object("left_out_p90");
+    const std::array<const char*, 3> sizes = {"to_32_kib", "to_64_mib", "above"};
+    for (std::size_t i = 0; i < sizes.size(); ++i) errors[i] = by_size.number(sizes[i], 0, 1e6);
+    by_size.reject_unknown();
+  }
+  fit.reject_unknown();
+  return errors;
+}
+
+}  // namespace
+
 Model parse_model(const JsonReader& reader) {
   if (const std::string schema = reader.text("schema"); schema != kModelSchema) {
     reader.fail("schema", fmt::format("must be \"{}\"", kModelSchema), "found \"" + schema + "\"",
@@ -146,7 +165,7 @@ Model parse_model(const JsonReader& reader) {
   Model model;
   model.name = reader.text("name");
   reader.value("sources");
-  reader.value("fit");
+  model.left_out_p90 = read_errors(reader.object("fit"));
   model.constants = read_constants(reader.object("constants"));
   for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model.corrections);
   for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));

@@ -1,0 +1,15 @@
+// What should a reader know of the predictions before trusting one? A page in Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/validate_runs.h"
+
+namespace rehearse {
+
+// `practices` and `mechanisms`: calibrate/data/runs/practices.json and mechanisms.json.
+std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, const Json& practices,
+                                const Json& mechanisms);
+
+}  // namespace rehearse

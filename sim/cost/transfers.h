@@ -1,0 +1,45 @@
+// How long do the collectives inside an op hold their links when nobody else uses those?
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace rehearse {
+
+// The groups whose collectives stand inside ops.
+enum class InnerGroup : std::uint8_t { tensor, context, expert_tensor, expert };
+inline constexpr std::size_t kInnerGroups = 4;
+
+// Seconds of one op. Latencies are not among them.
+struct Transfers {
+  double exposed_s = 0;  // nothing runs beside
+  double beside_s = 0;   // a kernel runs beside
+  double window_s = 0;   // from the begin of those until they and their kernels have ended: beside_s at least
+  double calls = 0;
+
+  Transfers& operator+=(const Transfers& other) {
+    exposed_s += other.exposed_s;
+    beside_s += other.beside_s;
+    window_s += other.window_s;
+    calls += other.calls;
+    return *this;
+  }
+};
+
+using OpTransfers = std::array<Transfers, kInnerGroups>;  // by InnerGroup
+
+inline OpTransfers& operator+=(OpTransfers& sum, const OpTransfers& other) {
+  for (std::size_t group = 0; group < kInnerGroups; ++group) sum[group] += other[group];
+  return sum;
+}
+
+// As StageTimes: op B is backward_input, backward_weight and side_by_side.
+struct StageTransfers {
+  OpTransfers forward{};
+  OpTransfers backward_input{};
+  OpTransfers backward_weight{};
+  OpTransfers side_by_side{};  // exposed in either half, beside a kernel in op B
+};
+
+}  // namespace rehearse

@@ -1,0 +1,117 @@
+#include "run/band.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cost/gemm_curve.h"
+#include "cost/nccl/model.h"
+
+namespace rehearse {
+
+namespace {
+
+// Of A100's table carried over to H100 against H100's own, products of 1,024 rows and more (tested).
+constexpr double kCarriedOver = 0.21;
+constexpr std::size_t kProbes = 48;  // enough for a 90th percentile that settles within a few percent
+constexpr std::int64_t kTrainingRows = 1024;
+constexpr double kOutermost = 0.9;  // what is larger than this share of the matrices is extrapolated to
+
+double percentile_90(std::vector<double> errors) {
+  if (errors.empty()) return 0;
+  std::sort(errors.begin(), errors.end());
+  return errors[errors.size() * 9 / 10];
+}
+
+const std::vector<GemmSample>* samples_of(const Profile& profile, const std::string& precision) {
+  for (const std::string& name : {precision, std::string("fp16"), std::string("bf16")}) {
+    const auto found = profile.gemm.find(name);
+    if (found != profile.gemm.end() && (name == precision || precision != "fp8")) return &found->second;
+  }
+  return nullptr;
+}
+
+double matrix(const GemmSample& sample) {
+  return static_cast<double>(sample.n) * static_cast<double>(sample.k);
+}
+
+// |predicted / measured - 1| of a sample by those that `keep` names.
+template <typename Keep>
+double error_without(const GemmCurve& all, const std::vector<GemmSample>& samples, const GemmSample& sample,
+                     Keep&& keep) {
+  GemmCurve others = all;
+  others.points.clear();
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (keep(samples[i])) others.points.push_back(all.points[i]);
+  if (others.points.empty()) return 0;
+  return std::abs(gemm_time(others, {sample.m, sample.n, sample.k, sample.batch}).seconds / sample.seconds -
+                  1);
+}
+
+// Samples of as many rows as training has, where there are any; some of them, evenly spread.
+std::vector<GemmSample> probes(const std::vector<GemmSample>& samples, double least_matrix) {
+  std::vector<GemmSample> chosen;
+  const bool has_training = std::any_of(samples.begin(), samples.end(),
+                                        [](const GemmSample& sample) { return sample.m >= kTrainingRows; });
+  for (const GemmSample& sample : samples)
+    if ((!has_training || sample.m >= kTrainingRows) && matrix(sample) >= least_matrix)
+      chosen.push_back(sample);
+  std::vector<GemmSample> some;
+  const std::size_t stride = std::max<std::size_t>(1, chosen.size() / kProbes);
+  for (std::size_t i = 0; i < chosen.size(); i += stride) some.push_back(chosen[i]);
+  return some;
+}
+
+void add_products(const Profile& profile, const Gpu& gpu, const std::string& precision, KnownErrors& errors) {
+  const std::vector<GemmSample>* samples = samples_of(profile, precision);
+  if (samples == nullptr || samples->size() < 2) return;
+  const GemmCurve curve = gemm_curve(profile, gpu, precision);
+  std::vector<double> untimed, larger;
+  for (const GemmSample& probe : probes(*samples, 0))
+    untimed.push_back(error_without(curve, *samples, probe, [&](const GemmSample& other) {
+      return other.n != probe.n || other.k != probe.k;
+    }));
+  std::vector<double> matrices;
+  for (const GemmSample& sample : *samples) matrices.push_back(matrix(sample));
+  std::sort(matrices.begin(), matrices.end());
+  const double outermost =
+      matrices[static_cast<std::size_t>(kOutermost * static_cast<double>(matrices.size()))];
+  for (const GemmSample& probe : probes(*samples, outermost))
+    larger.push_back(error_without(curve, *samples, probe,
+                                   [&](const GemmSample& other) { return matrix(other) < outermost; }));
+  errors.products = percentile_90(untimed);
+  errors.extrapolated = std::max(errors.products, percentile_90(larger));
+}
+
+}  // namespace
+
+KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision) {
+  KnownErrors errors;
+  add_products(profile, gpu, precision, errors);
+  if (profile.how == How::modelled) {
+    errors.products = std::hypot(errors.products, kCarriedOver);
+    errors.extrapolated = std::hypot(errors.extrapolated, kCarriedOver);
+  }
+  if (profile.collectives) errors.collectives = profile.collectives->left_out_p90;
+  return errors;
+}
+
+double uncertainty(const Report& report, const KnownErrors& errors) {
+  if (!(report.step_time_s > 0)) return 0;
+  constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
+  const TimeShares& time = report.time;
+  const double kernels = time.compute + time.recompute + time.optimizer + time.bubble;
+  const double outside = std::min(1.0, report.facts.extrapolated_share);
+  const double of_kernels = kernels * ((1 - outside) * errors.products + outside * errors.extrapolated);
+  std::array<double, 3> of_sizes{};
+  for (const CommunicationLine& line : report.communication) {
+    if (line.calls == 0) continue;
+    const double bytes = line.bytes_per_rank / static_cast<double>(line.calls);
+    const std::size_t size = bytes <= kSmall ? 0 : bytes <= kMiddle ? 1 : 2;
+    of_sizes[size] += line.exposed_s * errors.collectives[size];
+  }
+  return std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2])) /
+         report.step_time_s;
+}
+
+}  // namespace rehearse

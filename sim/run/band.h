@@ -1,0 +1,29 @@
+// How far may a predicted step time be off, by what its sources are known to be off?
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "cluster/cluster.h"
+#include "cost/profile.h"
+#include "result/report.h"
+
+namespace rehearse {
+
+// 90th percentiles of |predicted / measured - 1| at what was left out of the samples.
+struct KnownErrors {
+  double products = 0;      // of weight matrices that were not timed; of a profile that was carried over from
+                            // another GPU, what carrying over is off besides
+  double extrapolated = 0;  // of matrices larger than all that were timed
+  // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen.
+  std::array<double, 3> collectives{};
+};
+
+// Zeros for what the profile has no samples of. O(GEMM samples).
+KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision);
+
+// Relative: the parts of the step time, each with its error, taken as independent. Idle time is that of
+// kernels. `extrapolated_share` of kernel time as in RunFacts. What the model leaves out is not in it.
+double uncertainty(const Report& report, const KnownErrors& errors);
+
+}  // namespace rehearse

@@ -1,0 +1,62 @@
+// Which ops do more than take a known time, because the collectives inside them meet other flows?
+//
+// An op whose collectives have their links to themselves takes as long as it is priced at. One whose
+// collectives share a link with other tasks, or find it narrower than they are priced at, is some equal
+// rounds of kernels and transfers in turn, and only the engine knows how long those last.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cost/transfers.h"
+#include "plan/plan.h"
+#include "run/links.h"
+#include "schedule/schedule.h"
+#include "schedule/tasks.h"
+
+namespace rehearse {
+
+// Bytes that cross the links of both ends, counted at the links' capacity.
+struct Flow {
+  FlowEnds ends;
+  std::uint64_t bytes = 0;
+};
+
+// What a group's collectives put on links, for each second that they are priced at.
+struct Pace {
+  FlowEnds ends;
+  double bytes_per_s = 0;
+  Flow flow(double seconds) const;  // whole bytes, at least one
+};
+using Paces = std::array<std::vector<Pace>, kInnerGroups>;
+
+// A round: the kernels, then for each group what is exposed, then its window.
+struct InnerOp {
+  int rounds = 1;
+  std::int32_t leader = 0;  // instance: its paces
+  OpTransfers round;
+  double priced_s = 0;  // transfers and windows of all rounds
+  double alone_s = 0;   // the same on the links as they are, when no other task uses them
+};
+
+struct Inside {
+  std::vector<Paces> paces;  // by instance that leads ops
+  std::vector<InnerOp> ops;
+  std::vector<std::int32_t> op_of;  // by task; -1: takes a known time. Empty: all do.
+
+  const InnerOp* of(std::uint32_t task) const {
+    return op_of.empty() || op_of[task] < 0 ? nullptr : &ops[static_cast<std::size_t>(op_of[task])];
+  }
+  std::span<const Pace> paces_of(const InnerOp& op, std::size_t group) const {
+    return paces[static_cast<std::size_t>(op.leader)][group];
+  }
+};
+
+// `transfers` by stage; `flows` of all tasks, over the ends of `links`.
+Inside find_inside(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+                   const std::vector<StageTransfers>& transfers, const std::vector<Flow>& flows,
+                   Links& links);
+
+}  // namespace rehearse

@@ -1,0 +1,81 @@
+// What is known of the sources' errors reaches the step time.
+#include "run/band.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "cost/nccl/model.h"
+#include "run/iteration.h"
+
+namespace rehearse {
+namespace {
+
+KnownErrors errors_of(const std::string& profile, const std::string& cluster) {
+  return known_errors(read_profile(profile), read_cluster(cluster).gpu, "bf16");
+}
+
+TEST(KnownErrors, OfShippedTablesAreThoseOfTheirGaps) {
+  for (const auto& [profile, cluster] :
+       {std::pair("a100-sxm-80gb", "dgx-a100-80gb"), {"h100-sxm", "dgx-h100"}}) {
+    const KnownErrors errors = errors_of(profile, cluster);
+    EXPECT_GT(errors.products, 0.03) << profile;
+    EXPECT_LT(errors.products, 0.25) << profile;
+    EXPECT_GE(errors.extrapolated, errors.products);
+    for (const double of_size : errors.collectives) EXPECT_GT(of_size, 0.05);
+  }
+}
+
+TEST(KnownErrors, AreLargerForAProfileThatWasCarriedOver) {
+  EXPECT_GT(errors_of("h200-sxm", "dgx-h200").products, errors_of("h100-sxm", "dgx-h100").products);
+}
+
+// The rule of carrying over, tried where both GPUs were measured: each product keeps its share of the
+// roofline of the best rates.
+TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {
+  const auto table = [](const char* name) {
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> seconds;
+    const Profile profile = read_profile(name);
+    for (const GemmSample& s : profile.gemm.at("fp16")) seconds[{s.m, s.n, s.k}] = s.seconds;
+    return seconds;
+  };
+  const auto bound = [](double m, double n, double k, double flops, double bytes) {
+    return std::max(2 * m * n * k / flops, 2 * (m * n + m * k + n * k) / bytes);
+  };
+  const auto a100 = table("a100-sxm-80gb"), h100 = table("h100-sxm");
+  std::vector<double> errors;
+  for (const auto& [shape, seconds] : a100) {
+    const auto other = h100.find(shape);
+    const auto [m, n, k] = shape;
+    if (other == h100.end() || m < 1024) continue;
+    const auto dm = static_cast<double>(m), dn = static_cast<double>(n), dk = static_cast<double>(k);
+    const double carried =
+        seconds * bound(dm, dn, dk, 794.5e12, 3.35e12) / bound(dm, dn, dk, 271e12, 2.04e12);
+    errors.push_back(std::abs(carried / other->second - 1));
+  }
+  std::sort(errors.begin(), errors.end());
+  EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.21, 0.01);
+}
+
+TEST(Uncertainty, IsThatOfKernelsAndCollectivesByTheirShares) {
+  Report report;
+  report.step_time_s = 10;
+  report.time.compute = 6;
+  report.time.bubble = 1;
+  report.time.exposed_tp = 3;
+  CommunicationLine line;
+  line.calls = 10;
+  line.bytes_per_rank = 10.0 * (1 << 20);
+  line.exposed_s = 3;
+  report.communication = {line};
+  const KnownErrors errors{0.1, 0.3, {0, 0.2, 0}};
+  EXPECT_NEAR(uncertainty(report, errors), std::hypot(0.7 * 0.1, 0.3 * 0.2), 1e-12);
+  report.facts.extrapolated_share = 0.5;
+  EXPECT_NEAR(uncertainty(report, errors), std::hypot(0.7 * 0.2, 0.3 * 0.2), 1e-12);
+}
+
+}  // namespace
+}  // namespace rehearse

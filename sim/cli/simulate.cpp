@@ -27,8 +27,9 @@ void show(const SimulateOptions& options, const ScenarioSource& source, const Sc
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
   const Preparation& ready = iteration.preparation;
   show_run(options.show,
-           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s}, more,
-           last_line);
+           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s,
+            source.json, options.show.html.empty() ? Json() : what_if(source, scenario)},
+           more, last_line);
 }
 
 void simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {

@@ -5,9 +5,12 @@ Rehearse.tiles = function (report) {
   const tile = (name, value, more, state) => make(
     "div", { class: "tile" + (state ? " " + state : "") }, make("h3", {}, name), make("strong", {}, value),
     make("small", {}, more));
+  const band = report.step_time_band_s;
   return make(
     "div", { class: "tiles" },
-    tile("step time", Rehearse.seconds(report.step_time_s), `${Rehearse.significant(report.samples_per_s, 3)} sequences/s`),
+    tile("step time", Rehearse.seconds(report.step_time_s), band
+      ? `${Rehearse.significant(band[0], 3)} to ${Rehearse.seconds(Number(band[1].toPrecision(3)))} by what its sources are off`
+      : `${Rehearse.significant(report.samples_per_s, 3)} sequences/s`),
     tile("tokens/s", Rehearse.count(report.tokens_per_s), `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
     tile("MFU", Rehearse.percent(report.mfu),
       `${Rehearse.significant(report.model_tflops_per_gpu, 3)} TFLOP/s/GPU; HFU ${Rehearse.percent(report.hfu)}`),

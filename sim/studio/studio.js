@@ -62,13 +62,14 @@
   const head = make("header", {}), engine = make("div", { class: "engine", role: "status" });
   const illegal = make("div", { class: "illegal", role: "alert", hidden: true });
   const tiles = make("div", {}), bars = make("div", {}), memory = make("div", {}), ranks = make("div", {});
-  const communication = make("div", {}), warnings = make("div", {});
+  const communication = make("div", {}), traffic = make("div", {}), warnings = make("div", {});
   const timeline = new Rehearse.Timeline();
   window.timeline = timeline;
   const answer = make("div", { class: "answer" }, head, illegal, make("div", { class: "figures" },
     tiles, engine, warnings, section("Where the step goes", null, bars), section("Pipeline", null, timeline.element),
     section("Memory over the iteration", null, memory), section("Memory of each pipeline rank at its fullest", null, ranks),
-    section("Communication of the critical rank", null, communication)));
+    section("Communication of the critical rank", null, communication),
+    section("Traffic of one GPU, by class of link", null, traffic)));
   page.append(side, answer);
 
   function command() {
@@ -103,6 +104,7 @@
     memory.replaceChildren(Rehearse.memoryChart(run.memory, report));
     ranks.replaceChildren(Rehearse.memoryBars(report));
     communication.replaceChildren(Rehearse.communicationTable(report));
+    traffic.replaceChildren(Rehearse.trafficBars(report));
     followPlan(report.plan);
   }
 

@@ -108,9 +108,9 @@ TEST(BarPicture, DrawsPartsToScaleAndLeavesOutUnusedOnes) {
   EXPECT_EQ(test::xml_error(picture), "");
   EXPECT_THAT(picture, Not(HasSubstr("absent")));
   EXPECT_THAT(picture, HasSubstr("illegal"));
-  // Names are one letter: 35 pixels; 735 are left for four seconds.
-  EXPECT_THAT(picture, HasSubstr(R"(width="551.25" height="24" fill="#111111")"));
-  EXPECT_THAT(picture, HasSubstr(R"(width="367.5" height="24" fill="#111111")"));
+  // Names are one letter: 35 pixels; 695 are left for four seconds.
+  EXPECT_THAT(picture, HasSubstr(R"(width="521.25" height="24" fill="#111111")"));
+  EXPECT_THAT(picture, HasSubstr(R"(width="347.5" height="24" fill="#111111")"));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(Plot, EveryRowIsInThePictureOfEveryKind) {
     if (point == 4) row = {row.values, RowState::illegal, "a rule", false};
   });
   for (const PlotKind kind : {PlotKind::bubble, PlotKind::step_time, PlotKind::throughput, PlotKind::memory,
-                              PlotKind::heatmap, PlotKind::breakdown}) {
+                              PlotKind::heatmap, PlotKind::breakdown, PlotKind::traffic}) {
     const std::string picture = draw_plot(grid, rows, kind);
     EXPECT_EQ(count(picture, "bubble 20.0 %, "), 5u) << to_string(kind);
     EXPECT_EQ(count(picture, "(does not fit)"), 1u) << to_string(kind);
@@ -191,7 +191,8 @@ RC_GTEST_PROP(PlotFront, HoldsExactlyWhatNoOtherRowBeats, ()) {
 
 Json report_of(const std::string& model, int tp, double seconds) {
   Json shares = Json::object();
-  for (const TimePart& part : kTimeParts) shares[part.key] = part.key == std::string("compute") ? seconds : 0;
+  for (const NamedPart& part : kTimeParts)
+    shares[part.key] = part.key == std::string("compute") ? seconds : 0;
   return {{"step_time_s", seconds},
           {"tokens_per_s_per_gpu", 10},
           {"mfu", 0.5},
@@ -199,6 +200,9 @@ Json report_of(const std::string& model, int tp, double seconds) {
           {"bubble_fraction_ideal", 0.05},
           {"memory", {{"peak_bytes", 1e9}, {"capacity_bytes", 2e9}}},
           {"time_s", shares},
+          {"communication",
+           {{{"gpu_link_bytes", 3e9}, {"nic_bytes", 1e9}, {"host_bytes", 0}},
+            {{"gpu_link_bytes", 0}, {"nic_bytes", 1e9}, {"host_bytes", 0}}}},
           {"model", {{"name", model}}},
           {"cluster", {{"name", "c"}, {"gpus", 8}}},
           {"plan",
@@ -232,6 +236,8 @@ TEST(PlotRows, SayWhatIsHeldFixedAndWhatFollows) {
   ASSERT_EQ(rows.rows.size(), 3u);
   EXPECT_EQ(rows.rows[1].step_time_s, 1.5);
   EXPECT_EQ(rows.rows[1].time_s[0], 1.5);
+  EXPECT_THAT(rows.rows[1].sent_bytes, ElementsAre(3e9, 2e9, 0));
+  EXPECT_THAT(draw_plot(grid, rows, PlotKind::traffic), HasSubstr("5 GB, 2 GB over NICs"));
   EXPECT_FALSE(rows.rows[2].has_report);
   EXPECT_THAT(draw_plot(grid, rows), HasSubstr("&lt;m&gt;"));
 }

@@ -107,8 +107,24 @@ Rehearse.communicationTable = function (report) {
     column("ranks", "group_size", String), column("calls", "calls", Rehearse.count),
     column("bytes a rank", "bytes_per_rank", Rehearse.bytes), column("busy", "busy_s", Rehearse.seconds),
     column("exposed", "exposed_s", Rehearse.seconds),
+    column("sent over GPU links", "gpu_link_bytes", Rehearse.bytes), column("over NICs", "nic_bytes", Rehearse.bytes),
     { name: "rate while busy", number: true, value: rate,
       text: (row) => (rate(row) === undefined ? "–" : Rehearse.bytes(rate(row)) + "/s") }], report.communication);
+};
+
+// What one GPU sends on each class of link, by kind.
+Rehearse.trafficBars = function (report) {
+  const kinds = [["tp", "tensor parallel", "#e69f00"], ["pp", "pipeline", "#009e73"], ["dp", "data parallel", "#d55e00"],
+    ["cp", "context parallel", "#cc79a7"], ["ep", "experts", "#f0e442"], ["tied", "shared embedding", "#0072b2"],
+    ["offload", "offload", "#8c6bb1"]];
+  const classes = [["gpu_link_bytes", "GPU links"], ["nic_bytes", "NICs"], ["host_bytes", "host link"]];
+  const rows = classes.map(([key, name]) => {
+    const values = {};
+    for (const line of report.communication) values[line.kind] = (values[line.kind] || 0) + line[key];
+    const total = Object.values(values).reduce((sum, value) => sum + value, 0);
+    return { name, values, total: Rehearse.bytes(total), bytes: total };
+  }).filter((row) => row.bytes > 0);
+  return rows.length ? Rehearse.stackedBars(kinds, rows, Rehearse.bytes) : Rehearse.element("p", {}, "One GPU sends nothing.");
 };
 
 Rehearse.planWords = function (report) {

@@ -25,6 +25,8 @@
   page.append(section("Memory of each pipeline rank at its fullest", null, Rehearse.memoryBars(report)));
   page.append(section("Communication of the critical rank", "Exposed: while the compute stream waits for it.",
     Rehearse.communicationTable(report)));
+  page.append(section("Traffic of one GPU, by class of link", "What it sends in an iteration; collectives as rings.",
+    Rehearse.trafficBars(report)));
 
   if (data.what_if && data.what_if.length) {
     const grid = make("div", { class: "grid" });

@@ -13,7 +13,7 @@ namespace {
 using namespace svg;
 
 // Pixels.
-constexpr double kWidth = 920, kTotals = 150, kBar = 24, kPitch = 32, kWidestName = 300;
+constexpr double kWidth = 920, kTotals = 190, kBar = 24, kPitch = 32, kWidestName = 300;
 constexpr std::size_t kLongestName = 46;
 
 double sum(const Bar& bar) {

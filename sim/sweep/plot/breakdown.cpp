@@ -26,9 +26,35 @@ std::vector<const PlotRow*> shown(const std::vector<PlotRow>& rows) {
   return chosen;
 }
 
-std::string total_of(const PlotRow& row) {
+std::string short_of(const PlotRow& row, const std::string& total) {
   if (!row.has_report) return to_string(row.state);
-  return format_seconds(row.step_time_s) + (row.fits() ? "" : ", does not fit");
+  return row.fits() ? total : total + ", does not fit";
+}
+
+// One bar a row, of the parts that `values_of` gives, in units of `unit`.
+template <typename Parts, typename ValuesOf, typename TotalOf>
+std::string draw_rows(StackedBars bars, const Parts& parts, const Grid& grid, const PlotRows& rows,
+                      double unit, const ValuesOf& values_of, const TotalOf& total_of) {
+  bars.held = rows.held;
+  for (const NamedPart& part : parts) bars.parts.push_back({part.name, part.colour});
+  for (const PlotRow* row : shown(rows.rows)) {
+    Bar& bar = bars.bars.emplace_back();
+    bar.name = values_in_words(row->values, grid, {});
+    bar.hint = hint_of(*row, grid);
+    bar.total = short_of(*row, total_of(*row));
+    bar.fits = row->fits();
+    if (!row->has_report) continue;
+    for (const double value : values_of(*row)) bar.parts.push_back(value / unit);
+  }
+  if (bars.bars.size() < rows.rows.size())
+    bars.note =
+        fmt::format("The fastest {} of {} rows are drawn; rows that are illegal are among the others.",
+                    bars.bars.size(), rows.rows.size());
+  return draw_bars(bars);
+}
+
+double sent(const PlotRow& row) {
+  return std::accumulate(row.sent_bytes.begin(), row.sent_bytes.end(), 0.0);
 }
 
 }  // namespace
@@ -37,23 +63,23 @@ std::string draw_breakdown(const Grid& grid, const PlotRows& rows) {
   double longest_s = 0;
   for (const PlotRow& row : rows.rows) longest_s = std::max(longest_s, row.step_time_s);
   const svg::TimeUnit unit = svg::unit_for(longest_s);
-  StackedBars bars{
-      "Where the step goes", rows.held, fmt::format("time of the critical rank ({})", unit.name), {}, {}, ""};
-  for (const TimePart& part : kTimeParts) bars.parts.push_back({part.name, part.colour});
-  for (const PlotRow* row : shown(rows.rows)) {
-    Bar& bar = bars.bars.emplace_back();
-    bar.name = values_in_words(row->values, grid, {});
-    bar.hint = hint_of(*row, grid);
-    bar.total = total_of(*row);
-    bar.fits = row->fits();
-    if (!row->has_report) continue;
-    for (const double seconds : row->time_s) bar.parts.push_back(seconds / unit.seconds);
-  }
-  if (bars.bars.size() < rows.rows.size())
-    bars.note =
-        fmt::format("The fastest {} of {} rows are drawn; rows that are illegal are among the others.",
-                    bars.bars.size(), rows.rows.size());
-  return draw_bars(bars);
+  StackedBars bars;
+  bars.title = "Where the step goes";
+  bars.label = fmt::format("time of the critical rank ({})", unit.name);
+  return draw_rows(
+      std::move(bars), kTimeParts, grid, rows, unit.seconds, [](const PlotRow& row) { return row.time_s; },
+      [](const PlotRow& row) { return format_seconds(row.step_time_s); });
+}
+
+std::string draw_traffic(const Grid& grid, const PlotRows& rows) {
+  StackedBars bars;
+  bars.title = "Traffic of one GPU, by class of link";
+  bars.label = "sent in an iteration, collectives as rings (GB)";
+  return draw_rows(
+      std::move(bars), kLinkClasses, grid, rows, 1e9, [](const PlotRow& row) { return row.sent_bytes; },
+      [](const PlotRow& row) {
+        return fmt::format("{}, {} over NICs", format_bytes(sent(row)), format_bytes(row.sent_bytes[1]));
+      });
 }
 
 }  // namespace rehearse::plot

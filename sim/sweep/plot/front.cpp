@@ -51,8 +51,8 @@ std::string note_of(const std::vector<PlotRow>& rows, std::size_t drawn) {
   }
   std::string note = fmt::format("{} rows with a result", with_report);
   if (beyond > 0)
-    note += fmt::format(", {} of them beyond the right edge: they need more than {:g} memories", beyond,
-                        kFarthest);
+    note += fmt::format(", {} of them beyond the right edge: they need more than {:g} times the memory",
+                        beyond, kFarthest);
   if (drawn + beyond < with_report)
     note += fmt::format(", {} on top of others and not drawn", with_report - drawn - beyond);
   for (const auto& [state, count] : refused) note += fmt::format("; {} {}", count, to_string(state));

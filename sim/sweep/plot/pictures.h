@@ -11,6 +11,7 @@ Chart make_curves(const Grid& grid, const PlotRows& rows, PlotKind kind);
 std::string draw_heat(const Grid& grid, const PlotRows& rows);
 std::string draw_front(const Grid& grid, const PlotRows& rows);
 std::string draw_breakdown(const Grid& grid, const PlotRows& rows);
+std::string draw_traffic(const Grid& grid, const PlotRows& rows);
 
 // Rows of which neither is both slower and larger than another; by memory.
 std::vector<std::size_t> front_of(const std::vector<PlotRow>& rows);

@@ -53,15 +53,17 @@ std::string to_string(PlotKind kind) {
       return "pareto";
     case PlotKind::breakdown:
       return "breakdown";
+    case PlotKind::traffic:
+      return "traffic";
   }
   return "";
 }
 
 const std::vector<PlotKind>& plot_kinds() {
   static const std::vector<PlotKind> kinds = {
-      PlotKind::bubble,  PlotKind::step_time,      PlotKind::throughput,
-      PlotKind::memory,  PlotKind::strong_scaling, PlotKind::weak_scaling,
-      PlotKind::heatmap, PlotKind::pareto,         PlotKind::breakdown};
+      PlotKind::bubble,         PlotKind::step_time,    PlotKind::throughput, PlotKind::memory,
+      PlotKind::strong_scaling, PlotKind::weak_scaling, PlotKind::heatmap,    PlotKind::pareto,
+      PlotKind::breakdown,      PlotKind::traffic};
   return kinds;
 }
 
@@ -109,6 +111,7 @@ void require_fields(const Grid& grid, std::optional<PlotKind> asked) {
       return require(grid.fields.size() >= 2, "needs two fields that vary", kind, "--plot step-time");
     case PlotKind::pareto:
     case PlotKind::breakdown:
+    case PlotKind::traffic:
       return;
   }
 }
@@ -123,6 +126,8 @@ std::string draw_plot(const Grid& grid, const PlotRows& rows, std::optional<Plot
       return draw_front(grid, rows);
     case PlotKind::breakdown:
       return draw_breakdown(grid, rows);
+    case PlotKind::traffic:
+      return draw_traffic(grid, rows);
     default:
       return draw_chart(make_curves(grid, rows, chosen));
   }

@@ -18,7 +18,8 @@ enum class PlotKind : std::uint8_t {
   weak_scaling,    // the same with a global batch that grows with them
   heatmap,         // throughput against two fields
   pareto,          // step time against memory, with the front that no other plan beats in both
-  breakdown        // where the step goes, a bar each
+  breakdown,       // where the step goes, a bar each
+  traffic          // what one GPU sends on each class of link, a bar each
 };
 std::string to_string(PlotKind kind);  // "step-time"
 const std::vector<PlotKind>& plot_kinds();

@@ -94,6 +94,9 @@ void take_figures(const Json& report, PlotRow& row) {
   row.global_batch = figure("/plan/global_batch");
   for (std::size_t i = 0; i < kTimeParts.size(); ++i)
     row.time_s[i] = figure((std::string("/time_s/") + kTimeParts[i].key).c_str());
+  for (const Json& line : report.at("communication"))
+    for (std::size_t i = 0; i < kLinkClasses.size(); ++i)
+      row.sent_bytes[i] += line.at(kLinkClasses[i].key).get<double>();
 }
 
 }  // namespace

@@ -11,13 +11,13 @@
 
 namespace rehearse::plot {
 
-// Parts of a step, as the report's time_s calls them; the colours tell them apart with any colour vision.
-struct TimePart {
+// Parts of a whole, as a report calls them; the colours tell them apart with any colour vision.
+struct NamedPart {
   const char* key;
   const char* name;
   const char* colour;
 };
-inline constexpr std::array<TimePart, 10> kTimeParts = {
+inline constexpr std::array<NamedPart, 10> kTimeParts = {
     {{"compute", "compute", "#56b4e9"},
      {"recompute", "recompute", "#0072b2"},
      {"optimizer", "optimizer", "#3c3c3c"},
@@ -29,6 +29,11 @@ inline constexpr std::array<TimePart, 10> kTimeParts = {
      {"exposed_ep", "exposed experts", "#f0e442"},
      {"exposed_offload", "exposed offload", "#8c6bb1"}}};
 
+// Classes of links, as the report's communication table calls what one GPU sends on them.
+inline constexpr std::array<NamedPart, 3> kLinkClasses = {{{"gpu_link_bytes", "GPU links", "#56b4e9"},
+                                                           {"nic_bytes", "NICs", "#d55e00"},
+                                                           {"host_bytes", "host link", "#8c6bb1"}}};
+
 // Figures are 0 where there is no report.
 struct PlotRow {
   std::vector<Json> values;  // one for each field of the grid
@@ -38,7 +43,8 @@ struct PlotRow {
   double step_time_s = 0, tokens_per_s_per_gpu = 0, mfu = 0, bubble = 0, ideal_bubble = 0;
   double peak_bytes = 0, capacity_bytes = 0;
   double gpus = 0, microbatches = 0, global_batch = 0;
-  std::array<double, kTimeParts.size()> time_s{};  // by part
+  std::array<double, kTimeParts.size()> time_s{};        // by part
+  std::array<double, kLinkClasses.size()> sent_bytes{};  // by class of link
 
   bool fits() const { return state != RowState::does_not_fit; }
 };

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostOps = 100'000;   // forwards of a pipeline: beyond, an answer takes seconds
+constexpr std::int64_t kMostOps = 20'000;    // forwards of a pipeline: beyond, an answer takes seconds
 constexpr std::int64_t kMostGpus = 131'072;  // of which ranks are listed
 
 using Names = std::vector<std::string>;
@@ -77,7 +77,7 @@ Json violations_json(const InputError& error) {
 
 void require_small(const Plan& plan) {
   const std::int64_t ops = plan.microbatches() * plan.stages();
-  require(ops <= kMostOps, "--gbs", "the studio shows at most 100,000 forwards of a pipeline",
+  require(ops <= kMostOps, "--gbs", "the studio shows at most 20,000 forwards of a pipeline",
           fmt::format("{} microbatches x {} stages", plan.microbatches(), plan.stages()),
           "a smaller global batch, or rehearse simulate");
   require(plan.gpus() <= kMostGpus, "--gpus", "the studio shows at most 131,072 GPUs",

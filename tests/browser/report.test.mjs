@@ -35,7 +35,7 @@ test("says what an op is when the pointer rests on it", () => withReport(scenari
   const canvas = page.locator(".timeline canvas"), tip = page.locator(".timeline .tip");
   await canvas.scrollIntoViewIfNeeded();
   assert.ok(await painted(page) > 0.2);
-  await canvas.hover({ position: { x: 90, y: 40 } });
+  await canvas.hover({ position: { x: 110, y: 40 } });
   const words = await tip.innerText();
   assert.match(words, /^Forward, microbatch 0/);
   assert.match(words, /pipeline rank 0, stage 0/);
@@ -47,7 +47,7 @@ test("says what an op is when the pointer rests on it", () => withReport(scenari
   assert.ok(span[1] < report.step_time_s);
   // The last rank has nothing to do until the first microbatch arrives.
   const box = await canvas.boundingBox();
-  await canvas.hover({ position: { x: 90, y: box.height - 40 } });
+  await canvas.hover({ position: { x: 110, y: box.height - 40 } });
   assert.match(await tip.innerText(), /^Idle, waiting for 3RECV_F0/);
   await look(page, "report-hover");
 }));
@@ -83,11 +83,18 @@ test("zooms by button, key, wheel and double click, and pans by dragging", () =>
   assert.ok(Math.abs(await length() - whole) < 1e-6);
 }));
 
+test("shows the replica with a slow GPU beside one without", () => withReport([...scenario, "--gpus", "32", "--gbs", "16",
+  "--slow", "rank=5:0.5"], async (page) => {
+  const rows = await page.evaluate(() => timeline.rows.map((row) => row.name));
+  assert.equal(rows.length, 8, rows);
+  assert.ok(new Set(rows).size === 8 && rows.every((name) => /^rank \d+, pp \d$/.test(name)), rows);
+}));
+
 test("follows the microbatch that is clicked", () => withReport(scenario, async (page) => {
   const canvas = page.locator(".timeline canvas");
-  await canvas.click({ position: { x: 90, y: 40 } });
+  await canvas.click({ position: { x: 110, y: 40 } });
   assert.equal(await page.evaluate(() => timeline.chosen), 0);
-  await canvas.click({ position: { x: 90, y: 40 } });
+  await canvas.click({ position: { x: 110, y: 40 } });
   assert.equal(await page.evaluate(() => timeline.chosen), null);
 }));
 

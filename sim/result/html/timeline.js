@@ -21,7 +21,7 @@ Rehearse.Timeline = class {
   static waits = "#eef0f3";
   static moves = "#f4c7ab";
   static ruler = 26;
-  static gutter = 84;
+  static gutter = 104;
 
   constructor() {
     const make = Rehearse.element;
@@ -54,6 +54,8 @@ Rehearse.Timeline = class {
       lanes: row.lanes.map((lane) => this.decode(lane)).sort((a, b) => a.stream - b.stream),
       idle: this.decode(row.idle)
     }));
+    const several = new Set(this.rows.map((row) => row.pipelineRank)).size < this.rows.length;
+    for (const row of this.rows) row.name = several ? `rank ${row.rank}, pp ${row.pipelineRank}` : `rank ${row.pipelineRank}`;
     this.chunks = Math.max(1, Math.round(data.stages / data.pp));
     this.used = new Set();
     for (const row of this.rows)
@@ -196,7 +198,7 @@ Rehearse.Timeline = class {
     paint.textAlign = "right";
     paint.textBaseline = "middle";
     this.rows.forEach((row, i) => paint.fillText(
-      `rank ${row.pipelineRank}`, Rehearse.Timeline.gutter - 8, Rehearse.Timeline.ruler + i * this.pitch + this.box / 2));
+      row.name, Rehearse.Timeline.gutter - 8, Rehearse.Timeline.ruler + i * this.pitch + this.box / 2));
     if (this.streams.checked) this.rows.forEach((row, i) => this.nameLanes(row, Rehearse.Timeline.ruler + i * this.pitch));
   }
 

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostSpans = 400'000;
-constexpr double kTicks = 1e8;  // about as many in an iteration
+constexpr std::size_t kMostReplicas = 32;  // rows; beyond, one for each pipeline rank
+constexpr double kTicks = 1e8;             // about as many in an iteration
 
 // A power of ten, so that equal times stay equal.
 double tick_of(double step_time_s) {
@@ -102,16 +103,21 @@ Json idle_json(const TimelineRank& rank, const RankOps& ops, const Report& repor
   return json;
 }
 
-std::vector<const TimelineRank*> first_replicas(const Timeline& timeline) {
+// All that were walked where they are few: replicas differ when a part is slow.
+std::vector<const TimelineRank*> rows_of(const Timeline& timeline) {
   std::map<int, const TimelineRank*> first;
   for (const TimelineRank& rank : timeline.ranks) first.emplace(rank.instance.pipeline_rank, &rank);
   std::vector<const TimelineRank*> rows;
-  for (const auto& [pipeline_rank, rank] : first) rows.push_back(rank);
+  if (timeline.ranks.size() <= kMostReplicas) {
+    for (const TimelineRank& rank : timeline.ranks) rows.push_back(&rank);
+  } else {
+    for (const auto& [pipeline_rank, rank] : first) rows.push_back(rank);
+  }
   return rows;
 }
 
 std::vector<const TimelineRank*> shown_rows(const Timeline& timeline) {
-  const std::vector<const TimelineRank*> all = first_replicas(timeline);
+  const std::vector<const TimelineRank*> all = rows_of(timeline);
   std::int64_t spans = 0;
   for (const TimelineRank* rank : all) spans += static_cast<std::int64_t>(rank->spans.size());
   if (spans <= kMostSpans) return all;
@@ -141,7 +147,7 @@ Json timeline_json(const Timeline& timeline, const Schedule& schedule, const Rep
                {"microbatches", schedule.microbatches},
                {"kinds", names_of<OpKind, kOpKinds>()},
                {"streams", names_of<Stream, kStreams>()},
-               {"rows_of", first_replicas(timeline).size()},
+               {"rows_of", rows_of(timeline).size()},
                {"rows", Json::array()}};
   for (const TimelineRank* rank : shown_rows(timeline)) {
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank->instance.pipeline_rank)];

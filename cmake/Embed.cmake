@@ -25,7 +25,6 @@ set(REHEARSE_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 function(rehearse_embed target namespace)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
-  string(REPLACE ";" "\\;" list "${paths}")
   add_custom_command(OUTPUT ${out} DEPENDS ${paths} ${REHEARSE_EMBED_SCRIPT} VERBATIM
                      COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DNAMESPACE=${namespace} "-DFILES=${paths}"
                              -P ${REHEARSE_EMBED_SCRIPT})

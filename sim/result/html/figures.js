@@ -9,7 +9,7 @@ Rehearse.tiles = function (report) {
   return make(
     "div", { class: "tiles" },
     tile("step time", Rehearse.seconds(report.step_time_s), band
-      ? `${Rehearse.significant(band[0], 3)} to ${Rehearse.seconds(Number(band[1].toPrecision(3)))} by what its sources are off`
+      ? `${Rehearse.seconds(band[0], 3)} to ${Rehearse.seconds(band[1], 3)}: its sources may be off`
       : `${Rehearse.significant(report.samples_per_s, 3)} sequences/s`),
     tile("tokens/s", Rehearse.count(report.tokens_per_s), `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
     tile("MFU", Rehearse.percent(report.mfu),

@@ -24,12 +24,12 @@ Rehearse.significant = function (value, digits) {
 Rehearse.plain = (value) => String(Number(value.toPrecision(4)));
 
 // Numbers and their units stay on one line.
-Rehearse.seconds = function (value) {
+Rehearse.seconds = function (value, digits = 4) {
   const size = Math.abs(value);
   if (size === 0) return "0\u00a0s";
-  if (size >= 1) return Rehearse.significant(value, 4) + "\u00a0s";
-  if (size >= 1e-3) return Rehearse.significant(value * 1e3, 4) + "\u00a0ms";
-  return Rehearse.significant(value * 1e6, 3) + "\u00a0µs";
+  if (size >= 1) return Rehearse.significant(value, digits) + "\u00a0s";
+  if (size >= 1e-3) return Rehearse.significant(value * 1e3, digits) + "\u00a0ms";
+  return Rehearse.significant(value * 1e6, digits) + "\u00a0µs";
 };
 
 Rehearse.bytes = function (value) {

@@ -69,6 +69,10 @@ TEST(PlotChoice, FollowsFromWhatVaries) {
   EXPECT_EQ(chosen({kGpus}), PlotKind::weak_scaling) << "rows_of keeps batch and GPUs in step";
   EXPECT_EQ(chosen({kGpus}, [](PlotRow& row, Point point) { row.gpus = 64 << point; }),
             PlotKind::strong_scaling);
+  const SweptField dp = field("dp", "/plan/dp", {1, 2, 4});
+  EXPECT_EQ(chosen({dp}), PlotKind::step_time);
+  EXPECT_EQ(chosen({dp}, [](PlotRow& row, Point point) { row.gpus = row.global_batch = 64 << point; }),
+            PlotKind::weak_scaling);
 }
 
 TEST(PlotChoice, QuantitiesWithUnitsAreNumbers) {

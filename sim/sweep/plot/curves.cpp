@@ -146,8 +146,9 @@ class Curves {
   // Curves are told apart by all other fields; weak scaling also by the batch of a GPU.
   std::string key_of(const PlotRow& row) const {
     std::set<int> but = {static_cast<int>(running_)};
-    if (kind_ != PlotKind::weak_scaling) return values_in_words(row.values, grid_, but);
-    but.insert(field_at(grid_, "/plan/global_batch"));
+    const int batch_field = field_at(grid_, "/plan/global_batch");
+    if (kind_ != PlotKind::weak_scaling || batch_field < 0) return values_in_words(row.values, grid_, but);
+    but.insert(batch_field);
     const std::string words = values_in_words(row.values, grid_, but);
     const std::string batch = fmt::format("{:.4g} sequences a GPU", row.global_batch / row.gpus);
     return words.empty() ? batch : words + ", " + batch;

@@ -23,6 +23,16 @@ bool batch_grows_with_gpus(const PlotRows& rows) {
   return share > 0;
 }
 
+bool gpus_vary(const PlotRows& rows) {
+  double gpus = 0;
+  for (const PlotRow& row : rows.rows) {
+    if (!row.has_report) continue;
+    if (gpus > 0 && row.gpus != gpus) return true;
+    gpus = row.gpus;
+  }
+  return false;
+}
+
 bool has_bubble(const PlotRows& rows) {
   return std::ranges::any_of(rows.rows, [](const PlotRow& row) { return row.ideal_bubble > 0; });
 }
@@ -68,7 +78,7 @@ const std::vector<PlotKind>& plot_kinds() {
 }
 
 PlotKind choose_plot(const Grid& grid, const PlotRows& rows) {
-  if (field_at(grid, "/gpus") >= 0)
+  if (field_at(grid, "/gpus") >= 0 || (field_at(grid, "/plan/dp") >= 0 && gpus_vary(rows)))
     return batch_grows_with_gpus(rows) ? PlotKind::weak_scaling : PlotKind::strong_scaling;
   std::size_t numbers = 0, curves = 1;
   for (const SweptField& field : grid.fields) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -58,7 +58,8 @@ class Held {
       const Fact& fact = kFacts[i];
       if (!values_[i] || swept_.contains(fact.scenario)) continue;
       if (varies_[i]) {
-        const std::string key = std::string(fact.report).substr(std::string(fact.report).rfind('/') + 1);
+        std::string key = std::string(fact.report).substr(std::string(fact.report).rfind('/') + 1);
+        std::ranges::replace(key, '_', ' ');
         follow.push_back(key);
       } else if (*values_[i] != fact.unspoken) {
         held.push_back(fmt::format(fmt::runtime(fact.words), *values_[i]));

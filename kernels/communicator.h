@@ -49,16 +49,32 @@ class World {
   virtual std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) = 0;
   // Ends every operation in flight and to come with DeviceError(reason), on all ranks.
   virtual void abort(const std::string& reason) = 0;
+
+  // Of ranks that are processes. Why the run is over: abort(), or a process that went; "" while it goes on.
+  virtual std::string ended() const { return ""; }
+  // Tells the others that this rank lives, and at which op it stands.
+  virtual void pulse(const std::string& /*stands_at*/) {}
+  // Where every rank stands, and which of them do not answer; "" where ranks share a process.
+  virtual std::string roll_call() { return ""; }
 };
 
 // Ranks are threads of this process, messages copies of memory. One World a rank.
 std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks);
 
-// Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI.
-std::unique_ptr<World> open_mpi_world();
+// Ranks are threads of this process too, each with its device, and all devices share one memory: partitions of
+// a GPU, or the CPU. One World a rank.
+std::vector<std::unique_ptr<World>> open_device_worlds(const std::vector<Device*>& devices);
+
+// Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI. Here and below all must
+// come within `patience_s`: DeviceError, naming who has not.
+std::unique_ptr<World> open_mpi_world(double patience_s = 120);
+
+// Ranks are processes that find rank 0 at MASTER_ADDR:MASTER_PORT, as torchrun tells them, and speak over
+// TCP.
+std::unique_ptr<World> open_socket_world(double patience_s = 120);
 
 // Ranks are processes under torchrun, mpirun or srun, with one GPU each: that of their local rank. When one
 // of them ends, waits of the others end with DeviceError. DeviceMissing in a build without NCCL.
-std::unique_ptr<World> open_nccl_world();
+std::unique_ptr<World> open_nccl_world(double patience_s = 120);
 
 }  // namespace rehearse::kernels

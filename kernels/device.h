@@ -17,6 +17,11 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class OutOfMemory : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 class DeviceMissing : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -26,7 +31,8 @@ class DeviceMissing : public DeviceError {
 class Event {
  public:
   virtual ~Event() = default;
-  virtual void wait() = 0;  // blocks the caller
+  // Blocks the caller. What stands before it may have failed: the CPU throws that here.
+  virtual void wait() = 0;
   // From `earlier`, of the same device, to this one; both must have happened.
   virtual double seconds_since(Event& earlier) = 0;
 };
@@ -58,7 +64,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceFacts facts() const = 0;
-  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; DeviceError when there is no more
+  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; OutOfMemory when there is no more
   virtual void release(void* memory) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure
@@ -97,5 +103,9 @@ std::unique_ptr<Device> open_cpu(int threads = 1);
 
 // GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA.
 std::unique_ptr<Device> open_cuda(int index = 0);
+
+// Its multiprocessors in `count` equal parts, each a device of its own: kernels of different ones run side by
+// side and share memory, its bandwidth and the cache. DeviceMissing too where it cannot be divided so.
+std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count);
 
 }  // namespace rehearse::kernels

@@ -6,4 +6,9 @@ std::unique_ptr<Device> open_cuda(int /*index*/) {
   throw DeviceMissing("this build has no CUDA; configure with the preset \"cuda\"");
 }
 
+std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int /*count*/) {
+  open_cuda(index);  // throws
+  return {};
+}
+
 }  // namespace rehearse::kernels

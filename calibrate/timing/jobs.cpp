@@ -98,10 +98,10 @@ class Collector {
     }
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
-    const Kernel kernel = optimizer_kernel(parameters / shard_size(plan()), plan(), scratch);
+    const std::vector<Kernel> kernels = optimizer_kernels(parameters / shard_size(plan()), plan(), scratch);
     scratch.name = "optimizer";
     jobs_.blocks.push_back(scratch);
-    add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
+    for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
   }
 
   void add_message(CollectiveOp op, std::size_t members, double bytes) {
@@ -112,6 +112,8 @@ class Collector {
   }
 
   void add_collective(const Collective& collective) {
+    if (collective.of_all)
+      return add_message(collective.op, static_cast<std::size_t>(plan().gpus()), collective.bytes);
     const RankGrid grid = collective.of_experts ? RankGrid::of_experts(plan()) : RankGrid(plan());
     const std::size_t members =
         collective.op == CollectiveOp::send_receive ? 2 : grid.group(0, collective.axis).size();

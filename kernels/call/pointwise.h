@@ -56,12 +56,19 @@ struct Add {
   Tensor bias, output;
 };
 
-// output = residual + mask (input + bias) / (1 - rate). Element i is kept when philox(seed, i) says so: the
-// same on every device, and independent of how the work is split.
+// Which random numbers a rank's elements take of those that all of the tensor takes: element i number
+// first + i / run x stride + i % run.
+struct Draws {
+  std::int64_t first = 0, run = 1, stride = 1;
+};
+
+// output = residual + mask (input + bias) / (1 - rate). An element is kept when philox(seed, number) says so:
+// the same on every device, and independent of how the work is split.
 struct Dropout {
   Tensor input, bias, residual, output, mask;
   float rate = 0;
   std::uint64_t seed = 0;
+  Draws draws = {};
 };
 struct DropoutBackward {
   Tensor output_gradient, mask, input_gradient;

@@ -13,14 +13,19 @@ namespace rehearse::kernels {
 namespace {
 
 struct Launcher {
+  const char* name;
   const char *rank, *size, *local_rank, *nodes;  // nodes: of machines, where it is told
+  bool has_mpi;
 };
 
-// torchrun sets its own names also under the others, and is asked first.
-constexpr std::array<Launcher, 3> kLaunchers = {
-    Launcher{"RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE"},
-    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr},
-    Launcher{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_NODES"},
+// torchrun sets its own names also under the others, and is asked first; a shell inside a Slurm allocation
+// has Slurm's names under all of them.
+constexpr std::array<Launcher, 4> kLaunchers = {
+    Launcher{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE", false},
+    Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr,
+             true},
+    Launcher{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", nullptr, true},
+    Launcher{"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_NODES", false},
 };
 
 std::optional<int> number(const char* name) {
@@ -52,6 +57,8 @@ Launched launched() {
     self.rank = *rank;
     self.size = needed(launcher.size, launcher.rank);
     self.local_rank = needed(launcher.local_rank, launcher.rank);
+    self.launcher = launcher.name;
+    self.has_mpi = launcher.has_mpi || std::getenv("PMIX_RANK") != nullptr;
     several_machines = number(launcher.nodes).value_or(1) > 1;
     break;
   }
@@ -66,6 +73,8 @@ Launched launched() {
     throw DeviceError("ranks on several machines find each other at MASTER_ADDR, which is not set");
   }
   self.port = number("MASTER_PORT").value_or(self.port);
+  const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent_store != nullptr && std::string_view(agent_store) == "True") ++self.port;
   return self;
 }
 

@@ -1,10 +1,9 @@
 // Ranks as threads of one process: every rank reads its peers' memory.
-#include <algorithm>
 #include <cstring>
 #include <map>
 
-#include "kernels/communicate/meeting.h"
-#include "kernels/communicator.h"
+#include "kernels/communicate/reduce.h"
+#include "kernels/communicate/thread_world.h"
 #include "kernels/cpu/stream.h"
 
 namespace rehearse::kernels {
@@ -28,56 +27,8 @@ struct Group {
   std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
 };
 
-// What the ranks of one process share.
-struct Process {
-  explicit Process(int count) : ranks(count) {}
-  int ranks;
-  Hall hall;
-  std::string reason;  // of the end, "" while all is well
-  std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
-};
-
-template <typename T>
-void reduce(T* sum, const T* more, std::int64_t count, Reduction reduction) {
-  if (reduction == Reduction::sum) {
-    for (std::int64_t i = 0; i < count; ++i) sum[i] = static_cast<T>(sum[i] + more[i]);
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) sum[i] = std::max(sum[i], more[i]);
-  }
-}
-
-void reduce(Type type, void* sum, const void* more, std::int64_t count, Reduction reduction) {
-  switch (type) {
-    case Type::fp32:
-      return reduce(static_cast<float*>(sum), static_cast<const float*>(more), count, reduction);
-    case Type::int32:
-      return reduce(static_cast<std::int32_t*>(sum), static_cast<const std::int32_t*>(more), count,
-                    reduction);
-    case Type::int64:
-      return reduce(static_cast<std::int64_t*>(sum), static_cast<const std::int64_t*>(more), count,
-                    reduction);
-    default:
-      throw DeviceError("the CPU sums fp32 and integers only");
-  }
-}
-
-std::byte* offset(void* memory, std::int64_t elements, Type type) {
-  return static_cast<std::byte*>(memory) + static_cast<std::size_t>(elements) * bytes_of(type);
-}
-const std::byte* offset(const void* memory, std::int64_t elements, Type type) {
-  return static_cast<const std::byte*>(memory) + static_cast<std::size_t>(elements) * bytes_of(type);
-}
-
 void copy(void* to, const void* from, std::int64_t elements, Type type) {
   if (to != from) std::memcpy(to, from, static_cast<std::size_t>(elements) * bytes_of(type));
-}
-
-void require_contiguous(const Tensor& from, const Tensor& to, std::int64_t times_from,
-                        std::int64_t times_to) {
-  if (!from.contiguous() || !to.contiguous() || from.type != to.type ||
-      from.elements() * times_from != to.elements() * times_to) {
-    throw DeviceError("a collective's tensors must be contiguous, of one type, and as long as it needs");
-  }
 }
 
 class MemoryCommunicator : public Communicator {
@@ -242,47 +193,17 @@ class MemoryCommunicator : public Communicator {
   int rank_;
 };
 
-class MemoryWorld : public World {
- public:
-  MemoryWorld(std::shared_ptr<Process> process, int rank) : process_(std::move(process)), rank_(rank) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return process_->ranks; }
-
-  std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
-    const auto found = std::find(members.begin(), members.end(), rank_);
-    if (found == members.end()) {
-      throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
-    }
-    std::shared_ptr<Group> group;
-    process_->hall.change([&] {
-      std::shared_ptr<Group>& shared = process_->groups[{name, members}];
-      if (!shared) shared = std::make_shared<Group>(members);
-      if (!process_->reason.empty()) shared->hall.abort(process_->reason);
-      group = shared;
-    });
-    group->meeting.arrive();
-    return std::make_unique<MemoryCommunicator>(group, static_cast<int>(found - members.begin()));
-  }
-
-  void abort(const std::string& reason) override {
-    process_->hall.change([&] {
-      process_->reason = reason.empty() ? "a rank gave up" : reason;
-      for (auto& [key, group] : process_->groups) group->hall.abort(process_->reason);
-    });
-  }
-
- private:
-  std::shared_ptr<Process> process_;
-  int rank_;
-};
-
 }  // namespace
 
 std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks) {
-  const auto process = std::make_shared<Process>(ranks);
+  using MemoryWorld = ThreadWorld<Group>;
+  const auto process = std::make_shared<MemoryWorld::Process>(ranks);
   std::vector<std::unique_ptr<World>> worlds;
-  for (int rank = 0; rank < ranks; ++rank) worlds.push_back(std::make_unique<MemoryWorld>(process, rank));
+  for (int rank = 0; rank < ranks; ++rank)
+    worlds.push_back(
+        std::make_unique<MemoryWorld>(process, rank, [](std::shared_ptr<Group> group, int place) {
+          return std::make_unique<MemoryCommunicator>(std::move(group), place);
+        }));
   return worlds;
 }
 

@@ -1,7 +1,11 @@
 // Ranks as processes: Open MPI or any other MPI-3, called from the streams' threads.
 #include <mpi.h>
 
-#include "kernels/communicator.h"
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "kernels/communicate/store_world.h"
 #include "kernels/cpu/stream.h"
 
 namespace rehearse::kernels {
@@ -40,13 +44,22 @@ int count_of(const Tensor& tensor) {
 
 class MpiCommunicator : public Communicator {
  public:
-  explicit MpiCommunicator(MPI_Comm group) : group_(group) {
+  // `still_on` throws when there is nothing to wait for any more.
+  MpiCommunicator(MPI_Comm group, const std::function<void()>& still_on)
+      : group_(group), still_on_(still_on) {
     MPI_Comm_rank(group_, &rank_);
     MPI_Comm_size(group_, &size_);
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
-  ~MpiCommunicator() override { MPI_Comm_free(&group_); }
+  ~MpiCommunicator() override {
+    try {
+      still_on_();
+      MPI_Comm_free(&group_);
+    } catch (const DeviceError&) {
+      // Operations may still be in flight.
+    }
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -54,7 +67,11 @@ class MpiCommunicator : public Communicator {
   void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
     const MPI_Op op = reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
     put(stream, [=, this] {
-      check(MPI_Allreduce(in(from, to), to.data, count_of(to), type_of(to.type), op, group_), "all-reduce");
+      finish(
+          [&](MPI_Request* request) {
+            return MPI_Iallreduce(in(from, to), to.data, count_of(to), type_of(to.type), op, group_, request);
+          },
+          "all-reduce");
     });
   }
 
@@ -63,51 +80,66 @@ class MpiCommunicator : public Communicator {
       const auto* own = static_cast<std::byte*>(to.data) +
                         static_cast<std::size_t>(rank_ * from.elements()) * bytes_of(from.type);
       const void* operand = from.data == own ? MPI_IN_PLACE : from.data;
-      check(MPI_Allgather(operand, count_of(from), type_of(from.type), to.data, count_of(from),
-                          type_of(to.type), group_),
-            "all-gather");
+      finish(
+          [&](MPI_Request* request) {
+            return MPI_Iallgather(operand, count_of(from), type_of(from.type), to.data, count_of(from),
+                                  type_of(to.type), group_, request);
+          },
+          "all-gather");
     });
   }
 
   void reduce_scatter(Stream& stream, const Tensor& from, const Tensor& to) override {
     put(stream, [=, this] {
-      check(MPI_Reduce_scatter_block(in(from, to), to.data, count_of(to), type_of(to.type), MPI_SUM, group_),
-            "reduce-scatter");
+      finish(
+          [&](MPI_Request* request) {
+            return MPI_Ireduce_scatter_block(in(from, to), to.data, count_of(to), type_of(to.type), MPI_SUM,
+                                             group_, request);
+          },
+          "reduce-scatter");
     });
   }
 
   void all_to_all(Stream& stream, const Tensor& from, const Tensor& to) override {
     put(stream, [=, this] {
       const int share = count_of(to) / size_;
-      check(MPI_Alltoall(in(from, to), share, type_of(from.type), to.data, share, type_of(to.type), group_),
-            "all-to-all");
+      finish(
+          [&](MPI_Request* request) {
+            return MPI_Ialltoall(in(from, to), share, type_of(from.type), to.data, share, type_of(to.type),
+                                 group_, request);
+          },
+          "all-to-all");
     });
   }
 
   void broadcast(Stream& stream, const Tensor& tensor, int root) override {
     put(stream, [=, this] {
-      check(MPI_Bcast(tensor.data, count_of(tensor), type_of(tensor.type), root, group_), "broadcast");
+      finish(
+          [&](MPI_Request* request) {
+            return MPI_Ibcast(tensor.data, count_of(tensor), type_of(tensor.type), root, group_, request);
+          },
+          "broadcast");
     });
   }
 
   void send(Stream& stream, const Tensor& from, int receiver) override {
     put(stream, [=, this] {
-      check(MPI_Send(from.data, count_of(from), type_of(from.type), receiver, 0, group_), "send");
+      finish([&](MPI_Request* request) { return start_send(from, receiver, request); }, "send");
     });
   }
 
   void receive(Stream& stream, const Tensor& to, int sender) override {
     put(stream, [=, this] {
-      check(MPI_Recv(to.data, count_of(to), type_of(to.type), sender, 0, group_, MPI_STATUS_IGNORE),
-            "receive");
+      finish([&](MPI_Request* request) { return start_receive(to, sender, request); }, "receive");
     });
   }
 
   void send_receive(Stream& stream, const Tensor& from, int receiver, const Tensor& to, int sender) override {
     put(stream, [=, this] {
-      check(MPI_Sendrecv(from.data, count_of(from), type_of(from.type), receiver, 0, to.data, count_of(to),
-                         type_of(to.type), sender, 0, group_, MPI_STATUS_IGNORE),
-            "send and receive");
+      std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+      check(start_receive(to, sender, &requests[0]), "receive");
+      check(start_send(from, receiver, &requests[1]), "send");
+      wait_for(requests.data(), 2, "send and receive");
     });
   }
 
@@ -119,28 +151,97 @@ class MpiCommunicator : public Communicator {
     return from.data == to.data ? MPI_IN_PLACE : from.data;
   }
 
+  int start_send(const Tensor& from, int receiver, MPI_Request* request) const {
+    return MPI_Isend(from.data, count_of(from), type_of(from.type), receiver, 0, group_, request);
+  }
+  int start_receive(const Tensor& to, int sender, MPI_Request* request) const {
+    return MPI_Irecv(to.data, count_of(to), type_of(to.type), sender, 0, group_, request);
+  }
+
+  // Not by a call that blocks: from that nothing would wake it when another rank has gone.
+  template <typename Start>
+  void finish(const Start& start, const char* what) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(start(&request), what);
+    wait_for(&request, 1, what);
+  }
+  void wait_for(MPI_Request* requests, int count, const char* what) const {
+    constexpr int kEager = 64;
+    constexpr auto kPause = std::chrono::microseconds(20);
+    int done = 0, tries = 0;
+    while (true) {
+      check(MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE), what);
+      if (done != 0) return;
+      still_on_();
+      if (++tries < kEager) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kPause);  // leaves the core to the kernels
+      }
+    }
+  }
+
   MPI_Comm group_;
+  const std::function<void()>& still_on_;
   int rank_ = 0, size_ = 1;
 };
 
-class MpiWorld : public World {
+class Mpi {
  public:
-  MpiWorld() {
+  Mpi() {
     int given = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given), "start");
     if (given != MPI_THREAD_MULTIPLE) throw DeviceMissing("this MPI cannot be called from several threads");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
+  Mpi(const Mpi&) = delete;
+  Mpi& operator=(const Mpi&) = delete;
+  ~Mpi() {
+    if (!broken_) MPI_Finalize();  // which would wait for ranks that are gone
+  }
+
+  // Rank 0 keeps its notes at a port that is free there, and tells the others where.
+  static Launched meet() {
+    Launched self = launched();
+    MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &self.size);
+    MPI_Comm machine = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "start");
+    int neighbours = 0;
+    MPI_Comm_size(machine, &neighbours);
+    MPI_Comm_free(&machine);
+    struct Place {
+      char host[MPI_MAX_PROCESSOR_NAME] = "127.0.0.1";
+      int port = 0;
+    } place;
+    if (self.rank == 0) {
+      int length = 0;
+      if (neighbours < self.size) MPI_Get_processor_name(place.host, &length);
+      place.port = port_of(listen_at(0));
+    }
+    check(MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, MPI_COMM_WORLD), "start");
+    self.host = place.host;
+    self.port = place.port;
+    return self;
+  }
+
+ protected:
+  bool broken_ = false;
+};
+
+class MpiWorld : private Mpi, public StoreWorld {
+ public:
+  explicit MpiWorld(double patience_s) : StoreWorld(meet(), patience_s) {}
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
-  ~MpiWorld() override { MPI_Finalize(); }
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  // The launcher kills all ranks when the first ends badly: rank 0, which says why, ends before the others.
+  ~MpiWorld() override {
+    broken_ = !ended().empty();
+    if (broken_ && rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
 
   std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
+    place_among(members, name);
     MPI_Group world = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     check(MPI_Comm_group(MPI_COMM_WORLD, &world), "group");
     check(MPI_Group_incl(world, static_cast<int>(members.size()), members.data(), &some), "group");
@@ -151,23 +252,17 @@ class MpiWorld : public World {
     MPI_Group_free(&some);
     MPI_Group_free(&world);
     check(result, "group");
-    if (group == MPI_COMM_NULL) {
-      throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
-    }
-    return std::make_unique<MpiCommunicator>(group);
+    return std::make_unique<MpiCommunicator>(group, still_on_);
   }
 
-  // MPI knows no gentler end that all ranks notice.
-  void abort(const std::string& /*reason*/) override { MPI_Abort(MPI_COMM_WORLD, 1); }
-
  private:
-  int rank_ = 0, size_ = 1;
+  std::function<void()> still_on_ = [this] { require_going_on(); };
 };
 
 }  // namespace
 
-std::unique_ptr<World> open_mpi_world() {
-  return std::make_unique<MpiWorld>();
+std::unique_ptr<World> open_mpi_world(double patience_s) {
+  return std::make_unique<MpiWorld>(patience_s);
 }
 
 }  // namespace rehearse::kernels

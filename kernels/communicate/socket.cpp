@@ -1,5 +1,6 @@
 #include "kernels/communicate/socket.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,12 +22,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) {
   throw DeviceError(what + ": " + std::strerror(errno));
-}
-
-// Small messages are not held back.
-void hurry(const Socket& socket) {
-  const int yes = 1;
-  setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 }  // namespace
@@ -66,6 +61,11 @@ void Socket::allow_silence(double seconds) const {
   setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
+void Socket::hurry() const {
+  const int yes = 1;
+  setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
 void Socket::shut() const {
   ::shutdown(descriptor_, SHUT_RDWR);
 }
@@ -93,6 +93,16 @@ int port_of(const Socket& listening) {
   return ntohs(address.sin_port);
 }
 
+std::string local_address_of(const Socket& connected) {
+  sockaddr_in address = {};
+  socklen_t length = sizeof address;
+  if (getsockname(connected.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    fail("address");
+  char text[INET_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  return text;
+}
+
 Socket connect_to(const std::string& host, int port, double patience_s) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPause = std::chrono::milliseconds(20);
@@ -107,7 +117,7 @@ Socket connect_to(const std::string& host, int port, double patience_s) {
   while (true) {
     Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(socket.descriptor(), list->ai_addr, list->ai_addrlen) == 0) {
-      hurry(socket);
+      socket.hurry();
       return socket;
     }
     if (std::chrono::duration<double>(Clock::now() - begin).count() > patience_s) {

@@ -22,6 +22,7 @@ class Socket {
   void send(const void* data, std::size_t bytes) const;  // DeviceError when the other end is gone
   void receive(void* data, std::size_t bytes) const;     // or says nothing for so long as it was allowed
   void allow_silence(double seconds) const;              // 0: for ever
+  void hurry() const;                                    // small messages are not held back
   void shut() const;                                     // wakes who receives
 
  private:
@@ -30,6 +31,7 @@ class Socket {
 
 Socket listen_at(int port);  // port 0: any
 int port_of(const Socket& listening);
+std::string local_address_of(const Socket& connected);
 Socket connect_to(const std::string& host, int port, double patience_s);  // tries until the time is over
 
 // A length and so many bytes.

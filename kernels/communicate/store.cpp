@@ -1,5 +1,8 @@
 #include "kernels/communicate/store.h"
 
+#include <algorithm>
+#include <sstream>
+
 #include "kernels/communicate/store_server.h"
 #include "kernels/device.h"
 
@@ -33,7 +36,7 @@ std::string ask(const Socket& socket, const std::string& key) {
 
 }  // namespace
 
-Store::Store(const Launched& self, double patience_s) : self_(self) {
+Store::Store(const Launched& self, double patience_s) : self_(self), patience_s_(patience_s) {
   if (self_.rank == 0) {
     server_ = std::make_unique<StoreServer>(self_.port);
     self_.port = server_->port();
@@ -79,6 +82,32 @@ void Store::put(const std::string& key, const std::string& value) {
 std::string Store::get(const std::string& key) {
   const std::lock_guard lock(talking_);
   return ask(notes_, key);
+}
+
+void Store::pulse(const std::string& stands_at) {
+  const std::lock_guard lock(talking_);
+  say(notes_, kPulse);
+  send_text(notes_, stands_at);
+}
+
+std::vector<Store::Standing> Store::roll_call() {
+  constexpr double kAnswer_s = 2;
+  const std::lock_guard lock(talking_);
+  notes_.allow_silence(kAnswer_s);
+  say(notes_, kRoll);
+  std::istringstream lines(receive_text(notes_).substr(1));
+  notes_.allow_silence(patience_s_);
+  std::vector<Standing> ranks;
+  for (Standing standing; lines >> standing.rank >> standing.silent_s >> std::ws;) {
+    std::getline(lines, standing.at);
+    ranks.push_back(standing);
+  }
+  std::sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  return ranks;
+}
+
+std::string Store::own_address() const {
+  return self_.rank == 0 ? self_.host : local_address_of(notes_);
 }
 
 // Through a connection of its own: the other one may be waiting for a note.

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <chrono>
+#include <sstream>
 #include <vector>
 
 #include "kernels/device.h"
@@ -26,7 +26,6 @@ StoreServer::~StoreServer() {
 }
 
 void StoreServer::work() {
-  using Clock = std::chrono::steady_clock;
   Clock::time_point closing_since = {};
   while (true) {
     if (closing_ && closing_since == Clock::time_point{}) closing_since = Clock::now();
@@ -52,7 +51,7 @@ void StoreServer::work() {
     if (ends[0].revents != 0) {
       Socket socket(accept(listening_.descriptor(), nullptr, nullptr));
       socket.allow_silence(kSentence_s);
-      clients_.push_back({std::move(socket), "", "", false});
+      clients_.emplace_back().socket = std::move(socket);
     }
     answer_all();
   }
@@ -67,11 +66,26 @@ void StoreServer::serve(Client& client) {
     notes_.try_emplace(key, receive_text(client.socket));  // the first reason for the end stays
   } else if (message.size() == 1 && message[0] == kGet) {
     client.wanted = receive_text(client.socket);
+  } else if (message.size() == 1 && message[0] == kPulse) {
+    client.stands_at = receive_text(client.socket);
+    client.pulsed = Clock::now();
+  } else if (message.size() == 1 && message[0] == kRoll) {
+    send_text(client.socket, std::string(1, kThere).append(roll()));
   } else if (message.size() == 1 && message[0] == kLeave) {
     client.leaves = true;
   } else {
     throw DeviceError("something that is no rank spoke at rank 0's port");
   }
+}
+
+std::string StoreServer::roll() const {
+  std::ostringstream lines;
+  for (const Client& client : clients_) {
+    if (!client.pulsed) continue;
+    const double silent_s = std::chrono::duration<double>(Clock::now() - *client.pulsed).count();
+    lines << client.name << ' ' << silent_s << ' ' << client.stands_at << '\n';
+  }
+  return lines.str();
 }
 
 // A client that goes without leaving ends the run; who never said its rank was none.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,6 +16,9 @@ namespace rehearse::kernels {
 // A client first says its rank. Then each of its messages starts with one of these letters.
 constexpr char kPut = 'P';    // then the key and the value, each a message of its own
 constexpr char kGet = 'G';    // then the key; the answer is kThere and the value, or kEnded and the reason
+constexpr char kPulse = 'B';  // then where the client stands, a message of its own
+constexpr char kRoll = 'R';  // the answer is kThere and a line for each client that has pulsed: its rank, the
+                             // seconds since then, where it stood
 constexpr char kLeave = 'L';  // it will close its end, and nobody needs to mind
 constexpr char kThere = 'V';
 constexpr char kEnded = 'E';
@@ -30,16 +35,20 @@ class StoreServer {
   int port() const { return port_of(listening_); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Client {
     Socket socket;
     std::string name;
     std::string wanted;  // the key of its open get, or ""
     bool leaves = false;
+    std::string stands_at;  // as its last pulse said
+    std::optional<Clock::time_point> pulsed;
   };
 
   void work();
   void serve(Client& client);
   void answer_all();
+  std::string roll() const;
   void drop(std::list<Client>::iterator client);
 
   double peace_s_;

@@ -51,7 +51,7 @@ class CpuDevice : public Device {
     const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* memory = std::aligned_alloc(kAlignment, whole == 0 ? kAlignment : whole);
     if (memory == nullptr) {
-      throw DeviceError("the machine has no " + std::to_string(bytes) + " bytes of memory left");
+      throw OutOfMemory("the machine has no " + std::to_string(bytes) + " bytes of memory left");
     }
     return memory;
   }

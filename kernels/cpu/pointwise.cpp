@@ -90,8 +90,10 @@ void run(const Dropout& call) {
     float* out = row(call.output, r);
     std::uint8_t* mask = row<std::uint8_t>(call.mask, r);
     for (std::int64_t c = 0; c < call.output.columns; ++c) {
-      const auto index = static_cast<std::uint64_t>(r * call.output.columns + c);
-      mask[c] = philox_uniform(call.seed, index) >= call.rate ? 1 : 0;
+      const std::int64_t i = r * call.output.columns + c;
+      const std::int64_t number =
+          call.draws.first + i / call.draws.run * call.draws.stride + i % call.draws.run;
+      mask[c] = philox_uniform(call.seed, static_cast<std::uint64_t>(number)) >= call.rate ? 1 : 0;
       const float value = in[c] + (bias == nullptr ? 0.0F : bias[c]);
       out[c] = (residual == nullptr ? 0.0F : residual[c]) + (mask[c] != 0 ? keep * value : 0.0F);
     }

@@ -11,12 +11,14 @@ namespace rehearse::kernels::cpu {
 void CpuEvent::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return happened_; });
+  if (failure_) std::rethrow_exception(failure_);
 }
 
-void CpuEvent::happen() {
+void CpuEvent::happen(std::exception_ptr failure) {
   const std::lock_guard lock(mutex_);
   at_ = Clock::now();
   happened_ = true;
+  failure_ = std::move(failure);
   changed_.notify_all();
 }
 
@@ -52,7 +54,7 @@ void CpuStream::clear(void* memory, std::size_t bytes) {
 
 std::shared_ptr<Event> CpuStream::record() {
   auto event = std::make_shared<CpuEvent>();
-  put(Item{[event] { event->happen(); }, true});
+  put(Item{[this, event] { event->happen(failure_); }, true});
   return event;
 }
 
@@ -97,7 +99,7 @@ void CpuStream::work() {
     }
     lock.lock();
     busy_ = false;
-    if (failure) failure_ = failure;
+    if (failure && !failure_) failure_ = failure;
     if (items_.empty()) changed_.notify_all();
   }
 }

@@ -16,13 +16,15 @@ class CpuEvent : public Event {
  public:
   void wait() override;
   double seconds_since(Event& earlier) override;
-  void happen();
+  // `failure`: what stands before it has not run.
+  void happen(std::exception_ptr failure = nullptr);
 
  private:
   using Clock = std::chrono::steady_clock;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool happened_ = false;
+  std::exception_ptr failure_;
   Clock::time_point at_;
 };
 
@@ -56,7 +58,7 @@ class CpuStream : public Stream {
   std::deque<Item> items_;
   bool busy_ = false;
   bool closing_ = false;
-  std::exception_ptr failure_;
+  std::exception_ptr failure_;  // written by the thread itself, under the lock
   int threads_;
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/partition.h"
 #include "kernels/cuda/stream.h"
 
 namespace rehearse::kernels {
@@ -25,7 +26,11 @@ std::string blas_version() {
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(int index) : index_(index) {
+  // All of a GPU, or a partition of it.
+  explicit CudaDevice(int index, std::unique_ptr<cuda::Partition> partition = nullptr)
+      : index_(index),
+        partition_(std::move(partition)),
+        products_(partition_ ? partition_->multiprocessors() : 0) {
     check(cudaSetDevice(index_), "device");
     check(cudaGetDeviceProperties(&properties_, index_), "properties");
   }
@@ -37,7 +42,7 @@ class CudaDevice : public Device {
     return {"cuda",
             properties_.name,
             {"driver for CUDA " + version(driver), "CUDA " + version(runtime), "cuBLASLt " + blas_version()},
-            properties_.multiProcessorCount,
+            partition_ ? partition_->multiprocessors() : properties_.multiProcessorCount,
             static_cast<double>(properties_.l2CacheSize),
             static_cast<double>(properties_.totalGlobalMem)};
   }
@@ -48,7 +53,7 @@ class CudaDevice : public Device {
     const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // or the next kernel's check would find it
-      throw DeviceError("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
+      throw OutOfMemory("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
     }
     check(result, "memory");
     return memory;
@@ -60,20 +65,20 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<Stream> make_stream() override {
-    return std::make_unique<cuda::CudaStream>(index_, products_);
+    return std::make_unique<cuda::CudaStream>(index_, products_,
+                                              partition_ ? partition_->make_stream() : nullptr);
   }
 
   double clock_hz() override { return cuda::clock_hz(index_); }
 
  private:
   int index_;
+  std::unique_ptr<cuda::Partition> partition_;
   cudaDeviceProp properties_ = {};
   cuda::Products products_;
 };
 
-}  // namespace
-
-std::unique_ptr<Device> open_cuda(int index) {
+void require_gpu(int index) {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver ||
@@ -86,7 +91,21 @@ std::unique_ptr<Device> open_cuda(int index) {
     throw DeviceMissing("there is no GPU " + std::to_string(index) + ": this machine has " +
                         std::to_string(count));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda(int index) {
+  require_gpu(index);
   return std::make_unique<CudaDevice>(index);
+}
+
+std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count) {
+  require_gpu(index);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (std::unique_ptr<cuda::Partition>& partition : cuda::divide(index, count))
+    devices.push_back(std::make_unique<CudaDevice>(index, std::move(partition)));
+  return devices;
 }
 
 }  // namespace rehearse::kernels

@@ -7,9 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "kernels/communicate/launched.h"
-#include "kernels/communicate/store.h"
-#include "kernels/communicator.h"
+#include "kernels/communicate/store_world.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/stream.h"
 
@@ -53,10 +51,13 @@ std::size_t count_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.elements());
 }
 
+// Why the run is over, "" while it goes on.
+using Ended = std::function<std::string()>;
+
 // One ncclComm_t that does not block: calls may go on in the background, and can be given up.
 class Connection {
  public:
-  Connection(const ncclUniqueId& id, int rank, int size, const Store& store) : store_(store) {
+  Connection(const ncclUniqueId& id, int rank, int size, const Ended& ended) : ended_(ended) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     settle(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "start");
@@ -91,7 +92,7 @@ class Connection {
         (state != ncclSuccess && state != ncclInProgress)) {
       give_up(std::string("NCCL: ") + ncclGetLastError(comm_));
     }
-    if (const std::string end = store_.ended(); !end.empty()) give_up(end);
+    if (const std::string end = ended_(); !end.empty()) give_up(end);
     if (seconds_since(issued_) > kPatience_s) give_up("a collective took more than ten minutes");
   }
 
@@ -108,7 +109,7 @@ class Connection {
     const auto begin = Clock::now();
     while (result == ncclInProgress) {
       if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) result = ncclInternalError;
-      if (const std::string end = store_.ended(); !end.empty()) give_up(end);
+      if (const std::string end = ended_(); !end.empty()) give_up(end);
       if (seconds_since(begin) > kPatience_s) give_up(std::string("NCCL does not ") + what);
       if (result == ncclInProgress) std::this_thread::sleep_for(kPause);
     }
@@ -116,7 +117,7 @@ class Connection {
       give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result));
   }
 
-  const Store& store_;
+  const Ended& ended_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
   std::string reason_;
@@ -125,8 +126,8 @@ class Connection {
 
 class NcclCommunicator : public Communicator {
  public:
-  NcclCommunicator(const ncclUniqueId& id, int rank, int size, const Store& store)
-      : rank_(rank), size_(size), connection_(id, rank, size, store) {}
+  NcclCommunicator(const ncclUniqueId& id, int rank, int size, const Ended& ended)
+      : rank_(rank), size_(size), connection_(id, rank, size, ended) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -228,35 +229,22 @@ class NcclCommunicator : public Communicator {
       std::make_shared<std::function<void()>>([this] { connection_.watch(); });
 };
 
-class NcclWorld : public World {
+class NcclWorld : public StoreWorld {
  public:
-  NcclWorld() : self_(launched()), store_(self_) { cuda::check(cudaSetDevice(self_.local_rank), "device"); }
-
-  int rank() const override { return self_.rank; }
-  int size() const override { return self_.size; }
+  explicit NcclWorld(double patience_s) : StoreWorld(launched(), patience_s) {
+    cuda::check(cudaSetDevice(self().local_rank), "device");
+  }
 
   std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
-    const auto found = std::find(members.begin(), members.end(), self_.rank);
-    if (found == members.end()) {
-      throw DeviceError("rank " + std::to_string(self_.rank) + " is no member of the group \"" + name + "\"");
-    }
+    const int place = place_among(members, name);
     std::string key("group ");
     key += name;
     for (const int member : members) key.append(" ").append(std::to_string(member));
     const int before = connected_[key]++;
     key.append(" #").append(std::to_string(before));
-    cuda::check(cudaSetDevice(self_.local_rank), "device");
-    const auto place = static_cast<int>(found - members.begin());
+    cuda::check(cudaSetDevice(self().local_rank), "device");
     return std::make_unique<NcclCommunicator>(identity(key, place == 0), place,
-                                              static_cast<int>(members.size()), store_);
-  }
-
-  void abort(const std::string& reason) override {
-    try {
-      store_.end(reason);
-    } catch (const DeviceError&) {
-      // Rank 0 is gone, which has ended the run already.
-    }
+                                              static_cast<int>(members.size()), ended_);
   }
 
  private:
@@ -267,24 +255,23 @@ class NcclWorld : public World {
       const ncclResult_t made = ncclGetUniqueId(&id);
       if (made != ncclSuccess)
         throw DeviceError(std::string("NCCL cannot start: ") + ncclGetErrorString(made));
-      store_.put(key, std::string(id.internal, sizeof id.internal));
+      store().put(key, std::string(id.internal, sizeof id.internal));
       return id;
     }
-    const std::string text = store_.get(key);
+    const std::string text = store().get(key);
     if (text.size() != sizeof id.internal) throw DeviceError("the ranks of this run have different NCCLs");
     std::copy(text.begin(), text.end(), id.internal);
     return id;
   }
 
-  Launched self_;
-  Store store_;
+  Ended ended_ = [this] { return ended(); };
   std::map<std::string, int> connected_;  // how often, by group
 };
 
 }  // namespace
 
-std::unique_ptr<World> open_nccl_world() {
-  return std::make_unique<NcclWorld>();
+std::unique_ptr<World> open_nccl_world(double patience_s) {
+  return std::make_unique<NcclWorld>(patience_s);
 }
 
 }  // namespace rehearse::kernels

@@ -92,8 +92,11 @@ struct Drop {
   Rows<std::uint8_t> mask;
   float rate;
   std::uint64_t seed;
+  Draws draws;
   __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const bool kept = philox_uniform(seed, static_cast<std::uint64_t>(r * out.columns + c)) >= rate;
+    const std::int64_t i = r * out.columns + c;
+    const std::int64_t number = draws.first + i / draws.run * draws.stride + i % draws.run;
+    const bool kept = philox_uniform(seed, static_cast<std::uint64_t>(number)) >= rate;
     mask.row(r)[c] = kept ? 1 : 0;
     const float value = in.load(r, c) + (bias == nullptr ? 0.0F : to_float(bias[c]));
     out.store(r, c, (residual.data == nullptr ? 0.0F : residual.load(r, c)) + (kept ? value / (1 - rate) : 0.0F));
@@ -194,7 +197,7 @@ void run(const Context& context, const Dropout& call) {
     using T = decltype(zero);
     for_elements(context.stream, call.output.rows, call.output.columns,
                  Drop<T>{rows_of<T>(call.input), rows_of<T>(call.residual), rows_of<T>(call.output),
-                         data<T>(call.bias), rows_of<std::uint8_t>(call.mask), call.rate, call.seed},
+                         data<T>(call.bias), rows_of<std::uint8_t>(call.mask), call.rate, call.seed, call.draws},
                  "dropout");
   });
 }

@@ -42,7 +42,7 @@ Owned<cublasLtMatrixLayout_t> layout(const Tensor& tensor, std::int64_t batch, s
   return owned;
 }
 
-Owned<cublasLtMatmulDesc_t> description(const Multiply& call) {
+Owned<cublasLtMatmulDesc_t> description(const Multiply& call, int multiprocessors) {
   cublasLtMatmulDesc_t made = nullptr;
   check_blas(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "description");
   Owned<cublasLtMatmulDesc_t> owned(made, cublasLtMatmulDescDestroy);
@@ -51,6 +51,7 @@ Owned<cublasLtMatmulDesc_t> description(const Multiply& call) {
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (multiprocessors > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{multiprocessors});
   if (call.a.type == Type::fp8_e4m3 && call.b.type == Type::fp8_e4m3) {
     // Forward products of fp8 keep their sums in the tensor cores, as Transformer Engine's do.
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
@@ -94,12 +95,12 @@ void check_blas(cublasStatus_t result, const char* what) {
   }
 }
 
-Product product_of(const Multiply& call) {
-  return {description(call), layout(call.b, call.batch, call.step_b), layout(call.a, call.batch, call.step_a),
-          layout(call.c, call.batch, call.step_c)};
+Product product_of(const Multiply& call, int multiprocessors) {
+  return {description(call, multiprocessors), layout(call.b, call.batch, call.step_b),
+          layout(call.a, call.batch, call.step_a), layout(call.c, call.batch, call.step_c)};
 }
 
-Products::Products() {
+Products::Products(int multiprocessors) : multiprocessors_(multiprocessors) {
   check_blas(cublasLtCreate(&handle_), "start");
 }
 
@@ -156,7 +157,7 @@ cublasLtMatmulAlgo_t Products::algorithm(const Multiply& call, const Product& pr
 }
 
 void run(const Context& context, const Multiply& call) {
-  const Product product = product_of(call);
+  const Product product = product_of(call, context.products->multiprocessors());
   const cublasLtMatmulAlgo_t algorithm = context.products->algorithm(call, product, context.workspace_bytes);
   const float one = 1, beta = call.accumulate ? 1.0F : 0.0F;
   check_blas(cublasLtMatmul(context.products->handle(), product.what.get(), &one, call.b.data,

@@ -22,17 +22,19 @@ struct Product {
   Owned<cublasLtMatmulDesc_t> what;
   Owned<cublasLtMatrixLayout_t> first, second, result;  // of b, a and c
 };
-Product product_of(const Multiply& call);
+Product product_of(const Multiply& call, int multiprocessors);
 
 // The library's handle, and its choices: asking costs more than launching, and shapes come again and again.
 class Products {
  public:
-  Products();
+  // `multiprocessors`: for how many tiles are chosen; 0: all of the GPU.
+  explicit Products(int multiprocessors = 0);
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
   ~Products();
 
   cublasLtHandle_t handle() const { return handle_; }
+  int multiprocessors() const { return multiprocessors_; }
   cublasLtMatmulAlgo_t algorithm(const Multiply& call, const Product& product, std::size_t workspace_bytes);
 
  private:
@@ -41,6 +43,7 @@ class Products {
   cublasLtMatmulAlgo_t choose(const Multiply& call, const Product& product,
                               std::size_t workspace_bytes) const;
 
+  int multiprocessors_;
   cublasLtHandle_t handle_ = nullptr;
   std::mutex mutex_;  // streams launch from several threads
   std::map<Key, cublasLtMatmulAlgo_t> chosen_;

@@ -74,11 +74,13 @@ double CudaEvent::seconds_since(Event& earlier) {
   return 1e-3 * double{milliseconds};
 }
 
-CudaStream::CudaStream(int device, Products& products) : device_(device) {
+CudaStream::CudaStream(int device, Products& products, cudaStream_t stream) : device_(device) {
   check(cudaSetDevice(device), "device");
   context_.products = &products;
   context_.workspace_bytes = kWorkspaceBytes;
   check(cudaMalloc(&context_.workspace, kWorkspaceBytes), "workspace");
+  context_.stream = stream;
+  if (stream != nullptr) return;
   const cudaError_t made = cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking);
   if (made == cudaSuccess) return;
   cudaFree(context_.workspace);

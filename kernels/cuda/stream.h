@@ -43,7 +43,8 @@ class CudaEvent : public Event {
 
 class CudaStream : public Stream {
  public:
-  CudaStream(int device, Products& products);
+  // Takes `stream`; its own where there is none.
+  CudaStream(int device, Products& products, cudaStream_t stream = nullptr);
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   ~CudaStream() override;

@@ -8,9 +8,13 @@
 #include <thread>
 
 #include "base/units.h"
+#include "cli/execute_predict.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "execute/batch.h"
+#include "kernels/communicate/launched.h"
+#include "result/chrome_trace.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -28,9 +32,11 @@ void on_interrupt(int /*signal*/) {
 struct ExecuteVerb {
   GivenFlags given;
   ShowOptions show;
+  PredictOptions predict;
   std::string device = "cpu";
   int warmup = 2;
   double timeout_s = 60;
+  std::string data;  // a text to train on
 };
 
 // The plan can be run here, under the conditions that are asked for.
@@ -50,72 +56,156 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   throw InputError(std::move(found));
 }
 
-// All ranks share the memory of this machine.
-void require_memory(const Report& predicted) {
+// Ranks share the memory of a CPU, and of a GPU that they divide.
+void require_memory(const Report& predicted, const Site& site) {
+  const kernels::DeviceFacts device = site.devices.front()->facts();
+  const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
   double needed = 0;
   for (const RankMemory& rank : predicted.memory)
-    needed += rank.peak_bytes * predicted.plan.tp * predicted.plan.dp;
-  const double there = kernels::open_cpu()->facts().memory_bytes;
-  if (needed > there)
-    throw DoesNotFit(fmt::format("{} ranks need {} together; this machine has {}", predicted.plan.gpus(),
-                                 format_bytes(needed), format_bytes(there)));
+    needed = shared ? needed + rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp
+                    : std::max(needed, rank.peak_bytes);
+  if (needed > device.memory_bytes)
+    throw DoesNotFit(fmt::format("{} need {}; this {} has {}",
+                                 shared ? fmt::format("{} ranks together", predicted.plan.gpus()) : "a rank",
+                                 format_bytes(needed), is_cpu ? "machine" : "GPU",
+                                 format_bytes(device.memory_bytes)));
 }
 
-Report report_of(const Experiment& experiment, const Iteration& predicted, const Execution& execution,
-                 const std::vector<std::string>& notes) {
-  RunFacts facts = predicted.report.facts;
+// Kernels are timed on a machine that does nothing else.
+void require_alone() {
+  if (const kernels::Launched by = kernels::launched(); by.size > 1)
+    throw InputError({"", "--predict", "times kernels in one process before it executes",
+                      fmt::format("{} processes under {}", by.size, by.launcher), "without " + by.launcher});
+}
+
+// What every process knows before it runs.
+struct Prepared {
+  Json source;
+  Scenario scenario;
+  Iteration predicted;
+  Training training;
+};
+
+Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
+  Scenario scenario = read_scenario(source);
+  Experiment& experiment = scenario.experiment;
+  require_executable(experiment, source);
+  const int iterations = experiment.conditions.iterations;
+  experiment.conditions.iterations = 1;
+  if (!verb.predict.wanted) {
+    experiment.engine = Engine::reference;
+  } else {
+    require_alone();
+    if (!calibrate_missing(experiment, verb.predict, [] { return interrupted != 0; }))
+      throw Interrupted("interrupted while kernels and messages were timed");
+  }
+  Iteration predicted = run_iteration(experiment);
+  experiment.conditions.iterations = source.json.contains("iterations") ? iterations : kUsualIterations;
+  const Preparation& ready = predicted.preparation;
+  Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
+                    experiment.conditions.seed};
+  if (!verb.data.empty()) training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
+  return {source.json, std::move(scenario), std::move(predicted), std::move(training)};
+}
+
+Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
+                 const std::string& device) {
+  RunFacts facts = run.predicted.report.facts;
   facts.source = "execute";
-  facts.engine = "cpu";
+  facts.engine = device;
   const unsigned cores = std::thread::hardware_concurrency();
-  const int ranks = experiment.plan.gpus();
-  if (ranks > static_cast<int>(cores))
+  const int ranks = run.training.plan.gpus();
+  if (device == "cpu" && ranks > static_cast<int>(cores))
     facts.warnings.push_back(
         fmt::format("{} ranks share {} cores: times are not those of a machine with a "
                     "core for each",
                     ranks, cores));
   facts.warnings.emplace_back(
       "memory is predicted, and a compute op's time divided among its causes as the profile has them");
-  facts.warnings.insert(facts.warnings.end(), notes.begin(), notes.end());
-  const Preparation& ready = predicted.preparation;
-  return make_report(execution.timeline, ready.schedule, experiment.model, experiment.plan, ready.work,
+  facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
+  const Preparation& ready = run.predicted.preparation;
+  return make_report(timeline, schedule, run.training.model, run.training.plan, ready.work,
                      ready.prices.times, facts);
 }
 
-void run_and_show(const ExecuteVerb& verb) {
+// A trace of what had ended before the run failed. Each process keeps its own: rank 0 may be the one that is
+// gone.
+void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const PartialRun& partial) {
+  if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
+  const std::string file = rank == 0 ? verb.show.trace : fmt::format("{}.rank{}", verb.show.trace, rank);
+  const Report report = report_of(run, partial.schedule, partial.timeline, verb.device);
+  write_file(file, [&](std::ostream& out) {
+    write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
+  });
+  fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", file);
+}
+
+int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
+  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device);
+  Json facts = {{"losses", execution.losses},
+                {"step_times_s", execution.step_times_s},
+                {"peak_activation_bytes_by_rank", execution.peak_activation_bytes},
+                {"ranks", how},
+                {"clocks", execution.clocks},
+                {"clock_error_s", execution.clock_error_s},
+                {"tracing_s", execution.tracing_s}};
+  if (!execution.gradient_norms.empty()) facts["gradient_norms"] = execution.gradient_norms;
+  std::string lines =
+      fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
+                  execution.losses.front(), execution.losses.back(), execution.losses.size(),
+                  format_seconds(run.predicted.report.step_time_s));
+  if (!verb.data.empty()) {
+    lines += fmt::format("trained on {}: {} bytes, each a token\n", verb.data, run.training.text.size());
+    facts["data"] = {{"file", verb.data}, {"tokens", run.training.text.size()}};
+  }
+  lines += fmt::format("{}; taking the times of ops took {:.2g} % of the step", how,
+                       100 * execution.tracing_s / report.step_time_s);
+  if (execution.clock_error_s > 0)
+    lines += fmt::format(", times of ranks agree within {} ({})", format_seconds(execution.clock_error_s),
+                         execution.clocks);
+  lines += "\n";
+  const Shown shown{execution.timeline,     run.training.schedule,
+                    run.training.work,      report,
+                    execution.step_times_s, run.source};
+  const Json more = {{"execution", facts}};
+  if (verb.predict.wanted) return show_predicted(verb.show, verb.predict, run.predicted, shown, more);
+  show_run(verb.show, shown, more, lines);
+  return kDone;
+}
+
+int run_and_show(const ExecuteVerb& verb) {
   const ScenarioSource source = collect(verb.given);
-  Scenario scenario = read_scenario(source);
-  Experiment& experiment = scenario.experiment;
-  require_executable(experiment, source);
+  const Prepared run = prepare_run(verb, source);
+  const Plan& plan = run.training.plan;
+  Site site;
+  try {
+    site = open_site(plan, verb.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu, verb.timeout_s);
+  } catch (InputError& error) {
+    std::vector<Violation> found = error.violations();
+    for (Violation& violation : found) violation = in_users_words(std::move(violation), source);
+    throw InputError(std::move(found));
+  }
+  const bool is_first = site.is_first();
+  const std::string how = site.how;
+  if (is_first) require_memory(run.predicted.report, site);
   ExecuteOptions options;
   options.warmup = verb.warmup;
-  options.iterations =
-      source.json.contains("iterations") ? experiment.conditions.iterations : kUsualIterations;
+  options.iterations = run.scenario.experiment.conditions.iterations;
   options.watch = {verb.timeout_s, [] { return interrupted != 0; }};
-  experiment.engine = Engine::reference;
-  experiment.conditions.iterations = 1;
-  const Iteration predicted = run_iteration(experiment);
-  require_memory(predicted.report);
-  const Preparation& ready = predicted.preparation;
-  const Execution execution = execute(
-      {experiment.model, experiment.plan, ready.work, ready.schedule, experiment.conditions.seed}, options);
-  const Report report = report_of(experiment, predicted, execution, scenario.notes);
-  const Json more = {{"execution",
-                      {{"losses", execution.losses},
-                       {"step_times_s", execution.step_times_s},
-                       {"peak_activation_bytes_by_rank", execution.peak_activation_bytes}}}};
-  show_run(verb.show, {execution.timeline, ready.schedule, ready.work, report, execution.step_times_s}, more,
-           fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
-                       execution.losses.front(), execution.losses.back(), execution.losses.size(),
-                       format_seconds(predicted.report.step_time_s)));
+  const int rank = site.worlds.front()->rank();
+  options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, rank, partial); };
+  const Execution execution = execute(run.training, options, std::move(site));
+  return is_first ? show(verb, run, execution, how) : kDone;
 }
 
 int execute_verb(const ExecuteVerb& verb) {
-  if (verb.device != "cpu")
-    throw MissingCalibration("plans are executed on the CPU only so far: --device cpu");
   std::signal(SIGINT, on_interrupt);
   try {
-    run_and_show(verb);
-    return kDone;
+    return run_and_show(verb);
+  } catch (const kernels::DeviceMissing& missing) {
+    throw MissingCalibration(missing.what());
+  } catch (const kernels::OutOfMemory& memory) {
+    throw DoesNotFit(memory.what());
   } catch (const Interrupted& end) {
     fmt::print(stderr, "rehearse: {}\n", end.what());
     return kInterrupted;
@@ -128,7 +218,8 @@ void add_execute(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("execute", "the same schedule on hardware: trains for real");
   const auto options = std::make_shared<ExecuteVerb>();
   add_scenario_flags(*verb, options->given);
-  verb->add_option("--device", options->device, "what to run on")
+  verb->add_option("--device", options->device,
+                   "what to run on: cores; GPUs, one a rank, or parts of one GPU in one process")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->option_text("cpu|cuda");
   verb->add_option("--warmup", options->warmup, "steps before the --iterations (5) that are counted")
@@ -137,12 +228,24 @@ void add_execute(CLI::App& program, int& exit_code) {
   verb->add_option("--timeout", options->timeout_s, "end the run when no op ends for so many seconds")
       ->check(CLI::Range(0.001, 86400.0))
       ->option_text("S");
+  verb->add_option("--data", options->data,
+                   "text to train on, its bytes the tokens; default: tokens made from --seed")
+      ->option_text("FILE");
+  add_predict_flags(*verb, options->predict);
   add_show_flags(*verb, options->show);
   verb->footer(
       "Examples:\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --device cpu\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --schedule gpipe --iterations 10 --svg gpipe.svg\n"
-      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json");
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --predict --svg both.svg --fail-above 20%\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --data README.md --clip-grad 1\n"
+      "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
+      "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"
+      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. When a rank dies, stops or "
+      "runs\n"
+      "out of memory, all end within --timeout and a few seconds, and each keeps what it has of the "
+      "--trace.");
   verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
 }
 

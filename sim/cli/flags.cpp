@@ -97,8 +97,9 @@ const std::vector<Flag>& scenario_flags() {
        {},
        "/plan/schedule",
        text,
-       "NAME",
-       "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half or v-min"},
+       "NAME|FILE",
+       "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half or v-min, or PyTorch's CSV of "
+       "actions"},
       {"--recompute",
        {"--recompute-granularity"},
        "/plan/recompute",
@@ -237,6 +238,12 @@ const std::vector<Flag>& scenario_flags() {
        on_off,
        "on|off",
        "pipeline ranks take the optimizer step together"},
+      {"--clip-grad",
+       {},
+       "/plan/clip_grad",
+       number,
+       "X",
+       "scale gradients down to this norm over all parameters (Megatron-LM: 1.0); default: not"},
       {"--etp",
        {"--expert-tensor-parallel-size"},
        "/plan/etp",
@@ -315,10 +322,7 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
   }
 }
 
-ScenarioSource collect(const GivenFlags& given) {
-  ScenarioSource source;
-  source.file = given.file;
-  if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+void write_flags(const GivenFlags& given, ScenarioSource& source) {
   for (const Flag& flag : scenario_flags()) {
     const auto value = given.values.find(flag.name);
     if (value == given.values.end()) continue;
@@ -328,6 +332,13 @@ ScenarioSource collect(const GivenFlags& given) {
     source.json[Json::json_pointer(flag.pointer)] = parse_value(flag, value->second);
     source.flag_of[flag.pointer] = flag.name;
   }
+}
+
+ScenarioSource collect(const GivenFlags& given) {
+  ScenarioSource source;
+  source.file = given.file;
+  if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+  write_flags(given, source);
   return source;
 }
 

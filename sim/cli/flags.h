@@ -47,4 +47,7 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given);
 // kind.
 ScenarioSource collect(const GivenFlags& given);
 
+// Writes the flags alone over a scenario.
+void write_flags(const GivenFlags& given, ScenarioSource& source);
+
 }  // namespace rehearse

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -74,14 +75,18 @@ int run(int argc, char** argv) {
   program.footer("`rehearse VERB --help` explains a verb and gives examples.");
   add_simulate(program, exit_code);
   add_execute(program, exit_code);
+  add_compare(program, exit_code);
   add_check(program, exit_code);
   add_memory(program, exit_code);
   add_plan(program, exit_code);
   add_sweep(program, exit_code);
+  add_studio(program, exit_code);
   add_validate(program, exit_code);
   add_topo(program, exit_code);
   add_goodput(program, exit_code);
   add_explain(program, exit_code);
+  add_import(program, exit_code);
+  add_export(program, exit_code);
   add_calibrate(program, exit_code);
   add_doctor(program, exit_code);
   add_completion(program, exit_code);
@@ -108,5 +113,6 @@ int run(int argc, char** argv) {
 }  // namespace rehearse
 
 int main(int argc, char** argv) {
+  rehearse::remember_command(argc, argv);
   return rehearse::run(argc, argv);
 }

@@ -9,6 +9,7 @@
 
 #include "cli/by_name.h"
 #include "cli/read_layers.h"
+#include "cli/read_order.h"
 #include "cli/read_recompute.h"
 #include "cost/layer_costs.h"
 #include "model/read.h"
@@ -27,7 +28,7 @@ constexpr int kMostInt = std::numeric_limits<int>::max();
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
 constexpr std::int64_t kLongestDefaultSequence = 8192;
 
-std::array<Axis, 5> read_order(const JsonReader& plan) {
+std::array<Axis, 5> read_axes(const JsonReader& plan) {
   static const auto axes = by_name(std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp});
   const std::string text = plan.text_or("order", "tp-cp-ep-dp-pp");
   std::istringstream words(text);
@@ -61,6 +62,7 @@ class Reading {
     options();
     data_parallel();
     splits();
+    if (scenario_.experiment.order) require_order(scenario_.experiment, source_.file);
     conditions();
     top_.reject_unknown();
     plan_.reject_unknown();
@@ -75,12 +77,13 @@ class Reading {
   static Json plan_object(const ScenarioSource& source) { return source.json.value("plan", Json::object()); }
 
   // A path in a scenario file is relative to that file.
-  std::string resolved(const std::string& key) const {
-    const std::string name = top_.text(key);
-    const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
-    if (!is_path || source_.file.empty() || source_.flag_of.contains("/" + key)) return name;
+  std::string resolved(const std::string& name, const std::string& pointer) const {
+    const bool is_path =
+        name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
+    if (!is_path || source_.file.empty() || source_.flag_of.contains(pointer)) return name;
     return (std::filesystem::path(source_.file).parent_path() / name).string();
   }
+  std::string resolved(const std::string& key) const { return resolved(top_.text(key), "/" + key); }
 
   // What of the cluster is other than its file says.
   Json cluster_changes() {
@@ -146,14 +149,26 @@ class Reading {
     static const auto schedules = by_name(kScheduleNames);
     Plan& plan = scenario_.experiment.plan;
     const bool named = plan_.has("schedule");
+    if (named && plan_.text("schedule").ends_with(".csv")) return order_of_file();
     plan.schedule = plan_.choice_or("schedule", ScheduleName::one_f_one_b, schedules);
     plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 0, kMostInt));
     splits_by_cost_ = read_layers(plan_, scenario_.experiment.model, plan);
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
     plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
     plan.sync_step = plan_.boolean_or("sync_step", true);
+    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, 1e9);
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
     plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b);
+  }
+
+  void order_of_file() {
+    Experiment& experiment = scenario_.experiment;
+    read_order(resolved(plan_.text("schedule"), "/plan/schedule"), experiment);
+    Plan& plan = experiment.plan;
+    plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 0, kMostInt));
+    splits_by_cost_ = read_layers(plan_, experiment.model, plan);
+    plan.sync_step = plan_.boolean_or("sync_step", true);
+    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", true);
   }
 
   void batch() {
@@ -194,7 +209,7 @@ class Reading {
   void options() {
     Plan& plan = scenario_.experiment.plan;
     read_recompute(plan_, plan);
-    plan.order = read_order(plan_);
+    plan.order = read_axes(plan_);
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
     plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);

@@ -5,11 +5,15 @@
 #include <cstdio>
 
 #include "base/units.h"
+#include "cli/command.h"
+#include "cli/png.h"
 #include "result/chrome_trace.h"
+#include "result/html/report_page.h"
 #include "result/report_json.h"
 #include "result/summary.h"
 #include "result/svg/pipeline.h"
 #include "run/jitter.h"
+#include "run/simulate.h"
 
 namespace rehearse {
 
@@ -44,12 +48,31 @@ std::string text_of(const ShowOptions& options, const Shown& run, const Json& mo
   return whole.dump(2) + "\n";
 }
 
+void write_pictures(const ShowOptions& options, const Shown& run) {
+  if (options.svg.empty() && options.png.empty()) return;
+  const std::string picture = draw_pipeline(run.timeline, run.schedule, run.report);
+  if (!options.svg.empty()) write_file(options.svg, [&](std::ostream& out) { out << picture; });
+  if (!options.png.empty()) write_png(options.png, picture);
+}
+
+void write_html(const ShowOptions& options, const Shown& run) {
+  if (options.html.empty()) return;
+  html::RunOrigin origin{REHEARSE_VERSION, command_line(), {}, run.scenario, run.what_if};
+  if (run.report.facts.engine == "simgrid") origin.versions["SimGrid"] = simgrid_version();
+  const std::string page = html::write_report_page(run.timeline, run.schedule, run.work, run.report, origin);
+  write_file(options.html, [&](std::ostream& out) { out << page; });
+}
+
 }  // namespace
 
 void add_show_flags(CLI::App& verb, ShowOptions& options) {
   verb.add_flag("--json", options.json, "print the report as one JSON object");
   verb.add_option("--trace", options.trace, "write a Chrome trace (Perfetto opens it)")->option_text("FILE");
   verb.add_option("--svg", options.svg, "write a picture of the pipeline")->option_text("FILE");
+  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+  verb.add_option("--html", options.html,
+                  "write everything as a page: zoom into the pipeline, no network needed")
+      ->option_text("FILE");
   add_colour_flag(verb, options.colour);
 }
 
@@ -59,10 +82,8 @@ void show_run(const ShowOptions& options, const Shown& run, const Json& more, co
       write_chrome_trace(out, run.timeline, run.schedule, run.report, run.work);
     });
   }
-  if (!options.svg.empty()) {
-    write_file(options.svg,
-               [&](std::ostream& out) { out << draw_pipeline(run.timeline, run.schedule, run.report); });
-  }
+  write_pictures(options, run);
+  write_html(options, run);
   const std::string text = text_of(options, run, more, last_line);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw std::runtime_error("cannot write to standard output");

@@ -16,7 +16,7 @@ namespace rehearse {
 
 struct ShowOptions {
   bool json = false;
-  std::string trace, svg;
+  std::string trace, svg, png, html;
   Colour colour = Colour::automatic;
 };
 void add_show_flags(CLI::App& verb, ShowOptions& options);
@@ -27,6 +27,8 @@ struct Shown {
   const Work& work;
   const Report& report;
   const std::vector<double>& step_times_s;
+  Json scenario = nullptr;  // as read, for the page
+  Json what_if = nullptr;   // what_if(), for the page; needed only where one is asked for
 };
 
 // Writes the files that are asked for, then prints. `more` joins the JSON object, `last_line` the summary.

@@ -6,6 +6,7 @@
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "cli/what_if.h"
 #include "run/iteration.h"
 #include "run/jitter.h"
 #include "run/neighbours.h"
@@ -20,17 +21,18 @@ struct SimulateOptions {
   std::string beside;  // file of another job's scenario
 };
 
-void show(const SimulateOptions& options, const Scenario& scenario, Iteration& iteration,
-          const Json& more = Json::object(), const std::string& last_line = "") {
+void show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
+          Iteration& iteration, const Json& more = Json::object(), const std::string& last_line = "") {
   std::vector<std::string>& warnings = iteration.report.facts.warnings;
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
   const Preparation& ready = iteration.preparation;
   show_run(options.show,
-           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s}, more,
-           last_line);
+           {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s,
+            source.json, options.show.html.empty() ? Json() : what_if(source, scenario)},
+           more, last_line);
 }
 
-void simulate_beside(const SimulateOptions& options, const Scenario& scenario) {
+void simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {
   const Scenario other = read_scenario(collect({options.beside, {}}));
   BesideAnother both = run_beside(scenario.experiment, other.experiment);
   const Spread steps = spread_of(both.other_step_times_s);
@@ -38,17 +40,18 @@ void simulate_beside(const SimulateOptions& options, const Scenario& scenario) {
                       {{"scenario", options.beside},
                        {"steps", both.other_step_times_s.size()},
                        {"mean_step_time_s", steps.mean_s}}}};
-  show(options, scenario, both.own, more,
+  show(options, source, scenario, both.own, more,
        fmt::format("beside {} on {} more GPUs: {} of its steps, {} each\n", options.beside,
                    other.experiment.plan.gpus(), both.other_step_times_s.size(),
                    format_seconds(steps.mean_s)));
 }
 
 void simulate_and_show(const SimulateOptions& options) {
-  const Scenario scenario = read_scenario(collect(options.given));
-  if (!options.beside.empty()) return simulate_beside(options, scenario);
+  const ScenarioSource source = collect(options.given);
+  const Scenario scenario = read_scenario(source);
+  if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = run_iteration(scenario.experiment);
-  show(options, scenario, iteration);
+  show(options, source, scenario, iteration);
 }
 
 }  // namespace
@@ -65,6 +68,7 @@ void add_simulate(CLI::App& program, int& exit_code) {
       "Examples:\n"
       "  rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 32\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --svg pipeline.svg --trace trace.json\n"
+      "  rehearse simulate scenarios/llama3-70b-512-h100.json --html report.html\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --json\n"
       "  rehearse simulate A.json --placement scattered --beside B.json");
   verb->callback([options, &exit_code] {

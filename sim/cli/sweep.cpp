@@ -8,13 +8,17 @@
 #include <memory>
 #include <thread>
 
+#include "cli/command.h"
+#include "cli/execute_row.h"
 #include "cli/output.h"
+#include "cli/png.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
 #include "cli/swept.h"
 #include "cli/verbs.h"
 #include "sweep/export.h"
+#include "sweep/plot/sweep_page.h"
 #include "sweep/run_points.h"
 #include "sweep/shard.h"
 
@@ -35,6 +39,8 @@ struct SweepOptions {
   std::vector<std::string> sets, merged;
   std::string store, shard;
   Output csv, jsonl;
+  ExecuteRows execute;
+  std::string svg, png, html, plot;
   bool resume = false;
   int jobs = 0;
 };
@@ -116,11 +122,15 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
   const std::vector<Point> left = points_left(swept.grid, shard, known);
   if (shard.count > 1) fmt::print(stderr, "shard {}/{}\n", shard.index, shard.count);
   if (!known.empty()) fmt::print(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
-  const int jobs =
-      options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int jobs = options.execute.wanted() ? 1
+                   : options.jobs > 0       ? options.jobs
+                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   Inputs inputs;
   Progress progress(left.size());
-  const Evaluate evaluate = [&](Point point) { return evaluate_row(source_at(swept, point), inputs); };
+  const Evaluate evaluate = [&](Point point) {
+    const ScenarioSource source = source_at(swept, point);
+    return with_executed(evaluate_row(source, inputs), source, options.execute);
+  };
   const Deliver deliver = [&](Point point, const Row& row) {
     store.put(point, row);
     progress.row_done();
@@ -146,6 +156,31 @@ void write_rows(const SweepOptions& options, const Store& store, const Grid& gri
   if (!options.csv.wanted() && !options.jsonl.wanted()) fmt::print("{}", sweep_table(store, grid));
 }
 
+std::optional<plot::PlotKind> plot_kind(const std::string& name) {
+  for (const plot::PlotKind kind : plot::plot_kinds())
+    if (plot::to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+// Before the rows are run rather than after.
+void require_drawable(const SweepOptions& options, const Grid& grid) {
+  if (options.svg.empty() && options.png.empty() && options.html.empty()) return;
+  plot::require_fields(grid, plot_kind(options.plot));
+  if (!options.png.empty()) require_png_writer();
+}
+
+void draw_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
+  if (options.svg.empty() && options.png.empty() && options.html.empty()) return;
+  const plot::PlotRows rows = plot::read_rows(store, grid);
+  const std::optional<plot::PlotKind> kind = plot_kind(options.plot);
+  const std::string picture = plot::draw_plot(grid, rows, kind);
+  if (!options.svg.empty()) write_file(options.svg, [&](std::ostream& out) { out << picture; });
+  if (!options.png.empty()) write_png(options.png, picture);
+  if (options.html.empty()) return;
+  const std::string page = plot::write_sweep_page(grid, rows, kind, command_line());
+  write_file(options.html, [&](std::ostream& out) { out << page; });
+}
+
 // As the verb that runs one scenario ends: with what stands in the way of all rows.
 int exit_code_of(const Store& store) {
   std::map<RowState, int> rows;
@@ -167,14 +202,19 @@ int exit_code_of(const Store& store) {
 int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
+  require_drawable(options, swept.grid);
   const Shard shard = options.shard.empty()
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
-  Store store = open_store(options, shard, identity_of(swept, REHEARSE_VERSION), swept.grid);
+  Json identity = identity_of(swept, REHEARSE_VERSION);
+  if (options.execute.wanted())
+    identity["execute"] = {options.execute.device, options.execute.warmup, options.execute.iterations};
+  Store store = open_store(options, shard, identity, swept.grid);
   for (const std::string& other : options.merged)
     fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
   run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
+  draw_rows(options, store, swept.grid);
   return interrupted ? kInterrupted : exit_code_of(store);
 }
 
@@ -190,6 +230,16 @@ void add_options(CLI::App& verb, SweepOptions& options) {
       verb.add_option("--jsonl", options.jsonl.file, "rows as JSON lines, to standard output or a file")
           ->expected(0, 1)
           ->option_text("[FILE]");
+  std::vector<std::string> kinds;
+  for (const plot::PlotKind kind : plot::plot_kinds()) kinds.push_back(plot::to_string(kind));
+  verb.add_option("--svg", options.svg, "draw the rows; what is drawn follows from what varies")
+      ->option_text("FILE");
+  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+  verb.add_option("--html", options.html, "rows, picture and curves to choose as a page; needs no network")
+      ->option_text("FILE");
+  verb.add_option("--plot", options.plot, "what to draw instead: " + join(kinds))
+      ->check(CLI::IsMember(kinds))
+      ->option_text("KIND");
   verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
       ->option_text("FILE");
   verb.add_flag("--resume", options.resume, "go on with the rows that an earlier run left");
@@ -201,6 +251,7 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostJobs));
+  add_execute_rows_flags(verb, options.execute);
 }
 
 }  // namespace
@@ -220,10 +271,12 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --pp 2:16:*2 --gbs 512:2048:*2 --csv rows.csv\n"
       "  rehearse sweep --model llama3-8b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --jsonl\n"
       "  rehearse sweep scenarios/megatron-ptdp-175b.json --set cluster.node.nics.bandwidth=12.5GB/s,25GB/s\n"
+      "  rehearse sweep scenarios/llama3-70b-512-h100.json --vpp 1,5 --gbs 64:4096:*2 --svg bubble.svg\n"
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard 3/8 --store part3.db\n"
       "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
       "part$SLURM_PROCID.db\n"
-      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv");
+      "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv\n"
+      "  rehearse sweep scenarios/gpt-10m-2-cores.json --schedule 1f1b,gpipe --gbs 4:32:*2 --execute cpu");
   verb->callback([options, &exit_code] { exit_code = sweep(*options); });
 }
 

@@ -36,7 +36,26 @@ std::string shortened(const std::string& text) {
 
 using Line = std::vector<std::string>;
 
-Line line_of(Point point, const Row& row, const Grid& grid) {
+constexpr const char* kExecuted = "executed_step_time_s";
+
+// Rows that were executed too show what was measured.
+bool is_executed(const Store& store) {
+  bool found = false;
+  store.each(
+      [&](Point, const Row& row) { found |= row.report.is_object() && row.report.contains(kExecuted); });
+  return found;
+}
+
+void add_executed(const Row& row, Line& line) {
+  if (!row.report.is_object() || !row.report.contains(kExecuted)) return line.resize(line.size() + 4);
+  line.push_back(fmt::format("{:.4g} s", figure(row, "/executed_step_time_s")));
+  line.push_back(fmt::format("{:+.1f} %", 100 * figure(row, "/step_time_error")));
+  line.push_back(fmt::format("{:.1f} %", 100 * figure(row, "/executed_bubble_fraction/mean")));
+  const double points = figure(row, "/bubble_fraction/mean") - figure(row, "/executed_bubble_fraction/mean");
+  line.push_back(fmt::format("{:+.1f} points", 100 * points));
+}
+
+Line line_of(Point point, const Row& row, const Grid& grid, bool executed) {
   Line line;
   for (const Json& value : grid.values_at(point)) line.push_back(text_of(value));
   if (row.report.is_object()) {
@@ -48,6 +67,7 @@ Line line_of(Point point, const Row& row, const Grid& grid) {
   } else {
     line.resize(line.size() + 5);
   }
+  if (executed) add_executed(row, line);
   line.push_back(row.state == RowState::done ? "" : shortened(to_string(row.state) + ": " + row.reason));
   return line;
 }
@@ -72,8 +92,12 @@ std::string aligned(const std::vector<Line>& lines) {
 std::string sweep_table(const Store& store, const Grid& grid) {
   Line head;
   for (const SweptField& field : grid.fields) head.push_back(field.name);
-  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory", ""})
+  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory"})
     head.emplace_back(column);
+  const bool executed = is_executed(store);
+  if (executed)
+    for (const char* column : {"executed", "error", "bubble", "error"}) head.emplace_back(column);
+  head.emplace_back();
   std::vector<Line> lines = {head};
   std::size_t fastest = 0;
   double least_s = std::numeric_limits<double>::infinity();
@@ -82,7 +106,7 @@ std::string sweep_table(const Store& store, const Grid& grid) {
       least_s = figure(row, "/step_time_s");
       fastest = lines.size();
     }
-    lines.push_back(line_of(point, row, grid));
+    lines.push_back(line_of(point, row, grid, executed));
   });
   if (fastest > 0) lines[fastest].back() = "fastest";
   return aligned(lines);

@@ -12,6 +12,7 @@ enum ExitCode {
   kInvalidInput = 2,
   kDoesNotFit = 3,
   kMissing = 4,
+  kGateFailed = 5,
   kInterrupted = 130
 };
 
@@ -19,9 +20,13 @@ enum ExitCode {
 void add_simulate(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_execute(CLI::App& program, int& exit_code);
+void add_compare(CLI::App& program, int& exit_code);
+void add_export(CLI::App& program, int& exit_code);
+void add_import(CLI::App& program, int& exit_code);
 void add_explain(CLI::App& program, int& exit_code);
 void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);
+void add_studio(CLI::App& program, int& exit_code);
 void add_sweep(CLI::App& program, int& exit_code);
 void add_topo(CLI::App& program, int& exit_code);
 void add_goodput(CLI::App& program, int& exit_code);

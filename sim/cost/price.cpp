@@ -1,6 +1,7 @@
 #include "cost/price.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "cost/collectives.h"
@@ -81,10 +82,20 @@ class Pricing {
 
  private:
   const GroupShape& group_of(const Collective& collective) {
+    if (collective.of_all) return all_ranks();
     const bool of_experts = collective.of_experts;
     auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
     if (!shape) shape = group_shape(cluster_, (of_experts ? experts_ : grid_).group(0, collective.axis));
     return *shape;
+  }
+
+  const GroupShape& all_ranks() {
+    if (!all_) {
+      std::vector<int> ranks(static_cast<std::size_t>(grid_.size()));
+      std::iota(ranks.begin(), ranks.end(), 0);
+      all_ = group_shape(cluster_, ranks);
+    }
+    return *all_;
   }
 
   Estimate in_chunks(Gemm gemm) {
@@ -229,6 +240,7 @@ class Pricing {
   RankGrid grid_, experts_;
   // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.
   std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
+  std::optional<GroupShape> all_;
 };
 
 // Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
@@ -242,11 +254,14 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   }
   std::vector<TimeParts> steps;
   for (const double shard : shards) {
+    double& seconds = steps.emplace_back().optimizer;
+    if (plan.offload == Offload::optimizer) {
+      seconds = cpu_adam_s(cluster, plan, shard);
+      continue;
+    }
     Block scratch;
-    steps.emplace_back().optimizer =
-        plan.offload == Offload::optimizer
-            ? cpu_adam_s(cluster, plan, shard)
-            : pricing.time_of(scratch, optimizer_kernel(shard, plan, scratch)).seconds;
+    for (const Kernel& kernel : optimizer_kernels(shard, plan, scratch))
+      seconds += pricing.time_of(scratch, kernel).seconds;
   }
   return steps;
 }

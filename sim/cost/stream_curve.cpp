@@ -25,15 +25,20 @@ constexpr std::array kNames = {"norm",
                                "cross_entropy",
                                "cross_entropy_backward",
                                "bias_gradient",
-                               "adam"};
+                               "adam",
+                               "square_sum",
+                               "clip_scale"};
 
-// A backward kernel streams like its forward.
+// A backward kernel streams like its forward, and all of the optimizer step like Adam.
 std::vector<std::string> curves_for(Pointwise kind) {
   switch (kind) {
     case Pointwise::norm_backward:
       return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
       return {curve_name(kind), "activation", "copy"};
+    case Pointwise::square_sum:
+    case Pointwise::clip_scale:
+      return {curve_name(kind), "adam", "copy"};
     default:
       return {curve_name(kind), "copy"};
   }

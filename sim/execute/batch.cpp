@@ -1,31 +1,102 @@
 #include "execute/batch.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+
 #include "kernels/philox.h"
 
 namespace rehearse {
 
-Batch make_batch(const Plan& plan, std::int64_t vocab, std::uint64_t seed, std::int64_t step, int replica,
-                 int microbatch) {
+namespace {
+
+constexpr std::int64_t kByteValues = 256;
+
+// Tokens of one sequence and the one behind it. `sequence` counts all that were read in this run.
+std::vector<std::int64_t> made_tokens(const Training& training, std::int64_t sequence) {
   constexpr std::int64_t kChoices = 4, kFactor = 5, kOffset = 17;
-  const std::int64_t sequences = plan.micro_batch, places = plan.seq;
+  const std::int64_t length = training.plan.seq + 1;
+  const auto draw = [&](std::int64_t place) {
+    const auto index = static_cast<std::uint64_t>(sequence * length + place);
+    return static_cast<std::int64_t>(kernels::philox(training.seed, index));
+  };
+  std::vector<std::int64_t> tokens = {draw(0) % training.model.vocab};
+  while (static_cast<std::int64_t>(tokens.size()) < length)
+    tokens.push_back(
+        (kFactor * tokens.back() + kOffset + draw(static_cast<std::int64_t>(tokens.size())) % kChoices) %
+        training.model.vocab);
+  return tokens;
+}
+
+std::vector<std::int64_t> text_tokens(const Training& training, std::int64_t sequence) {
+  const auto length = static_cast<std::size_t>(training.plan.seq + 1);
+  const auto index = 2 * static_cast<std::uint64_t>(sequence);
+  const std::uint64_t draw =
+      std::uint64_t{kernels::philox(training.seed, index)} << 32 | kernels::philox(training.seed, index + 1);
+  const std::size_t first = draw % (training.text.size() - length + 1);
+  std::vector<std::int64_t> tokens;
+  for (std::size_t i = first; i < first + length; ++i)
+    tokens.push_back(static_cast<unsigned char>(training.text[i]));
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank) {
+  std::vector<std::int64_t> places;
+  if (plan.cp == 1) {
+    places.resize(static_cast<std::size_t>(plan.seq));
+    std::iota(places.begin(), places.end(), 0);
+    return places;
+  }
+  const std::int64_t length = plan.seq / (2 * plan.cp);
+  for (const std::int64_t chunk : {context_rank, 2 * plan.cp - 1 - context_rank})
+    for (std::int64_t i = 0; i < length; ++i) places.push_back(chunk * length + i);
+  return places;
+}
+
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch) {
+  const Plan& plan = training.plan;
+  const std::int64_t sequences = plan.micro_batch;
+  const std::vector<std::int64_t> places = places_of_rank(plan, context_rank);
   Batch batch;
-  batch.tokens.resize(static_cast<std::size_t>(sequences * places));
+  batch.tokens.resize(static_cast<std::size_t>(sequences) * places.size());
   batch.labels.resize(batch.tokens.size());
   for (std::int64_t s = 0; s < sequences; ++s) {
-    const std::int64_t sequence = (std::int64_t{microbatch} * plan.dp + replica) * sequences + s;
-    const std::int64_t first = (step * plan.global_batch + sequence) * (places + 1);
-    const auto draw = [&](std::int64_t place) {
-      return static_cast<std::int64_t>(kernels::philox(seed, static_cast<std::uint64_t>(first + place)));
-    };
-    std::int64_t token = draw(0) % vocab;
-    for (std::int64_t place = 0; place < places; ++place) {
-      const auto row = static_cast<std::size_t>(place * sequences + s);
-      batch.tokens[row] = token;
-      token = (kFactor * token + kOffset + draw(place + 1) % kChoices) % vocab;
-      batch.labels[row] = token;
+    const std::int64_t sequence =
+        step * plan.global_batch + (std::int64_t{microbatch} * plan.dp + replica) * sequences + s;
+    const std::vector<std::int64_t> tokens =
+        training.text.empty() ? made_tokens(training, sequence) : text_tokens(training, sequence);
+    auto row = static_cast<std::size_t>(s);
+    for (const std::int64_t place : places) {
+      batch.tokens[row] = tokens[static_cast<std::size_t>(place)];
+      batch.labels[row] = tokens[static_cast<std::size_t>(place) + 1];
+      row += static_cast<std::size_t>(sequences);
     }
   }
   return batch;
+}
+
+std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t places) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in.good() && !in.eof()) throw InputError({path, "", "the text cannot be read", "", "a file of bytes"});
+  if (static_cast<std::int64_t>(text.size()) <= places)
+    throw InputError({path, "", "the text is shorter than a sequence and its last label",
+                      fmt::format("{} bytes, seq = {}", text.size(), places),
+                      fmt::format("{} bytes or more, or a smaller seq", places + 1)});
+  const auto beyond =
+      std::ranges::find_if(text, [&](char letter) { return static_cast<unsigned char>(letter) >= vocab; });
+  if (beyond != text.end())
+    throw InputError(
+        {path, "", "every byte of the text is a token",
+         fmt::format("byte {} is {}, vocabulary = {}", beyond - text.begin(),
+                     int{static_cast<unsigned char>(*beyond)}, vocab),
+         fmt::format("a model with a vocabulary of {} or more, or a text of smaller bytes", kByteValues)});
+  return text;
 }
 
 }  // namespace rehearse

@@ -1,20 +1,30 @@
-// What does the network read? Tokens made from a seed, which can be learned.
+// What does the network read? A text, or tokens made from a seed, which can be learned.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "execute/training.h"
 
 namespace rehearse {
 
 struct Batch {
-  std::vector<std::int64_t> tokens, labels;  // row = place * sequences + sequence
+  std::vector<std::int64_t> tokens, labels;  // row = place * sequences + sequence; a label is the next token
 };
 
 // Microbatch `microbatch` of replica `replica` in step `step`. The global batch of a step is the same however
-// it is divided. A token follows from the one before it but for a random choice of four.
-Batch make_batch(const Plan& plan, std::int64_t vocab, std::uint64_t seed, std::int64_t step, int replica,
-                 int microbatch);
+// it is divided. A sequence of a text begins anywhere in it, drawn from the seed; a made token follows from
+// the one before it but for a random choice of four.
+// Of it the places of context-parallel rank `context_rank`.
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch);
+
+// Positions in the sequence that a context-parallel rank holds: a chunk from either end, so that causal work
+// is equal (Megatron-LM, get_batch_on_this_cp_rank).
+std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank);
+
+// The bytes of a file, each of which is a token. InputError when it cannot be read, holds a byte beyond the
+// vocabulary, or is too short for one sequence of `places` tokens and its last label.
+std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t places);
 
 }  // namespace rehearse

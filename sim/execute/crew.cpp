@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 
+#include "execute/assemble.h"
 #include "execute/cores.h"
 
 namespace rehearse {
@@ -21,36 +22,113 @@ const Training& require_executable(const Training& training) {
 
 }  // namespace
 
-Crew::Crew(Training training, Watch watch)
+Crew::Crew(Training training, Watch watch) : Crew(std::move(training), std::move(watch), {}) {}
+
+Crew::Crew(Training training, Watch watch, Site site)
     : training_(std::move(training)),
       watch_(std::move(watch)),
-      tasks_(derive_tasks(require_executable(training_).schedule, training_.plan, {Fold::none})),
-      device_(kernels::open_cpu()),
-      worlds_(kernels::open_memory_worlds(training_.plan.gpus())),
-      ranks_(worlds_.size()) {
+      tasks_(derive_tasks(require_executable(training_).schedule, training_.plan,
+                          {Fold::none, training_.plan.one_queue, false})),
+      site_(site.worlds.empty() ? threads_of(training_.plan) : std::move(site)),
+      ranks_(site_.worlds.size()) {
   on_every_rank([this](std::size_t rank) {
-    ranks_[rank] = std::make_unique<Rank>(training_, *device_, *worlds_[rank]);
+    ranks_[rank] = std::make_unique<Rank>(training_, site_.device(rank), *site_.worlds[rank]);
+    if (!is_alone()) gathering_ = std::make_unique<Gathering>(*site_.worlds[rank], site_.device(rank));
+    ++made_;
   });
 }
 
 StepResult Crew::step() {
   const std::int64_t step = steps_++;
   on_every_rank([&](std::size_t rank) { ranks_[rank]->prepare(step); });
-  const std::shared_ptr<kernels::Event> origin = ranks_.front()->mark();
-  origin->wait();
+  mark_origin();
   std::latch begin(static_cast<std::ptrdiff_t>(ranks_.size()));
   on_every_rank([&](std::size_t rank) {
+    if (gathering_) gathering_->meet();
     begin.arrive_and_wait();
     ranks_[rank]->run();
   });
   StepResult result;
-  const RankGrid grid(training_.plan);
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const Coordinates at = grid.coordinates(static_cast<int>(rank));
-    if (at[static_cast<std::size_t>(Axis::tp)] == 0) result.loss += ranks_[rank]->loss();
-  }
-  result.timeline = timeline(*origin);
+  bring_together(result);
   return result;
+}
+
+// Of several tries the one that says most closely when it was.
+void Crew::mark_origin() {
+  constexpr int kTries = 8;
+  origin_error_s_ = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kTries; ++i) {
+    const double before = now_s();
+    const std::shared_ptr<kernels::Event> event = ranks_.front()->mark();
+    event->wait();
+    const double half = (now_s() - before) / 2;
+    if (half >= origin_error_s_) continue;
+    origin_ = event;
+    origin_s_ = before + half;
+    origin_error_s_ = half;
+  }
+}
+
+std::vector<Span> Crew::spans_of(const Rank& rank) const {
+  std::vector<Span> spans;
+  for (std::size_t op = 0; op < rank.ops_ended(); ++op)
+    spans.push_back({origin_s_ + rank.began(op, *origin_), origin_s_ + rank.ended(op, *origin_)});
+  return spans;
+}
+
+void Crew::bring_together(StepResult& result) {
+  const RankGrid grid(training_.plan);
+  std::vector<std::vector<Span>> spans;
+  for (const std::unique_ptr<Rank>& rank : ranks_) {
+    if (grid.coordinates(rank->rank())[static_cast<std::size_t>(Axis::tp)] == 0) result.loss += rank->loss();
+    spans.push_back(spans_of(*rank));
+  }
+  result.gradient_norm = ranks_.front()->gradient_norm();
+  if (is_alone()) {
+    result.timeline = assemble(tasks_, training_.schedule, std::move(spans));
+  } else {
+    on_every_rank([&](std::size_t) { gather(result); });
+  }
+}
+
+// What the other processes know: their part of the loss, how well they know the time, and their spans.
+void Crew::gather(StepResult& result) {
+  std::vector<double> own = {result.loss, origin_error_s_};
+  for (const Span& span : spans_of(*ranks_.front())) own.insert(own.end(), {span.begin, span.end});
+  const std::vector<std::vector<double>> all = gathering_->collect(own);
+  const std::vector<Clock> clocks = gathering_->compare_clocks();
+  if (!gathering_->is_first()) return;
+  result.loss = 0;
+  std::vector<std::vector<Span>> spans(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    result.loss += all[rank][0];
+    result.clock_error_s = std::max(result.clock_error_s, all[rank][1] + clocks[rank].error_s);
+    for (std::size_t i = 2; i < all[rank].size(); i += 2)
+      spans[rank].push_back({all[rank][i] - clocks[rank].ahead_s, all[rank][i + 1] - clocks[rank].ahead_s});
+  }
+  result.timeline = assemble(tasks_, training_.schedule, std::move(spans));
+}
+
+PartialRun Crew::partial() const {
+  PartialRun partial{training_.schedule, {}};
+  if (!origin_) return partial;
+  std::vector<std::vector<Span>> spans(static_cast<std::size_t>(training_.plan.gpus()));
+  std::vector<std::size_t> ended(training_.schedule.ranks.size(), std::numeric_limits<std::size_t>::max());
+  for (const std::unique_ptr<Rank>& rank : ranks_) {
+    const auto pipeline_rank = static_cast<std::size_t>(rank->pipeline_rank());
+    spans[static_cast<std::size_t>(rank->rank())] = spans_of(*rank);
+    ended[pipeline_rank] = std::min(ended[pipeline_rank], rank->ops_ended());
+  }
+  partial.timeline = assemble(tasks_, training_.schedule, std::move(spans));
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    const RankOps& all = training_.schedule.ranks[i];
+    RankOps& first = partial.schedule.ranks[i] = {};
+    for (std::size_t op = 0; op < std::min(ended[i], all.size()); ++op)
+      first.add(all[op], all.waits(all[op]));
+  }
+  for (TimelineRank& rank : partial.timeline.ranks)
+    rank.spans.resize(partial.schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)].size());
+  return partial;
 }
 
 void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
@@ -58,52 +136,66 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      pin_to_core(rank);
+      pin_to_core(static_cast<std::size_t>(site_.first_core) + rank);
       try {
         work(rank);
+      } catch (const kernels::OutOfMemory& error) {
+        give_up(fmt::format("rank {}: {}", site_.worlds[rank]->rank(), error.what()), End::out_of_memory);
       } catch (const std::exception& error) {
-        give_up(error.what(), false);
+        give_up(error.what(), End::failure);
       }
       ++done;
     });
   }
   watch_over([&] { return done == threads.size(); });
   threads.clear();
-  if (interrupted_) throw Interrupted(failure_);
-  if (!failure_.empty()) throw kernels::DeviceError(failure_);
+  if (failure_.empty()) return;
+  if (end_ == End::interruption) throw Interrupted(failure_);
+  if (end_ == End::out_of_memory) throw kernels::OutOfMemory(failure_);
+  throw kernels::DeviceError(failure_);
 }
 
 void Crew::watch_over(const std::function<bool()>& all_done) {
-  using Clock = std::chrono::steady_clock;
   constexpr auto kAsk = std::chrono::milliseconds(2);
+  constexpr double kPulse_s = 0.2;
   const auto ended = [this] {
-    std::size_t sum = 0;
-    for (const std::unique_ptr<Rank>& rank : ranks_) sum += rank ? rank->ops_ended() : 0;
+    std::size_t sum = made_;
+    for (std::size_t rank = 0; made_ == ranks_.size() && rank < ranks_.size(); ++rank)
+      sum += ranks_[rank]->ops_ended();
     return sum;
   };
-  Clock::time_point changed = Clock::now();
+  kernels::World& world = *site_.worlds.front();
+  double changed_s = now_s(), pulsed_s = 0;
   for (std::size_t before = 0; !all_done(); std::this_thread::sleep_for(kAsk)) {
-    if (watch_.stopped && watch_.stopped()) give_up("interrupted", true);
-    if (steps_ == 0) continue;  // ranks are being made
-    const std::size_t now = ended();
-    if (now != before) changed = Clock::now();
-    before = now;
-    if (std::chrono::duration<double>(Clock::now() - changed).count() > watch_.patience_s)
-      give_up(fmt::format("no op has ended for {} s: {}", watch_.patience_s, where_they_stand()), false);
+    if (watch_.stopped && watch_.stopped()) give_up("interrupted", End::interruption);
+    if (const std::string end = world.ended(); !end.empty()) give_up(end, End::failure);
+    const double now = now_s();
+    const std::size_t sum = ended();
+    if (sum != before) changed_s = now;
+    before = sum;
+    if (now - pulsed_s > kPulse_s) {
+      world.pulse(made_ == ranks_.size() ? ranks_.front()->stands_at() : "its beginning");
+      pulsed_s = now;
+    }
+    if (now - changed_s > watch_.patience_s)
+      give_up(fmt::format("no op has ended for {} s: {}", watch_.patience_s, where_they_stand()),
+              End::failure);
   }
 }
 
-void Crew::give_up(const std::string& reason, bool interrupted) {
+void Crew::give_up(const std::string& reason, End end) {
   {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) return;
     failure_ = reason;
-    interrupted_ = interrupted;
+    end_ = end;
   }
-  worlds_.front()->abort(reason);
+  site_.worlds.front()->abort(reason);
 }
 
 std::string Crew::where_they_stand() const {
+  if (!is_alone()) return site_.worlds.front()->roll_call();
+  if (made_ < ranks_.size()) return "ranks are being made";
   std::vector<std::string> places;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::string op = ranks_[rank]->stands_at();
@@ -112,49 +204,20 @@ std::string Crew::where_they_stand() const {
   return join(places);
 }
 
-// From the first op's beginning. A message begins when both sides are there, a collective when all are; ops
-// of the compute stream each begin by themselves.
-Timeline Crew::timeline(kernels::Event& origin) const {
-  Timeline timeline;
-  for (const Instance& instance : tasks_.instances) {
-    const std::size_t ops = ranks_[static_cast<std::size_t>(instance.rank)]->ops();
-    timeline.ranks.push_back({instance, std::vector<Span>(ops)});
-  }
-  const auto for_each_op = [&](const auto& visit) {
-    for (std::size_t i = 0; i < timeline.ranks.size(); ++i) {
-      const Rank& rank = *ranks_[static_cast<std::size_t>(timeline.ranks[i].instance.rank)];
-      for (std::size_t op = 0; op < rank.ops(); ++op)
-        visit(rank, op, tasks_.task(static_cast<int>(i), op), timeline.ranks[i].spans[op]);
-    }
-  };
-  std::vector<double> meets(tasks_.size(), 0);  // when the last of a task's ranks came
-  for_each_op([&](const Rank& rank, std::size_t op, TaskId task, Span& span) {
-    span = {rank.began(op, origin), rank.ended(op, origin)};
-    meets[task] = std::max(meets[task], span.begin);
-  });
-  double first = std::numeric_limits<double>::infinity();
-  for_each_op([&](const Rank& rank, std::size_t op, TaskId task, Span& span) {
-    if (rank.op(op).stream != Stream::compute) span.begin = meets[task];
-    first = std::min(first, span.begin);
-  });
-  for_each_op([&](const Rank& /*rank*/, std::size_t /*op*/, TaskId /*task*/, Span& span) {
-    span = {span.begin - first, span.end - first};
-  });
-  return timeline;
-}
-
-WholeTensors Crew::whole(kernels::Buffer Segment::*which) const {
+WholeTensors Crew::whole(Elements Segment::*which) const {
   WholeTensors tensors;
   for (const std::unique_ptr<Rank>& rank : ranks_) {
     const std::vector<Segment>& segments = rank->parameters().segments();
     for (const Parameter& parameter : rank->parameters().all()) {
       const Segment& segment = segments[parameter.segment];
-      const auto* elements = static_cast<const float*>((segment.*which).data());
+      const kernels::Tensor shard = segment.own(segment.*which);
+      const auto* elements = static_cast<const float*>(shard.data);
       std::vector<float>& tensor = tensors[parameter.name];
-      tensor.resize(static_cast<std::size_t>(parameter.slice.whole_elements()));
+      tensor.resize(static_cast<std::size_t>(parameter.slice.whole_elements()),
+                    std::numeric_limits<float>::quiet_NaN());
       parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
-        const std::int64_t element = parameter.first + own;
-        if (element >= segment.own_first && element < segment.own_first + segment.own_elements)
+        const std::int64_t element = parameter.first + own - segment.own_first;
+        if (element >= 0 && element < segment.own_elements)
           tensor[static_cast<std::size_t>(whole)] = elements[element];
       });
     }
@@ -170,10 +233,34 @@ WholeTensors Crew::parameters() const {
   return whole(&Segment::values);
 }
 
-std::vector<double> Crew::peak_activation_bytes() const {
+double Crew::tracing_s() {
+  constexpr int kMarks = 2000;
+  const double before = now_s();
+  std::shared_ptr<kernels::Event> last;
+  for (int i = 0; i < kMarks; ++i) last = ranks_.front()->mark();
+  last->wait();
+  const double mark_s = (now_s() - before) / kMarks;
+  std::size_t most = 0;
+  for (const RankOps& ops : training_.schedule.ranks) most = std::max(most, ops.size());
+  return 2 * mark_s * static_cast<double>(most);
+}
+
+std::vector<double> Crew::peak_activation_bytes() {
   std::vector<double> bytes;
   for (const std::unique_ptr<Rank>& rank : ranks_)
     bytes.push_back(static_cast<double>(rank->peak_activation_bytes()));
+  if (is_alone()) return bytes;
+  std::vector<double> all;
+  on_every_rank([&](std::size_t) {
+    for (const std::vector<double>& rank : gathering_->collect(bytes)) all.push_back(rank.front());
+  });
+  return all;
+}
+
+std::vector<double> Crew::peak_gathered_bytes() const {
+  std::vector<double> bytes;
+  for (const std::unique_ptr<Rank>& rank : ranks_)
+    bytes.push_back(static_cast<double>(rank->peak_gathered_bytes()));
   return bytes;
 }
 

@@ -1,4 +1,5 @@
-// All ranks of a training run as threads of this process, one core each while there are enough.
+// How do the ranks of this process train? All of them as threads, one core each while there are enough; or
+// one, where every rank is a process.
 #pragma once
 
 #include <chrono>
@@ -9,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "execute/gathering.h"
 #include "execute/rank.h"
+#include "execute/site.h"
 #include "execute/training.h"
-#include "kernels/communicator.h"
 #include "result/timeline.h"
 #include "schedule/tasks.h"
 
@@ -28,51 +30,87 @@ struct Watch {
   std::function<bool()> stopped;  // asked again and again, where given: whether to end the run
 };
 
+// Of all ranks at the first process, of its own ranks at the others.
 struct StepResult {
-  double loss = 0;    // mean over the tokens of the global batch
-  Timeline timeline;  // of every rank
+  double loss = 0;           // mean over the tokens of the global batch
+  double gradient_norm = 0;  // before clipping; 0 without
+  Timeline timeline;         // empty at the other processes
+  double clock_error_s = 0;  // how far the times of two processes may be apart
 };
 
-// By name of the whole parameter, elements in its own order.
+// What had ended when a run was given up.
+struct PartialRun {
+  Schedule schedule;  // of each rank the first ops, those that had
+  Timeline timeline;  // empty where no step had begun
+};
+
+// By name of the whole parameter, elements in its own order; not a number where no rank of this process holds
+// the element.
 using WholeTensors = std::map<std::string, std::vector<float>>;
 
 class Crew {
  public:
   // InputError when not_executable() finds anything. The schedule is taken as it is: check_schedule() before.
+  // Without a site: threads.
   explicit Crew(Training training, Watch watch = {});
+  Crew(Training training, Watch watch, Site site);
 
   // One training step. kernels::DeviceError, naming the ranks and the ops at which they stand, when an op
-  // fails or none ends within the patience; Interrupted. Neither leaves a crew that can go on.
+  // fails, a process goes or none ends an op within the patience; Interrupted. Neither leaves a crew that can
+  // go on.
   StepResult step();
 
-  // After the last step, put together from the slices and shards of all ranks. The gradients are summed over
-  // all tokens of the step, as the optimizer read them.
+  // Of the step that failed, of the ranks of this process.
+  PartialRun partial() const;
+
+  // After the last step, put together from the slices and shards of all ranks here. The gradients are summed
+  // over all tokens of the step, as the optimizer read them.
   WholeTensors gradients() const;
   WholeTensors parameters() const;
 
-  // By rank: the most bytes of activations and their gradients that were alive at once.
-  std::vector<double> peak_activation_bytes() const;
+  // Seconds that a step spends on taking the times of its ops, on the rank with the most of them: two marks
+  // an op, each as long as it takes a stream that has nothing else to do.
+  double tracing_s();
+
+  // How the clocks of the processes are compared; "" where there is one, or at another than the first.
+  std::string how_clocks_compare() const {
+    return gathering_ && gathering_->is_first() ? gathering_->how_clocks_compare() : "";
+  }
+
+  // By rank: the most bytes of activations and their gradients that were alive at once. All processes must
+  // ask; the first gets an answer.
+  std::vector<double> peak_activation_bytes();
+  // The same of parameters that were gathered for a while, of the ranks of this process.
+  std::vector<double> peak_gathered_bytes() const;
 
  private:
   // The same on every rank at once; what the first of them throws is thrown when all have ended.
   void on_every_rank(const std::function<void(std::size_t rank)>& work);
   void watch_over(const std::function<bool()>& all_done);
-  void give_up(const std::string& reason, bool interrupted);
+  enum class End { failure, interruption, out_of_memory };
+  void give_up(const std::string& reason, End end);
   std::string where_they_stand() const;
-  Timeline timeline(kernels::Event& origin) const;
-  WholeTensors whole(kernels::Buffer Segment::*which) const;
+  void mark_origin();
+  std::vector<Span> spans_of(const Rank& rank) const;
+  void bring_together(StepResult& result);
+  void gather(StepResult& result);
+  WholeTensors whole(Elements Segment::*which) const;
+  bool is_alone() const { return ranks_.size() == static_cast<std::size_t>(training_.plan.gpus()); }
 
   Training training_;
   Watch watch_;
   Tasks tasks_;
-  std::unique_ptr<kernels::Device> device_;
-  std::vector<std::unique_ptr<kernels::World>> worlds_;
+  Site site_;
+  std::unique_ptr<Gathering> gathering_;  // where there are other processes
   std::vector<std::unique_ptr<Rank>> ranks_;
+  std::atomic<std::size_t> made_ = 0;
   std::int64_t steps_ = 0;
+  std::shared_ptr<kernels::Event> origin_;
+  double origin_s_ = 0, origin_error_s_ = 0;  // when it was, on this machine's clock
 
   std::mutex mutex_;
   std::string failure_;  // the first; "" while all is well
-  bool interrupted_ = false;
+  End end_ = End::failure;
 };
 
 }  // namespace rehearse

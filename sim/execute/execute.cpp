@@ -31,22 +31,39 @@ std::size_t median_of(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::ranges::find(values, *middle) - values.begin());
 }
 
-}  // namespace
-
-Execution execute(const Training& training, const ExecuteOptions& options) {
-  require_runnable(training, options);
-  Crew crew(training, options.watch);
-  Execution execution;
+void run_steps(Crew& crew, const ExecuteOptions& options, bool clips, Execution& execution) {
   std::vector<Timeline> timelines;
   for (int step = 0; step < options.warmup + options.iterations; ++step) {
     StepResult result = crew.step();
     execution.losses.push_back(result.loss);
+    if (clips) execution.gradient_norms.push_back(result.gradient_norm);
     if (step < options.warmup) continue;
     execution.step_times_s.push_back(result.timeline.end());
+    execution.clock_error_s = std::max(execution.clock_error_s, result.clock_error_s);
     timelines.push_back(std::move(result.timeline));
   }
   execution.timeline = std::move(timelines[median_of(execution.step_times_s)]);
+  execution.clocks = crew.how_clocks_compare();
+  execution.tracing_s = crew.tracing_s();
   execution.peak_activation_bytes = crew.peak_activation_bytes();
+}
+
+}  // namespace
+
+Execution execute(const Training& training, const ExecuteOptions& options) {
+  return execute(training, options, {});
+}
+
+Execution execute(const Training& training, const ExecuteOptions& options, Site site) {
+  require_runnable(training, options);
+  Crew crew(training, options.watch, std::move(site));
+  Execution execution;
+  try {
+    run_steps(crew, options, training.plan.clip_grad > 0, execution);
+  } catch (const std::exception&) {
+    if (options.keep_partial) options.keep_partial(crew.partial());
+    throw;
+  }
   return execution;
 }
 

@@ -1,6 +1,8 @@
 // How long does a training step take when it is run?
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "execute/crew.h"
@@ -13,17 +15,24 @@ struct ExecuteOptions {
   int warmup = 2;  // steps that are not counted
   int iterations = 5;
   Watch watch;
+  // Where asked for: given what had ended when a run fails, before that is thrown.
+  std::function<void(const PartialRun&)> keep_partial = {};
 };
 
 struct Execution {
   Timeline timeline;                          // of the step whose time is the (lower) median
   std::vector<double> step_times_s;           // of the counted steps
   std::vector<double> losses;                 // of all steps
+  std::vector<double> gradient_norms;         // the same, where gradients are clipped
   std::vector<double> peak_activation_bytes;  // by rank
+  double tracing_s = 0;                       // of each step, that taking the times took
+  std::string clocks = {};                    // how those of several processes are compared
+  double clock_error_s = 0;                   // how far times of two processes may be apart
 };
 
 // InputError when check_schedule() or not_executable() finds anything, or without an iteration; otherwise
-// throws as Crew does.
+// throws as Crew does. Without a site: threads. The timeline and the losses are the first process's.
 Execution execute(const Training& training, const ExecuteOptions& options);
+Execution execute(const Training& training, const ExecuteOptions& options, Site site);
 
 }  // namespace rehearse

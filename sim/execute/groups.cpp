@@ -21,10 +21,12 @@ Groups connect_groups(const Training& training, kernels::World& world) {
   const std::vector<int> pipeline = grid.group(rank, Axis::pp), replicas = shard_group(grid, plan, rank);
   Groups groups;
   groups.tensor = connect("tensor", grid.group(rank, Axis::tp));
+  groups.context = connect("context", grid.group(rank, Axis::cp));
   groups.forward = connect("forward", pipeline);
   groups.backward = connect("backward", pipeline);
   groups.gradients = connect("gradients", replicas);
   groups.parameters = connect("parameters", replicas);
+  if (plan.zero > 0) groups.replicas = connect("replicas", replica_group(grid, plan, rank));
   if (plan.sync_step) {
     std::vector<int> all(static_cast<std::size_t>(world.size()));
     std::iota(all.begin(), all.end(), 0);

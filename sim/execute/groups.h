@@ -11,13 +11,15 @@ namespace rehearse {
 // One communicator for each stream that uses one, so that none is used by two streams. Null: a group of one.
 struct Groups {
   using Communicator = std::unique_ptr<kernels::Communicator>;
-  Communicator tensor;     // inside compute ops
+  Communicator tensor;  // inside compute ops
+  Communicator context;
   Communicator forward;    // activations between pipeline ranks; members by pipeline rank
   Communicator backward;   // their gradients
   Communicator gradients;  // of replicas
   Communicator parameters;
-  Communicator tied;  // first and last stage
-  Communicator step;  // all ranks, where they step together
+  Communicator replicas;  // of shards, where they are divided in groups
+  Communicator tied;      // first and last stage
+  Communicator step;      // all ranks, where they step together
 };
 
 // Every rank of the world calls it once. Blocks until all have.

@@ -16,47 +16,66 @@ std::int64_t round_up(std::int64_t value, std::int64_t to) {
 
 std::size_t Parameters::add(const Segment& where, std::string name, Slice slice, std::int64_t elements) {
   auto segment = std::find_if(segments_.begin(), segments_.end(), [&](const Segment& other) {
-    return other.stage == where.stage && other.part == where.part && other.summed == where.summed;
+    return other.stage == where.stage && other.unit == where.unit && other.summed == where.summed;
   });
   if (segment == segments_.end()) {
     segments_.emplace_back();
     segment = segments_.end() - 1;
     segment->stage = where.stage;
-    segment->part = where.part;
+    segment->unit = where.unit;
     segment->summed = where.summed;
   }
   const auto index = static_cast<std::size_t>(segment - segments_.begin());
-  parameters_.push_back({std::move(name), std::move(slice), index, segment->elements});
-  segment->elements += round_up(elements, kAlignment);
+  const bool divided = slice.whole_elements() > elements;
+  parameters_.push_back({std::move(name), std::move(slice), index, divided, elements, 0});
   return parameters_.size() - 1;
 }
 
+// Behind what their segments hold already.
+void Parameters::place(bool divided) {
+  for (Parameter& parameter : parameters_) {
+    if (parameter.divided != divided) continue;
+    std::int64_t& elements = segments_[parameter.segment].elements;
+    parameter.first = elements;
+    elements += round_up(parameter.elements, kAlignment);
+  }
+}
+
 void Parameters::allocate(kernels::Device& device) {
+  place(true);
+  for (Segment& segment : segments_) segment.divided_elements = segment.elements;
+  place(false);
   for (Segment& segment : segments_) {
-    segment.elements = round_up(segment.elements, kAlignment * shards_);
-    segment.own_elements = segment.elements / shards_;
-    segment.own_first = segment.own_elements * shard_;
-    const auto bytes = static_cast<std::size_t>(segment.elements) * sizeof(float);
-    segment.values = kernels::Buffer(device, bytes);
-    segment.gradients = kernels::Buffer(device, bytes);
-    const auto own_bytes = static_cast<std::size_t>(segment.own_elements) * sizeof(float);
-    segment.mean = kernels::Buffer(device, own_bytes);
-    segment.square = kernels::Buffer(device, own_bytes);
+    segment.elements = round_up(segment.elements, kAlignment * division_.shards);
+    segment.own_elements = segment.elements / division_.shards;
+    segment.own_first = segment.own_elements * division_.shard;
+    const auto make = [&](bool shard_alone) {
+      return shard_alone ? Elements(device, segment.own_first, segment.own_elements)
+                         : Elements(device, 0, segment.elements);
+    };
+    segment.values = make(division_.values);
+    segment.gradients = make(division_.gradients);
+    segment.mean = make(true);
+    segment.square = make(true);
   }
 }
 
 void Parameters::initialise(kernels::Stream& stream, std::uint64_t seed) {
   for (const Segment& segment : segments_) {
-    for (const kernels::Buffer* buffer :
-         {&segment.values, &segment.gradients, &segment.mean, &segment.square})
-      stream.clear(buffer->data(), buffer->bytes());
+    for (const Elements* elements : {&segment.values, &segment.gradients, &segment.mean, &segment.square})
+      stream.clear(elements->memory.data(), elements->memory.bytes());
   }
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+  for (const Parameter& parameter : parameters_) {
+    const Elements& to = segments_[parameter.segment].values;
+    const std::int64_t first = std::max(parameter.first, to.first);
+    const std::int64_t last = std::min(parameter.first + parameter.elements, to.first + to.count);
     std::vector<float> values;
-    parameters_[i].slice.for_each([&](std::int64_t /*own*/, std::int64_t whole) {
-      values.push_back(initial_value(seed, parameters_[i].name, whole));
+    parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
+      const std::int64_t element = parameter.first + own;
+      if (element >= first && element < last) values.push_back(initial_value(seed, parameter.name, whole));
     });
-    stream.copy(value(i), values.data(), values.size() * sizeof(float));
+    if (values.empty()) continue;
+    stream.copy(to.at(first), values.data(), values.size() * sizeof(float));
     stream.synchronize();  // the copy reads `values`
   }
 }

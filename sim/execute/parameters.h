@@ -1,8 +1,9 @@
 // Where do a rank's parameters, their gradients and Adam's moments lie, and who else holds a part of them?
 //
-// What is reduced together lies side by side: a segment for each part of a stage's reduction, and of it one
-// for what tensor-parallel ranks sum once a step and one for the table that first and last stage share. With
-// ZeRO-1 every replica steps its own shard of each segment (Rajbhandari et al. 2020, section 5.1).
+// What is gathered or reduced together lies side by side: a segment for each unit of a stage, and of it one
+// for what tensor-parallel ranks sum once a step and one for the table that first and last stage share. Of
+// each segment every replica steps its own shard (Rajbhandari et al. 2020, section 5); with ZeRO-2 it keeps
+// that shard alone of the gradients, with ZeRO-3 of the values too.
 #pragma once
 
 #include <string>
@@ -16,54 +17,72 @@ namespace rehearse {
 
 enum class SummedOver : std::uint8_t { replicas, tensor_ranks_too, other_stage_too };
 
+// Memory of elements `first` .. of a segment.
+struct Elements {
+  kernels::Buffer memory;
+  std::int64_t first = 0, count = 0;
+
+  Elements() = default;
+  Elements(kernels::Device& device, std::int64_t begin, std::int64_t elements)
+      : memory(device, static_cast<std::size_t>(elements) * sizeof(float)), first(begin), count(elements) {}
+  bool holds(std::int64_t element) const { return element >= first && element < first + count; }
+  float* at(std::int64_t element) const { return static_cast<float*>(memory.data()) + (element - first); }
+};
+
 struct Segment {
   int stage = 0;
-  int part = 0;  // of the stage's reduction
+  int unit = 0;  // of the stage, in model order
   SummedOver summed = SummedOver::replicas;
+  bool read_by_two_units = false;  // the table of a rank that holds embedding and tied head
   std::int64_t elements = 0;
+  std::int64_t divided_elements = 0;  // the first ones, of which tensor-parallel ranks hold different parts
   std::int64_t own_first = 0, own_elements = 0;  // this rank's shard
-  kernels::Buffer values, gradients, mean, square;
+  Elements values, gradients;                    // whole, or the shard alone
+  Elements mean, square;                         // of the shard
 
-  kernels::Tensor whole(const kernels::Buffer& of) const { return range(of, 0, elements); }
-  kernels::Tensor own(const kernels::Buffer& of) const { return range(of, own_first, own_elements); }
-  static kernels::Tensor range(const kernels::Buffer& of, std::int64_t first, std::int64_t count) {
-    return {static_cast<float*>(of.data()) + first, kernels::Type::fp32, 1, count};
+  kernels::Tensor own(const Elements& of) const { return range(of, own_first, own_elements); }
+  kernels::Tensor whole(const Elements& of) const { return range(of, 0, elements); }
+  kernels::Tensor whole(void* memory) const { return {memory, kernels::Type::fp32, 1, elements}; }
+  static kernels::Tensor range(const Elements& of, std::int64_t first, std::int64_t count) {
+    return {of.at(first), kernels::Type::fp32, 1, count};
   }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements) * sizeof(float); }
 };
 
 struct Parameter {
   std::string name;  // "layers.3.qkv_weight"
   Slice slice;
   std::size_t segment = 0;
+  bool divided = false;  // tensor-parallel ranks hold different parts
+  std::int64_t elements = 0;
   std::int64_t first = 0;  // element of the segment
+};
+
+// What ranks with the same parameters divide among them: `shards` of them step `shard` each.
+struct Division {
+  int shard = 0, shards = 1;
+  bool values = false, gradients = false;  // no rank keeps them whole
 };
 
 class Parameters {
  public:
-  // `shards` replicas step `shard` each.
-  Parameters(int shard, int shards) : shard_(shard), shards_(shards) {}
+  explicit Parameters(const Division& division) : division_(division) {}
 
-  // Returns the parameter's index.
+  // Returns the parameter's index. Of `where` only stage, unit and summed are read.
   std::size_t add(const Segment& where, std::string name, Slice slice, std::int64_t elements);
   // Once all are added.
   void allocate(kernels::Device& device);
   // All values as initial_value() says; moments 0.
   void initialise(kernels::Stream& stream, std::uint64_t seed);
 
-  float* value(std::size_t index) const { return at(index, &Segment::values); }
-  float* gradient(std::size_t index) const { return at(index, &Segment::gradients); }
-
   std::vector<Segment>& segments() { return segments_; }
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Parameter>& all() const { return parameters_; }
 
  private:
-  float* at(std::size_t index, kernels::Buffer Segment::*which) const {
-    const Parameter& parameter = parameters_[index];
-    return static_cast<float*>((segments_[parameter.segment].*which).data()) + parameter.first;
-  }
+  void place(bool divided);
 
-  int shard_, shards_;
+  Division division_;
   std::vector<Segment> segments_;
   std::vector<Parameter> parameters_;
 };

@@ -29,25 +29,17 @@ std::string full_name(const Piece& piece, const Tensor& tensor, const Model& mod
   return tied_head ? "embedding.word_table" : piece.name + "." + tensor.name;
 }
 
-// The part of the reduction that holds the gradients of a piece.
-int part_of(int piece, int count, int parts) {
-  const int turn = count - 1 - piece;
-  for (int part = 0; part < parts; ++part)
-    if (turn < range_of(count, part, parts).last) return part;
-  return parts - 1;
-}
-
 class ParameterAdder {
  public:
   ParameterAdder(const Training& training, int tensor_rank, Parameters& parameters)
       : training_(training), tensor_rank_(tensor_rank), parameters_(parameters) {}
 
-  std::vector<ParameterOf> add(const Piece& piece, int stage, int part) {
+  std::vector<ParameterOf> add(const Piece& piece, int stage, int unit) {
     std::vector<ParameterOf> roles(piece.block->tensors.size());
     for (std::size_t i = 0; i < roles.size(); ++i) {
       const Tensor& tensor = piece.block->tensors[i];
       if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
-      const std::size_t index = tensor.role == TensorRole::tied ? table() : add(piece, tensor, stage, part);
+      const std::size_t index = tensor.role == TensorRole::tied ? table() : add(piece, tensor, stage, unit);
       roles[i].value = static_cast<std::int64_t>(index);
       const TensorId gradient = piece.find(tensor.name + "_gradient");
       if (gradient >= 0)
@@ -57,11 +49,11 @@ class ParameterAdder {
   }
 
  private:
-  std::size_t add(const Piece& piece, const Tensor& tensor, int stage, int part) {
+  std::size_t add(const Piece& piece, const Tensor& tensor, int stage, int unit) {
     const Slice slice = slice_of(tensor, training_.model, training_.plan, tensor_rank_);
     Segment where;
     where.stage = stage;
-    where.part = part;
+    where.unit = unit;
     if (is_shared_table(tensor, training_)) {
       where.summed = SummedOver::other_stage_too;
     } else if (summed_over_tensor_ranks(tensor.name, slice, training_.plan)) {
@@ -71,10 +63,11 @@ class ParameterAdder {
                            static_cast<std::int64_t>(tensor.elements));
   }
 
-  std::size_t table() const {
+  std::size_t table() {
     const auto found = std::ranges::find(parameters_.all(), "embedding.word_table", &Parameter::name);
     if (found == parameters_.all().end())
       throw std::logic_error("the head's rank does not hold the table that it shares with the embedding");
+    parameters_.segments()[found->segment].read_by_two_units = true;
     return static_cast<std::size_t>(found - parameters_.all().begin());
   }
 
@@ -88,6 +81,23 @@ class ParameterAdder {
 TensorId Piece::find(const std::string& tensor) const {
   const auto found = std::ranges::find(block->tensors, tensor, &Tensor::name);
   return found == block->tensors.end() ? TensorId{-1} : static_cast<TensorId>(found - block->tensors.begin());
+}
+
+Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units) {
+  const auto is_layer = [](const Piece& piece) { return piece.layer >= 0; };
+  const auto first_layer = std::ranges::find_if(pieces, is_layer);
+  const auto count = static_cast<int>(pieces.size());
+  if (first_layer == pieces.end() || std::ranges::count_if(pieces, is_layer) != units)
+    return {static_cast<std::size_t>(count * unit / units),
+            static_cast<std::size_t>(count * (unit + 1) / units)};
+  const auto own = static_cast<std::size_t>(first_layer - pieces.begin() + unit);
+  return {unit == 0 ? 0 : own, unit + 1 == units ? pieces.size() : own + 1};
+}
+
+int unit_of(const Op& op) {
+  const bool in_model_order =
+      op.kind == OpKind::forward || op.kind == OpKind::unshard || op.kind == OpKind::reshard;
+  return in_model_order ? op.part : op.parts - 1 - op.part;
 }
 
 std::vector<Piece> make_pieces(const Training& training, int stage) {
@@ -113,13 +123,14 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
 }
 
 std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
-                                                     const std::vector<Piece>& pieces, int parts,
+                                                     const std::vector<Piece>& pieces, int units,
                                                      int tensor_rank, Parameters& parameters) {
   ParameterAdder adder(training, tensor_rank, parameters);
   std::vector<std::vector<ParameterOf>> roles;
-  const int count = static_cast<int>(pieces.size());
-  for (int i = 0; i < count; ++i)
-    roles.push_back(adder.add(pieces[static_cast<std::size_t>(i)], stage, part_of(i, count, parts)));
+  for (int unit = 0; unit < units; ++unit) {
+    const Range range = range_of_unit(pieces, unit, units);
+    for (std::size_t i = range.first; i < range.last; ++i) roles.push_back(adder.add(pieces[i], stage, unit));
+  }
   return roles;
 }
 

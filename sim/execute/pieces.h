@@ -33,21 +33,25 @@ struct Piece {
 // In model order.
 std::vector<Piece> make_pieces(const Training& training, int stage);
 
-// What part of an op that runs `count` pieces in `parts` parts: from first to before last.
+// Pieces from first to before last.
 struct Range {
-  int first = 0, last = 0;
+  std::size_t first = 0, last = 0;
 };
-inline Range range_of(int count, int part, int parts) {
-  return {count * part / parts, count * (part + 1) / parts};
-}
 
-// Adds the parameters of a stage whose gradients are reduced in `parts` parts, backward's order. Returns by
-// piece and tensor the parameter that a tensor is or is the gradient of; -1: neither.
+// What unit `unit` of `units` consists of, in model order. Of as many units as there are layers, the first
+// has the embedding too and the last the head (plan/units.h); others have about as many pieces each.
+Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units);
+
+// The unit that an op in parts computes, gathers, drops or reduces: the backward pass begins with the last.
+int unit_of(const Op& op);
+
+// Adds the parameters of a stage that is gathered or reduced in `units` units. Returns by piece and tensor
+// the parameter that a tensor is or is the gradient of; -1: neither.
 struct ParameterOf {
   std::int64_t value = -1, gradient = -1;  // index in Parameters
 };
 std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
-                                                     const std::vector<Piece>& pieces, int parts,
+                                                     const std::vector<Piece>& pieces, int units,
                                                      int tensor_rank, Parameters& parameters);
 
 }  // namespace rehearse

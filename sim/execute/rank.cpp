@@ -13,14 +13,24 @@ namespace rehearse {
 namespace {
 
 constexpr auto kTp = static_cast<std::size_t>(Axis::tp);
+constexpr auto kCp = static_cast<std::size_t>(Axis::cp);
 constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
+constexpr auto kCompute = static_cast<std::size_t>(Stream::compute);
 constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
 
-// In how many parts a stage's gradients are reduced.
-int reduction_parts(const RankOps& ops, int stage) {
+// In how many parts a stage's parameters are gathered or its gradients reduced.
+int units_of(const RankOps& ops, int stage) {
+  int units = 1;
   for (const Op& op : ops.ops())
-    if (op.kind == OpKind::reduce_grad && op.stage == stage) return op.parts;
-  return 1;
+    if (op.stage == stage && (op.kind == OpKind::unshard || op.kind == OpKind::reduce_grad))
+      units = std::max(units, int{op.parts});
+  return units;
+}
+
+Division division_of(const Plan& plan, int rank) {
+  const bool shares = plan.dp * plan.cp > 1;
+  const int shards = shard_size(plan), place = RankGrid(plan).replica_position(rank);
+  return {place % shards, shards, plan.zero >= 3 && shards > 1, shares && reduces_each_microbatch(plan)};
 }
 
 }  // namespace
@@ -33,10 +43,15 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       pipeline_rank_(at_[kPp]),
       ops_(training.schedule.ranks[static_cast<std::size_t>(pipeline_rank_)]),
       rank_of_stage_(ranks_by_stage(training.schedule)),
+      division_(division_of(training.plan, rank_)),
       groups_(connect_groups(training, world)),
-      parameters_(training.plan.zero > 0 ? at_[kDp] : 0, shard_size(training.plan)),
+      parameters_(division_),
       pool_(device),
+      parameter_pool_(device),
+      gradient_buffers_(device),
       go_(device, sizeof(float)),
+      squares_(device, sizeof(float)),
+      scale_(device, sizeof(float)),
       begins_(ops_.size()),
       ends_(ops_.size()) {
   make_streams();
@@ -49,7 +64,7 @@ void Rank::make_streams() {
     if (!stream) stream = device_.make_stream();
   };
   make(Stream::compute);
-  for (const Op& op : ops_.ops()) make(op.stream);
+  for (const Op& op : ops_.ops()) make(queue_of(op));
 }
 
 void Rank::make_stages() {
@@ -57,25 +72,29 @@ void Rank::make_stages() {
   for (int stage = 0; stage < training_.schedule.stages; ++stage) {
     if (rank_of(stage) != pipeline_rank_) continue;
     StageRun& run = stages_[stage] = make_stage(stage);
-    roles[stage] =
-        add_parameters(training_, stage, run.pieces, reduction_parts(ops_, stage), at_[kTp], parameters_);
+    roles[stage] = add_parameters(training_, stage, run.pieces, run.units, at_[kTp], parameters_);
   }
   parameters_.allocate(device_);
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  kernels::Stream& stream = *streams_[kCompute];
   parameters_.initialise(stream, training_.seed);
   stream.clear(go_.data(), go_.bytes());
+  if (training_.plan.cp > 1) make_positions();
+  segment_runs_.resize(parameters_.segments().size());
   for (auto& [stage, run] : stages_) {
-    point_at_parameters(run, roles[stage]);
+    note_uses(run, roles[stage]);
     bind(run);
   }
+  make_segments();
 }
 
 Rank::StageRun Rank::make_stage(int stage) {
   StageRun run;
+  run.units = units_of(ops_, stage);
   run.pieces = make_pieces(training_, stage);
   run.microbatches.resize(static_cast<std::size_t>(training_.schedule.microbatches));
   const auto boundary_bytes = static_cast<std::size_t>(training_.work.boundary_bytes);
-  const auto rows = static_cast<std::size_t>(training_.plan.seq * training_.plan.micro_batch);
+  const auto rows =
+      static_cast<std::size_t>(training_.plan.seq / training_.plan.cp * training_.plan.micro_batch);
   const bool reads_tokens = run.pieces.front().find("tokens") >= 0;
   const bool makes_loss = run.pieces.back().find("loss") >= 0;
   const auto elsewhere = [&](int other) {
@@ -96,14 +115,18 @@ Rank::StageRun Rank::make_stage(int stage) {
   return run;
 }
 
-void Rank::point_at_parameters(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles) {
+void Rank::note_uses(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles) {
+  const auto segment_of = [&](std::int64_t parameter) -> SegmentRun& {
+    return segment_runs_[parameters_.all()[static_cast<std::size_t>(parameter)].segment];
+  };
   for (std::size_t i = 0; i < stage.pieces.size(); ++i) {
     for (std::size_t tensor = 0; tensor < roles[i].size(); ++tensor) {
-      const ParameterOf& role = roles[i][tensor];
-      if (role.value >= 0)
-        stage.pieces[i].fixed[tensor] = parameters_.value(static_cast<std::size_t>(role.value));
-      if (role.gradient >= 0)
-        stage.pieces[i].fixed[tensor] = parameters_.gradient(static_cast<std::size_t>(role.gradient));
+      const auto [value, gradient] = roles[i][tensor];
+      const auto use = [&](std::int64_t parameter) {
+        return Use{&stage.pieces[i], tensor, static_cast<std::size_t>(parameter)};
+      };
+      if (value >= 0) segment_of(value).values.push_back(use(value));
+      if (gradient >= 0) segment_of(gradient).gradients.push_back(use(gradient));
     }
   }
 }
@@ -114,6 +137,9 @@ void Rank::bind(StageRun& stage) {
   for (const Piece& piece : stage.pieces) {
     BoundBlock bound = bind_block(*piece.block, training_.model, plan,
                                   [this, &piece](TensorId matrix) { return locate(piece, matrix); });
+    bound.tensor_rank = at_[kTp];
+    bound.context_rank = at_[kCp];
+    if (plan.cp > 1) bound.positions = {positions_.data(), kernels::Type::int32, 1, plan.seq};
     bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
     bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
     bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);
@@ -124,21 +150,24 @@ void Rank::bind(StageRun& stage) {
 void Rank::prepare(std::int64_t step) {
   step_ = step;
   ended_ = 0;
+  for (SegmentRun& segment : segment_runs_) {
+    if (segment.gathered) point(segment.values, nullptr);
+    segment.gathered.reset();
+  }
   for (auto& [index, stage] : stages_) {
     for (int m = 0; m < training_.schedule.microbatches; ++m) copy_batch(m, stage);
   }
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  kernels::Stream& stream = *streams_[kCompute];
   for (const Segment& segment : parameters_.segments())
-    stream.clear(segment.gradients.data(), segment.gradients.bytes());
+    stream.clear(segment.gradients.memory.data(), segment.gradients.memory.bytes());
   stream.synchronize();
 }
 
 void Rank::copy_batch(int microbatch, StageRun& stage) {
   Microbatch& to = stage.microbatches[static_cast<std::size_t>(microbatch)];
   if (to.tokens.data() == nullptr && to.labels.data() == nullptr) return;
-  const Batch batch =
-      make_batch(training_.plan, training_.model.vocab, training_.seed, step_, at_[kDp], microbatch);
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  const Batch batch = make_batch(training_, step_, at_[kDp], at_[kCp], microbatch);
+  kernels::Stream& stream = *streams_[kCompute];
   if (to.tokens.data() != nullptr) stream.copy(to.tokens.data(), batch.tokens.data(), to.tokens.bytes());
   if (to.labels.data() != nullptr) stream.copy(to.labels.data(), batch.labels.data(), to.labels.bytes());
   stream.synchronize();  // the copies read `batch`
@@ -157,11 +186,12 @@ void Rank::run() {
   for (const std::unique_ptr<kernels::Stream>& stream : streams_)
     if (stream) stream->synchronize();
   add_up_losses();
+  read_norm();
 }
 
 void Rank::add_up_losses() {
   double sum = 0;
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  kernels::Stream& stream = *streams_[kCompute];
   for (const auto& [index, stage] : stages_) {
     for (const Microbatch& microbatch : stage.microbatches) {
       std::vector<float> losses(microbatch.losses.bytes() / sizeof(float));
@@ -176,9 +206,10 @@ void Rank::add_up_losses() {
 
 void Rank::issue(std::size_t index) {
   const Op& op = ops_[index];
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(op.stream)];
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(queue_of(op))];
   for (const std::int32_t wait : ops_.waits(op)) stream.wait(ends_[static_cast<std::size_t>(wait)]);
   if (op.kind == OpKind::step) meet_before_step(stream);
+  if (completes_gradient(op.kind)) make_room_for_gradients(op, stream);
   begins_[index] = stream.record();
   launch(op, stream);
   ends_[index] = stream.record();

@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "execute/double_buffers.h"
 #include "execute/groups.h"
 #include "execute/pieces.h"
 #include "execute/training.h"
+#include "launch/views.h"
 #include "plan/ranks.h"
 
 namespace rehearse {
@@ -39,14 +41,18 @@ class Rank {
   double ended(std::size_t op, kernels::Event& origin) const { return ends_[op]->seconds_since(origin); }
   // This rank's part of the mean loss of the step's tokens; 0 where no head is.
   double loss() const { return loss_; }
+  // Of all ranks' gradients, before they were clipped; 0 where they are not.
+  double gradient_norm() const { return gradient_norm_; }
 
   // The op that has not ended, "" when all have; may be asked while run() runs.
   std::string stands_at() const;
   std::size_t ops_ended() const { return ended_.load(); }
 
+  int rank() const { return rank_; }
   int pipeline_rank() const { return pipeline_rank_; }
   const Parameters& parameters() const { return parameters_; }
   std::size_t peak_activation_bytes() const { return pool_.peak_bytes(); }
+  std::size_t peak_gathered_bytes() const { return parameter_pool_.peak_bytes(); }  // of values, with ZeRO-3
 
  private:
   // What a microbatch has on a stage.
@@ -59,18 +65,35 @@ class Rank {
     kernels::Buffer sent, received, sent_gradient, received_gradient;
   };
   struct StageRun {
+    int units = 1;  // in which its parameters are gathered or its gradients reduced
     std::vector<Piece> pieces;
     std::vector<BoundBlock> bound;  // by piece
     std::vector<Microbatch> microbatches;
   };
 
+  // Where an op finds a parameter or its gradient.
+  struct Use {
+    Piece* piece = nullptr;
+    std::size_t tensor = 0, parameter = 0;
+  };
+  // What a segment has besides its own memory where no rank keeps it whole.
+  struct SegmentRun {
+    std::vector<Use> values, gradients;
+    Memory gathered;                 // all values, from UNSHARD to RESHARD
+    void* microbatch_sum = nullptr;  // all gradients of one microbatch, from its backward to its reduction
+    kernels::Buffer arriving;        // of which this shard is what the replicas have summed
+  };
+
   void make_stages();
   void make_streams();
   StageRun make_stage(int stage);
-  void point_at_parameters(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles);
+  void note_uses(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles);
+  void make_segments();
+  void point(const std::vector<Use>& uses, void* segment);
   void bind(StageRun& stage);
   void copy_batch(int microbatch, StageRun& stage);
   void add_up_losses();
+  void read_norm();
   void issue(std::size_t index);
   void launch(const Op& op, kernels::Stream& stream);
   void forward(const Op& op, kernels::Stream& stream);
@@ -79,18 +102,52 @@ class Rank {
   void run_pass(const Op& op, std::size_t piece, const Pass& pass, kernels::Stream& stream);
   void run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream);
   void run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream);
+  // Of context-parallel ranks.
+  void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
+  void gather_rows(const Launch& launch, kernels::Stream& stream);
+  void scatter_rows(const Launch& launch, kernels::Stream& stream);
+  void swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream);
+  void run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream);
+  void return_gradients(const Launch& launch, std::int64_t step, kernels::Stream& stream);
+  struct Staged;
+  Staged stage(std::int64_t elements);
+  void make_positions();
   void seed_dropout(BoundBlock& bound, const Kernel& kernel) const;
   void* locate(const Piece& piece, TensorId matrix) const;
   void send(const Op& op, kernels::Stream& stream);
   void receive(const Op& op, kernels::Stream& stream);
+  void make_room_for_gradients(const Op& op, kernels::Stream& stream);
   void reduce_gradients(const Op& op, kernels::Stream& stream);
+  void reduce_microbatch(std::size_t index, kernels::Stream& stream);
+  void reduce_replicas(const Op& op, kernels::Stream& stream);
+  void add_arrived(std::size_t segment, kernels::Stream& stream);
   void reduce_tied(const Op& op, kernels::Stream& stream);
   void gather_parameters(const Op& op, kernels::Stream& stream);
+  void drop_parameters(const Op& op);
   void meet_before_step(kernels::Stream& stream);
   void step(kernels::Stream& stream);
+  void run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream);
+  kernels::Tensor counted_squares(const Segment& segment) const;
 
+  // visit(index) for the segments that an op of the gradient or parameter stream is about.
+  template <typename Visit>
+  void for_each_segment(const Op& op, const Visit& visit) {
+    bool found = false;
+    for (std::size_t i = 0; i < parameters_.segments().size(); ++i) {
+      const Segment& segment = parameters_.segments()[i];
+      if (segment.stage != op.stage || (op.parts > 1 && segment.unit != unit_of(op))) continue;
+      found = true;
+      visit(i);
+    }
+    if (!found) reject(op, "the stage has fewer layers than parts");
+  }
+  Range pieces_of(const Op& op, const StageRun& stage) const {
+    return range_of_unit(stage.pieces, unit_of(op), op.parts);
+  }
   StageRun& stage_run(const Op& op);
   Microbatch& microbatch_of(const Op& op);
+  // On one hardware queue, what is launched first runs first.
+  Stream queue_of(const Op& op) const { return training_.plan.one_queue ? Stream::compute : op.stream; }
   bool runs(int stage) const { return stages_.contains(stage); }
   int rank_of(int stage) const { return rank_of_stage_[static_cast<std::size_t>(stage)]; }
   kernels::Tensor boundary(const kernels::Buffer& buffer) const;
@@ -103,10 +160,15 @@ class Rank {
   int rank_ = 0, pipeline_rank_ = 0;
   const RankOps& ops_;
   std::vector<int> rank_of_stage_;
+  Division division_;
   Groups groups_;
   Parameters parameters_;
-  Pool pool_;
-  kernels::Buffer go_;  // one element, summed by all ranks before they step
+  Pool pool_, parameter_pool_;  // of the compute and the parameter stream
+  DoubleBuffers gradient_buffers_;
+  std::vector<SegmentRun> segment_runs_;
+  kernels::Buffer positions_;        // of the places of all context-parallel ranks, in the sequence
+  kernels::Buffer go_;               // one element, summed by all ranks before they step
+  kernels::Buffer squares_, scale_;  // one element each, where gradients are clipped
   std::map<int, StageRun> stages_;
   // Of the pass that is being issued.
   const Held* held_ = nullptr;
@@ -115,7 +177,7 @@ class Rank {
   std::vector<std::shared_ptr<kernels::Event>> begins_, ends_;  // by op
   std::atomic<std::size_t> ended_ = 0;
   std::int64_t step_ = 0;
-  double loss_ = 0;
+  double loss_ = 0, gradient_norm_ = 0;
   std::array<std::unique_ptr<kernels::Stream>, kStreams> streams_;  // ends first: its calls use all others
 };
 

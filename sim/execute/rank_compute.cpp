@@ -28,8 +28,12 @@ void Rank::launch(const Op& op, kernels::Stream& stream) {
       return reduce_gradients(op, stream);
     case OpKind::reduce_tied:
       return reduce_tied(op, stream);
+    case OpKind::reduce_replicas:
+      return reduce_replicas(op, stream);
     case OpKind::unshard:
       return gather_parameters(op, stream);
+    case OpKind::reshard:
+      return drop_parameters(op);
     case OpKind::step:
       return step(stream);
     default:
@@ -45,8 +49,8 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
     microbatch.activation = std::exchange(microbatch.arrived, nullptr);
     microbatch.held.assign(stage.pieces.size(), {});
   }
-  const Range range = range_of(static_cast<int>(stage.pieces.size()), op.part, op.parts);
-  for (auto i = static_cast<std::size_t>(range.first); i < static_cast<std::size_t>(range.last); ++i) {
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.first; i < range.last; ++i) {
     const Block& block = *stage.pieces[i].block;
     Held& held = microbatch.held[i];
     held.resize(block.tensors.size());
@@ -73,17 +77,14 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
 void Rank::backward(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
-  const std::size_t count = stage.pieces.size();
   if (op.part == 0) {
     if (microbatch.held.empty()) reject(op, "its forward has not run");
     if (op.stage + 1 < training_.schedule.stages && !microbatch.arrived_gradient)
       reject(op, "the gradient of its output has not arrived");
     microbatch.output_gradient = std::exchange(microbatch.arrived_gradient, nullptr);
   }
-  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
-  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
-       ++turn) {
-    const std::size_t i = count - 1 - turn;
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.last; i-- > range.first;) {
     const Piece& piece = stage.pieces[i];
     const Block& block = *piece.block;
     Held& held = microbatch.held[i];
@@ -115,11 +116,8 @@ void Rank::backward_weight(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
   if (microbatch.held.empty()) reject(op, "its gradients have not been made");
-  const std::size_t count = stage.pieces.size();
-  const Range range = range_of(static_cast<int>(count), op.part, op.parts);
-  for (auto turn = static_cast<std::size_t>(range.first); turn < static_cast<std::size_t>(range.last);
-       ++turn) {
-    const std::size_t i = count - 1 - turn;
+  const Range range = pieces_of(op, stage);
+  for (std::size_t i = range.last; i-- > range.first;) {
     run_pass(op, i, stage.pieces[i].passes.backward_weight, stream);
     microbatch.held[i].clear();
   }
@@ -165,21 +163,23 @@ void* Rank::locate(const Piece& piece, TensorId matrix) const {
 }
 
 void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
-  if (std::holds_alternative<Collective>(step.kernel->what))
-    return run_collective(bound, *step.kernel, stream);
+  if (const auto* collective = std::get_if<Collective>(&step.kernel->what))
+    return collective->axis == Axis::cp
+               ? run_context_collective({bound, *step.kernel, step.phase}, *collective, stream)
+               : run_collective(bound, *step.kernel, stream);
+  const auto* attention = std::get_if<Attention>(&step.kernel->what);
+  if (attention != nullptr && attention->steps > 1)
+    return run_ring({bound, *step.kernel, step.phase}, *attention, stream);
   const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
   if (pointwise != nullptr && *pointwise == Pointwise::dropout) seed_dropout(bound, *step.kernel);
   for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
 }
 
-// The same for every run of the kernel on the same tokens. Ranks that work on the same elements draw the
-// same numbers, ranks that work on others draw their own.
+// The same for every run of the kernel on the same tokens, whatever the split.
 void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
-  const bool own_elements = bound.shape.sequence_parallel || kernel.name.starts_with("attention_dropout");
-  const int tensor_rank = own_elements ? at_[static_cast<std::size_t>(Axis::tp)] : 0;
   const int sequence = op_->microbatch * training_.plan.dp + at_[static_cast<std::size_t>(Axis::dp)];
-  bound.seed = seed_of(
-      training_.seed, fmt::format("{}.{} {} {} {}", piece_->name, kernel.name, step_, sequence, tensor_rank));
+  bound.seed =
+      seed_of(training_.seed, fmt::format("{}.{} {} {}", piece_->name, kernel.name, step_, sequence));
 }
 
 // Of tensor-parallel ranks.
@@ -188,7 +188,7 @@ void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels
   const auto view = [&](TensorId id) {
     const Tensor& tensor = bound.block.tensors[static_cast<std::size_t>(id)];
     const auto elements = static_cast<std::int64_t>(tensor.elements);
-    if (bound.places[static_cast<std::size_t>(id)].matrix_columns != elements)
+    if (!bound.places[static_cast<std::size_t>(id)].has_own_matrix())
       throw kernels::DeviceError("the collective " + kernel.name + " needs a tensor that lies by itself");
     return kernels::Tensor(bound.memory(id), type_of(tensor, training_.plan.precision), 1, elements);
   };

@@ -37,8 +37,11 @@ class Limits {
   }
 
   void of_split() {
-    require(plan_.cp == 1, "cp", "context parallelism cannot be executed yet",
-            fmt::format("cp = {}", plan_.cp), "1");
+    const bool splits_chunks = plan_.cp > 1 && plan_.sequence_parallel && plan_.tp > 1 && plan_.tp % 2 != 0;
+    require(!splits_chunks || !model_.dropout, "tp",
+            "dropout is drawn for whole parts of a context-parallel rank's two chunks",
+            fmt::format("tp = {}, cp = {}, a model with dropout", plan_.tp, plan_.cp),
+            "an even tp, cp = 1, or a model without dropout");
     require(plan_.ep == 1, "ep", "expert parallelism cannot be executed yet",
             fmt::format("ep = {}", plan_.ep), "1");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",
@@ -55,12 +58,8 @@ class Limits {
   }
 
   void of_sharding() {
-    require(plan_.zero <= 1, "zero", "divided gradients and parameters cannot be executed yet",
-            fmt::format("zero = {}", plan_.zero), "0 or 1");
-    require(plan_.zero_shard == 0, "zero_shard", "sharding groups inside dp cannot be executed yet",
-            fmt::format("zero shard = {}", plan_.zero_shard), "0");
-    require(!plan_.overlap_param_gather || plan_.zero == 0, "overlap_param_gather",
-            "parameters cannot be gathered beside the forward pass yet", "overlap_param_gather = on", "off");
+    require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard", "a group of one has nothing to divide",
+            "zero shard = 1", "zero = 0, or zero shard = 0");
     require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
             "replicas cannot share a table that one rank reads in two stages yet",
             fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +20,7 @@ struct Training {
   Schedule schedule;
   std::uint64_t seed = 0;  // of parameters, tokens and dropout
   float rate = 1e-3F;      // Adam's
+  std::string text = {};   // whose bytes are the tokens; "": tokens are made from the seed
 };
 
 // What no rank can run yet on the CPU, though it is legal to plan it; empty when all can be run.

@@ -31,8 +31,8 @@ std::string why_not(const Plan& plan) {
     return "torchtitan shards gradients with the optimizer state: ZeRO-2 or ZeRO-3, not ZeRO-1";
   if (plan.tp > 1 && !plan.sequence_parallel)
     return "torchtitan's tensor parallelism has sequence parallelism";
-  if (plan.cp > 1 && plan.cp_exchange == ContextExchange::ring)
-    return "torchtitan rotates by allgather or alltoall";
+  if (plan.cp > 1 && plan.cp_exchange == ContextExchange::all_to_all)
+    return "torchtitan's context parallelism gathers or rotates keys and values, and splits no heads";
   if (!plan.layers_per_stage.empty()) return "torchtitan lists no layers per stage";
   if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";
   return "";
@@ -71,6 +71,7 @@ Launch torchtitan_toml(const Model& model, const Plan& plan) {
   text += fmt::format("tensor_parallel_degree = {}\n", plan.tp) + pipeline(model, plan);
   if (plan.cp > 1) {
     text += fmt::format("context_parallel_degree = {}\ncontext_parallel_rotate_method = \"{}\"\n", plan.cp,
+                        // Its all-to-all hands keys and values on to the next rank: a ring.
                         plan.cp_exchange == ContextExchange::gather ? "allgather" : "alltoall");
   }
   if (model.experts)

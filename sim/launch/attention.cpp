@@ -9,7 +9,15 @@ namespace {
 using kernels::AttentionBackward;
 using kernels::AttentionForward;
 
-kernels::AttentionShape shape_of(const Attention& attention) {
+// Places of the queries are this rank's or those of the whole sequence; of a ring, keys of step s have come
+// from the rank s places before.
+kernels::Tensor positions_of(const Launch& launch, std::int64_t places, std::int64_t step) {
+  const Shape& shape = launch.bound.shape;
+  if (places > shape.seq) return launch.positions(0, places);
+  return launch.positions((launch.bound.context_rank + shape.cp - step) % shape.cp * shape.seq, places);
+}
+
+kernels::AttentionShape shape_of(const Launch& launch, const Attention& attention) {
   kernels::AttentionShape shape;
   shape.queries = {attention.batch, attention.query, true, {}};
   shape.keys = {attention.batch, attention.keys, true, {}};
@@ -19,6 +27,8 @@ kernels::AttentionShape shape_of(const Attention& attention) {
   shape.v_head_dim = attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim;
   shape.causal = attention.causal;
   shape.window = attention.window;
+  shape.queries.positions = positions_of(launch, attention.query, 0);
+  shape.keys.positions = positions_of(launch, attention.keys, 0);
   shape.scale = 1 / std::sqrt(static_cast<float>(attention.head_dim));
   return shape;
 }
@@ -39,13 +49,14 @@ KeysAndValues two_or_one(const Launch& launch, const kernels::AttentionShape& sh
 // Reads {query, key, value}; {query, gathered keys and values}; of a ring {query, key, value, received}.
 Calls forward(const Launch& launch, const Attention& attention) {
   AttentionForward call;
-  call.shape = shape_of(attention);
+  call.shape = shape_of(launch, attention);
   const std::vector<TensorId>& reads = launch.kernel.reads;
   const std::int64_t rows = call.shape.queries.rows(), width = call.shape.heads * call.shape.v_head_dim;
   call.query = launch.rows(reads[0], rows);
   Calls calls;
   for (std::int64_t step = 0; step < attention.steps; ++step) {
     const bool received = step > 0;
+    call.shape.keys.positions = positions_of(launch, attention.keys, step);
     const KeysAndValues keys =
         two_or_one(launch, call.shape, received ? 3 : 1, reads.size() == 2 || received, reads);
     call.key = keys.key;
@@ -64,7 +75,7 @@ Calls forward(const Launch& launch, const Attention& attention) {
 // gradient an operand, or of a ring all of a step's, step after step.
 Calls backward(const Launch& launch, const Attention& attention) {
   AttentionBackward call;
-  call.shape = shape_of(attention);
+  call.shape = shape_of(launch, attention);
   const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
   const std::int64_t rows = call.shape.queries.rows();
   const bool ring = attention.steps > 1, together = !ring && writes.size() == 2;
@@ -79,6 +90,7 @@ Calls backward(const Launch& launch, const Attention& attention) {
   const std::int64_t q = launch.elements(reads[1]), k = launch.elements(reads[2]),
                      v = together ? 0 : launch.elements(reads[3]);
   for (std::int64_t step = 0; step < attention.steps; ++step) {
+    call.shape.keys.positions = positions_of(launch, attention.keys, step);
     const KeysAndValues keys = step == 0 ? two_or_one(launch, call.shape, 2, together, reads)
                                          : two_or_one(launch, call.shape, 4, true, reads);
     call.key = keys.key;

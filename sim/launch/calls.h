@@ -23,9 +23,12 @@ struct BoundBlock {
   std::vector<TensorPlace> places;        // by tensor
   std::function<void*(TensorId)> memory;  // of a matrix, by TensorPlace::matrix
   kernels::Tensor rows_of_choices;        // int32 scratch of a sparse layer, one a row sent
+  std::int64_t tensor_rank = 0, context_rank = 0;
   std::int64_t first_vocabulary_row = 0;  // of this rank's part
-  std::int64_t first_position = 0;        // of this rank's rows between the GEMMs
-  float loss_scale = 1;                   // of the gradient of every token's loss
+  std::int64_t first_position = 0;        // place of this rank's first row between the GEMMs
+  // int32, with context parallelism: where the places of all ranks stand in the sequence, rank after rank.
+  kernels::Tensor positions = {};
+  float loss_scale = 1;  // of the gradient of every token's loss
   float dropout_rate = 0.1F;
   std::uint64_t seed = 0;  // of this layer's and microbatch's dropout
 };
@@ -38,7 +41,7 @@ BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
 // multi-head latent attention.
 std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase);
 
-// The optimizer step over kernel.reads and writes of optimizer_kernel(); `step` from 1.
+// Adam over kernel.reads and writes as optimizer_kernels() has them; `step` from 1.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel);
 
 }  // namespace rehearse

@@ -19,6 +19,8 @@ struct TensorPlace {
   std::int64_t first_column = 0;    // of this tensor
   std::int64_t columns = 0;         // of this tensor
   std::int64_t matrix_columns = 0;  // of all of them
+
+  bool has_own_matrix() const { return columns == matrix_columns; }
 };
 
 std::vector<TensorPlace> place_tensors(const Block& block);  // by tensor

@@ -20,7 +20,7 @@ NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   shape.centred = launch.bound.model.norm == rehearse::Norm::layer &&
                   !launch.kernel.name.starts_with("query_norm") &&
                   !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");
-  shape.groups = place.matrix_columns == launch.elements(input) ? 1 : place.columns / width;
+  shape.groups = place.has_own_matrix() ? 1 : place.columns / width;
   return shape;
 }
 
@@ -109,6 +109,27 @@ std::int64_t stream_rows(const Launch& launch, TensorId id) {
   return launch.elements(id) / launch.bound.shape.hidden;
 }
 
+// Of rows between the GEMMs. A context-parallel rank has a chunk from either end of the sequence; what
+// sequence parallelism leaves of them lies in one.
+Draws draws_of_rows(const BoundBlock& bound) {
+  const Shape& shape = bound.shape;
+  const std::int64_t width = shape.batch * shape.hidden, first = bound.first_position;
+  if (shape.cp == 1) return {first * width, 1, 1};
+  const std::int64_t chunk = shape.seq / 2, near = bound.context_rank, far = 2 * shape.cp - 1 - near;
+  if (!shape.sequence_parallel) return {near * chunk * width, chunk * width, (far - near) * chunk * width};
+  const std::int64_t position = first < chunk ? near * chunk + first : far * chunk + first - chunk;
+  return {position * width, 1, 1};
+}
+
+// Rows are split by position, probabilities by head within each sequence.
+Draws draws(const Launch& launch) {
+  const BoundBlock& bound = launch.bound;
+  const Shape& shape = bound.shape;
+  if (!launch.kernel.name.starts_with("attention_dropout")) return draws_of_rows(bound);
+  const std::int64_t own = shape.heads * shape.seq * shape.seq;
+  return {bound.tensor_rank * own, own, bound.plan.tp * own};
+}
+
 // {input}, or {residual, branch[, bias]}; the backward {gradient, mask}.
 Calls dropout(const Launch& launch) {
   const TensorId first = launch.kernel.reads[0];
@@ -127,6 +148,7 @@ Calls dropout(const Launch& launch) {
   if (launch.reads_more_than(2)) call.bias = launch.whole(launch.kernel.reads[2]);
   call.output = launch.write(0, rows);
   call.mask = launch.write(1, rows);
+  call.draws = draws(launch);
   return {call};
 }
 
@@ -176,17 +198,27 @@ kernels::Tensor table(const Launch& launch, TensorId id) {
   return launch.rows(id, launch.elements(id) / launch.bound.shape.hidden);
 }
 
-// From the position of this rank's first row on.
-kernels::Tensor position_table(const Launch& launch, TensorId id) {
+// Places of the rows between the GEMMs, and the table in which their positions count: of a context-parallel
+// rank the whole, else from the position of the first row on.
+struct Placed {
+  kernels::Tokens tokens;
+  kernels::Tensor table;
+};
+Placed placed(const Launch& launch, TensorId table) {
   const std::int64_t width = launch.bound.shape.hidden, first = launch.bound.first_position;
-  return launch.part(id, first * width, launch.elements(id) / width - first, width);
+  kernels::Tokens tokens = launch.tokens();
+  if (!tokens.positions.given())
+    return {tokens, launch.part(table, first * width, launch.elements(table) / width - first, width)};
+  tokens.positions = tokens.positions.slice(first, tokens.length - first);
+  return {tokens, launch.part(table, 0, launch.elements(table) / width, width)};
 }
 
 Calls embedding(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.writes[0]);
-  if (launch.named("positions"))
-    return {kernels::Positions{launch.tokens(), launch.read(0, rows),
-                               position_table(launch, launch.kernel.reads[1]), launch.write(0, rows)}};
+  if (launch.named("positions")) {
+    const Placed places = placed(launch, launch.kernel.reads[1]);
+    return {kernels::Positions{places.tokens, launch.read(0, rows), places.table, launch.write(0, rows)}};
+  }
   return {Embedding{launch.whole(launch.kernel.reads[0]), table(launch, launch.kernel.reads[1]),
                     launch.write(0, rows), launch.bound.first_vocabulary_row}};
 }
@@ -194,8 +226,10 @@ Calls embedding(const Launch& launch) {
 Calls embedding_backward(const Launch& launch) {
   const std::int64_t rows = stream_rows(launch, launch.kernel.reads[0]);
   const TensorId gradient = launch.kernel.writes[0];
-  if (!launch.reads_more_than(1))
-    return {PositionsBackward{launch.tokens(), launch.read(0, rows), position_table(launch, gradient)}};
+  if (!launch.reads_more_than(1)) {
+    const Placed places = placed(launch, gradient);
+    return {PositionsBackward{places.tokens, launch.read(0, rows), places.table}};
+  }
   return {EmbeddingBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]),
                             table(launch, gradient), launch.bound.first_vocabulary_row}};
 }
@@ -265,11 +299,17 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
       return bias_gradient(launch);
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
+    case Pointwise::square_sum:
+      return {SquareSum{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};
+    case Pointwise::clip_scale:
+      return {ClipScale{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0]),
+                        static_cast<float>(launch.bound.plan.clip_grad)}};
   }
   return {};
 }
 
-// {gradient, moments, weight} or {gradient, moments, master}; a lower precision's weight is written last.
+// {gradient, moments, weight} or {gradient, moments, master}, then the scale where gradients are clipped; a
+// lower precision's weight is written last.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
   const Launch launch{scratch, kernel, Phase::forward};
   Adam call;
@@ -277,6 +317,7 @@ kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
   call.mean = launch.whole(kernel.reads[1]);
   call.square = launch.whole(kernel.reads[2]);
   call.master = launch.whole(kernel.reads[3]);
+  if (kernel.reads.size() > 4) call.scale = launch.whole(kernel.reads[4]);
   if (kernel.writes.size() > 3) call.weight = launch.whole(kernel.writes[3]);
   return call;
 }

@@ -6,7 +6,7 @@ namespace rehearse {
 
 kernels::Tensor Launch::rows(TensorId id, std::int64_t count) const {
   const TensorPlace& place = bound.places[static_cast<std::size_t>(id)];
-  if (place.matrix_columns == elements(id)) return part(id, 0, count, elements(id) / count);
+  if (place.has_own_matrix()) return part(id, 0, count, elements(id) / count);
   kernels::Tensor matrix(bound.memory(place.matrix), type_of(tensor(id), bound.plan.precision), place.rows,
                          place.matrix_columns);
   return matrix.slice(place.first_column, place.columns);
@@ -25,7 +25,7 @@ kernels::Tensor Launch::integers(TensorId id, std::int64_t height) const {
 }
 
 kernels::Tokens Launch::tokens() const {
-  return {bound.shape.batch, bound.shape.seq, true, {}};
+  return {bound.shape.batch, bound.shape.seq, true, positions(first_place(), bound.shape.seq)};
 }
 
 BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,

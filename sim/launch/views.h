@@ -28,6 +28,11 @@ struct Launch {
   bool named(const std::string& name) const { return kernel.name == name; }
   bool ends_with(const std::string& end) const { return kernel.name.ends_with(end); }
   kernels::Tokens tokens() const;  // of this rank's microbatch
+  // Where `count` places from `first` on stand, counted over all context-parallel ranks; not given without.
+  kernels::Tensor positions(std::int64_t first, std::int64_t count) const {
+    return bound.positions.given() ? bound.positions.slice(first, count) : kernels::Tensor();
+  }
+  std::int64_t first_place() const { return bound.context_rank * bound.shape.seq; }
 };
 
 using Calls = std::vector<kernels::Call>;

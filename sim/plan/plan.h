@@ -103,6 +103,7 @@ struct Plan {
   int microbatch_group = 0;  // interleaving: microbatches of a chunk before the next chunk; 0: pp
   bool sync_step =
       true;  // ranks take the optimizer step together (gradient norm, overflow), or each on its own
+  double clip_grad = 0;  // gradients are scaled down to this norm over all parameters; 0: not
 
   // What data-parallel ranks divide among them, and when they exchange it (plan/sharding.h).
   int zero = 0;                        // 1: optimizer state, 2: and gradients, 3: and parameters

@@ -29,6 +29,7 @@ class ZeroRules {
     pipeline();
     reductions();
     gathers();
+    clipping();
     offload();
   }
 
@@ -94,6 +95,17 @@ class ZeroRules {
     if (!plan_.overlap_param_gather || (plan_.zero == 1 || plan_.zero == 2)) return;
     report("overlap_param_gather", "only ZeRO-1 and ZeRO-2 gather the parameters once an iteration",
            fmt::format("zero = {}", plan_.zero), "off, or zero = 1");
+  }
+
+  void clipping() {
+    const std::string found = fmt::format("clip grad = {}", plan_.clip_grad);
+    if (plan_.clip_grad > 0 && !plan_.sync_step)
+      report("clip_grad", "the norm of all gradients is known when all ranks have theirs",
+             found + ", sync step = off", "sync step = on, or clip grad = 0");
+    if (plan_.clip_grad > 0 && plan_.offload == Offload::optimizer)
+      report("clip_grad", "clipping beside an optimizer step on the host is not modelled",
+             found + ", offload = optimizer", "clip grad = 0, or offload = none");
+    if (plan_.clip_grad < 0) report("clip_grad", "must not be negative", found, "0 or 1");
   }
 
   void offload() {

@@ -80,6 +80,8 @@ enum class Pointwise : std::uint8_t {
   cross_entropy_backward,
   bias_gradient,
   adam,
+  square_sum,
+  clip_scale,
 };
 
 enum class CollectiveOp : std::uint8_t {
@@ -99,6 +101,7 @@ struct Collective {
   double bytes = 0;
   std::int64_t calls = 1;
   bool of_experts = false;  // the group lies in RankGrid::of_experts()
+  bool of_all = false;      // the group is all ranks, whatever the axis
 };
 
 // A collective runs beside another kernel of its block, call by call beside chunk by chunk (or ring step by
@@ -176,10 +179,12 @@ struct Work {
 // The work of a legal plan (broken_rules() empty).
 Work make_work(const Model& model, const Plan& plan);
 
-// Fused optimizer step over `parameters` elements of one rank: Adam reading gradient, two moments and master
-// weight (the weight itself where there is none), writing all but the gradient, in the bytes of the plan's
-// recipe. Adds its tensors to `scratch`.
-Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch);
+// The optimizer step over `parameters` elements of one rank, whose tensors are added to `scratch`. Last is
+// Adam, fused: it reads gradient, two moments and master weight (the weight itself where there is none), and
+// writes all but the gradient, in the bytes of the plan's recipe. With Plan::clip_grad the gradients' squares
+// are summed before, over all ranks (Pascanu et al. 2013, algorithm 1), and Adam reads the scale that
+// follows.
+std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch);
 
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts
 // twice the forward; the scores that fused attention computes once more inside its backward kernel are

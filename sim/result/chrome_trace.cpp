@@ -12,6 +12,7 @@
 #include "plan/sharding.h"
 #include "result/idle.h"
 #include "result/memory.h"
+#include "result/report_json.h"
 
 namespace rehearse {
 
@@ -87,9 +88,16 @@ class TraceWriter {
     out_ << fmt::format(
         R"({{"schemaVersion":1,"deviceProperties":[{{"id":0,"name":{},"totalGlobalMem":{:.0f}}}],)"
         R"("distributedInfo":{{"backend":"nccl","rank":0,"world_size":{}}},"displayTimeUnit":"ms",)"
-        R"("baseTimeNanoseconds":0,"traceName":{},"traceEvents":[)",
+        R"("baseTimeNanoseconds":0,"traceName":{},"otherData":{{"report":{}}},"traceEvents":[)",
         quoted(facts.gpu_name), facts.gpu_memory_bytes, facts.gpus,
-        quoted(report_.model.name + " on " + facts.cluster_name));
+        quoted(report_.model.name + " on " + facts.cluster_name), report_text());
+  }
+
+  // Which program wrote the trace does not matter to who reads it.
+  std::string report_text() const {
+    nlohmann::ordered_json report = report_json(report_, "");
+    report.erase("version");
+    return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
   void metadata(int pid, std::string_view what, const std::string& args) {
@@ -139,22 +147,47 @@ class TraceWriter {
   void slice(int pid, const Op& op, std::int64_t begin, std::int64_t end) {
     const int tid = static_cast<int>(op.stream) + 1;
     event(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
-          R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{}{}}}}})",
+          R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{},"parts":{}{}}}}})",
           slice_name(op, report_.plan), pid, tid, micros(begin), micros(end - begin), tid, op.stage,
-          op.microbatch, op.part, collective_args(op));
+          op.microbatch, op.part, op.parts, collective_args(op));
   }
 
+  // Named as Kineto names them, counted in elements of one rank's buffers.
   std::string collective_args(const Op& op) const {
-    if (is_send(op.kind) || is_receive(op.kind))
-      return fmt::format(R"(,"Collective name":"{}","Group size":2,"bytes":{:.0f})",
-                         is_send(op.kind) ? "send" : "recv", work_.boundary_bytes);
     const Plan& plan = report_.plan;
+    const double bytes_of_value = parameter_bytes(plan);
+    if (is_send(op.kind) || is_receive(op.kind))
+      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, work_.boundary_bytes / bytes_of_value,
+                          work_.boundary_bytes / bytes_of_value, dtype(plan.precision)) +
+             fmt::format(R"(,"bytes":{:.0f})", work_.boundary_bytes);
+    const double values = work_.parameters(op.stage) / op.parts;
     if (op.kind == OpKind::unshard)
-      return fmt::format(R"(,"Collective name":"allgather","Group size":{})", shard_size(plan));
+      return message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
+                          dtype(plan.precision));
     if (op.stream != Stream::gradient) return "";
-    const char* name = is_scattered(op, plan) ? "reduce_scatter" : "allreduce";
-    return fmt::format(R"(,"Collective name":"{}","Group size":{},"dtype":"{}")", name, members(op),
-                       plan.grad_reduce == Precision::fp32 ? "Float" : "BFloat16");
+    const double summed = op.kind == OpKind::reduce_replicas ? values / shard_size(plan) : values;
+    const double left = is_scattered(op, plan) ? values / members(op) : summed;
+    return message_args(is_scattered(op, plan) ? "reduce_scatter" : "allreduce",
+                        op.kind == OpKind::reduce_tied ? "embedding" : "dp", members(op),
+                        op.kind == OpKind::reduce_tied ? tied_values() : summed,
+                        op.kind == OpKind::reduce_tied ? tied_values() : left, dtype(plan.grad_reduce));
+  }
+
+  static std::string message_args(const char* name, const char* group, int size, double in, double out,
+                                  const char* type) {
+    return fmt::format(
+        R"(,"Collective name":"{}","Process Group Name":"{}","Group size":{},"In msg nelems":{:.0f},)"
+        R"("Out msg nelems":{:.0f},"dtype":"{}")",
+        name, group, size, in, out, type);
+  }
+
+  static const char* dtype(Precision precision) {
+    return precision == Precision::fp32 ? "Float" : precision == Precision::fp16 ? "Half" : "BFloat16";
+  }
+
+  double tied_values() const {
+    const Model& model = report_.model;
+    return std::ceil(static_cast<double>(model.vocab) / report_.plan.tp) * static_cast<double>(model.hidden);
   }
 
   int members(const Op& op) const {

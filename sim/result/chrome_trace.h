@@ -14,6 +14,7 @@ namespace rehearse {
 //  - "wait 2RECV_F0" on a track of its own: the idle of the compute stream that this op causes before it
 //  moves;
 //  - flows from each send to its receive, and the activation bytes as a counter.
+// The report stands in "otherData", so that read_trace.h has all that a comparison needs.
 // Slices of a track are sorted and do not overlap; times are rounded to whole nanoseconds. Written as it
 // goes, in memory that does not grow with the number of ops of all ranks. InputError when the timeline does
 // not belong to the schedule.

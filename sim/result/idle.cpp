@@ -111,22 +111,35 @@ Exposure& Exposure::operator+=(const Exposure& other) {
   return *this;
 }
 
-Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops) {
+std::vector<GapPart> parts_of(const Gap& gap, const TimelineRank& rank) {
   std::vector<std::int32_t> moving;
   for (const Blocker& blocker : gap.blockers) moving.push_back(blocker.op);
   const auto span = [&](std::int32_t op) -> const Span& { return rank.spans[static_cast<std::size_t>(op)]; };
   std::sort(moving.begin(), moving.end(), [&](std::int32_t a, std::int32_t b) {
     return span(a).end != span(b).end ? span(a).end > span(b).end : a < b;
   });
-  Exposure exposure;
+  std::vector<GapPart> parts;   // the last one first
   double free_until = gap.end;  // with falling ends, all that earlier ones cover lies above their least begin
+  std::int32_t awaited = -1;    // what moves from free_until on
   for (const std::int32_t op : moving) {
     const double begin = std::max(gap.begin, span(op).begin);
     const double end = std::min(free_until, span(op).end);
+    if (awaited < 0 && span(op).begin >= free_until) awaited = op;
     if (end <= begin) continue;
-    part_of(exposure, ops[static_cast<std::size_t>(op)].kind) += end - begin;
+    if (end < free_until) parts.push_back({end, free_until, awaited, false});
+    parts.push_back({begin, end, op, true});
     free_until = begin;
+    awaited = op;
   }
+  if (free_until > gap.begin) parts.push_back({gap.begin, free_until, awaited, false});
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops) {
+  Exposure exposure;
+  for (const GapPart& part : parts_of(gap, rank))
+    if (part.moves) part_of(exposure, ops[static_cast<std::size_t>(part.op)].kind) += part.end - part.begin;
   return exposure;
 }
 

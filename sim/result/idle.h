@@ -27,8 +27,16 @@ struct Gap {
 std::vector<Gap> compute_gaps(const TimelineRank& rank, const RankOps& ops, double step_time_s,
                               bool one_queue = false);
 
-// How much of a gap goes by while its blockers really move; the rest is bubble. Where several move at once,
-// the time is laid to the one that ends last.
+// The gap from begin to end: parts in which `op` moves, and parts in which it has not begun to. Where several
+// ops move at once, the part is laid to the one that ends last. op -1: nothing was waited for.
+struct GapPart {
+  double begin = 0, end = 0;
+  std::int32_t op = -1;
+  bool moves = false;
+};
+std::vector<GapPart> parts_of(const Gap& gap, const TimelineRank& rank);
+
+// How much of a gap goes by while its blockers really move; the rest is bubble.
 struct Exposure {
   double pp = 0;        // SEND, RECV
   double dp = 0;        // REDUCE_GRAD

@@ -91,7 +91,7 @@ std::string write_memory_table(const Report& report, const std::string& peak_op,
   table.line("{} on {}, {} x {}", report.model.name, report.facts.cluster_name, report.facts.gpus,
              report.facts.gpu_name);
   table.line("tp {}  pp {}  vpp {}  dp {}  {}, {} microbatches of {} x {} tokens, recompute {}", plan.tp,
-             plan.pp, plan.vpp, plan.dp, to_string(plan.schedule), plan.microbatches(), plan.micro_batch,
+             plan.pp, plan.vpp, plan.dp, schedule_name(report), plan.microbatches(), plan.micro_batch,
              plan.seq, to_string(plan.recompute));
   table.line("{} bytes of state a parameter ({})\n", state_bytes(plan).total(),
              plan.precision == Precision::fp32 ? "fp32" : "recipe " + to_string(plan.recipe));

@@ -41,7 +41,7 @@ void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedu
       report.bubble_worst_rank = rank.instance.pipeline_rank;
     }
   }
-  report.bubble_ideal = ideal_bubble_fraction(report.plan);
+  report.bubble_ideal = report.facts.bubble_ideal.value_or(ideal_bubble_fraction(report.plan));
 }
 
 void add_critical_rank(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
@@ -113,6 +113,10 @@ RankMemory heaviest_rank(const Report& report) {
       std::max_element(report.memory.begin(), report.memory.end(),
                        [&beyond](const RankMemory& a, const RankMemory& b) { return beyond(a) < beyond(b); });
   return heaviest == report.memory.end() ? RankMemory{} : *heaviest;
+}
+
+std::string schedule_name(const Report& report) {
+  return report.facts.schedule_name.empty() ? to_string(report.plan.schedule) : report.facts.schedule_name;
 }
 
 double ideal_bubble_fraction(const Plan& plan) {

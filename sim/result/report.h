@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct RunFacts {
   std::vector<double> memory_of_rank = {};  // by pipeline rank, where they differ
   double workspace_bytes = 0;               // of cuBLAS
   double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks
+  std::string schedule_name = {};           // of an order that the plan has no name for
+  std::optional<double> bubble_ideal = {};  // of such an order
   std::vector<std::string> warnings;
 };
 
@@ -99,6 +102,9 @@ Report make_report(const Timeline& timeline, const Schedule& schedule, const Mod
 // The rank of report.memory that needs most, where memories differ has least to spare; zeros when there is
 // none.
 RankMemory heaviest_rank(const Report& report);
+
+// "1f1b", or the name of an order that is none of the plan's.
+std::string schedule_name(const Report& report);
 
 // The closed form for equal stages and free messages, F = I = W where the backward is split: (p-1)/(m+p-1)
 // for gpipe and 1F1B, (p-1)/(v m + p-1) interleaved, (p-1)/(3m+p-1) for ZB-H1 (Qi et al. 2023, section 2.3),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "result/traffic.h"
+
 namespace rehearse {
 
 namespace {
@@ -22,16 +24,22 @@ Json time_json(const TimeShares& time) {
           {"exposed_ep", time.exposed_ep}, {"exposed_offload", time.exposed_offload}};
 }
 
-Json communication_json(const std::vector<CommunicationLine>& lines) {
+Json communication_json(const Report& report) {
   Json rows = Json::array();
-  for (const CommunicationLine& line : lines)
+  const std::vector<LinkTraffic> traffic = link_traffic(report);
+  for (std::size_t i = 0; i < traffic.size(); ++i) {
+    const CommunicationLine& line = report.communication[i];
     rows.push_back({{"kind", line.kind},
                     {"op", line.op},
                     {"group_size", line.group_size},
                     {"calls", line.calls},
                     {"bytes_per_rank", line.bytes_per_rank},
                     {"busy_s", line.busy_s},
-                    {"exposed_s", line.exposed_s}});
+                    {"exposed_s", line.exposed_s},
+                    {"gpu_link_bytes", traffic[i].gpu_link},
+                    {"nic_bytes", traffic[i].nic},
+                    {"host_bytes", traffic[i].host}});
+  }
   return rows;
 }
 
@@ -67,7 +75,8 @@ Json memory_json(const Report& report) {
           {"ranks", ranks}};
 }
 
-Json plan_json(const Plan& plan) {
+Json plan_json(const Report& report) {
+  const Plan& plan = report.plan;
   Json order = Json::array();
   for (const Axis axis : plan.order) order.push_back(to_string(axis));
   Json modules = Json::array();
@@ -83,7 +92,7 @@ Json plan_json(const Plan& plan) {
           {"global_batch", plan.global_batch},
           {"microbatches", plan.microbatches()},
           {"seq", plan.seq},
-          {"schedule", to_string(plan.schedule)},
+          {"schedule", schedule_name(report)},
           {"recompute", to_string(plan.recompute)},
           {"recompute_method", to_string(plan.recompute_method)},
           {"recompute_num_layers", plan.recompute_layers},
@@ -110,6 +119,7 @@ Json plan_json(const Plan& plan) {
           {"layers_per_stage", plan.layers_per_stage},
           {"microbatch_group", plan.microbatch_group},
           {"sync_step", plan.sync_step},
+          {"clip_grad", plan.clip_grad},
           {"moe_imbalance", plan.moe_imbalance},
           {"moe_capacity", plan.moe_capacity},
           {"cp_comm_type", to_string(plan.cp_exchange)},
@@ -167,9 +177,9 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
       {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};
   json["bubble_fraction_ideal"] = report.bubble_ideal;
   json["time_s"] = time_json(report.time);
-  json["communication"] = communication_json(report.communication);
+  json["communication"] = communication_json(report);
   json["memory"] = memory_json(report);
-  json["plan"] = plan_json(report.plan);
+  json["plan"] = plan_json(report);
   json["model"] = model_json(report);
   json["cluster"] = cluster_json(report.facts);
   json["warnings"] = report.facts.warnings;

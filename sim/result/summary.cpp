@@ -57,7 +57,7 @@ void add_head(Page& page, const Report& report) {
   page.line("{} on {}, {} x {}", page.paint(report.model.name, Paint::bold),
             page.paint(facts.cluster_name, Paint::bold), facts.gpus, facts.gpu_name);
   page.line("tp {}  pp {}  vpp {}  dp {}  cp {}  {}, {} microbatches of {} x {} tokens, {}, recompute {}",
-            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, to_string(plan.schedule), plan.microbatches(),
+            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, schedule_name(report), plan.microbatches(),
             plan.micro_batch, plan.seq, to_string(plan.precision), to_string(plan.recompute));
   page.line("");
 }

@@ -10,6 +10,7 @@
 #include "result/memory.h"
 #include "run/band.h"
 #include "run/jitter.h"
+#include "run/order_bubble.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
@@ -100,6 +101,10 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   const StageNodes& nodes = experiment.stage_nodes;
   RunFacts facts;
   facts.engine = to_string(experiment.engine);
+  if (experiment.order) {
+    facts.schedule_name = experiment.order_name;
+    facts.bubble_ideal = bubble_of_order(*experiment.order, plan);
+  }
   facts.extrapolated_share =
       preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
   facts.cluster_name = experiment.cluster.name;
@@ -118,7 +123,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
   warn_of_launches(preparation.prices, facts);
-  if (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min)
+  if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));
   return facts;
@@ -160,7 +165,9 @@ Preparation prepare(const Experiment& experiment) {
                      : price_stages(ready.work, plan, experiment.stage_nodes);
   MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
   sizes.inside = ready.prices.transfers;
-  ready.schedule = complete_schedule(plan, gradient_sync(sizes, experiment.model, plan));
+  const GradientSync sync = gradient_sync(sizes, experiment.model, plan);
+  ready.schedule =
+      experiment.order ? complete_schedule(*experiment.order, plan, sync) : complete_schedule(plan, sync);
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
                       sizes, conditions, experiment.stage_nodes);

@@ -1,6 +1,7 @@
 // One training iteration from its inputs to its report: the flow of the whole program in one place.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Experiment {
   Fold fold = Fold::replicas;
   Conditions conditions = {};
   StageNodes stage_nodes = {};
+  std::optional<Schedule> order = {};  // in place of the one that the plan names; it fits the plan
+  std::string order_name = {};         // how reports call it
 };
 
 // Everything that is known of an iteration before it runs.

@@ -49,6 +49,15 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return pieces;
 }
 
+// The actions of a cell: one, or those of "(0F1;1B0)OVERLAP_F_B", which run one after the other here.
+std::vector<std::string_view> actions_of(std::string_view cell, const TokenPlace& place) {
+  constexpr std::string_view kOverlap = ")OVERLAP_F_B";
+  if (!cell.starts_with('(')) return {cell};
+  if (!cell.ends_with(kOverlap))
+    reject_token(place, "actions in parentheses are an overlapped pair", cell, "(0F1;1B0)OVERLAP_F_B");
+  return split(cell.substr(1, cell.size() - 1 - kOverlap.size()), ';');
+}
+
 RankOps read_row(std::string_view row, int number, const std::string& file) {
   RankOps ops;
   ImpliedWaits implied;
@@ -56,9 +65,11 @@ RankOps read_row(std::string_view row, int number, const std::string& file) {
   for (const std::string_view token : split(row, ',')) {
     const TokenPlace place{file, fmt::format("row {}, cell {}", number, ++cell)};
     if (trim(token).empty()) continue;  // an idle step
-    const Op op = parse_op(trim(token), place, false);
-    if (!known_to_pytorch(op)) reject_token(place, "PyTorch knows no such action", token);
-    implied.note(op, ops.add(op, implied.of(op)));
+    for (const std::string_view action : actions_of(trim(token), place)) {
+      const Op op = parse_op(trim(action), place, false);
+      if (!known_to_pytorch(op)) reject_token(place, "PyTorch knows no such action", action);
+      implied.note(op, ops.add(op, implied.of(op)));
+    }
   }
   return ops;
 }

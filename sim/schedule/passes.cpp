@@ -1,6 +1,9 @@
 #include "schedule/passes.h"
 
+#include <algorithm>
+
 #include "plan/sharding.h"
+#include "schedule/implied_waits.h"
 #include "schedule/orders.h"
 
 namespace rehearse {
@@ -12,14 +15,45 @@ GatherTime gather_time(const Plan& plan) {
   return plan.overlap_param_gather ? GatherTime::first_forward : GatherTime::after_step;
 }
 
-}  // namespace
+// Compute ops and messages alone, with the waits that are implied.
+Schedule pipeline_ops(const Schedule& order) {
+  Schedule kept{order.pp, order.stages, order.microbatches, {}};
+  for (const RankOps& ops : order.ranks) {
+    RankOps& list = kept.ranks.emplace_back();
+    ImpliedWaits implied;
+    for (const Op& op : ops.ops())
+      if (op.kind <= OpKind::recv_backward) implied.note(op, list.add(op, implied.of(op)));
+  }
+  return kept;
+}
 
-Schedule complete_schedule(const Plan& plan, const GradientSync& sync) {
-  Schedule schedule = add_transfers(make_order(plan), plan.overlap_p2p);
+bool has_messages(const Schedule& order) {
+  for (const RankOps& ops : order.ranks)
+    if (std::ranges::any_of(ops.ops(), [](const Op& op) { return is_send(op.kind) || is_receive(op.kind); }))
+      return true;
+  return false;
+}
+
+Schedule add_other_passes(Schedule schedule, const Plan& plan, const GradientSync& sync) {
   if (plan.offload == Offload::activations) schedule = add_activation_offload(schedule);
   schedule = add_gradient_sync(schedule, sync);
   if (shard_size(plan) == 1 && expert_shard_size(plan) == 1) return schedule;
   return add_parameter_gather(schedule, {gather_time(plan), plan.prefetch, sync.buckets});
+}
+
+}  // namespace
+
+Schedule with_transfers(const Schedule& order, const Plan& plan) {
+  const Schedule kept = pipeline_ops(order);
+  return has_messages(kept) ? kept : add_transfers(kept, plan.overlap_p2p);
+}
+
+Schedule complete_schedule(const Plan& plan, const GradientSync& sync) {
+  return add_other_passes(add_transfers(make_order(plan), plan.overlap_p2p), plan, sync);
+}
+
+Schedule complete_schedule(const Schedule& order, const Plan& plan, const GradientSync& sync) {
+  return add_other_passes(with_transfers(order, plan), plan, sync);
 }
 
 }  // namespace rehearse

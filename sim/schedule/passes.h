@@ -56,4 +56,9 @@ Schedule add_activation_offload(const Schedule& schedule);
 // buckets are the units that are gathered.
 Schedule complete_schedule(const Plan& plan, const GradientSync& sync);
 
+// The same from an order of another origin. One that holds messages keeps them where they stand; UNSHARD,
+// RESHARD and REDUCE_GRAD, which follow from the plan, are placed anew.
+Schedule complete_schedule(const Schedule& order, const Plan& plan, const GradientSync& sync);
+Schedule with_transfers(const Schedule& order, const Plan& plan);
+
 }  // namespace rehearse

@@ -18,7 +18,8 @@ Schedule read_text(const std::string& text, const std::string& file);
 // One row per rank, cells like "0F0", "1B3", "0SEND_F0"; only ops that PyTorch knows (no STEP, no
 // REDUCE_TIED). Split ops are written once. `file` is cited in errors of the reader, which accepts the
 // compute cells F, B, I, W, SEND/RECV and REDUCE_GRAD, and rejects trailing characters, unknown types and
-// gaps. An empty cell is an idle step. Waits are the implied ones.
+// gaps. An empty cell is an idle step; an
+// overlapped pair, "(0F1;1B0)OVERLAP_F_B", runs one after the other. Waits are the implied ones.
 std::string write_csv(const Schedule& schedule);
 Schedule read_csv(const std::string& csv, const std::string& file);
 

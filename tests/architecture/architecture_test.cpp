@@ -30,12 +30,14 @@ const std::map<std::string, Names> kMayUse = {
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
-    {"export", {"plan", "model"}},
+    {"export", {"result", "schedule", "plan", "model"}},
+    {"frameworks", {"base"}},
     {"search", {"run"}},
-    {"sweep", {"base"}},
+    {"studio", {"result"}},
+    {"sweep", {"result"}},
     {"cli",
-     {"calibrate", "execute", "export", "search", "sweep", "run", "result", "cost", "cluster", "schedule",
-      "plan", "model", "base"}},
+     {"calibrate", "execute", "export", "frameworks", "search", "studio", "sweep", "run", "result", "cost",
+      "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -91,7 +93,8 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "execute", "run", "export", "search", "sweep", "cli"),
+                                           "result", "execute", "run", "export", "frameworks", "search",
+                                           "studio", "sweep", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

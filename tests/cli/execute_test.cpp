@@ -32,11 +32,10 @@ TEST(Execute, ReportsWhatSimulateReports) {
   EXPECT_NEAR(sum, found["step_time_s"].get<double>(), 1e-6);
 }
 
-// Without dropout: what a tensor-parallel rank drops of its heads is its own draw.
 TEST(Execute, TrainsTheSameWhateverTheSplit) {
   const std::string model = temporary_file("small_gpt.json", R"({
     "model_type": "gpt2", "activation_function": "gelu_new", "n_layer": 4, "n_embd": 64, "n_head": 4,
-    "n_positions": 64, "vocab_size": 128, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0})");
+    "n_positions": 64, "vocab_size": 128, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1})");
   const auto losses = [&](const std::string& flags) {
     const Outcome outcome =
         run_program(kSmall + "--iterations 2 --warmup 0 --json --model " + model + " " + flags);
@@ -46,6 +45,25 @@ TEST(Execute, TrainsTheSameWhateverTheSplit) {
   const std::vector<double> one = losses("--pp 1 --gpus 1"), two = losses("--pp 1 --tp 2");
   EXPECT_NEAR(one.front(), two.front(), 1e-5 * one.front());
   EXPECT_NEAR(one.back(), two.back(), 1e-5 * one.back());
+}
+
+TEST(Execute, TrainsOnATextAndSaysSo) {
+  const std::string text = temporary_file("text", std::string(50, 'a') + std::string(50, 'b'));
+  const Outcome outcome = run_program(kSmall + "--iterations 1 --warmup 0 --json --data " + text);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["execution"]["data"]["tokens"], 100);
+  const Outcome missing = run_program(kSmall + "--data no/such/text");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no/such/text"));
+}
+
+TEST(Execute, ClipsAndReportsTheNorm) {
+  const Outcome outcome = run_program(kSmall + "--iterations 2 --warmup 0 --json --clip-grad 1");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json found = Json::parse(outcome.out);
+  EXPECT_EQ(found["plan"]["clip_grad"], 1.0);
+  for (const Json& norm : found["execution"]["gradient_norms"]) EXPECT_GT(norm.get<double>(), 0);
+  EXPECT_EQ(run_program(kSmall + "--clip-grad 1 --sync-step off").exit_code, 2);
 }
 
 TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {

@@ -18,6 +18,7 @@ namespace rehearse {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr const char* kScenario =
@@ -29,6 +30,13 @@ std::string new_store() {
   const std::string path = temporary_file("store" + std::to_string(++count) + ".db", "");
   std::filesystem::remove(path);
   return " --store " + path + " ";
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 std::vector<Json> lines_of(const std::string& text) {
@@ -172,6 +180,29 @@ TEST(Sweep, CsvGoesToAFileAndNeverOverAScenario) {
       run_program(kScenario + new_store() + "scenarios/llama3-70b-512-h100.json --csv rows.json");
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_FALSE(std::filesystem::exists("rows.json"));
+}
+
+TEST(Sweep, DrawsItsRowsWithWhatWasHeldFixed) {
+  const std::string svg = temporary_file("rows.svg", ""), png = temporary_file("rows.png", "");
+  const std::string flags = std::string(kScenario) + "--tp 2,4,8,3 --svg " + svg + " --png " + png;
+  const Outcome outcome = run_program(flags + new_store());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string picture = text_of_file(svg);
+  EXPECT_THAT(picture, HasSubstr("Step time against tensor parallel (tp)"));
+  EXPECT_THAT(picture, HasSubstr("Held fixed: llama3-8b, dgx-h100, 16 GPUs"));
+  EXPECT_THAT(picture, HasSubstr("tp 3: illegal"));
+  EXPECT_EQ(text_of_file(png).substr(1, 3), "PNG");
+  run_program(flags + new_store() + "--plot memory");
+  EXPECT_THAT(text_of_file(svg), HasSubstr("Memory of the fullest rank against"));
+}
+
+TEST(Sweep, RefusesAPlotBeforeItRuns) {
+  for (const char* flags : {"--tp 4 --svg a.svg", "--tp 4,8 --plot bubble --svg a.svg",
+                            "--tp 4,8 --plot heatmap --svg a.svg", "--tp 4,8 --plot nothing --svg a.svg"}) {
+    const Outcome outcome = run_program(kScenario + new_store() + flags);
+    EXPECT_EQ(outcome.exit_code, 2) << flags;
+    EXPECT_THAT(outcome.err, Not(HasSubstr(" done"))) << flags;
+  }
 }
 
 TEST(Sweep, BadListsAndStoresAreRefused) {

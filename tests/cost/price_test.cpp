@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <numeric>
+
+#include "cost/collectives.h"
+#include "cost/curves.h"
 #include "cost/kernel_times.h"
 #include "machines.h"
 #include "model/read.h"
@@ -52,6 +56,22 @@ TEST(Price, BooksEveryKernelWhereItBelongs) {
   EXPECT_DOUBLE_EQ(first.backward_weight.compute, 3 * 4e9 / 1e12);
   EXPECT_DOUBLE_EQ(prices.times.stages[1].forward.compute, 5 * 1e-3);
   EXPECT_EQ(first.forward.cp + first.forward.ep + first.forward.optimizer, 0);
+}
+
+TEST(Price, OfClippingIsOneMoreReadOfTheGradientsAndANumberOverAllRanks) {
+  const Cluster cluster = test::dgx_a100();
+  const Profile profile = small_profile();
+  Plan plan = two_stages(8);
+  const double without = price(small_work(), plan, cluster, profile).times.step[0].optimizer;
+  plan.clip_grad = 1;
+  std::vector<int> all(16);
+  std::iota(all.begin(), all.end(), 0);
+  const double number =
+      collective_time(profile, cluster, CollectiveOp::all_reduce, 4, group_shape(cluster, all)).total();
+  const double scale = pointwise_time(profile, cluster.gpu, Pointwise::clip_scale, 8).seconds;
+  EXPECT_GT(number, 0);
+  EXPECT_NEAR(price(small_work(), plan, cluster, profile).times.step[0].optimizer - without,
+              3e9 * 4 / 1e12 + number + scale, 1e-9);
 }
 
 TEST(Price, CountsAllKernelSecondsOfAMicrobatch) {

@@ -39,7 +39,7 @@ TEST(StreamCurve, OfA100EndsAtTheTriadOfBabelStream) {
 
 RC_GTEST_PROP(StreamCurve, IsBoundByTheLaunchAndTheMemory, ()) {
   static const Profile profile = read_profile("a100-sxm-80gb");
-  const auto kind = static_cast<Pointwise>(*rc::gen::inRange(0, static_cast<int>(Pointwise::adam) + 1));
+  const auto kind = static_cast<Pointwise>(*rc::gen::inRange(0, static_cast<int>(Pointwise::clip_scale) + 1));
   const double bytes = *rc::gen::inRange(1, 2000000000);
   const double seconds = pointwise_time(profile, kGpu, kind, bytes).seconds;
   RC_ASSERT(seconds >= profile.launch_s);

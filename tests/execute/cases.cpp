@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/framework.h"
+#include "plan/sharding.h"
 #include "plan/stages.h"
 #include "schedule/passes.h"
 
@@ -60,18 +62,22 @@ Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
 
 Training training_of(const Model& model, const Plan& plan, int buckets) {
   const bool tied = model.tied_embeddings;
-  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp, {}};
-  for (const Stage& stage : split_layers(model, plan))
+  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp * plan.cp, {}};
+  sync.each_microbatch = reduces_each_microbatch(plan);
+  sync.across = shard_replicas(plan) > 1;
+  for (const Stage& stage : split_layers(model, plan)) {
+    const int layers = static_cast<int>(stage.layers);
     sync.buckets.push_back(
-        std::min(buckets, static_cast<int>(stage.layers) + int{stage.embedding} + int{stage.head}));
+        plan.zero == 3 ? layers : std::min(buckets, layers + int{stage.embedding} + int{stage.head}));
+  }
   return {model, plan, make_work(model, plan), complete_schedule(plan, sync), 7};
 }
 
 Plan alone(Plan plan) {
-  plan.tp = plan.pp = plan.vpp = plan.dp = 1;
+  plan.tp = plan.cp = plan.pp = plan.vpp = plan.dp = 1;
   plan.schedule = ScheduleName::one_f_one_b;
   plan.sequence_parallel = false;
-  plan.zero = 0;
+  plan.zero = plan.zero_shard = 0;
   plan.recompute = Recompute::none;
   plan.layers_per_stage.clear();
   return plan;

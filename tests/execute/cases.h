@@ -17,7 +17,7 @@ Model tiny_llama();
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
 
 // The complete schedule with its Work. Gradients that are reduced beside the backward pass are so in
-// `buckets` parts of a stage, as far as it has layers.
+// `buckets` parts of a stage, as far as it has layers; with ZeRO-3 in as many as there are layers.
 Training training_of(const Model& model, const Plan& plan, int buckets = 2);
 
 // The plan's twin on one rank.

@@ -88,6 +88,25 @@ TEST(WrongOrder, OfComputeOpsIsNamed) {
                   AllOf(HasSubstr("rank 1 cannot run 1B1"), HasSubstr("its forward has not run"))));
 }
 
+Training with_divided_parameters() {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
+  plan.zero = 3;
+  return training_of(tiny_llama(), plan);
+}
+
+TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
+  Training training = with_divided_parameters();
+  RankOps& ops = training.schedule.ranks[0];
+  std::size_t gather = 0;
+  while (ops[gather].kind != OpKind::unshard || ops[gather].part != 2) ++gather;
+  std::size_t drop = gather;
+  while (ops[drop].kind != OpKind::reshard || ops[drop].part != 2) ++drop;
+  ops = without(without(ops, drop), gather);
+  Crew crew(training, {kPatience, {}});
+  EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(
+                                        AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
+}
+
 // Rank 0 receives the gradient of a microbatch before it sends what this is made from, on one stream.
 TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
   Training training = two_stages();
@@ -135,16 +154,71 @@ TEST(Interruption, EndsTheRun) {
       Interrupted);
 }
 
+// A device with so many bytes.
+class SmallDevice : public kernels::Device {
+ public:
+  explicit SmallDevice(std::size_t bytes) : left_(bytes) {}
+  kernels::DeviceFacts facts() const override { return cpu_->facts(); }
+  void* allocate(std::size_t bytes) override {
+    std::size_t left = left_;
+    do {
+      if (bytes > left) throw kernels::OutOfMemory("no " + std::to_string(bytes) + " bytes are left");
+    } while (!left_.compare_exchange_weak(left, left - bytes));
+    return cpu_->allocate(bytes);
+  }
+  void release(void* memory) override { cpu_->release(memory); }
+  std::unique_ptr<kernels::Stream> make_stream() override { return cpu_->make_stream(); }
+  double clock_hz() override { return cpu_->clock_hz(); }
+
+ private:
+  std::unique_ptr<kernels::Device> cpu_ = kernels::open_cpu();
+  std::atomic<std::size_t> left_;
+};
+
+TEST(OutOfMemory, EndsTheRunAndNamesTheRankWhereverItStrikes) {
+  for (const std::size_t bytes : {1000U, 100000U, 300000U}) {
+    const Training training = two_stages();
+    Site site = threads_of(training.plan);
+    site.devices.front() = std::make_unique<SmallDevice>(bytes);
+    EXPECT_THAT(
+        [&] {
+          Crew crew(training, {kPatience, {}}, std::move(site));
+          for (int step = 0; step < 3; ++step) crew.step();
+        },
+        ThrowsMessage<kernels::OutOfMemory>(AllOf(HasSubstr("rank "), HasSubstr("bytes are left"))))
+        << bytes;
+  }
+}
+
+// Of a step of thousands of microbatches, ended in its middle.
+TEST(PartialRun, HasWhatEndedBeforeTheFailure) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 1);
+  plan.global_batch = 10000;
+  const Training training = training_of(tiny_llama(), plan);
+  constexpr int kQuestions = 200;  // every other millisecond
+  std::atomic<bool> runs = false;
+  std::atomic<int> asked = 0;
+  Crew crew(training, {10, [&] { return runs && ++asked > kQuestions; }});
+  EXPECT_TRUE(crew.partial().timeline.ranks.empty());
+  runs = true;
+  EXPECT_THROW(crew.step(), Interrupted);
+  const PartialRun partial = crew.partial();
+  require_fits(partial.timeline, partial.schedule);
+  EXPECT_GT(partial.schedule.ranks[0].size(), 10U);
+  EXPECT_LT(partial.schedule.ranks[0].size(), training.schedule.ranks[0].size());
+  EXPECT_GT(partial.timeline.end(), 0);
+}
+
 TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 2);
   EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
-  plan.zero = 3;
+  plan.ep = 2;
   plan.precision = Precision::bf16;
-  plan.cp = 2;
+  plan.offload = Offload::optimizer;
   const std::vector<Violation> found = not_executable(tiny_llama(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("zero", "precision", "cp"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("ep", "precision", "offload"));
 }
 
 TEST(Execute, NeedsAStepToCount) {

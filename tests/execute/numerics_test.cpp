@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ostream>
 
 #include "cases.h"
 
@@ -9,18 +11,26 @@ namespace rehearse {
 namespace {
 
 constexpr double kTolerance = 1e-5;
+constexpr double kClip = 0.1;  // below the norm of these networks' gradients
 
 // Two steps: the second reads what the first has stepped and gathered.
-void expect_same_training(const Training& training, const Model& model, int steps = 2) {
-  Crew crew(training, {10, {}}), one(training_of(model, alone(training.plan)), {10, {}});
+void expect_same_training(Crew& crew, const Training& alone, int steps = 2) {
+  Crew one(alone, {10, {}});
   std::string where;
   for (int step = 0; step < steps; ++step) {
-    const double loss = one.step().loss;
-    EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "step " << step;
+    const StepResult expected = one.step(), found = crew.step();
+    EXPECT_NEAR(found.loss, expected.loss, kTolerance * expected.loss) << "step " << step;
+    EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, kTolerance * expected.gradient_norm)
+        << "step " << step;
     if (step == 0) {
       EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
     }
   }
+}
+
+void expect_same_training(const Training& training, const Model& model, int steps = 2) {
+  Crew crew(training, {10, {}});
+  expect_same_training(crew, training_of(model, alone(training.plan)), steps);
 }
 
 struct Split {
@@ -35,6 +45,10 @@ std::string name_of(const Split& split) {
                      std::to_string(split.dp);
   std::ranges::replace(name, '-', '_');
   return name;
+}
+
+void PrintTo(const Split& split, std::ostream* out) {
+  *out << name_of(split);
 }
 
 // All splits that fit eight ranks.
@@ -60,6 +74,7 @@ TEST_P(Splits, TrainAsOneRankDoes) {
   const Split& split = GetParam();
   Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
   plan.sequence_parallel = split.sequence_parallel;
+  plan.clip_grad = kClip;
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     SCOPED_TRACE(model.name);
     ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
@@ -70,18 +85,126 @@ TEST_P(Splits, TrainAsOneRankDoes) {
 INSTANTIATE_TEST_SUITE_P(All, Splits, testing::ValuesIn(splits()),
                          [](const auto& split) { return name_of(split.param); });
 
-TEST(Zero1, TrainsAsOneRankDoes) {
+// How state is divided among replicas, and when it is exchanged.
+struct Sharded {
+  ScheduleName schedule;
+  int tp, pp, dp, zero;
+  bool each_microbatch, reshard;
+};
+
+std::string name_of(const Sharded& split) {
+  return name_of(Split{split.schedule, split.tp, split.pp, split.dp, split.tp > 1}) + "_zero" +
+         std::to_string(split.zero) + (split.each_microbatch ? "_each_microbatch" : "") +
+         (split.reshard ? "_reshard" : "");
+}
+
+void PrintTo(const Sharded& split, std::ostream* out) {
+  *out << name_of(split);
+}
+
+Plan plan_of(const Sharded& split) {
+  Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+  plan.sequence_parallel = split.tp > 1;
+  plan.clip_grad = kClip;
+  plan.zero = split.zero;
+  plan.framework = Framework::torchtitan;
+  plan.reduce_each_microbatch = split.each_microbatch;
+  plan.reshard_after_forward = split.reshard;
+  return plan;
+}
+
+bool runs(const Sharded& split, const Model& model) {
+  const Plan plan = plan_of(split);
+  return broken_rules(plan, model, plan.gpus()).empty() && not_executable(model, plan).empty();
+}
+
+// All that fit eight ranks.
+std::vector<Sharded> shardings() {
+  std::vector<Sharded> all;
+  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
+                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v})
+    for (const int tp : {1, 2, 4})
+      for (const int pp : {1, 2, 4})
+        for (const int dp : {2, 4, 8})
+          for (const int zero : {1, 2, 3})
+            for (const bool each_microbatch : {false, true})
+              for (const bool reshard : {false, true}) {
+                const Sharded split{schedule, tp, pp, dp, zero, each_microbatch, reshard};
+                const bool says_nothing = (zero < 2 && each_microbatch) || (zero < 3 && reshard);
+                if (tp * pp * dp <= 8 && !says_nothing && runs(split, tiny_llama())) all.push_back(split);
+              }
+  return all;
+}
+
+class Shardings : public testing::TestWithParam<Sharded> {};
+
+TEST_P(Shardings, TrainAsOneRankDoes) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    SCOPED_TRACE(model.name);
+    if (runs(GetParam(), model)) expect_same_training(training_of(model, plan_of(GetParam()), 3), model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Shardings, testing::ValuesIn(shardings()),
+                         [](const auto& split) { return name_of(split.param); });
+
+TEST(Zero1, GathersAfterTheStepOrBesideTheNextForward) {
   for (const bool overlap : {false, true}) {
-    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
-    plan.sequence_parallel = true;
-    plan.zero = 1;
-    plan.overlap_grad_reduce = overlap;
+    for (const bool gathers_late : {false, true}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
+      plan.zero = 1;
+      plan.overlap_grad_reduce = overlap;
+      plan.overlap_param_gather = gathers_late;
+      for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+        SCOPED_TRACE(model.name);
+        ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
+        expect_same_training(training_of(model, plan, 3), model, 3);
+      }
+    }
+  }
+}
+
+TEST(ShardingGroups, SumTheirShards) {
+  for (const int zero : {1, 2, 3}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 4);
+    plan.framework = Framework::fsdp;
+    plan.zero = zero;
+    plan.zero_shard = 2;
     for (const Model& model : {tiny_gpt(), tiny_llama()}) {
       SCOPED_TRACE(model.name);
       ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
-      expect_same_training(training_of(model, plan, 3), model, 3);
+      expect_same_training(training_of(model, plan), model);
     }
   }
+}
+
+TEST(Clipping, FindsTheNormOfAllGradients) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
+    plan.clip_grad = kClip;
+    Crew crew(training_of(model, plan), {10, {}});
+    const double found = crew.step().gradient_norm;
+    double squares = 0;
+    for (const auto& [name, gradient] : crew.gradients())
+      for (const float element : gradient) squares += double{element} * double{element};
+    EXPECT_GT(found, kClip);
+    EXPECT_NEAR(found, std::sqrt(squares), kTolerance * found);
+  }
+}
+
+// Adam's step hangs on the size of gradients only where they are not large beside its epsilon.
+TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
+  const auto change = [](double clip) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 1);
+    plan.clip_grad = clip;
+    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    const WholeTensors before = crew.parameters();
+    crew.step();
+    std::string where;
+    return largest_error(crew.parameters(), before, where);
+  };
+  EXPECT_EQ(change(100), change(0));
+  EXPECT_LT(change(1e-9), 0.01 * change(0));
 }
 
 TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
@@ -97,6 +220,96 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
       }
     }
   }
+}
+
+// As ranks on parts of one GPU do it, with a CPU in its place.
+TEST(DeviceCopies, TrainAsOneRankDoes) {
+  for (const Split& split : splits()) {
+    if (split.tp > 2 || split.dp > 2) continue;
+    SCOPED_TRACE(name_of(split));
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.sequence_parallel = split.sequence_parallel;
+    Site site;
+    std::vector<kernels::Device*> devices;
+    for (int rank = 0; rank < plan.gpus(); ++rank)
+      devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
+    site.worlds = kernels::open_device_worlds(devices);
+    Crew crew(training_of(tiny_llama(), plan), {10, {}}, std::move(site));
+    expect_same_training(crew, training_of(tiny_llama(), alone(plan)));
+  }
+}
+
+TEST(OneQueue, TrainsAsOneRankDoes) {
+  for (const Split& split : splits()) {
+    if (split.tp > 2 || split.dp > 2) continue;
+    SCOPED_TRACE(name_of(split));
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.sequence_parallel = split.sequence_parallel;
+    plan.one_queue = true;
+    expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
+  }
+}
+
+struct Context {
+  ContextExchange exchange;
+  int cp, tp, pp, dp, zero;
+};
+
+std::string name_of(const Context& split) {
+  return to_string(split.exchange) + "_cp" + std::to_string(split.cp) + "_tp" + std::to_string(split.tp) +
+         "_pp" + std::to_string(split.pp) + "_dp" + std::to_string(split.dp) + "_zero" +
+         std::to_string(split.zero);
+}
+
+void PrintTo(const Context& split, std::ostream* out) {
+  *out << name_of(split);
+}
+
+std::vector<Context> contexts() {
+  std::vector<Context> all;
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all})
+    for (const int cp : {2, 4})
+      for (const int tp : {1, 2})
+        for (const int pp : {1, 2})
+          for (const int dp : {1, 2})
+            for (const int zero : {0, 1, 3})
+              if (cp * tp * pp * dp <= 8 && (zero < 3 || pp == 1))
+                all.push_back({exchange, cp, tp, pp, dp, zero});
+  return all;
+}
+
+class Contexts : public testing::TestWithParam<Context> {};
+
+TEST_P(Contexts, TrainAsOneRankDoes) {
+  const Context& split = GetParam();
+  Plan plan = plan_of(ScheduleName::one_f_one_b, split.tp, split.pp, split.dp);
+  plan.cp = split.cp;
+  plan.cp_exchange = split.exchange;
+  plan.sequence_parallel = split.tp > 1;
+  plan.zero = split.zero;
+  plan.clip_grad = kClip;
+  plan.micro_batch = 2;
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    SCOPED_TRACE(model.name);
+    if (!broken_rules(plan, model, plan.gpus()).empty()) continue;  // heads that cannot be split further
+    expect_same_training(training_of(model, plan), model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contexts, testing::ValuesIn(contexts()),
+                         [](const auto& split) { return name_of(split.param); });
+
+TEST(Contexts, TrainAsOneRankDoesWhenTheyRunAttentionAgain) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all})
+    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+      Plan plan = plan_of(ScheduleName::zb_h1, 1, 2, 1);
+      plan.cp = 2;
+      plan.cp_exchange = exchange;
+      plan.recompute = recompute;
+      expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
+    }
 }
 
 TEST(UnevenStages, TrainAsOneRankDoes) {
@@ -126,6 +339,36 @@ TEST(Training, FollowsTheSameLossesDown) {
     EXPECT_NEAR(crew.step().loss, last, 2e-4 * last) << "step " << step;
   }
   EXPECT_LT(last, 0.95 * first);
+}
+
+TEST(Dropout, DrawsTheSameWhateverTheSplit) {
+  Model model = tiny_gpt();
+  model.dropout = true;
+  for (const bool fused : {false, true}) {
+    for (const Split& split : splits()) {
+      if (split.schedule != ScheduleName::one_f_one_b) continue;
+      SCOPED_TRACE(name_of(split));
+      Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+      plan.sequence_parallel = split.sequence_parallel;
+      plan.fused_attention = fused;
+      expect_same_training(training_of(model, plan), model);
+    }
+  }
+}
+
+TEST(Dropout, DrawsTheSameOfBothChunksOfAContextParallelRank) {
+  Model model = tiny_gpt();
+  model.dropout = true;
+  for (const int cp : {2, 4})
+    for (const int tp : {1, 2})
+      for (const bool sequence_parallel : {false, true}) {
+        SCOPED_TRACE("cp " + std::to_string(cp) + " tp " + std::to_string(tp));
+        Plan plan = plan_of(ScheduleName::one_f_one_b, tp, 1, 1);
+        plan.cp = cp;
+        plan.sequence_parallel = sequence_parallel && tp > 1;
+        plan.micro_batch = 2;
+        expect_same_training(training_of(model, plan), model);
+      }
 }
 
 TEST(Dropout, DrawsTheSameWhenItIsRunAgain) {

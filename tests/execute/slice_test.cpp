@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "execute/batch.h"
 
 namespace rehearse {
 namespace {
@@ -28,24 +27,6 @@ TEST(Slice, OfAllRanksCoverEveryElementOnceOrAreWholeEverywhere) {
         }
         const bool whole = static_cast<double>(times.size()) == tensor.elements;
         for (const int count : times) ASSERT_EQ(count, whole ? plan.tp : 1) << tensor.name;
-      }
-    }
-  }
-}
-
-TEST(Batch, OfAStepIsTheSameHoweverItIsDivided) {
-  const Plan whole = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
-  Plan divided = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
-  divided.micro_batch = 2;
-  for (int replica = 0; replica < 2; ++replica) {
-    for (int m = 0; m < 2; ++m) {
-      const Batch batch = make_batch(divided, 48, 3, 5, replica, m);
-      for (int s = 0; s < 2; ++s) {
-        const Batch sequence = make_batch(whole, 48, 3, 5, 0, (2 * m + replica) * 2 + s);
-        for (std::size_t place = 0; place < 8; ++place) {
-          EXPECT_EQ(batch.tokens[2 * place + static_cast<std::size_t>(s)], sequence.tokens[place]);
-          EXPECT_EQ(batch.labels[2 * place + static_cast<std::size_t>(s)], sequence.labels[place]);
-        }
       }
     }
   }

@@ -42,6 +42,14 @@ TEST(Timeline, BeginsWithTheFirstOpAndHasMessagesBeginOnBothSidesAtOnce) {
   EXPECT_EQ(sent, received);
 }
 
+TEST(Timeline, OfOneQueueHasItsOpsOneAfterTheOther) {
+  Plan plan = plan_of(ScheduleName::interleaved, 1, 2, 2);
+  plan.one_queue = true;
+  const Timeline timeline = run(training_of(tiny_llama(), plan)).timeline;
+  for (const TimelineRank& rank : timeline.ranks)
+    for (std::size_t i = 1; i < rank.spans.size(); ++i) EXPECT_GE(rank.spans[i].end, rank.spans[i - 1].end);
+}
+
 TEST(Execution, KeepsTheTimelineOfItsMedianStep) {
   const Execution execution = run(training_of(tiny_llama(), plan_of(ScheduleName::zb_h1, 1, 2, 1)));
   ASSERT_EQ(execution.step_times_s.size(), 3U);
@@ -49,6 +57,8 @@ TEST(Execution, KeepsTheTimelineOfItsMedianStep) {
   std::vector<double> sorted = execution.step_times_s;
   std::ranges::sort(sorted);
   EXPECT_EQ(execution.timeline.end(), sorted[1]);
+  EXPECT_GT(execution.tracing_s, 0);
+  EXPECT_LT(execution.tracing_s, execution.step_times_s[0]);
 }
 
 // 1F1B holds pp microbatches at most, GPipe all of them; recompute holds their inputs only.
@@ -62,6 +72,26 @@ TEST(Activations, LiveAsLongAsTheScheduleKeepsThem) {
   const double gpipe = first_rank(ScheduleName::gpipe, Recompute::none);
   EXPECT_GT(gpipe, 2.5 * one_f_one_b);
   EXPECT_LT(first_rank(ScheduleName::gpipe, Recompute::full), 0.5 * gpipe);
+}
+
+// As the schedule says: one unit that computes and one ahead of it.
+TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
+  plan.zero = 3;
+  Model model = tiny_llama();
+  model.layers = 8;
+  Crew crew(training_of(model, plan), {10, {}});
+  crew.step();
+  double all = 0, table = 0;
+  for (const auto& [name, values] : crew.parameters()) {
+    all += sizeof(float) * static_cast<double>(values.size());
+    if (name.starts_with("embedding")) table += sizeof(float) * static_cast<double>(values.size());
+  }
+  const double layer = (all - 2 * table) / static_cast<double>(model.layers);
+  for (const double bytes : crew.peak_gathered_bytes()) {
+    EXPECT_GT(bytes, layer);
+    EXPECT_LT(bytes, 2.1 * layer + table);
+  }
 }
 
 }  // namespace

@@ -7,18 +7,28 @@
 namespace rehearse::kernels {
 namespace {
 
-// body(world, stream) on every rank, each in a thread of its own.
-void on_ranks(int ranks, const std::function<void(World&, Stream&)>& body) {
-  auto worlds = open_memory_worlds(ranks);
+using Body = std::function<void(World&, Stream&)>;
+
+void on_worlds(const std::vector<std::unique_ptr<World>>& worlds, const std::vector<Device*>& devices,
+               const Body& body) {
   std::vector<std::thread> threads;
-  for (auto& world : worlds) {
-    threads.emplace_back([&body, &world] {
-      const auto device = open_cpu();
-      const auto stream = device->make_stream();
-      body(*world, *stream);
+  for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto stream = devices[rank]->make_stream();
+      body(*worlds[rank], *stream);
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// body(world, stream) on every rank, each in a thread of its own: with messages through memory, and with
+// copies by the device.
+void on_ranks(int ranks, const Body& body) {
+  std::vector<std::unique_ptr<Device>> owned;
+  std::vector<Device*> devices;
+  for (int rank = 0; rank < ranks; ++rank) devices.push_back(owned.emplace_back(open_cpu()).get());
+  on_worlds(open_memory_worlds(ranks), devices, body);
+  on_worlds(open_device_worlds(devices), devices, body);
 }
 
 std::vector<int> everyone(const World& world) {
@@ -151,8 +161,8 @@ TEST(Communicator, EndsWhenARankGivesUp) {
       world.abort("rank 2 lost its input");
       return;
     }
-    group->all_reduce(stream, own, own);
     try {
+      group->all_reduce(stream, own, own);
       stream.synchronize();
       ADD_FAILURE() << "the collective ended without rank 2";
     } catch (const DeviceError& error) {
@@ -166,11 +176,17 @@ TEST(Communicator, RefusesMessagesOfTheWrongLength) {
     const auto group = world.connect("all", everyone(world));
     Matrix four = held(0, 4), three(1, 3);
     if (world.rank() == 0) {
-      group->send(stream, four, 1);
-      EXPECT_THROW(stream.synchronize(), DeviceError);
+      const auto send = [&] {
+        group->send(stream, four, 1);
+        stream.synchronize();
+      };
+      EXPECT_THROW(send(), DeviceError);
     } else {
-      group->receive(stream, three, 0);
-      EXPECT_THROW(stream.synchronize(), DeviceError);
+      const auto receive = [&] {
+        group->receive(stream, three, 0);
+        stream.synchronize();
+      };
+      EXPECT_THROW(receive(), DeviceError);
       world.abort("rank 1 got a message of the wrong length");
     }
     EXPECT_THROW(group->all_reduce(stream, four, three), DeviceError);

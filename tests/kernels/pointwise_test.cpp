@@ -139,6 +139,23 @@ TEST(Dropout, DrawsTheSameMaskWhateverTheThreads) {
   EXPECT_EQ(one, three);
 }
 
+// A rank with columns 4 to 7 of every 12, and one with the rows from the third on.
+TEST(Dropout, DrawsOfAPartWhatItDrawsOfTheWhole) {
+  const Matrix x(6, 12);
+  Matrix whole = x, out(6, 12);
+  std::vector<std::uint8_t> mask(72), columns(24), rows(48);
+  run_on_cpu({Dropout{whole, {}, {}, out, {mask.data(), Type::uint8, 6, 12}, 0.5F, 3}}, 1);
+  Matrix part(6, 4), part_out(6, 4), tail(4, 12), tail_out(4, 12);
+  Dropout of_columns{part, {}, {}, part_out, {columns.data(), Type::uint8, 6, 4}, 0.5F, 3};
+  of_columns.draws = {4, 4, 12};
+  Dropout of_rows{tail, {}, {}, tail_out, {rows.data(), Type::uint8, 4, 12}, 0.5F, 3};
+  of_rows.draws = {24, 1, 1};
+  run_on_cpu({of_columns, of_rows}, 1);
+  for (std::size_t r = 0; r < 6; ++r)
+    for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(columns[4 * r + c], mask[12 * r + 4 + c]);
+  EXPECT_TRUE(std::equal(rows.begin(), rows.end(), mask.begin() + 24));
+}
+
 TEST(BiasGradient, AddsUpRows) {
   Matrix dy = random_matrix(6, 40, 1), sum(1, 40);
   run_on_cpu({BiasGradient{dy, sum}}, 3);

@@ -67,7 +67,7 @@ TEST(Work, MovesOfATableOnlyTheRowsLookedUp) {
 
 TEST(Work, OfTheOptimizerReadsSixteenBytesAParameterAndWritesFourteen) {
   Block scratch;
-  const Kernel adam = optimizer_kernel(1000, {}, scratch);
+  const Kernel adam = optimizer_kernels(1000, {}, scratch).back();
   EXPECT_EQ(scratch.bytes(adam.reads), 16'000);
   EXPECT_EQ(scratch.bytes(adam.writes), 14'000);
   EXPECT_EQ(scratch.parameters(), 1000);
@@ -77,9 +77,26 @@ TEST(Work, OfTheOptimizerInFp32HasNoSecondCopyOfTheWeights) {
   Plan plan;
   plan.precision = Precision::fp32;
   Block scratch;
-  const Kernel adam = optimizer_kernel(1000, plan, scratch);
+  const Kernel adam = optimizer_kernels(1000, plan, scratch).back();
   EXPECT_EQ(scratch.bytes(adam.reads), 16'000);
   EXPECT_EQ(scratch.bytes(adam.writes), 12'000);
+}
+
+TEST(Work, OfClippingReadsEveryGradientOnceMoreAndSumsOneNumberOverAllRanks) {
+  Plan plan;
+  plan.clip_grad = 1;
+  Block scratch;
+  EXPECT_EQ(optimizer_kernels(1000, plan, scratch).size(), 3U);
+  plan.tp = plan.dp = 2;
+  scratch = {};
+  const std::vector<Kernel> kernels = optimizer_kernels(1000, plan, scratch);
+  ASSERT_EQ(kernels.size(), 4U);
+  EXPECT_EQ(scratch.bytes(kernels[0].reads), 4000);
+  EXPECT_EQ(scratch.bytes(kernels[0].writes), 4);
+  const auto& sum = std::get<Collective>(kernels[1].what);
+  EXPECT_TRUE(sum.of_all);
+  EXPECT_EQ(sum.bytes, 4);
+  EXPECT_EQ(kernels[3].reads.back(), kernels[2].writes.front());
 }
 
 TEST(TimeParts, AddAndScaleCauseByCause) {

@@ -39,7 +39,8 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
               ElementsAre("compute", "recompute", "optimizer", "bubble", "exposed_tp", "exposed_pp",
                           "exposed_dp", "exposed_cp", "exposed_ep", "exposed_offload"));
   EXPECT_THAT(keys(json["communication"][0]),
-              ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s"));
+              ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s",
+                          "gpu_link_bytes", "nic_bytes", "host_bytes"));
   EXPECT_THAT(keys(json["memory"]),
               ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "ranks"));
   EXPECT_THAT(keys(json["memory"]["ranks"][0]),

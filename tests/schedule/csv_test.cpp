@@ -72,7 +72,7 @@ TEST(Csv, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(error_of("0REDUCE_GRAD0\n"), HasSubstr("nothing may follow"));
   EXPECT_THAT(error_of("0B0.1/2\n"), HasSubstr("nothing may follow"));
   EXPECT_THAT(error_of("0F0,0B0,0STEP\n"), HasSubstr("PyTorch knows no such action"));
-  EXPECT_THAT(error_of("(0F1;1B0)OVERLAP_F_B\n"), HasSubstr("begins with its stage"));
+  EXPECT_THAT(error_of("(0F1;B0)OVERLAP_F_B\n"), HasSubstr("begins with its stage"));
   EXPECT_THAT(error_of("0UNSHARDED\n"), HasSubstr("one of F, B, I, W"));
 }
 

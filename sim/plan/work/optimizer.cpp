@@ -3,7 +3,29 @@
 
 namespace rehearse {
 
-Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch) {
+namespace {
+
+// One number for all parameters: their squares' sum, and what the gradients are multiplied by.
+TensorId add_clipping(const Plan& plan, TensorId gradient, Block& scratch, std::vector<Kernel>& kernels) {
+  constexpr double kBytes = 4;
+  const auto add = [&](const char* name) {
+    scratch.tensors.push_back({name, TensorRole::state, 1, kBytes});
+    return static_cast<TensorId>(scratch.tensors.size() - 1);
+  };
+  const TensorId squares = add("squares"), scale = add("scale");
+  kernels.push_back({"square_sum", Pointwise::square_sum, {gradient}, {squares}});
+  if (plan.gpus() > 1) {
+    Collective sum{CollectiveOp::all_reduce, Axis::dp, kBytes};
+    sum.of_all = true;
+    kernels.push_back({"norm_all_reduce", sum, {squares}, {squares}});
+  }
+  kernels.push_back({"clip_scale", Pointwise::clip_scale, {squares}, {scale}});
+  return scale;
+}
+
+}  // namespace
+
+std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch) {
   const StateBytes bytes = state_bytes(plan);
   const auto add = [&](const char* name, TensorRole role, double element_bytes) {
     scratch.tensors.push_back({name, role, parameters, element_bytes});
@@ -16,8 +38,13 @@ Kernel optimizer_kernel(double parameters, const Plan& plan, Block& scratch) {
   const bool has_master = bytes.master > 0;
   const TensorId master = has_master ? add("master_weight", TensorRole::state, bytes.master) : TensorId{-1};
   const TensorId weight = add("weight", TensorRole::parameter, bytes.parameter);
-  if (!has_master) return {"adam", Pointwise::adam, {gradient, mean, square, weight}, {mean, square, weight}};
-  return {"adam", Pointwise::adam, {gradient, mean, square, master}, {mean, square, master, weight}};
+  Kernel adam{"adam", Pointwise::adam, {gradient, mean, square, weight}, {mean, square, weight}};
+  if (has_master)
+    adam = {"adam", Pointwise::adam, {gradient, mean, square, master}, {mean, square, master, weight}};
+  std::vector<Kernel> kernels;
+  if (plan.clip_grad > 0) adam.reads.push_back(add_clipping(plan, gradient, scratch, kernels));
+  kernels.push_back(std::move(adam));
+  return kernels;
 }
 
 }  // namespace rehearse

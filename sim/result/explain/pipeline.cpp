@@ -47,10 +47,10 @@ std::string explain_bubble(const Explained& run) {
   Lines text;
   text.line("The bubble is the time in which a pipeline rank has nothing to compute.");
   text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, plan.vpp,
-            to_string(plan.schedule));
+            schedule_name(report));
   text.line("");
   text.line("  bubble / ideal time  (p-1)/m = {}/{} = {:.4f}", fill, m, fill / m);
-  if (plan.schedule == ScheduleName::interleaved)
+  if (plan.schedule == ScheduleName::interleaved && report.facts.schedule_name.empty())
     text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (plan.vpp * m));
   text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
             plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
@@ -76,7 +76,7 @@ std::string explain_schedule(const Explained& run) {
   add_layer_map(text, run);
   text.line("");
   text.line("Source: {} in the names of PyTorch's pipelining actions (torch.distributed.pipelining)",
-            to_string(run.report.plan.schedule));
+            schedule_name(run.report));
   return text.take();
 }
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <set>
 
 #include "base/units.h"
+#include "result/drawn_ranks.h"
 #include "result/memory.h"
 #include "result/svg/axis.h"
 #include "result/svg/text.h"
@@ -29,10 +29,6 @@ constexpr std::size_t kMostLines = 8;
 constexpr std::array<const char*, kMostLines> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                           "#56b4e9", "#e69f00", "#000000", "#777777"};
 
-double state_bytes_of(const RankMemory& memory) {
-  return memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes + memory.buffers_bytes;
-}
-
 class MemoryPicture {
  public:
   MemoryPicture(const Timeline& timeline, const Schedule& schedule, const Report& report, const Work& work)
@@ -48,7 +44,7 @@ class MemoryPicture {
     title();
     axes();
     std::size_t colour = 0;
-    for (const TimelineRank* rank : shown()) curve(*rank, colour++);
+    for (const TimelineRank* rank : drawn_ranks(timeline_, report_, kMostLines)) curve(*rank, colour++);
     capacity();
     peak();
     return body_ + "</svg>\n";
@@ -61,21 +57,6 @@ class MemoryPicture {
   }
 
   double y(double bytes) const { return kTop + kTall * (1 - bytes / most_); }
-
-  std::vector<const TimelineRank*> shown() const {
-    std::vector<const TimelineRank*> first(report_.memory.size());
-    for (auto rank = timeline_.ranks.rbegin(); rank != timeline_.ranks.rend(); ++rank)
-      first[static_cast<std::size_t>(rank->instance.pipeline_rank)] = &*rank;
-    std::set<std::size_t> chosen;
-    if (!first.empty()) chosen.insert(static_cast<std::size_t>(heaviest_.rank));
-    const std::size_t lines = std::min(kMostLines, first.size());
-    for (std::size_t i = 0; i < first.size() && chosen.size() < lines; ++i)
-      chosen.insert(lines > 1 ? i * (first.size() - 1) / (lines - 1) : 0);
-    std::vector<const TimelineRank*> ranks;
-    for (const std::size_t i : chosen)
-      if (first[i] != nullptr) ranks.push_back(first[i]);
-    return ranks;
-  }
 
   void title() {
     put(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
@@ -106,7 +87,7 @@ class MemoryPicture {
   // A step at every change; within one pixel only the last and the highest are drawn.
   void curve(const TimelineRank& rank, std::size_t colour) {
     const auto pipeline_rank = static_cast<std::size_t>(rank.instance.pipeline_rank);
-    const double floor = state_bytes_of(report_.memory[pipeline_rank]);
+    const double floor = state_and_buffer_bytes(report_.memory[pipeline_rank]);
     std::string path = fmt::format("M{} {}", number(kLeft), number(y(floor)));
     double column = kLeft, highest = 0, last = 0;
     const auto close_column = [&] {

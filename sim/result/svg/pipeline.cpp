@@ -30,13 +30,36 @@ constexpr double kLeastOp = 4;       // mean width of an op below which only the
 constexpr double kTiny = 0.3;        // narrower boxes are merged
 constexpr std::size_t kMostRows = 64;
 
+// How long the axis of time is, and how many compute ops the busiest rank runs along it.
+struct Scale {
+  double seconds = 0;
+  std::ptrdiff_t ops = 0;
+};
+
+Scale scale_of(const DrawnRun& run) {
+  require_fits(run.timeline, run.schedule);
+  Scale scale{run.report.step_time_s, 0};
+  for (const RankOps& ops : run.schedule.ranks) {
+    const auto whole = [](const Op& op) { return op.stream == Stream::compute && op.part == 0; };
+    scale.ops = std::max(scale.ops, std::ranges::count_if(ops.ops(), whole));
+  }
+  return scale;
+}
+
 class PipelinePicture {
  public:
-  PipelinePicture(const Timeline& timeline, const Schedule& schedule, const Report& report)
-      : timeline_(timeline), schedule_(schedule), report_(report) {
+  PipelinePicture(const DrawnRun& run, const Scale& scale)
+      : timeline_(run.timeline),
+        schedule_(run.schedule),
+        report_(run.report),
+        run_name_(run.name),
+        scale_(scale) {
     choose_rows();
     choose_scale();
   }
+
+  double height() const { return y_ + 2; }
+  const std::string& title_text() const { return name_; }
 
   std::string draw() {
     title();
@@ -70,18 +93,11 @@ class PipelinePicture {
   }
 
   void choose_scale() {
-    std::int64_t most = 0;
-    for (const TimelineRank* rank : rows_) {
-      std::int64_t count = 0;
-      for (const Op& op : ops_of(*rank).ops()) {
-        count += op.stream == Stream::compute && op.part == 0;
+    for (const TimelineRank* rank : rows_)
+      for (const Op& op : ops_of(*rank).ops())
         if (op.stream != Stream::compute) strips_.insert(meaning_of(op.kind));
-      }
-      most = std::max(most, count);
-    }
-    const double step = report_.step_time_s;
-    const double op_s = most > 0 ? step / static_cast<double>(most) : 0;
-    windows_ = choose_windows(step, op_s, kLeft, kPlot, kLeastOp, kBetween);
+    const double op_s = scale_.ops > 0 ? scale_.seconds / static_cast<double>(scale_.ops) : 0;
+    windows_ = choose_windows(scale_.seconds, op_s, kLeft, kPlot, kLeastOp, kBetween);
     seconds_per_pixel_ = (windows_.front().end - windows_.front().begin) / windows_.front().width;
     const auto rows = static_cast<double>(std::max<std::size_t>(1, rows_.size()));
     pitch_ = std::clamp(std::floor(kRowsHeight / rows), 11.0, 38.0);
@@ -105,7 +121,8 @@ class PipelinePicture {
     const Plan& plan = report_.plan;
     const RunFacts& facts = report_.facts;
     const std::string model = shorten(report_.model.name, 40), cluster = shorten(facts.cluster_name, 40);
-    name_ = fmt::format("One training iteration of {} on {}", model, cluster);
+    name_ = fmt::format("{}One training iteration of {} on {}",
+                        run_name_.empty() ? "" : shorten(run_name_, 60) + ": ", model, cluster);
     y_ = 30;
     text(16, y_, 17, name_, " font-weight=\"bold\"");
     y_ += 23;
@@ -114,7 +131,7 @@ class PipelinePicture {
                     "x {} tokens; {}, "
                     "recompute {}.",
                     facts.gpus, shorten(facts.gpu_name, 40), plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp,
-                    to_string(plan.schedule), schedule_.microbatches, plan.micro_batch, plan.seq,
+                    schedule_name(report_), schedule_.microbatches, plan.micro_batch, plan.seq,
                     to_string(plan.precision), to_string(plan.recompute)));
     result_ =
         fmt::format("Step time {}; bubble mean {:.1f} %, worst {:.1f} % (pipeline rank {}), ideal {:.1f} %.",
@@ -133,8 +150,10 @@ class PipelinePicture {
     const std::vector<Box> boxes = compute_boxes(rank, ops_of(rank), schedule_.pp, tiny_s, merged_);
     put("<g transform=\"translate(0 {})\">\n", number(top));
     for (const Window& window : windows_) {
-      put("<path fill=\"#f1f1f1\" d=\"M{} 0h{}v{}h-{}z\"/>\n", number(window.left), number(window.width),
-          number(box_), number(window.width));
+      const double until = std::clamp(report_.step_time_s, window.begin, window.end);
+      const std::string width = number(window.x(until) - window.left);
+      put("<path fill=\"#f1f1f1\" d=\"M{} 0h{}v{}h-{}z\"/>\n", number(window.left), width, number(box_),
+          width);
       paint(boxes, window, 0, box_);
       labels(boxes, window);
       double lane = box_ + 0.5;
@@ -185,7 +204,7 @@ class PipelinePicture {
   int chunks() const { return std::max(1, schedule_.stages / std::max(1, schedule_.pp)); }
 
   void axis(double top, double bottom) {
-    const TimeUnit unit = unit_for(report_.step_time_s);
+    const TimeUnit unit = unit_for(scale_.seconds);
     for (const Window& window : windows_) {
       for (const Tick& tick : ticks(window, unit, 90)) {
         put("<path class=\"g\" d=\"M{} {}V{}\"/>", number(tick.x), number(top - 3), number(bottom + 4));
@@ -263,13 +282,15 @@ class PipelinePicture {
         "4px;"
         "stroke-linejoin:round}}</style>\n<defs>{5}</defs>\n"
         "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
-        number(kWidth), number(y_ + 2), escape(name_), escape(result_), windows_.size() > 1 ? 0.3 : 0.7,
+        number(kWidth), number(height()), escape(name_), escape(result_), windows_.size() > 1 ? 0.3 : 0.7,
         patterns);
   }
 
   const Timeline& timeline_;
   const Schedule& schedule_;
   const Report& report_;
+  std::string run_name_;
+  Scale scale_;
   std::vector<const TimelineRank*> rows_;
   std::size_t all_rows_ = 0;
   std::vector<Window> windows_;
@@ -286,8 +307,26 @@ class PipelinePicture {
 }  // namespace
 
 std::string draw_pipeline(const Timeline& timeline, const Schedule& schedule, const Report& report) {
-  require_fits(timeline, schedule);
-  return PipelinePicture(timeline, schedule, report).draw();
+  const DrawnRun run{"", timeline, schedule, report};
+  return PipelinePicture(run, scale_of(run)).draw();
+}
+
+std::string draw_pipelines(const DrawnRun& above, const DrawnRun& below) {
+  const Scale first = scale_of(above), second = scale_of(below);
+  const Scale scale{std::max(first.seconds, second.seconds), std::max(first.ops, second.ops)};
+  std::string panels, title;
+  double height = 0;
+  for (const DrawnRun* run : {&above, &below}) {
+    PipelinePicture picture(*run, scale);
+    const std::string drawn = picture.draw();
+    panels += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", number(height), drawn);
+    height += picture.height() + 14;
+    title += (title.empty() ? "" : "; ") + picture.title_text();
+  }
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\">\n<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{3}</svg>\n",
+      number(kWidth), number(height), escape(title), panels);
 }
 
 }  // namespace rehearse

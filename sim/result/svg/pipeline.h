@@ -12,4 +12,13 @@ namespace rehearse {
 // picture says so. Below 2 MB at any size. InputError when the timeline does not belong to the schedule.
 std::string draw_pipeline(const Timeline& timeline, const Schedule& schedule, const Report& report);
 
+// Two runs, one above the other on one scale of time, each as draw_pipeline() draws it.
+struct DrawnRun {
+  std::string name;  // "predicted"; stands before its title
+  const Timeline& timeline;
+  const Schedule& schedule;
+  const Report& report;
+};
+std::string draw_pipelines(const DrawnRun& above, const DrawnRun& below);
+
 }  // namespace rehearse

@@ -1,5 +1,7 @@
-// Every collective over MPI against sums by hand; started by mpirun. Ends with 1 where one is wrong.
+// Every collective between processes against sums by hand: over MPI, started by mpirun, or with the argument
+// "tcp" over TCP. Ends with 1 where one is wrong.
 #include <cstdio>
+#include <string_view>
 
 #include "kernels/communicator.h"
 
@@ -55,8 +57,22 @@ void pair_up(World& world, Stream& stream) {
   expect(world.rank() == 0 || got.values == mail.values, "send, then receive");
 }
 
-int run() {
-  const auto world = open_mpi_world();
+// Longer than what a socket takes at once, with parts of different lengths.
+void exchange_much(World& world, Communicator& group, Stream& stream) {
+  const std::size_t count = 1000003;
+  Numbers own(count), most(count, static_cast<float>(world.rank()));
+  for (float& value : own.values) value = static_cast<float>(world.rank() + 1);
+  group.all_reduce(stream, own, own);
+  group.all_reduce(stream, most, most, Reduction::maximum);
+  stream.synchronize();
+  const int n = world.size();
+  for (const float value : own.values)
+    expect(value == static_cast<float>(n * (n + 1)) / 2, "long all-reduce");
+  expect(most.values[7] == static_cast<float>(7 + n - 1), "maximum");
+}
+
+int run(bool tcp) {
+  const auto world = tcp ? open_socket_world() : open_mpi_world();
   const auto device = open_cpu();
   const auto stream = device->make_stream();
   std::vector<int> members;
@@ -65,6 +81,7 @@ int run() {
     const auto group = world->connect("all", members);
     expect(world->size() >= 2, "at least two ranks");
     exchange(*world, *group, *stream);
+    exchange_much(*world, *group, *stream);
     pair_up(*world, *stream);
   }
   return wrong == 0 ? 0 : 1;
@@ -73,6 +90,6 @@ int run() {
 }  // namespace
 }  // namespace rehearse::kernels
 
-int main() {
-  return rehearse::kernels::run();
+int main(int argc, char** argv) {
+  return rehearse::kernels::run(argc > 1 && std::string_view(argv[1]) == "tcp");
 }

@@ -1,0 +1,125 @@
+#include "kernels/communicate/store_world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <sstream>
+#include <thread>
+
+namespace rehearse::kernels {
+
+namespace {
+
+constexpr double kGrace_s = 5;    // for which the others outwait rank 0, whose words name who is missing
+constexpr double kSilence_s = 1;  // several pulses
+
+std::string seconds(double s) {
+  std::ostringstream text;
+  text << std::setprecision(2) << s << " s";
+  return text.str();
+}
+
+}  // namespace
+
+StoreWorld::StoreWorld(const Launched& self, double patience_s)
+    : self_(self), store_(self, self.rank == 0 ? patience_s : patience_s + kGrace_s) {
+  wait_for_all(patience_s);
+}
+
+void StoreWorld::wait_for_all(double patience_s) {
+  const std::string kAll = "all are here";
+  const auto here = [](int rank) { return "rank " + std::to_string(rank) + " is here"; };
+  if (self_.rank != 0) {
+    store_.put(here(self_.rank), "");
+    store_.get(kAll);
+    return;
+  }
+  for (int rank = 1; rank < self_.size; ++rank) {
+    try {
+      store_.get(here(rank));
+    } catch (const DeviceError&) {
+      const std::string end = store_.ended();
+      const std::string reason = !end.empty()
+                                     ? end
+                                     : "rank " + std::to_string(rank) + " of " + std::to_string(self_.size) +
+                                           " did not come within " + seconds(patience_s);
+      abort(reason);
+      throw DeviceError(reason);
+    }
+  }
+  store_.put(kAll, "");
+}
+
+void StoreWorld::abort(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!reason_.empty()) return;
+    reason_ = reason.empty() ? "a rank gave up" : reason;
+  }
+  try {
+    store_.end(reason);
+  } catch (const DeviceError&) {
+    // Rank 0 is gone, which has ended the run already.
+  }
+}
+
+std::string StoreWorld::ended() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!reason_.empty()) return reason_;
+  }
+  return store_.ended();
+}
+
+void StoreWorld::pulse(const std::string& stands_at) {
+  try {
+    store_.pulse(stands_at);
+  } catch (const DeviceError&) {
+    // ended() will say why.
+  }
+}
+
+std::string StoreWorld::roll_call() {
+  std::vector<Store::Standing> ranks;
+  try {
+    ranks = store_.roll_call();
+  } catch (const DeviceError&) {
+    return "rank 0 does not answer";
+  }
+  std::ostringstream text;
+  const char* between = "";
+  for (const Store::Standing& rank : ranks) {
+    if (rank.at.empty() && rank.silent_s < kSilence_s) continue;
+    text << between << "rank " << rank.rank;
+    if (rank.silent_s > kSilence_s) text << " has not answered for " << seconds(rank.silent_s) << " and";
+    if (rank.at.empty()) {
+      text << " has ended all ops";
+    } else {
+      text << " stands at " << rank.at;
+    }
+    between = ", ";
+  }
+  return text.str();
+}
+
+int StoreWorld::place_among(const std::vector<int>& members, const std::string& name) const {
+  const auto found = std::find(members.begin(), members.end(), self_.rank);
+  if (found == members.end())
+    throw DeviceError("rank " + std::to_string(self_.rank) + " is no member of the group \"" + name + "\"");
+  return static_cast<int>(found - members.begin());
+}
+
+void StoreWorld::require_going_on() const {
+  if (const std::string end = ended(); !end.empty()) throw DeviceError(end);
+}
+
+void StoreWorld::fail(const std::string& what) const {
+  constexpr int kTurns = 100;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    require_going_on();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  throw DeviceError(what);
+}
+
+}  // namespace rehearse::kernels

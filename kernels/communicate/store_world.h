@@ -1,0 +1,40 @@
+// Ranks that are processes: who is there, who has gone, and where all of them stand.
+#pragma once
+
+#include "kernels/communicate/store.h"
+#include "kernels/communicator.h"
+
+namespace rehearse::kernels {
+
+class StoreWorld : public World {
+ public:
+  // Blocks until all ranks have come.
+  StoreWorld(const Launched& self, double patience_s);
+
+  int rank() const override { return self_.rank; }
+  int size() const override { return self_.size; }
+  void abort(const std::string& reason) override;
+  std::string ended() const override;
+  void pulse(const std::string& stands_at) override;
+  std::string roll_call() override;
+
+ protected:
+  const Launched& self() const { return self_; }
+  Store& store() { return store_; }
+  // This rank's number among `members`; DeviceError when it is none of them.
+  int place_among(const std::vector<int>& members, const std::string& name) const;
+  // DeviceError with the reason once the run has ended.
+  void require_going_on() const;
+  // DeviceError with the run's reason, which a moment ago may still have been on its way; else with `what`.
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  void wait_for_all(double patience_s);
+
+  Launched self_;
+  Store store_;
+  mutable std::mutex mutex_;
+  std::string reason_;  // that this rank gave
+};
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,32 @@
+// A GPU's multiprocessors divided among ranks.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+namespace rehearse::kernels::cuda {
+
+// Some multiprocessors of a GPU: a green context of its driver (CUDA 12.4 on), in the address space of all.
+class Partition {
+ public:
+  Partition(int device, CUdevResource multiprocessors);
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+  ~Partition();
+
+  int multiprocessors() const { return multiprocessors_; }
+  cudaStream_t make_stream() const;  // whose kernels run on them alone
+
+ private:
+  CUgreenCtx context_ = nullptr;
+  int multiprocessors_ = 0;
+};
+
+// `count` equal ones, as large as the GPU's granularity allows (8 multiprocessors on Hopper). DeviceMissing
+// when it cannot be divided so, or the driver knows no green contexts.
+std::vector<std::unique_ptr<Partition>> divide(int device, int count);
+
+}  // namespace rehearse::kernels::cuda

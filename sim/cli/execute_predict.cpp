@@ -1,0 +1,114 @@
+#include "cli/execute_predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "calibrate/import/profile_json.h"
+#include "calibrate/timing/calibration.h"
+#include "calibrate/timing/profile_file.h"
+#include "cli/output.h"
+#include "cli/show_comparison.h"
+#include "result/chrome_trace.h"
+#include "result/report_json.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::size_t kMostNotes = 3;
+
+bool is_of(const Profile& profile, const std::string& device) {
+  return profile.measurement && profile.measurement->device == device;
+}
+
+Profile profile_to_continue(const Experiment& experiment, const PredictOptions& options,
+                            const std::string& device) {
+  if (!options.fresh && !options.profile_out.empty() && std::filesystem::exists(options.profile_out)) {
+    Profile kept = read_profile(options.profile_out);
+    if (!is_of(kept, device))
+      throw InputError({options.profile_out, "/measurement/device",
+                        "a profile can be continued on the device it was taken on only",
+                        "this is a " + device, "another file"});
+    return kept;
+  }
+  if (!options.fresh && is_of(experiment.profile, device)) return experiment.profile;
+  if (!options.fresh)
+    fmt::print(stderr, "note: profile {} was not taken on this {}: all is timed here\n",
+               experiment.profile.name, device);
+  Profile fresh;
+  fresh.name = "timed-here";
+  fresh.gpu = experiment.cluster.gpu.name;
+  fresh.how = How::measured;
+  fresh.sources = {{"rehearse execute --predict", "", "measured on " + device}};
+  return fresh;
+}
+
+Side side_of(const std::string& name, const Timeline& timeline, const Schedule& schedule,
+             const Report& report, const Work& work, const Json& more) {
+  std::ostringstream trace;
+  write_chrome_trace(trace, timeline, schedule, report, work);
+  Json json = Json::parse(write_report_json(report, REHEARSE_VERSION));
+  json.update(more);
+  return {name, json, RecordedRun{timeline, schedule, json}, Json::parse(trace.str())};
+}
+
+}  // namespace
+
+void add_predict_flags(CLI::App& verb, PredictOptions& options) {
+  CLI::Option* predict =
+      verb.add_flag("--predict", options.wanted,
+                    "time what the profile lacks, simulate, execute and compare: the prediction is A");
+  verb.add_option("--profile-out", options.profile_out,
+                  "with --predict: keep the timed profile; one that exists is continued")
+      ->option_text("PROFILE.json")
+      ->needs(predict);
+  verb.add_flag("--fresh", options.fresh, "with --predict: time all here, whatever the profile knows")
+      ->needs(predict);
+  verb.add_option("--calibrate-seconds", options.seconds, "with --predict: for each kernel and message")
+      ->check(CLI::Range(0.001, 600.0))
+      ->option_text("S")
+      ->needs(predict);
+  verb.add_option("--fail-above", options.fail_above, "with --predict: exit with 5 as compare does")
+      ->option_text("5%|NAME=5%,...")
+      ->needs(predict);
+}
+
+bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
+                       const std::function<bool()>& stopped) {
+  const std::unique_ptr<kernels::Device> device = kernels::open_cpu();
+  CalibrationRequest request;
+  request.cluster = experiment.cluster;
+  request.jobs = jobs_of(experiment.model, experiment.plan);
+  request.budget_s = options.seconds;
+  request.stopped = stopped;
+  request.save = [&](const Profile& profile) {
+    if (options.profile_out.empty()) return;
+    write_file(options.profile_out,
+               [&](std::ostream& out) { out << to_text(profile_json(profile, request.cluster.gpu)); });
+  };
+  Calibration done =
+      calibrate(*device, request, profile_to_continue(experiment, options, device->facts().name));
+  fmt::print(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
+  for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
+    fmt::print(stderr, "note: {}\n", done.notes[i]);
+  if (done.notes.size() > kMostNotes)
+    fmt::print(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMostNotes);
+  for (const std::string& line : done.above_peak) fmt::print(stderr, "note: above peak: {}\n", line);
+  experiment.profile = std::move(done.profile);
+  return done.complete;
+}
+
+int show_predicted(const ShowOptions& show, const PredictOptions& options, const Iteration& predicted,
+                   const Shown& executed, const Json& more) {
+  const Preparation& ready = predicted.preparation;
+  const Side a =
+      side_of("predicted", predicted.timeline, ready.schedule, predicted.report, ready.work, Json::object());
+  const Side b =
+      side_of("executed", executed.timeline, executed.schedule, executed.report, executed.work, more);
+  return show_comparison({show.json, show.svg, show.trace, options.fail_above}, a, b);
+}
+
+}  // namespace rehearse

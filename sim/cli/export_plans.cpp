@@ -1,0 +1,80 @@
+#include "cli/export.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+#include "export/launch_lines.h"
+#include "schedule/orders.h"
+#include "schedule/text.h"
+
+namespace rehearse {
+
+namespace {
+
+struct ScheduleOptions : ExportOptions {
+  std::string form = "compute";
+};
+
+// Of an order that was read its compute ops, of the plan's the order itself.
+Schedule compute_form(const Experiment& experiment) {
+  if (!experiment.order) return make_order(experiment.plan);
+  Schedule order = *experiment.order;
+  for (RankOps& ops : order.ranks) {
+    RankOps kept;
+    for (const Op& op : ops.ops())
+      if (is_compute(op.kind)) kept.add(op);
+    ops = std::move(kept);
+  }
+  return order;
+}
+
+void export_schedule(const ScheduleOptions& options) {
+  const Scenario scenario = read_scenario(collect(options.given));
+  const Experiment& experiment = scenario.experiment;
+  write_export(options,
+               write_csv(options.form == "full" ? prepare(experiment).schedule : compute_form(experiment)));
+}
+
+void export_launch(const ExportOptions& options, Launch (*launch_of)(const Model&, const Plan&)) {
+  const ScenarioSource source = collect(options.given);
+  Replaced replaced;
+  replaced.without_profile = true;
+  const Experiment experiment = read_scenario(source, replaced).experiment;
+  if (experiment.order)
+    throw InputError(in_users_words({source.file, "/plan/schedule", "launch lines name schedules, not files",
+                                     experiment.order_name, "export schedule"},
+                                    source));
+  const Launch launch = launch_of(experiment.model, experiment.plan);
+  if (!launch.why_not.empty()) throw InputError({"", "", launch.why_not, "", ""});
+  write_export(options, launch.text + (launch.text.ends_with('\n') ? "" : "\n"));
+}
+
+void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const std::string& help,
+                Launch (*launch_of)(const Model&, const Plan&)) {
+  const auto options = std::make_shared<ExportOptions>();
+  add_format(verb, name, help, options)->callback([options, &exit_code, launch_of] {
+    export_launch(*options, launch_of);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace
+
+void add_export_plans(CLI::App& verb, int& exit_code) {
+  const auto options = std::make_shared<ScheduleOptions>();
+  CLI::App* schedule =
+      add_format(verb, "schedule", "PyTorch's CSV of pipeline actions, a row a rank", options);
+  schedule
+      ->add_option("--form", options->form,
+                   "compute: forwards and backwards only; full: with messages, gathers and reductions")
+      ->check(CLI::IsMember({"compute", "full"}))
+      ->option_text("compute|full");
+  schedule->callback([options, &exit_code] {
+    export_schedule(*options);
+    exit_code = kDone;
+  });
+  add_launch(verb, exit_code, "megatron", "flags of Megatron-LM", megatron_flags);
+  add_launch(verb, exit_code, "deepspeed", "ds_config.json",
+             [](const Model&, const Plan& plan) { return deepspeed_config(plan); });
+  add_launch(verb, exit_code, "torchtitan", "sections of a torchtitan TOML file", torchtitan_toml);
+}
+
+}  // namespace rehearse

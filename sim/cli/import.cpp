@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/scenario.h"
+#include "cli/verbs.h"
+#include "frameworks/imported.h"
+
+namespace rehearse {
+
+namespace {
+
+struct ImportOptions {
+  GivenFlags given;  // its file is the configuration
+  std::string output;
+  std::vector<std::string> ignored;
+};
+
+std::string contents(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in || std::filesystem::is_directory(file))
+    throw InputError({file, "", "cannot read this file", "", ""});
+  return text.str();
+}
+
+int gpus_of(const GivenFlags& given) {
+  const auto gpus = given.values.find("--gpus");
+  if (gpus == given.values.end()) return 0;
+  const Json value = parse_value({"--gpus", {}, "/gpus", FlagKind::integer, "N", ""}, gpus->second);
+  return static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), 0, 1 << 30));
+}
+
+// A config.json of its own beside the scenario, named after it, unless a flag names another model.
+std::string write_model(const ImportOptions& options, const Json& model) {
+  if (options.output.empty())
+    throw InputError({"command line", "-o",
+                      "is required: the model's shape becomes a file beside the scenario", "",
+                      "-o scenario.json, or --model NAME"});
+  const std::filesystem::path scenario(options.output);
+  const std::filesystem::path file = scenario.parent_path() / (scenario.stem().string() + "-model.json");
+  write_file(file, [&](std::ostream& out) { out << model.dump(2) << '\n'; });
+  return file.filename().string();
+}
+
+void write_scenario(const ImportOptions& options, const Json& scenario) {
+  const std::string text = scenario.dump(2) + "\n";
+  if (!options.output.empty()) return write_file(options.output, [&](std::ostream& out) { out << text; });
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+}
+
+// Where it names a model and a cluster it is a whole scenario: its rules are checked now.
+void require_legal(const ScenarioSource& source) {
+  if (!source.json.contains("model") || !source.json.contains("cluster")) return;
+  Replaced replaced;
+  replaced.without_profile = true;
+  read_scenario(source, replaced);
+}
+
+void import(const ImportOptions& options, Imported imported) {
+  ScenarioSource source{options.output, std::move(imported.scenario), {}};
+  if (!imported.model.is_null() && !options.given.values.contains("--model"))
+    source.json["model"] = write_model(options, imported.model);
+  write_flags(options.given, source);
+  if (!source.json.contains("model")) imported.notes.emplace_back("no model is named: say --model");
+  if (!source.json.contains("cluster")) imported.notes.emplace_back("no cluster is named: say --cluster");
+  for (const std::string& note : imported.notes) fmt::print(stderr, "note: {}\n", note);
+  require_legal(source);
+  write_scenario(options, source.json);
+}
+
+CLI::App* add_source(CLI::App& verb, const std::string& name, const std::string& help,
+                     const std::shared_ptr<ImportOptions>& options) {
+  CLI::App* source = verb.add_subcommand(name, help);
+  add_scenario_flags(*source, options->given);
+  source->get_option("scenario")->description("the configuration")->option_text("FILE")->required();
+  source->add_option("-o,--output", options->output, "the scenario; default: standard output")
+      ->option_text("SCENARIO.json");
+  return source;
+}
+
+}  // namespace
+
+void add_import(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("import", "a scenario out of what starts a training framework");
+  verb->require_subcommand(1);
+  const auto options = std::make_shared<ImportOptions>();
+  const auto on_parse = [&exit_code](CLI::App* source, auto run) {
+    source->callback([run, &exit_code] {
+      run();
+      exit_code = kDone;
+    });
+  };
+  CLI::App* megatron = add_source(
+      *verb, "megatron", "flags of Megatron-LM: a line, a file or the script that holds them", options);
+  megatron->add_option("--ignore", options->ignored, "flags of the script to leave out, without their dashes")
+      ->delimiter(',')
+      ->option_text("FLAG,...");
+  on_parse(megatron, [options] {
+    const std::string& file = options->given.file;
+    for (std::string& name : options->ignored)
+      if (!name.starts_with("--")) name = "--" + name;
+    import(*options, import_megatron(contents(file), file, options->ignored));
+  });
+  on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {
+    import(*options, import_deepspeed(JsonReader::open(options->given.file), gpus_of(options->given)));
+  });
+  on_parse(add_source(*verb, "torchtitan", "a TOML file of torchtitan, to v0.2", options), [options] {
+    const std::string& file = options->given.file;
+    import(*options, import_torchtitan(contents(file), file, gpus_of(options->given)));
+  });
+  verb->footer(
+      "Flags beat what the file says; what is not modelled is listed, what is not known is an error.\n"
+      "Examples:\n"
+      "  rehearse import megatron train.sh --cluster dgx-h100 --gpus 128 -o mine.json\n"
+      "  rehearse import deepspeed ds_config.json --model llama2-7b --cluster dgx-a100 --gpus 64 -o "
+      "mine.json\n"
+      "  rehearse import torchtitan llama3_70b.toml --cluster dgx-h100 --gpus 256 -o mine.json");
+}
+
+}  // namespace rehearse

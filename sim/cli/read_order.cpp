@@ -1,0 +1,101 @@
+#include "cli/read_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plan/stages.h"
+#include "schedule/check.h"
+#include "schedule/passes.h"
+#include "schedule/placement.h"
+#include "schedule/text.h"
+
+namespace rehearse {
+
+namespace {
+
+std::string contents(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in || std::filesystem::is_directory(file))
+    throw InputError({file, "", "cannot read this file", "", ""});
+  return text.str();
+}
+
+bool splits_backward(const Schedule& order) {
+  return std::ranges::any_of(order.ranks, [](const RankOps& ops) {
+    return std::ranges::any_of(ops.ops(), [](const Op& op) { return op.kind == OpKind::backward_input; });
+  });
+}
+
+bool lies_as(const std::vector<int>& ranks, const Plan& plan) {
+  for (int stage = 0; stage < static_cast<int>(ranks.size()); ++stage)
+    if (ranks[static_cast<std::size_t>(stage)] != pipeline_rank_of(stage, plan)) return false;
+  return true;
+}
+
+// The known schedule whose stages lie on the same ranks.
+ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& file) {
+  const std::vector<int> ranks = ranks_by_stage(order);
+  const bool split = splits_backward(order);
+  std::vector<ScheduleName> candidates = {split ? ScheduleName::zb_h1 : ScheduleName::one_f_one_b};
+  if (plan.vpp > 1) candidates = {ScheduleName::interleaved};
+  if (plan.vpp == 2) candidates.push_back(split ? ScheduleName::zb_v : ScheduleName::dualpipe_v);
+  for (const ScheduleName candidate : candidates) {
+    plan.schedule = candidate;
+    if (lies_as(ranks, plan)) return candidate;
+  }
+  throw InputError({file, "", "stage s lies on rank s % pp, or stages s and 2 pp - 1 - s on rank s",
+                    fmt::format("stages 0 to {} lie on ranks {}", order.stages - 1, fmt::join(ranks, " ")),
+                    ""});
+}
+
+}  // namespace
+
+void read_order(const std::string& file, Experiment& experiment) {
+  Schedule order = read_csv(contents(file), file);
+  Plan& plan = experiment.plan;
+  if (order.stages % order.pp != 0)
+    throw InputError({file, "", "all ranks (rows) run equally many stages",
+                      fmt::format("{} stages, {} rows", order.stages, order.pp), ""});
+  const int pp = std::exchange(plan.pp, order.pp);
+  plan.vpp = order.stages / order.pp;
+  plan.schedule = nearest_known(order, plan, file);
+  plan.pp = pp;
+  if (plan.schedule == ScheduleName::interleaved) plan.microbatch_group = order.microbatches;
+  experiment.order_name = std::filesystem::path(file).filename().string();
+  experiment.order = std::move(order);
+}
+
+void require_order(const Experiment& experiment, const std::string& scenario_file) {
+  const Schedule& order = *experiment.order;
+  const Plan& plan = experiment.plan;
+  std::vector<Violation> violations;
+  const auto require = [&](bool holds, const char* field, const char* rule, std::string values,
+                           std::string nearest) {
+    if (!holds)
+      violations.push_back(
+          {scenario_file, std::string("/plan/") + field, rule, std::move(values), std::move(nearest)});
+  };
+  require(order.pp == plan.pp, "pp", "the schedule's file has a row for each pipeline rank",
+          fmt::format("{} rows, pp = {}", order.pp, plan.pp), fmt::format("pp = {}", order.pp));
+  require(order.stages == order.pp * plan.vpp, "vpp", "the schedule's file has vpp stages a row",
+          fmt::format("{} stages in {} rows, vpp = {}", order.stages, order.pp, plan.vpp),
+          fmt::format("vpp = {}", order.stages / order.pp));
+  const std::int64_t replica = std::max<std::int64_t>(1, plan.micro_batch * plan.dp);
+  require(order.microbatches == plan.global_batch / replica, "global_batch",
+          "the schedule's file has the microbatches of the plan",
+          fmt::format("{} in the file, global batch {} makes {}", order.microbatches, plan.global_batch,
+                      plan.global_batch / replica),
+          fmt::format("global batch {}", order.microbatches * replica));
+  if (!violations.empty()) throw InputError(std::move(violations));
+  for (const std::string& fault : check_schedule(with_transfers(order, plan), plan))
+    violations.push_back({experiment.order_name, "", fault, "", ""});
+  if (!violations.empty()) throw InputError(std::move(violations));
+}
+
+}  // namespace rehearse

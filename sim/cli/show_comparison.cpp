@@ -1,0 +1,104 @@
+#include "cli/show_comparison.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/output.h"
+#include "cli/verbs.h"
+#include "result/compare/gates.h"
+#include "result/compare/join_traces.h"
+#include "result/svg/pipeline.h"
+
+namespace rehearse {
+
+namespace {
+
+void require_timelines(const std::string& flag, const Side& a, const Side& b) {
+  for (const Side* side : {&a, &b})
+    if (!side->recorded)
+      throw InputError({"command line", flag, "shows timelines: compare the traces that --trace wrote",
+                        side->name + " is a report", ""});
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+void write_picture(const std::string& file, const Side& a, const Side& b) {
+  require_timelines("--svg", a, b);
+  const Report of_a = read_report_head(JsonReader(a.report, a.name));
+  const Report of_b = read_report_head(JsonReader(b.report, b.name));
+  write_file(file, [&](std::ostream& out) {
+    out << draw_pipelines({file_name(a.name), a.recorded->timeline, a.recorded->schedule, of_a},
+                          {file_name(b.name), b.recorded->timeline, b.recorded->schedule, of_b});
+  });
+}
+
+ComparedRun run_of(const Side& side) {
+  if (!side.recorded) return compared_run(side.name, side.report);
+  return compared_run(side.name, side.report, &side.recorded->timeline, &side.recorded->schedule);
+}
+
+int print_and_gate(const ComparisonOptions& options, const ReportComparison& comparison) {
+  const std::vector<Gate> gates =
+      options.fail_above.empty() ? std::vector<Gate>{} : parse_gates(options.fail_above);
+  const std::vector<std::string> beyond = beyond_gates(comparison, gates);
+  Json json = comparison_json(comparison);
+  json["failed"] = beyond;
+  const std::string text = options.json ? json.dump(2) + "\n" : comparison_table(comparison);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+  for (const std::string& sentence : beyond) fmt::print(stderr, "rehearse: {}\n", sentence);
+  return beyond.empty() ? kDone : kGateFailed;
+}
+
+}  // namespace
+
+void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
+  verb.add_flag("--json", options.json, "print the comparison as one JSON object");
+  verb.add_option("--svg", options.svg, "of two traces: both pipelines in one picture")->option_text("FILE");
+  verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank beside rank")
+      ->option_text("FILE");
+  verb.add_option("--fail-above", options.fail_above,
+                  "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger")
+      ->option_text("5%|NAME=5%,...");
+}
+
+Side read_side(const std::string& file) {
+  const Json json = read_json_file(file);
+  if (is_trace(json)) {
+    RecordedRun run = read_trace(json, file);
+    Json report = run.report;
+    return {file, std::move(report), std::move(run), json};
+  }
+  const JsonReader reader(json, file);
+  if (reader.text_or("schema", "") != "rehearse.report/1")
+    reader.fail(
+        "schema", "is neither a report (simulate --json, execute --json) nor a trace that --trace wrote",
+        "found " + (reader.has("schema") ? reader.value("schema").dump() : "none"), "rehearse.report/1");
+  return {file, json, std::nullopt, Json()};
+}
+
+int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b) {
+  const ReportComparison comparison = compare_runs(run_of(a), run_of(b));
+  if (!options.svg.empty()) write_picture(options.svg, a, b);
+  if (!options.trace.empty()) {
+    require_timelines("--trace", a, b);
+    const Json joined = join_traces(a.trace, file_name(a.name), b.trace, file_name(b.name));
+    write_file(options.trace, [&](std::ostream& out) { out << joined.dump() << '\n'; });
+  }
+  return print_and_gate(options, comparison);
+}
+
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b) {
+  if (!options.svg.empty() || !options.trace.empty())
+    throw InputError({"command line", options.svg.empty() ? "--trace" : "--svg",
+                      "shows timelines: compare the traces that --trace wrote", b.name + " is a log", ""});
+  ReportComparison comparison = compare_runs(run_of(a), std::move(b));
+  std::erase_if(comparison.pairs, [](const QuantityPair& pair) { return !pair.a || !pair.b; });
+  return print_and_gate(options, comparison);
+}
+
+}  // namespace rehearse

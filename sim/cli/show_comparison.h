@@ -1,0 +1,37 @@
+// How does a comparison of two runs reach the user? As a table or JSON, one picture and one trace of both,
+// and an exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "result/compare/compare.h"
+#include "result/compare/read_trace.h"
+
+namespace rehearse {
+
+struct ComparisonOptions {
+  bool json = false;
+  std::string svg, trace, fail_above;
+};
+void add_comparison_flags(CLI::App& verb, ComparisonOptions& options);
+
+// One side: a report, with its timeline and trace where they are known.
+struct Side {
+  std::string name;
+  Json report;
+  std::optional<RecordedRun> recorded;
+  Json trace;
+};
+
+// A side out of a file: a report, or a trace that --trace wrote. InputError for anything else.
+Side read_side(const std::string& file);
+
+// Writes the files that are asked for and prints; returns kDone, or kGateFailed after saying on standard
+// error which gates failed. InputError when a picture is asked for and a side has no timeline.
+int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b);
+
+// The same of two runs without timelines: of those quantities that both have.
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b);
+
+}  // namespace rehearse

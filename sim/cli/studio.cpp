@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "cli/scenario.h"
+#include "cli/studio_answer.h"
+#include "cli/verbs.h"
+#include "studio/refinement.h"
+#include "studio/server.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr unsigned kMostSeconds = 60;  // for the simulator
+
+struct StudioOptions {
+  GivenFlags given;
+  int port = 8642;
+};
+
+// What a newcomer sees without naming a scenario.
+void add_defaults(GivenFlags& given) {
+  if (!given.file.empty() || given.values.contains("--model")) return;
+  const std::pair<const char*, const char*> defaults[] = {{"--model", "llama3-70b"},
+                                                          {"--cluster", "dgx-h100"},
+                                                          {"--gpus", "128"},
+                                                          {"--tp", "8"},
+                                                          {"--pp", "4"},
+                                                          {"--gbs", "64"},
+                                                          {"--seq", "8192"},
+                                                          {"--sequence-parallel", "on"}};
+  for (const auto& [flag, value] : defaults) given.values.emplace(flag, value);
+}
+
+std::string words_of(const GivenFlags& given) {
+  std::vector<std::string> words;
+  if (!given.file.empty()) words.push_back(given.file);
+  for (const auto& [flag, value] : given.values) words.push_back(fmt::format("{} {}", flag, value));
+  return join(words, " ");
+}
+
+// Ctrl-C ends the server, not the process in the middle of an answer. Made before there are other threads,
+// which inherit that these signals are blocked.
+class StopOnSignal {
+ public:
+  explicit StopOnSignal(studio::Server& server) {
+    sigemptyset(&signals_);
+    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals_, signal);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    thread_ = std::thread([this, &server] {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      server.stop();
+    });
+  }
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+  ~StopOnSignal() {
+    kill(getpid(), SIGTERM);  // wakes the thread where none has come
+    thread_.join();
+  }
+
+ private:
+  sigset_t signals_{};
+  std::thread thread_;
+};
+
+void serve(StudioOptions& options) {
+  add_defaults(options.given);
+  const GivenFlags& given = options.given;
+  const ScenarioSource source = collect(given);
+  Replaced lenient;
+  Inputs inputs;
+  lenient.inputs = &inputs;
+  lenient.without_rules = true;  // an illegal plan is explained on the page
+  const auto knobs = studio_knobs(read_scenario(source, lenient).experiment, source);
+  const auto answer = [&](Engine engine) {
+    return [&, engine](const std::string& question) {
+      return studio_answer(question, given, knobs, engine, inputs).dump();
+    };
+  };
+  const Json first = studio_answer("{}", given, knobs, Engine::reference, inputs);
+  studio::Refinement refinement(answer(Engine::simgrid), kMostSeconds);
+  studio::Server server(
+      {studio::write_page("Rehearse studio", knobs, words_of(given), first), answer(Engine::reference),
+       [&](const std::string& question) { return refinement.answer(question); }},
+      options.port);
+  const StopOnSignal stop(server);
+  fmt::print("http://127.0.0.1:{}/\n", server.port());
+  std::fflush(stdout);
+  fmt::print(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");
+  server.serve();
+}
+
+}  // namespace
+
+void add_studio(CLI::App& program, int& exit_code) {
+  CLI::App* verb =
+      program.add_subcommand("studio", "turn the plan's knobs on a local page, and see what follows");
+  const auto options = std::make_shared<StudioOptions>();
+  add_scenario_flags(*verb, options->given);
+  verb->add_option("--port", options->port, "of 127.0.0.1; 0 takes a free one (default: 8642)")
+      ->option_text("N")
+      ->check(CLI::Range(0, 65535));
+  verb->footer(
+      "Only this machine can reach the page, and it loads nothing from elsewhere. From another one:\n"
+      "  ssh -L 8642:127.0.0.1:8642 MACHINE\n"
+      "Examples:\n"
+      "  rehearse studio\n"
+      "  rehearse studio scenarios/llama3-70b-512-h100.json --port 9000\n"
+      "  rehearse studio --model llama3-8b --cluster dgx-h100 --gpus 64 --tp 4 --pp 4 --gbs 64");
+  verb->callback([options, &exit_code] {
+    serve(*options);
+    exit_code = kDone;
+  });
+}
+
+}  // namespace rehearse

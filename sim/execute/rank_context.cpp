@@ -1,0 +1,154 @@
+// What context-parallel ranks exchange about one sequence.
+#include <vector>
+
+#include "execute/batch.h"
+#include "execute/rank.h"
+
+namespace rehearse {
+
+namespace {
+
+using View = kernels::Tensor;
+
+View flat(const View& tensor) {
+  return {tensor.data, tensor.type, 1, tensor.elements()};
+}
+
+View part_of(const View& whole, std::int64_t first, std::int64_t height, std::int64_t width) {
+  return {static_cast<float*>(whole.data) + first, whole.type, height, width};
+}
+
+void copy(kernels::Stream& stream, const View& from, const View& to) {
+  stream.launch(kernels::Cast{from, to});
+}
+
+}  // namespace
+
+// Memory of the compute stream for as long as it is in scope: what is put after it may reuse it.
+struct Rank::Staged {
+  Memory memory;
+  View all;
+};
+
+Rank::Staged Rank::stage(std::int64_t elements) {
+  Staged staged{pool_.take(static_cast<std::size_t>(elements) * sizeof(float)), {}};
+  staged.all = {staged.memory.get(), kernels::Type::fp32, 1, elements};
+  return staged;
+}
+
+void Rank::make_positions() {
+  std::vector<std::int32_t> positions;
+  for (int rank = 0; rank < training_.plan.cp; ++rank)
+    for (const std::int64_t position : places_of_rank(training_.plan, rank))
+      positions.push_back(static_cast<std::int32_t>(position));
+  positions_ = kernels::Buffer(device_, positions.size() * sizeof(std::int32_t));
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  stream.copy(positions_.data(), positions.data(), positions_.bytes());
+  stream.synchronize();  // the copy reads `positions`
+}
+
+void Rank::run_context_collective(const Launch& launch, const Collective& collective,
+                                  kernels::Stream& stream) {
+  switch (collective.op) {
+    case CollectiveOp::all_gather:
+      return gather_rows(launch, stream);
+    case CollectiveOp::reduce_scatter:
+      return scatter_rows(launch, stream);
+    case CollectiveOp::all_to_all:
+      return swap_heads(launch, launch.kernel.name.starts_with("heads") == !launch.ends_with("_backward"),
+                        stream);
+    case CollectiveOp::send_receive:
+      return;  // a ring's, which run_ring() does step by step
+    default:
+      throw kernels::DeviceError("the collective " + launch.kernel.name + " is not executed yet");
+  }
+}
+
+// Each tensor of all ranks' rows, one after the other, into one.
+void Rank::gather_rows(const Launch& launch, kernels::Stream& stream) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const View whole = launch.whole(launch.kernel.writes[0]);
+  std::int64_t first = 0;
+  for (const TensorId id : launch.kernel.reads) {
+    const Staged own = stage(launch.elements(id));
+    copy(stream, launch.rows(id, rows), part_of(own.all, 0, rows, own.all.columns / rows));
+    const std::int64_t gathered = own.all.columns * launch.bound.shape.cp;
+    groups_.context->all_gather(stream, own.all, part_of(whole, first, 1, gathered));
+    first += gathered;
+  }
+}
+
+// What undoes gather_rows(): each rank's rows of the sum.
+void Rank::scatter_rows(const Launch& launch, kernels::Stream& stream) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const View partial = launch.whole(launch.kernel.reads[0]);
+  std::int64_t first = 0;
+  for (const TensorId id : launch.kernel.writes) {
+    const Staged own = stage(launch.elements(id));
+    const std::int64_t gathered = own.all.columns * launch.bound.shape.cp;
+    groups_.context->reduce_scatter(stream, part_of(partial, first, 1, gathered), own.all);
+    copy(stream, part_of(own.all, 0, rows, own.all.columns / rows), launch.rows(id, rows));
+    first += gathered;
+  }
+}
+
+// From a rank's rows of all heads to all rows of its heads, or back: heads are columns, and what a rank has
+// of another's lies together while it travels.
+void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream) {
+  const std::int64_t rows = launch.bound.shape.tokens, ranks = launch.bound.shape.cp;
+  for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i) {
+    const TensorId from = launch.kernel.reads[i], to = launch.kernel.writes[i];
+    const View of_heads = launch.rows(to_heads ? to : from, rows * ranks);
+    const View of_rows = launch.rows(to_heads ? from : to, rows);
+    if (!of_heads.contiguous()) reject(*op_, launch.tensor(to).name + " does not lie by itself");
+    const Staged staged = stage(launch.elements(from));
+    const std::int64_t width = of_rows.columns / ranks;
+    if (!to_heads) groups_.context->all_to_all(stream, flat(of_heads), staged.all);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const View block = part_of(staged.all, rank * rows * width, rows, width);
+      const View columns = of_rows.slice(rank * width, width);
+      copy(stream, to_heads ? columns : block, to_heads ? block : columns);
+    }
+    if (to_heads) groups_.context->all_to_all(stream, staged.all, flat(of_heads));
+  }
+}
+
+// Attention step by step: after each, keys and values go on to the next rank of the ring. A backward step's
+// gradients of keys and values go back to where these came from.
+void Rank::run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const std::size_t key = attention.backward ? 2 : 1;
+  const TensorId received = launch.kernel.reads[key + 2];
+  const std::int64_t keys = launch.elements(launch.kernel.reads[key]),
+                     values = launch.elements(launch.kernel.reads[key + 1]);
+  const Staged leaving = stage(keys + values);
+  copy(stream, launch.read(key, rows), part_of(leaving.all, 0, rows, keys / rows));
+  copy(stream, launch.read(key + 1, rows), part_of(leaving.all, keys, rows, values / rows));
+  kernels::Communicator& ring = *groups_.context;
+  const int next = (ring.rank() + 1) % ring.size(), last = (ring.rank() + ring.size() - 1) % ring.size();
+  const View arrived = part_of(launch.whole(received), 0, 1, keys + values);
+  const std::vector<kernels::Call> calls = calls_of(launch.bound, launch.kernel, launch.phase);
+  for (std::size_t step = 0; step < calls.size(); ++step) {
+    if (step > 0) ring.send_receive(stream, leaving.all, next, arrived, last);
+    if (step > 0 && step + 1 < calls.size()) copy(stream, arrived, leaving.all);
+    stream.launch(calls[step]);
+    if (step > 0 && attention.backward) return_gradients(launch, static_cast<std::int64_t>(step), stream);
+  }
+}
+
+// Part `step` of the gradients of all steps: query, then key and value.
+void Rank::return_gradients(const Launch& launch, std::int64_t step, kernels::Stream& stream) {
+  const std::vector<TensorId>& reads = launch.kernel.reads;
+  const std::int64_t query = launch.elements(reads[1]),
+                     others = launch.elements(reads[2]) + launch.elements(reads[3]);
+  const View made =
+      part_of(launch.whole(launch.kernel.writes[0]), step * (query + others) + query, 1, others);
+  const Staged returned = stage(others);
+  kernels::Communicator& ring = *groups_.context;
+  const auto distance = static_cast<int>(step);
+  ring.send_receive(stream, made, (ring.rank() + ring.size() - distance) % ring.size(), returned.all,
+                    (ring.rank() + distance) % ring.size());
+  copy(stream, returned.all, made);
+}
+
+}  // namespace rehearse

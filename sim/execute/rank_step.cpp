@@ -1,0 +1,87 @@
+// The optimizer step.
+#include <algorithm>
+#include <cmath>
+
+#include "execute/rank.h"
+#include "plan/sharding.h"
+
+namespace rehearse {
+
+// All ranks, where they step together.
+void Rank::meet_before_step(kernels::Stream& stream) {
+  if (!groups_.step) return;
+  const kernels::Tensor go(go_.data(), kernels::Type::fp32, 1, 1);
+  groups_.step->all_reduce(stream, go, go);
+}
+
+void Rank::step(kernels::Stream& stream) {
+  for (const Segment& segment : parameters_.segments()) {
+    if (segment.summed != SummedOver::tensor_ranks_too) continue;
+    const kernels::Tensor own = segment.own(segment.gradients);
+    groups_.tensor->all_reduce(stream, own, own);
+  }
+  stream.clear(squares_.data(), squares_.bytes());
+  Block scratch;
+  const std::vector<Kernel> kernels = optimizer_kernels(1, training_.plan, scratch);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const bool of_segments =
+        scratch.tensors[static_cast<std::size_t>(kernels[i].reads[0])].name == "gradient";
+    if (std::holds_alternative<Collective>(kernels[i].what)) {
+      const kernels::Tensor squares(squares_.data(), kernels::Type::fp32, 1, 1);
+      groups_.step->all_reduce(stream, squares, squares);
+    } else if (of_segments) {
+      for (const Segment& segment : parameters_.segments()) run_optimizer(i, &segment, stream);
+    } else {
+      run_optimizer(i, nullptr, stream);
+    }
+  }
+}
+
+void Rank::read_norm() {
+  if (training_.plan.clip_grad <= 0) return;
+  float squares = 0;
+  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+  stream.copy(&squares, squares_.data(), sizeof squares);
+  stream.synchronize();
+  gradient_norm_ = std::sqrt(double{squares});
+}
+
+// Kernel number `kernel` of the step, over a segment's shard or what all parameters have in common.
+void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream) {
+  Block scratch;
+  const std::vector<Kernel> kernels = optimizer_kernels(
+      segment == nullptr ? 1 : static_cast<double>(segment->own_elements), training_.plan, scratch);
+  const auto memory = [&](TensorId id) -> void* {
+    const std::string& name = scratch.tensors[static_cast<std::size_t>(id)].name;
+    if (name == "squares") return squares_.data();
+    if (name == "scale") return scale_.data();
+    if (name == "gradient") return segment->own(segment->gradients).data;
+    if (name == "first_moment") return segment->mean.memory.data();
+    if (name == "second_moment") return segment->square.memory.data();
+    return segment->own(segment->values).data;
+  };
+  const BoundBlock bound = bind_block(scratch, training_.model, training_.plan, memory);
+  for (kernels::Call& call : calls_of(bound, kernels[kernel], Phase::forward)) {
+    if (auto* adam = std::get_if<kernels::Adam>(&call)) {
+      adam->rate = training_.rate;
+      adam->step = step_ + 1;
+    } else if (auto* squares = std::get_if<kernels::SquareSum>(&call)) {
+      squares->input = counted_squares(*segment);
+      if (squares->input.elements() == 0) continue;
+    }
+    stream.launch(call);
+  }
+}
+
+// Of a shard, what no other rank counts: of parameters that several ranks hold, the first counts.
+kernels::Tensor Rank::counted_squares(const Segment& segment) const {
+  std::int64_t last = segment.own_first + segment.own_elements;
+  if (at_[static_cast<std::size_t>(Axis::tp)] > 0) last = std::min(last, segment.divided_elements);
+  const bool first_replica = RankGrid(training_.plan).replica_position(rank_) < division_.shards;
+  const bool other_stage_counts = segment.summed == SummedOver::other_stage_too && segment.stage > 0;
+  if (!first_replica || other_stage_counts) last = segment.own_first;
+  return Segment::range(segment.gradients, segment.own_first,
+                        std::max<std::int64_t>(0, last - segment.own_first));
+}
+
+}  // namespace rehearse

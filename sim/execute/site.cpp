@@ -1,0 +1,71 @@
+#include "execute/site.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernels/communicate/launched.h"
+
+namespace rehearse {
+
+namespace {
+
+std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, DeviceKind kind,
+                                           double patience_s) {
+  if (kind == DeviceKind::cuda) return kernels::open_nccl_world(patience_s);
+  if (!self.has_mpi) return kernels::open_socket_world(patience_s);
+  try {
+    return kernels::open_mpi_world(patience_s);
+  } catch (const kernels::DeviceMissing&) {
+    return kernels::open_socket_world(patience_s);  // which needs no more than mpirun's environment
+  }
+}
+
+// Threads that divide one GPU.
+Site partitions_of_gpu(const Plan& plan) {
+  Site site;
+  site.devices = kernels::open_cuda_partitions(0, plan.gpus());
+  std::vector<kernels::Device*> devices;
+  for (const auto& device : site.devices) devices.push_back(device.get());
+  site.worlds = kernels::open_device_worlds(devices);
+  site.how = fmt::format("{} threads with {} multiprocessors of one GPU each", plan.gpus(),
+                         site.devices.front()->facts().cores);
+  return site;
+}
+
+Site thread_with_gpu() {
+  Site site;
+  site.devices.push_back(kernels::open_cuda());
+  site.worlds = kernels::open_memory_worlds(1);
+  site.how = "1 thread with one GPU";
+  return site;
+}
+
+}  // namespace
+
+Site threads_of(const Plan& plan) {
+  Site site;
+  site.devices.push_back(kernels::open_cpu());
+  site.worlds = kernels::open_memory_worlds(plan.gpus());
+  site.how = fmt::format("{} thread{}", plan.gpus(), plan.gpus() == 1 ? "" : "s");
+  return site;
+}
+
+Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
+  const kernels::Launched self = kernels::launched();
+  if (self.size == 1 && kind == DeviceKind::cpu) return threads_of(plan);
+  if (self.size == 1) return plan.gpus() == 1 ? thread_with_gpu() : partitions_of_gpu(plan);
+  if (self.size != plan.gpus())
+    throw InputError(
+        {"", "/gpus", "there is one process for each rank of the plan",
+         fmt::format("{} started {} processes, the plan has {} ranks", self.launcher, self.size, plan.gpus()),
+         fmt::format("{} processes, or tp x cp x pp x dp = {}", plan.gpus(), self.size)});
+  Site site;
+  site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank)
+                                                  : kernels::open_cpu());
+  site.worlds.push_back(open_world(self, kind, patience_s));
+  site.first_core = self.local_rank;
+  site.how = fmt::format("one process a rank, started by {}", self.launcher);
+  return site;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,36 @@
+// Where does a run take place? In threads of this process, or in processes that somebody has started.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/communicator.h"
+#include "plan/plan.h"
+
+namespace rehearse {
+
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+// What this process has of it.
+struct Site {
+  std::vector<std::unique_ptr<kernels::Device>> devices;  // one for all of its ranks, or one each
+  std::vector<std::unique_ptr<kernels::World>> worlds;    // of the ranks that it runs: all, or one
+  int first_core = 0;                                     // of its first rank, among those of the machine
+  std::string how;                                        // "4 threads", "one process a rank, under mpirun"
+
+  kernels::Device& device(std::size_t rank) const { return *devices[devices.size() == 1 ? 0 : rank]; }
+  bool is_first() const { return worlds.front()->rank() == 0; }
+};
+
+// All ranks as threads.
+Site threads_of(const Plan& plan);
+
+// As the environment says: one process a rank under torchrun, mpirun or srun, where they have started more
+// than one; else threads, and with `cuda` and several ranks each of them has its part of the multiprocessors
+// of one GPU. InputError when they have not started as many as the plan has ranks; what must come
+// does so within `patience_s`, or kernels::DeviceError says who has not. kernels::DeviceMissing without the
+// device.
+Site open_site(const Plan& plan, DeviceKind kind, double patience_s);
+
+}  // namespace rehearse

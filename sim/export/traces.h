@@ -1,0 +1,42 @@
+// How does a run look to the tools that open traces: Perfetto, HTA and TensorBoard, Chakra's feeders?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "result/report.h"
+
+namespace rehearse {
+
+// Perfetto's protobuf (.pftrace) of a Chrome trace, as write_chrome_trace() or join_traces() make it: a
+// process a rank, a thread a stream, flows from sends to receives, counters. InputError for events without a
+// place.
+std::string perfetto_trace(const Json& chrome, const std::string& file);
+
+// One trace a rank as Kineto writes it, of a Chrome trace of all ranks: pid is the GPU of the node, tid the
+// stream; kernels carry correlations; waits, which no GPU runs, and flows, which cross files, are left out.
+struct RankTrace {
+  int rank = 0;
+  Json trace;
+};
+std::vector<RankTrace> kineto_traces(const Json& chrome, const Report& report);
+
+// What a Chakra execution trace is made from.
+struct TracedRun {
+  const Timeline& timeline;
+  const Schedule& schedule;
+  const Report& report;
+  const Work& work;
+};
+
+// Process groups by name: those that sum or gather along data parallelism, and first with last stage where
+// they share the embedding. Each group once, in order of its first rank.
+Json chakra_groups(const Plan& plan, bool tied);
+
+// Chakra ET (MLCommons, et_def.proto) of one global rank: a node an op with the duration of its span. Compute
+// nodes contain the collectives inside of them, which the work prices with them. `groups`: of
+// chakra_groups().
+std::string chakra_trace(const TracedRun& run, const Json& groups, int rank);
+
+}  // namespace rehearse

@@ -1,0 +1,32 @@
+// What scenario do the files that start a training framework describe?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+
+namespace rehearse {
+
+// A configuration of another program, in our words.
+struct Imported {
+  Json scenario = Json::object();  // rehearse.scenario/1; without a cluster, and where `model` is null a name
+  Json model;                      // a Hugging Face config.json; null where the configuration names no shape
+  std::vector<std::string> notes;  // what changes the cost and is not modelled, and what was assumed
+};
+
+// Flags of Megatron-LM (v0.13 and the names generated from its dataclasses later): one line, a file of
+// arguments or the script that holds them; variables and arithmetic are followed as far as the text sets
+// them. `ignored`: flags to leave out. InputError, with line and the nearest name, for flags that are not
+// known and values that are of the wrong kind.
+Imported import_megatron(const std::string& text, const std::string& file,
+                         const std::vector<std::string>& ignored);
+
+// ds_config.json; "auto" leaves a value to our defaults. `gpus`: 0 where not known. InputError for unknown
+// keys.
+Imported import_deepspeed(const JsonReader& config, int gpus);
+
+// A torchtitan TOML file (to v0.2). InputError for unknown keys of the sections that decide the cost.
+Imported import_torchtitan(const std::string& text, const std::string& file, int gpus);
+
+}  // namespace rehearse

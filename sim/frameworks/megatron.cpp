@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frameworks/imported.h"
+#include "frameworks/megatron_flags.h"
+#include "frameworks/megatron_names.h"
+
+namespace rehearse {
+
+namespace {
+
+Json direct_value(const MegatronFlags& flags, const DirectFlag& flag) {
+  switch (flag.value) {
+    case FlagValue::integer:
+      return flags.integer(flag.name);
+    case FlagValue::number:
+      return flags.number(flag.name);
+    case FlagValue::text:
+      return flags.text(flag.name);
+    case FlagValue::on:
+    case FlagValue::off:
+      return flag.value == FlagValue::on;
+  }
+  return nullptr;
+}
+
+class MegatronReader {
+ public:
+  explicit MegatronReader(const MegatronFlags& flags) : flags_(flags) {}
+
+  Imported read() {
+    imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + flags_.file()}};
+    world();
+    plan_ = {{"framework", "megatron-core"}};
+    // What Megatron-LM does only when told to.
+    for (const char* key : {"sequence_parallel", "overlap_grad_reduce", "overlap_param_gather"})
+      plan_[key] = false;
+    for (const DirectFlag& flag : direct_flags())
+      if (flags_.has(flag.name)) plan_[std::string(flag.pointer).substr(6)] = direct_value(flags_, flag);
+    precision();
+    sharding();
+    pipeline();
+    recompute();
+    context();
+    for (const char* name : unmodelled_flags())
+      if (flags_.has(name)) imported_.notes.push_back(fmt::format("{} is not modelled", name));
+    imported_.model = megatron_model(flags_, imported_.notes);
+    imported_.scenario["plan"] = plan_;
+    return std::move(imported_);
+  }
+
+ private:
+  void world() {
+    const char* name = flags_.has("--nproc_per_node") ? "--nproc_per_node" : "--nproc-per-node";
+    if (!flags_.has(name) || flags_.text(name).starts_with('$')) return;
+    const std::string nodes = flags_.text_or("--nnodes", "1");
+    if (nodes.starts_with('$')) {
+      imported_.notes.push_back("--nnodes is not set in the text: GPUs are those of the plan");
+      return;
+    }
+    imported_.scenario["gpus"] = flags_.integer(name) * flags_.integer_or("--nnodes", 1);
+  }
+
+  void precision() {
+    plan_["precision"] = "fp32";
+    if (flags_.has("--bf16")) plan_["precision"] = "bf16";
+    if (flags_.has("--fp16")) plan_["precision"] = "fp16";
+    if (flags_.has("--fp8-format")) plan_["precision"] = "fp8";
+    if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
+    const std::string backend = flags_.text_or("--attention-backend", "auto");
+    if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
+  }
+
+  void sharding() {
+    if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;
+    const bool fsdp = flags_.has("--use-megatron-fsdp") || flags_.has("--use-custom-fsdp");
+    if (fsdp || flags_.has("--use-torch-fsdp2")) plan_["zero"] = 3;
+    if (flags_.has("--data-parallel-sharding-strategy")) {
+      static const std::vector<std::string> strategies = {"no_shard", "optim", "optim_grads",
+                                                          "optim_grads_params"};
+      const std::string named = flags_.text("--data-parallel-sharding-strategy");
+      const auto found = std::ranges::find(strategies, named);
+      if (found == strategies.end())
+        flags_.fail("--data-parallel-sharding-strategy", "must be one of " + join(strategies),
+                    nearest_name(named, strategies));
+      plan_["zero"] = found - strategies.begin();
+    }
+    if (flags_.integer_or("--num-distributed-optimizer-instances", 1) > 1)
+      imported_.notes.push_back("--num-distributed-optimizer-instances is not modelled");
+    if (flags_.has("--optimizer-cpu-offload")) plan_["offload"] = "optimizer";
+  }
+
+  void pipeline() {
+    if (flags_.has("--num-layers-per-virtual-pipeline-stage")) {
+      const std::int64_t per_stage = flags_.integer("--num-layers-per-virtual-pipeline-stage");
+      const std::int64_t unit = per_stage * flags_.integer_or("--pipeline-model-parallel-size", 1);
+      const std::int64_t layers = flags_.integer("--num-layers");
+      if (unit < 1 || layers % unit != 0)
+        flags_.fail("--num-layers-per-virtual-pipeline-stage",
+                    fmt::format("must divide the {} layers of each pipeline rank", layers));
+      plan_["vpp"] = layers / unit;
+    }
+    if (flags_.has("--use-tp-pp-dp-mapping")) plan_["order"] = "tp-cp-ep-pp-dp";
+    const std::int64_t pp = flags_.integer_or("--pipeline-model-parallel-size", 1);
+    if (flags_.has("--enable-zero-bubble"))
+      plan_["schedule"] =
+          flags_.integer_or("--zero-bubble-max-pending-backward", pp) > pp ? "zb-h2" : "zb-h1";
+    if (!flags_.has("--zero-bubble-v-schedule")) return;
+    const std::string memory = flags_.text_or("--zero-bubble-v-schedule-mem-setup", "zb");
+    plan_["schedule"] = memory == "half" ? "v-half" : memory == "min" ? "v-min" : "zb-v";
+  }
+
+  void recompute() {
+    // The names before v0.9.
+    if (flags_.has("--checkpoint-activations")) plan_["recompute"] = "full";
+    if (flags_.has("--activations-checkpoint-method")) {
+      plan_["recompute"] = "full";
+      plan_["recompute_method"] = flags_.text("--activations-checkpoint-method");
+    }
+    if (flags_.has("--recompute-activations")) plan_["recompute"] = "selective";
+    if (flags_.has("--recompute-modules"))
+      plan_["recompute_modules"] = join(flags_.values("--recompute-modules"), ",");
+  }
+
+  void context() {
+    if (!flags_.has("--cp-comm-type")) return;
+    const std::string type = flags_.text("--cp-comm-type");
+    if (type == "a2a+p2p") {
+      imported_.notes.push_back("--cp-comm-type a2a+p2p is modelled as p2p");
+      plan_["cp_comm_type"] = "p2p";
+    } else {
+      plan_["cp_comm_type"] = type;
+    }
+  }
+
+  const MegatronFlags& flags_;
+  Imported imported_;
+  Json plan_;
+};
+
+}  // namespace
+
+Imported import_megatron(const std::string& text, const std::string& file,
+                         const std::vector<std::string>& ignored) {
+  const MegatronFlags flags(text, file, ignored);
+  return MegatronReader(flags).read();
+}
+
+}  // namespace rehearse

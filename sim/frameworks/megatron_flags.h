@@ -1,0 +1,41 @@
+// What did the user give, flag by flag? The known flags of one Megatron-LM run, with values checked as asked.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "frameworks/script_flags.h"
+
+namespace rehearse {
+
+class MegatronFlags {
+ public:
+  // InputError for flags that are not known; of one that is given twice the last counts.
+  MegatronFlags(const std::string& text, std::string file, const std::vector<std::string>& ignored);
+
+  bool has(const std::string& name) const { return flags_.contains(name); }
+  std::int64_t integer(const std::string& name) const;
+  std::int64_t integer_or(const std::string& name, std::int64_t fallback) const;
+  double number(const std::string& name) const;
+  double number_or(const std::string& name, double fallback) const;
+  std::string text(const std::string& name) const;
+  std::string text_or(const std::string& name, const std::string& fallback) const;
+  const std::vector<std::string>& values(const std::string& name) const;
+
+  [[noreturn]] void fail(const std::string& name, const std::string& rule,
+                         const std::string& nearest = "") const;
+
+  const std::string& file() const { return file_; }
+
+ private:
+  std::string file_;
+  std::map<std::string, ScriptFlag> flags_;
+};
+
+// The network's shape as a Hugging Face config.json of the nearest family; what the family cannot say is
+// noted.
+Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes);
+
+}  // namespace rehearse

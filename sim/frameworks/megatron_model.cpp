@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include "frameworks/megatron_flags.h"
+
+namespace rehearse {
+
+namespace {
+
+// Vocabularies that tokenizers of Megatron-LM bring with them.
+std::int64_t vocabulary(const MegatronFlags& flags) {
+  if (flags.has("--padded-vocab-size")) return flags.integer("--padded-vocab-size");
+  const std::string tokenizer = flags.text_or("--tokenizer-type", "GPT2BPETokenizer");
+  std::int64_t words = flags.integer_or("--vocab-size", 0);
+  if (words == 0 && tokenizer == "GPT2BPETokenizer") words = 50257;
+  if (words == 0 && tokenizer == "Llama2Tokenizer") words = 32000;
+  if (words == 0)
+    flags.fail("--vocab-size", fmt::format("must be given: {} does not say how many words it has", tokenizer),
+               "--vocab-size 128256");
+  const std::int64_t unit =
+      std::max<std::int64_t>(1, flags.integer_or("--make-vocab-size-divisible-by", 128)) *
+      std::max<std::int64_t>(1, flags.integer_or("--tensor-model-parallel-size", 1));
+  return (words + unit - 1) / unit * unit;
+}
+
+bool is_rotary(const MegatronFlags& flags) {
+  return flags.has("--use-rotary-position-embeddings") ||
+         flags.text_or("--position-embedding-type", "learned_absolute") == "rope";
+}
+
+Json gpt2(const MegatronFlags& flags) {
+  Json config = {{"model_type", "gpt2"},
+                 {"activation_function", "gelu"},
+                 {"n_layer", flags.integer("--num-layers")},
+                 {"n_embd", flags.integer("--hidden-size")},
+                 {"n_head", flags.integer("--num-attention-heads")},
+                 {"n_positions", flags.integer("--max-position-embeddings")},
+                 {"resid_pdrop", flags.number_or("--hidden-dropout", 0.1)},
+                 {"embd_pdrop", flags.number_or("--hidden-dropout", 0.1)},
+                 {"attn_pdrop", flags.number_or("--attention-dropout", 0.1)}};
+  if (flags.has("--ffn-hidden-size")) config["n_inner"] = flags.integer("--ffn-hidden-size");
+  return config;
+}
+
+// Megatron-LM's own default of a gated network (arguments.py): two thirds of four times the width, by 64.
+std::int64_t ffn_hidden(const MegatronFlags& flags) {
+  const std::int64_t hidden = flags.integer("--hidden-size");
+  const std::int64_t fallback = flags.has("--swiglu") ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
+  return flags.integer_or("--ffn-hidden-size", fallback);
+}
+
+Json decoder(const MegatronFlags& flags, const char* model_type) {
+  const std::int64_t heads = flags.integer("--num-attention-heads");
+  Json config = {{"model_type", model_type},
+                 {"num_hidden_layers", flags.integer("--num-layers")},
+                 {"hidden_size", flags.integer("--hidden-size")},
+                 {"intermediate_size", ffn_hidden(flags)},
+                 {"num_attention_heads", heads},
+                 {"num_key_value_heads",
+                  flags.has("--group-query-attention") ? flags.integer("--num-query-groups") : heads},
+                 {"max_position_embeddings", flags.integer("--max-position-embeddings")},
+                 {"attention_bias", flags.has("--add-qkv-bias") || !flags.has("--disable-bias-linear")}};
+  if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
+  return config;
+}
+
+// "1", "([0]*3+[1]*58)" and the like: layers before the first with experts, and one of how many has them.
+void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
+  const std::string frequency = join(flags.values("--moe-layer-freq"), "");
+  if (frequency == "1") return;
+  int before = 0;
+  if (std::sscanf(frequency.c_str(), "[0]*%d", &before) == 1 && config.at("model_type") == "deepseek_v3")
+    config["first_k_dense_replace"] = before;
+  else
+    notes.push_back("--moe-layer-freq " + frequency + " is not modelled: every layer has experts");
+}
+
+Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
+  const std::int64_t width = flags.integer_or("--moe-ffn-hidden-size", ffn_hidden(flags));
+  const bool shared = flags.has("--moe-shared-expert-intermediate-size");
+  const bool latent = flags.has("--multi-latent-attention");
+  const char* type = latent ? "deepseek_v3" : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
+  Json config = decoder(flags, type);
+  config["num_experts_per_tok"] = flags.integer_or("--moe-router-topk", 2);
+  if (latent) {
+    config["n_routed_experts"] = flags.integer("--num-experts");
+    config["moe_intermediate_size"] = width;
+    if (shared) config["n_shared_experts"] = flags.integer("--moe-shared-expert-intermediate-size") / width;
+  } else if (flags.has("--qk-layernorm")) {
+    config["num_experts"] = flags.integer("--num-experts");
+    config["moe_intermediate_size"] = width;
+  } else {
+    config["num_local_experts"] = flags.integer("--num-experts");
+    config["intermediate_size"] = width;
+  }
+  if (shared && !latent) notes.push_back("shared experts are modelled with multi-latent attention only");
+  if (flags.has("--moe-layer-freq")) layers_with_experts(flags, config, notes);
+  return config;
+}
+
+void add_latent(const MegatronFlags& flags, Json& config) {
+  if (flags.has("--q-lora-rank")) config["q_lora_rank"] = flags.integer("--q-lora-rank");
+  config["kv_lora_rank"] = flags.integer_or("--kv-lora-rank", 32);
+  config["qk_nope_head_dim"] = flags.integer_or("--qk-head-dim", 128);
+  config["qk_rope_head_dim"] = flags.integer_or("--qk-pos-emb-head-dim", 64);
+  config["v_head_dim"] = flags.integer_or("--v-head-dim", 128);
+  config.erase("attention_bias");
+}
+
+// A gated network with RMSNorm is a Llama, one with learned positions a GPT-2, one in between the nearest.
+Json dense(const MegatronFlags& flags, std::vector<std::string>& notes) {
+  const bool rms = flags.text_or("--normalization", "LayerNorm") == "RMSNorm";
+  if (flags.has("--squared-relu")) {
+    Json config = decoder(flags, "nemotron");
+    config.erase("attention_bias");
+    return config;
+  }
+  if (flags.has("--swiglu")) {
+    if (!rms || !is_rotary(flags))
+      notes.push_back("a gated network is modelled with RMSNorm and rotary positions");
+    Json config = decoder(flags, flags.has("--qk-layernorm") ? "qwen3" : "llama");
+    if (config.at("model_type") == "llama") config["mlp_bias"] = !flags.has("--disable-bias-linear");
+    return config;
+  }
+  if (!is_rotary(flags) && !flags.has("--group-query-attention")) {
+    if (rms) notes.push_back("a network with learned positions is modelled with LayerNorm");
+    return gpt2(flags);
+  }
+  if (flags.has("--group-query-attention"))
+    notes.push_back("query groups without a gated network are modelled as those of a Llama of equal width");
+  Json config = decoder(flags, flags.has("--group-query-attention") ? "llama" : "gpt_neox");
+  if (config.at("model_type") == "gpt_neox") config["use_parallel_residual"] = false;
+  return config;
+}
+
+}  // namespace
+
+Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes) {
+  const bool experts = flags.has("--num-experts");
+  if (!experts && flags.has("--multi-latent-attention"))
+    flags.fail("--multi-latent-attention", "is modelled with experts only", "--num-experts");
+  Json config = experts ? mixture(flags, notes) : dense(flags, notes);
+  if (flags.has("--multi-latent-attention")) add_latent(flags, config);
+  if (flags.has("--window-size")) notes.push_back("--window-size is not modelled");
+  config["vocab_size"] = vocabulary(flags);
+  config["tie_word_embeddings"] = !flags.has("--untie-embeddings-and-output-weights");
+  return config;
+}
+
+}  // namespace rehearse

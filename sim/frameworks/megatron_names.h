@@ -1,0 +1,33 @@
+// Which flags does Megatron-LM know, and what does each mean for a scenario?
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+enum class FlagValue { integer, number, text, on, off };
+
+// A flag whose value is one field of the scenario.
+struct DirectFlag {
+  const char* name;
+  const char* pointer;
+  FlagValue value;
+};
+std::span<const DirectFlag> direct_flags();
+
+// Flags that several fields, or the shape of the network, follow from.
+std::span<const char* const> combined_flags();
+
+// Flags that change the cost of a step in a way that is not modelled.
+std::span<const char* const> unmodelled_flags();
+
+// Flags that leave the time and memory of a step as they are: data, logging, checkpoints, optimizer
+// constants, initialization, the launcher's own.
+std::span<const char* const> costless_flags();
+
+// All of them.
+std::vector<std::string> known_megatron_flags();
+
+}  // namespace rehearse

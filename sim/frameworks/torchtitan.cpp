@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "frameworks/imported.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+// TOML as the strict reader takes it.
+Json to_json(const toml::node& node) {
+  if (const toml::table* table = node.as_table()) {
+    Json json = Json::object();
+    for (const auto& [key, value] : *table) json[std::string(key.str())] = to_json(value);
+    return json;
+  }
+  if (const toml::array* array = node.as_array()) {
+    Json json = Json::array();
+    for (const toml::node& value : *array) json.push_back(to_json(value));
+    return json;
+  }
+  if (const auto text = node.value<std::string>(); node.is_string()) return *text;
+  if (node.is_boolean()) return node.value<bool>().value();
+  if (node.is_integer()) return node.value<std::int64_t>().value();
+  if (node.is_floating_point()) return node.value<double>().value();
+  std::ostringstream text;
+  node.visit([&text](const auto& value) { text << value; });
+  return text.str();
+}
+
+JsonReader parse(const std::string& text, const std::string& file) {
+  try {
+    return JsonReader(to_json(toml::parse(text, file)), file);
+  } catch (const toml::parse_error& error) {
+    throw InputError(
+        {file, fmt::format("line {}, column {}", error.source().begin.line, error.source().begin.column),
+         "not valid TOML: " + std::string(error.description()), "", ""});
+  }
+}
+
+// Flavours of torchtitan's models that ship with the program (torchtitan/models/*/__init__.py).
+const std::map<std::string, std::string>& presets() {
+  static const std::map<std::string, std::string> names = {{"llama3/8B", "llama3-8b"},
+                                                           {"llama3/70B", "llama3-70b"},
+                                                           {"llama3/405B", "llama3.1-405b"},
+                                                           {"deepseek_v3/671B", "deepseek-v3"},
+                                                           {"qwen3/8B", "qwen3-8b"},
+                                                           {"qwen3/30B-A3B", "qwen3-30b-a3b"},
+                                                           {"qwen3/235B-A22B", "qwen3-235b-a22b"}};
+  return names;
+}
+
+const std::map<std::string, std::string>& schedules() {
+  static const std::map<std::string, std::string> names = {{"GPipe", "gpipe"},
+                                                           {"1F1B", "1f1b"},
+                                                           {"Interleaved1F1B", "interleaved-1f1b"},
+                                                           {"ZBVZeroBubble", "zb-v"},
+                                                           {"DualPipeV", "dualpipe-v"}};
+  return names;
+}
+
+class TorchtitanReader {
+ public:
+  TorchtitanReader(const JsonReader& config, int gpus) : config_(config), gpus_(gpus) {}
+
+  Imported read() {
+    imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
+    if (gpus_ > 0) imported_.scenario["gpus"] = gpus_;
+    plan_ = {{"framework", "torchtitan"}, {"precision", "bf16"}};
+    model(section("model"));
+    parallelism(section("parallelism"));
+    training(section("training"));
+    checkpointing(section("activation_checkpoint"));
+    if (section("compile").boolean_or("enable", false))
+      note("compile: kernels are those of the profile, not what the compiler would fuse");
+    for (const char* key :
+         {"job", "profiling", "metrics", "optimizer", "lr_scheduler", "checkpoint", "validation", "comm",
+          "fault_tolerance", "experimental", "memory_estimation", "debug", "quantize", "float8"})
+      config_.has(key);
+    config_.reject_unknown();
+    imported_.scenario["plan"] = plan_;
+    return std::move(imported_);
+  }
+
+ private:
+  void note(std::string text) { imported_.notes.push_back(std::move(text)); }
+
+  JsonReader section(const char* name) {
+    if (config_.has(name)) return config_.object(name);
+    return JsonReader(Json::object(), config_.file(), std::string("/") + name);
+  }
+
+  void model(const JsonReader& model) {
+    const std::string name = model.text_or("name", "llama3"), flavor = model.text_or("flavor", "debugmodel");
+    const auto preset = presets().find(name + "/" + flavor);
+    if (preset != presets().end())
+      imported_.scenario["model"] = preset->second;
+    else
+      note(fmt::format("model {} {} does not ship with the program: name a config.json with --model", name,
+                       flavor));
+    if (model.has("converters") && model.value("converters").dump().find("float8") != std::string::npos)
+      plan_["precision"] = "fp8";
+    for (const char* key : {"hf_assets_path", "tokenizer_path", "print_after_conversion", "tokenizer_name"})
+      model.has(key);
+    model.reject_unknown();
+  }
+
+  std::int64_t degree(const JsonReader& from, const char* key) { return from.integer_or(key, 1, 1, kMost); }
+
+  void parallelism(const JsonReader& from) {
+    plan_["tp"] = degree(from, "tensor_parallel_degree");
+    plan_["pp"] = pp_ = degree(from, "pipeline_parallel_degree");
+    plan_["cp"] = degree(from, "context_parallel_degree");
+    plan_["ep"] = degree(from, "expert_parallel_degree");
+    if (from.has("expert_tensor_parallel_degree"))
+      plan_["etp"] = degree(from, "expert_tensor_parallel_degree");
+    sharding(from);
+    if (pp_ > 1) pipeline(from);
+    const std::string rotate = from.text_or("context_parallel_rotate_method", "allgather");
+    if (plan_["cp"] > 1) plan_["cp_comm_type"] = rotate == "alltoall" ? "p2p" : "allgather";
+    if (from.boolean_or("enable_async_tensor_parallel", false)) plan_["tp_comm_overlap"] = true;
+    for (const char* key :
+         {"enable_compiled_autograd", "disable_loss_parallel", "context_parallel_load_balancer"})
+      from.has(key);
+    for (const char* key :
+         {"pipeline_parallel_split_points", "module_fqns_per_model_part", "expert_parallel_comm_backend",
+          "pipeline_parallel_expert_parallel_overlap", "pipeline_parallel_first_stage_less_layers",
+          "pipeline_parallel_last_stage_less_layers", "pipeline_parallel_layers_per_stage",
+          "pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
+          "pipeline_parallel_schedule_csv"})
+      if (from.has(key) && !read_.contains(key) && pp_ > 1) note(fmt::format("\"{}\" is not modelled", key));
+    from.reject_unknown();
+  }
+
+  // Full sharding over the shard degree, replicated across the other (FSDP2, HSDP).
+  void sharding(const JsonReader& from) {
+    const std::int64_t replicate = degree(from, "data_parallel_replicate_degree");
+    std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMost);
+    const std::int64_t others = plan_["tp"].get<std::int64_t>() * pp_ * plan_["cp"].get<std::int64_t>();
+    if (shard < 1 && gpus_ > 0) shard = std::max<std::int64_t>(1, gpus_ / (others * replicate));
+    dp_ = shard > 0 ? shard * replicate : 0;
+    if (shard > 0) plan_["dp"] = dp_;
+    plan_["zero"] = shard == 1 ? 0 : 3;
+    if (replicate > 1 && shard > 1) plan_["zero_shard"] = shard;
+    const std::string reshard = from.text_or("fsdp_reshard_after_forward", "default");
+    if (reshard != "default" && reshard != "always" && reshard != "never")
+      from.fail("fsdp_reshard_after_forward", "must be default, always or never",
+                "found \"" + reshard + "\"");
+    if (reshard != "default") plan_["reshard_after_forward"] = reshard == "always";
+  }
+
+  void pipeline(const JsonReader& from) {
+    if (from.has("pipeline_parallel_schedule_csv") && !from.text("pipeline_parallel_schedule_csv").empty()) {
+      plan_["schedule"] = from.text("pipeline_parallel_schedule_csv");
+    } else {
+      const std::string name = from.text_or("pipeline_parallel_schedule", "1F1B");
+      std::vector<std::string> known;
+      for (const auto& entry : schedules()) known.push_back(entry.first);
+      if (!schedules().contains(name))
+        from.fail("pipeline_parallel_schedule", "is no schedule that is modelled", "found \"" + name + "\"",
+                  nearest_name(name, known).empty() ? join(known) : nearest_name(name, known));
+      plan_["schedule"] = schedules().at(name);
+      if (name == "Interleaved1F1B") plan_["vpp"] = 2;
+      if (name == "Interleaved1F1B")
+        note("Interleaved1F1B: two chunks a rank are assumed; say --vpp for others");
+    }
+    microbatch_ = degree(from, "pipeline_parallel_microbatch_size");
+    read_ = {"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
+             "pipeline_parallel_schedule_csv"};
+  }
+
+  void training(const JsonReader& from) {
+    const std::int64_t local = from.integer_or("local_batch_size", 8, 1, kMost);
+    const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMost);
+    plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMost);
+    plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;
+    if (global > 0)
+      plan_["global_batch"] = global;
+    else if (dp_ > 0)
+      plan_["global_batch"] = local * dp_;
+    else
+      note("global batch: local_batch_size times the data-parallel ranks, which --gpus would say");
+    if (from.text_or("mixed_precision_param", "bfloat16") == "float32") plan_["precision"] = "fp32";
+    if (from.text_or("mixed_precision_reduce", "float32") == "bfloat16") plan_["grad_reduce"] = "bf16";
+    if (from.boolean_or("enable_cpu_offload", false)) plan_["offload"] = "optimizer";
+    for (const char* key : {"dataset", "dataset_path", "max_norm", "steps", "gc_freq", "gc_debug", "seed",
+                            "deterministic", "debug_moe_force_load_balance", "dtype", "tokens_per_step"})
+      from.has(key);
+    from.reject_unknown();
+  }
+
+  void checkpointing(const JsonReader& from) {
+    const std::string mode = from.text_or("mode", "selective");
+    if (mode != "none" && mode != "selective" && mode != "full" && mode != "memory_budget")
+      from.fail("mode", "must be none, selective or full", "found \"" + mode + "\"", "selective");
+    if (mode == "full") plan_["recompute"] = "full";
+    if (mode == "selective" || mode == "memory_budget")
+      note(fmt::format(
+          "activation checkpointing {} recomputes what Megatron-LM's selective does not: modelled as none",
+          mode));
+  }
+
+  const JsonReader& config_;
+  int gpus_;
+  std::int64_t pp_ = 1, dp_ = 0, microbatch_ = 1;
+  std::set<std::string> read_;
+  Imported imported_;
+  Json plan_;
+};
+
+}  // namespace
+
+Imported import_torchtitan(const std::string& text, const std::string& file, int gpus) {
+  const JsonReader config = parse(text, file);
+  return TorchtitanReader(config, gpus).read();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,17 @@
+// The memory of which ranks is drawn, where not all can be?
+#pragma once
+
+#include <vector>
+
+#include "result/report.h"
+
+namespace rehearse {
+
+// One replica of each of at most `most` pipeline ranks, in order: the heaviest, the others evenly spread.
+std::vector<const TimelineRank*> drawn_ranks(const Timeline& timeline, const Report& report,
+                                             std::size_t most);
+
+// What a rank holds all the time.
+double state_and_buffer_bytes(const RankMemory& memory);
+
+}  // namespace rehearse

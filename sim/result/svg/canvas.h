@@ -1,0 +1,46 @@
+// What does a picture consist of? Elements one after the other, between a head and an end that all share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "result/svg/text.h"
+
+namespace rehearse::svg {
+
+enum class Anchor { start, middle, end };
+
+class Canvas {
+ public:
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
+    body_ += '\n';
+  }
+
+  // `more`: further attributes, each after a space.
+  void text(double x, double y, double size, const std::string& words, Anchor anchor = Anchor::start,
+            const char* more = "");
+
+  // Read from the lower edge up, around (x, y).
+  void upright_text(double x, double y, double size, const std::string& words);
+
+  // Title and what was held fixed, from the upper edge down; returns where they end.
+  double heading(double left, std::size_t characters, const std::string& title, const std::string& held);
+
+  // The whole picture on white; presentation attributes only, so that it also stands in a page whose policy
+  // forbids inline styles.
+  std::string finish(double width, double height, const std::string& title) const;
+
+ private:
+  std::string body_;
+};
+
+// Okabe and Ito's (jfly.uni-koeln.de/color, 2008) without the yellow, which is too light for lines. Beyond
+// the eighth they come again.
+const char* line_colour(std::size_t index);
+
+}  // namespace rehearse::svg

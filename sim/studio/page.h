@@ -1,0 +1,20 @@
+// What does a reader of the studio see first?
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace rehearse::studio {
+
+// A field of the scenario that can be turned. `name` is its flag.
+struct Knob {
+  std::string name, label, group;
+  std::vector<std::string> choices;  // empty: a whole number
+  std::string value;                 // of the scenario that the studio began with
+};
+
+// The page, with the first answer in it: `first` is {run} or {violations}, as /run answers.
+std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& scenario,
+                       const nlohmann::ordered_json& first);
+
+}  // namespace rehearse::studio

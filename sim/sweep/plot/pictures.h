@@ -1,0 +1,19 @@
+// How is each kind of plot drawn?
+#pragma once
+
+#include "result/svg/chart.h"
+#include "sweep/plot/plot.h"
+
+namespace rehearse::plot {
+
+// The fields that a curve runs along and that tell curves apart.
+Chart make_curves(const Grid& grid, const PlotRows& rows, PlotKind kind);
+std::string draw_heat(const Grid& grid, const PlotRows& rows);
+std::string draw_front(const Grid& grid, const PlotRows& rows);
+std::string draw_breakdown(const Grid& grid, const PlotRows& rows);
+std::string draw_traffic(const Grid& grid, const PlotRows& rows);
+
+// Rows of which neither is both slower and larger than another; by memory.
+std::vector<std::size_t> front_of(const std::vector<PlotRow>& rows);
+
+}  // namespace rehearse::plot

@@ -1,0 +1,38 @@
+// Which picture shows what a sweep found?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sweep/plot/rows.h"
+
+namespace rehearse::plot {
+
+enum class PlotKind : std::uint8_t {
+  bubble,          // against microbatches, with the closed form dashed
+  step_time,       // against a swept number; so are throughput and memory
+  throughput,      // tokens/s of a GPU
+  memory,          // of the fullest rank
+  strong_scaling,  // throughput of a GPU against their number, the global batch as it is
+  weak_scaling,    // the same with a global batch that grows with them
+  heatmap,         // throughput against two fields
+  pareto,          // step time against memory, with the front that no other plan beats in both
+  breakdown,       // where the step goes, a bar each
+  traffic          // what one GPU sends on each class of link, a bar each
+};
+std::string to_string(PlotKind kind);  // "step-time"
+const std::vector<PlotKind>& plot_kinds();
+
+// What suits the fields that vary: scaling where GPUs do; bubble where the global batch of a pipeline does; a
+// heat map of two numbers; curves where at most one other field varies beside a number; bars of a few rows
+// without a number; else the front.
+PlotKind choose_plot(const Grid& grid, const PlotRows& rows);
+
+// InputError when nothing varies, or not what the kind needs.
+void require_fields(const Grid& grid, std::optional<PlotKind> kind);
+
+// Every row is in the picture, drawn or counted in its note. InputError as above.
+std::string draw_plot(const Grid& grid, const PlotRows& rows, std::optional<PlotKind> kind = {});
+
+}  // namespace rehearse::plot

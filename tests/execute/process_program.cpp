@@ -1,0 +1,69 @@
+// One rank of a plan as a process, started by mpirun or as torchrun does: its losses and its part of every
+// gradient equal those of one rank alone. Arguments: tp pp dp ZeRO. Ends with 1 where they do not.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cases.h"
+
+namespace rehearse {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+int wrong = 0;
+
+void expect_near(double found, double expected, double scale, const char* what) {
+  if (std::abs(found - expected) <= kTolerance * scale) return;
+  if (++wrong < 5) std::fprintf(stderr, "%s: %.8g, not %.8g\n", what, found, expected);
+}
+
+// Of elements that a rank of this process holds.
+std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
+  std::size_t compared = 0;
+  for (const auto& [name, values] : found) {
+    const std::vector<float>& whole = expected.at(name);
+    double size = 1e-30;
+    for (const float value : whole) size = std::max(size, std::abs(double{value}));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isnan(values[i])) continue;
+      expect_near(double{values[i]}, double{whole[i]}, size, name.c_str());
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+void train(const Model& model, const Plan& plan, Site site) {
+  const bool is_first = site.is_first();
+  const Training training = training_of(model, plan);
+  Crew crew(training, {20, {}}, std::move(site)), one(training_of(model, alone(plan)), {20, {}});
+  for (int step = 0; step < 2; ++step) {
+    const StepResult found = crew.step(), expected = one.step();
+    if (step == 0 && compare(crew.gradients(), one.gradients()) == 0)
+      expect_near(0, 1, 0, "no gradient here");
+    if (!is_first) continue;
+    expect_near(found.loss, expected.loss, expected.loss, "loss");
+    expect_near(found.gradient_norm, expected.gradient_norm, expected.gradient_norm, "gradient norm");
+    require_fits(found.timeline, training.schedule);
+  }
+}
+
+}  // namespace
+}  // namespace rehearse
+
+int main(int argc, char** argv) {
+  using namespace rehearse;
+  if (argc != 5) return 2;
+  Plan plan = plan_of(ScheduleName::one_f_one_b, std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]));
+  plan.zero = std::atoi(argv[4]);
+  plan.sequence_parallel = plan.tp > 1;
+  plan.clip_grad = 0.1;
+  try {
+    train(tiny_gpt(), plan, open_site(plan, DeviceKind::cpu, 30));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,230 @@
+// Configurations of Megatron-LM, DeepSpeed and torchtitan as scenarios; data/README.md names the samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "frameworks/imported.h"
+#include "frameworks/megatron_names.h"
+#include "frameworks/script_flags.h"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string path(const std::string& name) {
+  return std::string(SOURCE_DIR) + "/tests/frameworks/data/" + name;
+}
+
+std::string text_of(const std::string& name) {
+  std::ifstream in(path(name));
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+template <typename Import>
+std::string refusal(Import&& import) {
+  try {
+    import();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Imported megatron(const std::string& text) {
+  return import_megatron(text, "train.sh", {});
+}
+
+const std::string kShape =
+    "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 ";
+
+TEST(ScriptFlags, FollowsVariablesAndLeavesOutComments) {
+  const auto flags = script_flags(
+      "#!/bin/sh\nexport N=4\nM=${SLURM_NNODES:-\"2\"}\nARGS=(\n  --a $N --b=$((N * $M)) # --c 1\n  #--d\n)\n"
+      "run ${ARGS[@]} --e $UNSET 'x y'\n");
+  ASSERT_EQ(flags.size(), 3u);
+  EXPECT_EQ(flags[0].name, "--a");
+  EXPECT_THAT(flags[0].values, ElementsAre("4"));
+  EXPECT_THAT(flags[1].values, ElementsAre("8"));
+  EXPECT_EQ(flags[1].line, 5);
+  EXPECT_THAT(flags[2].values, ElementsAre("$UNSET", "x", "y"));
+}
+
+TEST(ImportMegatron, ReadsTheSampleScriptOfGpt3) {
+  const Imported found = megatron(text_of("gpt3_175b.sh"));
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["gpus"], 128);
+  EXPECT_EQ(plan["tp"], 8);
+  EXPECT_EQ(plan["pp"], 16);
+  EXPECT_EQ(plan["micro_batch"], 1);
+  EXPECT_EQ(plan["global_batch"], 1536);
+  EXPECT_EQ(plan["seq"], 2048);
+  EXPECT_EQ(plan["precision"], "fp16");
+  EXPECT_EQ(plan["overlap_grad_reduce"], false) << "Megatron-LM does so only when told to";
+  EXPECT_EQ(found.model["model_type"], "gpt2");
+  EXPECT_EQ(found.model["n_layer"], 96);
+  EXPECT_EQ(found.model["n_embd"], 12288);
+  EXPECT_EQ(found.model["vocab_size"], 51200) << "50257 padded to a multiple of 128 x 8";
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--rampup-batch-size")));
+}
+
+TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
+  const Imported found = megatron(text_of("mixtral_8x7b.args"));
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["ep"], 8);
+  EXPECT_EQ(plan["pp"], 4);
+  EXPECT_EQ(plan["vpp"], 1);
+  EXPECT_EQ(plan["zero"], 1);
+  EXPECT_EQ(plan["sequence_parallel"], true);
+  EXPECT_EQ(found.model["model_type"], "mixtral");
+  EXPECT_EQ(found.model["num_local_experts"], 8);
+  EXPECT_EQ(found.model["num_key_value_heads"], 8);
+  EXPECT_EQ(found.model["intermediate_size"], 14336);
+  EXPECT_EQ(found.model["vocab_size"], 32000);
+}
+
+TEST(ImportMegatron, TakesOldAndNewSpellings) {
+  const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
+  EXPECT_EQ(plan("--use-custom-fsdp")["zero"], 3);
+  EXPECT_EQ(plan("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads")["zero"], 2);
+  EXPECT_EQ(plan("--recompute-activations")["recompute"], "selective");
+  EXPECT_EQ(plan("--activations-checkpoint-method uniform")["recompute"], "full");
+  EXPECT_EQ(plan("--recompute-granularity selective --recompute-modules core_attn mlp")["recompute_modules"],
+            "core_attn,mlp");
+  EXPECT_EQ(plan("--microbatch-group-size-per-vp-stage 4")["microbatch_group"], 4);
+  EXPECT_EQ(plan("--use-tp-pp-dp-mapping")["order"], "tp-cp-ep-pp-dp");
+  EXPECT_EQ(plan("--pipeline-model-parallel-layout \"Et*2|(t*3|)*6,t*2L\"")["layout"], "Et*2|(t*3|)*6,t*2L");
+  EXPECT_EQ(plan("--num-layers-per-virtual-pipeline-stage 1 --pipeline-model-parallel-size 2")["vpp"], 2);
+  EXPECT_EQ(plan("--bf16 --fp8-format hybrid")["precision"], "fp8");
+  EXPECT_EQ(plan("")["precision"], "fp32");
+}
+
+TEST(ImportMegatron, UnknownFlagsAndValuesAreNamedWithTheirLine) {
+  EXPECT_THAT(refusal([] { megatron(kShape + "\n--tensor-model-paralel-size 8"); }),
+              AllOf(HasSubstr("train.sh: line 2"), HasSubstr("--tensor-model-parallel-size")));
+  EXPECT_THAT(refusal([] { megatron(kShape + "\n\n--micro-batch-size many"); }), HasSubstr("line 3"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--micro-batch-size $MBS"); }),
+              HasSubstr("that the text itself sets"));
+  EXPECT_THAT(refusal([] { megatron("--num-layers 4"); }), HasSubstr("--hidden-size"));
+  EXPECT_THAT(refusal([] { megatron("nothing here"); }), HasSubstr("holds no flags"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--tokenizer-type HuggingFaceTokenizer"); }),
+              HasSubstr("--vocab-size"));
+  EXPECT_THAT(refusal([] { import_megatron(kShape + "--mine 1", "train.sh", {"--mine"}); }),
+              HasSubstr("no error"));
+}
+
+TEST(ImportMegatron, NamesEachFlagOnce) {
+  std::vector<std::string> names = known_megatron_flags();
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end()) << *std::ranges::adjacent_find(names);
+}
+
+TEST(ImportDeepSpeed, ReadsTheSampleOfZero3WithOffload) {
+  const Imported found = import_deepspeed(JsonReader::open(path("ds_zero3.json")), 64);
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["zero"], 3);
+  EXPECT_EQ(plan["precision"], "fp16");
+  EXPECT_EQ(plan["offload"], "optimizer");
+  EXPECT_EQ(plan["overlap_grad_reduce"], true);
+  EXPECT_FALSE(plan.contains("bucket")) << "0 elements are no bucket";
+  EXPECT_THAT(found.notes, Contains(HasSubstr("offload_param")));
+}
+
+TEST(ImportDeepSpeed, LeavesAutoToDefaultsAndMultipliesTheBatch) {
+  const Imported found = import_deepspeed(JsonReader::open(path("ds_zero3_auto.json")), 16);
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["micro_batch"], 2);
+  EXPECT_EQ(plan["global_batch"], 2 * 4 * 16);
+  EXPECT_FALSE(plan.contains("precision"));
+  EXPECT_FALSE(plan.contains("bucket"));
+  EXPECT_THAT(found.notes, Contains(HasSubstr("\"train_batch_size\" is auto")));
+}
+
+TEST(ImportDeepSpeed, RefusesUnknownKeysAndBatchesThatDisagree) {
+  const auto read = [](const char* text, int gpus) {
+    return refusal([&] { import_deepspeed(JsonReader(Json::parse(text), "ds.json"), gpus); });
+  };
+  EXPECT_THAT(read(R"({"zero_optimisation": {}})", 8), HasSubstr("zero_optimization"));
+  EXPECT_THAT(read(R"({"zero_optimization": {"stge": 3}})", 8), HasSubstr("/zero_optimization/stge"));
+  EXPECT_THAT(read(R"({"zero_optimization": {"stage": 4}})", 8), HasSubstr("from 0 to 3"));
+  EXPECT_THAT(read(R"({"train_batch_size": 10, "train_micro_batch_size_per_gpu": 2,
+                       "gradient_accumulation_steps": 2})",
+                   8),
+              AllOf(HasSubstr("/train_batch_size"), HasSubstr("32")));
+}
+
+TEST(ImportTorchtitan, ReadsTheSampleOfLlama3) {
+  const Imported found = import_torchtitan(text_of("llama3_70b.toml"), "llama3_70b.toml", 256);
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["model"], "llama3-70b");
+  EXPECT_EQ(plan["tp"], 8);
+  EXPECT_EQ(plan["dp"], 32);
+  EXPECT_EQ(plan["zero"], 3);
+  EXPECT_EQ(plan["micro_batch"], 8);
+  EXPECT_EQ(plan["global_batch"], 8 * 32);
+  EXPECT_EQ(plan["seq"], 8192);
+  EXPECT_EQ(plan["recompute"], "full");
+  EXPECT_THAT(found.notes, IsEmpty());
+}
+
+TEST(ImportTorchtitan, ReadsPipelinesAndHybridSharding) {
+  const Imported found = import_torchtitan(R"([model]
+name = "llama3"
+flavor = "405B"
+converters = ["float8"]
+[training]
+local_batch_size = 16
+global_batch_size = 128
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "ZBVZeroBubble"
+pipeline_parallel_microbatch_size = 2
+fsdp_reshard_after_forward = "never"
+[activation_checkpoint]
+mode = "none"
+)",
+                                           "pp.toml", 0);
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["schedule"], "zb-v");
+  EXPECT_EQ(plan["micro_batch"], 2);
+  EXPECT_EQ(plan["global_batch"], 128);
+  EXPECT_EQ(plan["dp"], 8);
+  EXPECT_EQ(plan["zero_shard"], 4);
+  EXPECT_EQ(plan["reshard_after_forward"], false);
+  EXPECT_EQ(plan["precision"], "fp8");
+}
+
+TEST(ImportTorchtitan, ItsAllToAllIsARing) {
+  const auto exchange = [](const std::string& method) {
+    return import_torchtitan(
+               "[parallelism]\ncontext_parallel_degree = 4\ncontext_parallel_rotate_method = \"" + method +
+                   "\"\n",
+               "cp.toml", 8)
+        .scenario["plan"]["cp_comm_type"];
+  };
+  EXPECT_EQ(exchange("alltoall"), "p2p");
+  EXPECT_EQ(exchange("allgather"), "allgather");
+}
+
+TEST(ImportTorchtitan, RefusesWhatItDoesNotKnow) {
+  const auto read = [](const char* text) { return refusal([&] { import_torchtitan(text, "bad.toml", 8); }); };
+  EXPECT_THAT(read("[parallelism\n"), AllOf(HasSubstr("bad.toml: line"), HasSubstr("TOML")));
+  EXPECT_THAT(read("[parallelism]\ntensor_paralel_degree = 8\n"), HasSubstr("tensor_parallel_degree"));
+  EXPECT_THAT(read("[paralelism]\n"), HasSubstr("parallelism"));
+  EXPECT_THAT(read("[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1C\"\n"),
+              HasSubstr("1F1B"));
+  EXPECT_THAT(read("[activation_checkpoint]\nmode = \"some\"\n"), HasSubstr("mode"));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,25 @@
+// Processes that speak over TCP say the same as ranks that share memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "processes.h"
+
+namespace rehearse::kernels {
+namespace {
+
+std::string log_of(const std::string& test) {
+  return (std::filesystem::temp_directory_path() / ("rehearse-" + test + std::to_string(getpid()) + "-rank"))
+      .string();
+}
+
+TEST(Tcp, CollectivesOfProcessesEqualSumsByHand) {
+  for (const int size : {2, 3, 5}) {
+    for (Process& rank : start_ranks({WORLD_PROGRAM, "tcp"}, size, size, log_of("tcp")))
+      EXPECT_EQ(rank.wait(60), 0) << rank.said();
+  }
+}
+
+}  // namespace
+}  // namespace rehearse::kernels

@@ -157,7 +157,10 @@ class ChakraWriter {
   double step_bytes(int stage) const {
     Block scratch;
     const double parameters = run_.work.parameters(stage) / sharding(plan_).optimizer;
-    return scratch.bytes_moved(optimizer_kernel(parameters, plan_, scratch));
+    double bytes = 0;
+    for (const Kernel& kernel : optimizer_kernels(parameters, plan_, scratch))
+      bytes += scratch.bytes_moved(kernel);
+    return bytes;
   }
 
   void message(ProtoWriter& node, const Op& op) {

@@ -57,6 +57,23 @@ std::size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
+TEST(Curves, WhatWasExecutedStandsBesideWhatWasPredicted) {
+  const Grid grid{{kBatch, kSchedule}};
+  const PlotRows rows = rows_of(grid, [](PlotRow& row, Point point) {
+    row.microbatches = static_cast<double>(1 << (point / 2));
+    row.executed_step_time_s = 2;
+    row.executed_bubble = 0.25;
+  });
+  const Chart chart = make_curves(grid, rows, PlotKind::bubble);
+  ASSERT_EQ(chart.series.size(), 6U);  // closed form, predicted, executed: of two schedules
+  const ChartSeries& executed = chart.series.back();
+  EXPECT_THAT(executed.name, HasSubstr("executed"));
+  EXPECT_FALSE(executed.joined);
+  ASSERT_EQ(executed.points.size(), 3U);
+  EXPECT_DOUBLE_EQ(executed.points[0].y, 25);
+  EXPECT_DOUBLE_EQ(make_curves(grid, rows, PlotKind::throughput).series.size(), 2);
+}
+
 TEST(PlotChoice, FollowsFromWhatVaries) {
   EXPECT_EQ(chosen({kBatch, kSchedule}), PlotKind::bubble);
   EXPECT_EQ(chosen({kBatch}, [](PlotRow& row, Point) { row.ideal_bubble = 0; }), PlotKind::step_time)

@@ -66,7 +66,7 @@ class Curves {
  private:
   struct Curve {
     std::size_t order = 0;
-    ChartSeries measured, ideal;
+    ChartSeries measured, ideal, executed;
   };
 
   bool has_ideal() const { return kind_ == PlotKind::bubble || is_scaling(kind_); }
@@ -116,6 +116,11 @@ class Curves {
       default:
         return row.tokens_per_s_per_gpu;
     }
+  }
+
+  bool shows_executed() const { return kind_ == PlotKind::bubble || kind_ == PlotKind::step_time; }
+  double executed_y(const PlotRow& row) const {
+    return kind_ == PlotKind::bubble ? 100 * row.executed_bubble : row.executed_step_time_s / unit_.seconds;
   }
 
   double own_x(const PlotRow& row) const {
@@ -171,6 +176,9 @@ class Curves {
       curve.ideal = {"", {}, curve.order, true, true};
     }
     curve.measured.points.push_back({own_x(row), y(row), row.fits(), hint_of(row, grid_)});
+    if (row.executed_step_time_s > 0 && shows_executed())
+      curve.executed.points.push_back(
+          {own_x(row), executed_y(row), true, hint_of(row, grid_) + ", executed"});
     if (by_microbatches()) curve.ideal.points.push_back({own_x(row), 100 * row.ideal_bubble, true, ""});
   }
 
@@ -188,7 +196,14 @@ class Curves {
       for (Curve& curve : ordered) chart.series.push_back(std::move(curve.ideal));
     if (has_ideal() && !chart.series.empty())
       chart.series.front().name = kind_ == PlotKind::bubble ? "closed form" : "no loss";
-    for (Curve& curve : ordered) chart.series.push_back(std::move(curve.measured));
+    for (Curve& curve : ordered) {
+      curve.executed.name = curve.measured.name + ", executed";
+      curve.executed.style = ordered.size() + curve.order;
+      curve.executed.joined = false;
+      chart.series.push_back(std::move(curve.measured));
+    }
+    for (Curve& curve : ordered)
+      if (!curve.executed.points.empty()) chart.series.push_back(std::move(curve.executed));
     if (chart.series.empty()) chart.series.push_back({"", {}, 0, false, true});
   }
 

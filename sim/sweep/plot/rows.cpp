@@ -88,6 +88,10 @@ void take_figures(const Json& report, PlotRow& row) {
   row.mfu = figure("/mfu");
   row.bubble = figure("/bubble_fraction/mean");
   row.ideal_bubble = figure("/bubble_fraction_ideal");
+  if (report.contains("executed_step_time_s")) {
+    row.executed_step_time_s = figure("/executed_step_time_s");
+    row.executed_bubble = figure("/executed_bubble_fraction/mean");
+  }
   row.peak_bytes = figure("/memory/peak_bytes");
   row.capacity_bytes = figure("/memory/capacity_bytes");
   row.gpus = figure("/cluster/gpus");

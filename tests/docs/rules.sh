@@ -1,0 +1,16 @@
+#!/bin/sh
+# Every rule that the source reports stands in docs/rules.md, word by word.
+set -eu
+cd "$(dirname "$0")/../.."
+
+
+cat sim/plan/rules*.cpp | tr '\n' ' ' | sed 's/  */ /g; s/" "//g' |
+  grep -oE 'report\( ?"[a-z_]+", ?(fmt::format\( ?)?"[^"]+"' |
+  sed -E 's/report\( ?"([a-z_]+)", ?(fmt::format\( ?)?"(.*)"$/| \1 | \3 |/' |
+  while IFS= read -r rule; do
+    grep -qF "$rule" docs/rules.md || echo "docs/rules.md lacks: $rule"
+  done > "${TMPDIR:-/tmp}/rules.$$"
+missing=$(wc -l < "${TMPDIR:-/tmp}/rules.$$")
+cat "${TMPDIR:-/tmp}/rules.$$"
+rm "${TMPDIR:-/tmp}/rules.$$"
+test "$missing" -eq 0

@@ -81,6 +81,13 @@ std::vector<FabricLevel> read_levels(const JsonReader& reader) {
   return levels;
 }
 
+// "oversubscription" beside the levels is that of the topmost one: what a sweep turns.
+void override_oversubscription(const JsonReader& fabric, std::vector<FabricLevel>& levels) {
+  if (!fabric.has("oversubscription")) return;
+  if (levels.empty()) fabric.fail("oversubscription", "needs a level whose uplinks it is of");
+  levels.back().oversubscription = fabric.number("oversubscription", 1e-3, kOversubscription);
+}
+
 void read_torus(const JsonReader& reader, const Cluster& cluster, Fabric& fabric) {
   fabric.extents = read_integers(reader, "extents", 1, kNodes);
   fabric.link_bandwidth = read_bandwidth(reader, "link_bandwidth");
@@ -134,6 +141,7 @@ Fabric read_fabric(const JsonReader& cluster, const Cluster& so_far) {
                                                    {"torus", FabricKind::torus}});
   if (fabric.kind == FabricKind::fat_tree) {
     fabric.levels = read_levels(reader);
+    override_oversubscription(reader, fabric.levels);
     fabric.rails = reader.boolean_or("rails", false);
   } else if (fabric.kind == FabricKind::dragonfly) {
     read_dragonfly(reader, so_far, fabric);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cluster/read_changed.h"
 #include "cluster_file.h"
 
 namespace rehearse {
@@ -104,6 +105,15 @@ TEST(Fabric, OversubscriptionIsAPositiveNumber) {
             value)),
         HasSubstr("oversubscription"))
         << value;
+}
+
+TEST(Fabric, OversubscriptionBesideTheLevelsIsThatOfTheTopmost) {
+  const Cluster cluster = read_cluster_changed("meta-24k-h100", {{"fabric", {{"oversubscription", 2.5}}}});
+  ASSERT_EQ(cluster.fabric.levels.size(), 2U);
+  EXPECT_EQ(cluster.fabric.levels[0].oversubscription, 1);
+  EXPECT_EQ(cluster.fabric.levels[1].oversubscription, 2.5);
+  EXPECT_THAT(complaint_of_fabric(R"({"kind": "fat-tree", "levels": [], "oversubscription": 2})"),
+              HasSubstr("oversubscription"));
 }
 
 TEST(Fabric, ATorusHasAsManyRoutersAsNodes) {

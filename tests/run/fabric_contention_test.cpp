@@ -170,7 +170,8 @@ TEST(Slow, ANicThatIsDownLeavesItsTrafficToTheNext) {
 TEST(Slow, ANodeWithoutAnyNicLeftIsAnError) {
   Conditions conditions;
   conditions.slow = parse_slow("nic=0.0:0,nic=0.1:0");
-  LinkTable table(leafy_cluster(2, 2, 4, 1), conditions);
+  const Cluster cluster = leafy_cluster(2, 2, 4, 1);
+  LinkTable table(cluster, conditions);
   EXPECT_THROW(table.message({0, 0}, {1, 0}), InputError);
 }
 

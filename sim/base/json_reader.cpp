@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "base/text_file.h"
 
 namespace rehearse {
 
@@ -32,14 +31,7 @@ Json parse(const std::string& text, const std::string& path) {
 }  // namespace
 
 Json read_json_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::error_code error;
-  if (!in || std::filesystem::is_directory(path, error))
-    throw InputError({path, "", "cannot read this file", "", ""});
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) throw InputError({path, "", "cannot read this file", "", ""});
-  return parse(text.str(), path);
+  return parse(read_text_file(path), path);
 }
 
 JsonReader JsonReader::open(const std::string& path) {

@@ -2,24 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "base/text_file.h"
 #include "frameworks/training_log.h"
 
 namespace rehearse {
 
 namespace {
-
-std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in || std::filesystem::is_directory(file))
-    throw InputError({file, "", "cannot read this file", "", ""});
-  return text.str();
-}
 
 std::size_t warm_up(int asked, std::size_t steps) {
   if (asked >= 0) return static_cast<std::size_t>(asked);
@@ -57,7 +45,7 @@ void say(const TrainingLog& log, const Size& size, const std::string& file) {
 }  // namespace
 
 ComparedRun read_log_side(const std::string& file, int warmup, const Side& report) {
-  const TrainingLog log = read_training_log(contents(file), file);
+  const TrainingLog log = read_training_log(read_text_file(file), file);
   const LoggedStep step = median_step(log, warm_up(warmup, log.steps.size()), file);
   const Size size = size_of(JsonReader(report.report, report.name));
   say(log, size, file);

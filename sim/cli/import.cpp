@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "base/text_file.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/scenario.h"
@@ -22,15 +21,6 @@ struct ImportOptions {
   std::string output;
   std::vector<std::string> ignored;
 };
-
-std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in || std::filesystem::is_directory(file))
-    throw InputError({file, "", "cannot read this file", "", ""});
-  return text.str();
-}
 
 int gpus_of(const GivenFlags& given) {
   const auto gpus = given.values.find("--gpus");
@@ -109,14 +99,14 @@ void add_import(CLI::App& program, int& exit_code) {
     const std::string& file = options->given.file;
     for (std::string& name : options->ignored)
       if (!name.starts_with("--")) name = "--" + name;
-    import(*options, import_megatron(contents(file), file, options->ignored));
+    import(*options, import_megatron(read_text_file(file), file, options->ignored));
   });
   on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {
     import(*options, import_deepspeed(JsonReader::open(options->given.file), gpus_of(options->given)));
   });
   on_parse(add_source(*verb, "torchtitan", "a TOML file of torchtitan, to v0.2", options), [options] {
     const std::string& file = options->given.file;
-    import(*options, import_torchtitan(contents(file), file, gpus_of(options->given)));
+    import(*options, import_torchtitan(read_text_file(file), file, gpus_of(options->given)));
   });
   verb->footer(
       "Flags beat what the file says; what is not modelled is listed, what is not known is an error.\n"

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "base/text_file.h"
 #include "plan/stages.h"
 #include "schedule/check.h"
 #include "schedule/passes.h"
@@ -16,15 +15,6 @@
 namespace rehearse {
 
 namespace {
-
-std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in || std::filesystem::is_directory(file))
-    throw InputError({file, "", "cannot read this file", "", ""});
-  return text.str();
-}
 
 bool splits_backward(const Schedule& order) {
   return std::ranges::any_of(order.ranks, [](const RankOps& ops) {
@@ -57,7 +47,7 @@ ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& 
 }  // namespace
 
 void read_order(const std::string& file, Experiment& experiment) {
-  Schedule order = read_csv(contents(file), file);
+  Schedule order = read_csv(read_text_file(file), file);
   Plan& plan = experiment.plan;
   if (order.stages % order.pp != 0)
     throw InputError({file, "", "all ranks (rows) run equally many stages",

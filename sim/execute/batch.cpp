@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 
+#include "base/text_file.h"
 #include "kernels/philox.h"
 
 namespace rehearse {
@@ -81,9 +80,7 @@ Batch make_batch(const Training& training, std::int64_t step, int replica, int c
 }
 
 std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t places) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.good() && !in.eof()) throw InputError({path, "", "the text cannot be read", "", "a file of bytes"});
+  const std::string text = read_text_file(path);
   if (static_cast<std::int64_t>(text.size()) <= places)
     throw InputError({path, "", "the text is shorter than a sequence and its last label",
                       fmt::format("{} bytes, seq = {}", text.size(), places),

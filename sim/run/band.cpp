@@ -6,6 +6,7 @@
 
 #include "cost/gemm_curve.h"
 #include "cost/nccl/model.h"
+#include "result/error_summary.h"
 
 namespace rehearse {
 
@@ -16,12 +17,6 @@ constexpr double kCarriedOver = 0.21;
 constexpr std::size_t kProbes = 48;  // enough for a 90th percentile that settles within a few percent
 constexpr std::int64_t kTrainingRows = 1024;
 constexpr double kOutermost = 0.9;  // what is larger than this share of the matrices is extrapolated to
-
-double percentile_90(std::vector<double> errors) {
-  if (errors.empty()) return 0;
-  std::sort(errors.begin(), errors.end());
-  return errors[errors.size() * 9 / 10];
-}
 
 const std::vector<GemmSample>* samples_of(const Profile& profile, const std::string& precision) {
   for (const std::string& name : {precision, std::string("fp16"), std::string("bf16")}) {
@@ -79,8 +74,8 @@ void add_products(const Profile& profile, const Gpu& gpu, const std::string& pre
   for (const GemmSample& probe : probes(*samples, outermost))
     larger.push_back(error_without(curve, *samples, probe,
                                    [&](const GemmSample& other) { return matrix(other) < outermost; }));
-  errors.products = percentile_90(untimed);
-  errors.extrapolated = std::max(errors.products, percentile_90(larger));
+  errors.products = summarise(untimed).p90_abs;
+  errors.extrapolated = std::max(errors.products, summarise(larger).p90_abs);
 }
 
 }  // namespace
@@ -112,6 +107,12 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
   }
   return std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2])) /
          report.step_time_s;
+}
+
+double uncertainty(const Report& report, const Experiment& experiment) {
+  if (!experiment.stage_nodes.empty()) return 0;
+  return uncertainty(
+      report, known_errors(experiment.profile, experiment.cluster.gpu, to_string(experiment.plan.precision)));
 }
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 #include "result/report.h"
+#include "run/iteration.h"
 
 namespace rehearse {
 
@@ -25,5 +26,8 @@ KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::stri
 // Relative: the parts of the step time, each with its error, taken as independent. Idle time is that of
 // kernels. `extrapolated_share` of kernel time as in RunFacts. What the model leaves out is not in it.
 double uncertainty(const Report& report, const KnownErrors& errors);
+
+// Report::uncertainty of a run of the experiment; 0 where pipeline ranks have nodes of several kinds.
+double uncertainty(const Report& report, const Experiment& experiment);
 
 }  // namespace rehearse

@@ -192,9 +192,7 @@ Preparation prepare(const Experiment& experiment) {
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
   Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
                               preparation.work, preparation.prices.times, facts_of(experiment, preparation));
-  if (experiment.stage_nodes.empty())
-    report.uncertainty = uncertainty(report, known_errors(experiment.profile, experiment.cluster.gpu,
-                                                          to_string(experiment.plan.precision)));
+  report.uncertainty = uncertainty(report, experiment);
   return report;
 }
 

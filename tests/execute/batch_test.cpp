@@ -111,7 +111,7 @@ TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
   EXPECT_THAT(refused([&] { read_text(file.path, 128, 4); }),
               AllOf(HasSubstr("byte 3"), HasSubstr("233"), HasSubstr("256 or more")));
   EXPECT_THAT(refused([&] { read_text(file.path, 256, 12); }), HasSubstr("13 bytes or more"));
-  EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 4); }), HasSubstr("cannot be read"));
+  EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 4); }), HasSubstr("cannot read this file"));
 }
 
 TEST(Training, OnATextLearnsIt) {

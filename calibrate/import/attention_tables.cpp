@@ -44,6 +44,26 @@ std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gp
 
 }  // namespace
 
+// Rates by heads: those of the most, which fill the GPU.
+std::vector<AttentionSample> by_heads(const Json& table, const std::string& file) {
+  const auto at = [&](const char* name) {
+    return column({{"columns", table.at("attention_columns")}}, name, file);
+  };
+  const std::size_t head_dim = at("head_dim"), heads = at("heads"), seq = at("seq"), backward = at("backward"),
+                    tflops = at("tflops");
+  std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::pair<std::int64_t, double>> most;
+  for (const Json& row : table.at("attention")) {
+    auto& kept = most[{row[head_dim], row[seq], row[backward] == 1}];
+    kept = std::max(kept, {row[heads].get<std::int64_t>(), row[tflops].get<double>()});
+  }
+  std::vector<AttentionSample> samples;
+  for (const auto& [shape, best] : most) {
+    const auto [dim, length, is_backward] = shape;
+    samples.push_back({dim, length, true, is_backward, rounded(best.second * 1e12)});
+  }
+  return samples;
+}
+
 // The rates of an implementation that was timed on another GPU only, times how much faster `by` is here.
 Rates carried(const Json& table, const JsonReader& from, const std::string& gpu,
               const std::string& implementation) {
@@ -68,6 +88,7 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
   }
   const Json table = read_table(entry);
   sources.push_back(source_of(table, recipe.text("note")));
+  if (recipe.text("format") == "heads") return by_heads(table, recipe.text("file"));
   const std::string name = recipe.text("gpu"), reference = recipe.text_or("quotient_from", name);
   const std::string pass_both = recipe.text("both"), pass_forward = recipe.text("forward");
   const Rates both = recipe.has("carried_from")

@@ -48,23 +48,24 @@ Json carry_over(const JsonReader& recipe, const Json& base) {
                                 {"note", recipe.text("note")}});
   const Rates bandwidth{base.at("gpu").at("memory_bandwidth"), profile.at("gpu").at("memory_bandwidth")};
   const Json kept = recipe.object("reached").json();
-  Json gemms = Json::object();
   for (const auto& item : kept.items()) {
     if (!base.at("gemm").contains(item.key())) {
       recipe.fail("reached", "must name precisions that " + recipe.text("like") + " has products of",
                   "found \"" + item.key() + "\"");
     }
-    gemms[item.key()] = base.at("gemm").at(item.key());
-    scale_gemms(gemms[item.key()]["rows"], item.key() == "fp8" ? 1 : 2, reached(recipe, item.key()),
-                bandwidth);
   }
-  profile["gemm"] = gemms;
+  profile["gemm"] = Json::object();
+  for (const auto& item : base.at("gemm").items()) {
+    const std::string precision = item.key().substr(0, item.key().find('/'));
+    if (!kept.contains(precision)) continue;
+    Json& table = profile["gemm"][item.key()] = item.value();
+    scale_gemms(table["rows"], precision == "fp8" ? 1 : 2, reached(recipe, precision), bandwidth);
+  }
   for (auto& [kind, table] : profile["stream"].items()) scale_rates(table, bandwidth.ratio());
   const double products = reached(recipe, "fp16").ratio();
   scale_rates(profile["attention"], products);
   if (profile.contains("attention_of"))
     for (auto& [kernel, table] : profile["attention_of"].items()) scale_rates(table, products);
-  recipe.reject_unknown();
   return profile;
 }
 

@@ -24,28 +24,42 @@ Gpu read_gpu(const JsonReader& reader) {
   return gpu;
 }
 
+Json gemm_table(std::vector<GemmSample>& samples) {
+  std::sort(samples.begin(), samples.end(), [](const GemmSample& a, const GemmSample& b) {
+    return std::tie(a.n, a.k, a.m, a.batch) < std::tie(b.n, b.k, b.m, b.batch);
+  });
+  const bool batched =
+      std::any_of(samples.begin(), samples.end(), [](const GemmSample& s) { return s.batch > 1; });
+  Json columns = {"m", "n", "k", "seconds"}, rows = Json::array();
+  if (batched) columns.insert(columns.end(), {"batch", "spread"});
+  for (const GemmSample& s : samples) {
+    Json row = {s.m, s.n, s.k, s.seconds};
+    if (batched) row.insert(row.end(), {s.batch, 0});
+    rows.push_back(row);
+  }
+  return {{"columns", columns}, {"rows", rows}};
+}
+
 Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
                std::vector<Source>& sources) {
-  std::map<std::string, std::vector<GemmSample>> by_precision;
+  std::map<std::string, std::vector<GemmSample>> by_kind;
   for (const JsonReader& entry : recipe.objects("gemm")) {
-    std::vector<GemmSample>& all = by_precision[entry.text("precision")];
-    for (const GemmSample& sample : import_gemms({entry, data}, gpu, sources)) {
+    const std::string precision = entry.text("precision"), kind = entry.text_or("kind", "forward");
+    std::vector<GemmSample>& all = by_kind[kind == "forward" ? precision : precision + "/" + kind];
+    const std::vector<GemmSample> samples =
+        entry.text("format") == "quotient" ? import_quotients({entry, data}, gpu, by_kind[precision], sources)
+                                           : import_gemms({entry, data}, gpu, sources);
+    for (const GemmSample& sample : samples) {
       const auto same = [&](const GemmSample& other) {
-        return other.m == sample.m && other.n == sample.n && other.k == sample.k;
+        return other.m == sample.m && other.n == sample.n && other.k == sample.k &&
+               other.batch == sample.batch;
       };
       if (std::none_of(all.begin(), all.end(), same)) all.push_back(sample);
     }
     entry.reject_unknown();
   }
   Json json = Json::object();
-  for (auto& [precision, samples] : by_precision) {
-    std::sort(samples.begin(), samples.end(), [](const GemmSample& a, const GemmSample& b) {
-      return std::tie(a.n, a.k, a.m) < std::tie(b.n, b.k, b.m);
-    });
-    Json rows = Json::array();
-    for (const GemmSample& s : samples) rows.push_back({s.m, s.n, s.k, s.seconds});
-    json[precision] = {{"columns", {"m", "n", "k", "seconds"}}, {"rows", rows}};
-  }
+  for (auto& [kind, samples] : by_kind) json[kind] = gemm_table(samples);
   return json;
 }
 
@@ -71,14 +85,21 @@ Json attention_of_json(const JsonReader& recipe, const std::filesystem::path& da
 
 Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
                  std::vector<Source>& sources) {
-  Json json = Json::object();
+  Streams streams;
   for (const JsonReader& entry : recipe.objects("stream")) {
     for (const auto& [kind, samples] : import_streams({entry, data}, gpu, sources)) {
-      Json rows = Json::array();
-      for (const StreamSample& s : samples) rows.push_back({s.bytes, s.bytes_per_s});
-      json[kind] = {{"columns", {"bytes", "bytes_per_s"}}, {"rows", rows}};
+      // A later entry replaces what an earlier one says from its smallest size on.
+      std::vector<StreamSample>& all = streams[kind];
+      std::erase_if(all, [&](const StreamSample& s) { return s.bytes >= samples.front().bytes; });
+      all.insert(all.end(), samples.begin(), samples.end());
     }
     entry.reject_unknown();
+  }
+  Json json = Json::object();
+  for (const auto& [kind, samples] : streams) {
+    Json rows = Json::array();
+    for (const StreamSample& s : samples) rows.push_back({s.bytes, s.bytes_per_s});
+    json[kind] = {{"columns", {"bytes", "bytes_per_s"}}, {"rows", rows}};
   }
   return json;
 }
@@ -153,6 +174,20 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   return profile;
 }
 
+// What was measured on the GPU itself stands in place of what was carried over to it.
+void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& profile) {
+  std::vector<Source> sources;
+  const Gpu gpu = read_gpu(recipe.object("gpu"));
+  if (recipe.has("gemm")) {
+    for (const JsonReader& entry : recipe.objects("gemm")) profile["gemm"].erase(entry.text("precision"));
+    const Json own = gemm_json(recipe, data, gpu, sources);
+    profile["gemm"].update(own);
+  }
+  if (recipe.has("attention"))
+    profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
+  for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
+}
+
 }  // namespace
 
 Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
@@ -160,7 +195,9 @@ Json import_profile(const JsonReader& recipe, const std::filesystem::path& data)
     if (!recipe.has("like")) return make_profile(recipe, data);
     const std::filesystem::path recipes = data / ".." / "recipes";
     const JsonReader base = JsonReader::open((recipes / (recipe.text("like") + ".json")).string());
-    Json profile = carry_over(recipe, make_profile(base, data));
+    Json profile = carry_over(recipe, import_profile(base, data));
+    add_own(recipe, data, profile);
+    recipe.reject_unknown();
     parse_profile(JsonReader(profile, recipe.file()));
     return profile;
   } catch (const nlohmann::json::exception& error) {

@@ -60,6 +60,22 @@ Streams from_vidur(const Json& table, const std::string& file, const JsonReader&
   return streams;
 }
 
+// Rates as they stand; of a table for another GPU, as shares of the memory's bandwidth.
+Streams from_rates(const Json& table, const std::string& file, const JsonReader& recipe, const Gpu& gpu) {
+  const std::size_t of_gpu = column(table, "gpu", file), curve = column(table, "curve", file),
+                    bytes = column(table, "bytes", file), rate = column(table, "GBps", file);
+  const std::string wanted = recipe.text("curve"), from = recipe.text("gpu");
+  const double share =
+      recipe.has("bandwidth") ? gpu.memory_bandwidth / recipe.number("bandwidth", 1, 1e18) : 1;
+  Streams streams;
+  for (const Json& row : table.at("rows")) {
+    if (row[of_gpu] != from || row[curve] != wanted) continue;
+    streams[wanted].push_back({row[bytes], rounded(row[rate].get<double>() * 1e9 * share)});
+  }
+  if (streams.empty()) recipe.fail("curve", "no row of the table has this curve on this GPU", wanted);
+  return streams;
+}
+
 // BabelStream's default arrays have 2^25 doubles; triad moves three of them.
 Streams from_babelstream(const Json& table, const std::string& file, const std::string& gpu) {
   const std::size_t triad = column(table, "triad", file);
@@ -81,6 +97,7 @@ Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& 
   }
   const Json table = read_table(entry);
   sources.push_back(source_of(table, recipe.text("note")));
+  if (format == "rates") return from_rates(table, recipe.text("file"), recipe, gpu);
   if (format == "babelstream") return from_babelstream(table, recipe.text("file"), recipe.text("gpu"));
   return from_vidur(table, recipe.text("file"), recipe, gpu);
 }

@@ -31,8 +31,19 @@ std::size_t column(const Json& table, const std::string& name, const std::string
 // profile.
 double rounded(double value, int digits = 4);
 
-// Formats "vidur", "azure", "roofline"; see calibrate/README.md. Rows of equal shape: the first entry wins.
+// Formats "vidur", "azure", "kinds", "roofline"; see calibrate/README.md. Rows of equal shape: the first entry
+// wins.
 std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
+
+// The rows of one kind of product ("weight_gradient", "grouped/input_gradient", ...) of a table that tells
+// kinds apart.
+std::vector<GemmSample> rows_of_kind(const Json& table, const std::string& kind, const std::string& file);
+
+// Format "quotient": products of a kind that was timed on another GPU only. Each takes as much longer than
+// `forward`, this GPU's, as it did there than that GPU's forward product of the same shape.
+std::vector<GemmSample> import_quotients(const Entry& entry, const Gpu& gpu,
+                                         const std::vector<GemmSample>& forward,
+                                         std::vector<Source>& sources);
 
 // Forward and backward rates out of what FlashAttention publishes: forward, and forward with backward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,

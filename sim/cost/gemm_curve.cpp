@@ -70,17 +70,16 @@ bool outside(const GemmCurve& curve, const LogShape& at) {
   return false;
 }
 
-const std::vector<GemmSample>& samples_of(const Profile& profile, const std::string& precision) {
-  auto found = profile.gemm.find(precision);
-  if (found == profile.gemm.end() && precision == "bf16") found = profile.gemm.find("fp16");
-  if (found == profile.gemm.end() && precision == "fp16") found = profile.gemm.find("bf16");
-  if (found == profile.gemm.end()) {
-    std::vector<std::string> known;
-    for (const auto& entry : profile.gemm) known.push_back(entry.first);
-    throw MissingCalibration(
-        fmt::format("profile {} has no {} GEMMs; it has {}", profile.name, precision, join(known)));
+// Of the precision that the profile has: fp16 and bf16 stand in for each other.
+std::string known_precision(const Profile& profile, const std::string& precision) {
+  for (const std::string& name : {precision, std::string(precision == "bf16" ? "fp16" : "bf16")}) {
+    if (profile.gemm.count(name) > 0 && (name == precision || precision == "fp16" || precision == "bf16"))
+      return name;
   }
-  return found->second;
+  std::vector<std::string> known;
+  for (const auto& entry : profile.gemm) known.push_back(entry.first);
+  throw MissingCalibration(
+      fmt::format("profile {} has no {} GEMMs; it has {}", profile.name, precision, join(known)));
 }
 
 Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
@@ -92,17 +91,50 @@ Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
   return {peak->second, gpu.memory_bandwidth, operand_bytes, std::max(operand_bytes, 2.0)};
 }
 
+// A batch fills the multiprocessors as that many times the rows would.
+LogShape place(const GemmCurve& curve, double m, double n, double k, double batch) {
+  return curve.grouped ? fold(m, n, k) : fold(m * batch, n, k);
+}
+
+// A weight gradient's bound depends on its result: of samples it is added to in fp32.
+double bound(Roofline roof, double m, double n, double k, double batch, double result_bytes) {
+  if (result_bytes > 0) roof.result_bytes = result_bytes;
+  return gemm_bound(roof, m, n, k, batch);
+}
+
 }  // namespace
 
-GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision) {
+std::string gemm_key(const std::string& precision, GemmPass pass, bool grouped) {
+  const std::string kind = precision + (grouped ? "/grouped" : "");
+  if (pass == GemmPass::forward) return kind;
+  return kind + (pass == GemmPass::input_gradient ? "/input_gradient" : "/weight_gradient");
+}
+
+std::vector<std::string> gemm_keys(const std::string& precision) {
+  std::vector<std::string> keys;
+  for (const bool grouped : {false, true}) {
+    for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient})
+      keys.push_back(gemm_key(precision, pass, grouped));
+  }
+  return keys;
+}
+
+GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision, GemmPass pass,
+                     bool grouped) {
   GemmCurve curve{roofline_of(gpu, precision), profile.launch_s, {}, {}, {}};
   curve.low.fill(INFINITY);
   curve.high.fill(-INFINITY);
-  for (const GemmSample& sample : samples_of(profile, precision)) {
+  const std::string known = known_precision(profile, precision);
+  const auto own = profile.gemm.find(gemm_key(known, pass, grouped));
+  const bool told_apart = own != profile.gemm.end();
+  curve.grouped = grouped && told_apart;
+  const double result_bytes = told_apart && pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0;
+  for (const GemmSample& sample : told_apart ? own->second : profile.gemm.at(known)) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
-    const LogShape at = fold(m * batch, n, k);
-    curve.points.push_back({at, std::log(gemm_bound(curve.roof, m, n, k, batch) / sample.seconds)});
+    const LogShape at = place(curve, m, n, k, batch);
+    curve.points.push_back(
+        {at, std::log(bound(curve.roof, m, n, k, batch, result_bytes) / sample.seconds)});
     for (std::size_t d = 0; d < at.size(); ++d) {
       curve.low[d] = std::min(curve.low[d], at[d]);
       curve.high[d] = std::max(curve.high[d], at[d]);
@@ -114,15 +146,14 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
 Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
   const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
              k = static_cast<double>(gemm.k), batch = static_cast<double>(gemm.batch);
-  // A batch fills the multiprocessors as that many times the rows would.
-  const LogShape at = fold(m * batch, n, k);
-  const double bound = gemm_bound(curve.roof, m, n, k, batch);
-  const double seconds = bound / std::min(1.0, std::exp(log_efficiency(curve, at)));
+  const LogShape at = place(curve, m, n, k, batch);
+  const double seconds = bound(curve.roof, m, n, k, batch, gemm.result_bytes) /
+                         std::min(1.0, std::exp(log_efficiency(curve, at)));
   return {std::max(curve.launch_s, seconds), outside(curve, at)};
 }
 
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision) {
-  return gemm_time(gemm_curve(profile, gpu, precision), gemm);
+  return gemm_time(gemm_curve(profile, gpu, precision, gemm.pass, gemm.of_experts), gemm);
 }
 
 }  // namespace rehearse

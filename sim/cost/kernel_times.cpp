@@ -8,11 +8,18 @@ KernelTimes::KernelTimes(const Profile& profile, const Gpu& gpu, std::string pre
     : profile_(profile), gpu_(gpu), precision_(std::move(precision)) {}
 
 Estimate KernelTimes::gemm(const Gemm& gemm) {
-  const Shape shape = {0, static_cast<double>(gemm.m), static_cast<double>(gemm.n),
-                       static_cast<double>(gemm.k), static_cast<double>(gemm.batch)};
+  const std::size_t kind = 2 * static_cast<std::size_t>(gemm.pass) + (gemm.of_experts ? 1 : 0);
+  const Shape shape = {0,
+                       static_cast<double>(gemm.m),
+                       static_cast<double>(gemm.n),
+                       static_cast<double>(gemm.k),
+                       static_cast<double>(gemm.batch),
+                       static_cast<double>(kind),
+                       gemm.result_bytes};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
-  if (!curve_) curve_ = gemm_curve(profile_, gpu_, precision_);
-  return known_[shape] = gemm_time(*curve_, gemm);
+  std::optional<GemmCurve>& curve = curves_[kind];
+  if (!curve) curve = gemm_curve(profile_, gpu_, precision_, gemm.pass, gemm.of_experts);
+  return known_[shape] = gemm_time(*curve, gemm);
 }
 
 Estimate KernelTimes::attention(const Attention& a) {

@@ -31,7 +31,7 @@ class KernelTimes {
   const Profile& profile_;
   const Gpu& gpu_;
   std::string precision_;
-  std::optional<GemmCurve> curve_;  // made for the first GEMM
+  std::array<std::optional<GemmCurve>, 6> curves_;  // by pass, alone and grouped; made for the first GEMM
   std::map<Shape, Estimate> known_;
   std::map<Shape, CommunicationTime> collectives_;
 };

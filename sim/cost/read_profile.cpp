@@ -1,3 +1,4 @@
+#include "cost/gemm_curve.h"
 #include "cost/read_profile.h"
 
 #include <fmt/format.h>
@@ -170,10 +171,14 @@ Source read_source(const JsonReader& reader) {
 void read_samples(const JsonReader& reader, const Limits& limits, Profile& profile) {
   const JsonReader gemm = reader.object("gemm");
   for (const auto& item : gemm.json().items()) {
-    const auto peak = limits.peak_flops.find(item.key());
+    const std::string precision = item.key().substr(0, item.key().find('/'));
+    const auto peak = limits.peak_flops.find(precision);
     if (peak == limits.peak_flops.end()) {
       gemm.fail(item.key(), "needs a peak of this precision in /gpu/peak_flops");
     }
+    const std::vector<std::string> keys = gemm_keys(precision);
+    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
+      gemm.fail(item.key(), "is no kind of product", "known are " + join(keys));
     profile.gemm[item.key()] = read_gemms(gemm.object(item.key()), peak->second);
   }
   double fastest = 0;

@@ -38,6 +38,9 @@ struct Tensor {
   double bytes() const { return elements * element_bytes; }
 };
 
+// What a product is for. With weights of (n,k) as frameworks keep them its layout follows: BLAS's TN, NN and NT.
+enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
+
 // C[m,n] = A[m,k] B[k,n], `batch` times: heads, or experts of a grouped kernel. FLOPs: 2 m n k batch. Reads
 // A, B and, where it has one, the bias; tensors that lie side by side (q, k and v) form one operand. With
 // chunks > 1 it runs as that many GEMMs of m / chunks rows one after the other.
@@ -45,6 +48,8 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   bool of_experts = false;  // m counts the busiest rank's rows: Plan::expert_load() times an even share
   std::int64_t chunks = 1;
+  GemmPass pass = GemmPass::forward;
+  double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =

@@ -114,6 +114,17 @@ TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
   return add({std::move(name), TensorRole::gradient, elements, element_bytes_});
 }
 
+Gemm BlockBuilder::input_gradient(Gemm gemm) const {
+  gemm.pass = GemmPass::input_gradient;
+  return gemm;
+}
+
+Gemm BlockBuilder::weight_gradient(Gemm gemm) const {
+  gemm.pass = GemmPass::weight_gradient;
+  if (gradient_bytes_ > element_bytes_) gemm.result_bytes = 2 * gradient_bytes_;
+  return gemm;
+}
+
 void BlockBuilder::pass_gradient(TensorId from, TensorId to) {
   const TensorId gradient = gradient_of(from);  // may add a tensor, which moves the parts
   parts_of(to).push_back(gradient);

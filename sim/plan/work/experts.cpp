@@ -189,7 +189,8 @@ class SparseLayer {
     std::vector<TensorId> writes = {output};
     if (kept != input) writes.push_back(kept);
     b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, writes});
-    const Gemm for_input = gemm(to_.rows, depth, width), for_weight = gemm(width, depth, to_.rows);
+    const Gemm for_input = b_.input_gradient(gemm(to_.rows, depth, width)),
+               for_weight = b_.weight_gradient(gemm(width, depth, to_.rows));
     b_.undo([&b = b_, name, input, kept, weight, output, for_input, for_weight] {
       const TensorId gradient = b.gradient_of(output);
       b.backward_input({name + "_input_gradient", for_input, {gradient, weight}, {b.new_gradient(input)}});

@@ -49,7 +49,7 @@ void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLine
   const TensorId product =
       all_reduce ? b.scratch_gradient(name + "_partial", b[input].elements) : b.new_gradient(input);
   reads.push_back(linear.weight);
-  b.backward_input({name, gemm, reads, {product}});
+  b.backward_input({name, b.input_gradient(gemm), reads, {product}});
   if (!all_reduce) return;
   b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
                                      shape.token_bytes(gemm.n), product, b.new_gradient(input)),
@@ -65,8 +65,10 @@ void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, const G
                        {b.parameter_gradient(linear.bias)}});
   }
   gradients.push_back(input);
-  b.backward_weight(
-      {linear.name + "_weight_gradient", gemm, gradients, {b.parameter_gradient(linear.weight)}});
+  b.backward_weight({linear.name + "_weight_gradient",
+                     b.weight_gradient(gemm),
+                     gradients,
+                     {b.parameter_gradient(linear.weight)}});
 }
 
 struct Product {
@@ -164,11 +166,11 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
   b.forward({name, gemm, {input, weight}, writes});
   b.undo([&b, shape, name, input, kept, weight, product, width] {
     const TensorId gradient = b.gradient_of(product);
-    Gemm input_gradient{shape.tokens, width, shape.hidden};
+    Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
     if (shape.tp_comm_overlap) input_gradient.chunks = shape.tp;
     b.backward_input({name + "_input_gradient", input_gradient, {gradient, weight}, {b.new_gradient(input)}});
     b.backward_weight({name + "_weight_gradient",
-                       Gemm{shape.hidden, width, shape.tokens},
+                       b.weight_gradient({shape.hidden, width, shape.tokens}),
                        {gradient, kept},
                        {b.parameter_gradient(weight)}});
   });

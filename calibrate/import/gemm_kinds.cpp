@@ -1,0 +1,52 @@
+#include "calibrate/import/tables.h"
+#include "cost/gemm_curve.h"
+
+namespace rehearse {
+
+namespace {
+
+GemmCurve curve_of(const std::vector<GemmSample>& samples, const Gpu& gpu, const std::string& precision) {
+  Profile profile;
+  profile.gemm[precision] = samples;
+  return gemm_curve(profile, gpu, precision);
+}
+
+}  // namespace
+
+std::vector<GemmSample> rows_of_kind(const Json& table, const std::string& kind, const std::string& file) {
+  const auto at = [&](const char* name) { return column(table, name, file); };
+  const std::size_t of_kind = at("kind"), groups = at("groups"), m = at("M"), n = at("N"), k = at("K"),
+                    rate = at("tflops");
+  std::vector<GemmSample> samples;
+  for (const Json& row : table.at("rows")) {
+    if (row[of_kind] != kind) continue;
+    GemmSample sample{row[m], row[n], row[k], 0, row[groups]};
+    sample.seconds = 2.0 * row[m].get<double>() * row[n].get<double>() * row[k].get<double>() *
+                     row[groups].get<double>() / (row[rate].get<double>() * 1e12);
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+std::vector<GemmSample> import_quotients(const Entry& entry, const Gpu& gpu,
+                                         const std::vector<GemmSample>& forward,
+                                         std::vector<Source>& sources) {
+  const std::string precision = entry.recipe.text("precision"), file = entry.recipe.text("file");
+  const Json table = read_table(entry);
+  sources.push_back(source_of(table, entry.recipe.text("note")));
+  Gpu there;
+  there.name = table.at("gpu");
+  there.memory_bandwidth = table.at("memory_bandwidth");
+  there.peak_flops[precision] = table.at("peak_dense_tflops").get<double>() * 1e12;
+  const GemmCurve forward_there = curve_of(rows_of_kind(table, "forward", file), there, precision);
+  const GemmCurve forward_here = curve_of(forward, gpu, precision);
+  std::vector<GemmSample> samples = rows_of_kind(table, entry.recipe.text("kind"), file);
+  for (GemmSample& sample : samples) {
+    const Gemm shape{sample.m, sample.n, sample.k, sample.batch};
+    sample.seconds = rounded(sample.seconds * gemm_time(forward_here, shape).seconds /
+                             gemm_time(forward_there, shape).seconds);
+  }
+  return samples;
+}
+
+}  // namespace rehearse

@@ -76,6 +76,23 @@ Rates carried(const Json& table, const JsonReader& from, const std::string& gpu,
   return rates;
 }
 
+// `samples` of one kernel as another computes them: by how much faster that is at head size 128 and the same
+// length, forward with the same mask, backward without one.
+void as_faster_kernel(const JsonReader& faster, const Json& table, const std::string& gpu,
+                      std::vector<AttentionSample>& samples) {
+  constexpr std::int64_t kHeadDim = 128;
+  const std::string kernel = faster.text("kernel"), than = faster.text("than");
+  faster.reject_unknown();
+  for (AttentionSample& sample : samples) {
+    const std::string pass = sample.backward ? "bwd" : "fwd";
+    const Rates::key_type at{kHeadDim, sample.causal && !sample.backward, sample.seq};
+    const Rates here = rates_of(table, gpu, pass, kernel), there = rates_of(table, gpu, pass, than);
+    if (!here.contains(at) || !there.contains(at))
+      faster.fail("kernel", "needs a rate of both kernels for each length", kernel + ", " + than);
+    sample.flops_per_s = rounded(sample.flops_per_s * here.at(at) / there.at(at));
+  }
+}
+
 // Where only forward with backward is published, the quotient of the two rates is taken from the reference
 // GPU at the same head size, mask and length, where both are: the same kernels, so the same quotient q:
 // 3.5 / both = (1 + 2.5 q) / forward. `quotient_of`: that of another implementation stands in.
@@ -107,6 +124,7 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
     add(samples, at, forward_here, forward_here / quotient);
   }
   if (samples.empty()) recipe.fail("gpu", "no row of the table has this GPU and implementation", name);
+  if (recipe.has("faster")) as_faster_kernel(recipe.object("faster"), table, name, samples);
   return samples;
 }
 

@@ -121,6 +121,31 @@ TEST(JsonReader, ChoiceListsTheNamesAndTheNearest) {
   EXPECT_THAT(said, HasSubstr("nearest legal: selective"));
 }
 
+TEST(JsonReader, AnIntegerBeyondItsRangeIsRefusedWithOrWithoutSign) {
+  const JsonReader plan(Json{{"signed", std::int64_t{9}}, {"unsigned", std::uint64_t{9}}}, "test.json");
+  EXPECT_THAT(message([&] { plan.integer("signed", 0, 8); }), HasSubstr("nearest legal: 8"));
+  EXPECT_THAT(message([&] { plan.integer("unsigned", 0, 8); }), HasSubstr("nearest legal: 8"));
+}
+
+TEST(JsonReader, AValueOfAnyTypeIsRequired) {
+  EXPECT_THAT(message([&] { reader(R"({"rows": [1]})").value("row"); }), HasSubstr("/plan/row: is required"));
+  EXPECT_TRUE(reader(R"({"none": null})").value("none").is_null());
+}
+
+TEST(JsonFile, MoreThanItMayHoldIsRefused) {
+  const std::string file = write_file("[1, 2, 3, 4]");
+  EXPECT_THAT(message([&] { read_json_file(file, {8, 100}); }), HasSubstr("at most 8 bytes"));
+  EXPECT_THAT(message([&] { read_json_file(file, {100, 4}); }), HasSubstr("more than 4 values"));
+  EXPECT_EQ(read_json_file(file, {12, 5}).size(), 4U);
+}
+
+TEST(JsonFile, AnObjectOfCountlessKeysIsRefused) {
+  std::string text = "{";
+  for (int key = 0; key < 20'000; ++key) text += "\"" + std::to_string(key) + "\":0,";
+  const std::string file = write_file(text + "\"a\":0}");
+  EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("too many keys"));
+}
+
 TEST(JsonFile, DeepNestingIsRefused) {
   const std::string file = write_file(std::string(100000, '[') + std::string(100000, ']'));
   EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("nests deeper than 64"));

@@ -14,7 +14,7 @@ namespace {
 constexpr int kDeepest = 64;
 
 // Of the search for each key among those before it, which keep their order in a list.
-constexpr std::int64_t kMostComparisons = 100'000'000;
+constexpr std::int64_t kMostComparisons = 50'000'000;
 
 // Refuses, while the text is parsed, what would exhaust stack, memory or time.
 class Guard {
@@ -61,7 +61,11 @@ Json parse(const std::string& text, const std::string& path, const JsonLimits& l
   try {
     return Json::parse(text, noted);
   } catch (const nlohmann::json::exception& error) {
-    throw InputError({path, "", std::string("not valid JSON: ") + error.what(), "", ""});
+    // What the library calls the error, in brackets, says nothing to the user.
+    const std::string said = error.what();
+    const std::size_t end = said.starts_with('[') ? said.find("] ") : std::string::npos;
+    throw InputError(
+        {path, "", "not valid JSON: " + said.substr(end == std::string::npos ? 0 : end + 2), "", ""});
   }
 }
 

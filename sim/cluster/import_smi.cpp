@@ -49,21 +49,21 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// "GPU0", "NIC3", "mlx5_0", "bnxt_re1", "rdmap16s27", "efa_0"
-bool is_device(const std::string& word) {
-  for (const std::string_view name : {"GPU", "NIC", "mlx", "bnxt_re", "rdmap", "efa_"}) {
-    if (!word.starts_with(name) || word.size() == name.size()) continue;
-    const std::string_view rest = std::string_view(word).substr(name.size());
-    if (name == "rdmap")
-      return std::ranges::all_of(rest, [](char c) { return is_digit(c) || (c >= 'a' && c <= 'z'); });
-    const std::size_t bar = name == "mlx" ? rest.find('_') : rest.size();
-    if (bar == std::string_view::npos || (name == "mlx" && (bar == 0 || bar + 1 == rest.size())))
-      return false;
-    for (std::size_t i = 0; i < rest.size(); ++i)
-      if (i != bar && !is_digit(rest[i])) return false;
-    return true;
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_digit);
+}
+
+// "GPU0", "NIC3", "bnxt_re1", "efa_0", "mlx5_0", "rdmap16s27"
+bool is_device(std::string_view word) {
+  for (const std::string_view name : {"GPU", "NIC", "bnxt_re", "efa_"})
+    if (word.starts_with(name)) return is_number(word.substr(name.size()));
+  if (word.starts_with("mlx")) {
+    const std::string_view rest = word.substr(3);
+    const std::size_t bar = std::min(rest.find('_'), rest.size());
+    return bar < rest.size() && is_number(rest.substr(0, bar)) && is_number(rest.substr(bar + 1));
   }
-  return false;
+  const auto of_place = [](char letter) { return is_digit(letter) || (letter >= 'a' && letter <= 'z'); };
+  return word.starts_with("rdmap") && word.size() > 5 && std::ranges::all_of(word.substr(5), of_place);
 }
 
 // "X", "NV4", "PIX", ...

@@ -163,7 +163,7 @@ TEST(Sweep, WithAFieldAtAHugeIndexIsRefused) {
 
 TEST(Sweep, OfABillionValuesIsRefused) {
   expect_refused({"sweep", "--model", "llama3-8b", "--cluster", "dgx-h100", "--mbs", "1:1000000000"},
-                 "million");
+                 "at most 1000000 values");
 }
 
 std::string scenario(const std::string& plan, const std::string& more = "") {

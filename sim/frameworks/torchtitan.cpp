@@ -5,12 +5,20 @@
 #include <sstream>
 #include <stdexcept>
 
+namespace rehearse::assertion {
+
+[[noreturn]] inline void fails() {
+  throw std::logic_error("broken syntax");
+}
+
+}  // namespace rehearse::assertion
+
 // toml++ 3.3 asserts of its input what a broken table header ("[;") does not hold, and where NDEBUG is set
 // lets the compiler build on it. Here the assertion is tested, and throws.
 // clang-format off
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
-#define TOML_ASSERT(holds) ((holds) ? static_cast<void>(0) : throw std::logic_error("broken syntax"))
+#define TOML_ASSERT(holds) ((holds) ? static_cast<void>(0) : rehearse::assertion::fails())
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 // clang-format on

@@ -1,5 +1,6 @@
 #include "base/json_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,7 +142,7 @@ TEST(JsonFile, MoreThanItMayHoldIsRefused) {
 
 TEST(JsonFile, AnObjectOfCountlessKeysIsRefused) {
   std::string text = "{";
-  for (int key = 0; key < 20'000; ++key) text += "\"" + std::to_string(key) + "\":0,";
+  for (int key = 0; key < 20'000; ++key) text += fmt::format("\"{}\":0,", key);
   const std::string file = write_file(text + "\"a\":0}");
   EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("too many keys"));
 }

@@ -1,6 +1,7 @@
 // Sizes and numbers that no run has, and files that are none: the program says what is wrong, within a second
 // and in bounded memory, and ends with exit code 2.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -163,11 +164,11 @@ TEST(Sweep, WithAFieldAtAHugeIndexIsRefused) {
 
 TEST(Sweep, OfABillionValuesIsRefused) {
   expect_refused({"sweep", "--model", "llama3-8b", "--cluster", "dgx-h100", "--mbs", "1:1000000000"},
-                 "at most 1000000 values");
+                 "at most 100000 values");
 }
 
-std::string scenario(const std::string& plan, const std::string& more = "") {
-  return R"({"model": "llama3-8b", "cluster": "dgx-h100", )" + more + R"("plan": {)" + plan + "}}";
+std::string scenario(const std::string& plan) {
+  return R"({"model": "llama3-8b", "cluster": "dgx-h100", "plan": {)" + plan + "}}";
 }
 
 TEST(Scenario, WithHostileNumbersIsRefused) {
@@ -175,7 +176,7 @@ TEST(Scenario, WithHostileNumbersIsRefused) {
        {"1000000000000", "-1", "1e308", "-1e308", "18446744073709551615", "1.5", "1e999", "NaN"})
     for (const char* key : {"tp", "pp", "global_batch", "seq"}) {
       SCOPED_TRACE(std::string(key) + " " + number);
-      expect_refused({"check", file("numbers.json", scenario("\"" + std::string(key) + "\": " + number))},
+      expect_refused({"check", file("numbers.json", scenario(fmt::format("\"{}\": {}", key, number)))},
                      "numbers.json");
     }
 }
@@ -233,7 +234,7 @@ TEST(Script, WhoseVariablesDoubleEachOtherIsRefused) {
 
 TEST(Json, ThatNestsOrHoldsWithoutEndIsRefused) {
   std::string keys = "{", values = "[0";
-  for (int i = 0; i < 400'000; ++i) keys += "\"" + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 400'000; ++i) keys += fmt::format("\"{}\":0,", i);
   for (int i = 0; i < 3'000'000; ++i) values += ",0";
   expect_refused({"check", file("deep.json", std::string(1'000'000, '['))}, "nests deeper than 64");
   expect_refused({"check", file("keys.json", keys + "\"a\":0}")}, "too many keys");
@@ -318,6 +319,7 @@ TEST_P(Reader, RefusesWhatIsNoText) {
 }
 
 TEST_P(Reader, RefusesNothing) {
+  if (std::string(GetParam().name) == "torchtitan") return;  // an empty file leaves every default
   const std::string path = place("empty");
   file(fs::path(path).filename(), "");
   expect(path, "empty");

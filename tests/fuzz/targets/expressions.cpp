@@ -2,23 +2,11 @@
 #include "fuzz/target.h"
 #include "result/compare/gates.h"
 #include "run/conditions.h"
-#include "run/stage_nodes.h"
 #include "studio/guard.h"
 #include "sweep/shard.h"
 #include "sweep/values.h"
 
 namespace rehearse::fuzz {
-
-namespace {
-
-void read_pipeline(const std::string& text) {
-  Plan plan;
-  plan.pp = 4;
-  plan.tp = 8;
-  read_stage_nodes(text, plan, read_cluster("dgx-h100"));
-}
-
-}  // namespace
 
 // What stands in one value of a flag or a header; the first line says of which kind it is.
 void read(const std::string& input) {
@@ -28,7 +16,6 @@ void read(const std::string& input) {
   if (kind == "seconds") parse_quantity(text, Unit::seconds);
   if (kind == "flops") parse_quantity(text, Unit::flops);
   if (kind == "slow") parse_slow(text);
-  if (kind == "stage-nodes") read_pipeline(text);
   if (kind == "values") parse_values("--mbs", text, false);
   if (kind == "lists") parse_values("--layers-per-stage", text, true);
   if (kind == "gates") parse_gates(text);

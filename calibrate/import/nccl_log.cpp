@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 
 #include "base/json_reader.h"
+#include "base/text_file.h"
 #include "calibrate/import/nccl_json_log.h"
 #include "cost/nccl/read_model.h"
 
@@ -17,7 +17,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12;
+constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12, kMostBytes = 1e15;
 constexpr std::size_t kTimed = 4;  // time, algbw, busbw, errors
 constexpr std::size_t kNamed = 3;  // size, count, type; then redop and root, each where it applies
 
@@ -105,8 +105,8 @@ class TextLog {
       ranks_ = 0;
     } else if (has("Rank") && has("on") && has("device")) {
       ++ranks_;
-      const auto on = std::find(words.begin(), words.end(), "on");
-      hosts_.insert(*std::next(on));
+      const auto host = std::next(std::find(words.begin(), words.end(), "on"));
+      if (host != words.end()) hosts_.insert(*host);
     } else if (has("size") && has("count") && has("time")) {
       read_header(words);
     } else if (text.find("Out of bounds") != std::string::npos && has("FAILED")) {
@@ -135,7 +135,9 @@ class TextLog {
     const std::size_t timed = count - (both ? 2 : 1) * kTimed;
     for (std::size_t i = timed; i < count; ++i) require_number(words[i], i);
     remember_names(Words(words.begin() + kNamed, words.begin() + static_cast<std::ptrdiff_t>(timed)));
-    const double bytes = std::stod(words[0]);
+    const double bytes = std::strtod(words[0].c_str(), nullptr);
+    if (bytes > kMostBytes)
+      fail(fmt::format("a size must be at most {:g} bytes", kMostBytes), "found " + words[0]);
     if (bytes > 0) rows_[bytes].push_back(time_of(words[timed]));
     note_factor(words, timed);
   }
@@ -211,13 +213,12 @@ class TextLog {
 }  // namespace
 
 std::vector<LogRun> read_log(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError({path, "", "cannot be read", "", ""});
-  if ((in >> std::ws).peek() == '{') return {read_json_log(JsonReader::open(path))};
-  in.clear();
-  in.seekg(0);
+  const std::string text = read_text_file(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{') return {read_json_log(JsonReader::open(path))};
+  std::istringstream lines(text);
   TextLog log(path);
-  for (std::string line; std::getline(in, line);) log.read(line);
+  for (std::string line; std::getline(lines, line);) log.read(line);
   return log.finish();
 }
 

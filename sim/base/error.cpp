@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+
+#include "base/utf8.h"
 
 namespace rehearse {
 
@@ -16,7 +19,9 @@ std::string all_of(const std::vector<Violation>& violations) {
   return join(lines, "\n");
 }
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
+// Of no interest where it is `bound` or more, which is then the answer.
+std::size_t edit_distance(const std::string& a, const std::string& b, std::size_t bound) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= bound) return bound;
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -27,19 +32,44 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
       diagonal = row[j];
       row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
     }
+    if (*std::min_element(row.begin(), row.end()) >= bound) return bound;
   }
   return row.back();
+}
+
+// Control characters of one byte or two would steer a terminal.
+bool steers(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
+  return character.size() == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+}
+
+// Inputs are quoted in messages, whatever they hold: the middle of a long text is left out, and bytes that
+// are no character are written as \xNN.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 1600, kEnds = 700;
+  if (text.size() > kMost)
+    return fmt::format("{} ... {}", shown(text.substr(0, kEnds)), shown(text.substr(text.size() - kEnds)));
+  std::string plain;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, std::max<std::size_t>(1, utf8_size(text)));
+    const bool plainly = utf8_size(text) > 0 && !steers(character);
+    for (const char byte : character)
+      plain += plainly ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    text.remove_prefix(character.size());
+  }
+  return plain;
 }
 
 }  // namespace
 
 std::string to_string(const Violation& violation) {
   std::string text;
-  if (!violation.file.empty()) text += violation.file + ": ";
-  if (!violation.pointer.empty()) text += violation.pointer + ": ";
-  text += violation.rule;
-  if (!violation.values.empty()) text += fmt::format(" ({})", violation.values);
-  if (!violation.nearest.empty()) text += fmt::format("; nearest legal: {}", violation.nearest);
+  if (!violation.file.empty()) text += shown(violation.file) + ": ";
+  if (!violation.pointer.empty()) text += shown(violation.pointer) + ": ";
+  text += shown(violation.rule);
+  if (!violation.values.empty()) text += fmt::format(" ({})", shown(violation.values));
+  if (!violation.nearest.empty()) text += fmt::format("; nearest legal: {}", shown(violation.nearest));
   return text;
 }
 
@@ -52,7 +82,7 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(name, candidate);
+    const std::size_t distance = edit_distance(name, candidate, best_distance);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

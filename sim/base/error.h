@@ -16,7 +16,8 @@ struct Violation {
   std::string nearest;  // nearest legal values, e.g. "vpp = 1 or 5 with pp = 16"
 };
 
-// "file:pointer: rule (values); nearest legal: ..." on one line.
+// "file:pointer: rule (values); nearest legal: ..." on one line; of long texts the ends, control characters
+// as \xNN.
 std::string to_string(const Violation& violation);
 
 // A user's mistake; the program ends with exit code 2 after printing every violation.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "base/text_file.h"
@@ -10,28 +11,68 @@ namespace rehearse {
 
 namespace {
 
-// Deeper input is refused before the recursive parser can exhaust the stack.
 constexpr int kDeepest = 64;
 
-Json parse(const std::string& text, const std::string& path) {
-  int deepest = 0;
-  const auto guard = [&](int depth, Json::parse_event_t, Json&) {
-    deepest = std::max(deepest, depth);
-    if (depth > kDeepest)
-      throw InputError({path, "", fmt::format("JSON nests deeper than {}", kDeepest), "", ""});
+// Of the search for each key among those before it, which keep their order in a list.
+constexpr std::int64_t kMostComparisons = 50'000'000;
+
+// Refuses, while the text is parsed, what would exhaust stack, memory or time.
+class Guard {
+ public:
+  Guard(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
+
+  void note(int depth, Json::parse_event_t event) {
+    if (depth > kDeepest) fail(fmt::format("JSON nests deeper than {}", kDeepest));
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        keys_[static_cast<std::size_t>(depth) + 1] = 0;
+        return count_value();
+      case Json::parse_event_t::key:
+        comparisons_ += keys_[static_cast<std::size_t>(depth)]++;
+        if (comparisons_ > kMostComparisons) fail("JSON has objects of too many keys");
+        return;
+      case Json::parse_event_t::array_start:
+      case Json::parse_event_t::value:
+        return count_value();
+      default:
+        return;
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& rule) const { throw InputError({path_, "", rule, "", ""}); }
+
+  void count_value() {
+    if (++values_ > limits_.values) fail(fmt::format("JSON holds more than {} values", limits_.values));
+  }
+
+  const std::string& path_;
+  const JsonLimits& limits_;
+  std::int64_t values_ = 0, comparisons_ = 0;
+  std::array<std::int64_t, kDeepest + 2> keys_{};
+};
+
+Json parse(const std::string& text, const std::string& path, const JsonLimits& limits) {
+  Guard guard(path, limits);
+  const auto noted = [&](int depth, Json::parse_event_t event, Json&) {
+    guard.note(depth, event);
     return true;
   };
   try {
-    return Json::parse(text, guard);
+    return Json::parse(text, noted);
   } catch (const nlohmann::json::exception& error) {
-    throw InputError({path, "", std::string("not valid JSON: ") + error.what(), "", ""});
+    // What the library calls the error, in brackets, says nothing to the user.
+    const std::string said = error.what();
+    const std::size_t end = said.starts_with('[') ? said.find("] ") : std::string::npos;
+    throw InputError(
+        {path, "", "not valid JSON: " + said.substr(end == std::string::npos ? 0 : end + 2), "", ""});
   }
 }
 
 }  // namespace
 
-Json read_json_file(const std::string& path) {
-  return parse(read_text_file(path), path);
+Json read_json_file(const std::string& path, const JsonLimits& limits) {
+  return parse(read_text_file(path, limits.bytes), path, limits);
 }
 
 JsonReader JsonReader::open(const std::string& path) {
@@ -65,18 +106,21 @@ void JsonReader::fail_choice(const std::string& key, const std::string& name,
   fail(key, "must be one of " + join(legal), fmt::format("found \"{}\"", name), near);
 }
 
+void JsonReader::fail_absent(const std::string& key) const {
+  std::vector<std::string> present;
+  for (const auto& item : json_.items()) present.push_back(item.key());
+  const std::string near = nearest_name(key, present);
+  fail(key, "is required", near.empty() ? "" : fmt::format("found \"{}\" instead", near));
+}
+
 const Json& JsonReader::required(const std::string& key) const {
-  if (!has(key)) {
-    std::vector<std::string> present;
-    for (const auto& item : json_.items()) present.push_back(item.key());
-    const std::string near = nearest_name(key, present);
-    fail(key, "is required", near.empty() ? "" : fmt::format("found \"{}\" instead", near));
-  }
-  return value(key);
+  if (!has(key)) fail_absent(key);
+  return json_.at(key);
 }
 
 const Json& JsonReader::value(const std::string& key) const {
   read_->insert(key);
+  if (!json_.contains(key)) fail_absent(key);
   return json_.at(key);
 }
 
@@ -102,6 +146,7 @@ std::int64_t JsonReader::integer(const std::string& key, std::int64_t least, std
     fail(key, rule, "found " + found.dump(), std::to_string(most));
   }
   const auto number = found.get<std::int64_t>();
+  if (number > most) fail(key, rule, "found " + found.dump(), std::to_string(most));
   if (number < least) fail(key, rule, "found " + found.dump(), std::to_string(least));
   return number;
 }

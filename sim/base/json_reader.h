@@ -18,8 +18,17 @@ namespace rehearse {
 
 using Json = nlohmann::ordered_json;
 
-// Reads and parses a whole file; InputError names the file, line and column of a syntax error.
-Json read_json_file(const std::string& path);
+// The most that a file may hold: what is larger is no input of this kind, and would take memory and time that
+// nobody meant to spend.
+struct JsonLimits {
+  std::size_t bytes = 16'000'000;
+  std::int64_t values = 1'000'000;
+};
+inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000};
+
+// Reads and parses a whole file; InputError names the file, line and column of a syntax error, or the limit
+// that is exceeded.
+Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 
 // One JSON object at a place in a file. Every accessor throws InputError with that place.
 // Copies share the record of which keys were read.
@@ -34,7 +43,7 @@ class JsonReader {
 
   JsonReader object(const std::string& key) const;
   std::vector<JsonReader> objects(const std::string& key) const;  // an array of objects
-  const Json& value(const std::string& key) const;                // any type, marked as read
+  const Json& value(const std::string& key) const;                // any type; required, null included
 
   std::int64_t integer(const std::string& key, std::int64_t least, std::int64_t most) const;
   std::int64_t integer_or(const std::string& key, std::int64_t fallback, std::int64_t least,
@@ -74,6 +83,7 @@ class JsonReader {
  private:
   [[noreturn]] void fail_choice(const std::string& key, const std::string& name,
                                 const std::vector<std::string>& legal) const;
+  [[noreturn]] void fail_absent(const std::string& key) const;
   const Json& required(const std::string& key) const;
 
   Json json_;

@@ -1,23 +1,43 @@
 #include "base/text_file.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/error.h"
 
 namespace rehearse {
 
-std::string read_text_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& rule, const std::string& values = "",
+                       const std::string& nearest = "the path of a file that may be read") {
+  throw InputError({path, "", rule, values, nearest});
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path, std::size_t most_bytes) {
+  // Asked before it is opened: to open a pipe that nobody writes to is to wait.
   std::error_code error;
-  std::stringstream text;
-  const bool readable = in && !std::filesystem::is_directory(path, error);
-  // Nothing read from an empty file sets failbit on `text`, not on `in`.
-  if (readable) text << in.rdbuf();
-  if (!readable || in.bad())
-    throw InputError({path, "", "cannot read this file", "", "the path of a file that may be read"});
-  return text.str();
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found) fail(path, "cannot read this file", "there is none");
+  if (kind != std::filesystem::file_type::regular)
+    fail(path, "cannot read this file", "a folder, pipe or device");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path, "cannot read this file");
+  std::string text;
+  std::array<char, 1 << 16> block;
+  do {
+    in.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_bytes)
+      fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
+  } while (in);
+  if (in.bad()) fail(path, "cannot read this file");
+  return text;
 }
 
 }  // namespace rehearse

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/utf8.h"
+
 namespace rehearse {
 
 namespace {
@@ -37,6 +39,14 @@ Json parse_integers(const Flag& flag, std::string_view text) {
   }
 }
 
+// JSON holds no other text.
+std::string parse_text(const Flag& flag, const std::string& text) {
+  if (!is_utf8(text))
+    throw InputError(
+        {"command line", flag.name, "must be text in UTF-8", fmt::format("found \"{}\"", text), ""});
+  return text;
+}
+
 std::string all_names(const Flag& flag) {
   std::string names = flag.name;
   for (const std::string& alias : flag.aliases) names += "," + alias;
@@ -54,7 +64,7 @@ Json parse_value(const Flag& flag, const std::string& text) {
     case FlagKind::layers:
       return text == "auto" ? Json(text) : parse_integers(flag, text);
     case FlagKind::text:
-      return text;
+      return parse_text(flag, text);
     case FlagKind::on_off:
       if (text == "on" || text == "off") return text == "on";
       throw InputError(

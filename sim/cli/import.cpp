@@ -78,6 +78,9 @@ CLI::App* add_source(CLI::App& verb, const std::string& name, const std::string&
   return source;
 }
 
+// More than any script or configuration holds.
+constexpr std::size_t kMostBytes = 1'000'000;
+
 }  // namespace
 
 void add_import(CLI::App& program, int& exit_code) {
@@ -99,14 +102,14 @@ void add_import(CLI::App& program, int& exit_code) {
     const std::string& file = options->given.file;
     for (std::string& name : options->ignored)
       if (!name.starts_with("--")) name = "--" + name;
-    import(*options, import_megatron(read_text_file(file), file, options->ignored));
+    import(*options, import_megatron(read_text_file(file, kMostBytes), file, options->ignored));
   });
   on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {
     import(*options, import_deepspeed(JsonReader::open(options->given.file), gpus_of(options->given)));
   });
   on_parse(add_source(*verb, "torchtitan", "a TOML file of torchtitan, to v0.2", options), [options] {
     const std::string& file = options->given.file;
-    import(*options, import_torchtitan(read_text_file(file), file, gpus_of(options->given)));
+    import(*options, import_torchtitan(read_text_file(file, kMostBytes), file, gpus_of(options->given)));
   });
   verb->footer(
       "Flags beat what the file says; what is not modelled is listed, what is not known is an error.\n"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "base/data_path.h"
@@ -134,7 +135,17 @@ Json practice_of(const PublishedRun& run, const Json& practices) {
   return practices.value(found, Json::object());
 }
 
+// So that no number of a row overflows where it is taken as an integer or multiplied.
+void require_small_numbers(const Json& value) {
+  constexpr double kMost = 1e15;
+  if (value.is_number() && std::abs(value.get<double>()) > kMost)
+    throw InputError({"", "", "numbers of a run are at most 1e15", "found " + value.dump(), ""});
+  if (value.is_structured())
+    for (const Json& inner : value) require_small_numbers(inner);
+}
+
 PublishedRun run_of(const Json& row, const Json& practices) {
+  require_small_numbers(row);
   PublishedRun run;
   run.id = row.at("id");
   run.family = row.at("family");
@@ -168,6 +179,13 @@ std::vector<PublishedRun> read_published_runs(const std::string& file) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     try {
       runs.push_back(run_of(rows[i], practices));
+    } catch (const InputError& error) {
+      std::vector<Violation> violations = error.violations();
+      for (Violation& violation : violations) {
+        violation.file = file;
+        violation.pointer = fmt::format("/{}{}", i, violation.pointer);
+      }
+      throw InputError(std::move(violations));
     } catch (const Json::exception& error) {
       throw InputError({file, fmt::format("/{}", i), "is not a run of the published form", error.what(), ""});
     }

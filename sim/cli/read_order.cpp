@@ -83,9 +83,12 @@ void require_order(const Experiment& experiment, const std::string& scenario_fil
                       plan.global_batch / replica),
           fmt::format("global batch {}", order.microbatches * replica));
   if (!violations.empty()) throw InputError(std::move(violations));
-  for (const std::string& fault : check_schedule(with_transfers(order, plan), plan))
-    violations.push_back({experiment.order_name, "", fault, "", ""});
-  if (!violations.empty()) throw InputError(std::move(violations));
+  const auto require_none = [&](const std::vector<std::string>& faults) {
+    for (const std::string& fault : faults) violations.push_back({experiment.order_name, "", fault, "", ""});
+    if (!violations.empty()) throw InputError(std::move(violations));
+  };
+  require_none(check_computation(order, plan));  // transfers follow from it
+  require_none(check_schedule(with_transfers(order, plan), plan));
 }
 
 }  // namespace rehearse

@@ -67,7 +67,7 @@ void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
 }
 
 Side read_side(const std::string& file) {
-  const Json json = read_json_file(file);
+  const Json json = read_json_file(file, kTraceLimits);
   if (is_trace(json)) {
     RecordedRun run = read_trace(json, file);
     Json report = run.report;

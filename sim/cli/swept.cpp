@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "base/text_file.h"
+#include "base/utf8.h"
 #include "sweep/values.h"
 
 namespace rehearse {
@@ -44,7 +44,7 @@ SweptField field_of(const std::string& name, const std::string& pointer, const F
 
 SweptField parse_set(const std::string& set) {
   const std::size_t equals = set.find('=');
-  if (equals == std::string::npos || equals == 0) {
+  if (equals == std::string::npos || equals == 0 || !is_utf8(set)) {
     throw InputError({"command line", "--set", "must be FIELD=VALUES", fmt::format("found \"{}\"", set),
                       "plan.micro_batch=1,2,4"});
   }
@@ -52,11 +52,24 @@ SweptField parse_set(const std::string& set) {
   return field_of(path, pointer, flag_at(pointer), set.substr(equals + 1));
 }
 
+// Whether writing there adds keys to objects at most: an array would grow to any number that its index says.
+bool has_place(const Json& json, Json::json_pointer pointer) {
+  if (pointer.empty() || json.contains(pointer)) return true;
+  const std::string key = pointer.back();
+  const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  pointer.pop_back();
+  const bool of_object = json.contains(pointer) ? json.at(pointer).is_object() : true;
+  return of_object && key != "-" && !std::ranges::all_of(key, digit) && has_place(json, pointer);
+}
+
 void write_at(Json& json, const std::string& pointer, const Json& value, const std::string& name) {
+  const InputError no_place({"command line", name, "is no place in a scenario", pointer, "plan.micro_batch"});
   try {
-    json[Json::json_pointer(pointer)] = value;
+    const Json::json_pointer place(pointer);
+    if (!has_place(json, place)) throw no_place;
+    json[place] = value;
   } catch (const Json::exception&) {
-    throw InputError({"command line", name, "is no place in a scenario", pointer, "plan.micro_batch"});
+    throw no_place;
   }
 }
 
@@ -78,10 +91,11 @@ Json digest_of_file(const ScenarioSource& base, const std::string& pointer, cons
   if (name.find('/') == std::string::npos && !name.ends_with(".json")) return nullptr;
   const std::filesystem::path folder =
       base.flag_of.contains(pointer) ? "" : std::filesystem::path(base.file).parent_path();
-  std::ifstream in(folder / name, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return digest(text.str());
+  try {
+    return digest(read_text_file(folder / name));
+  } catch (const InputError&) {
+    return digest("");  // whoever reads it will say so
+  }
 }
 
 }  // namespace

@@ -4,32 +4,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
-#include "base/error.h"
 #include "base/json_reader.h"
+#include "base/text_file.h"
 #include "cluster/graph.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 16'000'000;
-
-std::string read_text(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in) throw InputError({path, "", "cannot be read", error.message(), ""});
-  if (size > kMostBytes)
-    throw InputError({path, "", fmt::format("a topology has {} bytes at most", kMostBytes),
-                      fmt::format("{} bytes", size), ""});
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+constexpr std::size_t kMostBytes = 16'000'000;
 
 }  // namespace
 
@@ -38,7 +23,7 @@ bool is_topology_dump(const std::string& path) {
 }
 
 Cluster import_topology(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = read_text_file(path, kMostBytes);
   Cluster cluster = path.ends_with(".xml") ? import_nccl(text, path) : import_smi(text, path);
   cluster.name = std::filesystem::path(path).stem().string();
   cluster.max_nodes = 1;

@@ -15,6 +15,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kMostDevices = 1024;
+constexpr std::size_t kMostCpus = 64, kMostPci = 8192;
 constexpr int kDeepest = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
 
@@ -62,6 +63,7 @@ class Reading {
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
+    if (cpus_.size() == kMostCpus) fail(fmt::format("has more than {} CPUs", kMostCpus));
     const std::string name = fmt::format("cpu{}", cpus_.size());
     cpus_.push_back(name);
     cpu_rate_ = cpu_rate(cpu.attribute("arch").value(), cpu.attribute("vendor").value());
@@ -85,6 +87,7 @@ class Reading {
     if (depth > kDeepest) fail(fmt::format("nests PCI devices deeper than {}", kDeepest));
     const std::string busid = pci.attribute("busid").value();
     if (!busids_.insert(busid).second) fail("names a PCI device twice", busid);
+    if (busids_.size() > kMostPci) fail(fmt::format("has more than {} PCI devices", kMostPci));
     const pugi::xml_node gpu = pci.child("gpu");
     const double rate = pci_rate(pci);
     if (gpu) {

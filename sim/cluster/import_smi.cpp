@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
-#include <regex>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "cluster/import.h"
@@ -22,10 +23,23 @@ struct Row {
   std::vector<std::string> codes;
 };
 
-// The header underlines its words on a terminal.
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// The header underlines its words on a terminal: ESC [ numbers m.
 std::string without_escapes(const std::string& text) {
-  static const std::regex escape("\x1b\\[[0-9;]*m");
-  return std::regex_replace(text, escape, "");
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t end =
+        text.compare(i, 2, "\x1b[") == 0 ? text.find_first_not_of("0123456789;", i + 2) : std::string::npos;
+    if (end != std::string::npos && text[end] == 'm') {
+      i = end;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
 }
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -35,14 +49,29 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-bool is_device(const std::string& word) {
-  static const std::regex device("(GPU|NIC)[0-9]+|mlx[0-9]+_[0-9]+|bnxt_re[0-9]+|rdmap[0-9a-z]+|efa_[0-9]+");
-  return std::regex_match(word, device);
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
+// "GPU0", "NIC3", "bnxt_re1", "efa_0", "mlx5_0", "rdmap16s27"
+bool is_device(std::string_view word) {
+  for (const std::string_view name : {"GPU", "NIC", "bnxt_re", "efa_"})
+    if (word.starts_with(name)) return is_number(word.substr(name.size()));
+  if (word.starts_with("mlx")) {
+    const std::string_view rest = word.substr(3);
+    const std::size_t bar = std::min(rest.find('_'), rest.size());
+    return bar < rest.size() && is_number(rest.substr(0, bar)) && is_number(rest.substr(bar + 1));
+  }
+  const auto of_place = [](char letter) { return is_digit(letter) || (letter >= 'a' && letter <= 'z'); };
+  return word.starts_with("rdmap") && word.size() > 5 && std::ranges::all_of(word.substr(5), of_place);
+}
+
+// "X", "NV4", "PIX", ...
 bool is_code(const std::string& word) {
-  static const std::regex code("X|NV[0-9]{1,2}|PIX|PXB|PHB|NODE|SYS|SOC");
-  return std::regex_match(word, code);
+  if (word.starts_with("NV"))
+    return (word.size() == 3 || word.size() == 4) && is_digit(word[2]) && is_digit(word.back());
+  constexpr std::array kCodes = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
+  return std::ranges::find(kCodes, word) != kCodes.end();
 }
 
 // Sets that are joined step by step.

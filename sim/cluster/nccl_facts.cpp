@@ -38,7 +38,7 @@ void read_island(const JsonReader& reader, int gpus, NcclFacts& facts) {
 bool says_the_same(const Json& json) {
   for (const auto& item : json.items()) {
     const std::string& key = item.key();
-    if (key != "schema" && key != "source" && key != "like" && key.front() != '_') return false;
+    if (key != "schema" && key != "source" && key != "like" && !key.starts_with("_")) return false;
   }
   return json.contains("like");
 }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <set>
 
+#include "base/utf8.h"
 #include "frameworks/megatron_names.h"
 
 namespace rehearse {
@@ -12,11 +15,14 @@ namespace rehearse {
 MegatronFlags::MegatronFlags(const std::string& text, std::string file,
                              const std::vector<std::string>& ignored)
     : file_(std::move(file)) {
-  const std::vector<std::string> known = known_megatron_flags();
+  constexpr std::size_t kMostViolations = 10;  // a text with more is no list of flags
+  static const std::vector<std::string> known = known_megatron_flags();
+  static const std::set<std::string> names(known.begin(), known.end());
+  if (!is_utf8(text)) throw InputError({file_, "", "must be text in UTF-8", "", ""});
   std::vector<Violation> violations;
-  for (ScriptFlag& flag : script_flags(text)) {
-    if (std::ranges::count(ignored, flag.name) > 0) continue;
-    if (std::ranges::count(known, flag.name) == 0)
+  for (ScriptFlag& flag : script_flags(text, file_)) {
+    if (std::ranges::count(ignored, flag.name) > 0 || violations.size() == kMostViolations) continue;
+    if (!names.contains(flag.name))
       violations.push_back({file_, fmt::format("line {}", flag.line),
                             "is no flag of Megatron-LM that is known", fmt::format("found {}", flag.name),
                             nearest_name(flag.name, known)});
@@ -49,11 +55,12 @@ std::string MegatronFlags::text_or(const std::string& name, const std::string& f
 
 std::int64_t MegatronFlags::integer(const std::string& name) const {
   const std::string found = text(name);
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // products of two stay exact
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
-  if (error != std::errc() || end != found.data() + found.size() || value < 0)
+  if (error != std::errc() || end != found.data() + found.size() || value < 0 || value > kMost)
     fail(name, found.starts_with('$') ? "must be a number that the text itself sets"
-                                      : "must be an integer, not negative");
+                                      : fmt::format("must be an integer from 0 to {}", kMost));
   return value;
 }
 
@@ -65,7 +72,8 @@ double MegatronFlags::number(const std::string& name) const {
   const std::string found = text(name);
   double value = 0;
   const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
-  if (error != std::errc() || end != found.data() + found.size()) fail(name, "must be a number");
+  if (error != std::errc() || end != found.data() + found.size() || !std::isfinite(value))
+    fail(name, "must be a number");
   return value;
 }
 

@@ -76,6 +76,7 @@ void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<s
 
 Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const std::int64_t width = flags.integer_or("--moe-ffn-hidden-size", ffn_hidden(flags));
+  if (width == 0) flags.fail("--moe-ffn-hidden-size", "must be above 0");
   const bool shared = flags.has("--moe-shared-expert-intermediate-size");
   const bool latent = flags.has("--multi-latent-attention");
   const char* type = latent ? "deepseek_v3" : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";

@@ -1,5 +1,7 @@
 #include "frameworks/script_flags.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <charconv>
 #include <map>
@@ -8,11 +10,16 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
+
 namespace rehearse {
 
 namespace {
 
 using Variables = std::map<std::string, std::string>;
+
+// With variables written out, which may double each other from line to line.
+constexpr std::size_t kLongestLine = 1 << 15, kLongestText = 1 << 22;
 
 bool in_name(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
@@ -45,7 +52,8 @@ std::string product(const std::string& text, const Variables& variables) {
     const auto known = variables.find(bare);
     const std::optional<std::int64_t> value =
         number(known != variables.end() ? known->second : expand(bare, variables));
-    if (!value || std::abs(*value) > 1'000'000'000 || std::abs(result) > 1'000'000'000)
+    constexpr std::int64_t kMost = 1'000'000'000;
+    if (!value || *value < -kMost || *value > kMost || result < -kMost || result > kMost)
       return "$((" + text + "))";
     result *= *value;
   }
@@ -60,9 +68,10 @@ std::string braced(const std::string& inside, const Variables& variables) {
   return colon == std::string::npos ? "${" + inside + "}" : inside.substr(colon + 2);
 }
 
+// Ends early where the result is longer than any line.
 std::string expand(const std::string& text, const Variables& variables) {
   std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = 0; i < text.size() && result.size() <= kLongestLine; ++i) {
     if (text[i] != '$' || i + 1 == text.size()) {
       result += text[i];
       continue;
@@ -129,23 +138,36 @@ std::vector<std::string> quoted_words(const std::string& line, const std::string
   return {line.substr(begin + 1, end - begin - 1)};
 }
 
+void require_length(const std::string& line, std::size_t total, const std::string& file, int number) {
+  if (line.size() > kLongestLine || total > kLongestText)
+    throw InputError(
+        {file, fmt::format("line {}", number),
+         fmt::format("with its variables written out, a script has at most {} characters in a line "
+                     "and {} in all",
+                     kLongestLine, kLongestText),
+         "", ""});
+}
+
 bool is_flag(const std::string& word) {
   return word.size() > 2 && word.starts_with("--") && std::isalpha(static_cast<unsigned char>(word[2])) != 0;
 }
 
 }  // namespace
 
-std::vector<ScriptFlag> script_flags(const std::string& text) {
+std::vector<ScriptFlag> script_flags(const std::string& text, const std::string& file) {
   constexpr const char* kLayout = "--pipeline-model-parallel-layout";
   std::vector<ScriptFlag> flags;
   Variables variables;
   std::istringstream lines(text);
   int number_of_line = 0;
+  std::size_t total = 0;
   for (std::string raw; std::getline(lines, raw);) {
     ++number_of_line;
     const std::string line = without_comment(raw);
+    require_length(line, total, file, number_of_line);
     note_assignment(line, variables);
     const std::string expanded = expand(line, variables);
+    require_length(expanded, total += expanded.size(), file, number_of_line);
     bool open = false;  // a flag of this line takes what follows
     for (const std::string& word : words_of(expanded)) {
       if (is_flag(word)) {
@@ -158,8 +180,8 @@ std::vector<ScriptFlag> script_flags(const std::string& text) {
       }
     }
     const std::vector<std::string> layout = quoted_words(expanded, kLayout);
-    for (ScriptFlag& flag : flags)
-      if (flag.name == kLayout && flag.line == number_of_line && !layout.empty()) flag.values = layout;
+    for (auto flag = flags.rbegin(); flag != flags.rend() && flag->line == number_of_line; ++flag)
+      if (flag->name == kLayout && !layout.empty()) flag->values = layout;
   }
   return flags;
 }

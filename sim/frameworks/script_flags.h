@@ -14,7 +14,8 @@ struct ScriptFlag {
 
 // Every word that begins with two dashes, wherever it stands, with the words after it on its line. Comments
 // are left out; $NAME, ${NAME}, ${NAME:-default} and products in $((...)) are followed where the text sets
-// them; what it does not set stays as it stands.
-std::vector<ScriptFlag> script_flags(const std::string& text);
+// them; what it does not set stays as it stands. InputError for a text that is longer, with its variables
+// written out, than any script.
+std::vector<ScriptFlag> script_flags(const std::string& text, const std::string& file);
 
 }  // namespace rehearse

@@ -13,6 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024, kMib = 1024.0 * 1024;
+constexpr double kMost = 1e15;  // no step, time or rate of a log is larger
 
 // ESC [ ... letter
 std::string without_colours(const std::string& line) {
@@ -39,7 +40,7 @@ std::optional<double> number_after(const std::string& line, const std::string& w
     if (line[i] != ',') digits += line[i];
   char* end = nullptr;
   const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || end == digits.c_str() || !(value > 0)) return std::nullopt;
+  if (digits.empty() || end == digits.c_str() || !(value > 0 && value <= kMost)) return std::nullopt;
   return value;
 }
 

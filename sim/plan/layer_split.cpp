@@ -48,7 +48,7 @@ class LayoutText {
       const std::string item = one(depth);
       const std::size_t times = repetition();
       if (item.size() * times > kMost - all.size()) fail("is too long");
-      for (std::size_t i = 0; i < times; ++i) all += item;
+      for (std::size_t i = 0; i < times && !item.empty(); ++i) all += item;
     }
     return all;
   }

@@ -19,6 +19,14 @@ void shorten(Faults& faults) {
 
 }  // namespace
 
+std::vector<std::string> check_computation(const Schedule& schedule, const Plan& plan) {
+  Faults faults;
+  check_shape(schedule, plan, faults);
+  if (faults.empty()) check_counts(schedule, faults);
+  shorten(faults);
+  return faults;
+}
+
 std::vector<std::string> check_schedule(const Schedule& schedule, const Plan& plan) {
   Faults faults;
   check_shape(schedule, plan, faults);

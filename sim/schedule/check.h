@@ -16,4 +16,8 @@ namespace rehearse {
 // stuck cells marked.
 std::vector<std::string> check_schedule(const Schedule& schedule, const Plan& plan);
 
+// The first of these alone, which an order must keep before transfers can be put into it: each op once,
+// forward before backward, a stage on one rank.
+std::vector<std::string> check_computation(const Schedule& schedule, const Plan& plan);
+
 }  // namespace rehearse

@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostValues = 1'000'000;
+constexpr std::size_t kMostValues = 100'000;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -38,6 +38,7 @@ std::optional<Number> parse(std::string_view text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (!std::isfinite(static_cast<double>(number))) return std::nullopt;
   return number;
 }
 
@@ -66,8 +67,11 @@ bool is_endless(const Range<Number>& range) {
 void append(const Range<std::int64_t>& range, std::vector<std::string>& values) {
   for (std::int64_t value = range.from; value <= range.to && values.size() <= kMostValues;) {
     values.push_back(std::to_string(value));
-    const std::int64_t left = range.multiplies ? range.to / value : range.to - value;
-    if (left < range.step) break;
+    // Of all 64-bit numbers the distance needs the sign's bit too.
+    const std::uint64_t left = range.multiplies
+                                   ? static_cast<std::uint64_t>(range.to / value)
+                                   : static_cast<std::uint64_t>(range.to) - static_cast<std::uint64_t>(value);
+    if (left < static_cast<std::uint64_t>(range.step)) break;
     value = range.multiplies ? value * range.step : value + range.step;
   }
 }

@@ -12,7 +12,7 @@ namespace rehearse {
 //   from:to:*f   factors of f          2:32:*2    is 2,4,8,16,32
 // `to` is taken when a step meets it. Values that hold commas themselves are divided by ';' instead, which
 // `holds_commas` says; such values are never ranges. InputError naming `field` for an empty item, a value
-// that comes twice, a range that does not end, that runs backwards or has more than a million values.
+// that comes twice, a range that does not end, that runs backwards or has more than 100,000 values.
 std::vector<std::string> parse_values(const std::string& field, const std::string& text, bool holds_commas);
 
 }  // namespace rehearse

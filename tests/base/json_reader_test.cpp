@@ -1,5 +1,6 @@
 #include "base/json_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,6 +120,31 @@ TEST(JsonReader, ChoiceListsTheNamesAndTheNearest) {
       message([&] { reader(R"({"recompute": "selectiv"})").choice("recompute", names); });
   EXPECT_THAT(said, HasSubstr("must be one of full, none, selective"));
   EXPECT_THAT(said, HasSubstr("nearest legal: selective"));
+}
+
+TEST(JsonReader, AnIntegerBeyondItsRangeIsRefusedWithOrWithoutSign) {
+  const JsonReader plan(Json{{"signed", std::int64_t{9}}, {"unsigned", std::uint64_t{9}}}, "test.json");
+  EXPECT_THAT(message([&] { plan.integer("signed", 0, 8); }), HasSubstr("nearest legal: 8"));
+  EXPECT_THAT(message([&] { plan.integer("unsigned", 0, 8); }), HasSubstr("nearest legal: 8"));
+}
+
+TEST(JsonReader, AValueOfAnyTypeIsRequired) {
+  EXPECT_THAT(message([&] { reader(R"({"rows": [1]})").value("row"); }), HasSubstr("/plan/row: is required"));
+  EXPECT_TRUE(reader(R"({"none": null})").value("none").is_null());
+}
+
+TEST(JsonFile, MoreThanItMayHoldIsRefused) {
+  const std::string file = write_file("[1, 2, 3, 4]");
+  EXPECT_THAT(message([&] { read_json_file(file, {8, 100}); }), HasSubstr("at most 8 bytes"));
+  EXPECT_THAT(message([&] { read_json_file(file, {100, 4}); }), HasSubstr("more than 4 values"));
+  EXPECT_EQ(read_json_file(file, {12, 5}).size(), 4U);
+}
+
+TEST(JsonFile, AnObjectOfCountlessKeysIsRefused) {
+  std::string text = "{";
+  for (int key = 0; key < 20'000; ++key) text += fmt::format("\"{}\":0,", key);
+  const std::string file = write_file(text + "\"a\":0}");
+  EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("too many keys"));
 }
 
 TEST(JsonFile, DeepNestingIsRefused) {

@@ -49,7 +49,8 @@ const std::string kShape =
 TEST(ScriptFlags, FollowsVariablesAndLeavesOutComments) {
   const auto flags = script_flags(
       "#!/bin/sh\nexport N=4\nM=${SLURM_NNODES:-\"2\"}\nARGS=(\n  --a $N --b=$((N * $M)) # --c 1\n  #--d\n)\n"
-      "run ${ARGS[@]} --e $UNSET 'x y'\n");
+      "run ${ARGS[@]} --e $UNSET 'x y'\n",
+      "train.sh");
   ASSERT_EQ(flags.size(), 3u);
   EXPECT_EQ(flags[0].name, "--a");
   EXPECT_THAT(flags[0].values, ElementsAre("4"));

@@ -60,6 +60,17 @@ TEST(Values, RangesNearTheLargestNumberEnd) {
               ElementsAre("9223372036854775806", "9223372036854775807"));
 }
 
+TEST(Values, RangesOverAllIntegersEnd) {
+  const std::string least = "-9223372036854775808", most = "9223372036854775807";
+  EXPECT_EQ(parse_values("x", least + ":" + most + ":+" + most, false),
+            (std::vector<std::string>{least, "-1", "9223372036854775806"}));
+}
+
+TEST(Values, WhatIsNoNumberMakesNoRange) {
+  EXPECT_EQ(parse_values("x", "nan:2", false), std::vector<std::string>{"nan:2"});
+  EXPECT_EQ(parse_values("x", "1:inf", false), std::vector<std::string>{"1:inf"});
+}
+
 TEST(Values, EveryValueOfARangeLiesInItAndStepsAreEqual) {
   rc::check([] {
     const int from = *rc::gen::inRange(-1000, 1000), length = *rc::gen::inRange(0, 500);

@@ -90,7 +90,10 @@ Measured read_measured(const JsonReader& reader) {
   table.members = static_cast<int>(reader.integer("members", 1, kMostMembers));
   if (reader.has("algorithm")) table.forced = named<Algorithm>(reader, "algorithm", kAlgorithmNames);
   table.how = reader.choice<How>("how", {{"measured", How::measured}, {"published", How::published}});
-  for (const Json& file : reader.value("tables")) table.tables.push_back(file.get<std::string>());
+  for (const Json& file : reader.value("tables")) {
+    if (!file.is_string()) reader.fail("tables", "must be a list of names", "found " + file.dump());
+    table.tables.push_back(file.get<std::string>());
+  }
   table.rows = read_rows(reader);
   reader.reject_unknown();
   return table;

@@ -67,6 +67,7 @@ RankGrid grid_of(const JsonReader& plan) {
   grid.pp = degree("pp");
   if (!plan.has("order")) return RankGrid(grid);
   const Json& order = plan.value("order");
+  if (!order.is_array()) plan.fail("order", "must be an array of axes", "found " + order.dump());
   for (std::size_t i = 0; i < grid.order.size() && i < order.size(); ++i)
     for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp})
       if (order[i] == to_string(axis)) grid.order[i] = axis;
@@ -77,7 +78,12 @@ std::string allocated_name(std::int64_t rank) {
   return fmt::format("memory.rank{}.allocated_bytes", rank);
 }
 
-std::vector<Quantity> measured_allocations(const JsonReader& report, const Json& bytes) {
+std::vector<Quantity> measured_allocations(const JsonReader& report, const JsonReader& execution) {
+  constexpr const char* kKey = "peak_activation_bytes_by_rank";
+  const Json& bytes = execution.value(kKey);
+  const auto is_number = [](const Json& value) { return value.is_number(); };
+  if (!bytes.is_array() || !std::ranges::all_of(bytes, is_number))
+    execution.fail(kKey, "must be an array of numbers");
   const RankGrid grid = grid_of(report.object("plan"));
   std::map<int, double> most;
   for (int rank = 0; rank < std::min(grid.size(), static_cast<int>(bytes.size())); ++rank) {
@@ -110,8 +116,7 @@ std::vector<Quantity> report_quantities(const JsonReader& report) {
 std::vector<Quantity> allocated_quantities(const JsonReader& report) {
   if (report.has("execution")) {
     const JsonReader execution = report.object("execution");
-    if (execution.has("peak_activation_bytes_by_rank"))
-      return measured_allocations(report, execution.value("peak_activation_bytes_by_rank"));
+    if (execution.has("peak_activation_bytes_by_rank")) return measured_allocations(report, execution);
   }
   std::vector<Quantity> quantities;
   if (report.text_or("source", "") == "execute") return quantities;

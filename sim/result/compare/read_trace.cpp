@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMostInt = std::numeric_limits<int>::max();
 constexpr double kMost = std::numeric_limits<double>::max();
+constexpr int kMostPipelineRanks = 1 << 16;
 constexpr double kMicro = 1e-6;
 
 struct TraceRank {
@@ -50,7 +51,8 @@ class TraceReader {
   void name_rank(const JsonReader& event) {
     const std::string name = event.object("args").text("name");
     int rank = 0, pipeline_rank = 0;
-    if (std::sscanf(name.c_str(), "rank %d (pp %d)", &rank, &pipeline_rank) != 2 || pipeline_rank < 0)
+    if (std::sscanf(name.c_str(), "rank %d (pp %d)", &rank, &pipeline_rank) != 2 || pipeline_rank < 0 ||
+        pipeline_rank >= kMostPipelineRanks)
       event.fail("args/name", "must name a rank and its pipeline rank", "found \"" + name + "\"",
                  "rank 0 (pp 0)");
     order_.push_back(integer(event, "pid"));

@@ -1,0 +1,65 @@
+// Where libFuzzer and the replay enter a target.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/error.h"
+#include "fuzz/target.h"
+
+namespace rehearse::fuzz {
+
+namespace {
+
+// Processor time: others may share the machine.
+constexpr double kMostSeconds = 1;
+
+double processor_s() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// An error says something, and less than a book.
+void require_words(const std::string& message) {
+  if (message.empty() || message.size() > 1'000'000) std::abort();
+}
+
+}  // namespace
+
+std::string file_of(std::string_view input) {
+  static const int file = memfd_create("input", 0);
+  const auto size = static_cast<ssize_t>(input.size());
+  if (file < 0 || ftruncate(file, 0) != 0 || pwrite(file, input.data(), input.size(), 0) != size)
+    std::abort();
+  return "/proc/self/fd/" + std::to_string(file);
+}
+
+std::pair<std::string, std::string> first_line(const std::string& input) {
+  const std::size_t end = input.find('\n');
+  return {input.substr(0, end), end == std::string::npos ? "" : input.substr(end + 1)};
+}
+
+}  // namespace rehearse::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rehearse::fuzz;
+  const double begin = processor_s();
+  try {
+    read(std::string(reinterpret_cast<const char*>(data), size));
+  } catch (const rehearse::InputError& error) {
+    require_words(error.what());
+  } catch (const rehearse::DoesNotFit& error) {
+    require_words(error.what());
+  } catch (const rehearse::MissingCalibration& error) {
+    require_words(error.what());
+  }
+  if (const double seconds = processor_s() - begin; seconds > kMostSeconds) {
+    std::fprintf(stderr, "hang: %.1f s of the processor\n", seconds);
+    std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,23 @@
+// What libFuzzer takes from us: half of the changes, and how the sanitizers are set.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "fuzz/mutate.h"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
+                                               unsigned int seed) {
+  if (seed % 2 == 0) return LLVMFuzzerMutate(data, size, most);
+  rehearse::fuzz::Random random(seed);
+  const std::string unit(reinterpret_cast<const char*>(data), size);
+  const std::string changed = rehearse::fuzz::mutate(unit, unit, most, random);
+  std::copy(changed.begin(), changed.end(), data);
+  return changed.size();
+}
+
+// Freed memory is kept back to catch its use, here not so much of it that it counts as that of the reader.
+extern "C" const char* __asan_default_options() {
+  return "quarantine_size_mb=16";
+}

@@ -1,0 +1,1 @@
+--num-layers 2 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128 --recompute-granularity ÿþ

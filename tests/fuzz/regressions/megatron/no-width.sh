@@ -1,0 +1,1 @@
+--num-layers 2 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 128 --vocab-size 1000 --num-experts 8 --swiglu --multi-latent-attention --moe-ffn-hidden-size 0 --moe-shared-expert-intermediate-size 64

@@ -1,0 +1,25 @@
+#include <sstream>
+
+#include "cli/scenario.h"
+#include "cli/swept.h"
+#include "fuzz/target.h"
+
+// A command line, a word a line: flags with their values, and fields after --set. As `sweep` reads it, to its
+// first point.
+void rehearse::fuzz::read(const std::string& input) {
+  static Inputs inputs;
+  Replaced replaced;
+  replaced.inputs = &inputs;
+  GivenFlags given;
+  std::vector<std::string> sets;
+  std::istringstream lines(input);
+  for (std::string name, value; std::getline(lines, name) && std::getline(lines, value);) {
+    if (name == "--set") {
+      sets.push_back(value);
+    } else {
+      given.values[name] = value;
+    }
+  }
+  const Swept swept = read_swept(given, sets);
+  read_scenario(source_at(swept, 0), replaced);
+}

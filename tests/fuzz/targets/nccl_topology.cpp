@@ -1,0 +1,6 @@
+#include "cluster/import.h"
+#include "fuzz/target.h"
+
+void rehearse::fuzz::read(const std::string& input) {
+  write_imported(import_nccl(input, "topology.xml"), "dgx-h100");
+}

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
+#include "cli/interruption.h"
 #include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -19,12 +19,6 @@
 namespace rehearse {
 
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int /*signal*/) {
-  interrupted = 1;
-}
 
 struct CalibrateOptions {
   GivenFlags given;
@@ -138,8 +132,8 @@ int calibrate_and_write(const CalibrateOptions& options) {
                "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
     request.jobs.messages.clear();
   }
-  std::signal(SIGINT, on_interrupt);
-  request.stopped = [] { return interrupted != 0; };
+  note_interruption();
+  request.stopped = is_interrupted;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (terminal) request.progress = show_progress;
   request.save = [&](const Profile& partial) {

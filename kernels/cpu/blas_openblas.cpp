@@ -2,6 +2,7 @@
 // start, for a core each, and wait forever where a limit on memory refuses them.
 #include <cblas.h>
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 
@@ -38,6 +39,16 @@ const OpenBlas& open_blas() {
   return loaded;
 }
 
+// Of the buffer that OpenBLAS takes for each thread that multiplies, trying forever where there is no room.
+constexpr std::size_t kBufferBytes = 160 << 20;
+
+bool require_buffer() {
+  void* room = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw OutOfMemory("the machine has no memory left for a buffer of OpenBLAS");
+  munmap(room, kBufferBytes);
+  return true;
+}
+
 CBLAS_TRANSPOSE as_given(const Factor& factor) {
   return factor.transpose ? CblasTrans : CblasNoTrans;
 }
@@ -46,6 +57,8 @@ CBLAS_TRANSPOSE as_given(const Factor& factor) {
 
 void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta,
            float* c, std::int64_t step) {
+  thread_local const bool has_buffer = require_buffer();
+  static_cast<void>(has_buffer);
   open_blas().sgemm(CblasRowMajor, as_given(a), as_given(b), static_cast<int>(m), static_cast<int>(n),
                     static_cast<int>(k), alpha, a.data, static_cast<int>(a.step), b.data,
                     static_cast<int>(b.step), beta, c, static_cast<int>(step));

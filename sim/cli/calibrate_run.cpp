@@ -124,6 +124,7 @@ void print_result(const Calibration& done, const Cluster& cluster, double took_s
 int calibrate_and_write(const CalibrateOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
+  require_writable({options.output});
   CalibrationRequest request = make_request(options);
   const std::unique_ptr<kernels::Device> device = open_device(options.device);
   Profile profile = profile_to_continue(options, request, device->facts());

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "base/units.h"
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
+#include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
@@ -168,7 +170,13 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
   return kDone;
 }
 
+[[noreturn]] void end_stuck(const std::string& reason) {
+  fmt::print(stderr, "rehearse: {}; a rank does not end, so the program does\n", reason);
+  std::_Exit(is_interrupted() ? kInterrupted : kFailure);
+}
+
 int run_and_show(const ExecuteVerb& verb) {
+  require_writable({verb.show.trace, verb.show.svg, verb.show.png, verb.show.html});
   const ScenarioSource source = collect(verb.given);
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
@@ -186,7 +194,7 @@ int run_and_show(const ExecuteVerb& verb) {
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;
-  options.watch = {verb.timeout_s, is_interrupted};
+  options.watch = {verb.timeout_s, is_interrupted, end_stuck};
   const int rank = site.worlds.front()->rank();
   options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, rank, partial); };
   note_interruption();

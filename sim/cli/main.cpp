@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -108,6 +109,10 @@ int run(int argc, char** argv) {
     return kMissing;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "rehearse: out of memory\n");
+    return kFailure;
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    fmt::print(stderr, "rehearse: {}{}\n", no_thread ? "no thread can be started: " : "", error.what());
     return kFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "rehearse: {}\n", error.what());

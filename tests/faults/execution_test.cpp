@@ -54,11 +54,18 @@ bool has_mpirun() {
   return found;
 }
 
-// The processes that mpirun has started.
+bool has_ended(pid_t process) {
+  const std::string stat = contents(fmt::format("/proc/{}/stat", process));
+  const std::size_t state = stat.rfind(") ");
+  return state == std::string::npos || stat[state + 2] == 'Z';
+}
+
+// The processes that mpirun has started and that have not ended.
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
   std::istringstream list(contents(fmt::format("/proc/{0}/task/{0}/children", parent)));
-  for (pid_t child = 0; list >> child;) children.push_back(child);
+  for (pid_t child = 0; list >> child;)
+    if (!has_ended(child)) children.push_back(child);
   return children;
 }
 
@@ -106,6 +113,7 @@ TEST_P(ExecutionUnder, LossOfAProcessThatMpirunStartedEnds) {
       if (GetParam().signal == SIGSTOP && left.size() < 2) break;
     }
     seconds.push_back(watch.seconds());
+    EXPECT_LE(watch.seconds(), kTimeout_s + kBound_s) << launcher.said();
     for (const pid_t rank : children_of(launcher.id())) kill(rank, SIGKILL);
   }
   figure(fmt::format("execute, mpirun, {}", GetParam().name), seconds, kTimeout_s + kBound_s);

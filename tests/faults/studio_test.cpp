@@ -116,7 +116,7 @@ TEST(Studio, EndsWhatIsNoHttp) {
   const Studio studio;
   for (const std::string& request :
        {std::string("\r\n\r\n"), std::string("GET\r\n\r\n"), std::string("GET / HTTP/9.9\r\n\r\n"),
-        std::string(200, '\0') + "\r\n\r\n", std::string("\x16\x03\x01\x02\x00\x01\r\n\r\n"),
+        std::string(200, '\0') + "\r\n\r\n", std::string("\x16\x03\x01\x02\0\x01\r\n\r\n", 10),
         "GET /" + std::string(70'000, 'a') + " HTTP/1.1\r\n\r\n", std::string(100'000, 'x'),
         "GET / HTTP/1.1\r\n" + host(studio) + "X: " + std::string(70'000, 'b') + "\r\n\r\n",
         std::string("GET / HTTP/1.1\r\nno colon\r\n\r\n"),

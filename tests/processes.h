@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -24,14 +25,17 @@ class Process {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // Its output and errors go to the file `log`.
-  Process(const std::vector<std::string>& command, const Variables& environment, std::string log)
+  // Its output and errors go to the file `log`. `prepare` runs in the process before the program does.
+  Process(const std::vector<std::string>& command, const Variables& environment, std::string log,
+          const std::function<void()>& prepare = {})
       : log_(std::move(log)), pid_(fork()) {
     if (pid_ != 0) return;
     const int file = open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    for (const int ending : {SIGINT, SIGTERM}) signal(ending, SIG_DFL);
+    if (prepare) prepare();
     std::vector<char*> words;
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
@@ -46,7 +50,8 @@ class Process {
     waitpid(pid_, nullptr, 0);
   }
 
-  void send(int signal) const { kill(pid_, signal); }
+  void send(int what) const { kill(pid_, what); }
+  pid_t id() const { return pid_; }
   // The exit code, or -1 when it has not ended after so many seconds, or was killed.
   int wait(double seconds) {
     using Clock = std::chrono::steady_clock;

@@ -3,6 +3,11 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include "kernels/communicate/store_world.h"
@@ -186,9 +191,31 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0, size_ = 1;
 };
 
+// While it lives MPI waits for all ranks, of which one may be gone or stopped, and cannot be told to stop
+// waiting: after so long the program ends.
+class LongestWait {
+ public:
+  LongestWait(const char* what, double seconds)
+      : thread_([this, what, seconds](const std::stop_token& over) {
+          std::unique_lock lock(mutex_);
+          if (ended_.wait_for(lock, over, std::chrono::duration<double>(seconds),
+                              [&] { return over.stop_requested(); }))
+            return;
+          std::fprintf(stderr, "rehearse: MPI has not %s within %g s: a rank does not answer\n", what,
+                       seconds);
+          std::_Exit(1);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;
+};
+
 class Mpi {
  public:
-  Mpi() {
+  explicit Mpi(double patience_s) : patience_s_(patience_s + kGrace_s) {
+    const LongestWait longest("begun", patience_s_);
     int given = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given), "start");
     if (given != MPI_THREAD_MULTIPLE) throw DeviceMissing("this MPI cannot be called from several threads");
@@ -197,9 +224,17 @@ class Mpi {
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
   ~Mpi() {
-    if (!broken_) MPI_Finalize();  // which would wait for ranks that are gone
+    if (broken_) return;  // it would wait for ranks that are gone
+    const LongestWait longest("ended", patience_s_);
+    MPI_Finalize();
   }
 
+  static Launched met(double patience_s) {
+    const LongestWait longest("brought all ranks together", patience_s + kGrace_s);
+    return meet();
+  }
+
+ private:
   // Rank 0 keeps its notes at a port that is free there, and tells the others where.
   static Launched meet() {
     Launched self = launched();
@@ -227,11 +262,15 @@ class Mpi {
 
  protected:
   bool broken_ = false;
+
+ private:
+  static constexpr double kGrace_s = 5;
+  double patience_s_;
 };
 
 class MpiWorld : private Mpi, public StoreWorld {
  public:
-  explicit MpiWorld(double patience_s) : StoreWorld(meet(), patience_s) {}
+  explicit MpiWorld(double patience_s) : Mpi(patience_s), StoreWorld(met(patience_s), patience_s) {}
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
   // The launcher kills all ranks when the first ends badly: rank 0, which says why, ends before the others.

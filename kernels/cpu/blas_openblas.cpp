@@ -1,35 +1,74 @@
+// OpenBLAS is loaded by the first product rather than with the program: its threads take 128 MB each as they
+// start, for a core each, and wait forever where a limit on memory refuses them.
 #include <cblas.h>
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
 
 #include "kernels/cpu/blas.h"
+#include "kernels/device.h"
 
 namespace rehearse::kernels::cpu {
 
 namespace {
 
+struct OpenBlas {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  decltype(&openblas_get_config) config = nullptr;
+  decltype(&openblas_get_corename) core = nullptr;
+
+  OpenBlas() {
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);  // threads of ours call it side by side
+    void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw DeviceMissing(std::string("no OpenBLAS: ") + dlerror());
+    find(library, "cblas_sgemm", sgemm);
+    find(library, "openblas_get_config", config);
+    find(library, "openblas_get_corename", core);
+  }
+
+  template <typename Function>
+  static void find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr) throw DeviceMissing(std::string("OpenBLAS has no ") + name);
+  }
+};
+
+const OpenBlas& open_blas() {
+  static const OpenBlas loaded;
+  return loaded;
+}
+
+// Of the buffer that OpenBLAS takes for each thread that multiplies, trying forever where there is no room.
+constexpr std::size_t kBufferBytes = 160 << 20;
+
+bool require_buffer() {
+  void* room = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw OutOfMemory("the machine has no memory left for a buffer of OpenBLAS");
+  munmap(room, kBufferBytes);
+  return true;
+}
+
 CBLAS_TRANSPOSE as_given(const Factor& factor) {
   return factor.transpose ? CblasTrans : CblasNoTrans;
 }
-
-// Threads of ours call it side by side.
-const bool one_thread = [] {
-  openblas_set_num_threads(1);
-  return true;
-}();
 
 }  // namespace
 
 void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta,
            float* c, std::int64_t step) {
-  cblas_sgemm(CblasRowMajor, as_given(a), as_given(b), static_cast<int>(m), static_cast<int>(n),
-              static_cast<int>(k), alpha, a.data, static_cast<int>(a.step), b.data, static_cast<int>(b.step),
-              beta, c, static_cast<int>(step));
+  thread_local const bool has_buffer = require_buffer();
+  static_cast<void>(has_buffer);
+  open_blas().sgemm(CblasRowMajor, as_given(a), as_given(b), static_cast<int>(m), static_cast<int>(n),
+                    static_cast<int>(k), alpha, a.data, static_cast<int>(a.step), b.data,
+                    static_cast<int>(b.step), beta, c, static_cast<int>(step));
 }
 
 // openblas_get_config() starts with the name and version.
 std::string blas_name() {
-  const std::string config = openblas_get_config();
+  const std::string config = open_blas().config();
   const std::string version = config.substr(0, config.find(' ', config.find(' ') + 1));
-  return version + " (" + openblas_get_corename() + ")";
+  return version + " (" + open_blas().core() + ")";
 }
 
 }  // namespace rehearse::kernels::cpu

@@ -107,6 +107,7 @@ std::unique_ptr<Device> open_cpu(int threads) {
         "with -DREHEARSE_CPU_ARCH=x86-64");
   }
   if (threads < 1) throw DeviceError("a CPU device has at least one thread");
+  cpu::blas_name();  // loaded before there are ranks
   return std::make_unique<CpuDevice>(threads);
 }
 

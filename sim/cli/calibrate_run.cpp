@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
+#include "cli/interruption.h"
 #include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -19,12 +19,6 @@
 namespace rehearse {
 
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int /*signal*/) {
-  interrupted = 1;
-}
 
 struct CalibrateOptions {
   GivenFlags given;
@@ -130,6 +124,7 @@ void print_result(const Calibration& done, const Cluster& cluster, double took_s
 int calibrate_and_write(const CalibrateOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
+  require_writable({options.output});
   CalibrationRequest request = make_request(options);
   const std::unique_ptr<kernels::Device> device = open_device(options.device);
   Profile profile = profile_to_continue(options, request, device->facts());
@@ -138,8 +133,8 @@ int calibrate_and_write(const CalibrateOptions& options) {
                "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
     request.jobs.messages.clear();
   }
-  std::signal(SIGINT, on_interrupt);
-  request.stopped = [] { return interrupted != 0; };
+  note_interruption();
+  request.stopped = is_interrupted;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (terminal) request.progress = show_progress;
   request.save = [&](const Profile& partial) {

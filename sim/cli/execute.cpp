@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "base/units.h"
 #include "cli/execute_predict.h"
+#include "cli/interruption.h"
+#include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
@@ -22,12 +24,6 @@ namespace rehearse {
 namespace {
 
 constexpr int kUsualIterations = 5;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int /*signal*/) {
-  interrupted = 1;
-}
 
 struct ExecuteVerb {
   GivenFlags given;
@@ -96,7 +92,8 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
     experiment.engine = Engine::reference;
   } else {
     require_alone();
-    if (!calibrate_missing(experiment, verb.predict, [] { return interrupted != 0; }))
+    note_interruption();
+    if (!calibrate_missing(experiment, verb.predict, is_interrupted))
       throw Interrupted("interrupted while kernels and messages were timed");
   }
   Iteration predicted = run_iteration(experiment);
@@ -173,7 +170,13 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
   return kDone;
 }
 
+[[noreturn]] void end_stuck(const std::string& reason) {
+  fmt::print(stderr, "rehearse: {}; a rank does not end, so the program does\n", reason);
+  std::_Exit(is_interrupted() ? kInterrupted : kFailure);
+}
+
 int run_and_show(const ExecuteVerb& verb) {
+  require_writable({verb.show.trace, verb.show.svg, verb.show.png, verb.show.html});
   const ScenarioSource source = collect(verb.given);
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
@@ -191,15 +194,15 @@ int run_and_show(const ExecuteVerb& verb) {
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;
-  options.watch = {verb.timeout_s, [] { return interrupted != 0; }};
+  options.watch = {verb.timeout_s, is_interrupted, end_stuck};
   const int rank = site.worlds.front()->rank();
   options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, rank, partial); };
+  note_interruption();
   const Execution execution = execute(run.training, options, std::move(site));
   return is_first ? show(verb, run, execution, how) : kDone;
 }
 
 int execute_verb(const ExecuteVerb& verb) {
-  std::signal(SIGINT, on_interrupt);
   try {
     return run_and_show(verb);
   } catch (const kernels::DeviceMissing& missing) {

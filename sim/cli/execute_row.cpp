@@ -1,12 +1,15 @@
 #include "cli/execute_row.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace rehearse {
@@ -15,24 +18,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is gone with this.
+// Gone with this process, however that ends.
 class Scratch {
  public:
-  Scratch() {
-    std::string pattern = fs::temp_directory_path() / "rehearse-row-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a folder in " + pattern);
-    folder_ = pattern;
+  explicit Scratch(const std::string& text = "") : file_(std::tmpfile()) {
+    if (!file_ || std::fputs(text.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
+      throw std::runtime_error("cannot write a temporary file");
   }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+  int handle() const { return fileno(file_.get()); }
+  std::string contents() const {
+    std::rewind(file_.get());
+    std::string text;
+    std::array<char, 65536> some;
+    while (const std::size_t count = std::fread(some.data(), 1, some.size(), file_.get()))
+      text.append(some.data(), count);
+    return text;
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  fs::path file(const char* name) const { return folder_ / name; }
 
  private:
-  fs::path folder_;
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
 };
 
 // Paths in a scenario file are relative to it, those of flags to the working directory.
@@ -49,33 +56,38 @@ Json self_contained(const ScenarioSource& source) {
   return json;
 }
 
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return word + "'";
-}
-
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+// Exit status of this program run anew with these words; it ends with its parent.
+int run(const std::vector<std::string>& words, const Scratch& out, const Scratch& err) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid(), process = fork();
+  if (process == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || dup2(out.handle(), STDOUT_FILENO) < 0 || dup2(err.handle(), STDERR_FILENO) < 0)
+      _exit(1);
+    execv("/proc/self/exe", arguments.data());
+    _exit(1);
+  }
+  int status = -1;
+  while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 // The report of the executed scenario; std::runtime_error with what it said when it fails.
 Json execute(const Json& scenario, const ExecuteRows& options) {
-  const Scratch scratch;
-  std::ofstream(scratch.file("scenario.json")) << scenario.dump();
-  const std::string program = fs::read_symlink("/proc/self/exe").string();
-  const std::string command =
-      fmt::format("{} execute {} --device {} --warmup {} --iterations {} --json >{} 2>{} </dev/null",
-                  quoted(program), quoted(scratch.file("scenario.json")), options.device, options.warmup,
-                  options.iterations, quoted(scratch.file("out")), quoted(scratch.file("err")));
-  const int status = std::system(command.c_str());
+  const Scratch given(scenario.dump()), out, err;
+  const int status = run({"rehearse", "execute", fmt::format("/proc/self/fd/{}", given.handle()), "--device",
+                          options.device, "--warmup", std::to_string(options.warmup), "--iterations",
+                          std::to_string(options.iterations), "--json"},
+                         out, err);
   if (status != 0) {
-    std::string said = contents(scratch.file("err"));
+    std::string said = err.contents();
     while (said.ends_with('\n')) said.pop_back();
     throw std::runtime_error(said.empty() ? fmt::format("execute ended with status {}", status) : said);
   }
-  return Json::parse(contents(scratch.file("out")));
+  return Json::parse(out.contents());
 }
 
 Json error_of(double predicted, double executed) {

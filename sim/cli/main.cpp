@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
+#include <iostream>
+#include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/interruption.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -102,10 +107,24 @@ int run(int argc, char** argv) {
   } catch (const MissingCalibration& error) {
     fmt::print(stderr, "rehearse: {}\n", error.what());
     return kMissing;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "rehearse: out of memory\n");
+    return kFailure;
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    fmt::print(stderr, "rehearse: {}{}\n", no_thread ? "no thread can be started: " : "", error.what());
+    return kFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "rehearse: {}\n", error.what());
     return kFailure;
   }
+}
+
+// What was printed has arrived, or the program has failed.
+int after_printing(int exit_code) {
+  if (std::cout.flush() && std::fflush(stdout) == 0) return exit_code;
+  if (exit_code != kFailure) fmt::print(stderr, "rehearse: cannot write to standard output\n");
+  return exit_code == kDone ? kFailure : exit_code;
 }
 
 }  // namespace
@@ -113,6 +132,8 @@ int run(int argc, char** argv) {
 }  // namespace rehearse
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error of the write
+  rehearse::end_when_interrupted();
   rehearse::remember_command(argc, argv);
-  return rehearse::run(argc, argv);
+  return rehearse::after_printing(rehearse::run(argc, argv));
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "cli/interruption.h"
+
 namespace rehearse {
 
 bool use_colour(Colour colour) {
@@ -33,26 +35,71 @@ void add_colour_flag(CLI::App& verb, Colour& colour) {
       ->option_text("auto|always|never");
 }
 
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  // A device or pipe is written as it stands: renaming a file over it would replace it.
-  std::error_code ignored_status;
-  const bool special = std::filesystem::exists(path, ignored_status) &&
-                       !std::filesystem::is_regular_file(path, ignored_status);
-  const std::string partial = special ? path : path + ".partial";
-  const auto fail = [&](const std::string& why) {
+namespace {
+
+// A device or pipe is written as it stands: renaming a file over it would replace it.
+bool is_special(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+}
+
+[[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
+  throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
+}
+
+// Goes with its scope where it was not put in place.
+class PartialFile {
+ public:
+  explicit PartialFile(const std::string& path) : name_(partial_name(path)) {
+    remove_when_interrupted(name_);
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+  ~PartialFile() {
     std::error_code ignored;
-    if (!special) std::filesystem::remove(partial, ignored);
-    throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
-  };
-  std::ofstream out(partial, std::ios::binary);
-  if (!out) fail(std::strerror(errno));
+    std::filesystem::remove(name_, ignored);
+    remove_when_interrupted("");
+  }
+  const std::string& name() const { return name_; }
+  void put_in_place(const std::string& path) const {
+    std::error_code error;
+    std::filesystem::rename(name_, path, error);
+    if (error) cannot_write(path, error.message());
+  }
+
+ private:
+  std::string name_;
+};
+
+void write_through(const std::string& path, const std::string& file,
+                   const std::function<void(std::ostream&)>& write) {
+  std::ofstream out(file, std::ios::binary);
+  if (!out) cannot_write(path, std::strerror(errno));
   write(out);
   out.close();
-  if (!out) fail(std::strerror(errno));
-  if (special) return;
-  std::error_code error;
-  std::filesystem::rename(partial, path, error);
-  if (error) fail(error.message());
+  if (!out) cannot_write(path, std::strerror(errno));
+}
+
+}  // namespace
+
+std::string partial_name(const std::string& path) {
+  return fmt::format("{}.partial-{}", path, getpid());
+}
+
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  if (is_special(path)) return write_through(path, path, write);
+  const PartialFile partial(path);
+  write_through(path, partial.name(), write);
+  partial.put_in_place(path);
+}
+
+void require_writable(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_directory(path)) cannot_write(path, std::strerror(EISDIR));
+    if (path.empty() || path == "-" || is_special(path)) continue;
+    const PartialFile partial(path);
+    write_through(path, partial.name(), [](std::ostream&) {});
+  }
 }
 
 }  // namespace rehearse

@@ -5,6 +5,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace rehearse {
 
@@ -16,7 +17,14 @@ bool use_colour(Colour colour);
 // --color auto|always|never
 void add_colour_flag(CLI::App& verb, Colour& colour);
 
-// Writes the whole file or throws std::runtime_error naming it; a failed write leaves no partial file behind.
+// Writes the whole file or throws std::runtime_error naming it: beside it first, and then in its place, so
+// that neither a failed write nor a kill leaves half a file under its name.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+// Before long work rather than after it: throws as write_file() would. "" and "-" are none.
+void require_writable(const std::vector<std::string>& paths);
+
+// Where this process writes what will be `path`.
+std::string partial_name(const std::string& path);
 
 }  // namespace rehearse

@@ -37,9 +37,8 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<std::s
   const auto source = [&](Point i) {
     return space.source_of(space.choices()[choices[static_cast<std::size_t>(i)]]);
   };
-  const std::atomic<bool> stop = false;
   run_in_processes(
-      points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, stop,
+      points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, [] { return false; },
       [&](Point i, const Row& row) {
         if (!row.report.is_object())
           throw std::runtime_error("a plan that was found cannot run: " + row.reason);

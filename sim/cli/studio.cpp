@@ -44,14 +44,17 @@ std::string words_of(const GivenFlags& given) {
   return join(words, " ");
 }
 
-// Ctrl-C ends the server, not the process in the middle of an answer. Made before there are other threads,
-// which inherit that these signals are blocked.
+// Ctrl-C ends the server, not the process in the middle of an answer. Made before the server's threads, which
+// inherit that these signals are blocked.
 class StopOnSignal {
  public:
-  explicit StopOnSignal(studio::Server& server) {
+  StopOnSignal() {
     sigemptyset(&signals_);
     for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals_, signal);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  // From here on; a signal that came before ends it at once.
+  void watch(studio::Server& server) {
     thread_ = std::thread([this, &server] {
       int signal = 0;
       sigwait(&signals_, &signal);
@@ -61,6 +64,7 @@ class StopOnSignal {
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
   ~StopOnSignal() {
+    if (!thread_.joinable()) return;
     kill(getpid(), SIGTERM);  // wakes the thread where none has come
     thread_.join();
   }
@@ -86,11 +90,12 @@ void serve(StudioOptions& options) {
   };
   const Json first = studio_answer("{}", given, knobs, Engine::reference, inputs);
   studio::Refinement refinement(answer(Engine::simgrid), kMostSeconds);
+  StopOnSignal stop;
   studio::Server server(
       {studio::write_page("Rehearse studio", knobs, words_of(given), first), answer(Engine::reference),
        [&](const std::string& question) { return refinement.answer(question); }},
       options.port);
-  const StopOnSignal stop(server);
+  stop.watch(server);
   fmt::print("http://127.0.0.1:{}/\n", server.port());
   std::fflush(stdout);
   fmt::print(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");

@@ -1,16 +1,18 @@
 #include <fmt/format.h>
 
-#include <csignal>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <thread>
 
 #include "cli/command.h"
 #include "cli/execute_row.h"
+#include "cli/interruption.h"
 #include "cli/output.h"
+#include "cli/own_store.h"
 #include "cli/png.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"
@@ -43,17 +45,8 @@ struct SweepOptions {
   std::string svg, png, html, plot;
   bool resume = false;
   int jobs = 0;
+  double most_seconds = std::numeric_limits<double>::infinity();  // of a row
 };
-
-std::atomic<bool> interrupted = false;
-
-// A second Ctrl-C ends the program at once.
-void catch_interrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-}
 
 // `--csv scenario.json` names the scenario: output never goes to a *.json.
 void take_back_scenario(SweepOptions& options) {
@@ -70,31 +63,15 @@ void take_back_scenario(SweepOptions& options) {
         {"command line", "--csv", "CSV and JSON lines cannot go to the same place", "", "--csv FILE"});
 }
 
-// Where rows are kept when the user does not say: by what is swept, so that --resume finds them.
-std::string own_store(const Json& identity, const Shard& shard) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::filesystem::path folder = (cache && *cache ? std::filesystem::path(cache)
-                                        : home && *home ? std::filesystem::path(home) / ".cache"
-                                                        : std::filesystem::temp_directory_path()) /
-                                       "rehearse";
-  std::filesystem::create_directories(folder);
-  const std::string part = shard.count > 1 ? fmt::format("-{}of{}", shard.index, shard.count) : "";
-  return folder / fmt::format("sweep-{}{}.db", digest(identity.dump()), part);
+Store open_store(const SweepOptions& options, const std::string& own, const Json& identity,
+                 const Grid& grid) {
+  if (!own.empty()) return {own, identity, grid, true};
+  return {options.store, identity, grid, options.resume || !options.merged.empty()};
 }
 
-Store open_store(const SweepOptions& options, const Shard& shard, const Json& identity, const Grid& grid) {
-  if (!options.store.empty())
-    return {options.store, identity, grid, options.resume || !options.merged.empty()};
-  const std::string path = own_store(identity, shard);
-  if (!options.resume) {
-    std::filesystem::remove(path + "-journal");
-    std::filesystem::remove(path);
-  }
-  return {path, identity, grid, true};
-}
-
-bool uses_simgrid(const Swept& swept) {
+// SimGrid runs once a process; what may be killed is a process.
+bool needs_processes(const Swept& swept, const SweepOptions& options) {
+  if (options.execute.wanted() || std::isfinite(options.most_seconds)) return true;
   for (const SweptField& field : swept.grid.fields)
     if (field.pointer == "/engine") return true;
   return swept.base.json.value("engine", Json("simgrid")) != Json("reference");
@@ -135,10 +112,16 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
     store.put(point, row);
     progress.row_done();
   };
-  catch_interrupt();
+  note_interruption();
   read_ahead(swept, inputs);
-  const auto run = uses_simgrid(swept) ? run_in_processes : run_in_threads;
-  run(left, evaluate, jobs, interrupted, deliver);
+  try {
+    if (needs_processes(swept, options))
+      run_in_processes(left, evaluate, jobs, is_interrupted, deliver, options.most_seconds);
+    else
+      run_in_threads(left, evaluate, jobs, is_interrupted, deliver);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{}; the rows before are kept: go on with --resume", error.what()));
+  }
 }
 
 void write_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
@@ -184,38 +167,47 @@ void draw_rows(const SweepOptions& options, const Store& store, const Grid& grid
 // As the verb that runs one scenario ends: with what stands in the way of all rows.
 int exit_code_of(const Store& store) {
   std::map<RowState, int> rows;
-  std::string reason;
+  std::string reason, failure;
   store.each([&](Point, const Row& row) {
     ++rows[row.state];
+    if (failure.empty() && row.state == RowState::failed) failure = row.reason;
     if (reason.empty()) reason = row.reason;
   });
   fmt::print(stderr, "{} done, {} illegal, {} do not fit, {} without calibration, {} failed\n",
              rows[RowState::done], rows[RowState::illegal], rows[RowState::does_not_fit],
              rows[RowState::missing], rows[RowState::failed]);
+  if (rows[RowState::failed] > 0) {
+    fmt::print(stderr, "rehearse: {} rows failed, which --resume tries again; the first: {}\n",
+               rows[RowState::failed], failure);
+    return kFailure;
+  }
   if (rows[RowState::done] > 0) return kDone;
   if (!reason.empty()) fmt::print(stderr, "rehearse: no point can run; the first: {}\n", reason);
   if (rows[RowState::does_not_fit] > 0) return kDoesNotFit;
   if (rows[RowState::missing] > 0) return kMissing;
-  return rows[RowState::illegal] > 0 ? kInvalidInput : kFailure;
+  return kInvalidInput;
 }
 
 int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
   require_drawable(options, swept.grid);
+  require_writable({options.csv.file, options.jsonl.file, options.svg, options.png, options.html});
   const Shard shard = options.shard.empty()
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
   Json identity = identity_of(swept, REHEARSE_VERSION);
   if (options.execute.wanted())
     identity["execute"] = {options.execute.device, options.execute.warmup, options.execute.iterations};
-  Store store = open_store(options, shard, identity, swept.grid);
+  const std::unique_ptr<OwnStore> own =
+      options.store.empty() ? std::make_unique<OwnStore>(identity, shard, options.resume) : nullptr;
+  Store store = open_store(options, own ? own->path() : "", identity, swept.grid);
   for (const std::string& other : options.merged)
     fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
   run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
   draw_rows(options, store, swept.grid);
-  return interrupted ? kInterrupted : exit_code_of(store);
+  return is_interrupted() ? kInterrupted : exit_code_of(store);
 }
 
 void add_options(CLI::App& verb, SweepOptions& options) {
@@ -251,6 +243,9 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostJobs));
+  verb.add_option("--row-timeout", options.most_seconds, "a row that takes more seconds has failed")
+      ->option_text("S")
+      ->check(CLI::Range(0.001, 1e9));
   add_execute_rows_flags(verb, options.execute);
 }
 

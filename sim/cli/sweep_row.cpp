@@ -38,8 +38,6 @@ Row evaluate_row(const ScenarioSource& source, Inputs& inputs) {
     return {RowState::illegal, join(sentences, "; "), nullptr};
   } catch (const MissingCalibration& error) {
     return {RowState::missing, error.what(), nullptr};
-  } catch (const std::exception& error) {
-    return {RowState::failed, error.what(), nullptr};
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <latch>
 #include <limits>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "execute/assemble.h"
@@ -135,17 +137,20 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
   std::atomic<std::size_t> done = 0;
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    threads.emplace_back([&, rank] {
+    const auto run = [&, rank] {
       pin_to_core(static_cast<std::size_t>(site_.first_core) + rank);
       try {
         work(rank);
-      } catch (const kernels::OutOfMemory& error) {
-        give_up(fmt::format("rank {}: {}", site_.worlds[rank]->rank(), error.what()), End::out_of_memory);
       } catch (const std::exception& error) {
-        give_up(error.what(), End::failure);
+        give_up(site_.worlds[rank]->rank(), error);
       }
       ++done;
-    });
+    };
+    try {
+      threads.emplace_back(run);
+    } catch (const std::system_error& error) {
+      give_up(site_.worlds[rank]->rank(), error);
+    }
   }
   watch_over([&] { return done == threads.size(); });
   threads.clear();
@@ -157,7 +162,7 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
 
 void Crew::watch_over(const std::function<bool()>& all_done) {
   constexpr auto kAsk = std::chrono::milliseconds(2);
-  constexpr double kPulse_s = 0.2;
+  constexpr double kPulse_s = 0.2, kGrace_s = 5;
   const auto ended = [this] {
     std::size_t sum = made_;
     for (std::size_t rank = 0; made_ == ranks_.size() && rank < ranks_.size(); ++rank)
@@ -170,6 +175,7 @@ void Crew::watch_over(const std::function<bool()>& all_done) {
     if (watch_.stopped && watch_.stopped()) give_up("interrupted", End::interruption);
     if (const std::string end = world.ended(); !end.empty()) give_up(end, End::failure);
     const double now = now_s();
+    if (now - given_up_s_ > kGrace_s && watch_.stuck) watch_.stuck(failure_);
     const std::size_t sum = ended();
     if (sum != before) changed_s = now;
     before = sum;
@@ -183,12 +189,24 @@ void Crew::watch_over(const std::function<bool()>& all_done) {
   }
 }
 
+void Crew::give_up(int rank, const std::exception& error) {
+  if (dynamic_cast<const kernels::OutOfMemory*>(&error) != nullptr)
+    give_up(fmt::format("rank {}: {}", rank, error.what()), End::out_of_memory);
+  else if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    give_up(fmt::format("rank {}: out of memory", rank), End::out_of_memory);
+  else if (dynamic_cast<const std::system_error*>(&error) != nullptr)
+    give_up(fmt::format("rank {}: no thread can be started: {}", rank, error.what()), End::failure);
+  else
+    give_up(error.what(), End::failure);
+}
+
 void Crew::give_up(const std::string& reason, End end) {
   {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) return;
     failure_ = reason;
     end_ = end;
+    given_up_s_ = now_s();
   }
   site_.worlds.front()->abort(reason);
 }

@@ -2,8 +2,10 @@
 // one, where every rank is a process.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +30,9 @@ class Interrupted : public std::runtime_error {
 struct Watch {
   double patience_s = 60;         // the longest that no op of any rank may end
   std::function<bool()> stopped;  // asked again and again, where given: whether to end the run
+  // Where given: told why the run was given up when a rank has not ended five seconds after, held by a
+  // library or a device; a thread cannot be ended, so this ends the program.
+  std::function<void(const std::string& reason)> stuck = {};
 };
 
 // Of all ranks at the first process, of its own ranks at the others.
@@ -89,6 +94,7 @@ class Crew {
   void watch_over(const std::function<bool()>& all_done);
   enum class End { failure, interruption, out_of_memory };
   void give_up(const std::string& reason, End end);
+  void give_up(int rank, const std::exception& error);
   std::string where_they_stand() const;
   void mark_origin();
   std::vector<Span> spans_of(const Rank& rank) const;
@@ -111,6 +117,7 @@ class Crew {
   std::mutex mutex_;
   std::string failure_;  // the first; "" while all is well
   End end_ = End::failure;
+  std::atomic<double> given_up_s_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace rehearse

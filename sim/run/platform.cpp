@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <stdexcept>
 
 namespace rehearse {
@@ -11,6 +12,18 @@ namespace rehearse {
 namespace s4u = simgrid::s4u;
 
 namespace {
+
+// What Ctrl-C does is for the program to say: SimGrid takes it over as it starts, and ends with exit code 1.
+class KeptInterrupt {
+ public:
+  KeptInterrupt() { sigaction(SIGINT, nullptr, &own_); }
+  ~KeptInterrupt() { sigaction(SIGINT, &own_, nullptr); }
+  KeptInterrupt(const KeptInterrupt&) = delete;
+  KeptInterrupt& operator=(const KeptInterrupt&) = delete;
+
+ private:
+  struct sigaction own_ = {};
+};
 
 // The engine reads options from argv and would print its own log lines: it gets an argv of its own.
 s4u::Engine make_engine() {
@@ -31,6 +44,7 @@ s4u::Engine make_engine() {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(words.size());
+  const KeptInterrupt kept;
   return s4u::Engine(&argc, argv.data());
 }
 

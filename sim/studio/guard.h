@@ -17,4 +17,17 @@ bool is_own_origin(std::string_view origin, int port);
 // "application/json", which a foreign page cannot send without asking first.
 bool is_json(std::string_view content_type);
 
+struct Refusal {
+  int status = 0;  // 0: may be answered
+  const char* why = "";
+};
+
+// By its method, path, and how its body is sent: GET or HEAD of "/", and POST of JSON with its length in
+// bytes to "/run" and "/refine".
+struct Asked {
+  std::string_view method, path, content_type;
+  bool has_length = false, is_encoded = false;  // Content-Length; a Transfer-Encoding or Content-Encoding
+};
+Refusal refusal(const Asked& asked);
+
 }  // namespace rehearse::studio

@@ -66,6 +66,7 @@ std::string evaluated(const Refinement::Evaluate& evaluate, const std::string& q
 // Once it has an answer it has all the time it needs to hand it over whole.
 [[noreturn]] void be_child(const Refinement::Evaluate& evaluate, const std::string& question, int file,
                            unsigned most_seconds) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGALRM, SIG_DFL);
   alarm(most_seconds);
   const std::string text = evaluated(evaluate, question);
@@ -85,7 +86,7 @@ std::string how_it_ended(int status, unsigned most_seconds) {
                                         unsigned most_seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  std::signal(SIGINT, SIG_IGN);  // the server decides
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the server decides
   while (const std::optional<std::string> question = read_text(file)) {
     const pid_t child = fork();
     if (child == 0) be_child(evaluate, *question, file, most_seconds);
@@ -122,10 +123,17 @@ Refinement::~Refinement() {
 }
 
 std::string Refinement::answer(const std::string& question) {
+  std::unique_lock lock(mutex_);
   const std::uint64_t own = ++newest_;
-  const std::lock_guard lock(mutex_);
+  turn_.notify_all();
+  turn_.wait(lock, [&] { return own != newest_ || !busy_; });
   if (own != newest_) return "";
+  busy_ = true;
+  lock.unlock();
   const auto text = write_text(socket_, question) ? read_text(socket_) : std::nullopt;
+  lock.lock();
+  busy_ = false;
+  turn_.notify_all();
   if (!text || text->empty()) throw std::runtime_error("the process for refinement has ended");
   if (text->front() == kFailure) throw std::runtime_error(text->substr(1));
   return text->substr(1);

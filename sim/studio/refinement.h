@@ -4,7 +4,8 @@
 
 #include <sys/types.h>
 
-#include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -21,15 +22,17 @@ class Refinement {
   Refinement(const Refinement&) = delete;
   Refinement& operator=(const Refinement&) = delete;
 
-  // Thread-safe; one question at a time. "" when a newer one has come before its turn. std::runtime_error
-  // when the child failed: what `evaluate` threw, or how it ended.
+  // Thread-safe; one question at a time. "" as soon as a newer one has come before its turn.
+  // std::runtime_error when the child failed: what `evaluate` threw, or how it ended.
   std::string answer(const std::string& question);
 
  private:
   pid_t process_ = 0;
   int socket_ = -1;
   std::mutex mutex_;
-  std::atomic<std::uint64_t> newest_ = 0;
+  std::condition_variable turn_;
+  std::uint64_t newest_ = 0;
+  bool busy_ = false;
 };
 
 }  // namespace rehearse::studio

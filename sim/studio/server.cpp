@@ -2,21 +2,28 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
 
+#include "studio/exchange.h"
 #include "studio/guard.h"
+#include "studio/lobby.h"
 
 namespace rehearse::studio {
 
 namespace {
 
 constexpr std::size_t kMostBytes = 64 * 1024;  // of a question
-constexpr int kMostSeconds = 5;                // to send one, or to take an answer
-constexpr std::size_t kThreads = 4;
+constexpr std::size_t kMostHead = 16 * 1024;   // of what stands before it
+constexpr std::size_t kMostWaiting = 256;      // connections that have not sent theirs
+constexpr std::size_t kMostQuestions = 256;    // that wait for an answer
+constexpr double kMostSeconds = 5;             // to send one, or to take an answer
+constexpr std::size_t kThreads = 8;            // of which two may wait for the simulator
 
 void refuse(httplib::Response& response, int status, const std::string& why) {
   response.status = status;
@@ -27,27 +34,68 @@ void set_headers(httplib::Server& server) {
   server.set_default_headers({{"Cache-Control", "no-store"},
                               {"X-Content-Type-Options", "nosniff"},
                               {"X-Frame-Options", "DENY"},
+                              {"Content-Security-Policy", "frame-ancestors 'none'"},
                               {"Cross-Origin-Resource-Policy", "same-origin"},
                               {"Referrer-Policy", "no-referrer"}});
 }
 
-void set_limits(httplib::Server& server) {
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_payload_max_length(kMostBytes);
-  server.set_read_timeout(kMostSeconds, 0);
-  server.set_write_timeout(kMostSeconds, 0);
-  server.set_keep_alive_timeout(kMostSeconds);
-  // No other program may listen on the same port.
-  server.set_socket_options([](int socket) {
-    const int on = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  });
-}
+// Connections are taken over at once.
+class AtOnce : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> task) override { task(); }
+  void shutdown() override {}
+};
+
+// Requests are read by the lobby and answered by a few threads, one a connection: httplib alone would keep a
+// thread for each connection, also of those that say nothing.
+class Listener : public httplib::Server {
+ public:
+  Listener()
+      : workers_(kThreads),
+        lobby_({kMostHead + kMostBytes, kMostWaiting, kMostSeconds},
+               [this](int socket, std::string bytes) { take(socket, std::move(bytes)); }) {
+    new_task_queue = [] { return new AtOnce; };
+    set_payload_max_length(kMostBytes);
+    // No other program may listen on the same port.
+    set_socket_options([](int socket) {
+      const int on = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    });
+  }
+  ~Listener() override { workers_.shutdown(); }
+
+  // httplib lets five connections wait to be accepted; one more would try again after a second.
+  void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    lobby_.admit(socket);
+    return true;
+  }
+
+  void take(int socket, std::string bytes) {
+    if (waiting_ >= kMostQuestions) {
+      close(socket);
+      return;
+    }
+    ++waiting_;
+    workers_.enqueue([this, socket, bytes = std::move(bytes)]() mutable {
+      {
+        Exchange exchange(socket, std::move(bytes), kMostSeconds);
+        bool closed = false;
+        process_request(exchange, true, closed, nullptr);
+      }
+      --waiting_;
+    });
+  }
+
+  std::atomic<std::size_t> waiting_ = 0;
+  httplib::ThreadPool workers_;
+  Lobby lobby_;  // ends before the workers do
+};
 
 httplib::Server::Handler answer_with(const Answer& answer) {
   return [answer](const httplib::Request& request, httplib::Response& response) {
-    if (!is_json(request.get_header_value("Content-Type")))
-      return refuse(response, 415, "questions are application/json");
     try {
       const std::string text = answer(request.body);
       if (text.empty()) return refuse(response, 409, "a newer question came");
@@ -58,24 +106,34 @@ httplib::Server::Handler answer_with(const Answer& answer) {
   };
 }
 
+httplib::Server::HandlerResponse refused(const httplib::Request& request, httplib::Response& response) {
+  const Refusal found =
+      refusal({request.method, request.path, request.get_header_value("Content-Type"),
+               request.has_header("Content-Length"),
+               request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")});
+  if (found.status == 0) return httplib::Server::HandlerResponse::Unhandled;
+  refuse(response, found.status, found.why);
+  if (found.status == 405) response.set_header("Allow", request.path == "/" ? "GET, HEAD" : "POST");
+  return httplib::Server::HandlerResponse::Handled;
+}
+
 }  // namespace
 
 struct Server::Inside {
   Site site;
-  httplib::Server server;
+  Listener server;
   int port = 0;
   std::atomic<bool> serving = false, stopped = false;
 };
 
 Server::Server(Site site, int port) : inside_(std::make_unique<Inside>()) {
   inside_->site = std::move(site);
-  httplib::Server& server = inside_->server;
+  Listener& server = inside_->server;
   set_headers(server);
-  set_limits(server);
   server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     if (is_own_host(request.get_header_value("Host"), inside_->port) &&
         is_own_origin(request.get_header_value("Origin"), inside_->port))
-      return httplib::Server::HandlerResponse::Unhandled;
+      return refused(request, response);
     refuse(response, 403, "only pages of this server may ask");
     return httplib::Server::HandlerResponse::Handled;
   });
@@ -90,6 +148,7 @@ Server::Server(Site site, int port) : inside_(std::make_unique<Inside>()) {
     inside_->port = server.bind_to_port("127.0.0.1", port) ? port : -1;
   if (inside_->port <= 0)
     throw std::runtime_error(fmt::format("cannot listen on port {} (--port 0 takes a free one)", port));
+  server.let_many_wait();
 }
 
 Server::~Server() = default;

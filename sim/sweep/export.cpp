@@ -1,6 +1,7 @@
 #include "sweep/export.h"
 
 #include <map>
+#include <string_view>
 #include <vector>
 
 namespace rehearse {
@@ -21,9 +22,16 @@ Json line_of(Point point, const Row& row, const Grid& grid) {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;  // column, text
 
+// A text that a spreadsheet would take for a formula has a ' before it, which spreadsheets do not show.
+std::string as_text(const std::string& text) {
+  return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos
+             ? "'" + text
+             : text;
+}
+
 std::string text_of(const Json& value) {
   if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>()
+  return value.is_string() ? as_text(value.get<std::string>())
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

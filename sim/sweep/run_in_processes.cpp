@@ -6,9 +6,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -18,12 +20,17 @@ namespace rehearse {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 struct Child {
   pid_t process = 0;
   int pipe = -1;
   Point point = 0;
+  Clock::time_point begin;
   std::string text;  // what came so far
 };
+
+constexpr int kOutOfMemory = 12;  // exit code of a child that could not even say so
 
 void write_all(int file, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -37,18 +44,19 @@ void write_all(int file, const std::string& text) {
 [[noreturn]] void be_child(const Evaluate& evaluate, Point point, int file, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  std::signal(SIGINT, SIG_IGN);  // the parent decides
-  Row row;
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the parent decides
+  std::string text;
   try {
-    row = evaluate(point);
-  } catch (const std::exception& error) {
-    row = {RowState::failed, error.what(), nullptr};
+    text = write_row(evaluate_safely(evaluate, point));
+  } catch (const std::bad_alloc&) {
+    _exit(kOutOfMemory);
   }
-  write_all(file, write_row(row));
+  write_all(file, text);
   _exit(0);
 }
 
 std::string how_it_ended(int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) return "out of memory";
   if (WIFSIGNALED(status))
     return fmt::format("the process ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return fmt::format("the process ended with exit code {}", WEXITSTATUS(status));
@@ -56,7 +64,8 @@ std::string how_it_ended(int status) {
 
 class Children {
  public:
-  Children(const Evaluate& evaluate, const Deliver& deliver) : evaluate_(evaluate), deliver_(deliver) {}
+  Children(const Evaluate& evaluate, double most_seconds, const Deliver& deliver)
+      : evaluate_(evaluate), most_seconds_(most_seconds), deliver_(deliver) {}
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
@@ -70,23 +79,31 @@ class Children {
 
   std::size_t running() const { return running_.size(); }
 
-  void start(Point point) {
+  // False when the machine has no room for one more beside those that run.
+  bool start(Point point) {
     std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0) throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
+    if (pipe(ends.data()) != 0) return refused("pipe");
     std::fflush(nullptr);
     const pid_t parent = getpid();
     const pid_t process = fork();
-    if (process < 0) throw std::runtime_error(fmt::format("no process: {}", std::strerror(errno)));
+    if (process < 0) {
+      const int error = errno;
+      for (const int end : ends) close(end);
+      errno = error;
+      return refused("process");
+    }
     if (process == 0) {
       close(ends[0]);
       be_child(evaluate_, point, ends[1], parent);
     }
     close(ends[1]);
-    running_.push_back({process, ends[0], point, {}});
+    running_.push_back({process, ends[0], point, Clock::now(), {}});
+    return true;
   }
 
-  // Reads what has come and delivers the rows that are whole; waits a tenth of a second at most.
+  // Reads what has come and delivers the rows that are whole, or late; waits a tenth of a second at most.
   void read() {
+    end_late();
     std::vector<pollfd> files;
     for (const Child& child : running_) files.push_back({child.pipe, POLLIN, 0});
     if (poll(files.data(), files.size(), 100) <= 0) return;
@@ -96,6 +113,20 @@ class Children {
   }
 
  private:
+  bool refused(const char* what) const {
+    if (!running_.empty()) return false;
+    throw std::runtime_error(fmt::format("no {}: {}", what, std::strerror(errno)));
+  }
+
+  void end_late() {
+    for (std::size_t i = running_.size(); i-- > 0;) {
+      const std::chrono::duration<double> took = Clock::now() - running_[i].begin;
+      if (took.count() <= most_seconds_) continue;
+      kill(running_[i].process, SIGKILL);
+      finish(i, fmt::format("took longer than {:g} s", most_seconds_));
+    }
+  }
+
   // False at the end.
   static bool read_some(Child& child) {
     std::array<char, 65536> buffer;
@@ -105,19 +136,21 @@ class Children {
     return count > 0;
   }
 
-  void finish(std::size_t i) {
+  // With the row that the child wrote; or a failed one, for the reason that is given or how it ended.
+  void finish(std::size_t i, const std::string& reason = "") {
     const Child child = std::move(running_[i]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     close(child.pipe);
     int status = 0;
     while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
     }
-    const bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    deliver_(child.point,
-             whole ? read_row(child.text) : Row{RowState::failed, how_it_ended(status), nullptr});
+    const bool whole = reason.empty() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    deliver_(child.point, whole ? read_row(child.text)
+                                : Row{RowState::failed, reason.empty() ? how_it_ended(status) : reason, {}});
   }
 
   const Evaluate& evaluate_;
+  double most_seconds_;
   const Deliver& deliver_;
   std::vector<Child> running_;
 };
@@ -125,12 +158,13 @@ class Children {
 }  // namespace
 
 void run_in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
-                      const std::atomic<bool>& stop, const Deliver& deliver) {
-  Children children(evaluate, deliver);
+                      const Stopped& stopped, const Deliver& deliver, double most_seconds) {
+  Children children(evaluate, most_seconds, deliver);
   std::size_t next = 0;
-  while (!stop && (next < points.size() || children.running() > 0)) {
-    while (next < points.size() && children.running() < static_cast<std::size_t>(jobs))
-      children.start(points[next++]);
+  while (!stopped() && (next < points.size() || children.running() > 0)) {
+    while (next < points.size() && children.running() < static_cast<std::size_t>(jobs) &&
+           children.start(points[next]))
+      ++next;
     children.read();
   }
 }

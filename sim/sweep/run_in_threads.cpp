@@ -1,30 +1,44 @@
+#include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "sweep/run_points.h"
 
 namespace rehearse {
 
-namespace {
-
 Row evaluate_safely(const Evaluate& evaluate, Point point) {
   try {
     return evaluate(point);
+  } catch (const std::bad_alloc&) {
+    return {RowState::failed, "out of memory", nullptr};
   } catch (const std::exception& error) {
     return {RowState::failed, error.what(), nullptr};
+  }
+}
+
+namespace {
+
+// As many as the system grants, of which one is enough.
+void add_worker(std::vector<std::jthread>& workers, const std::function<void()>& work) {
+  try {
+    workers.emplace_back(work);
+  } catch (const std::system_error&) {
+    if (workers.empty()) throw;
   }
 }
 
 }  // namespace
 
 void run_in_threads(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
-                    const std::atomic<bool>& stop, const Deliver& deliver) {
+                    const Stopped& stopped, const Deliver& deliver) {
   std::atomic<std::size_t> next = 0;
   std::exception_ptr failure;
   std::mutex mutex;
   const auto work = [&] {
-    while (!stop) {
+    while (!stopped()) {
       const std::size_t i = next++;
       if (i >= points.size()) return;
       const Row row = evaluate_safely(evaluate, points[i]);
@@ -39,7 +53,7 @@ void run_in_threads(const std::vector<Point>& points, const Evaluate& evaluate, 
   };
   {
     std::vector<std::jthread> workers;
-    for (int i = 0; i < jobs; ++i) workers.emplace_back(work);
+    for (int i = 0; i < jobs; ++i) add_worker(workers, work);
   }
   if (failure) std::rethrow_exception(failure);
 }

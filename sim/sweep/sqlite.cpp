@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstring>
 #include <stdexcept>
 
 namespace rehearse {
@@ -27,7 +28,9 @@ Database::Database(const std::string& path) : path_(path) {
 }
 
 void Database::fail() const {
-  throw std::runtime_error(fmt::format("{}: {}", path_, sqlite3_errmsg(handle_.get())));
+  const int error = sqlite3_system_errno(handle_.get());
+  throw std::runtime_error(fmt::format("{}: {}{}", path_, sqlite3_errmsg(handle_.get()),
+                                       error == 0 ? "" : fmt::format(" ({})", std::strerror(error))));
 }
 
 void Database::execute(const std::string& sql) {

@@ -5,7 +5,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -13,8 +15,12 @@
 namespace rehearse {
 namespace {
 
-using Run = void (*)(const std::vector<Point>&, const Evaluate&, int, const std::atomic<bool>&,
-                     const Deliver&);
+using Run = void (*)(const std::vector<Point>&, const Evaluate&, int, const Stopped&, const Deliver&);
+
+void in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
+                  const Stopped& stopped, const Deliver& deliver) {
+  run_in_processes(points, evaluate, jobs, stopped, deliver);
+}
 
 std::vector<Point> first_points(int count) {
   std::vector<Point> points(static_cast<std::size_t>(count));
@@ -26,9 +32,11 @@ class RunPoints : public ::testing::TestWithParam<std::pair<const char*, Run>> {
  protected:
   std::map<Point, Row> run(int count, const Evaluate& evaluate, int jobs) {
     std::map<Point, Row> rows;
-    GetParam().second(first_points(count), evaluate, jobs, stop_, [&](Point point, const Row& row) {
-      EXPECT_TRUE(rows.emplace(point, row).second) << point << " was delivered twice";
-    });
+    GetParam().second(
+        first_points(count), evaluate, jobs, [this] { return stop_.load(); },
+        [&](Point point, const Row& row) {
+          EXPECT_TRUE(rows.emplace(point, row).second) << point << " was delivered twice";
+        });
     return rows;
   }
   std::atomic<bool> stop_ = false;
@@ -70,7 +78,7 @@ TEST_P(RunPoints, NothingNewBeginsOnceStopped) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return Row{};
       },
-      2, stop_,
+      2, [this] { return stop_.load(); },
       [&](Point, const Row&) {
         if (++delivered == 5) stop_ = true;
       });
@@ -80,7 +88,7 @@ TEST_P(RunPoints, NothingNewBeginsOnceStopped) {
 
 TEST_P(RunPoints, WhatDeliverThrowsEndsTheRun) {
   EXPECT_THROW(GetParam().second(
-                   first_points(100), [](Point) { return Row{}; }, 2, stop_,
+                   first_points(100), [](Point) { return Row{}; }, 2, [this] { return stop_.load(); },
                    [](Point, const Row&) { throw std::runtime_error("disk full"); }),
                std::runtime_error);
 }
@@ -93,34 +101,54 @@ TEST_P(RunPoints, NoPointsAreNoWork) {
 
 INSTANTIATE_TEST_SUITE_P(Sweep, RunPoints,
                          ::testing::Values(std::pair<const char*, Run>{"InThreads", run_in_threads},
-                                           std::pair<const char*, Run>{"InProcesses", run_in_processes}),
+                                           std::pair<const char*, Run>{"InProcesses", in_processes}),
                          [](const auto& run) { return run.param.first; });
 
 TEST(RunInProcesses, ACrashCostsOneRow) {
   std::map<Point, Row> rows;
-  const std::atomic<bool> stop = false;
   const Evaluate evaluate = [](Point point) {
     if (point == 1) raise(SIGKILL);
     if (point == 2) _exit(9);
     return Row{};
   };
-  run_in_processes(first_points(4), evaluate, 2, stop,
-                   [&](Point point, const Row& row) { rows[point] = row; });
+  run_in_processes(
+      first_points(4), evaluate, 2, [] { return false; },
+      [&](Point point, const Row& row) { rows[point] = row; });
   EXPECT_EQ(rows[0].state, RowState::done);
   EXPECT_THAT(rows[1].reason, ::testing::HasSubstr("signal 9"));
   EXPECT_THAT(rows[2].reason, ::testing::HasSubstr("exit code 9"));
   EXPECT_EQ(rows[3].state, RowState::done);
 }
 
+TEST(RunInProcesses, WhatTakesTooLongCostsOneRow) {
+  std::map<Point, Row> rows;
+  const Evaluate evaluate = [](Point point) {
+    if (point == 1) pause();
+    return Row{};
+  };
+  run_in_processes(
+      first_points(3), evaluate, 1, [] { return false; },
+      [&](Point point, const Row& row) { rows[point] = row; }, 0.2);
+  EXPECT_EQ(rows[0].state, RowState::done);
+  EXPECT_EQ(rows[1].state, RowState::failed);
+  EXPECT_EQ(rows[1].reason, "took longer than 0.2 s");
+  EXPECT_EQ(rows[2].state, RowState::done);
+}
+
+TEST_P(RunPoints, OutOfMemoryIsAFailedRowInPlainWords) {
+  const auto rows = run(
+      1, [](Point) -> Row { throw std::bad_alloc(); }, 1);
+  EXPECT_EQ(rows.at(0).reason, "out of memory");
+}
+
 TEST(RunInProcesses, LongRowsComeWhole) {
-  const std::atomic<bool> stop = false;
   const std::string text(3'000'000, 'x');
   run_in_processes(
       first_points(3),
       [&](Point) {
         return Row{RowState::done, text, nullptr};
       },
-      3, stop, [&](Point, const Row& row) { EXPECT_EQ(row.reason, text); });
+      3, [] { return false; }, [&](Point, const Row& row) { EXPECT_EQ(row.reason, text); });
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+#include "cli/interruption.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <csignal>
+
+#include "cli/verbs.h"
+
+namespace rehearse {
+
+namespace {
+
+// What a signal handler may read.
+std::atomic<bool> noted = false, interrupted = false, has_unfinished = false;
+std::array<char, PATH_MAX> unfinished{};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void on_signal(int /*signal*/) {
+  if (noted && !interrupted.exchange(true)) return;
+  if (has_unfinished) unlink(unfinished.data());
+  _exit(kInterrupted);
+}
+
+}  // namespace
+
+void end_when_interrupted() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void note_interruption() {
+  noted = true;
+}
+
+bool is_interrupted() {
+  return interrupted;
+}
+
+void remove_when_interrupted(const std::string& path) {
+  has_unfinished = false;
+  if (path.empty() || path.size() >= unfinished.size()) return;
+  unfinished[path.copy(unfinished.data(), path.size())] = '\0';
+  has_unfinished = true;
+}
+
+}  // namespace rehearse

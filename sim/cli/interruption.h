@@ -1,0 +1,19 @@
+// What happens on Ctrl-C (SIGINT), or when a scheduler wants the program to end (SIGTERM)?
+#pragma once
+
+#include <string>
+
+namespace rehearse {
+
+// From the first line of main: it ends at once, with exit code 130. A signal that whoever started the program
+// had it ignore stays ignored.
+void end_when_interrupted();
+
+// For work that keeps what it has: from here on the first signal is only noted, the second ends the program.
+void note_interruption();
+bool is_interrupted();
+
+// The unfinished file that goes when the program is ended so; "" for none.
+void remove_when_interrupted(const std::string& path);
+
+}  // namespace rehearse

@@ -1,0 +1,76 @@
+#include "figures.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace rehearse {
+
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool is_long() {
+  return std::getenv("REHEARSE_HARDEN") != nullptr;
+}
+
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+Watch::Watch() : begin_s_(now_s()) {}
+
+double Watch::seconds() const {
+  return now_s() - begin_s_;
+}
+
+void figure(const std::string& line) {
+  fmt::print("figure: {}\n", line);
+  std::fflush(stdout);
+}
+
+void figure(const std::string& what, std::vector<double> seconds, double bound_s) {
+  ASSERT_FALSE(seconds.empty());
+  std::ranges::sort(seconds);
+  figure(fmt::format("{}: {} times, {:.3f} / {:.3f} / {:.3f} s (least / median / most), bound {:g} s", what,
+                     seconds.size(), seconds.front(), seconds[seconds.size() / 2], seconds.back(), bound_s));
+  EXPECT_LE(seconds.back(), bound_s) << what;
+}
+
+Folder::Folder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "rehearse-faults-XXXXXX";
+  path_ = mkdtemp(pattern.data());
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> Folder::names() const {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(path_))
+    found.push_back(entry.path().filename());
+  return found;
+}
+
+std::string contents(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,78 @@
+// How often is a fault tried, and what came of it? A few times in every test run, with a fixed seed; as often
+// as docs/reliability.md says under tools/harden, which prints the figures.
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+bool is_long();  // REHEARSE_HARDEN is set
+
+inline int times(int otherwise, int in_long) {
+  return is_long() ? in_long : otherwise;
+}
+
+// The same moments every time.
+class Moments {
+ public:
+  double between(double least_s, double most_s) {
+    return std::uniform_real_distribution<double>(least_s, most_s)(engine_);
+  }
+
+ private:
+  std::mt19937 engine_{20261121};
+};
+
+void sleep_s(double seconds);
+
+// Measures from where it is made.
+class Watch {
+ public:
+  Watch();
+  double seconds() const;
+
+ private:
+  double begin_s_;
+};
+
+// A line that tools/harden shows.
+void figure(const std::string& line);
+
+// "20 times, 0.01 / 0.02 / 0.31 s (least / median / most), bound 5 s", and fails the test where one is above.
+void figure(const std::string& what, std::vector<double> seconds, double bound_s);
+
+// A folder that goes with the test.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // Names of what lies in it.
+  std::vector<std::string> names() const;
+
+ private:
+  std::string path_;
+};
+
+std::string contents(const std::string& path);
+
+// Sanitizers reserve more addresses than a limit on memory leaves.
+constexpr bool kSanitized =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    true;
+#else
+    false;
+#endif
+#else
+    false;
+#endif
+
+}  // namespace rehearse

@@ -1,0 +1,196 @@
+// What pages of others, and programs that speak no proper HTTP, get from the studio: nothing, and soon.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "studio_program.h"
+
+namespace rehearse {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kJson = "application/json";
+
+// A connection that says what it likes.
+class Raw {
+ public:
+  explicit Raw(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  Raw(Raw&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
+  Raw& operator=(Raw&&) = delete;
+  ~Raw() {
+    if (socket_ >= 0) close(socket_);
+  }
+  bool say(const std::string& text) const {
+    return send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  // Until the other end closes.
+  std::string answer() const {
+    const timeval limit = {30, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    std::string text;
+    char some[4096];
+    while (true) {
+      const ssize_t count = read(socket_, some, sizeof some);
+      if (count <= 0) return count == 0 || errno == ECONNRESET ? text : text + "(still open)";
+      text.append(some, static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  int socket_;
+};
+
+std::string host(const Studio& studio) {
+  return fmt::format("Host: 127.0.0.1:{}\r\n", studio.port());
+}
+
+// Status of what such a request gets; 0 for a connection that is closed without one.
+int status_of(const Studio& studio, const std::string& request) {
+  const Raw raw(studio.port());
+  raw.say(request);
+  const std::string answer = raw.answer();
+  EXPECT_THAT(answer, Not(HasSubstr("still open"))) << request.substr(0, 100);
+  return answer.starts_with("HTTP/1.1 ") ? std::atoi(answer.c_str() + 9) : 0;
+}
+
+TEST(Studio, AnswersOnlyItsOwnPage) {
+  const Studio studio;
+  for (const char* foreign :
+       {"evil.example", "evil.example:80", "127.0.0.1.evil.example", "0.0.0.0", "[::]", ""})
+    EXPECT_EQ(status_of(studio, fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", foreign)), 403) << foreign;
+  EXPECT_EQ(status_of(studio, "GET / HTTP/1.0\r\n\r\n"), 403);
+  for (const char* origin : {"http://evil.example", "null", "https://127.0.0.1", "file://"})
+    EXPECT_EQ(status_of(studio, fmt::format("POST /run HTTP/1.1\r\n{}Origin: {}\r\nContent-Type: {}\r\n"
+                                            "Content-Length: 2\r\n\r\n{{}}",
+                                            host(studio), origin, kJson)),
+              403)
+        << origin;
+  EXPECT_EQ(status_of(studio, "GET / HTTP/1.1\r\n" + host(studio) + "\r\n"), 200);
+}
+
+TEST(Studio, TellsBrowsersToKeepNothingAndFrameNothing) {
+  const Studio studio;
+  const auto page = studio.client().Get("/");
+  ASSERT_TRUE(page);
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"Cache-Control", "no-store"},
+                                          {"X-Content-Type-Options", "nosniff"},
+                                          {"X-Frame-Options", "DENY"},
+                                          {"Content-Security-Policy", "frame-ancestors 'none'"},
+                                          {"Cross-Origin-Resource-Policy", "same-origin"},
+                                          {"Referrer-Policy", "no-referrer"}})
+    EXPECT_EQ(page->get_header_value(name), value);
+  EXPECT_FALSE(page->has_header("Access-Control-Allow-Origin"));
+  EXPECT_THAT(page->body, HasSubstr("default-src 'none'; script-src 'sha256-"));
+}
+
+TEST(Studio, RefusesOtherMethodsAndWaysToSendABody) {
+  const Studio studio;
+  const auto asked = [&](const std::string& line, const std::string& more) {
+    return status_of(studio, line + " HTTP/1.1\r\n" + host(studio) + more + "\r\n");
+  };
+  EXPECT_EQ(asked("HEAD /", ""), 200);
+  for (const char* method : {"OPTIONS", "DELETE", "PUT", "PATCH", "POST"})
+    EXPECT_EQ(asked(std::string(method) + " /", "Content-Length: 0\r\n"), 405) << method;
+  EXPECT_EQ(asked("PUT /run", "Content-Length: 0\r\n"), 405);
+  EXPECT_EQ(asked("POST /run", fmt::format("Content-Type: {}\r\n", kJson)), 411);
+  EXPECT_EQ(asked("POST /run", fmt::format("Content-Type: {}\r\nTransfer-Encoding: chunked\r\n", kJson)),
+            411);
+  EXPECT_EQ(asked("POST /run",
+                  fmt::format("Content-Type: {}\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n", kJson)),
+            411);
+  EXPECT_EQ(asked("POST /run", "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 0\r\n"),
+            415);
+  EXPECT_EQ(asked("POST /run", fmt::format("Content-Type: {}\r\nContent-Length: 100000000\r\n", kJson)), 413);
+}
+
+TEST(Studio, EndsWhatIsNoHttp) {
+  const Studio studio;
+  for (const std::string& request :
+       {std::string("\r\n\r\n"), std::string("GET\r\n\r\n"), std::string("GET / HTTP/9.9\r\n\r\n"),
+        std::string(200, '\0') + "\r\n\r\n", std::string("\x16\x03\x01\x02\0\x01\r\n\r\n", 10),
+        "GET /" + std::string(70'000, 'a') + " HTTP/1.1\r\n\r\n", std::string(100'000, 'x'),
+        "GET / HTTP/1.1\r\n" + host(studio) + "X: " + std::string(70'000, 'b') + "\r\n\r\n",
+        std::string("GET / HTTP/1.1\r\nno colon\r\n\r\n"),
+        std::string("POST /run HTTP/1.1\r\nContent-Length: -5\r\n\r\n"),
+        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")})
+    EXPECT_NE(status_of(studio, request), 200) << request.substr(0, 40);
+  EXPECT_EQ(studio.client().Get("/")->status, 200);
+}
+
+TEST(Studio, ReadsNoFileThatAQuestionNames) {
+  const Folder folder;
+  const Studio studio;
+  httplib::Client client = studio.client();
+  const std::string existing = folder.file("there.json"), absent = folder.file("absent.json");
+  std::ofstream(existing) << R"({"secret": "4711"})";
+  for (const char* knob : {"--model", "--cluster", "--schedule", "--gpus"}) {
+    std::vector<std::string> answers;
+    for (const std::string& name : {existing, absent}) {
+      const auto answer = client.Post("/run", fmt::format(R"({{"{}": "{}"}})", knob, name), kJson);
+      ASSERT_TRUE(answer);
+      EXPECT_THAT(answer->body, Not(HasSubstr("4711")));
+      std::string said = answer->body;
+      for (std::size_t at = said.find(name); at != std::string::npos; at = said.find(name))
+        said.replace(at, name.size(), "NAME");
+      answers.push_back(said);
+    }
+    EXPECT_EQ(answers[0], answers[1]) << knob << ": what is there cannot be told from what is not";
+  }
+  for (const char* question :
+       {R"({"--profile": "/etc/passwd"})", R"({"--set": "model=/etc/passwd"})", R"({"": "/etc/passwd"})",
+        R"({"--model": "/etc/passwd"})", R"({"--model": ["/etc/passwd"]})", "[]", "", "{", "null",
+        R"({"model": {"file": "/etc/passwd"}})"}) {
+    const auto answer = client.Post("/run", question, kJson);
+    ASSERT_TRUE(answer) << question;
+    EXPECT_THAT(answer->body, HasSubstr("violations")) << question;
+    EXPECT_THAT(answer->body, Not(HasSubstr("root:"))) << question;
+  }
+}
+
+// A byte a second each, and as many that say nothing: a page and an answer come at once meanwhile.
+TEST(Studio, AnswersBesideSlowAndIdleConnections) {
+  const Studio studio;
+  const int count = times(300, 600);
+  std::vector<Raw> slow;
+  for (int i = 0; i < count; ++i) slow.emplace_back(studio.port());
+  std::vector<double> seconds;
+  const Watch watch;
+  while (watch.seconds() < times(2, 20)) {
+    for (std::size_t i = 0; i < slow.size(); i += 2) slow[i].say("G");
+    for (int i = 0; i < 4; ++i) {
+      const Watch answered;
+      const auto page = studio.client().Get("/");
+      ASSERT_TRUE(page);
+      EXPECT_EQ(page->status, 200);
+      const auto answer = studio.client().Post("/run", "{}", kJson);
+      ASSERT_TRUE(answer);
+      EXPECT_EQ(answer->status, 200);
+      seconds.push_back(answered.seconds());
+      sleep_s(0.25);
+    }
+  }
+  figure(
+      fmt::format("studio, page and answer beside {} connections that send a byte a second or none", count),
+      seconds, 5);
+}
+
+TEST(Studio, EndsConnectionsThatSendNoWholeRequest) {
+  const Studio studio;
+  const Raw raw(studio.port());
+  raw.say("POST /run HTTP/1.1\r\n");
+  const Watch watch;
+  EXPECT_EQ(raw.answer(), "");
+  EXPECT_LT(watch.seconds(), 15);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <ostream>
+
 #include "run.h"
 #include "run/reference.h"
 
@@ -71,6 +73,9 @@ struct Better {
   const char* what = "";
   void (*make)(Experiment& experiment, double times) = nullptr;
 };
+void showValue(const Better& better, std::ostream& out) {
+  out << better.what;
+}
 const std::vector<Better> kBetter = {{"wider GPU links", widen_gpu_links},
                                      {"wider NICs", widen_nics},
                                      {"less latency", cut_latency},

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "alike.h"
+#include "most.h"
 #include "run.h"
 
 namespace rehearse::properties {
@@ -30,6 +31,7 @@ RC_GTEST_PROP(LegalRun, TakesAsLongWhenEveryRankIsSimulated, ()) {
   const double off = folded->end() / whole->end() - 1;
   RC_CLASSIFY(alike, "replicas are alike");
   RC_CLASSIFY(std::abs(off) > kExact, "folding shows");
+  note_most(alike ? "folded off, replicas alike" : "folded off, replicas not alike", std::abs(off));
   if (std::abs(off) > (alike ? kExact : kUnlike))
     RC_FAIL(fmt::format("folded {} s, every rank {} s: {:+.4f} %, {}", folded->end(), whole->end(), 100 * off,
                         alike ? "though replicas are alike" : "replicas are not alike"));

@@ -16,6 +16,7 @@ if(REHEARSE_TESTS)
   find_package(benchmark REQUIRED)
   find_library(RAPIDCHECK rapidcheck REQUIRED)
   find_program(PROTOC protoc REQUIRED)
+  find_path(VALIJSON valijson/schema.hpp REQUIRED)
 endif()
 
 if(REHEARSE_CUDA)

@@ -29,7 +29,6 @@ class Operands {
   std::map<TensorId, std::size_t> offset_;  // of a matrix in a set
   std::size_t set_bytes_ = 0;
   std::size_t sets_ = 1;
-  std::size_t scratch_bytes_ = 0;
   kernels::Buffer memory_;
   kernels::Buffer scratch_;    // rows of choices
   kernels::Buffer positions_;  // of queries that see more keys than there are queries

@@ -34,7 +34,10 @@ ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& 
   const bool split = splits_backward(order);
   std::vector<ScheduleName> candidates = {split ? ScheduleName::zb_h1 : ScheduleName::one_f_one_b};
   if (plan.vpp > 1) candidates = {ScheduleName::interleaved};
-  if (plan.vpp == 2) candidates.push_back(split ? ScheduleName::zb_v : ScheduleName::dualpipe_v);
+  // One rank lies both ways; it cannot interleave.
+  if (plan.vpp == 2)
+    candidates.insert(plan.pp == 1 ? candidates.begin() : candidates.end(),
+                      split ? ScheduleName::zb_v : ScheduleName::dualpipe_v);
   for (const ScheduleName candidate : candidates) {
     plan.schedule = candidate;
     if (lies_as(ranks, plan)) return candidate;

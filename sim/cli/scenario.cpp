@@ -57,6 +57,7 @@ class Reading {
     names();
     degrees();
     pipeline();
+    step();
     framework();
     batch();
     options();
@@ -155,8 +156,6 @@ class Reading {
     splits_by_cost_ = read_layers(plan_, scenario_.experiment.model, plan);
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
     plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
-    plan.sync_step = plan_.boolean_or("sync_step", true);
-    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, 1e9);
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
     plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b);
   }
@@ -167,8 +166,13 @@ class Reading {
     Plan& plan = experiment.plan;
     plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 0, kMostInt));
     splits_by_cost_ = read_layers(plan_, experiment.model, plan);
-    plan.sync_step = plan_.boolean_or("sync_step", true);
     plan.overlap_p2p = plan_.boolean_or("overlap_p2p", true);
+  }
+
+  void step() {
+    Plan& plan = scenario_.experiment.plan;
+    plan.sync_step = plan_.boolean_or("sync_step", true);
+    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, 1e9);
   }
 
   void batch() {

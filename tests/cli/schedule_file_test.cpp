@@ -73,6 +73,18 @@ TEST(ScheduleFile, OfPyTorchIsSimulatedCheckedAndExecuted) {
   EXPECT_NEAR(Json::parse(given.out)["bubble_fraction_ideal"].get<double>(), 1.0 / 3, 1e-12);
 }
 
+TEST(ScheduleFile, OfOneRankWithTwoChunksNeedNotInterleave) {
+  const std::string plan = kPlan + "--pp 1 --vpp 2 ", named = plan + "--schedule zb-v ";
+  const std::string file = temporary_file("one_rank.csv", run_program("export schedule " + named).out);
+  EXPECT_EQ(simulated(plan + "--schedule " + file)["step_time_s"], simulated(named)["step_time_s"]);
+}
+
+TEST(ScheduleFile, StepsAsThePlanSays) {
+  const std::string named = kPlan + "--clip-grad 1 --sync-step on ";
+  const std::string file = temporary_file("clipped.csv", run_program("export schedule " + named).out);
+  EXPECT_EQ(simulated(named + "--schedule " + file)["time_s"], simulated(named)["time_s"]);
+}
+
 TEST(ScheduleFile, FaultsAreNamedWithRowAndCell) {
   const auto refusal = [](const std::string& csv, const std::string& flags) {
     const Outcome run =

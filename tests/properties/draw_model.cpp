@@ -1,0 +1,85 @@
+#include "draw_model.h"
+
+#include <algorithm>
+
+namespace rehearse::properties {
+
+namespace {
+
+using rc::gen::element;
+using rc::gen::inRange;
+
+constexpr int kPositions = 2048;
+
+void add_size(Json& config, const Degrees& degrees, int layers, const char* type) {
+  const int kv_heads = degrees.tp * degrees.cp * *element(1, 1, 2);
+  const int heads = kv_heads * *element(1, 2, 4);
+  const int head_dim = *element(64, 128);
+  config = {{"model_type", type},
+            {"num_hidden_layers", layers},
+            {"hidden_size", heads * head_dim},
+            {"num_attention_heads", heads},
+            {"num_key_value_heads", kv_heads},
+            {"head_dim", head_dim},
+            {"intermediate_size", degrees.tp * degrees.etp * 64 * *inRange(1, 9)},
+            {"vocab_size", *inRange(500, 4000)},
+            {"max_position_embeddings", kPositions},
+            {"tie_word_embeddings", *rc::gen::arbitrary<bool>()}};
+}
+
+Json gpt2(const Degrees& degrees, int layers) {
+  const int heads = degrees.tp * degrees.cp * *element(1, 2);
+  const double dropout = *element(0.0, 0.1);
+  return {{"model_type", "gpt2"},   {"n_layer", layers},         {"n_embd", heads * 64},
+          {"n_head", heads},        {"n_positions", kPositions}, {"vocab_size", *inRange(500, 4000)},
+          {"resid_pdrop", dropout}, {"embd_pdrop", dropout},     {"attn_pdrop", dropout}};
+}
+
+void add_experts(Json& config, const Degrees& degrees, const std::string& type, int layers) {
+  const int count = degrees.ep * *element(1, 2, 4);
+  config["num_experts_per_tok"] = *inRange(1, std::min(count, 4) + 1);
+  config[type == "mixtral"     ? "num_local_experts"
+         : type == "qwen3_moe" ? "num_experts"
+                               : "n_routed_experts"] = count;
+  if (type == "mixtral") return;
+  config["moe_intermediate_size"] = degrees.tp * degrees.etp * 32 * *inRange(1, 5);
+  if (type == "qwen3_moe") {
+    config["decoder_sparse_step"] = *element(1, 1, 2);
+    return;
+  }
+  config["n_shared_experts"] = *inRange(0, 3);
+  config["first_k_dense_replace"] = *inRange(0, std::max(1, layers / 2) + 1);
+}
+
+void add_latent_attention(Json& config) {
+  if (*rc::gen::arbitrary<bool>()) config["q_lora_rank"] = 64;
+  config["kv_lora_rank"] = 64;
+  config["qk_nope_head_dim"] = 64;
+  config["qk_rope_head_dim"] = 32;
+  config["v_head_dim"] = 64;
+  config["num_key_value_heads"] = config["num_attention_heads"];
+}
+
+}  // namespace
+
+Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows) {
+  Json config;
+  if (has_experts) {
+    const std::string type = *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3");
+    add_size(config, degrees, layers, type.c_str());
+    if (type.starts_with("deepseek")) add_latent_attention(config);
+    add_experts(config, degrees, type, layers);
+    return config;
+  }
+  const std::string type = *element<std::string>("llama", "gpt2", "mistral", "qwen3", "gpt_neox", "nemotron");
+  if (type == "gpt2") return gpt2(degrees, layers);
+  add_size(config, degrees, layers, type.c_str());
+  if (type == "mistral" && windows) config["sliding_window"] = 128;
+  if (type == "gpt_neox") {
+    config.erase("num_key_value_heads");
+    config.erase("head_dim");
+  }
+  return config;
+}
+
+}  // namespace rehearse::properties

@@ -1,0 +1,126 @@
+// What is written down is read again as what it was.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "result/compare/quantities.h"
+#include "result/report_json.h"
+#include "run.h"
+#include "run/reference.h"
+#include "schedule/orders.h"
+#include "schedule/text.h"
+
+namespace rehearse::properties {
+namespace {
+
+std::string report_text(const Run& run) {
+  return write_report_json(report_of(run.experiment, run.ready, run.reference), "1.2.3");
+}
+
+class ReportSchema : public valijson::Schema {
+ public:
+  ReportSchema() {
+    const auto json = nlohmann::json::parse(std::ifstream(SOURCE_DIR "/docs/report.schema.json"));
+    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(json), *this);
+  }
+};
+
+RC_GTEST_PROP(LegalRun, HasAReportThatItsSchemaAllows, ()) {
+  const auto report = nlohmann::json::parse(report_text(*legal_run()));
+  static const ReportSchema schema;
+  valijson::ValidationResults faults;
+  const valijson::adapters::NlohmannJsonAdapter target(report);
+  if (valijson::Validator().validate(schema, target, &faults)) return;
+  std::string text;
+  for (valijson::ValidationResults::Error fault; faults.popError(fault);) {
+    for (const std::string& step : fault.context) text += step;
+    text += ": " + fault.description + '\n';
+  }
+  RC_FAIL(text);
+}
+
+RC_GTEST_PROP(LegalRun, HasAReportThatIsReadAndWrittenAsItWas, ()) {
+  const std::string text = report_text(*legal_run());
+  const Json json = Json::parse(text);
+  RC_ASSERT(json.dump(2) + "\n" == text);
+  for (const Quantity& quantity : report_quantities(JsonReader(json, "report.json")))
+    RC_ASSERT(std::isfinite(quantity.value));
+}
+
+// A report's plan as a scenario's: all that it says, and three keys in the words of a scenario.
+Json as_scenario(Json plan) {
+  std::string order;
+  for (const Json& axis : plan.at("order")) order += (order.empty() ? "" : "-") + axis.get<std::string>();
+  plan["order"] = order;
+  plan["bucket"] = fmt::format("{}B", plan.at("bucket_bytes").get<double>());
+  plan.erase("bucket_bytes");
+  plan.erase("microbatches");
+  return plan;
+}
+
+RC_GTEST_PROP(LegalRun, IsThePlanThatItsReportNames, ()) {
+  const auto run = legal_run();
+  ScenarioSource source = run->source;
+  source.json["plan"] = as_scenario(Json::parse(report_text(*run)).at("plan"));
+  RC_ASSERT(read(source).plan == run->experiment.plan);
+}
+
+std::string as_flag(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string list;
+  for (const Json& entry : value) list += (list.empty() ? "" : ",") + as_flag(entry);
+  return list;
+}
+
+RC_GTEST_PROP(LegalRun, IsTheSameWhenItIsGivenAsFlags, ()) {
+  const auto run = legal_run();
+  GivenFlags given;
+  for (const Flag& flag : scenario_flags()) {
+    const Json::json_pointer pointer(flag.pointer);
+    if (run->source.json.contains(pointer)) given.values[flag.name] = as_flag(run->source.json.at(pointer));
+  }
+  ScenarioSource source;
+  if (run->source.json.contains("cluster_changes"))
+    source.json["cluster_changes"] = run->source.json.at("cluster_changes");
+  write_flags(given, source);
+  const Experiment again = read(source);
+  RC_ASSERT(again.plan == run->experiment.plan);
+  Loads loads;
+  const Preparation ready = prepared(again, loads);
+  RC_ASSERT(reference(ready.schedule, ready.tasks, loads).end() == run->reference.end());
+}
+
+// As `export schedule` writes it and `--schedule` reads it. A full file says where messages stand and not
+// that compute waits for them, so that it comes back as it was where it does not.
+RC_GTEST_PROP(LegalRun, TakesAsLongWhenItsOrderIsReadFromAFile, ()) {
+  const auto run = legal_run();
+  const Plan& plan = run->experiment.plan;
+  static const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("rehearse-order-{}.csv", getpid());
+  const bool full = plan.overlap_p2p && *rc::gen::arbitrary<bool>();
+  std::ofstream(file) << write_csv(full ? run->ready.schedule : make_order(plan));
+  ScenarioSource source = run->source;
+  source.json["plan"]["schedule"] = file.string();
+  source.json["plan"].erase("microbatch_group");
+  source.json["plan"]["overlap_p2p"] = plan.overlap_p2p;
+  const Experiment again = read(source);
+  std::filesystem::remove(file);
+  Loads loads;
+  const Preparation ready = prepared(again, loads);
+  const double end = reference(ready.schedule, ready.tasks, loads).end();
+  if (std::abs(end - run->reference.end()) > 1e-9 * run->reference.end())
+    RC_FAIL(fmt::format("{} s, from a file ({}) {} s", run->reference.end(), full ? "full" : "compute", end));
+}
+
+}  // namespace
+}  // namespace rehearse::properties

@@ -1,0 +1,64 @@
+// Memory is never negative, is all given back, and is the same whoever asks.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "result/memory.h"
+#include "result/memory_table.h"
+#include "result/report_json.h"
+#include "run.h"
+
+namespace rehearse::properties {
+namespace {
+
+RC_GTEST_PROP(LegalRun, HoldsNoNegativeMemoryAndGivesAllActivationsBack, ()) {
+  const auto run = legal_run();
+  const Report report = report_of(run->experiment, run->ready, run->reference);
+  const std::vector<StageBytes> stages = stage_bytes(run->ready.work);
+  for (const TimelineRank& rank : run->reference.ranks) {
+    const auto pipeline_rank = static_cast<std::size_t>(rank.instance.pipeline_rank);
+    const RankMemory& memory = report.memory[pipeline_rank];
+    const double most = memory.activations_bytes + memory.logits_bytes;
+    const auto curve = activation_curve(rank, run->ready.schedule.ranks[pipeline_rank], stages);
+    double fullest = 0;
+    for (const MemoryPoint& point : curve) {
+      RC_ASSERT(point.bytes >= -1e-9 * most);
+      fullest = std::max(fullest, point.bytes);
+    }
+    RC_ASSERT(std::abs(fullest - most) <= 1e-9 * most);
+    RC_ASSERT(curve.empty() || std::abs(curve.back().bytes) <= 1e-9 * most);
+  }
+}
+
+RC_GTEST_PROP(LegalRun, PeaksAtTheSumOfItsItems, ()) {
+  const auto run = legal_run();
+  for (const RankMemory& rank : report_of(run->experiment, run->ready, run->reference).memory) {
+    double sum = 0;
+    for (const double item : {rank.parameters_bytes, rank.gradients_bytes, rank.optimizer_bytes,
+                              rank.activations_bytes, rank.logits_bytes, rank.buffers_bytes}) {
+      RC_ASSERT(item >= 0);
+      sum += item;
+    }
+    RC_ASSERT(std::abs(sum - rank.peak_bytes) <= 1e-12 * sum);
+    RC_ASSERT(rank.master_bytes <= rank.optimizer_bytes);
+    RC_ASSERT(rank.working_bytes <= rank.activations_bytes);
+    RC_ASSERT(rank.workspace_bytes <= rank.buffers_bytes);
+  }
+}
+
+// `memory` asks the reference engine, `simulate` SimGrid: the order of a stream is the same in both.
+RC_GTEST_PROP(LegalRun, HasTheMemoryThatTheMemoryVerbSays, ()) {
+  const auto run = legal_run();
+  const auto timeline = simulated(*run);
+  RC_ASSERT(timeline.has_value());
+  Json report = report_json(report_of(run->experiment, run->ready, *timeline), "")["memory"];
+  const Report asked = report_of(run->experiment, run->ready, run->reference);
+  const Json memory = memory_json(asked, "", std::nullopt, "");
+  RC_ASSERT(report.at("peak_bytes") == memory.at("peak_bytes"));
+  Json ranks = report_json(asked, "")["memory"];
+  for (Json* each : {&report, &ranks})
+    for (Json& rank : each->at("ranks")) rank.erase("peak_time_s");
+  RC_ASSERT(report == ranks);
+}
+
+}  // namespace
+}  // namespace rehearse::properties

@@ -1,0 +1,144 @@
+#include "run.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "../run/in_child.h"
+#include "coverage.h"
+#include "run/jitter.h"
+#include "run/reference.h"
+#include "run/simulate.h"
+#include "schedule/check.h"
+
+namespace rehearse::properties {
+
+namespace {
+
+// The same few runs every time, unless RC_PARAMS asks for others (tools/properties).
+[[maybe_unused]] const int kShortForm = setenv("RC_PARAMS", "max_success=200 seed=1", 0);
+
+constexpr unsigned kLongestSimulation = 60;  // seconds; the largest of these runs take a tenth of one
+
+// A file of its own for each model, as Inputs knows them by name.
+class Files {
+ public:
+  Files() {
+    std::string pattern = std::filesystem::temp_directory_path() / "rehearse-properties-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~Files() { std::filesystem::remove_all(folder_); }
+  std::string write(const Json& json) {
+    const std::filesystem::path path = folder_ / "model.json";
+    std::ofstream(path) << json.dump(2);
+    return path;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string rule_of(const InputError& error) {
+  const Violation& violation = error.violations().front();
+  return violation.pointer + ": " + violation.rule;
+}
+
+constexpr std::size_t kSpanNumbers = 2, kContendedNumbers = 3;
+
+std::vector<double> flat(const Timeline& timeline) {
+  std::vector<double> numbers;
+  for (const TimelineRank& rank : timeline.ranks) {
+    for (const Span& span : rank.spans) numbers.insert(numbers.end(), {span.begin, span.end});
+    numbers.push_back(rank.contended.empty() ? 0 : 1);
+    for (const TimeParts& parts : rank.contended)
+      numbers.insert(numbers.end(), {parts.tp, parts.cp, parts.ep});
+  }
+  return numbers;
+}
+
+Timeline unflat(const std::vector<double>& numbers, const Schedule& schedule, const Tasks& tasks) {
+  Timeline timeline;
+  auto next = numbers.begin();
+  for (const Instance& instance : tasks.instances) {
+    TimelineRank rank{instance, {}};
+    const std::size_t ops = schedule.ranks[static_cast<std::size_t>(instance.pipeline_rank)].size();
+    for (std::size_t op = 0; op < ops; ++op, next += kSpanNumbers) rank.spans.push_back({next[0], next[1]});
+    if (*next++ != 0) {
+      for (std::size_t op = 0; op < ops; ++op, next += kContendedNumbers) {
+        TimeParts& parts = rank.contended.emplace_back();
+        parts.tp = next[0];
+        parts.cp = next[1];
+        parts.ep = next[2];
+      }
+    }
+    timeline.ranks.push_back(std::move(rank));
+  }
+  return timeline;
+}
+
+}  // namespace
+
+ScenarioSource source_of(const Drawn& drawn) {
+  static Files files;
+  ScenarioSource source{"", drawn.scenario, {}};
+  source.json["model"] = files.write(drawn.config);
+  return source;
+}
+
+Experiment read(const ScenarioSource& source) {
+  static Inputs inputs;
+  Replaced replaced;
+  replaced.model = Inputs().model(source.json.at("model").get<std::string>());
+  replaced.inputs = &inputs;
+  return read_scenario(source, replaced).experiment;
+}
+
+Preparation prepared(const Experiment& experiment, Loads& first_loads) {
+  Preparation ready = prepare(experiment);
+  const Conditions& conditions = experiment.conditions;
+  first_loads = conditions.has_jitter() ? jittered(ready.loads, conditions, 0) : ready.loads;
+  return ready;
+}
+
+std::unique_ptr<const Run> legal_run(const Drawn& drawn) {
+  auto run = std::make_unique<Run>();
+  run->drawn = drawn;
+  try {
+    run->source = source_of(drawn);
+    run->experiment = read(run->source);
+    run->ready = prepared(run->experiment, run->loads);
+  } catch (const InputError& error) {
+    coverage().discarded(rule_of(error));
+    return nullptr;
+  }
+  run->reference = reference(run->ready.schedule, run->ready.tasks, run->loads);
+  for (const std::string& fault : check_schedule(run->ready.schedule, run->experiment.plan))
+    RC_FAIL("the schedule of a plan that breaks no rule is at fault: " + fault);
+  coverage().taken(drawn, run->experiment);
+  return run;
+}
+
+std::unique_ptr<const Run> legal_run() {
+  const Drawn drawn = *any_run();
+  std::unique_ptr<const Run> run = legal_run(drawn);
+  if (!run) RC_DISCARD("illegal");
+  return run;
+}
+
+std::optional<Timeline> simulated(const Schedule& schedule, const Tasks& tasks, const Loads& loads) {
+  const auto numbers = in_child([&] {
+    alarm(kLongestSimulation);
+    return flat(simulate(schedule, tasks, loads));
+  });
+  if (!numbers) return std::nullopt;
+  return unflat(*numbers, schedule, tasks);
+}
+
+std::optional<Timeline> simulated(const Run& run) {
+  return simulated(run.ready.schedule, run.ready.tasks, run.loads);
+}
+
+}  // namespace rehearse::properties

@@ -1,0 +1,40 @@
+// A drawn run as `check` takes it: read, judged, prepared, and walked by both engines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/scenario.h"
+#include "drawn.h"
+#include "run/iteration.h"
+
+namespace rehearse::properties {
+
+struct Run {
+  Drawn drawn;
+  ScenarioSource source;
+  Experiment experiment;
+  Preparation ready;
+  Loads loads;         // of the first iteration, with its jitter
+  Timeline reference;  // the longest path
+};
+
+// Nothing where `check` refuses it; the rule is counted (coverage.h). What else comes out is a failure.
+std::unique_ptr<const Run> legal_run(const Drawn& drawn);
+
+// The same, and rapidcheck draws another one where there is none.
+std::unique_ptr<const Run> legal_run();
+
+// Reads a scenario as a user's, whose model is config.json. `json` names the model, or the drawn one is
+// meant.
+ScenarioSource source_of(const Drawn& drawn);
+Experiment read(const ScenarioSource& source);
+
+Preparation prepared(const Experiment& experiment, Loads& first_loads);
+
+// By SimGrid, in a child process. Nothing when it does not end, or ends otherwise than well.
+std::optional<Timeline> simulated(const Schedule& schedule, const Tasks& tasks, const Loads& loads);
+std::optional<Timeline> simulated(const Run& run);
+
+}  // namespace rehearse::properties

@@ -79,6 +79,8 @@ InputError::InputError(std::vector<Violation> violations)
     : std::runtime_error(all_of(violations)), violations_(std::move(violations)) {}
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongestName = 1000;  // an input may put a whole file in a name's place
+  if (name.size() > kLongestName) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -114,6 +114,10 @@ struct HostileFlags {
   const char* says;
 };
 
+std::ostream& operator<<(std::ostream& out, const HostileFlags& hostile) {
+  return out << hostile.name;
+}
+
 class Flags : public ::testing::TestWithParam<HostileFlags> {};
 
 TEST_P(Flags, AreRefused) {
@@ -265,6 +269,10 @@ const std::vector<FileReader> kReaders = {
     {"report", {"compare"}, {"also.json"}, ".json"},
     {"training log", {"compare", SOURCE_DIR "/tests/fuzz/corpus/report/report.json", "--log"}, {}, ".log"}};
 
+std::ostream& operator<<(std::ostream& out, const FileReader& reader) {
+  return out << reader.name;
+}
+
 class Reader : public ::testing::TestWithParam<FileReader> {
  protected:
   void expect(const std::string& path, const std::string& says) {
@@ -287,6 +295,7 @@ TEST_P(Reader, RefusesAFolder) {
 
 TEST_P(Reader, RefusesADeviceWithoutEnd) {
   const std::string path = place("zero");
+  fs::remove(path);
   fs::create_symlink("/dev/zero", path);
   expect(path, "zero");
 }

@@ -100,6 +100,7 @@ void serve(StudioOptions& options) {
   std::fflush(stdout);
   fmt::print(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");
   server.serve();
+  refinement.end();
 }
 
 }  // namespace

@@ -122,6 +122,10 @@ Refinement::~Refinement() {
   waitpid(process_, nullptr, 0);
 }
 
+void Refinement::end() {
+  shutdown(socket_, SHUT_RDWR);
+}
+
 std::string Refinement::answer(const std::string& question) {
   std::unique_lock lock(mutex_);
   const std::uint64_t own = ++newest_;

@@ -26,6 +26,9 @@ class Refinement {
   // std::runtime_error when the child failed: what `evaluate` threw, or how it ended.
   std::string answer(const std::string& question);
 
+  // From any thread: what is asked, now or later, fails at once.
+  void end();
+
  private:
   pid_t process_ = 0;
   int socket_ = -1;

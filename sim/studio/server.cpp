@@ -46,6 +46,14 @@ class AtOnce : public httplib::TaskQueue {
   void shutdown() override {}
 };
 
+class Workers : public httplib::ThreadPool {
+ public:
+  using ThreadPool::ThreadPool;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() override { shutdown(); }
+};
+
 // Requests are read by the lobby and answered by a few threads, one a connection: httplib alone would keep a
 // thread for each connection, also of those that say nothing.
 class Listener : public httplib::Server {
@@ -62,7 +70,6 @@ class Listener : public httplib::Server {
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     });
   }
-  ~Listener() override { workers_.shutdown(); }
 
   // httplib lets five connections wait to be accepted; one more would try again after a second.
   void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
@@ -90,7 +97,7 @@ class Listener : public httplib::Server {
   }
 
   std::atomic<std::size_t> waiting_ = 0;
-  httplib::ThreadPool workers_;
+  Workers workers_;
   Lobby lobby_;  // ends before the workers do
 };
 

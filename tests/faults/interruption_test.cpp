@@ -101,14 +101,6 @@ TEST(Interruption, EndsACalibrationThatKeepsWhatIsTimed) {
                2});
 }
 
-TEST(Interruption, EndsAnExecutionThatKeepsItsTrace) {
-  const Folder folder;
-  expect_ends(folder, {"execute",
-                       {"execute", SOURCE_DIR "/scenarios/gpt-10m-2-cores.json", "--iterations", "1000000",
-                        "--trace", folder.file("trace.json")},
-                       3});
-}
-
 TEST(Interruption, EndsTheStudioWellOnceItServes) {
   const Folder folder;
   expect_ends(folder, {"studio",

@@ -117,7 +117,7 @@ TEST(SweepUnderKill, KeepsEveryRowOnceAndResumesToTheSameBytes) {
 TEST(SweepOnAFullDisk, SaysSoKeepsRowsAndGoesOn) {
   const std::string expected = undisturbed();
   Moments moments;
-  for (int i = 0; i < times(2, 20); ++i) {
+  for (int i = 0; i < times(1, 20); ++i) {
     const Folder folder;
     const std::string store = folder.file("rows.db");
     const auto most_bytes = static_cast<rlim_t>(moments.between(30e3, 300e3));
@@ -135,7 +135,7 @@ TEST(SweepOnAFullDisk, SaysSoKeepsRowsAndGoesOn) {
     EXPECT_TRUE(contents(folder.file("rows.csv")) == expected);
   }
   figure(fmt::format("sweep with a store that could grow no more: {} times, exit code 1, resumed, CSV equal",
-                     times(2, 20)));
+                     times(1, 20)));
 }
 
 // A small file system of memory, where this user may mount one.

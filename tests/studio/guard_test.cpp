@@ -36,5 +36,22 @@ TEST(Guard, QuestionsAreJson) {
     EXPECT_FALSE(is_json(type)) << type;
 }
 
+TEST(Refusal, IsOfAllButThePageAndQuestionsAsBytes) {
+  const auto status = [](const Asked& asked) { return refusal(asked).status; };
+  constexpr const char* kJson = "application/json";
+  EXPECT_EQ(status({"GET", "/", "", false, false}), 0);
+  EXPECT_EQ(status({"HEAD", "/", "", false, false}), 0);
+  EXPECT_EQ(status({"POST", "/run", kJson, true, false}), 0);
+  EXPECT_EQ(status({"POST", "/refine", kJson, true, false}), 0);
+  EXPECT_EQ(status({"GET", "/etc/passwd", "", false, false}), 404);
+  EXPECT_EQ(status({"GET", "/run", "", false, false}), 404);
+  EXPECT_EQ(status({"DELETE", "/", "", false, false}), 405);
+  EXPECT_EQ(status({"PUT", "/run", kJson, true, false}), 405);
+  EXPECT_EQ(status({"POST", "/run", kJson, true, true}), 411);
+  EXPECT_EQ(status({"POST", "/run", kJson, false, false}), 411);
+  EXPECT_EQ(status({"GET", "/", "", false, true}), 400);
+  EXPECT_EQ(status({"POST", "/run", "text/plain", true, false}), 415);
+}
+
 }  // namespace
 }  // namespace rehearse::studio

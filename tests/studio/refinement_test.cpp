@@ -76,5 +76,19 @@ TEST(Refinement, LeavesOutQuestionsThatANewerOneOvertook) {
   EXPECT_EQ(answers, (std::vector<std::string>{"0", "", "", "3"}));
 }
 
+TEST(Refinement, EndsTheQuestionThatIsAskedAndAllLaterOnes) {
+  Refinement refinement(
+      [](const std::string&) -> std::string {
+        sleep(60);
+        return "late";
+      },
+      60);
+  std::thread asking([&] { EXPECT_THROW(refinement.answer("slow"), std::runtime_error); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  refinement.end();
+  asking.join();
+  EXPECT_THROW(refinement.answer("another"), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace rehearse::studio

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "run/transfer_alone.h"
+
 namespace rehearse {
 
 namespace {
@@ -44,17 +46,18 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 Loads jittered(const Loads& loads, const Conditions& conditions, int iteration) {
   Loads varied = loads;
+  std::vector<double> bytes_of_link(loads.capacity.size(), 0);
   const std::uint64_t run = mix(conditions.seed) ^ mix(static_cast<std::uint64_t>(iteration) + 1);
   for (TaskId task = 0; task < loads.fixed_s.size(); ++task) {
     const std::uint32_t first = loads.first_flow[task], last = loads.first_flow[task + 1];
     const Jitter& jitter = conditions.jitter;
     const double factor = draw(first == last ? jitter.compute : jitter.messages, mix(run + task));
     varied.fixed_s[task] *= factor;
-    if (first != last) varied.transfer_s[task] *= factor;
     for (std::uint32_t flow = first; flow < last; ++flow) {
       const double bytes = std::ceil(static_cast<double>(loads.flows[flow].bytes) * factor);
       varied.flows[flow].bytes = static_cast<std::uint64_t>(bytes);
     }
+    if (first != last) varied.transfer_s[task] = transfer_alone_s(varied, task, bytes_of_link);
   }
   return varied;
 }

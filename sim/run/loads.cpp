@@ -9,6 +9,7 @@
 #include "cost/offload.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
+#include "run/transfer_alone.h"
 
 namespace rehearse {
 
@@ -129,24 +130,10 @@ class Loading {
             links_.message(from, to)};
   }
 
-  // Alone, a task lasts as long as its fullest link needs for all of its flows.
   void find_transfer_times() {
     std::vector<double> bytes(loads_.capacity.size(), 0);
     for (TaskId task = 0; task < tasks_.size(); ++task) {
-      const std::span<const Flow> flows = loads_.flows_of(task);
-      const auto each_link = [&](auto&& visit) {
-        for (const Flow& flow : flows) {
-          for (const EndId end : {flow.ends.out, flow.ends.in}) {
-            for (const LinkId link : loads_.ends[static_cast<std::size_t>(end)])
-              visit(static_cast<std::size_t>(link), static_cast<double>(flow.bytes));
-          }
-        }
-      };
-      each_link([&](std::size_t link, double more) { bytes[link] += more; });
-      each_link([&](std::size_t link, double) {
-        loads_.transfer_s[task] = std::max(loads_.transfer_s[task], bytes[link] / loads_.capacity[link]);
-      });
-      each_link([&](std::size_t link, double) { bytes[link] = 0; });
+      loads_.transfer_s[task] = transfer_alone_s(loads_, task, bytes);
       if (const InnerOp* op = loads_.inside.of(task)) {
         loads_.fixed_s[task] -= op->priced_s;
         loads_.transfer_s[task] = op->alone_s;

@@ -17,7 +17,9 @@ TEST(DrawnRuns, HaveEveryFeatureAndAreMostlyLegal) {
   rc::Random random(parameters.seed);
   while (coverage().runs() < std::max(kFewestRuns, parameters.maxSuccess))
     legal_run(any_run()(random.split(), rc::kNominalSize).value());
-  for (const std::string& feature : wanted_features())
+  const std::set<std::string> wanted = wanted_features();
+  std::printf("%zu features wanted\n", wanted.size());
+  for (const std::string& feature : wanted)
     EXPECT_TRUE(coverage().features().contains(feature)) << "no legal run has: " << feature;
   EXPECT_LT(coverage().discard_rate(), 0.1);
   std::fputs(coverage().table().c_str(), stdout);

@@ -242,6 +242,25 @@ TEST(Jitter, HasMeanOneAndTheVariationAskedFor) {
   EXPECT_NEAR(spread.median_s, 1 / std::sqrt(1 + 0.25 * 0.25), 0.005);
 }
 
+// Three flows that share a link carry whole bytes each, which both engines count.
+TEST(Jitter, LeavesTransfersAsLongAsTheirWholeBytesTake) {
+  Loads loads;
+  loads.fixed_s = loads.transfer_s = {0};
+  loads.first_flow = {0, 3};
+  loads.flows = {{{0, 1}, 10}, {{0, 2}, 20}, {{0, 3}, 30}};
+  loads.capacity = {10, 100, 100, 100};
+  loads.ends = {{0}, {1}, {2}, {3}};
+  Conditions conditions;
+  conditions.jitter.messages = 0.3;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    conditions.seed = seed;
+    const Loads varied = jittered(loads, conditions, 0);
+    double bytes = 0;
+    for (const Flow& flow : varied.flows) bytes += static_cast<double>(flow.bytes);
+    EXPECT_EQ(varied.transfer_s[0], bytes / 10) << seed;
+  }
+}
+
 TEST(Iterations, WithoutJitterAllTakeTheSameTime) {
   const Case what = small_case(2, 2, 2);
   Schedule schedule;

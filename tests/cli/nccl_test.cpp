@@ -89,7 +89,7 @@ TEST(CalibrateImport, AsksForWhatALogDoesNotSay) {
   EXPECT_THAT(complaint("h100_p5_2x8_srun_prefix_allreduce.log --cluster aws-p5"), HasSubstr("--nodes"));
   EXPECT_THAT(complaint("h100_p5_2x8_srun_prefix_allreduce.log --cluster aws-p5 --nodes 2"),
               HasSubstr("--gpus-per-node"));
-  EXPECT_THAT(complaint("none.log --cluster aws-p5"), HasSubstr("cannot be read"));
+  EXPECT_THAT(complaint("none.log --cluster aws-p5"), HasSubstr("cannot read"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster atlantis"), HasSubstr("atlantis"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster dgx-h100 --op allreduce"),
               HasSubstr("all_reduce"));

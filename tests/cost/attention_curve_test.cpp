@@ -60,12 +60,40 @@ TEST(AttentionCurve, ForwardAndBackwardAddUpToThePublishedRateOfBoth) {
   const std::pair<const char*, double> published[] = {{"a100-sxm-80gb", 182e12}, {"h100-sxm", 308e12}};
   for (const auto& [name, both] : published) {
     Attention attention = {2, 16, 16, 128, 8192, 8192, true, false};
-    const Profile profile = read_profile(name);
+    Profile profile = read_profile(name);
+    use_attention(profile, "flash-2");
     double seconds = attention_time(profile, kGpu, attention).seconds;
     attention.backward = true;
     seconds += attention_time(profile, kGpu, attention).seconds;
     EXPECT_NEAR(3.5 * full_forward_flops(attention) / 2 / seconds, both, 1e-3 * both);
   }
+}
+
+// The charts of FlashAttention-3: cuDNN forward 529 TFLOPS with the mask; backward 518 against the 318 of
+// FlashAttention-2, both without.
+TEST(AttentionCurve, OfCudnnIsFasterByWhatTheChartsShow) {
+  Attention attention = {2, 16, 16, 128, 8192, 8192, true, false};
+  Profile cudnn = read_profile("h100-sxm"), flash = cudnn;
+  use_attention(flash, "flash-2");
+  const auto faster = [&] {
+    return attention_time(flash, kGpu, attention).seconds / attention_time(cudnn, kGpu, attention).seconds;
+  };
+  EXPECT_NEAR(faster(), 529.0 / 333, 1e-3);
+  attention.backward = true;
+  EXPECT_NEAR(faster(), 518.0 / 318, 1e-3);
+}
+
+// 8 heads of 4096 tokens are 256 causal blocks of 128 rows for 128 multiprocessors: two a multiprocessor, the
+// longest as long as both, and half of it runs on alone: 3 instead of 2. The charts' 2048 blocks: 17 for 16.
+TEST(AttentionCurve, FewBlocksLeaveMultiprocessorsIdle) {
+  Gpu gpu = kGpu;
+  const Attention few = {1, 8, 8, 128, 4096, 4096, true, false};
+  const double full = attention_time(two_lengths(), gpu, few).seconds;
+  gpu.multiprocessors = 128;
+  EXPECT_NEAR(attention_time(two_lengths(), gpu, few).seconds, full * (3.0 / 2) / (17.0 / 16), 1e-9 * full);
+  Profile measured = two_lengths();
+  measured.how = How::measured;  // of the very shape, as it fills the GPU
+  EXPECT_DOUBLE_EQ(attention_time(measured, gpu, few).seconds, full);
 }
 
 RC_GTEST_PROP(AttentionCurve, TakesTwiceAsLongForTwiceTheHeads, (bool causal, bool backward)) {

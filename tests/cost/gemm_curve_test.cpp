@@ -52,6 +52,35 @@ TEST(GemmCurve, TakesFp16ForBf16AndNothingForFp32) {
   EXPECT_THROW(gemm_time(profile, kA100, {4096, 4096, 4096, 1}, "fp32"), MissingCalibration);
 }
 
+TEST(GemmCurve, ReadsEachKindOfProductInItsOwnSamplesWhereThereAreSome) {
+  Profile profile = one_sample(1e-3);
+  profile.gemm["fp16/weight_gradient"] = {{4096, 4096, 4096, 2e-3}};
+  profile.gemm["fp16/grouped"] = {{512, 4096, 4096, 4e-3, 8}};
+  Gemm gemm{4096, 4096, 4096};
+  const auto seconds = [&] { return gemm_time(profile, kA100, gemm, "bf16").seconds; };
+  gemm.pass = GemmPass::input_gradient;  // not told apart
+  EXPECT_DOUBLE_EQ(seconds(), 1e-3);
+  gemm.pass = GemmPass::weight_gradient;
+  EXPECT_DOUBLE_EQ(seconds(), 2e-3);
+  gemm = {512, 4096, 4096, 8, true};
+  EXPECT_DOUBLE_EQ(seconds(), 4e-3);
+  gemm.batch = 16;  // of so many rows each: twice the groups take twice as long
+  EXPECT_NEAR(seconds(), 8e-3, 1e-12);
+}
+
+// 64 rows against 4096 x 4096 results: reading and writing those in fp32 takes 8 bytes each, writing them as
+// the operands are 2; both operands together are 1 MB.
+TEST(GemmCurve, CountsWhatAddingToAWeightGradientMoves) {
+  const Profile profile = one_sample(2.0 * 4096 * 4096 * 4096 / 312e12);  // at the roofline
+  Gemm gemm{4096, 4096, 64};
+  const double operands = 2.0 * 2 * 4096 * 64, results = 4096.0 * 4096;
+  EXPECT_NEAR(gemm_time(profile, kA100, gemm, "fp16").seconds,
+              (operands + 2 * results) / kA100.memory_bandwidth, 1e-12);
+  gemm.result_bytes = 8;
+  EXPECT_NEAR(gemm_time(profile, kA100, gemm, "fp16").seconds,
+              (operands + 8 * results) / kA100.memory_bandwidth, 1e-12);
+}
+
 TEST(GemmCurve, OfFewSamplesUsesThemAll) {
   Profile profile = one_sample(1e-3);
   profile.gemm["fp16"].push_back({16384, 16384, 4096, 16e-3});

@@ -36,7 +36,7 @@ Words training(const Words& more = {}) {
                  "--timeout",
                  fmt::format("{}", kTimeout_s)};
   if (std::ranges::find(more, "--iterations") == more.end())
-    words.insert(words.end(), {"--iterations", "1000000"});
+    words.insert(words.end(), {"--iterations", "100000"});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

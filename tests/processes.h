@@ -75,6 +75,18 @@ class Process {
     in >> user >> system;
     return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
+  // Until the program has said what signals shall do, or has ended.
+  void await_handlers() const {
+    constexpr unsigned long kCaught = 1UL << (SIGTERM - 1);
+    for (int turns = 0; turns < 6000; ++turns) {
+      std::ifstream in("/proc/" + std::to_string(pid_) + "/status");
+      unsigned long caught = 0;
+      for (std::string word; in >> word;)
+        if (word == "SigCgt:") in >> std::hex >> caught;
+      if ((caught & kCaught) != 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
   std::string said() const {
     std::stringstream text;
     text << std::ifstream(log_, std::ios::binary).rdbuf();

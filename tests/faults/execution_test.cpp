@@ -243,7 +243,8 @@ TEST(Execution, ThatIsInterruptedEndsAndSaysSo) {
     std::vector<double> seconds;
     for (int i = 0; i < times(2, 20); ++i) {
       Process run(training({"--trace", folder.file("trace.json")}), {}, folder.file("log"));
-      sleep_s(moments.between(0.3, kLongestBeginning));
+      run.await_handlers();
+      sleep_s(moments.between(0, kLongestBeginning));
       run.send(signal);
       const Watch watch;
       EXPECT_EQ(run.wait(kPatience_s), 130) << run.said();

@@ -17,7 +17,6 @@ using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
 constexpr double kBound_s = 15;
-constexpr double kBegun_s = 0.3;  // the handlers stand
 constexpr const char* kScenario = SOURCE_DIR "/scenarios/llama3-70b-512-h100.json";
 
 struct Verb {
@@ -51,7 +50,8 @@ void expect_ends(const Folder& folder, Verb verb) {
   std::vector<double> seconds;
   for (int i = 0; i < times(2, 20); ++i) {
     Process process(verb.words, {{"XDG_CACHE_HOME", folder.path()}}, folder.file("log"));
-    sleep_s(moments.between(kBegun_s, kBegun_s + verb.longest_s));
+    process.await_handlers();
+    sleep_s(moments.between(0, verb.longest_s));
     process.send(i % 2 == 0 ? SIGINT : SIGTERM);
     const Watch watch;
     // One that had ended before has nothing to be interrupted in.

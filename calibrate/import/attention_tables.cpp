@@ -42,15 +42,13 @@ std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gp
   return samples;
 }
 
-}  // namespace
-
 // Rates by heads: those of the most, which fill the GPU.
 std::vector<AttentionSample> by_heads(const Json& table, const std::string& file) {
   const auto at = [&](const char* name) {
     return column({{"columns", table.at("attention_columns")}}, name, file);
   };
-  const std::size_t head_dim = at("head_dim"), heads = at("heads"), seq = at("seq"), backward = at("backward"),
-                    tflops = at("tflops");
+  const std::size_t head_dim = at("head_dim"), heads = at("heads"), seq = at("seq"),
+                    backward = at("backward"), tflops = at("tflops");
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::pair<std::int64_t, double>> most;
   for (const Json& row : table.at("attention")) {
     auto& kept = most[{row[head_dim], row[seq], row[backward] == 1}];
@@ -83,15 +81,21 @@ void as_faster_kernel(const JsonReader& faster, const Json& table, const std::st
   constexpr std::int64_t kHeadDim = 128;
   const std::string kernel = faster.text("kernel"), than = faster.text("than");
   faster.reject_unknown();
+  const Rates forward_here = rates_of(table, gpu, "fwd", kernel),
+              forward_there = rates_of(table, gpu, "fwd", than),
+              backward_here = rates_of(table, gpu, "bwd", kernel),
+              backward_there = rates_of(table, gpu, "bwd", than);
   for (AttentionSample& sample : samples) {
-    const std::string pass = sample.backward ? "bwd" : "fwd";
     const Rates::key_type at{kHeadDim, sample.causal && !sample.backward, sample.seq};
-    const Rates here = rates_of(table, gpu, pass, kernel), there = rates_of(table, gpu, pass, than);
+    const Rates& here = sample.backward ? backward_here : forward_here;
+    const Rates& there = sample.backward ? backward_there : forward_there;
     if (!here.contains(at) || !there.contains(at))
       faster.fail("kernel", "needs a rate of both kernels for each length", kernel + ", " + than);
     sample.flops_per_s = rounded(sample.flops_per_s * here.at(at) / there.at(at));
   }
 }
+
+}  // namespace
 
 // Where only forward with backward is published, the quotient of the two rates is taken from the reference
 // GPU at the same head size, mask and length, where both are: the same kernels, so the same quotient q:

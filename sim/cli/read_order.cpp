@@ -22,6 +22,16 @@ bool splits_backward(const Schedule& order) {
   });
 }
 
+// As GPipe: every rank runs all its forwards before its first backward.
+bool begins_with_all_forwards(const Schedule& order) {
+  return std::ranges::all_of(order.ranks, [](const RankOps& rank) {
+    const auto is_forward = [](const Op& op) { return op.kind == OpKind::forward; };
+    const auto is_backward = [&](const Op& op) { return is_compute(op.kind) && !is_forward(op); };
+    const auto first_backward = std::ranges::find_if(rank.ops(), is_backward);
+    return std::none_of(first_backward, rank.ops().end(), is_forward);
+  });
+}
+
 bool lies_as(const std::vector<int>& ranks, const Plan& plan) {
   for (int stage = 0; stage < static_cast<int>(ranks.size()); ++stage)
     if (ranks[static_cast<std::size_t>(stage)] != pipeline_rank_of(stage, plan)) return false;
@@ -32,7 +42,9 @@ bool lies_as(const std::vector<int>& ranks, const Plan& plan) {
 ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& file) {
   const std::vector<int> ranks = ranks_by_stage(order);
   const bool split = splits_backward(order);
-  std::vector<ScheduleName> candidates = {split ? ScheduleName::zb_h1 : ScheduleName::one_f_one_b};
+  const ScheduleName whole =
+      begins_with_all_forwards(order) ? ScheduleName::gpipe : ScheduleName::one_f_one_b;
+  std::vector<ScheduleName> candidates = {split ? ScheduleName::zb_h1 : whole};
   if (plan.vpp > 1) candidates = {ScheduleName::interleaved};
   // One rank lies both ways; it cannot interleave.
   if (plan.vpp == 2)

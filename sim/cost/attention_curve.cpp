@@ -25,8 +25,8 @@ double loop_length(const Attention& attention) {
   return static_cast<double>(longest);
 }
 
-// Published rates are of 16k tokens with 2048 hidden elements (the charts of FlashAttention), in thread blocks
-// of 128 queries forward, of 128 keys backward.
+// Published rates are of 16k tokens with 2048 hidden elements (the charts of FlashAttention), in thread
+// blocks of 128 queries forward, of 128 keys backward.
 constexpr double kTile = 128, kChartTokens = 16384, kChartHidden = 2048;
 
 // Of `blocks` started one after the other as multiprocessors fall free: over their time on ever so many. None

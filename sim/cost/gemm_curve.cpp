@@ -133,8 +133,7 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
     const LogShape at = place(curve, m, n, k, batch);
-    curve.points.push_back(
-        {at, std::log(bound(curve.roof, m, n, k, batch, result_bytes) / sample.seconds)});
+    curve.points.push_back({at, std::log(bound(curve.roof, m, n, k, batch, result_bytes) / sample.seconds)});
     for (std::size_t d = 0; d < at.size(); ++d) {
       curve.low[d] = std::min(curve.low[d], at[d]);
       curve.high[d] = std::max(curve.high[d], at[d]);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
+#include "cost/even.h"
 #include "cost/kernel_times.h"
 #include "cost/offload.h"
 #include "plan/ranks.h"
@@ -43,6 +45,7 @@ class Pricing {
       : cluster_(cluster),
         profile_(profile),
         cuda_graph_(plan.cuda_graph),
+        groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
         grid_(plan),
         experts_(RankGrid::of_experts(plan)) {}
@@ -85,8 +88,23 @@ class Pricing {
     if (collective.of_all) return all_ranks();
     const bool of_experts = collective.of_experts;
     auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
-    if (!shape) shape = group_shape(cluster_, (of_experts ? experts_ : grid_).group(0, collective.axis));
+    if (!shape) shape = slowest_group(of_experts ? experts_ : grid_, collective.axis);
     return *shape;
+  }
+
+  // Where groups lie differently those that are spread over most nodes set the pace of all.
+  GroupShape slowest_group(const RankGrid& grid, Axis axis) const {
+    GroupShape slowest = group_shape(cluster_, grid.group(0, axis));
+    if (groups_lie_evenly_) return slowest;
+    const auto spread = [](const GroupShape& shape) {
+      return std::tuple(shape.nodes, shape.per_nic, !shape.in_island);
+    };
+    for (int rank = 1; rank < grid.size(); ++rank) {
+      if (grid.coordinates(rank)[static_cast<std::size_t>(axis)] != 0) continue;
+      const GroupShape shape = group_shape(cluster_, grid.group(rank, axis));
+      if (spread(shape) > spread(slowest)) slowest = shape;
+    }
+    return slowest;
   }
 
   const GroupShape& all_ranks() {
@@ -236,6 +254,7 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   bool cuda_graph_;
+  bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;
   // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.

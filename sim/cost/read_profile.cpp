@@ -1,5 +1,5 @@
-#include "cost/gemm_curve.h"
 #include "cost/read_profile.h"
+#include "cost/gemm_curve.h"
 
 #include <fmt/format.h>
 

@@ -8,6 +8,7 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
+#include "run/alike.h"
 #include "run/band.h"
 #include "run/jitter.h"
 #include "run/order_bubble.h"
@@ -96,6 +97,34 @@ void warn_of_launches(const Prices& prices, RunFacts& facts) {
       100 * share));
 }
 
+// A fold that is not known to change nothing is made only where simulating every rank would take long: each
+// op of each rank costs some microseconds.
+constexpr std::size_t kAffordableOps = 200'000;
+
+std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
+  std::size_t ops = 0;
+  for (const RankOps& rank : schedule.ranks) ops += rank.size();
+  return ops * static_cast<std::size_t>(plan.gpus() / plan.pp);
+}
+
+Fold fold_of(const Experiment& experiment, const Schedule& schedule) {
+  const Plan& plan = experiment.plan;
+  if (experiment.fold == Fold::none || experiment.conditions.has_jitter() ||
+      are_alike(plan, experiment.cluster, experiment.conditions))
+    return experiment.fold;
+  return ops_of_every_rank(schedule, plan) <= kAffordableOps ? Fold::none : Fold::replicas;
+}
+
+void warn_of_folding(const Experiment& experiment, const Preparation& preparation, RunFacts& facts) {
+  const Plan& plan = experiment.plan;
+  if (preparation.tasks.instances.size() == static_cast<std::size_t>(plan.gpus()) ||
+      are_alike(plan, experiment.cluster, experiment.conditions))
+    return;
+  facts.warnings.push_back(
+      fmt::format("{} ranks are simulated for {} that do not all fare alike; --fold none simulates every one",
+                  preparation.tasks.instances.size(), plan.gpus()));
+}
+
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
   const Plan& plan = experiment.plan;
   const StageNodes& nodes = experiment.stage_nodes;
@@ -123,6 +152,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
   warn_of_launches(preparation.prices, facts);
+  warn_of_folding(experiment, preparation, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));
@@ -179,11 +209,10 @@ Preparation prepare(const Experiment& experiment) {
   const Loads of_folded = loads_of(folded, healthy);
   const Delays delays = delays_beside_collectives(ready.schedule, folded, ready.prices.times, of_folded);
   const std::vector<int> walked = replicas_to_walk(plan, experiment.cluster, experiment.conditions);
-  const bool is_folded =
-      experiment.fold == Fold::replicas && walked.size() == 1 && experiment.conditions.slow.empty();
-  ready.tasks = is_folded
-                    ? folded
-                    : derive_tasks(ready.schedule, plan, {experiment.fold, plan.one_queue, false, walked});
+  const Fold fold = fold_of(experiment, ready.schedule);
+  const bool is_folded = fold == Fold::replicas && walked.size() == 1 && experiment.conditions.slow.empty();
+  ready.tasks =
+      is_folded ? folded : derive_tasks(ready.schedule, plan, {fold, plan.one_queue, false, walked});
   ready.loads = is_folded ? of_folded : loads_of(ready.tasks, experiment.conditions);
   delay(delays, ready.tasks, ready.loads);
   return ready;

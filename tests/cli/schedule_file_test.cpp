@@ -79,6 +79,15 @@ TEST(ScheduleFile, OfOneRankWithTwoChunksNeedNotInterleave) {
   EXPECT_EQ(simulated(plan + "--schedule " + file)["step_time_s"], simulated(named)["step_time_s"]);
 }
 
+TEST(ScheduleFile, WithAllForwardsFirstOffloadsAsGPipe) {
+  const std::string named =
+      "--model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 2 --offload activations ";
+  const std::string gpipe = named + "--schedule gpipe ";
+  const std::string file = temporary_file("forwards_first.csv", run_program("export schedule " + gpipe).out);
+  EXPECT_EQ(simulated(named + "--schedule " + file)["step_time_s"], simulated(gpipe)["step_time_s"]);
+  EXPECT_EQ(run_program("check " + named + "--schedule 1f1b").exit_code, 2);
+}
+
 TEST(ScheduleFile, StepsAsThePlanSays) {
   const std::string named = kPlan + "--clip-grad 1 --sync-step on ";
   const std::string file = temporary_file("clipped.csv", run_program("export schedule " + named).out);

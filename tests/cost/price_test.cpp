@@ -58,6 +58,26 @@ TEST(Price, BooksEveryKernelWhereItBelongs) {
   EXPECT_EQ(first.forward.cp + first.forward.ep + first.forward.optimizer, 0);
 }
 
+TEST(Price, OfGroupsThatLieUnevenlyIsThatOfTheMostScattered) {
+  // Of 3 ranks in order on nodes of 8, ranks 6 to 8 lie on two nodes; 0 to 2 on one.
+  const auto sum = [](int tp, int pp) {
+    Plan plan = two_stages(tp);
+    plan.pp = pp;
+    Work work = small_work();
+    work.parts.resize(static_cast<std::size_t>(pp), work.parts[0]);
+    return price(work, plan, test::dgx_a100(), small_profile()).times.stages[0].forward.tp;
+  };
+  const Cluster cluster = test::dgx_a100();
+  const Profile profile = small_profile();
+  const auto alone = [&](const std::vector<int>& ranks) {
+    return 3 * collective_time(profile, cluster, CollectiveOp::all_reduce, 1e9, group_shape(cluster, ranks))
+                   .total();
+  };
+  EXPECT_DOUBLE_EQ(sum(3, 2), alone({0, 1, 2}));
+  EXPECT_DOUBLE_EQ(sum(3, 3), alone({6, 7, 8}));
+  EXPECT_GT(sum(3, 3), 2 * sum(3, 2));
+}
+
 TEST(Price, OfClippingIsOneMoreReadOfTheGradientsAndANumberOverAllRanks) {
   const Cluster cluster = test::dgx_a100();
   const Profile profile = small_profile();

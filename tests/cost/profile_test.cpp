@@ -22,8 +22,8 @@ TEST(Profile, ThatShipsNamesItsSourcesAndTheirLicences) {
     for (const Source& source : profile.sources) {
       EXPECT_FALSE(source.title.empty());
       EXPECT_FALSE(source.note.empty());
-      EXPECT_THAT(source.license, testing::AnyOf("MIT", "MIT-0", "Apache-2.0", "BSD-2-Clause",
-                                                 "BSD-3-Clause", "UPL-1.0"))
+      EXPECT_THAT(source.license,
+                  testing::AnyOf("MIT", "MIT-0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "UPL-1.0"))
           << source.title;
     }
   }

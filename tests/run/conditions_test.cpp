@@ -94,7 +94,7 @@ RC_GTEST_PROP(Straggler, FoldedEqualsUnfoldedWhereverItIs, ()) {
   const double speed = *rc::gen::inRange(3, 10) / 10.0;
   const std::string place = fmt::format("{}.{}", rank / 4, rank % 4);
   const std::string slow = *rc::gen::element("nic=" + place, "nvlink=" + place, fmt::format("rank={}", rank));
-  // Shards inside a node over a slow NVLink are not told apart exactly: docs/reliability.md, Properties.
+  // Shards inside a node over a slow NVLink are not told apart exactly; prepare() folds nothing there.
   RC_PRE((!slow.starts_with("nvlink") || what.plan.zero == 0 || what.plan.zero_shard == 0));
   what.conditions.slow = parse_slow(fmt::format("{}:{}", slow, speed));
   const double folded = step_time(what, Fold::replicas), unfolded = step_time(what, Fold::none);

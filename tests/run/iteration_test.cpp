@@ -1,6 +1,7 @@
 // Whole experiments, from names to the report.
 #include "run/iteration.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cost/collectives.h"
@@ -48,6 +49,27 @@ TEST(Iteration, ASlowerNetworkMakesNoStepFaster) {
   const double fast = run_iteration(experiment).report.step_time_s;
   experiment.cluster.node.nic.bandwidth /= 10;
   EXPECT_GT(run_iteration(experiment).report.step_time_s, fast);
+}
+
+TEST(Iteration, SimulatesEveryRankWhereTheyAreNotAlike) {
+  Experiment experiment = llama_70b();
+  EXPECT_EQ(prepare(experiment).tasks.instances.size(), 4u);
+  experiment.plan.tp = 4;
+  experiment.plan.dp = 3;  // a stage begins in the middle of a node
+  experiment.plan.global_batch = 48;
+  EXPECT_EQ(prepare(experiment).tasks.instances.size(), 48u);
+}
+
+TEST(Iteration, SaysWhenItFoldsRanksThatAreNotAlikeForTheirNumber) {
+  Experiment experiment = llama_70b();
+  experiment.engine = Engine::reference;
+  EXPECT_TRUE(run_iteration(experiment).report.facts.warnings.empty());
+  experiment.plan.tp = 4;
+  experiment.plan.dp = 75;
+  experiment.plan.global_batch = 75 * 16;
+  const Iteration folded = run_iteration(experiment);
+  EXPECT_EQ(folded.preparation.tasks.instances.size(), 4u);
+  EXPECT_THAT(folded.report.facts.warnings, testing::Contains(testing::HasSubstr("--fold none")));
 }
 
 TEST(Iteration, InterleavingWinsAtFewMicrobatchesAndFadesWithMany) {

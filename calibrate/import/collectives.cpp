@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
+#include "base/percentile.h"
 #include "calibrate/import/nccl_errors.h"
 #include "calibrate/import/nccl_fit.h"
 #include "calibrate/import/tables.h"
@@ -57,20 +59,18 @@ Constants constants_of(const Json& file) {
 
 namespace {
 
-double percentile_90(std::vector<double> errors) {
-  std::sort(errors.begin(), errors.end());
-  return errors.empty() ? 0 : rounded(errors[errors.size() * 9 / 10]);
+double percentile_90(const std::vector<double>& errors) {
+  return errors.empty() ? 0 : rounded(percentile(errors, 0.9));
 }
 
 // By size, of tables that the fit has not seen.
 Json left_out_p90(const Constants& constants, const std::vector<Sample>& samples) {
-  constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
-  std::vector<double> small, middle, above;
+  std::array<std::vector<double>, 3> of_size;
   for (const RowError& row : errors(constants, samples, LeftOut::table))
-    (row.bytes <= kSmall ? small : row.bytes <= kMiddle ? middle : above).push_back(std::abs(row.error));
-  return {{"to_32_kib", percentile_90(small)},
-          {"to_64_mib", percentile_90(middle)},
-          {"above", percentile_90(above)}};
+    of_size[size_class(row.bytes)].push_back(std::abs(row.error));
+  return {{"to_32_kib", percentile_90(of_size[0])},
+          {"to_64_mib", percentile_90(of_size[1])},
+          {"above", percentile_90(of_size[2])}};
 }
 
 }  // namespace

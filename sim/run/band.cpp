@@ -93,7 +93,6 @@ KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::stri
 
 double uncertainty(const Report& report, const KnownErrors& errors) {
   if (!(report.step_time_s > 0)) return 0;
-  constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
   const TimeShares& time = report.time;
   const double kernels = time.compute + time.recompute + time.optimizer + time.bubble;
   const double outside = std::min(1.0, report.facts.extrapolated_share);
@@ -102,7 +101,7 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
   for (const CommunicationLine& line : report.communication) {
     if (line.calls == 0) continue;
     const double bytes = line.bytes_per_rank / static_cast<double>(line.calls);
-    const std::size_t size = bytes <= kSmall ? 0 : bytes <= kMiddle ? 1 : 2;
+    const std::size_t size = nccl::size_class(bytes);
     of_sizes[size] += line.exposed_s * errors.collectives[size];
   }
   return std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2])) /

@@ -221,7 +221,7 @@ Preparation prepare(const Experiment& experiment) {
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
   Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
                               preparation.work, preparation.prices.times, facts_of(experiment, preparation));
-  report.uncertainty = uncertainty(report, experiment);
+  if (experiment.with_band) report.uncertainty = uncertainty(report, experiment);
   return report;
 }
 

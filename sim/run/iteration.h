@@ -36,6 +36,7 @@ struct Experiment {
   StageNodes stage_nodes = {};
   std::optional<Schedule> order = {};  // in place of the one that the plan names; it fits the plan
   std::string order_name = {};         // how reports call it
+  bool with_band = true;               // Report::uncertainty is found, O(GEMM samples)
 };
 
 // Everything that is known of an iteration before it runs.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/percentile.h"
 #include "run/transfer_alone.h"
 
 namespace rehearse {
@@ -33,13 +34,6 @@ double draw(double variation, std::uint64_t key) {
   if (variation == 0) return 1;
   const double s2 = std::log1p(variation * variation);
   return std::exp(std::sqrt(s2) * standard_normal(key) - s2 / 2);
-}
-
-double percentile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace

@@ -1,40 +1,18 @@
 #include "run/validate_nccl.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "base/json_reader.h"
+#include "base/percentile.h"
 #include "cost/nccl/table.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr double kSmallest = 32768, kMiddle = 67108864;
-
 bool is_in(SizeClass size, double bytes) {
-  switch (size) {
-    case SizeClass::small:
-      return bytes <= kSmallest;
-    case SizeClass::middle:
-      return bytes > kSmallest && bytes <= kMiddle;
-    case SizeClass::large:
-      return bytes > kMiddle;
-    case SizeClass::all:
-      return true;
-  }
-  return false;
-}
-
-// The value that `share` of the sorted values do not exceed; the mean of the two middle ones for an even
-// half.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+  return size == SizeClass::all || nccl::size_class(bytes) == static_cast<std::size_t>(size);
 }
 
 ErrorBySize error_of(const std::vector<const NcclRow*>& rows, double share) {
@@ -45,7 +23,7 @@ ErrorBySize error_of(const std::vector<const NcclRow*>& rows, double share) {
       if (is_in(static_cast<SizeClass>(i), row->bytes))
         sizes.push_back(std::abs(row->predicted_s / row->measured_s - 1));
     }
-    if (!sizes.empty()) errors[i] = quantile(std::move(sizes), share);
+    if (!sizes.empty()) errors[i] = percentile(std::move(sizes), share);
   }
   return errors;
 }

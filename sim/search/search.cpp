@@ -33,6 +33,7 @@ class Search {
       experiments_.push_back(std::make_unique<Experiment>(experiment));
       experiments_.back()->engine = Engine::reference;
       experiments_.back()->fold = Fold::replicas;
+      experiments_.back()->with_band = false;
     }
     kernels_.resize(experiments_.size());
   }

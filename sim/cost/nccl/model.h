@@ -44,13 +44,18 @@ struct Measured {
   std::vector<Row> rows;  // at least one; bytes grow
 };
 
+// Errors are counted apart for messages up to 32 KiB (0), to 64 MiB (1), and above (2).
+inline std::size_t size_class(double bytes) {
+  constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
+  return bytes <= kSmall ? 0 : bytes <= kMiddle ? 1 : 2;
+}
+
 struct Model {
   std::string name;
   Constants constants;
   std::vector<Correction> corrections;
   std::vector<Measured> measured;
-  // 90th percentile of |predicted / measured - 1| of tables left out of the fit: up to 32 KiB, to 64 MiB,
-  // above.
+  // By size class: 90th percentile of |predicted / measured - 1| of tables left out of the fit.
   std::array<double, 3> left_out_p90{};
 };
 

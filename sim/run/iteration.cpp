@@ -107,18 +107,22 @@ std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
   return ops * static_cast<std::size_t>(plan.gpus() / plan.pp);
 }
 
+// The longest path, where nothing contends, knows ranks that share a NIC by their folded port alone.
+bool folding_shows(const Experiment& experiment) {
+  return experiment.engine == Engine::simgrid && experiment.fold == Fold::replicas &&
+         !are_alike(experiment.plan, experiment.cluster, experiment.conditions);
+}
+
 Fold fold_of(const Experiment& experiment, const Schedule& schedule) {
   const Plan& plan = experiment.plan;
-  if (experiment.fold == Fold::none || experiment.conditions.has_jitter() ||
-      are_alike(plan, experiment.cluster, experiment.conditions))
-    return experiment.fold;
+  if (!folding_shows(experiment) || experiment.conditions.has_jitter()) return experiment.fold;
   return ops_of_every_rank(schedule, plan) <= kAffordableOps ? Fold::none : Fold::replicas;
 }
 
 void warn_of_folding(const Experiment& experiment, const Preparation& preparation, RunFacts& facts) {
   const Plan& plan = experiment.plan;
   if (preparation.tasks.instances.size() == static_cast<std::size_t>(plan.gpus()) ||
-      are_alike(plan, experiment.cluster, experiment.conditions))
+      !folding_shows(experiment))
     return;
   facts.warnings.push_back(
       fmt::format("{} ranks are simulated for {} that do not all fare alike; --fold none simulates every one",

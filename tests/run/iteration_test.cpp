@@ -62,8 +62,6 @@ TEST(Iteration, SimulatesEveryRankWhereTheyAreNotAlike) {
 
 TEST(Iteration, SaysWhenItFoldsRanksThatAreNotAlikeForTheirNumber) {
   Experiment experiment = llama_70b();
-  experiment.engine = Engine::reference;
-  EXPECT_TRUE(run_iteration(experiment).report.facts.warnings.empty());
   experiment.plan.tp = 4;
   experiment.plan.dp = 75;
   experiment.plan.global_batch = 75 * 16;

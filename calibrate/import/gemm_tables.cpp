@@ -9,8 +9,8 @@ namespace rehearse {
 namespace {
 
 double flops_of(const GemmSample& sample) {
-  return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) *
-         static_cast<double>(sample.k) * static_cast<double>(sample.batch);
+  return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k) *
+         static_cast<double>(sample.batch);
 }
 
 // What no shape exceeds on random data. Zeros and other low-entropy data draw less power and clock higher:
@@ -72,10 +72,9 @@ std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::ve
   const Json table = read_table(entry);
   sources.push_back(source_of(table, note));
   const std::string file = entry.recipe.text("file");
-  std::vector<GemmSample> samples =
-      entry.recipe.text("format") == "kinds"
-          ? rows_of_kind(table, entry.recipe.text_or("kind", "forward"), file)
-          : from_rows(table, file, entry.recipe.text_or("gpu", ""), precision);
+  std::vector<GemmSample> samples = entry.recipe.text("format") == "kinds"
+                                        ? rows_of_kind(table, entry.recipe.text_or("kind", "forward"), file)
+                                        : from_rows(table, file, entry.recipe.text_or("gpu", ""), precision);
   for (GemmSample& sample : samples)
     sample.seconds = rounded(std::max(sample.seconds, least_seconds(entry.recipe, sample)));
   return samples;

@@ -1,22 +1,36 @@
-#include <algorithm>
+#include <functional>
 
+#include "base/percentile.h"
 #include "calibrate/import/tables.h"
 
 namespace rehearse {
 
-double import_host_launch(const Entry& entry, std::vector<Source>& sources) {
+namespace {
+
+// The median of what `value` makes of each row of the GPU that the recipe names, in seconds.
+double median_s(const Json& table, const Entry& entry, const std::function<double(const Json& row)>& value) {
+  const std::string gpu = entry.recipe.text("gpu");
+  const std::size_t name = column(table, "gpu", entry.recipe.text("file"));
+  std::vector<double> values;
+  for (const Json& row : table.at("rows"))
+    if (row[name].get<std::string>().find(gpu) != std::string::npos) values.push_back(value(row));
+  if (values.empty()) entry.recipe.fail("gpu", "must be a GPU of the table", "found \"" + gpu + "\"");
+  return rounded(1e-6 * percentile(values, 0.5));
+}
+
+}  // namespace
+
+HostTimes import_host_launch(const Entry& entry, std::vector<Source>& sources) {
   const Json table = read_table(entry);
-  const std::string file = entry.recipe.text("file"), gpu = entry.recipe.text("gpu");
-  const std::size_t name = column(table, "gpu", file), mean = column(table, "mean_gap_us", file);
-  std::vector<double> gaps;
-  for (const Json& row : table.at("rows")) {
-    if (row[name].get<std::string>().find(gpu) != std::string::npos) gaps.push_back(row[mean]);
-  }
-  if (gaps.empty()) entry.recipe.fail("gpu", "must be a GPU of the table", "found \"" + gpu + "\"");
+  const std::string file = entry.recipe.text("file");
   sources.push_back(source_of(table, entry.recipe.text("note")));
-  std::sort(gaps.begin(), gaps.end());
-  const std::size_t half = gaps.size() / 2;
-  return rounded(1e-6 * (gaps.size() % 2 == 1 ? gaps[half] : (gaps[half - 1] + gaps[half]) / 2));
+  const std::size_t mean = column(table, "mean_gap_us", file);
+  const Json& calls = table.at("collectives");
+  const std::size_t span = column(calls, "median_span_us", file), gap = column(calls, "mean_gap_us", file);
+  // A span holds NCCL's launch and the first after it: an ordinary one.
+  return {median_s(table, entry, [mean](const Json& row) { return row[mean].get<double>(); }),
+          median_s(calls, entry,
+                   [=](const Json& row) { return row[span].get<double>() - row[gap].get<double>(); })};
 }
 
 }  // namespace rehearse

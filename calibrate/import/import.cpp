@@ -138,7 +138,9 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   Json launch = {{"seconds", recipe.number("seconds", 0, 1)}, {"source", recipe.text("source")}};
   if (recipe.has("host")) {
     const JsonReader host = recipe.object("host");
-    launch["host_seconds"] = import_host_launch({host, data}, sources);
+    const HostTimes times = import_host_launch({host, data}, sources);
+    launch["host_seconds"] = times.launch_s;
+    launch["host_collective_seconds"] = times.collective_s;
     host.reject_unknown();
   }
   recipe.reject_unknown();

@@ -31,8 +31,8 @@ std::size_t column(const Json& table, const std::string& name, const std::string
 // profile.
 double rounded(double value, int digits = 4);
 
-// Formats "vidur", "azure", "kinds", "roofline"; see calibrate/README.md. Rows of equal shape: the first entry
-// wins.
+// Formats "vidur", "azure", "kinds", "roofline"; see calibrate/README.md. Rows of equal shape: the first
+// entry wins.
 std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
 // The rows of one kind of product ("weight_gradient", "grouped/input_gradient", ...) of a table that tells
@@ -52,9 +52,13 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
 using Streams = std::map<std::string, std::vector<StreamSample>>;
 Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
-// Seconds from one launch to the next on the host: the median of the mean gaps of all traces whose GPU's name
-// holds entry.recipe's "gpu".
-double import_host_launch(const Entry& entry, std::vector<Source>& sources);
+// Seconds of the host for a launch, and for a collective, in all traces whose GPU's name holds entry.recipe's
+// "gpu": the medians of the mean gaps between launches, and of what a call holds them up.
+struct HostTimes {
+  double launch_s = 0;
+  double collective_s = 0;
+};
+HostTimes import_host_launch(const Entry& entry, std::vector<Source>& sources);
 
 // A link's cost, stated in the recipe, and a sentence that says where it comes from.
 struct ImportedLink {

@@ -144,7 +144,11 @@ class Pricing {
   // The host's time for a kernel is that of the framework's operation: chunks and calls of one operation are
   // launched by a loop of its own, one right after the other.
   double launches_s(const std::vector<Kernel>& kernels) const {
-    return static_cast<double>(kernels.size()) * profile_.host_launch_s;
+    const auto collectives = std::count_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
+      return std::holds_alternative<Collective>(kernel.what);
+    });
+    const auto others = static_cast<double>(kernels.size()) - static_cast<double>(collectives);
+    return others * profile_.host_launch_s + static_cast<double>(collectives) * profile_.host_collective_s;
   }
 
   // Autograd adds each parameter's gradient to that of earlier microbatches by a kernel of its own (PyTorch,

@@ -72,8 +72,9 @@ struct Profile {
   std::map<std::string, std::vector<StreamSample>> stream;           // by curve_name(), and "copy"
   std::vector<LinkCost> links;                                       // where no NCCL runs
   std::shared_ptr<const nccl::Model> collectives;                    // null: none
-  double launch_s = 0;       // least time between the starts of two kernels
-  double host_launch_s = 0;  // what the host takes from one launch to the next, without CUDA graphs
+  double launch_s = 0;           // least time between the starts of two kernels
+  double host_launch_s = 0;      // what the host takes from one launch to the next, without CUDA graphs
+  double host_collective_s = 0;  // the same for a collective, its kernel's launch included
   std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
 };
 

@@ -224,6 +224,7 @@ Profile parse_profile(const JsonReader& reader) {
   const JsonReader launch = reader.object("launch");
   profile.launch_s = launch.number("seconds", 0, 1);
   profile.host_launch_s = launch.number_or("host_seconds", 0, 0, 1);
+  profile.host_collective_s = launch.number_or("host_collective_seconds", profile.host_launch_s, 0, 1);
   launch.text("source");
   launch.reject_unknown();
   if (reader.has("measurement")) profile.measurement = read_measurement(reader.object("measurement"));

@@ -46,6 +46,25 @@ TEST(Launches, WaitedForAreToldApartFromKernels) {
   EXPECT_DOUBLE_EQ(priced(1.5 * kGemmSeconds).launch_bound_s, 15 * 0.5 * kGemmSeconds);
 }
 
+TEST(Launches, OfCollectivesTakeTheHostLonger) {
+  Profile profile = test::round_numbers();
+  profile.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}};
+  profile.host_launch_s = 2 * kGemmSeconds;
+  profile.host_collective_s = 7 * kGemmSeconds;
+  Block block;
+  block.name = "product and sum";
+  block.tensors = {{"x", TensorRole::input, 1, 2}};
+  block.forward = {{"a", Gemm{4096, 4096, 4096}, {}, {}},
+                   {"sum", Collective{CollectiveOp::all_reduce, Axis::tp, 2}, {0}, {0}}};
+  Work work;
+  work.blocks = {block};
+  work.parts = {{{0, 3}}};
+  Plan plan;
+  plan.tp = 8;
+  const Prices prices = price(work, plan, test::dgx_a100(), profile);
+  EXPECT_DOUBLE_EQ(prices.times.stages[0].forward.total(), 3 * (2 + 7) * kGemmSeconds);
+}
+
 // 4 pieces of 1,024 rows take 1.2 ms, which one launch of 1.1 ms does not outlast.
 TEST(Launches, OfAllPiecesOfAProductAreOneOfTheFramework) {
   EXPECT_EQ(priced(1.1 * kGemmSeconds, false, 4).launch_bound_s, 0);

@@ -40,6 +40,7 @@ void speed_up(Profile& profile, Gpu& gpu, double times) {
     for (StreamSample& sample : samples) sample.bytes_per_s *= times;
   profile.launch_s /= times;
   profile.host_launch_s /= times;
+  profile.host_collective_s /= times;
 }
 
 void widen_gpu_links(Experiment& experiment, double times) {

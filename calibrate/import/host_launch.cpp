@@ -10,7 +10,7 @@ double import_host_launch(const Entry& entry, std::vector<Source>& sources) {
   const std::size_t name = column(table, "gpu", file), mean = column(table, "mean_gap_us", file);
   std::vector<double> gaps;
   for (const Json& row : table.at("rows")) {
-    if (row[name].get<std::string>().find(gpu) != std::string::npos) gaps.push_back(row[mean]);
+    if (row.at(name).get<std::string>().find(gpu) != std::string::npos) gaps.push_back(row.at(mean));
   }
   if (gaps.empty()) entry.recipe.fail("gpu", "must be a GPU of the table", "found \"" + gpu + "\"");
   sources.push_back(source_of(table, entry.recipe.text("note")));

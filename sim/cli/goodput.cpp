@@ -33,14 +33,13 @@ Failures failures_of(const GoodputOptions& options) {
   const Failures failures{options.mtbf_hours * kHour / static_cast<double>(options.gpus),
                           options.checkpoint_s, options.restart_s};
   const double mean_days = failures.mean_between_s / kDay;
-  const double nearest =
-      std::clamp(options.days, std::ceil(kFewestFailures * mean_days), kMostFailures * mean_days);
-  if (options.days < kFewestFailures * mean_days || options.days > kMostFailures * mean_days)
+  const double fewest_days = kFewestFailures * mean_days, most_days = kMostFailures * mean_days;
+  if (options.days < fewest_days || options.days > most_days)
     throw InputError(
         {"command line", "--days",
          fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMostFailures),
          fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
-         fmt::format("{:.4g}", nearest)});
+         fmt::format("{:.4g}", options.days > most_days ? most_days : std::ceil(fewest_days))});
   return failures;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -50,8 +51,10 @@ void trust_nothing(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
 }
 
-// SQL that the program wrote fails of the file only.
-bool is_of_the_contents(int code) {
+// SQL that the program wrote fails of the file only, and a file that may be written is read-only by what it
+// holds.
+bool is_of_the_contents(int code, const std::string& path) {
+  if (code == SQLITE_READONLY) return access(path.c_str(), W_OK) == 0;
   return code == SQLITE_ERROR || code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_TOOBIG ||
          code == SQLITE_INTERRUPT;
 }
@@ -75,13 +78,19 @@ void Database::require_intact(const std::string& schema, const std::string& path
   std::error_code none;
   const std::uintmax_t bytes = std::filesystem::file_size(path, none);
   const Budget budget(handle_.get(), none ? 0 : bytes);
-  Statement check(*this, fmt::format("PRAGMA {}.quick_check(1)", schema));
-  const std::string found = check.step() ? check.text(0) : "";
+  std::string found;
+  try {
+    Statement check(*this, fmt::format("PRAGMA {}.quick_check(1)", schema));
+    found = check.step() ? check.text(0) : "";
+  } catch (const std::runtime_error& error) {
+    if ((sqlite3_errcode(handle_.get()) & 0xff) != SQLITE_NOMEM) throw;
+    found = error.what();  // so SQLite calls some tables that are none
+  }
   if (found != "ok") throw InputError({path, "", "is a damaged database", found, ""});
 }
 
 void Database::fail() const {
-  if (is_of_the_contents(sqlite3_errcode(handle_.get()) & 0xff))
+  if (is_of_the_contents(sqlite3_errcode(handle_.get()) & 0xff, path_))
     throw InputError(
         {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
   const int error = sqlite3_system_errno(handle_.get());

@@ -17,7 +17,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr int kSlower = kThreadSanitizer ? 10 : 1;
 constexpr double kPatience = 0.5 * kSlower;
 
 Training two_stages() {

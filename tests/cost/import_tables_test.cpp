@@ -41,7 +41,7 @@ class Tables : public ::testing::Test {
 
   std::string refusal_of_row(const char* row) {
     std::ofstream(folder_ / "data/table.json")
-        << R"({"source": {"title": "t"}, "columns": ["M", "N", "K", "time_us"], "rows": [[64, 64, 64, 1], )"
+        << R"({"source": {"title": "t"}, "columns": ["M", "N", "K", "time_us"], "rows": [[64, 64, 64, 10], )"
         << row << "]}";
     recipe_["gemm"] = Json::array(
         {{{"precision", "fp32"}, {"format", "vidur"}, {"file", "table.json"}, {"note", "measured"}}});
@@ -53,7 +53,7 @@ class Tables : public ::testing::Test {
 };
 
 TEST_F(Tables, WithWholeRowsAreRead) {
-  EXPECT_EQ(refusal_of_row("[128, 64, 64, 2]"), "none");
+  EXPECT_EQ(refusal_of_row("[128, 64, 64, 20]"), "none");
 }
 
 TEST_F(Tables, WithAShortRowAreRefused) {
@@ -62,7 +62,7 @@ TEST_F(Tables, WithAShortRowAreRefused) {
 
 TEST_F(Tables, WithWhatIsNoCountAreRefused) {
   for (const char* count : {"-1", "1.5", "1e13", "1e300"})
-    EXPECT_THAT(refusal_of_row((std::string("[") + count + ", 64, 64, 2]").c_str()),
+    EXPECT_THAT(refusal_of_row((std::string("[") + count + ", 64, 64, 20]").c_str()),
                 HasSubstr("whole number"));
 }
 

@@ -15,7 +15,8 @@ Rates rates_of(const Json& table, const std::string& gpu, const std::string& pas
   Rates rates;
   for (const Json& row : table.at("rows")) {
     if (row.at("gpu") != gpu || row.at("pass_") != pass || row.at("impl") != implementation) continue;
-    rates[{row.at("head_dim"), row.at("causal"), row.at("seqlen")}] = row.at("tflops").get<double>() * 1e12;
+    rates[{count_of(row.at("head_dim")), row.at("causal"), count_of(row.at("seqlen"))}] =
+        row.at("tflops").get<double>() * 1e12;
   }
   return rates;
 }
@@ -32,11 +33,12 @@ void add(std::vector<AttentionSample>& samples, const Rates::key_type& at, doubl
 }
 
 std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gpu) {
-  const double peak = gpu.peak_flops.at(recipe.text("precision"));
+  const double peak = peak_flops_of(recipe, gpu);
   std::vector<AttentionSample> samples;
   for (const Json& head_dim : recipe.value("head_dims")) {
     for (const Json& seq : recipe.value("lengths")) {
-      for (const bool causal : {false, true}) add(samples, {head_dim, causal, seq}, peak, peak);
+      for (const bool causal : {false, true})
+        add(samples, {count_of(head_dim), causal, count_of(seq)}, peak, peak);
     }
   }
   return samples;
@@ -51,8 +53,8 @@ std::vector<AttentionSample> by_heads(const Json& table, const std::string& file
                     backward = at("backward"), tflops = at("tflops");
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::pair<std::int64_t, double>> most;
   for (const Json& row : table.at("attention")) {
-    auto& kept = most[{row[head_dim], row[seq], row[backward] == 1}];
-    kept = std::max(kept, {row[heads].get<std::int64_t>(), row[tflops].get<double>()});
+    auto& kept = most[{count_of(row.at(head_dim)), count_of(row.at(seq)), row.at(backward) == 1}];
+    kept = std::max(kept, {count_of(row.at(heads)), row.at(tflops).get<double>()});
   }
   std::vector<AttentionSample> samples;
   for (const auto& [shape, best] : most) {

@@ -19,10 +19,12 @@ std::vector<GemmSample> rows_of_kind(const Json& table, const std::string& kind,
                     rate = at("tflops");
   std::vector<GemmSample> samples;
   for (const Json& row : table.at("rows")) {
-    if (row[of_kind] != kind) continue;
-    GemmSample sample{row[m], row[n], row[k], 0, row[groups]};
-    sample.seconds = 2.0 * row[m].get<double>() * row[n].get<double>() * row[k].get<double>() *
-                     row[groups].get<double>() / (row[rate].get<double>() * 1e12);
+    if (row.at(of_kind) != kind) continue;
+    GemmSample sample{count_of(row.at(m)), count_of(row.at(n)), count_of(row.at(k)), 0,
+                      count_of(row.at(groups))};
+    sample.seconds = 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) *
+                     static_cast<double>(sample.k) * static_cast<double>(sample.batch) /
+                     (row.at(rate).get<double>() * 1e12);
     samples.push_back(sample);
   }
   return samples;

@@ -8,6 +8,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::size_t kMostSides = 32;  // of which each three make a row
+
 double flops_of(const GemmSample& sample) {
   return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k) *
          static_cast<double>(sample.batch);
@@ -25,13 +27,14 @@ std::vector<GemmSample> from_rows(const Json& table, const std::string& file, co
   const std::size_t m = column(table, "M", file), n = column(table, "N", file), k = column(table, "K", file);
   const bool derived = !gpu.empty();  // the table holds several GPUs, and rates rather than times
   const std::size_t value = column(table, derived ? "tflops" : "time_us", file);
+  const std::size_t of_gpu = derived ? column(table, "gpu", file) : 0,
+                    dtype = derived ? column(table, "dtype", file) : 0;
   std::vector<GemmSample> samples;
   for (const Json& row : table.at("rows")) {
-    if (derived && (row[column(table, "gpu", file)] != gpu || row[column(table, "dtype", file)] != precision))
-      continue;
-    GemmSample sample{row[m], row[n], row[k], 0};
-    sample.seconds =
-        derived ? flops_of(sample) / (row[value].get<double>() * 1e12) : row[value].get<double>() * 1e-6;
+    if (derived && (row.at(of_gpu) != gpu || row.at(dtype) != precision)) continue;
+    GemmSample sample{count_of(row.at(m)), count_of(row.at(n)), count_of(row.at(k)), 0};
+    const auto measured = row.at(value).get<double>();
+    sample.seconds = derived ? flops_of(sample) / (measured * 1e12) : measured * 1e-6;
     samples.push_back(sample);
   }
   return samples;
@@ -40,9 +43,11 @@ std::vector<GemmSample> from_rows(const Json& table, const std::string& file, co
 // Corners of a box of shapes, each at the roofline.
 std::vector<GemmSample> at_roofline(const JsonReader& recipe, const Gpu& gpu, const std::string& precision) {
   const double bytes = precision == "fp32" ? 4 : 2;
-  const Roofline roof{gpu.peak_flops.at(precision), gpu.memory_bandwidth, bytes, bytes};
+  const Roofline roof{peak_flops_of(recipe, gpu), gpu.memory_bandwidth, bytes, bytes};
   std::vector<std::int64_t> sides;
-  for (const Json& side : recipe.value("sides")) sides.push_back(side);
+  for (const Json& side : recipe.value("sides")) sides.push_back(count_of(side));
+  if (sides.size() > kMostSides)
+    recipe.fail("sides", "at most 32 make a table", std::to_string(sides.size()), "32");
   std::vector<GemmSample> samples;
   for (const std::int64_t m : sides) {
     for (const std::int64_t n : sides) {
@@ -62,9 +67,7 @@ std::vector<GemmSample> at_roofline(const JsonReader& recipe, const Gpu& gpu, co
 std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources) {
   const std::string precision = entry.recipe.text("precision");
   const std::string note = entry.recipe.text("note");
-  if (gpu.peak_flops.count(precision) == 0) {
-    entry.recipe.fail("precision", "needs a peak in /gpu/peak_flops", "found \"" + precision + "\"");
-  }
+  peak_flops_of(entry.recipe, gpu);
   if (entry.recipe.text("format") == "roofline") {
     sources.push_back({"roofline of the stated peak", "", note});
     return at_roofline(entry.recipe, gpu, precision);

@@ -13,7 +13,7 @@ double median_s(const Json& table, const Entry& entry, const std::function<doubl
   const std::size_t name = column(table, "gpu", entry.recipe.text("file"));
   std::vector<double> values;
   for (const Json& row : table.at("rows"))
-    if (row[name].get<std::string>().find(gpu) != std::string::npos) values.push_back(value(row));
+    if (row.at(name).get<std::string>().find(gpu) != std::string::npos) values.push_back(value(row));
   if (values.empty()) entry.recipe.fail("gpu", "must be a GPU of the table", "found \"" + gpu + "\"");
   return rounded(1e-6 * percentile(values, 0.5));
 }
@@ -28,9 +28,9 @@ HostTimes import_host_launch(const Entry& entry, std::vector<Source>& sources) {
   const Json& calls = table.at("collectives");
   const std::size_t span = column(calls, "median_span_us", file), gap = column(calls, "mean_gap_us", file);
   // A span holds NCCL's launch and the first after it: an ordinary one.
-  return {median_s(table, entry, [mean](const Json& row) { return row[mean].get<double>(); }),
+  return {median_s(table, entry, [mean](const Json& row) { return row.at(mean).get<double>(); }),
           median_s(calls, entry,
-                   [=](const Json& row) { return row[span].get<double>() - row[gap].get<double>(); })};
+                   [=](const Json& row) { return row.at(span).get<double>() - row.at(gap).get<double>(); })};
 }
 
 }  // namespace rehearse

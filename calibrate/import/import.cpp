@@ -43,19 +43,16 @@ Json gemm_table(std::vector<GemmSample>& samples) {
 Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
                std::vector<Source>& sources) {
   std::map<std::string, std::vector<GemmSample>> by_kind;
+  std::map<std::string, std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>>> shapes;
   for (const JsonReader& entry : recipe.objects("gemm")) {
     const std::string precision = entry.text("precision"), kind = entry.text_or("kind", "forward");
-    std::vector<GemmSample>& all = by_kind[kind == "forward" ? precision : precision + "/" + kind];
+    const std::string name = kind == "forward" ? precision : precision + "/" + kind;
+    std::vector<GemmSample>& all = by_kind[name];
     const std::vector<GemmSample> samples =
         entry.text("format") == "quotient" ? import_quotients({entry, data}, gpu, by_kind[precision], sources)
                                            : import_gemms({entry, data}, gpu, sources);
-    for (const GemmSample& sample : samples) {
-      const auto same = [&](const GemmSample& other) {
-        return other.m == sample.m && other.n == sample.n && other.k == sample.k &&
-               other.batch == sample.batch;
-      };
-      if (std::none_of(all.begin(), all.end(), same)) all.push_back(sample);
-    }
+    for (const GemmSample& sample : samples)
+      if (shapes[name].emplace(sample.m, sample.n, sample.k, sample.batch).second) all.push_back(sample);
     entry.reject_unknown();
   }
   Json json = Json::object();
@@ -90,7 +87,8 @@ Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, co
     for (const auto& [kind, samples] : import_streams({entry, data}, gpu, sources)) {
       // A later entry replaces what an earlier one says from its smallest size on.
       std::vector<StreamSample>& all = streams[kind];
-      std::erase_if(all, [&](const StreamSample& s) { return s.bytes >= samples.front().bytes; });
+      const double smallest = samples.front().bytes;
+      std::erase_if(all, [&](const StreamSample& s) { return s.bytes >= smallest; });
       all.insert(all.end(), samples.begin(), samples.end());
     }
     entry.reject_unknown();
@@ -190,23 +188,34 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }
 
-}  // namespace
+Json import_like(const JsonReader& recipe, const std::filesystem::path& data, std::set<std::string> likes);
 
-Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+Json carried_over(const JsonReader& recipe, const std::filesystem::path& data, std::set<std::string> likes) {
+  const std::string like = recipe.text("like");
+  if (!likes.insert(like).second) recipe.fail("like", "goes round in a circle", like);
+  const std::string path = (data / ".." / "recipes" / (like + ".json")).string();
+  Json profile = carry_over(recipe, import_like(JsonReader::open(path), data, std::move(likes)));
+  add_own(recipe, data, profile);
+  recipe.reject_unknown();
+  parse_profile(JsonReader(profile, recipe.file()));
+  return profile;
+}
+
+// `likes`: what the recipes before were like.
+Json import_like(const JsonReader& recipe, const std::filesystem::path& data, std::set<std::string> likes) {
   try {
-    if (!recipe.has("like")) return make_profile(recipe, data);
-    const std::filesystem::path recipes = data / ".." / "recipes";
-    const JsonReader base = JsonReader::open((recipes / (recipe.text("like") + ".json")).string());
-    Json profile = carry_over(recipe, import_profile(base, data));
-    add_own(recipe, data, profile);
-    recipe.reject_unknown();
-    parse_profile(JsonReader(profile, recipe.file()));
-    return profile;
+    return recipe.has("like") ? carried_over(recipe, data, std::move(likes)) : make_profile(recipe, data);
   } catch (const nlohmann::json::exception& error) {
     throw InputError({recipe.file(), "",
                       "the recipe or one of its tables lacks a field or has one of another type",
                       error.what(), ""});
   }
+}
+
+}  // namespace
+
+Json import_profile(const JsonReader& recipe, const std::filesystem::path& data) {
+  return import_like(recipe, data, {});
 }
 
 }  // namespace rehearse

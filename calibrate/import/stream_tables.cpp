@@ -30,6 +30,8 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+constexpr double kMostBytes = 1e18;
+
 // Rates by half octaves of bytes: {half octave -> rates}.
 using Bins = std::map<int, std::vector<double>>;
 
@@ -47,11 +49,13 @@ Streams from_vidur(const Json& table, const std::string& file, const JsonReader&
   const std::map<std::string, Kind> kinds = kinds_of(recipe);
   std::map<std::string, Bins> bins;
   for (const Json& row : table.at("rows")) {
-    const auto kind = kinds.find(row[op].get<std::string>());
+    const auto kind = kinds.find(row.at(op).get<std::string>());
     if (kind == kinds.end()) continue;
-    const double bytes_per_s = row[rate].get<double>() * 1e9 * kind->second.passes;
+    const double bytes_per_s = row.at(rate).get<double>() * 1e9 * kind->second.passes;
     if (bytes_per_s > gpu.memory_bandwidth) continue;  // served by the cache, not by the memory
-    const double bytes = bytes_per_s * row[time].get<double>() * 1e-6;
+    const double bytes = bytes_per_s * row.at(time).get<double>() * 1e-6;
+    if (!(bytes >= 1 && bytes < kMostBytes))
+      throw InputError({file, "/rows", "a row must have moved from 1 to 10^18 bytes", row.dump(), ""});
     const int half_octave = static_cast<int>(std::lround(2 * std::log2(bytes)));
     bins[kind->second.curve][half_octave].push_back(bytes_per_s);
   }
@@ -69,8 +73,8 @@ Streams from_rates(const Json& table, const std::string& file, const JsonReader&
       recipe.has("bandwidth") ? gpu.memory_bandwidth / recipe.number("bandwidth", 1, 1e18) : 1;
   Streams streams;
   for (const Json& row : table.at("rows")) {
-    if (row[of_gpu] != from || row[curve] != wanted) continue;
-    streams[wanted].push_back({row[bytes], rounded(row[rate].get<double>() * 1e9 * share)});
+    if (row.at(of_gpu) != from || row.at(curve) != wanted) continue;
+    streams[wanted].push_back({row.at(bytes), rounded(row.at(rate).get<double>() * 1e9 * share)});
   }
   if (streams.empty()) recipe.fail("curve", "no row of the table has this curve on this GPU", wanted);
   return streams;
@@ -81,7 +85,7 @@ Streams from_babelstream(const Json& table, const std::string& file, const std::
   const std::size_t triad = column(table, "triad", file);
   for (const Json& row : table.at("rows")) {
     if (row.at("gpu") != gpu) continue;
-    return {{"copy", {{3 * std::exp2(25) * 8, rounded(row.at("TBps")[triad].get<double>() * 1e12)}}}};
+    return {{"copy", {{3 * std::exp2(25) * 8, rounded(row.at("TBps").at(triad).get<double>() * 1e12)}}}};
   }
   throw InputError({file, "/rows", "needs a row of this GPU", gpu, ""});
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
+
 namespace rehearse {
 
 Json read_table(const Entry& entry, const std::string& key) {
@@ -23,8 +26,24 @@ std::size_t column(const Json& table, const std::string& name, const std::string
   throw InputError({file, "/columns", "needs a column " + name, "found " + columns.dump(), ""});
 }
 
+std::int64_t count_of(const Json& cell) {
+  constexpr double kMost = 1e12;
+  const auto count = cell.get<double>();
+  if (count >= 0 && count <= kMost && count == std::floor(count)) return static_cast<std::int64_t>(count);
+  throw InputError({"a table of the recipe", "/rows", "a count must be a whole number from 0 to 10^12",
+                    "found " + cell.dump(), ""});
+}
+
+double peak_flops_of(const JsonReader& recipe, const Gpu& gpu) {
+  const std::string precision = recipe.text("precision");
+  const auto peak = gpu.peak_flops.find(precision);
+  if (peak == gpu.peak_flops.end())
+    recipe.fail("precision", "needs a peak in /gpu/peak_flops", "found \"" + precision + "\"");
+  return peak->second;
+}
+
 double rounded(double value, int digits) {
-  return std::stod(fmt::format("{:.{}e}", value, digits - 1));
+  return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
 }
 
 }  // namespace rehearse

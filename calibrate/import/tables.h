@@ -27,9 +27,16 @@ Source source_of(const Json& table, const std::string& note);
 // Index of a column of a table {"columns": [...], "rows": [[...]]}; InputError when it has no such column.
 std::size_t column(const Json& table, const std::string& name, const std::string& file);
 
+// A cell of a table that says how many: a whole number from 0 to 10^12, or InputError.
+std::int64_t count_of(const Json& cell);
+
 // `value` rounded to `digits` significant decimal digits, so that the last bits of a libm never reach a
 // profile.
 double rounded(double value, int digits = 4);
+
+// What the GPU does at best in a precision that entry.recipe names at "precision"; InputError where it has
+// none.
+double peak_flops_of(const JsonReader& recipe, const Gpu& gpu);
 
 // Formats "vidur", "azure", "kinds", "roofline"; see calibrate/README.md. Rows of equal shape: the first
 // entry wins.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <numeric>
 #include <string_view>
 
@@ -19,9 +21,21 @@ std::string all_of(const std::vector<Violation>& violations) {
   return join(lines, "\n");
 }
 
+// Letters that one has and the other lacks, the more of the two: each needs an edit of its own. Letters that
+// share their last five bits count as one.
+std::size_t least_edits(const std::string& a, const std::string& b) {
+  std::array<int, 32> surplus{};
+  for (const char letter : a) ++surplus[static_cast<unsigned char>(letter) % surplus.size()];
+  for (const char letter : b) --surplus[static_cast<unsigned char>(letter) % surplus.size()];
+  std::size_t lacking = 0, beyond = 0;
+  for (const int letters : surplus)
+    (letters > 0 ? beyond : lacking) += static_cast<std::size_t>(std::abs(letters));
+  return std::max(lacking, beyond);
+}
+
 // Of no interest where it is `bound` or more, which is then the answer.
 std::size_t edit_distance(const std::string& a, const std::string& b, std::size_t bound) {
-  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= bound) return bound;
+  if (least_edits(a, b) >= bound) return bound;
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -37,28 +51,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b, std::size_
   return row.back();
 }
 
-// Control characters of one byte or two would steer a terminal.
-bool steers(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
-  return character.size() == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
-}
-
-// Inputs are quoted in messages, whatever they hold: the middle of a long text is left out, and bytes that
-// are no character are written as \xNN.
+// Inputs are quoted in messages, whatever they hold: the middle of a long text is left out.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 1600, kEnds = 700;
-  if (text.size() > kMost)
-    return fmt::format("{} ... {}", shown(text.substr(0, kEnds)), shown(text.substr(text.size() - kEnds)));
-  std::string plain;
-  while (!text.empty()) {
-    const std::string_view character = text.substr(0, std::max<std::size_t>(1, utf8_size(text)));
-    const bool plainly = utf8_size(text) > 0 && !steers(character);
-    for (const char byte : character)
-      plain += plainly ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-    text.remove_prefix(character.size());
-  }
-  return plain;
+  if (text.size() <= kMost) return printable(text);
+  return fmt::format("{} ... {}", printable(text.substr(0, kEnds)),
+                     printable(text.substr(text.size() - kEnds)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/json_text.h"
 #include "base/text_file.h"
 
 namespace rehearse {
@@ -52,7 +53,9 @@ class Guard {
   std::array<std::int64_t, kDeepest + 2> keys_{};
 };
 
-Json parse(const std::string& text, const std::string& path, const JsonLimits& limits) {
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& path, const JsonLimits& limits) {
   Guard guard(path, limits);
   const auto noted = [&](int depth, Json::parse_event_t event, Json&) {
     guard.note(depth, event);
@@ -69,10 +72,8 @@ Json parse(const std::string& text, const std::string& path, const JsonLimits& l
   }
 }
 
-}  // namespace
-
 Json read_json_file(const std::string& path, const JsonLimits& limits) {
-  return parse(read_text_file(path, limits.bytes), path, limits);
+  return parse_json(read_text_file(path, limits.bytes), path, limits);
 }
 
 JsonReader JsonReader::open(const std::string& path) {

@@ -1,6 +1,21 @@
 #include "base/utf8.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace rehearse {
+
+namespace {
+
+// Control characters have one byte or two.
+bool steers(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
+  return character.size() == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+}
+
+}  // namespace
 
 std::size_t utf8_size(std::string_view text) {
   if (text.empty()) return 0;
@@ -22,6 +37,20 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(size);
   }
   return true;
+}
+
+std::string printable(std::string_view text, bool lines) {
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(1, size));
+    if (size > 0 && (!steers(character) || (lines && character == "\n")))
+      plain += character;
+    else
+      for (const char byte : character) plain += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    text.remove_prefix(character.size());
+  }
+  return plain;
 }
 
 }  // namespace rehearse

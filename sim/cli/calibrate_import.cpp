@@ -7,6 +7,7 @@
 #include "calibrate/import/profile_json.h"
 #include "cli/calibrate.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -20,14 +21,14 @@ struct ImportOptions {
 
 void import_and_write(const ImportOptions& options) {
   const nccl::ImportedProfile imported = nccl::import_logs(options.request);
-  for (const std::string& note : imported.notes) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : imported.notes) say(stderr, "{}\n", note);
   const std::string text = to_text(imported.profile);
   if (options.output.empty()) {
     fmt::print("{}", text);
     return;
   }
   write_file(options.output, [&](std::ostream& out) { out << text; });
-  fmt::print(stderr, "wrote {}\n", options.output);
+  say(stderr, "wrote {}\n", options.output);
 }
 
 }  // namespace

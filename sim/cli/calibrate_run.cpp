@@ -13,6 +13,7 @@
 #include "cli/calibrate.h"
 #include "cli/interruption.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 
@@ -109,16 +110,16 @@ void show_progress(const std::string& job, std::size_t done, std::size_t all, do
 }
 
 void print_result(const Calibration& done, const Cluster& cluster, double took_s) {
-  fmt::print("{} timings in {:.0f} s ({} were known)\n", done.measured, took_s, done.known);
+  say("{} timings in {:.0f} s ({} were known)\n", done.measured, took_s, done.known);
   for (const TableSummary& table : summarise(done.profile)) {
     const std::string rate = table.counts_flops ? fmt::format("{:.1f} GFLOP/s", table.best_rate * 1e-9)
                                                 : fmt::format("{:.1f} GB/s", table.best_rate * 1e-9);
-    fmt::print("  {:<32} {:>4} samples, best {:>14}, widest spread {:.0f} %\n", table.name, table.samples,
-               rate, 100 * table.widest_spread);
+    say("  {:<32} {:>4} samples, best {:>14}, widest spread {:.0f} %\n", table.name, table.samples, rate,
+        100 * table.widest_spread);
   }
   for (const auto& [precision, peak] : cluster.gpu.peak_flops)
-    fmt::print("  peak {} of {}: {:.1f} GFLOP/s\n", precision, cluster.gpu.name, peak * 1e-9);
-  for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+    say("  peak {} of {}: {:.1f} GFLOP/s\n", precision, cluster.gpu.name, peak * 1e-9);
+  for (const std::string& note : done.notes) say(stderr, "note: {}\n", note);
 }
 
 int calibrate_and_write(const CalibrateOptions& options) {
@@ -129,8 +130,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
   const std::unique_ptr<kernels::Device> device = open_device(options.device);
   Profile profile = profile_to_continue(options, request, device->facts());
   if (options.device == "cuda" && !request.jobs.messages.empty()) {
-    fmt::print(stderr,
-               "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
+    say(stderr, "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
     request.jobs.messages.clear();
   }
   note_interruption();
@@ -144,12 +144,12 @@ int calibrate_and_write(const CalibrateOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const Calibration done = calibrate(*device, request, std::move(profile));
   if (terminal) fmt::print(stderr, "\r\033[K");
-  for (const std::string& line : done.above_peak) fmt::print(stderr, "rehearse: above peak: {}\n", line);
+  for (const std::string& line : done.above_peak) say(stderr, "rehearse: above peak: {}\n", line);
   if (!done.above_peak.empty()) return kFailure;
   print_result(done, request.cluster,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   if (done.complete) return kDone;
-  fmt::print(stderr, "rehearse: interrupted; the same command goes on with {}\n", options.output);
+  say(stderr, "rehearse: interrupted; the same command goes on with {}\n", options.output);
   return kInterrupted;
 }
 

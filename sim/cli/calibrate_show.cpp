@@ -9,6 +9,7 @@
 #include "calibrate/timing/sampling.h"
 #include "cli/calibrate.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 
@@ -23,38 +24,38 @@ struct ShowOptions {
 };
 
 void print_provenance(const Profile& profile) {
-  fmt::print("{}: {}, taken on {}\n", profile.name, to_string(profile.how), profile.gpu);
+  say("{}: {}, taken on {}\n", profile.name, to_string(profile.how), profile.gpu);
   if (profile.measurement) {
     const Measurement& m = *profile.measurement;
-    fmt::print("  {} on {}, {} core{}, cache {}, {:.2f} GHz; {}\n", m.date, m.device, m.cores,
-               m.cores == 1 ? "" : "s", m.cache, m.clock_hz * 1e-9, join(m.libraries));
+    say("  {} on {}, {} core{}, cache {}, {:.2f} GHz; {}\n", m.date, m.device, m.cores,
+        m.cores == 1 ? "" : "s", m.cache, m.clock_hz * 1e-9, join(m.libraries));
   }
-  fmt::print("  {} between kernel starts\n", format_seconds(profile.launch_s));
+  say("  {} between kernel starts\n", format_seconds(profile.launch_s));
 }
 
 void print_tables(const Profile& profile) {
-  fmt::print("{:<32} {:>8} {:>16} {:>16} {:>8}\n", "table", "samples", "median", "best", "spread");
+  say("{:<32} {:>8} {:>16} {:>16} {:>8}\n", "table", "samples", "median", "best", "spread");
   for (const TableSummary& table : summarise(profile)) {
     const char* unit = table.counts_flops ? "GFLOP/s" : "GB/s";
-    fmt::print("{:<32} {:>8} {:>8.1f} {:<7} {:>8.1f} {:<7} {:>6.1f} %\n", table.name, table.samples,
-               table.median_rate * 1e-9, unit, table.best_rate * 1e-9, unit, 100 * table.widest_spread);
+    say("{:<32} {:>8} {:>8.1f} {:<7} {:>8.1f} {:<7} {:>6.1f} %\n", table.name, table.samples,
+        table.median_rate * 1e-9, unit, table.best_rate * 1e-9, unit, 100 * table.widest_spread);
   }
   for (const LinkCost& link : profile.links)
-    fmt::print("link {} {}: {} latency, {} a step, {:.0f} % of the port's bandwidth ({})\n", link.kind,
-               link.op, format_seconds(link.latency_s), format_seconds(link.step_latency_s),
-               100 * link.efficiency, to_string(link.how));
+    say("link {} {}: {} latency, {} a step, {:.0f} % of the port's bandwidth ({})\n", link.kind, link.op,
+        format_seconds(link.latency_s), format_seconds(link.step_latency_s), 100 * link.efficiency,
+        to_string(link.how));
 }
 
 int print_missing(const Profile& profile, const ShowOptions& options) {
   const Scenario scenario = read_scenario(collect(options.given));
   const Missing missing = missing_of(profile, jobs_of(scenario.experiment.model, scenario.experiment.plan));
   if (missing.kernels.empty() && missing.messages.empty()) {
-    fmt::print("nothing is missing for this scenario\n");
+    say("nothing is missing for this scenario\n");
     return kDone;
   }
-  fmt::print("missing for this scenario, to be interpolated or extrapolated:\n");
-  for (const SampleKey& key : missing.kernels) fmt::print("  {}\n", to_string(key));
-  for (const MessageJob& job : missing.messages) fmt::print("  {}\n", to_string(job));
+  say("missing for this scenario, to be interpolated or extrapolated:\n");
+  for (const SampleKey& key : missing.kernels) say("  {}\n", to_string(key));
+  for (const MessageJob& job : missing.messages) say("  {}\n", to_string(job));
   return kMissing;
 }
 
@@ -84,24 +85,24 @@ void print_agreement(std::vector<Agreement> all) {
       within += std::abs(all[end].ratio - 1) <= all[end].spread ? 1 : 0;
     }
     const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-    fmt::print("{:<32} {:>5} samples: median {:.3f}, {:.3f} to {:.3f}\n", all[first].table, ratios.size(),
-               summarise(ratios).seconds, *least, *most);
+    say("{:<32} {:>5} samples: median {:.3f}, {:.3f} to {:.3f}\n", all[first].table, ratios.size(),
+        summarise(ratios).seconds, *least, *most);
     first = end;
   }
-  fmt::print("{} of {} agree within both spreads\n", within, all.size());
+  say("{} of {} agree within both spreads\n", within, all.size());
   std::sort(all.begin(), all.end(),
             [](const Agreement& a, const Agreement& b) { return distance(a) > distance(b); });
   for (std::size_t i = 0; i < std::min<std::size_t>(5, all.size()); ++i)
-    fmt::print("  {:.3f}  {}: {} (spreads {:.1f} %)\n", all[i].ratio, all[i].table, all[i].sample,
-               100 * all[i].spread);
+    say("  {:.3f}  {}: {} (spreads {:.1f} %)\n", all[i].ratio, all[i].table, all[i].sample,
+        100 * all[i].spread);
 }
 
 int diff(const std::string& first, const std::string& second) {
   const Profile a = read_profile(first), b = read_profile(second);
   const std::vector<Agreement> all = compare(a, b);
-  fmt::print("time in {} over time in {}\n", b.name, a.name);
+  say("time in {} over time in {}\n", b.name, a.name);
   if (all.empty()) {
-    fmt::print("no sample is in both\n");
+    say("no sample is in both\n");
     return kDone;
   }
   print_agreement(all);

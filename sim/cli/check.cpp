@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/units.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "run/iteration.h"
@@ -26,7 +27,7 @@ void check(const GivenFlags& given) {
   scenario.experiment.engine = Engine::reference;
   const Iteration iteration = run_iteration(scenario.experiment);
   require_sound(iteration.preparation.schedule, scenario.experiment.plan);
-  for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
   const RankMemory rank = heaviest_rank(iteration.report);
   const double capacity = iteration.report.facts.gpu_memory_bytes;
   const std::string figures = fmt::format("pipeline rank {} needs {} of {}", rank.rank,
@@ -39,7 +40,7 @@ void check(const GivenFlags& given) {
                     format_bytes(rank.optimizer_bytes), format_bytes(rank.activations_bytes),
                     format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes)));
   }
-  fmt::print("legal; the schedule runs to its end; {}\n", figures);
+  say("legal; the schedule runs to its end; {}\n", figures);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text_file.h"
+#include "cli/say.h"
 #include "frameworks/training_log.h"
 
 namespace rehearse {
@@ -33,13 +34,11 @@ double step_time(const LoggedStep& step, const Size& size) {
   return size.samples * size.tokens / (step.tokens_per_s_per_gpu.value_or(0) * size.gpus);
 }
 
-void say(const TrainingLog& log, const Size& size, const std::string& file) {
+void note_differences(const TrainingLog& log, const Size& size, const std::string& file) {
   if (log.global_batch && static_cast<double>(*log.global_batch) != size.samples)
-    fmt::print(stderr, "note: {} has global batch {}, the report {}\n", file, *log.global_batch,
-               size.samples);
+    say(stderr, "note: {} has global batch {}, the report {}\n", file, *log.global_batch, size.samples);
   if (log.memory_is_reserved)
-    fmt::print(stderr, "note: {} prints memory that the allocator reserved, the report what it hands out\n",
-               file);
+    say(stderr, "note: {} prints memory that the allocator reserved, the report what it hands out\n", file);
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ ComparedRun read_log_side(const std::string& file, int warmup, const Side& repor
   const TrainingLog log = read_training_log(read_text_file(file), file);
   const LoggedStep step = median_step(log, warm_up(warmup, log.steps.size()), file);
   const Size size = size_of(JsonReader(report.report, report.name));
-  say(log, size, file);
+  note_differences(log, size, file);
   ComparedRun run{file, report.report, {}};
   run.report["source"] = "log";
   run.report["engine"] = log.framework;

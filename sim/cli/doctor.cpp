@@ -8,6 +8,7 @@
 #include "base/data_path.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "cost/profile.h"
@@ -38,7 +39,7 @@ class Library {
 };
 
 void line(bool good, const std::string& what, const std::string& found) {
-  fmt::print("  [{}] {:<10} {}\n", good ? "ok" : "--", what, found);
+  say("  [{}] {:<10} {}\n", good ? "ok" : "--", what, found);
 }
 
 void report_gpus() {
@@ -96,7 +97,7 @@ void add_doctor(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("doctor", "what this machine can run, and what is missing");
   verb->footer("Example:\n  rehearse doctor");
   verb->callback([&exit_code] {
-    fmt::print("{}\n", version_line());
+    say("{}\n", version_line());
     const bool complete = report_data();
     report_machine();
     report_gpus();

@@ -11,6 +11,7 @@
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
@@ -134,7 +135,7 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
   write_file(file, [&](std::ostream& out) {
     write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
   });
-  fmt::print(stderr, "rehearse: what had ended before is kept in {}\n", file);
+  say(stderr, "rehearse: what had ended before is kept in {}\n", file);
 }
 
 int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
@@ -171,7 +172,7 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
 }
 
 [[noreturn]] void end_stuck(const std::string& reason) {
-  fmt::print(stderr, "rehearse: {}; a rank does not end, so the program does\n", reason);
+  say(stderr, "rehearse: {}; a rank does not end, so the program does\n", reason);
   std::_Exit(is_interrupted() ? kInterrupted : kFailure);
 }
 
@@ -210,7 +211,7 @@ int execute_verb(const ExecuteVerb& verb) {
   } catch (const kernels::OutOfMemory& memory) {
     throw DoesNotFit(memory.what());
   } catch (const Interrupted& end) {
-    fmt::print(stderr, "rehearse: {}\n", end.what());
+    say(stderr, "rehearse: {}\n", end.what());
     return kInterrupted;
   }
 }

@@ -10,6 +10,7 @@
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/show_comparison.h"
 #include "result/chrome_trace.h"
 #include "result/report_json.h"
@@ -36,8 +37,8 @@ Profile profile_to_continue(const Experiment& experiment, const PredictOptions& 
   }
   if (!options.fresh && is_of(experiment.profile, device)) return experiment.profile;
   if (!options.fresh)
-    fmt::print(stderr, "note: profile {} was not taken on this {}: all is timed here\n",
-               experiment.profile.name, device);
+    say(stderr, "note: profile {} was not taken on this {}: all is timed here\n", experiment.profile.name,
+        device);
   Profile fresh;
   fresh.name = "timed-here";
   fresh.gpu = experiment.cluster.gpu.name;
@@ -91,12 +92,12 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
   };
   Calibration done =
       calibrate(*device, request, profile_to_continue(experiment, options, device->facts().name));
-  fmt::print(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
+  say(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
   for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
-    fmt::print(stderr, "note: {}\n", done.notes[i]);
+    say(stderr, "note: {}\n", done.notes[i]);
   if (done.notes.size() > kMostNotes)
-    fmt::print(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMostNotes);
-  for (const std::string& line : done.above_peak) fmt::print(stderr, "note: above peak: {}\n", line);
+    say(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMostNotes);
+  for (const std::string& line : done.above_peak) say(stderr, "note: above peak: {}\n", line);
   experiment.profile = std::move(done.profile);
   return done.complete;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/data_path.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "result/explain/explain.h"
@@ -19,23 +20,22 @@ struct ExplainOptions {
 };
 
 void print_topics() {
-  fmt::print(
-      "Topics, explained with the numbers of a plan (rehearse explain TOPIC [SCENARIO.json] [flags]):\n");
-  for (const Topic& topic : topics()) fmt::print("  {:<10} {}\n", topic.name, topic.question);
+  say("Topics, explained with the numbers of a plan (rehearse explain TOPIC [SCENARIO.json] [flags]):\n");
+  for (const Topic& topic : topics()) say("  {:<10} {}\n", topic.name, topic.question);
 }
 
 void explain_topic(ExplainOptions options) {
   if (options.topic.empty()) return print_topics();
   if (options.given.file.empty() && !options.given.values.contains("--model")) {
     options.given.file = (data_directory() / "scenarios" / "llama3-70b-512-h100.json").string();
-    fmt::print(stderr, "note: no scenario given: {}\n", options.given.file);
+    say(stderr, "note: no scenario given: {}\n", options.given.file);
   }
   Scenario scenario = read_scenario(collect(options.given));
   scenario.experiment.engine = Engine::reference;
   const Iteration iteration = run_iteration(scenario.experiment);
-  for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}", explain(options.topic,
-                           {iteration.report, iteration.preparation.work, iteration.preparation.schedule}));
+  for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
+  say("{}",
+      explain(options.topic, {iteration.report, iteration.preparation.work, iteration.preparation.schedule}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -32,14 +33,13 @@ Failures failures_of(const GoodputOptions& options) {
   const Failures failures{options.mtbf_hours * kHour / static_cast<double>(options.gpus),
                           options.checkpoint_s, options.restart_s};
   const double mean_days = failures.mean_between_s / kDay;
-  const double nearest =
-      std::clamp(options.days, std::ceil(kFewestFailures * mean_days), kMostFailures * mean_days);
-  if (options.days < kFewestFailures * mean_days || options.days > kMostFailures * mean_days)
+  const double fewest_days = kFewestFailures * mean_days, most_days = kMostFailures * mean_days;
+  if (options.days < fewest_days || options.days > most_days)
     throw InputError(
         {"command line", "--days",
          fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMostFailures),
          fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
-         fmt::format("{:.4g}", nearest)});
+         fmt::format("{:.4g}", options.days > most_days ? most_days : std::ceil(fewest_days))});
   return failures;
 }
 
@@ -85,13 +85,13 @@ void show(const GoodputOptions& options) {
   const Failures failures = failures_of(options);
   const std::vector<Row> rows = compare_intervals(failures, options);
   if (options.json) return print_json(failures, rows, options);
-  fmt::print("{} GPUs, one failure in {:.2f} h; a checkpoint takes {:g} s, a restart {:g} s\n\n",
-             options.gpus, failures.mean_between_s / kHour, failures.checkpoint_s, failures.restart_s);
-  fmt::print("{:<28}{:>12}{:>12}{:>12}\n", "checkpoint every", "", "expected", "simulated");
+  say("{} GPUs, one failure in {:.2f} h; a checkpoint takes {:g} s, a restart {:g} s\n\n", options.gpus,
+      failures.mean_between_s / kHour, failures.checkpoint_s, failures.restart_s);
+  say("{:<28}{:>12}{:>12}{:>12}\n", "checkpoint every", "", "expected", "simulated");
   for (const Row& row : rows)
-    fmt::print("  {:<26}{:>10.1f} s{:>10.2f} %{:>10.2f} %\n", row.by, row.interval_s, 100 * row.expected,
-               100 * row.simulated);
-  fmt::print("\nShare of {:g} days that is training, mean of {} random courses.\n", options.days, kCourses);
+    say("  {:<26}{:>10.1f} s{:>10.2f} %{:>10.2f} %\n", row.by, row.interval_s, 100 * row.expected,
+        100 * row.simulated);
+  say("\nShare of {:g} days that is training, mean of {} random courses.\n", options.days, kCourses);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/text_file.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "frameworks/imported.h"
@@ -63,7 +64,7 @@ void import(const ImportOptions& options, Imported imported) {
   write_flags(options.given, source);
   if (!source.json.contains("model")) imported.notes.emplace_back("no model is named: say --model");
   if (!source.json.contains("cluster")) imported.notes.emplace_back("no cluster is named: say --cluster");
-  for (const std::string& note : imported.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
   require_legal(source);
   write_scenario(options, source.json);
 }

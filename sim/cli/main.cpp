@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/interruption.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -37,7 +38,7 @@ std::string suggestion(const CLI::App& program, const std::vector<std::string>& 
 }
 
 int usage_error(const CLI::App& program, const std::string& what, const std::vector<std::string>& unknown) {
-  fmt::print(stderr, "rehearse: {}{}\nTry: rehearse --help\n", what, suggestion(program, unknown));
+  say(stderr, "rehearse: {}{}\nTry: rehearse --help\n", what, suggestion(program, unknown));
   return kInvalidInput;
 }
 
@@ -98,24 +99,23 @@ int run(int argc, char** argv) {
   try {
     return parse_and_run(program, argc, argv, exit_code);
   } catch (const InputError& error) {
-    for (const Violation& violation : error.violations())
-      fmt::print(stderr, "rehearse: {}\n", to_string(violation));
+    for (const Violation& violation : error.violations()) say(stderr, "rehearse: {}\n", to_string(violation));
     return kInvalidInput;
   } catch (const DoesNotFit& error) {
-    fmt::print(stderr, "rehearse: {}\n", error.what());
+    say(stderr, "rehearse: {}\n", error.what());
     return kDoesNotFit;
   } catch (const MissingCalibration& error) {
-    fmt::print(stderr, "rehearse: {}\n", error.what());
+    say(stderr, "rehearse: {}\n", error.what());
     return kMissing;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "rehearse: out of memory\n");
+    say(stderr, "rehearse: out of memory\n");
     return kFailure;
   } catch (const std::system_error& error) {
     const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
-    fmt::print(stderr, "rehearse: {}{}\n", no_thread ? "no thread can be started: " : "", error.what());
+    say(stderr, "rehearse: {}{}\n", no_thread ? "no thread can be started: " : "", error.what());
     return kFailure;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rehearse: {}\n", error.what());
+    say(stderr, "rehearse: {}\n", error.what());
     return kFailure;
   }
 }
@@ -123,7 +123,7 @@ int run(int argc, char** argv) {
 // What was printed has arrived, or the program has failed.
 int after_printing(int exit_code) {
   if (std::cout.flush() && std::fflush(stdout) == 0) return exit_code;
-  if (exit_code != kFailure) fmt::print(stderr, "rehearse: cannot write to standard output\n");
+  if (exit_code != kFailure) say(stderr, "rehearse: cannot write to standard output\n");
   return exit_code == kDone ? kFailure : exit_code;
 }
 

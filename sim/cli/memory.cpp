@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "result/memory_table.h"
@@ -53,8 +54,8 @@ bool show_memory(const MemoryOptions& options) {
   if (options.json) {
     fmt::print("{}\n", memory_json(report, peak_op, fewest, REHEARSE_VERSION).dump(2));
   } else {
-    for (const std::string& note : scenario.notes) fmt::print(stderr, "note: {}\n", note);
-    fmt::print("{}", write_memory_table(report, peak_op, fewest));
+    for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
+    say("{}", write_memory_table(report, peak_op, fewest));
   }
   return heaviest_rank(report).peak_bytes <= report.facts.gpu_memory_bytes;
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "cli/say.h"
 #include "cli/swept.h"
 
 namespace rehearse {
@@ -48,7 +49,7 @@ OwnStore::OwnStore(const Json& identity, const Shard& shard, bool resume) {
       fs::remove(path_ + "-journal");
       fs::remove(path_);
     } else {
-      fmt::print(stderr, "another process runs this sweep; both keep their rows in {}\n", path_);
+      say(stderr, "another process runs this sweep; both keep their rows in {}\n", path_);
     }
   }
   flock(lock_, LOCK_SH);

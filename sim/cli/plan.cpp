@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/plan_answer.h"
 #include "cli/plan_space.h"
+#include "cli/say.h"
 #include "cli/sweep_row.h"
 #include "cli/verbs.h"
 #include "search/search.h"
@@ -111,7 +112,7 @@ void add_plan(CLI::App& program, int& exit_code) {
       "--json");
   verb->callback([options, &exit_code] {
     const PlanAnswer found = answer(*options);
-    fmt::print("{}", options->json ? write_plan_json(found) : write_plan_text(found));
+    print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
     exit_code = kDone;
   });
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 #include "result/compare/gates.h"
 #include "result/compare/join_traces.h"
@@ -47,10 +48,9 @@ int print_and_gate(const ComparisonOptions& options, const ReportComparison& com
   const std::vector<std::string> beyond = beyond_gates(comparison, gates);
   Json json = comparison_json(comparison);
   json["failed"] = beyond;
-  const std::string text = options.json ? json.dump(2) + "\n" : comparison_table(comparison);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
-  for (const std::string& sentence : beyond) fmt::print(stderr, "rehearse: {}\n", sentence);
+  print_answer(options.json ? json.dump(2) + "\n" : comparison_table(comparison), options.json);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
+  for (const std::string& sentence : beyond) say(stderr, "rehearse: {}\n", sentence);
   return beyond.empty() ? kDone : kGateFailed;
 }
 

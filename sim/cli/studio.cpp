@@ -44,33 +44,33 @@ std::string words_of(const GivenFlags& given) {
   return join(words, " ");
 }
 
-// Ctrl-C ends the server, not the process in the middle of an answer. Made before the server's threads, which
-// inherit that these signals are blocked.
+// Ctrl-C ends the server, not the process in the middle of an answer. Blocked before the server's threads are
+// made, which inherit it.
+sigset_t block_signals() {
+  sigset_t signals{};
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// As long as it lives, which the server must outlast; a signal that came before ends it at once.
 class StopOnSignal {
  public:
-  StopOnSignal() {
-    sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals_, signal);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  // From here on; a signal that came before ends it at once.
-  void watch(studio::Server& server) {
-    thread_ = std::thread([this, &server] {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      server.stop();
-    });
-  }
+  StopOnSignal(const sigset_t& signals, studio::Server& server)
+      : thread_([signals, &server] {
+          int signal = 0;
+          sigwait(&signals, &signal);
+          server.stop();
+        }) {}
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
   ~StopOnSignal() {
-    if (!thread_.joinable()) return;
     kill(getpid(), SIGTERM);  // wakes the thread where none has come
     thread_.join();
   }
 
  private:
-  sigset_t signals_{};
   std::thread thread_;
 };
 
@@ -90,12 +90,12 @@ void serve(StudioOptions& options) {
   };
   const Json first = studio_answer("{}", given, knobs, Engine::reference, inputs);
   studio::Refinement refinement(answer(Engine::simgrid), kMostSeconds);
-  StopOnSignal stop;
+  const sigset_t signals = block_signals();
   studio::Server server(
       {studio::write_page("Rehearse studio", knobs, words_of(given), first), answer(Engine::reference),
        [&](const std::string& question) { return refinement.answer(question); }},
       options.port);
-  stop.watch(server);
+  const StopOnSignal stop(signals, server);
   fmt::print("http://127.0.0.1:{}/\n", server.port());
   std::fflush(stdout);
   fmt::print(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");

@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/own_store.h"
 #include "cli/png.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
@@ -97,8 +98,8 @@ void read_ahead(const Swept& swept, Inputs& inputs) {
 void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Store& store) {
   const std::set<Point> known = store.known();
   const std::vector<Point> left = points_left(swept.grid, shard, known);
-  if (shard.count > 1) fmt::print(stderr, "shard {}/{}\n", shard.index, shard.count);
-  if (!known.empty()) fmt::print(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
+  if (shard.count > 1) say(stderr, "shard {}/{}\n", shard.index, shard.count);
+  if (!known.empty()) say(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
   const int jobs = options.execute.wanted() ? 1
                    : options.jobs > 0       ? options.jobs
                                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -136,7 +137,7 @@ void write_rows(const SweepOptions& options, const Store& store, const Grid& gri
   };
   write(options.csv, write_csv);
   write(options.jsonl, write_jsonl);
-  if (!options.csv.wanted() && !options.jsonl.wanted()) fmt::print("{}", sweep_table(store, grid));
+  if (!options.csv.wanted() && !options.jsonl.wanted()) say("{}", sweep_table(store, grid));
 }
 
 std::optional<plot::PlotKind> plot_kind(const std::string& name) {
@@ -173,16 +174,15 @@ int exit_code_of(const Store& store) {
     if (failure.empty() && row.state == RowState::failed) failure = row.reason;
     if (reason.empty()) reason = row.reason;
   });
-  fmt::print(stderr, "{} done, {} illegal, {} do not fit, {} without calibration, {} failed\n",
-             rows[RowState::done], rows[RowState::illegal], rows[RowState::does_not_fit],
-             rows[RowState::missing], rows[RowState::failed]);
+  say(stderr, "{} done, {} illegal, {} do not fit, {} without calibration, {} failed\n", rows[RowState::done],
+      rows[RowState::illegal], rows[RowState::does_not_fit], rows[RowState::missing], rows[RowState::failed]);
   if (rows[RowState::failed] > 0) {
-    fmt::print(stderr, "rehearse: {} rows failed, which --resume tries again; the first: {}\n",
-               rows[RowState::failed], failure);
+    say(stderr, "rehearse: {} rows failed, which --resume tries again; the first: {}\n",
+        rows[RowState::failed], failure);
     return kFailure;
   }
   if (rows[RowState::done] > 0) return kDone;
-  if (!reason.empty()) fmt::print(stderr, "rehearse: no point can run; the first: {}\n", reason);
+  if (!reason.empty()) say(stderr, "rehearse: no point can run; the first: {}\n", reason);
   if (rows[RowState::does_not_fit] > 0) return kDoesNotFit;
   if (rows[RowState::missing] > 0) return kMissing;
   return kInvalidInput;
@@ -203,7 +203,7 @@ int sweep(SweepOptions& options) {
       options.store.empty() ? std::make_unique<OwnStore>(identity, shard, options.resume) : nullptr;
   Store store = open_store(options, own ? own->path() : "", identity, swept.grid);
   for (const std::string& other : options.merged)
-    fmt::print(stderr, "{}: {} rows taken\n", other, store.merge(other));
+    say(stderr, "{}: {} rows taken\n", other, store.merge(other));
   run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
   draw_rows(options, store, swept.grid);

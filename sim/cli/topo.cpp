@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/draw_cluster.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "cluster/export_simgrid.h"
@@ -63,12 +64,12 @@ void print_route(const Cluster& cluster, const TopoOptions& options) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{} -> {}\n", place(cluster, from), place(cluster, to));
+  say("{} -> {}\n", place(cluster, from), place(cluster, to));
   for (const Hop& hop : route.hops)
-    fmt::print("  {:<28} {:<12} {:>10}{}\n", hop.link, hop.kind, format_rate(hop.bandwidth),
-               hop.shared ? "  oversubscribed: shared with others" : "");
-  fmt::print("  bound {} each way, latency {}\n", format_rate(route.port.bandwidth),
-             format_seconds(route.port.latency));
+    say("  {:<28} {:<12} {:>10}{}\n", hop.link, hop.kind, format_rate(hop.bandwidth),
+        hop.shared ? "  oversubscribed: shared with others" : "");
+  say("  bound {} each way, latency {}\n", format_rate(route.port.bandwidth),
+      format_seconds(route.port.latency));
 }
 
 std::int64_t gpus_of(const Cluster& cluster, const TopoOptions& options) {
@@ -147,21 +148,20 @@ void print_json(const Cluster& cluster, std::int64_t gpus) {
 
 void print_fabric(const Cluster& cluster) {
   const Fabric& fabric = cluster.fabric;
-  fmt::print("  fabric     {}{}, {} nodes at most\n", to_string(fabric.kind),
-             fabric.note.empty() ? "" : ": " + fabric.note,
-             cluster.max_nodes == 0 ? "any number of" : std::to_string(cluster.max_nodes));
+  say("  fabric     {}{}, {} nodes at most\n", to_string(fabric.kind),
+      fabric.note.empty() ? "" : ": " + fabric.note,
+      cluster.max_nodes == 0 ? "any number of" : std::to_string(cluster.max_nodes));
   for (std::size_t level = 0; level < fabric.levels.size(); ++level) {
     const FabricLevel& of = fabric.levels[level];
-    fmt::print("             {} of {} nodes{}: {} up, oversubscribed {:g}:1\n", of.name, of.nodes,
-               fabric.rails && level == 0 ? ", one a rail" : "",
-               format_rate(uplink_bandwidth(cluster, level)), of.oversubscription);
+    say("             {} of {} nodes{}: {} up, oversubscribed {:g}:1\n", of.name, of.nodes,
+        fabric.rails && level == 0 ? ", one a rail" : "", format_rate(uplink_bandwidth(cluster, level)),
+        of.oversubscription);
   }
   if (fabric.kind == FabricKind::torus) {
     std::string extents;
     for (const int extent : fabric.extents)
       extents += fmt::format("{}{}", extents.empty() ? "" : " x ", extent);
-    fmt::print("             {} routers, links of {} each way\n", extents,
-               format_rate(fabric.link_bandwidth));
+    say("             {} routers, links of {} each way\n", extents, format_rate(fabric.link_bandwidth));
   }
 }
 
@@ -169,39 +169,39 @@ void print_wiring(const Node& node) {
   std::map<std::pair<std::string, double>, int> counts;
   for (const NodeLink& link : node.wiring) ++counts[{link.kind, link.bandwidth}];
   for (const auto& [link, count] : counts)
-    fmt::print("             {} x {} {} each way\n", count, link.first, format_rate(link.second));
+    say("             {} x {} {} each way\n", count, link.first, format_rate(link.second));
 }
 
 void print_limits(const NicLimits& limits) {
   if (limits.source.empty()) return;
-  fmt::print("             payload {:.2f} % of the line rate", 100 * limits.efficiency);
-  if (limits.messages_per_s > 0) fmt::print(", {:.0f} million messages/s", 1e-6 * limits.messages_per_s);
-  fmt::print("\n");
+  say("             payload {:.2f} % of the line rate", 100 * limits.efficiency);
+  if (limits.messages_per_s > 0) say(", {:.0f} million messages/s", 1e-6 * limits.messages_per_s);
+  say("\n");
 }
 
 void print_cluster(const Cluster& cluster, std::int64_t gpus) {
   const Node& node = cluster.node;
   const std::int64_t nodes = nodes_of(cluster, gpus);
-  fmt::print("{}\n", cluster.name);
-  fmt::print("  GPU        {}", cluster.gpu.name);
+  say("{}\n", cluster.name);
+  say("  GPU        {}", cluster.gpu.name);
   if (cluster.gpu.memory_bytes > 0)
-    fmt::print(", {}, {}", format_bytes(cluster.gpu.memory_bytes), format_rate(cluster.gpu.memory_bandwidth));
-  fmt::print("\n");
+    say(", {}, {}", format_bytes(cluster.gpu.memory_bytes), format_rate(cluster.gpu.memory_bandwidth));
+  say("\n");
   for (const auto& [precision, flops] : cluster.gpu.peak_flops)
-    fmt::print("             {} {:.4g} TFLOPS dense\n", precision, flops * 1e-12);
-  fmt::print("  node       {} GPUs, {} {} each way per GPU, latency {}\n", node.gpus, node.gpu_link_kind,
-             format_rate(node.gpu_link.bandwidth), format_seconds(node.gpu_link.latency));
+    say("             {} {:.4g} TFLOPS dense\n", precision, flops * 1e-12);
+  say("  node       {} GPUs, {} {} each way per GPU, latency {}\n", node.gpus, node.gpu_link_kind,
+      format_rate(node.gpu_link.bandwidth), format_seconds(node.gpu_link.latency));
   print_wiring(node);
   if (node.nics > 0) {
-    fmt::print("             {} x {} {} each way, latency {}\n", node.nics, node.nic_kind,
-               format_rate(node.nic.bandwidth), format_seconds(node.nic.latency));
+    say("             {} x {} {} each way, latency {}\n", node.nics, node.nic_kind,
+        format_rate(node.nic.bandwidth), format_seconds(node.nic.latency));
     print_limits(node.nic_limits);
     print_fabric(cluster);
   }
-  fmt::print("  {} GPUs   {} node{}, bisection {} each way\n", gpus, nodes, nodes == 1 ? "" : "s",
-             format_rate(bisection_bandwidth(cluster, gpus)));
-  fmt::print("  profile    {}\n  source     {}\n", cluster.profile.empty() ? "none yet" : cluster.profile,
-             cluster.source);
+  say("  {} GPUs   {} node{}, bisection {} each way\n", gpus, nodes, nodes == 1 ? "" : "s",
+      format_rate(bisection_bandwidth(cluster, gpus)));
+  say("  profile    {}\n  source     {}\n", cluster.profile.empty() ? "none yet" : cluster.profile,
+      cluster.source);
 }
 
 void require_gpus(const Cluster& cluster, std::int64_t gpus) {

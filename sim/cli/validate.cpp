@@ -6,6 +6,7 @@
 #include "base/data_path.h"
 #include "cli/accuracy_page.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/validate_collectives.h"
 #include "cli/validate_runs.h"
 #include "cli/verbs.h"
@@ -44,7 +45,7 @@ void write_page(const std::vector<RunPrediction>& predictions, const std::string
 
 void validate(const ValidateOptions& options) {
   if (!options.tables.empty()) {
-    fmt::print("{}", validate_collectives(options.tables, options.profile, options.json));
+    print_answer(validate_collectives(options.tables, options.profile, options.json), options.json);
     return;
   }
   if (options.runs.empty())
@@ -54,7 +55,8 @@ void validate(const ValidateOptions& options) {
   for (const PublishedRun& run : read_published_runs(options.runs)) predictions.push_back(predict(run));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
   if (!options.page.empty()) write_page(predictions, options.page);
-  fmt::print("{}", options.json ? write_predictions_json(predictions) : write_predictions(predictions));
+  print_answer(options.json ? write_predictions_json(predictions) : write_predictions(predictions),
+               options.json);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "result/lines.h"
 
 namespace rehearse {
@@ -54,11 +55,12 @@ std::string percent(double share) {
 void add_head(Page& page, const Report& report) {
   const RunFacts& facts = report.facts;
   const Plan& plan = report.plan;
-  page.line("{} on {}, {} x {}", page.paint(report.model.name, Paint::bold),
-            page.paint(facts.cluster_name, Paint::bold), facts.gpus, facts.gpu_name);
+  page.line("{} on {}, {} x {}", page.paint(printable(report.model.name), Paint::bold),
+            page.paint(printable(facts.cluster_name), Paint::bold), facts.gpus, printable(facts.gpu_name));
   page.line("tp {}  pp {}  vpp {}  dp {}  cp {}  {}, {} microbatches of {} x {} tokens, {}, recompute {}",
-            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, schedule_name(report), plan.microbatches(),
-            plan.micro_batch, plan.seq, to_string(plan.precision), to_string(plan.recompute));
+            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, printable(schedule_name(report)),
+            plan.microbatches(), plan.micro_batch, plan.seq, to_string(plan.precision),
+            to_string(plan.recompute));
   page.line("");
 }
 
@@ -134,12 +136,12 @@ void add_memory(Page& page, const Report& report) {
 
 void add_provenance(Page& page, const Report& report) {
   const RunFacts& facts = report.facts;
-  page.line("profile      {} ({}), {} of the kernel time extrapolated", facts.profile_name, facts.profile_how,
-            percent(facts.extrapolated_share));
+  page.line("profile      {} ({}), {} of the kernel time extrapolated", printable(facts.profile_name),
+            facts.profile_how, percent(facts.extrapolated_share));
   for (const std::string& key : report.model.not_modelled)
-    page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), key);
+    page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), printable(key));
   for (const std::string& warning : facts.warnings)
-    page.line("{} {}", page.paint("warning", Paint::yellow), warning);
+    page.line("{} {}", page.paint("warning", Paint::yellow), printable(warning));
 }
 
 }  // namespace

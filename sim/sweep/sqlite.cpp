@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
+
+#include "base/error.h"
 
 namespace rehearse {
 
@@ -12,6 +16,48 @@ namespace {
 
 // Another process may be writing its row.
 constexpr int kPatienceMs = 60'000;
+
+// Of one value; a report has some ten thousand bytes.
+constexpr int kMostBytes = 64'000'000;
+
+// Steps of SQLite's machine that reading every row of an intact file cannot take.
+constexpr int kStepsAtOnce = 1'000'000;
+constexpr std::uintmax_t kBytesAtOnce = 100'000;
+
+// While it lives, what takes more steps is interrupted.
+class Budget {
+ public:
+  Budget(sqlite3* handle, std::uintmax_t bytes)
+      : handle_(handle), left_(static_cast<std::int64_t>(bytes / kBytesAtOnce + 10)) {
+    sqlite3_progress_handler(handle, kStepsAtOnce, count_down, this);
+  }
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+  ~Budget() { sqlite3_progress_handler(handle_, 0, nullptr, nullptr); }
+
+ private:
+  static int count_down(void* self) { return --static_cast<Budget*>(self)->left_ < 0 ? 1 : 0; }
+
+  sqlite3* handle_;
+  std::int64_t left_;
+};
+
+// What a file may hold that somebody else made: no code of its own.
+void trust_nothing(sqlite3* handle) {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
+}
+
+// SQL that the program wrote fails of the file only, and a file that may be written is read-only by what it
+// holds.
+bool is_of_the_contents(int code, const std::string& path) {
+  if (code == SQLITE_READONLY) return access(path.c_str(), W_OK) == 0;
+  return code == SQLITE_ERROR || code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_TOOBIG ||
+         code == SQLITE_INTERRUPT;
+}
 
 }  // namespace
 
@@ -25,9 +71,28 @@ Database::Database(const std::string& path) : path_(path) {
   handle_.reset(handle);
   if (code != SQLITE_OK) fail();
   sqlite3_busy_timeout(handle, kPatienceMs);
+  trust_nothing(handle);
+}
+
+void Database::require_intact(const std::string& schema, const std::string& path) {
+  std::error_code none;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, none);
+  const Budget budget(handle_.get(), none ? 0 : bytes);
+  std::string found;
+  try {
+    Statement check(*this, fmt::format("PRAGMA {}.quick_check(1)", schema));
+    found = check.step() ? check.text(0) : "";
+  } catch (const std::runtime_error& error) {
+    if ((sqlite3_errcode(handle_.get()) & 0xff) != SQLITE_NOMEM) throw;
+    found = error.what();  // so SQLite calls some tables that are none
+  }
+  if (found != "ok") throw InputError({path, "", "is a damaged database", found, ""});
 }
 
 void Database::fail() const {
+  if (is_of_the_contents(sqlite3_errcode(handle_.get()) & 0xff, path_))
+    throw InputError(
+        {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
   const int error = sqlite3_system_errno(handle_.get());
   throw std::runtime_error(fmt::format("{}: {}{}", path_, sqlite3_errmsg(handle_.get()),
                                        error == 0 ? "" : fmt::format(" ({})", std::strerror(error))));

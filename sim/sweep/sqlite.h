@@ -10,10 +10,15 @@ struct sqlite3_stmt;
 
 namespace rehearse {
 
-// An open database file; created when missing. Errors are std::runtime_error naming the file.
+// An open database file; created when missing. Errors are std::runtime_error naming the file: InputError
+// where it is its contents that are wrong. Triggers and views, which a file may bring along, do not run.
 class Database {
  public:
   explicit Database(const std::string& path);
+
+  // Of the database that lies in `path`, "main" or attached. InputError where its pages do not hold together;
+  // to be asked before anything else is read, which may take forever in such a file.
+  void require_intact(const std::string& schema, const std::string& path);
 
   void execute(const std::string& sql);  // one statement or several, without results
   int changes() const;                   // rows that the last statement wrote

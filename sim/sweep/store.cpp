@@ -4,6 +4,9 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
+
+#include "base/json_text.h"
 
 namespace rehearse {
 
@@ -24,6 +27,8 @@ std::string quoted(const std::string& name) {
   for (const char letter : name) text += letter == '"' ? "\"\"" : std::string(1, letter);
   return text + "\"";
 }
+
+constexpr const char* kSweepTable = "CREATE TABLE sweep (identity TEXT NOT NULL)";
 
 std::string rows_table(const Grid& grid) {
   std::string sql = "CREATE TABLE rows (point INTEGER PRIMARY KEY";
@@ -49,22 +54,41 @@ void bind(Statement& statement, const Json& value) {
   }
 }
 
-RowState parse_state(const std::string& text) {
+// A row without figures has null in their place, and is not done.
+Row parse_row(const std::string& path, Point point, const Statement& row) {
   for (const RowState state :
        {RowState::done, RowState::illegal, RowState::does_not_fit, RowState::missing, RowState::failed}) {
-    if (to_string(state) == text) return state;
+    if (to_string(state) != row.text(1)) continue;
+    Json report = parse_json(row.text(3), path);
+    if (!report.is_null() || state == RowState::done) report.at(Json::json_pointer(kFigures[0].pointer));
+    return {state, row.text(2), std::move(report)};
   }
-  throw std::runtime_error(fmt::format("a row has the unknown state \"{}\"", text));
+  throw InputError({path, fmt::format("/rows/{}", point), "has an unknown state", row.text(1), ""});
 }
 
-bool has_sweep(const Database& database, const std::string& schema) {
-  return Statement(database, "SELECT 1 FROM " + schema + ".sqlite_master WHERE name = 'sweep'").step();
+using Tables = std::map<std::string, std::string>;  // by name, how each was made
+
+Tables tables_of(const Database& database, const std::string& schema) {
+  Tables tables;
+  Statement all(database, "SELECT name, sql FROM " + schema + ".sqlite_schema");
+  while (all.step()) tables[all.text(0)] = all.text(1);
+  return tables;
 }
 
-void require_same(const std::string& path, const std::string& found, const std::string& identity,
-                  const std::string& instead) {
-  if (found == identity) return;
-  throw InputError({"command line", path, "holds the rows of another sweep", found, instead});
+// The tables that a store of this sweep has, and its rows: nothing else is read.
+void require_store(const Database& database, const std::string& schema, const std::string& path,
+                   const std::string& identity, const Grid& grid, const std::string& instead) {
+  Tables tables = tables_of(database, schema);
+  if (tables["sweep"] != kSweepTable) throw InputError({path, "", "is no store of a sweep", "", instead});
+  Statement sweep(database, "SELECT identity FROM " + schema + ".sweep");
+  const std::string found = sweep.step() ? sweep.text(0) : "";
+  if (found != identity)
+    throw InputError({"command line", path, "holds the rows of another sweep", found, instead});
+  if (tables != Tables{{"sweep", kSweepTable}, {"rows", rows_table(grid)}})
+    throw InputError({path, "", "holds other tables than a store of this sweep", "", instead});
+  Statement beyond(database, "SELECT point FROM " + schema + ".rows WHERE point < 0 OR point >= ?");
+  if (beyond.bind(grid.size()).step())
+    throw InputError({path, "", "has a row beyond the points of its sweep", beyond.text(0), instead});
 }
 
 }  // namespace
@@ -72,16 +96,15 @@ void require_same(const std::string& path, const std::string& found, const std::
 Store::Store(const std::string& path, const Json& identity, const Grid& grid, bool resume)
     : path_(path), identity_(identity.dump()), grid_(grid), database_(path) {
   Transaction transaction(database_);
-  if (has_sweep(database_, "main")) {
-    Statement sweep(database_, "SELECT identity FROM sweep");
-    require_same(path, sweep.step() ? sweep.text(0) : "", identity_,
-                 "the flags of that sweep, or another --store");
+  database_.require_intact("main", path);
+  if (!tables_of(database_, "main").empty()) {
+    require_store(database_, "main", path, identity_, grid_, "the flags of that sweep, or another --store");
     if (!resume && !known().empty()) {
       throw InputError(
           {"command line", "--store", "holds rows of this sweep already", path, "--resume, or another file"});
     }
   } else {
-    database_.execute("CREATE TABLE sweep (identity TEXT NOT NULL);" + rows_table(grid));
+    database_.execute(std::string(kSweepTable) + ";" + rows_table(grid));
     Statement(database_, "INSERT INTO sweep VALUES (?)").bind(identity_).step();
   }
   transaction.commit();
@@ -111,13 +134,8 @@ int Store::merge(const std::string& path) {
   if (!std::filesystem::is_regular_file(path))
     throw InputError({"command line", "--merge", "no such store", path, ""});
   Statement(database_, "ATTACH DATABASE ? AS other").bind(path).step();
-  const bool is_store = has_sweep(database_, "other");
-  std::string found;
-  if (is_store) {
-    Statement sweep(database_, "SELECT identity FROM other.sweep");
-    found = sweep.step() ? sweep.text(0) : "";
-  }
-  require_same(path, found, identity_, "a store of this sweep");
+  database_.require_intact("other", path);
+  require_store(database_, "other", path, identity_, grid_, "a store of this sweep");
   database_.execute(
       "INSERT OR REPLACE INTO main.rows SELECT * FROM other.rows "
       "WHERE point NOT IN (SELECT point FROM main.rows WHERE state <> 'failed')");
@@ -128,8 +146,12 @@ int Store::merge(const std::string& path) {
 
 void Store::each(const std::function<void(Point, const Row&)>& visit) const {
   Statement rows(database_, "SELECT point, state, reason, report FROM rows ORDER BY point");
-  while (rows.step())
-    visit(rows.integer(0), {parse_state(rows.text(1)), rows.text(2), Json::parse(rows.text(3))});
+  try {
+    while (rows.step()) visit(rows.integer(0), parse_row(path_, rows.integer(0), rows));
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError({path_, fmt::format("/rows/{}", rows.integer(0)),
+                      "its report lacks a field or has one of another type", error.what(), ""});
+  }
 }
 
 }  // namespace rehearse

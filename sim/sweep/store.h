@@ -1,6 +1,7 @@
 // Where do the rows of a sweep lie, so that a kill at any moment loses none that was known?
 //
-// A SQLite file of two tables. `sweep` holds one JSON, what is swept. `rows` has a line a point:
+// A SQLite file of two tables, and nothing else. `sweep` holds one JSON, what is swept. `rows` has a line a
+// point:
 //   point, one column for each swept field, state, reason, step_time_s, tokens_per_s_per_gpu, mfu,
 //   bubble_fraction, peak_memory_bytes, report (JSON)
 #pragma once
@@ -18,7 +19,7 @@ namespace rehearse {
 class Store {
  public:
   // Opens or makes the file for the sweep that `identity` describes. InputError when it holds the rows of
-  // another sweep, or of this one and `resume` is false.
+  // another sweep, or of this one and `resume` is false, or is no store.
   Store(const std::string& path, const Json& identity, const Grid& grid, bool resume);
 
   // Points that need not run again: all but those that failed.
@@ -28,10 +29,11 @@ class Store {
   void put(Point point, const Row& row);
 
   // Takes the rows of another store of the same sweep that this one lacks; returns how many. InputError when
-  // it is missing or of another sweep.
+  // it is missing, of another sweep or no store.
   int merge(const std::string& path);
 
-  // Every row, by point.
+  // Every row, by point. InputError for one that this program did not write, also where `visit` misses a
+  // field of its report.
   void each(const std::function<void(Point, const Row&)>& visit) const;
 
  private:

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/error.h"
 
@@ -116,10 +116,9 @@ std::vector<std::string> parse_values(const std::string& field, const std::strin
     if (item.empty()) reject(field, "a list has an empty item", text);
     holds_commas ? (void)values.emplace_back(item) : append_item(field, item, values);
   }
-  std::vector<std::string> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) reject(field, fmt::format("{} stands in the list twice", *twice), text);
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& value : values)
+    if (!seen.insert(value).second) reject(field, fmt::format("{} stands in the list twice", value), text);
   return values;
 }
 

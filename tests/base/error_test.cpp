@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 namespace rehearse {
 namespace {
 
@@ -36,6 +39,39 @@ TEST(InputError, ListsEveryViolationOnItsLine) {
   const InputError error({{"a", "", "first", "", ""}, {"b", "", "second", "", ""}});
   EXPECT_STREQ(error.what(), "a: first\nb: second");
   EXPECT_EQ(error.violations().size(), 2U);
+}
+
+// Levenshtein's distance by its recurrence.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i)
+    for (std::size_t j = 0; j <= b.size(); ++j)
+      cost[i][j] = i == 0   ? j
+                   : j == 0 ? i
+                            : std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+                                        cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+  return cost[a.size()][b.size()];
+}
+
+TEST(NearestName, IsTheFirstOfTheLeastDistanceWithinAThird) {
+  std::mt19937 random(1);
+  const auto word = [&] {
+    std::string letters(3 + random() % 8, ' ');
+    for (char& letter : letters) letter = "abcA!1"[random() % 6];
+    return letters;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = word();
+    const std::vector<std::string> candidates = {word(), word(), word(), name.substr(1) + "b"};
+    std::string nearest;
+    std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+    for (const std::string& candidate : candidates)
+      if (distance(name, candidate) < least) {
+        nearest = candidate;
+        least = distance(name, candidate);
+      }
+    EXPECT_EQ(nearest_name(name, candidates), nearest) << name;
+  }
 }
 
 TEST(NearestName, FindsAMisspelling) {

@@ -1,4 +1,5 @@
 // One process a rank: one report, and a clear end when a rank goes, stops, or never comes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 
 #include "processes.h"
 #include "program.h"
+#include "sanitized.h"
 
 namespace rehearse {
 namespace {
@@ -33,8 +35,9 @@ struct LongRun {
   explicit LongRun(const std::string& timeout_s)
       : ranks(start_ranks(execute_with({"--iterations", "100000", "--timeout", timeout_s, "--trace", trace}),
                           2, 2, trace + ".log")) {
-    constexpr int kTurns = 6000;
-    for (int i = 0; i < kTurns && (ranks[0].busy_seconds() < 2 || ranks[1].busy_seconds() < 2); ++i)
+    constexpr int kTurns = 6000 * kSlower, kBegun_s = 2 * kSlower;
+    for (int i = 0; i < kTurns && (ranks[0].busy_seconds() < kBegun_s || ranks[1].busy_seconds() < kBegun_s);
+         ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 };
@@ -62,7 +65,7 @@ TEST(ExecuteProcesses, EndAndKeepATraceWhenARankIsKilled) {
     LongRun run("30");
     const std::size_t other = 1 - victim;
     run.ranks[victim].send(SIGKILL);
-    EXPECT_EQ(run.ranks[other].wait(10), 1);
+    EXPECT_EQ(run.ranks[other].wait(10 * kSlower), 1);
     EXPECT_THAT(run.ranks[other].said(),
                 HasSubstr("rank " + std::to_string(victim) + " ended without a word"));
     std::ifstream trace(other == 0 ? run.trace : run.trace + ".rank1");
@@ -72,12 +75,12 @@ TEST(ExecuteProcesses, EndAndKeepATraceWhenARankIsKilled) {
 
 TEST(ExecuteProcesses, EndWhenARankIsStopped) {
   for (const std::size_t victim : {0U, 1U}) {
-    LongRun run("2");
+    LongRun run(std::to_string(2 * kSlower));
     const std::size_t other = 1 - victim;
     run.ranks[victim].send(SIGSTOP);
-    EXPECT_EQ(run.ranks[other].wait(20), 1);
+    EXPECT_EQ(run.ranks[other].wait(20 * kSlower), 1);
     EXPECT_THAT(run.ranks[other].said(),
-                AllOf(HasSubstr("no op has ended for 2 s"),
+                AllOf(HasSubstr(fmt::format("no op has ended for {} s", 2 * kSlower)),
                       HasSubstr(victim == 0 ? "rank 0 does not answer" : "rank 1 has not answered for")));
   }
 }
@@ -85,7 +88,7 @@ TEST(ExecuteProcesses, EndWhenARankIsStopped) {
 TEST(ExecuteProcesses, EndWhenARankDoesNotCome) {
   const std::string log = temporary_file("log", "");
   std::vector<Process> ranks = start_ranks(execute_with({"--timeout", "1"}), 2, 1, log);
-  EXPECT_EQ(ranks[0].wait(20), 1);
+  EXPECT_EQ(ranks[0].wait(20 * kSlower), 1);
   EXPECT_THAT(ranks[0].said(), HasSubstr("rank 1 of 2 did not come within 1 s"));
 }
 
@@ -100,7 +103,7 @@ TEST(ExecuteProcesses, MustBeAsManyAsThePlanHasRanks) {
 TEST(ExecuteProcesses, RefuseAnEnvironmentThatContradictsItself) {
   const std::string log = temporary_file("log", "");
   Process rank(execute_with({}), {{"RANK", "5"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}}, log);
-  EXPECT_EQ(rank.wait(20), 1);
+  EXPECT_EQ(rank.wait(20 * kSlower), 1);
   EXPECT_THAT(rank.said(), HasSubstr("rank 5 of 2 ranks"));
 }
 

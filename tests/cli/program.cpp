@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sanitized.h"
+
 namespace rehearse {
 
 namespace fs = std::filesystem;
@@ -39,8 +41,9 @@ std::string read(const fs::path& path) {
 
 Outcome run_program(const std::string& arguments) {
   const fs::path out = scratch() / "stdout", err = scratch() / "stderr";
-  const std::string command = std::string("cd ") + SOURCE_DIR + " && timeout 60 " + REHEARSE + " " +
-                              arguments + " >" + out.string() + " 2>" + err.string() + " </dev/null";
+  const std::string command = std::string("cd ") + SOURCE_DIR + " && timeout " +
+                              std::to_string(60 * kSlower) + " " + REHEARSE + " " + arguments + " >" +
+                              out.string() + " 2>" + err.string() + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(out), read(err)};
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sanitized.h"
+
 namespace rehearse {
 
 bool is_long();  // REHEARSE_HARDEN is set
@@ -60,19 +62,5 @@ class Folder {
 };
 
 std::string contents(const std::string& path);
-
-// Sanitizers reserve more addresses than a limit on memory leaves.
-constexpr bool kSanitized =
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    true;
-#else
-    false;
-#endif
-#else
-    false;
-#endif
 
 }  // namespace rehearse

@@ -22,11 +22,12 @@ constexpr const char* kGpu = "</script><script>alert(1)</script>\"'&\n]]>--><b>=
 
 class Names : public testing::Test {
  protected:
-  Names() : model_(folder_.file(kModel)), cluster_(folder_.file("cluster.json")) {
+  explicit Names(const char* model = kModel, const char* gpu = kGpu)
+      : model_(folder_.file(model)), cluster_(folder_.file("cluster.json")) {
     std::ofstream(model_) << R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
       "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256})";
     Json cluster = Json::parse(std::ifstream(SOURCE_DIR "/topologies/dgx-h100.json"));
-    cluster["gpu"]["name"] = kGpu;
+    cluster["gpu"]["name"] = gpu;
     std::ofstream(cluster_) << cluster;
   }
 
@@ -125,6 +126,88 @@ TEST_F(Names, StayTextInTheStudio) {
               {}, page);
   EXPECT_EQ(get.wait(20), 0);
   expect_no_markup(contents(page));
+}
+
+// What a terminal takes for a title, a cleared screen and a colour, in one byte and in two.
+constexpr const char* kSteeringModel = "\x1b]0;model\x07\x1b[2J.json";
+constexpr const char* kSteeringGpu =
+    "\x1b[8mGPU\x1b[0m\xc2\x9b"
+    "31m\x7f\r";
+
+class SteeringNames : public Names {
+ protected:
+  SteeringNames() : Names(kSteeringModel, kSteeringGpu) {}
+
+  // What a verb says, with the exit code that it ends with.
+  std::string said(Words words, int exit_code = 0) {
+    words.insert(words.begin(), REHEARSE);
+    Process process(words, {{"XDG_CACHE_HOME", folder_.path()}}, folder_.file("log"));
+    EXPECT_EQ(process.wait(60), exit_code) << process.said();
+    return process.said();
+  }
+
+  Words with_flags(Words words, const Words& more = {}) const {
+    for (const Words& part : {flags(), more}) words.insert(words.end(), part.begin(), part.end());
+    return words;
+  }
+};
+
+void expect_plain(const std::string& text) {
+  EXPECT_THAT(text, HasSubstr("\\x1b")) << text;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    EXPECT_TRUE(byte == '\n' || (byte >= 0x20 && byte != 0x7f)) << static_cast<int>(byte) << " in " << text;
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\xc2\x9b")));
+}
+
+TEST_F(SteeringNames, SteerNoTerminal) {
+  expect_plain(said(with_flags({"simulate"})));
+  expect_plain(said(with_flags({"memory"})));
+  expect_plain(said({"sweep", "--model", model_ + ",llama3-8b", "--cluster", cluster_, "--gpus", "8", "--gbs",
+                     "8", "--engine", "reference"},
+                    3));
+  expect_plain(said({"topo", cluster_}));
+  expect_plain(said(with_flags({"simulate"}, {"--profile", "none\x1b[2J"}), 2));
+  expect_plain(said({"topo", folder_.file("none\x1b[2J.json")}, 2));
+}
+
+TEST_F(SteeringNames, ColourNothingWhereColoursAreOn) {
+  const std::string text = said(with_flags({"simulate", "--color", "always"}));
+  EXPECT_THAT(text, HasSubstr("\x1b[1m"));  // the program's own
+  for (const char* theirs : {"\x1b[8m", "\x1b]0;", "\x1b[2J", "\xc2\x9b", "\r", "\x7f"})
+    EXPECT_THAT(text, Not(HasSubstr(theirs)));
+}
+
+TEST_F(SteeringNames, SteerNoTerminalWhenRunsAreCompared) {
+  for (const char* flag : {"--json", "--trace"}) {
+    const std::string file = folder_.file(std::string("\x1b[2J") + flag);
+    if (std::string(flag) == "--json")
+      std::ofstream(file) << said(with_flags({"simulate", "--json"}));
+    else
+      said(with_flags({"simulate", "--trace", file}));
+    expect_plain(said({"compare", file, file}));
+    EXPECT_TRUE(Json::accept(said({"compare", file, file, "--json"})));
+  }
+}
+
+TEST_F(SteeringNames, AreNotInTracesForOtherTools) {
+  for (const char* format : {"kineto", "chakra", "perfetto"}) {
+    const std::string traces = folder_.file(std::string(format) + "-traces");
+    said(with_flags({"export", format, "-o", traces}));
+    std::vector<std::filesystem::path> files = {traces};
+    if (std::filesystem::is_directory(traces)) {
+      const std::filesystem::recursive_directory_iterator all(traces);
+      files.assign(begin(all), end(all));
+    }
+    for (const std::filesystem::path& file : files) {
+      if (!std::filesystem::is_regular_file(file)) continue;
+      const std::string trace = contents(file);
+      EXPECT_FALSE(trace.empty());
+      EXPECT_TRUE(file.extension() != ".json" || Json::accept(trace)) << file;
+      EXPECT_THAT(trace, Not(HasSubstr("\x1b[8m"))) << file;
+    }
+  }
 }
 
 }  // namespace

@@ -9,13 +9,14 @@
 
 #include "base/error.h"
 #include "fuzz/target.h"
+#include "sanitized.h"
 
 namespace rehearse::fuzz {
 
 namespace {
 
 // Processor time: others may share the machine.
-constexpr double kMostSeconds = 1;
+constexpr double kMostSeconds = kThreadSanitizer ? 10 : 1;
 
 double processor_s() {
   timespec time = {};

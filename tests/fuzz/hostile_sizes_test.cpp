@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "sanitized.h"
+
 namespace rehearse {
 namespace {
 
@@ -25,13 +27,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Sanitizers multiply both; what they check is not how fast or small the program is.
-#ifdef REHEARSE_SANITIZED
-constexpr unsigned kMostSeconds = 20;
-constexpr long kMostKilobytes = 4'000'000;
-#else
-constexpr unsigned kMostSeconds = 1;
-constexpr long kMostKilobytes = 512'000;
-#endif
+constexpr unsigned kMostSeconds = kSanitized ? 20 : 1;
+constexpr long kMostKilobytes = kSanitized ? 4'000'000 : 512'000;
 
 fs::path scratch() {
   static const fs::path folder = [] {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "fuzz/mutate.h"
+#include "sanitized.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -132,7 +133,7 @@ int main(int argc, char** argv) {
   const std::string name = "crash-" + fs::path(argv[0]).filename().string();
   crash_file = name.c_str();
   const rlimit memory = {kMostMemory, kMostMemory};
-  setrlimit(RLIMIT_DATA, &memory);
+  if (!rehearse::kSanitized) setrlimit(RLIMIT_DATA, &memory);
   catch_signals();
   return replay(parse(argc, argv));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cases.h"
+#include "sanitized.h"
 
 namespace rehearse {
 
@@ -12,9 +13,13 @@ bool operator==(const FoundPlan& a, const FoundPlan& b) {
 
 namespace {
 
+// One space is enough to see two threads that search it.
+constexpr const char* kTakesMinutes = "takes minutes where every access is looked at";
+
 class SearchOf : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(SearchOf, PruningLosesNothingThatRunningEveryPlanFinds) {
+  if (kThreadSanitizer) GTEST_SKIP() << kTakesMinutes;
   const SearchCase given = search_case(GetParam());
   for (const std::size_t top : {1u, 5u, 40u}) {
     const SearchResult pruned = search(given.experiment, given.plans, {top, 1, true});
@@ -28,6 +33,7 @@ TEST_P(SearchOf, PruningLosesNothingThatRunningEveryPlanFinds) {
 }
 
 TEST_P(SearchOf, ThreadsChangeNothing) {
+  if (kThreadSanitizer && GetParam() != 1) GTEST_SKIP() << kTakesMinutes;
   const SearchCase given = search_case(GetParam());
   const SearchResult one = search(given.experiment, given.plans, {3, 1, true});
   const SearchResult four = search(given.experiment, given.plans, {3, 4, true});
@@ -38,6 +44,7 @@ TEST_P(SearchOf, ThreadsChangeNothing) {
 }
 
 TEST_P(SearchOf, TheFrontFallsInMemoryAsTimeRises) {
+  if (kThreadSanitizer) GTEST_SKIP() << kTakesMinutes;
   const SearchCase given = search_case(GetParam());
   const SearchResult result = search(given.experiment, given.plans, {1, 1, true});
   if (result.best.empty()) return;

@@ -1,0 +1,47 @@
+#include "sweep/store.h"
+
+#include <sstream>
+
+#include "cli/sweep_table.h"
+#include "fuzz/folder.h"
+#include "fuzz/target.h"
+#include "sweep/export.h"
+#include "sweep/plot/sweep_page.h"
+
+namespace rehearse::fuzz {
+
+namespace {
+
+// In every way; not all of them suit these fields.
+void draw(const Grid& grid, const plot::PlotRows& rows) {
+  for (const plot::PlotKind kind : plot::plot_kinds()) {
+    try {
+      plot::draw_plot(grid, rows, kind);
+    } catch (const InputError&) {
+    }
+  }
+  plot::write_sweep_page(grid, rows, std::nullopt, "rehearse sweep");
+}
+
+}  // namespace
+
+// As `sweep` reads a store that it is to go on with or to merge, a new row among those there.
+void read(const std::string& input) {
+  static const Folder folder;
+  static const Grid grid = {
+      {{"mbs", "/plan/micro_batch", {1, 2, 4}}, {"schedule", "/plan/schedule", {"gpipe", "1f1b"}}}};
+  const Json identity = {{"model", "gpt-10m"}};
+  folder.clear();
+  folder.write("rows.db", input);
+  const std::string path = folder / "rows.db";
+  Store store(path, identity, grid, true), other(":memory:", identity, grid, true);
+  other.merge(path);
+  if (!store.known().contains(5)) store.put(5, {RowState::illegal, "tp must divide heads", nullptr});
+  std::ostringstream out;
+  write_csv(out, store, grid);
+  write_jsonl(out, other, grid);
+  sweep_table(store, grid);
+  draw(grid, plot::read_rows(store, grid));
+}
+
+}  // namespace rehearse::fuzz

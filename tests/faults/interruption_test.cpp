@@ -70,7 +70,9 @@ TEST(Interruption, EndsASweepThatKeepsItsRows) {
                        {"sweep", kScenario, "--mbs", "1,2,4", "--vpp", "1,5", "--gbs", "64:8192:+64", "--csv",
                         folder.file("rows.csv"), "--html", folder.file("page.html"), "--store",
                         folder.file("rows.db"), "--resume"}});
-  if (!kSanitized) EXPECT_THAT(contents(folder.file("rows.csv")), HasSubstr("done"));  // else none may be
+  if (!kSanitized) {  // else none may be
+    EXPECT_THAT(contents(folder.file("rows.csv")), HasSubstr("done"));
+  }
 }
 
 TEST(Interruption, EndsASweepOfThreads) {

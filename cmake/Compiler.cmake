@@ -6,8 +6,7 @@ target_compile_options(rehearse_options INTERFACE
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What ccache must not mind for it to keep what is compiled with precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -23,10 +22,3 @@ if(REHEARSE_TIDY)
   find_program(CLANG_TIDY NAMES clang-tidy-14 clang-tidy REQUIRED)
   set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY})
 endif()
-
-# rehearse_precompile(TARGET HEADERS...): headers of others that most files of a target include are parsed once.
-function(rehearse_precompile target)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT REHEARSE_TIDY)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-  endif()
-endfunction()

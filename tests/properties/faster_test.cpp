@@ -117,14 +117,6 @@ void require_no_slower(const std::string& what, double before, double after, dou
                         100 * (after / before - 1)));
 }
 
-// As `--engine reference` has it.
-double longest_path_s(Experiment experiment) {
-  experiment.engine = Engine::reference;
-  Loads loads;
-  const Preparation ready = prepared(experiment, loads);
-  return reference(ready.schedule, ready.tasks, loads).end();
-}
-
 RC_GTEST_PROP(LegalRun, IsNoSlowerOnBetterHardware, ()) {
   Run run = *legal_run();
   const bool nccl = *rc::gen::arbitrary<bool>();

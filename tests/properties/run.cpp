@@ -128,6 +128,13 @@ std::unique_ptr<const Run> legal_run() {
   return run;
 }
 
+double longest_path_s(Experiment experiment) {
+  experiment.engine = Engine::reference;
+  Loads loads;
+  const Preparation ready = prepared(experiment, loads);
+  return reference(ready.schedule, ready.tasks, loads).end();
+}
+
 std::optional<Timeline> simulated(const Schedule& schedule, const Tasks& tasks, const Loads& loads) {
   const auto numbers = in_child([&] {
     alarm(kLongestSimulation);

@@ -33,6 +33,9 @@ Experiment read(const ScenarioSource& source);
 
 Preparation prepared(const Experiment& experiment, Loads& first_loads);
 
+// What `--engine reference` says: ranks that are not alike are folded there, and share NICs by their ports.
+double longest_path_s(Experiment experiment);
+
 // By SimGrid, in a child process. Nothing when it does not end, or ends otherwise than well.
 std::optional<Timeline> simulated(const Schedule& schedule, const Tasks& tasks, const Loads& loads);
 std::optional<Timeline> simulated(const Run& run);

@@ -54,9 +54,9 @@ int gpus_of_a_nic(const Cluster& cluster) {
   if (node.nics == 0) return node.gpus;
   int run = 1;
   while (run < node.gpus && cluster.nic_of(run) == cluster.nic_of(0)) ++run;
-  for (int gpu = 0; gpu < node.gpus; ++gpu) {
-    const bool begins = gpu % run == 0, changes = gpu > 0 && cluster.nic_of(gpu) != cluster.nic_of(gpu - 1);
-    if (gpu > 0 && begins != changes) return 0;
+  for (int gpu = 1; gpu < node.gpus; ++gpu) {
+    const bool begins = gpu % run == 0, changes = cluster.nic_of(gpu) != cluster.nic_of(gpu - 1);
+    if (begins != changes) return 0;
   }
   return node.gpus % run == 0 ? run : 0;
 }

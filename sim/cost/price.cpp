@@ -261,7 +261,7 @@ class Pricing {
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;
-  // Of rank 0, by axis, and the same among experts; found when first asked for: groups along dp are large.
+  // By axis, and the same among experts; found when first asked for: groups along dp are large.
   std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
   std::optional<GroupShape> all_;
 };

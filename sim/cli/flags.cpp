@@ -115,7 +115,7 @@ const std::vector<Flag>& scenario_flags() {
        "/plan/recompute",
        text,
        "NAME",
-       "none, selective or full"},
+       "none, selective, op (torchtitan's selective by op) or full"},
       {"--recompute-method",
        {},
        "/plan/recompute_method",

@@ -46,7 +46,7 @@ Enum named(const Json& value, const std::map<std::string, Enum>& names, const st
 }
 
 const std::map<std::string, Recompute>& recomputes() {
-  static const auto names = by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
+  static const auto names = by_name(kRecomputes);
   return names;
 }
 

@@ -78,6 +78,10 @@ void add_recompute(Json& plan, const Json& recompute) {
     plan["recompute_num_layers"] = layers;
     return;
   }
+  if (contains(recompute, "op-level")) {
+    plan["recompute"] = "op";
+    return;
+  }
   set(plan, "recompute", recompute);  // a form that no plan has is refused by name
 }
 

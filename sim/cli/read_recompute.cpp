@@ -42,8 +42,7 @@ std::vector<RecomputeModule> read_modules(const JsonReader& plan) {
 }  // namespace
 
 void read_recompute(const JsonReader& json, Plan& plan) {
-  static const auto granularities =
-      by_name(std::array{Recompute::none, Recompute::selective, Recompute::full});
+  static const auto granularities = by_name(kRecomputes);
   static const auto methods = by_name(std::array{RecomputeMethod::uniform, RecomputeMethod::block});
   static const auto recipes = by_name(std::array{Recipe::megatron, Recipe::zero, Recipe::sagemaker,
                                                  Recipe::fsdp, Recipe::bf16, Recipe::fp8_weights});

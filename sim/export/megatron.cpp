@@ -34,6 +34,7 @@ std::string why_not(const Plan& plan) {
     return fmt::format("Megatron-LM has no schedule {}", to_string(plan.schedule));
   if (plan.order != kOrder && plan.order != kPipelineFirst)
     return "Megatron-LM orders ranks tp-cp-ep-dp-pp or tp-cp-ep-pp-dp";
+  if (plan.recompute == Recompute::op) return "Megatron-LM recomputes by module, not by op";
   if (plan.zero >= 2 && plan.pp > 1) return "Megatron-LM shards no gradients under pipeline parallelism";
   return "";
 }

@@ -34,6 +34,7 @@ std::string why_not(const Plan& plan) {
   if (plan.cp > 1 && plan.cp_exchange == ContextExchange::all_to_all)
     return "torchtitan's context parallelism gathers or rotates keys and values, and splits no heads";
   if (!plan.layers_per_stage.empty()) return "torchtitan lists no layers per stage";
+  if (plan.recompute == Recompute::selective) return "torchtitan recomputes by op or by layer, not Megatron-LM's modules";
   if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";
   return "";
 }
@@ -58,6 +59,12 @@ std::string data_parallel(const Plan& plan) {
   return text + fmt::format("fsdp_reshard_after_forward = \"{}\"\n", reshards ? "always" : "never");
 }
 
+std::string checkpointing(Recompute recompute) {
+  const bool by_op = recompute == Recompute::op;
+  return fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n{}", by_op ? "selective" : to_string(recompute),
+                     by_op ? "selective_ac_option = \"op\"\n" : "");
+}
+
 }  // namespace
 
 Launch torchtitan_toml(const Model& model, const Plan& plan) {
@@ -77,7 +84,7 @@ Launch torchtitan_toml(const Model& model, const Plan& plan) {
   if (model.experts)
     text +=
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
-  return {text + fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n", to_string(plan.recompute)), ""};
+  return {text + checkpointing(plan.recompute), ""};
 }
 
 }  // namespace rehearse

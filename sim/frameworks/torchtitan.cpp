@@ -236,10 +236,12 @@ class TorchtitanReader {
     if (mode != "none" && mode != "selective" && mode != "full" && mode != "memory_budget")
       from.fail("mode", "must be none, selective or full", "found \"" + mode + "\"", "selective");
     if (mode == "full") plan_["recompute"] = "full";
-    if (mode == "selective" || mode == "memory_budget")
-      note(fmt::format(
-          "activation checkpointing {} recomputes what Megatron-LM's selective does not: modelled as none",
-          mode));
+    const std::string option = from.text_or("selective_ac_option", "2");
+    if (mode == "selective" && option == "op")
+      plan_["recompute"] = "op";
+    else if (mode == "selective" || mode == "memory_budget")
+      note(fmt::format("activation checkpointing {} is modelled as none, but by op: selective_ac_option = \"op\"",
+                       mode == "selective" ? "of every layer number " + option : mode));
   }
 
   const JsonReader& config_;

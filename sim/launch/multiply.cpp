@@ -17,17 +17,18 @@ TensorId last_read(const Launch& launch) {
   return launch.kernel.reads.back();
 }
 
-// y = x w^T + bias, or one expert after the other.
+// y = x w^T + bias, or one expert after the other. A part of the columns needs its part of the weight.
 Multiply forward(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  call.b = launch.part(launch.kernel.reads[1], 0, gemm.n, gemm.k);
+  const std::int64_t first = launch.first_column(launch.kernel.writes[0]);
+  call.b = launch.part(launch.kernel.reads[1], first * gemm.k, gemm.n, gemm.k);
   call.transpose_b = true;
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
   call.c.columns = gemm.n;
-  if (launch.reads_more_than(2)) call.bias = launch.whole(launch.kernel.reads[2]);
+  if (launch.reads_more_than(2)) call.bias = launch.part(launch.kernel.reads[2], first, 1, gemm.n);
   return call;
 }
 

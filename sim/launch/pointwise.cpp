@@ -71,10 +71,15 @@ Calls rotary(const Launch& launch) {
   return {call};
 }
 
+// Experts scale rows by the router's weights.
+bool weighs_rows(const Launch& launch) {
+  return launch.ends_with("experts_activation") || launch.named("experts_activation_backward");
+}
+
 // Rows of an activation: the input is as wide again where it is gated.
 std::int64_t activation_rows(const Launch& launch, TensorId output) {
   const std::int64_t width =
-      launch.ends_with("experts_activation") || launch.named("experts_activation_backward")
+      weighs_rows(launch)
           ? launch.bound.model.experts->ffn_hidden / launch.bound.plan.etp
       : launch.kernel.name.starts_with("shared")
           ? launch.bound.model.experts->shared_ffn_hidden / launch.bound.plan.tp
@@ -84,8 +89,9 @@ std::int64_t activation_rows(const Launch& launch, TensorId output) {
 
 Calls activation(const Launch& launch) {
   const std::int64_t rows = activation_rows(launch, launch.kernel.writes[0]);
-  Activation call{activation_of(launch.bound.model), launch.read(0, rows), {}, launch.write(0, rows)};
-  if (launch.reads_more_than(1)) call.weights = launch.whole(launch.kernel.reads[1]);
+  Activation call{activation_of(launch.bound.model), launch.with_neighbour(launch.kernel.reads, 0, rows), {},
+                  launch.write(0, rows)};
+  if (weighs_rows(launch)) call.weights = launch.whole(launch.kernel.reads[1]);
   return {call};
 }
 
@@ -94,9 +100,9 @@ Calls activation_backward(const Launch& launch) {
   ActivationBackward call;
   call.kind = activation_of(launch.bound.model);
   call.output_gradient = launch.read(0, rows);
-  call.input = launch.read(1, rows);
-  call.input_gradient = launch.write(0, rows);
-  if (launch.reads_more_than(2)) {
+  call.input = launch.with_neighbour(launch.kernel.reads, 1, rows);
+  call.input_gradient = launch.with_neighbour(launch.kernel.writes, 0, rows);
+  if (weighs_rows(launch)) {
     call.weights = launch.whole(launch.kernel.reads[2]);
     call.weights_gradient = launch.whole(launch.kernel.writes[1]);
     call.weights_gradient.type = Type::fp32;

@@ -12,6 +12,15 @@ kernels::Tensor Launch::rows(TensorId id, std::int64_t count) const {
   return matrix.slice(place.first_column, place.columns);
 }
 
+kernels::Tensor Launch::with_neighbour(const std::vector<TensorId>& ids, std::size_t i,
+                                       std::int64_t count) const {
+  kernels::Tensor view = rows(ids.at(i), count);
+  const auto place = [this](TensorId id) { return bound.places[static_cast<std::size_t>(id)]; };
+  if (i + 1 < ids.size() && place(ids[i + 1]).matrix == place(ids[i]).matrix)
+    view.columns += place(ids[i + 1]).columns;
+  return view;
+}
+
 kernels::Tensor Launch::part(TensorId id, std::int64_t first, std::int64_t height, std::int64_t width) const {
   const kernels::Type type = type_of(tensor(id), bound.plan.precision);
   auto* memory = static_cast<std::byte*>(bound.memory(bound.places[static_cast<std::size_t>(id)].matrix));

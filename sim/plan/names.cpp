@@ -24,6 +24,8 @@ std::string to_string(Recompute recompute) {
       return "none";
     case Recompute::selective:
       return "selective";
+    case Recompute::op:
+      return "op";
     case Recompute::full:
       return "full";
   }

@@ -12,7 +12,14 @@
 namespace rehearse {
 
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
-enum class Recompute : std::uint8_t { none, selective, full };
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  // the modules of recompute_modules
+  op,  // all but attention, what was scattered, and every second product (plan/work/recompute.h)
+  full
+};
+inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective, Recompute::op,
+                                           Recompute::full};
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
 // Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
 // the first layers of each stage and keeps the others whole.

@@ -208,7 +208,7 @@ TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
 }
 
 TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
-  for (const Recompute recompute : {Recompute::full, Recompute::selective}) {
+  for (const Recompute recompute : {Recompute::full, Recompute::selective, Recompute::op}) {
     for (const bool fused : {false, true}) {
       Plan plan = plan_of(ScheduleName::zb_h1, 2, 2, 1);
       plan.sequence_parallel = true;
@@ -219,6 +219,18 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
         expect_same_training(training_of(model, plan), model);
       }
     }
+  }
+}
+
+// PyTorch keeps what the forward pass gathered along the sequence.
+TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
+  for (const Recompute recompute : kRecomputes) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 1);
+    plan.framework = Framework::torchtitan;
+    plan.sequence_parallel = true;
+    plan.recompute = recompute;
+    SCOPED_TRACE(to_string(recompute));
+    expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
   }
 }
 
@@ -303,7 +315,7 @@ INSTANTIATE_TEST_SUITE_P(All, Contexts, testing::ValuesIn(contexts()),
 TEST(Contexts, TrainAsOneRankDoesWhenTheyRunAttentionAgain) {
   for (const ContextExchange exchange :
        {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all})
-    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    for (const Recompute recompute : {Recompute::selective, Recompute::op, Recompute::full}) {
       Plan plan = plan_of(ScheduleName::zb_h1, 1, 2, 1);
       plan.cp = 2;
       plan.cp_exchange = exchange;

@@ -107,13 +107,14 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   plan.zero = 3;
   plan.dp = 4;
   plan.reshard_after_forward = false;
+  plan.recompute = Recompute::op;
   const Launch launch = torchtitan_toml(read_model("gpt3-175b"), plan);
   EXPECT_EQ(launch.why_not, "");
   for (const char* line :
        {"[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n",
         "fsdp_reshard_after_forward = \"never\"\n", "tensor_parallel_degree = 8\n",
         "pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "pipeline_parallel_layers_per_stage = 3\n",
-        "[activation_checkpoint]\nmode = \"selective\"\n", "local_batch_size = 384\n"})
+        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n", "local_batch_size = 384\n"})
     EXPECT_THAT(launch.text, HasSubstr(line));
 }
 
@@ -123,6 +124,8 @@ TEST(Torchtitan, SaysWhatItCannotRun) {
   plan.zero = 0;
   plan.schedule = ScheduleName::zb_h1;
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("zb-h1"));
+  plan.schedule = ScheduleName::one_f_one_b;
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("modules"));
 }
 
 }  // namespace

@@ -192,7 +192,8 @@ pipeline_parallel_schedule = "ZBVZeroBubble"
 pipeline_parallel_microbatch_size = 2
 fsdp_reshard_after_forward = "never"
 [activation_checkpoint]
-mode = "none"
+mode = "selective"
+selective_ac_option = "op"
 )",
                                            "pp.toml", 0);
   const Json& plan = found.scenario["plan"];
@@ -203,6 +204,7 @@ mode = "none"
   EXPECT_EQ(plan["zero_shard"], 4);
   EXPECT_EQ(plan["reshard_after_forward"], false);
   EXPECT_EQ(plan["precision"], "fp8");
+  EXPECT_EQ(plan["recompute"], "op");
 }
 
 TEST(ImportTorchtitan, ItsAllToAllIsARing) {

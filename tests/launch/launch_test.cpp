@@ -218,6 +218,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"GroupedHeadsUnfusedRunAgain", grouped_heads, false, Recompute::selective},
                     Case{"HeadNorms", qwen, true, Recompute::full},
                     Case{"ParallelResidual", neox, true, Recompute::selective},
+                    Case{"GptRunAgainByOp", gpt, false, Recompute::op},
+                    Case{"GroupedHeadsRunAgainByOp", grouped_heads, true, Recompute::op},
+                    Case{"ExpertsRunAgainByOp", mixtral, true, Recompute::op},
                     Case{"Experts", mixtral, true, Recompute::none}),
     [](const auto& layer) { return layer.param.name; });
 

@@ -84,7 +84,7 @@ inline Case any_case() {
   m.tied_embeddings = *rc::gen::arbitrary<bool>();
   m.parallel_residual = *rc::gen::arbitrary<bool>();
   m.dropout = *rc::gen::arbitrary<bool>();
-  c.plan.recompute = *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
+  c.plan.recompute = *rc::gen::elementOf(kRecomputes);
   c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp32);
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();

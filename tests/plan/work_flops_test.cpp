@@ -36,7 +36,7 @@ RC_GTEST_PROP(Flops, WithFullRecomputeAreEquation3OfNarayanan2021, ()) {
 
 RC_GTEST_PROP(Flops, OfTheModelAreThatEquationWithoutTheSecondForward, ()) {
   Case c = any_gpt();
-  c.plan.recompute = *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
+  c.plan.recompute = *rc::gen::elementOf(kRecomputes);
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   RC_ASSERT(count_flops(make_work(c.model, c.plan), c.plan).model() == narayanan(c, 72, 12));

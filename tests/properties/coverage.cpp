@@ -164,6 +164,7 @@ std::set<std::string> wanted_features() {
                            "offload=activations",
                            "recompute=none",
                            "recompute=selective",
+                           "recompute=op",
                            "recompute=full",
                            "recompute by uniform",
                            "recompute by block",

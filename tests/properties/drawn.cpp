@@ -191,7 +191,7 @@ class Drawing {
   }
 
   void recompute() {
-    const std::string form = *element<std::string>("none", "selective", "full");
+    const std::string form = *element<std::string>("none", "selective", "op", "full");
     plan()["recompute"] = form;
     if (form == "full") {
       plan()["recompute_method"] = *element<std::string>("uniform", "block");

@@ -44,10 +44,10 @@ struct FeedForward {
 Branch feed_forward(BlockBuilder& builder, const Model& model, const Shape& shape, const FeedForward& mlp,
                     TensorId input);
 
-// GELU, or SiLU of the gate times the up projection, over `elements` outputs. `weights` (-1: none) scales
-// rows.
-TensorId activate(BlockBuilder& builder, const std::string& name, TensorId up, double elements,
-                  TensorId weights = -1);
+// GELU of `reads`, or SiLU of the gate times the up projection, over `elements` outputs. Experts read gate and
+// up as one, and weights that scale rows.
+TensorId activate(BlockBuilder& builder, const std::string& name, std::vector<TensorId> reads,
+                  double elements);
 
 // A sparse layer's router, routed and shared experts, as Megatron-LM's all-to-all dispatcher and grouped MLP
 // run them (transformer/moe/token_dispatcher.py, experts.py): rows travel to their experts' ranks and back.

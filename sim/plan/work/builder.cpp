@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "plan/work/recompute.h"
+
 namespace rehearse {
 
 namespace {
@@ -151,6 +153,7 @@ Block BlockBuilder::finish(bool joins_previous) {
   block_.joins_previous = joins_previous;
   for (auto emit = undo_.rbegin(); emit != undo_.rend(); ++emit) (*emit)();
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
+  if (reruns_by_op_) block_.recompute = kernels_rerun_by_op(block_);
   block_.saved = derive_saved(block_);
   return std::move(block_);
 }

@@ -48,6 +48,9 @@ class BlockBuilder {
   // whose id is returned.
   TensorId rerun_from(std::size_t first, TensorId kept = -1);
 
+  // The forward kernels run again as Recompute::op has it.
+  void rerun_by_op() { reruns_by_op_ = true; }
+
   void hands_on(TensorId output);  // the next block reads it and returns its gradient
   Block finish(bool joins_previous = false);
 
@@ -62,6 +65,7 @@ class BlockBuilder {
   }
 
   Block block_;
+  bool reruns_by_op_ = false;
   double element_bytes_;   // of activations and weights
   double gradient_bytes_;  // of parameters
   std::vector<std::function<void()>> undo_;

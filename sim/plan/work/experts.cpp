@@ -205,7 +205,7 @@ class SparseLayer {
     const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
     const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
     const std::size_t first = b_.forward_kernels();
-    const TensorId activated = activate(b_, "experts_activation", up, elements, tokens.weights);
+    const TensorId activated = activate(b_, "experts_activation", {up, tokens.weights}, elements);
     if (reruns_activation_) b_.rerun_from(first);
     return grouped("experts_down", activated, to_.ffn, shape_.hidden);
   }

@@ -48,6 +48,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
                           "output"));
 
   if (plan.recompute == Recompute::full && kind != LayerKind::kept) b.rerun_from(0);
+  if (plan.recompute == Recompute::op) b.rerun_by_op();
   return b.finish(kind == LayerKind::joined);
 }
 

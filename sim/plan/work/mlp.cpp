@@ -3,10 +3,8 @@
 
 namespace rehearse {
 
-TensorId activate(BlockBuilder& b, const std::string& name, TensorId up, double elements, TensorId weights) {
+TensorId activate(BlockBuilder& b, const std::string& name, std::vector<TensorId> reads, double elements) {
   const TensorId output = b.activation(name == "activation" ? "activated" : name + "_output", elements);
-  std::vector<TensorId> reads = {up};
-  if (weights >= 0) reads.push_back(weights);
   b.forward({name, Pointwise::activation, reads, {output}});
   b.undo([&b, name, reads, output] {
     std::vector<TensorId> needs = {b.gradient_of(output)}, makes;
@@ -21,14 +19,15 @@ TensorId activate(BlockBuilder& b, const std::string& name, TensorId up, double 
 
 Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
                     TensorId input) {
-  const std::int64_t width = model.gated_mlp ? 2 * mlp.width : mlp.width;
   const std::string prefix = mlp.name == "mlp" ? "" : mlp.name + "_";
   ColumnLinear up{mlp.name + "_up", input};
+  if (model.gated_mlp) up.outputs.push_back({prefix + "gate", mlp.width});
+  up.outputs.push_back({prefix + "up", mlp.width});
+  const std::int64_t width = mlp.width * static_cast<std::int64_t>(up.outputs.size());
   up.weight = b.parameter(mlp.name + "_up_weight", Shape::elements(width, shape.hidden));
   if (mlp.bias) up.bias = b.parameter(mlp.name + "_up_bias", static_cast<double>(width));
-  up.outputs = {{prefix + (model.gated_mlp ? "gate_and_up" : "up"), width}};
 
-  const TensorId activated = activate(b, prefix + "activation", column_linear(b, shape, up).front(),
+  const TensorId activated = activate(b, prefix + "activation", column_linear(b, shape, up),
                                       Shape::elements(shape.tokens, mlp.width));
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));

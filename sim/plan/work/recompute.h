@@ -25,4 +25,9 @@ std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers);
 // Does selective recompute of this plan run the module again?
 bool reruns(const Plan& plan, RecomputeModule module);
 
+// What runs again under Recompute::op, of a block whose backward kernels are listed: all that they need but
+// attention, sums scattered over ranks and every second product, counted from the first, which stay. Each
+// output of a product counts as a product of its own (torchtitan v0.2, distributed/activation_checkpoint.py).
+std::vector<Kernel> kernels_rerun_by_op(const Block& block);
+
 }  // namespace rehearse

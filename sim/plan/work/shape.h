@@ -25,6 +25,7 @@ struct Shape {
   bool tp_comm_overlap = false;
   bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
+  bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
   bool fp8 = false;                // linear layers multiply in fp8
   double element_bytes = 2;        // of activations and weights
   double gradient_bytes = 4;       // of parameters

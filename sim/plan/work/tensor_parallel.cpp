@@ -34,7 +34,7 @@ Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorI
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
 TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId kept,
                         std::int64_t width) {
-  if (!shape.sequence_parallel) return kept;
+  if (!shape.sequence_parallel || !shape.gathers_again) return kept;
   const std::string name = b[linear.input].name + "_for_" + linear.name;
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[kept].element_bytes);
   b.backward_weight(
@@ -88,7 +88,7 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
   if (linear.bias >= 0) reads.push_back(linear.bias);
   gemm.n = product.width;
   std::vector<TensorId> writes = product.outputs;
-  if (kept != linear.input) writes.push_back(kept);
+  if (kept != linear.input && kept != input) writes.push_back(kept);
   b.forward({linear.name, gemm, reads, writes});
   return product;
 }
@@ -129,7 +129,8 @@ std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const C
   const TensorId input = all_rows(b, shape, linear.input, depth, linear.name);
   Gemm gemm{shape.tokens, 0, depth};
   if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
-  const TensorId kept = kept_operand(b, shape, linear.name, linear.input);
+  const TensorId read = shape.gathers_again ? linear.input : input;
+  const TensorId kept = kept_operand(b, shape, linear.name, read);
   const Product product = multiply(b, shape, linear, input, gemm, kept);
   b.undo([&b, shape, linear, input, kept, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);

@@ -131,7 +131,7 @@ Plan read_plan_head(const JsonReader& plan) {
   head.precision =
       named(plan, "precision", std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
   head.recompute =
-      named(plan, "recompute", std::array{Recompute::none, Recompute::selective, Recompute::full});
+      named(plan, "recompute", kRecomputes);
   return head;
 }
 

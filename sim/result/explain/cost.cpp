@@ -112,7 +112,8 @@ std::string explain_recompute(const Explained& run) {
   text.line("This plan: {}", to_string(report.plan.recompute));
   text.line("");
   for (const Variant& variant :
-       {Variant{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}})
+       {Variant{"none", Recompute::none}, {"selective", Recompute::selective}, {"op", Recompute::op},
+        {"full", Recompute::full}})
     add_variant(text, run, variant);
   text.line("  (all work also counts the scores that fused attention computes again, and the head, which no");
   text.line("  form of recompute runs twice)");

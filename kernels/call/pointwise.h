@@ -85,6 +85,13 @@ struct Cast {
   Tensor input, output;
 };
 
+// An fp8 operand: rows = input / scale, columns the same transposed; either may be missing. `maximum` (fp32,
+// one element) is raised to the input's largest magnitude; without a scale (likewise) it is 1. The CPU's are
+// fp32.
+struct Quantise {
+  Tensor input, scale, maximum, rows, columns;
+};
+
 // Uniform in [mean - spread, mean + spread), element i from philox(seed, i).
 struct Randomise {
   Tensor output;

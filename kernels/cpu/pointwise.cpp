@@ -127,6 +127,22 @@ void run(const Cast& call) {
            [&](std::int64_t r) { std::copy_n(row(call.input, r), call.input.columns, row(call.output, r)); });
 }
 
+void run(const Quantise& call) {
+  const float factor = call.scale.given() ? 1.0F / *data(call.scale) : 1.0F;
+  for_each(call.input.columns, [&](std::int64_t c) {
+    for (std::int64_t r = 0; r < call.input.rows; ++r) {
+      const float value = row(call.input, r)[c] * factor;
+      if (call.rows.given()) row(call.rows, r)[c] = value;
+      if (call.columns.given()) row(call.columns, c)[r] = value;
+    }
+  });
+  if (!call.maximum.given()) return;
+  float& largest = *data(call.maximum);
+  for (std::int64_t r = 0; r < call.input.rows; ++r)
+    for (std::int64_t c = 0; c < call.input.columns; ++c)
+      largest = std::max(largest, std::abs(row(call.input, r)[c]));
+}
+
 void run(const Randomise& call) {
   for_each(call.output.rows, [&](std::int64_t r) {
     float* out = row(call.output, r);

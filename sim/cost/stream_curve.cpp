@@ -26,6 +26,7 @@ constexpr std::array kNames = {"norm",
                                "cross_entropy_backward",
                                "bias_gradient",
                                "adam",
+                               "quantise",
                                "square_sum",
                                "clip_scale"};
 

@@ -34,7 +34,8 @@ std::string why_not(const Plan& plan) {
   if (plan.cp > 1 && plan.cp_exchange == ContextExchange::all_to_all)
     return "torchtitan's context parallelism gathers or rotates keys and values, and splits no heads";
   if (!plan.layers_per_stage.empty()) return "torchtitan lists no layers per stage";
-  if (plan.recompute == Recompute::selective) return "torchtitan recomputes by op or by layer, not Megatron-LM's modules";
+  if (plan.recompute == Recompute::selective)
+    return "torchtitan recomputes by op or by layer, not Megatron-LM's modules";
   if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";
   return "";
 }
@@ -61,7 +62,8 @@ std::string data_parallel(const Plan& plan) {
 
 std::string checkpointing(Recompute recompute) {
   const bool by_op = recompute == Recompute::op;
-  return fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n{}", by_op ? "selective" : to_string(recompute),
+  return fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n{}",
+                     by_op ? "selective" : to_string(recompute),
                      by_op ? "selective_ac_option = \"op\"\n" : "");
 }
 

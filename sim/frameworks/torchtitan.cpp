@@ -240,8 +240,9 @@ class TorchtitanReader {
     if (mode == "selective" && option == "op")
       plan_["recompute"] = "op";
     else if (mode == "selective" || mode == "memory_budget")
-      note(fmt::format("activation checkpointing {} is modelled as none, but by op: selective_ac_option = \"op\"",
-                       mode == "selective" ? "of every layer number " + option : mode));
+      note(fmt::format(
+          "activation checkpointing {} is modelled as none, but by op: selective_ac_option = \"op\"",
+          mode == "selective" ? "of every layer number " + option : mode));
   }
 
   const JsonReader& config_;

@@ -78,18 +78,19 @@ bool weighs_rows(const Launch& launch) {
 
 // Rows of an activation: the input is as wide again where it is gated.
 std::int64_t activation_rows(const Launch& launch, TensorId output) {
-  const std::int64_t width =
-      weighs_rows(launch)
-          ? launch.bound.model.experts->ffn_hidden / launch.bound.plan.etp
-      : launch.kernel.name.starts_with("shared")
-          ? launch.bound.model.experts->shared_ffn_hidden / launch.bound.plan.tp
-          : launch.bound.shape.ffn;
+  const std::int64_t width = weighs_rows(launch)
+                                 ? launch.bound.model.experts->ffn_hidden / launch.bound.plan.etp
+                             : launch.kernel.name.starts_with("shared")
+                                 ? launch.bound.model.experts->shared_ffn_hidden / launch.bound.plan.tp
+                                 : launch.bound.shape.ffn;
   return launch.elements(output) / width;
 }
 
 Calls activation(const Launch& launch) {
   const std::int64_t rows = activation_rows(launch, launch.kernel.writes[0]);
-  Activation call{activation_of(launch.bound.model), launch.with_neighbour(launch.kernel.reads, 0, rows), {},
+  Activation call{activation_of(launch.bound.model),
+                  launch.with_neighbour(launch.kernel.reads, 0, rows),
+                  {},
                   launch.write(0, rows)};
   if (weighs_rows(launch)) call.weights = launch.whole(launch.kernel.reads[1]);
   return {call};
@@ -257,6 +258,35 @@ Calls cross_entropy_backward(const Launch& launch) {
                        launch.bound.first_vocabulary_row, launch.bound.loss_scale}};
 }
 
+bool is_scalar(const Launch& launch, TensorId id) {
+  return launch.elements(id) == 1;
+}
+
+// {tensors side by side[, maximum]} to {maximum}, {rows}, {columns} or {rows, columns}. No layer is executed
+// in fp8 yet: rows of the residual stream are what calibration times.
+Calls quantise(const Launch& launch) {
+  std::vector<TensorId> from = launch.kernel.reads, to = launch.kernel.writes;
+  kernels::Quantise call;
+  if (is_scalar(launch, from.back())) {
+    call.scale = launch.whole(from.back());
+    from.pop_back();
+  }
+  std::int64_t elements = 0;
+  for (const TensorId id : from) elements += launch.elements(id);
+  const std::int64_t width = elements % launch.bound.shape.hidden == 0 ? launch.bound.shape.hidden : elements;
+  call.input = launch.part(from.front(), 0, elements / width, width);
+  if (is_scalar(launch, to.front())) {
+    call.maximum = launch.whole(to.front());
+    return {call};
+  }
+  const bool transposes =
+      launch.tensor(to.back()).name.ends_with("_columns") || launch.ends_with("_again_quantise");
+  if (transposes) call.columns = launch.part(to.back(), 0, width, elements / width);
+  if (!transposes || to.size() > 1) call.rows = launch.part(to.front(), 0, elements / width, width);
+  for (kernels::Tensor* operand : {&call.rows, &call.columns}) operand->type = kernels::Type::fp8_e4m3;
+  return {call};
+}
+
 // Of the columns that lie side by side.
 Calls bias_gradient(const Launch& launch) {
   const TensorId bias = launch.kernel.writes[0], first = launch.kernel.reads[0];
@@ -305,6 +335,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
       return bias_gradient(launch);
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
+    case Pointwise::quantise:
+      return quantise(launch);
     case Pointwise::square_sum:
       return {SquareSum{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};
     case Pointwise::clip_scale:

@@ -25,7 +25,9 @@ struct Launch {
   kernels::Tensor write(std::size_t i, std::int64_t count) const { return rows(kernel.writes.at(i), count); }
   bool reads_more_than(std::size_t count) const { return kernel.reads.size() > count; }
 
-  std::int64_t first_column(TensorId id) const { return bound.places[static_cast<std::size_t>(id)].first_column; }
+  std::int64_t first_column(TensorId id) const {
+    return bound.places[static_cast<std::size_t>(id)].first_column;
+  }
   // Two tensors that lie side by side, as one; or the first alone.
   kernels::Tensor with_neighbour(const std::vector<TensorId>& ids, std::size_t i, std::int64_t count) const;
 

@@ -38,7 +38,8 @@ struct Tensor {
   double bytes() const { return elements * element_bytes; }
 };
 
-// What a product is for. With weights of (n,k) as frameworks keep them its layout follows: BLAS's TN, NN and NT.
+// What a product is for. With weights of (n,k) as frameworks keep them its layout follows: BLAS's TN, NN and
+// NT.
 enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
 
 // C[m,n] = A[m,k] B[k,n], `batch` times: heads, or experts of a grouped kernel. FLOPs: 2 m n k batch. Reads
@@ -85,6 +86,7 @@ enum class Pointwise : std::uint8_t {
   cross_entropy_backward,
   bias_gradient,
   adam,
+  quantise,  // into fp8, by rows, by columns or both
   square_sum,
   clip_scale,
 };

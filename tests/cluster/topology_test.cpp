@@ -33,13 +33,16 @@ TEST(Topologies, EachReadsAndNamesItsSource) {
 }
 
 TEST(Topologies, ProfilesAreOnlyNamedForTheirOwnGpu) {
-  const std::map<std::string, std::string> gpu_of = {
-      {"a100-sxm-80gb", "A100-SXM4-80GB"},  {"a100-sxm-40gb", "A100-SXM4-40GB"},
-      {"a100-pcie-80gb", "A100-PCIe-80GB"}, {"v100-sxm", "V100-SXM"},  // whatever its memory
-      {"h100-sxm", "H100-SXM5-80GB"},       {"h100-96gb-500w", "H100-96GB-HBM2e-500W"},
-      {"h200-sxm", "H200-SXM-141GB"},
-      {"b200-sxm", "B200-SXM-180GB"},       {"gb200", "GB200-186GB"},
-      {"cpu-generic", "CPU core"}};
+  const std::map<std::string, std::string> gpu_of = {{"a100-sxm-80gb", "A100-SXM4-80GB"},
+                                                     {"a100-sxm-40gb", "A100-SXM4-40GB"},
+                                                     {"a100-pcie-80gb", "A100-PCIe-80GB"},
+                                                     {"v100-sxm", "V100-SXM"},  // whatever its memory
+                                                     {"h100-sxm", "H100-SXM5-80GB"},
+                                                     {"h100-96gb-500w", "H100-96GB-HBM2e-500W"},
+                                                     {"h200-sxm", "H200-SXM-141GB"},
+                                                     {"b200-sxm", "B200-SXM-180GB"},
+                                                     {"gb200", "GB200-186GB"},
+                                                     {"cpu-generic", "CPU core"}};
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = read_cluster(name);
     if (cluster.profile.empty()) continue;

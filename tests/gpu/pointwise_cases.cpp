@@ -136,6 +136,19 @@ Case bias_gradient(Draw& draw) {
       static_cast<double>(rows));
 }
 
+// Into fp8, from fp32 or from fp8.
+Case quantise(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const bool by_rows = draw.coin(), by_columns = draw.coin();
+  const std::size_t in = draw.coin() ? draw.of(rows, columns) : draw.of(Type::fp32, rows, columns);
+  const std::size_t scale = draw.of(Type::fp32, 1, 1, 0.5F, 2), maximum = draw.out(Type::fp32, 1, 1);
+  const std::size_t out = draw.out(rows, columns), transposed = draw.out(columns, rows);
+  return draw.finish([=](const Tensors& t) {
+    return Quantise{t[in], t[scale], t[maximum], by_rows ? t[out] : Tensor(),
+                    by_columns ? t[transposed] : Tensor()};
+  });
+}
+
 Case cast(Draw& draw) {
   const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
   const bool widens = draw.coin();
@@ -163,6 +176,7 @@ std::vector<Maker> pointwise_cases() {
           {"dropout backward", dropout_backward},
           {"bias gradient", bias_gradient},
           {"cast", cast},
+          {"quantise", quantise, true},
           {"randomise", randomise}};
 }
 

@@ -112,6 +112,22 @@ TEST(Add, SumsItsInputsAndTheBias) {
   EXPECT_FLOAT_EQ(three.at(2, 4), a.at(2, 4) + b.at(2, 4) + c.at(2, 4));
 }
 
+TEST(Quantise, WritesRowsAndColumnsAndRaisesTheMaximum) {
+  Matrix x = random_matrix(3, 5, 1), rows(3, 5), columns(5, 3), scale(1, 1), maximum(1, 1), higher(1, 1);
+  x.at(1, 4) = -7;
+  scale.values = {2};
+  higher.values = {9};
+  run_on_cpu({Quantise{x, scale, maximum, rows, columns}, Quantise{x, {}, higher, {}, {}}}, 2);
+  EXPECT_FLOAT_EQ(maximum.at(0, 0), 7);
+  EXPECT_FLOAT_EQ(higher.at(0, 0), 9);
+  for (std::int64_t r = 0; r < 3; ++r) {
+    for (std::int64_t c = 0; c < 5; ++c) {
+      EXPECT_FLOAT_EQ(rows.at(r, c), x.at(r, c) / 2);
+      EXPECT_FLOAT_EQ(columns.at(c, r), x.at(r, c) / 2);
+    }
+  }
+}
+
 TEST(Dropout, DropsItsShareKeepsTheMeanAndMasksTheGradient) {
   Matrix x(100, 200), residual(100, 200), out(100, 200), gradient(100, 200);
   x.values.assign(x.values.size(), 1);

@@ -91,8 +91,8 @@ RC_GTEST_PROP(Recompute, OfModulesDropsWhatTheyMake, ()) {
   RC_ASSERT(dropped({RecomputeModule::mlp, RecomputeModule::core_attn}) == 16 * unit + core);
 }
 
-// Of wq, wk, wv, wo, w1, w3 and w2 every second runs again (torchtitan v0.2, distributed/activation_checkpoint.py);
-// the others, the input and what attention made stay.
+// Of wq, wk, wv, wo, w1, w3 and w2 every second runs again (torchtitan v0.2,
+// distributed/activation_checkpoint.py); the others, the input and what attention made stay.
 TEST(Recompute, ByOpKeepsAttentionAndEverySecondProduct) {
   Case c{llama(2, 64, 8, 2, 160, 512), {}};
   c.plan.seq = 32;
@@ -110,7 +110,8 @@ TEST(Recompute, ByOpKeepsAttentionAndEverySecondProduct) {
   EXPECT_DOUBLE_EQ(products, 2.0 * 32 * 64 * (16 + 64 + 160));
   for (const TensorId id : layer.saved) {
     const Tensor& tensor = layer.tensors[static_cast<std::size_t>(id)];
-    if (tensor.role == TensorRole::activation || tensor.role == TensorRole::input) kept.push_back(tensor.name);
+    if (tensor.role == TensorRole::activation || tensor.role == TensorRole::input)
+      kept.push_back(tensor.name);
   }
   EXPECT_EQ(kept, (std::vector<std::string>{"input", "query", "value", "attended", "log_sum_exp", "gate"}));
 }

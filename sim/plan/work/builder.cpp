@@ -96,9 +96,13 @@ TensorId BlockBuilder::gradient_of(TensorId tensor) {
 }
 
 TensorId BlockBuilder::new_gradient(TensorId tensor) {
+  return new_gradient(tensor, element_bytes_);
+}
+
+TensorId BlockBuilder::new_gradient(TensorId tensor, double element_bytes) {
   std::string name = (*this)[tensor].name + "_gradient";
   if (readers(block_.forward, tensor) > 1) name += fmt::format("_part{}", parts_of(tensor).size());
-  const TensorId gradient = add_gradient(std::move(name), tensor);
+  const TensorId gradient = scratch_gradient(std::move(name), (*this)[tensor].elements, element_bytes);
   parts_of(tensor).push_back(gradient);
   return gradient;
 }
@@ -113,7 +117,11 @@ TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
 }
 
 TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
-  return add({std::move(name), TensorRole::gradient, elements, element_bytes_});
+  return scratch_gradient(std::move(name), elements, element_bytes_);
+}
+
+TensorId BlockBuilder::scratch_gradient(std::string name, double elements, double element_bytes) {
+  return add({std::move(name), TensorRole::gradient, elements, element_bytes});
 }
 
 Gemm BlockBuilder::input_gradient(Gemm gemm) const {

@@ -32,16 +32,18 @@ class BlockBuilder {
   void undo(std::function<void()> emit);
 
   // For use inside undo():
-  TensorId gradient_of(TensorId tensor);         // what the tensor's readers made, summed
-  TensorId new_gradient(TensorId tensor);        // to be written by this step, one of its readers
+  TensorId gradient_of(TensorId tensor);   // what the tensor's readers made, summed
+  TensorId new_gradient(TensorId tensor);  // to be written by this step, one of its readers
+  TensorId new_gradient(TensorId tensor, double element_bytes);
   TensorId partial_gradient(TensorId tensor);    // of one rank, before its sum over ranks is new_gradient()
   TensorId parameter_gradient(TensorId tensor);  // to be written by this step: accumulated
   TensorId scratch_gradient(std::string name, double elements);  // on the way to a gradient
-  // The products of a linear layer's backward pass. The weight's is added to its gradient where that is kept in
-  // more bytes than the operands (Megatron-LM's gradient accumulation fusion), else written.
+  TensorId scratch_gradient(std::string name, double elements, double element_bytes);
+  // The products of a linear layer's backward pass. The weight's is added to its gradient where that is kept
+  // in more bytes than the operands (Megatron-LM's gradient accumulation fusion), else written.
   Gemm input_gradient(Gemm gemm) const;
   Gemm weight_gradient(Gemm gemm) const;
-  void pass_gradient(TensorId from, TensorId to);                // `to` has the gradient of `from`: no kernel
+  void pass_gradient(TensorId from, TensorId to);  // `to` has the gradient of `from`: no kernel
 
   // The forward kernels from number `first` on run again before the backward pass, and what they make is
   // dropped until then; but `kept` (-1: none) stays from the first run, and the second run writes a copy,

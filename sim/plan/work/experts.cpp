@@ -2,6 +2,7 @@
 
 #include "plan/work/blocks.h"
 #include "plan/work/pointwise.h"
+#include "plan/work/quantise.h"
 #include "plan/work/tensor_parallel.h"
 
 namespace rehearse {
@@ -185,17 +186,18 @@ class SparseLayer {
     const auto gemm = [&to = to_](std::int64_t m, std::int64_t n, std::int64_t k) {
       return Gemm{m, n, k, to.local, true};
     };
-    const TensorId kept = kept_operand(b_, shape_, name, input);
-    std::vector<TensorId> writes = {output};
-    if (kept != input) writes.push_back(kept);
-    b_.forward({name, gemm(to_.rows, width, depth), {input, weight}, writes});
+    const QuantisedInput operand = quantise_input(b_, shape_, name, input);
+    b_.forward({name, gemm(to_.rows, width, depth), {operand.rows, weight}, {output}});
     const Gemm for_input = b_.input_gradient(gemm(to_.rows, depth, width)),
                for_weight = b_.weight_gradient(gemm(width, depth, to_.rows));
-    b_.undo([&b = b_, name, input, kept, weight, output, for_input, for_weight] {
-      const TensorId gradient = b.gradient_of(output);
-      b.backward_input({name + "_input_gradient", for_input, {gradient, weight}, {b.new_gradient(input)}});
-      b.backward_weight(
-          {name + "_weight_gradient", for_weight, {gradient, kept}, {b.parameter_gradient(weight)}});
+    b_.undo([&b = b_, shape = shape_, name, input, operand, weight, output, for_input, for_weight] {
+      const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(output)});
+      b.backward_input(
+          {name + "_input_gradient", for_input, {gradient.rows.front(), weight}, {b.new_gradient(input)}});
+      b.backward_weight({name + "_weight_gradient",
+                         for_weight,
+                         {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
+                         {b.parameter_gradient(weight)}});
     });
     return output;
   }

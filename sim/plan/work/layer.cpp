@@ -12,9 +12,9 @@ std::string name_of(LayerKind kind, bool sparse) {
 
 // What a norm makes is dropped once the linear layer has read it, and made again.
 TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, const std::string& name,
-                         TensorId input) {
+                         TensorId input, bool into_fp8) {
   const std::size_t first = b.forward_kernels();
-  const TensorId output = normalise(b, name, model.norm, input, model.hidden);
+  const TensorId output = normalise(b, name, model.norm, input, model.hidden, into_fp8);
   if (reruns(plan, RecomputeModule::layernorm)) b.rerun_from(first);
   return output;
 }
@@ -36,13 +36,15 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   BlockBuilder b(name_of(kind, sparse), shape);
   const TensorId input = b.input("input", shape.row_elements());
 
-  const TensorId attention_in = normalise_layer(b, model, plan, "attention_norm", input);
+  const bool fuses = shape.fp8 && !shape.dynamic_scaling;  // norm and linear layer
+  const TensorId attention_in =
+      normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
   const Branch attended = attention(b, model, plan, shape, attention_in);
   const TensorId middle =
       add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
 
   const TensorId mlp_source = model.parallel_residual ? input : middle;
-  const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source);
+  const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source, fuses && !sparse);
   const Branch transformed = transform(b, model, plan, shape, mlp_in, sparse);
   b.hands_on(add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
                           "output"));

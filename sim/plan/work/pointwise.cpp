@@ -8,11 +8,13 @@ constexpr double kMaskBytes = 1;
 
 }  // namespace
 
-TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width) {
+TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width,
+                   bool into_fp8) {
   const TensorId weight = b.parameter(name + "_weight", static_cast<double>(width));
   const TensorId bias =
       norm == Norm::layer ? b.parameter(name + "_bias", static_cast<double>(width)) : TensorId{-1};
-  const TensorId output = b.activation(name + "_output", b[input].elements);
+  const TensorId output =
+      b.activation(name + "_output", b[input].elements, into_fp8 ? 1 : b[input].element_bytes);
   std::vector<TensorId> reads = {input, weight};
   if (bias >= 0) reads.push_back(bias);
   b.forward({name, Pointwise::norm, reads, {output}});

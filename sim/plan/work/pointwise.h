@@ -10,9 +10,10 @@ namespace rehearse {
 
 // LayerNorm or RMSNorm over vectors of `width`. The backward kernels take mean and variance from the input
 // again: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
-// LayerNorm, NAME_bias.
+// LayerNorm, NAME_bias. `into_fp8`: as the linear layer that follows reads it (Transformer Engine's
+// LayerNormLinear).
 TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
-                   std::int64_t width);
+                   std::int64_t width, bool into_fp8 = false);
 
 // residual + dropout(branch + bias), one kernel as in Megatron-LM; `bias` (-1: none) is a parameter.
 struct Residual {

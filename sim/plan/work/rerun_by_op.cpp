@@ -10,24 +10,18 @@ std::int64_t width_of(const Block& block, TensorId output, const Gemm& gemm) {
   return static_cast<std::int64_t>(block.tensors[static_cast<std::size_t>(output)].elements) / gemm.m;
 }
 
-// The product of one output alone, and the quantised operand that the backward pass reads, made anew.
+// Each output that does not stay, as a product of its own.
 std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, const Gemm& gemm,
                                    std::int64_t& products) {
   std::vector<Kernel> again;
-  std::int64_t columns = 0;
   for (const TensorId output : kernel.writes) {
-    const bool is_operand = columns == gemm.n;
-    if (is_operand) {
-      again.push_back({kernel.name + "_operand", Pointwise::add, {kernel.reads.front()}, {output}});
-      continue;
-    }
     Gemm part = gemm;
     part.n = width_of(block, output, gemm);
-    columns += part.n;
     const bool stays = products++ % 2 == 0;
     if (stays) continue;
     const std::string& made = block.tensors[static_cast<std::size_t>(output)].name;
-    again.push_back({part.n == gemm.n ? kernel.name : kernel.name + "_" + made, part, kernel.reads, {output}});
+    again.push_back(
+        {part.n == gemm.n ? kernel.name : kernel.name + "_" + made, part, kernel.reads, {output}});
   }
   return again;
 }
@@ -58,7 +52,8 @@ std::vector<Kernel> kernels_rerun_by_op(const Block& block) {
 
   std::vector<Kernel> rerun;
   for (auto kernel = candidates.rbegin(); kernel != candidates.rend(); ++kernel) {
-    if (std::ranges::none_of(kernel->writes, [&](TensorId id) { return needed[static_cast<std::size_t>(id)]; }))
+    if (std::ranges::none_of(kernel->writes,
+                             [&](TensorId id) { return needed[static_cast<std::size_t>(id)]; }))
       continue;
     need(*kernel);
     rerun.push_back(std::move(*kernel));

@@ -18,6 +18,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   // PyTorch's DTensor keeps what the forward pass gathered; Megatron-LM's autograd function does not.
   shape.gathers_again = plan.framework != Framework::torchtitan && plan.framework != Framework::fsdp;
+  shape.dynamic_scaling = plan.framework == Framework::torchtitan;
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
   shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;

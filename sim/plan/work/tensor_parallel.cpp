@@ -1,5 +1,7 @@
 #include "plan/work/tensor_parallel.h"
 
+#include "plan/work/quantise.h"
+
 namespace rehearse {
 
 namespace {
@@ -56,14 +58,17 @@ void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLine
                           shape, linear.name + "_weight_gradient"));
 }
 
+void column_bias_gradient(BlockBuilder& b, const ColumnLinear& linear,
+                          const std::vector<TensorId>& gradients) {
+  if (linear.bias < 0) return;
+  b.backward_weight({linear.name + "_bias_gradient",
+                     Pointwise::bias_gradient,
+                     gradients,
+                     {b.parameter_gradient(linear.bias)}});
+}
+
 void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, const Gemm& gemm,
                             std::vector<TensorId> gradients, TensorId input) {
-  if (linear.bias >= 0) {
-    b.backward_weight({linear.name + "_bias_gradient",
-                       Pointwise::bias_gradient,
-                       gradients,
-                       {b.parameter_gradient(linear.bias)}});
-  }
   gradients.push_back(input);
   b.backward_weight({linear.name + "_weight_gradient",
                      b.weight_gradient(gemm),
@@ -76,8 +81,7 @@ struct Product {
   std::int64_t width = 0;  // of all of them
 };
 
-Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm,
-                 TensorId kept) {
+Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm) {
   Product product;
   for (const Output& output : linear.outputs) {
     const double bytes = output.element_bytes > 0 ? output.element_bytes : shape.element_bytes;
@@ -87,9 +91,7 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
   std::vector<TensorId> reads = {input, linear.weight};
   if (linear.bias >= 0) reads.push_back(linear.bias);
   gemm.n = product.width;
-  std::vector<TensorId> writes = product.outputs;
-  if (kept != linear.input && kept != input) writes.push_back(kept);
-  b.forward({linear.name, gemm, reads, writes});
+  b.forward({linear.name, gemm, reads, product.outputs});
   return product;
 }
 
@@ -105,17 +107,13 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
 
 }  // namespace
 
-TensorId kept_operand(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
-  return shape.fp8 ? b.activation(linear + "_operand_fp8", b[input].elements, 1) : input;
-}
-
 TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width,
                   const std::string& linear) {
   if (!shape.sequence_parallel) return shard;
   const std::string name = b[shard].name + (linear.empty() ? "_gathered" : "_gathered_for_" + linear);
-  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width));
+  const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[shard].element_bytes);
   const double bytes = shape.token_bytes(width);
-  b.forward(gather(shape, name + "_all_gather", bytes, shard, whole, linear));
+  b.forward(gather(shape, name + "_all_gather", b[whole].bytes(), shard, whole, linear));
   b.undo([&b, shape, name, bytes, shard, whole, linear] {
     b.backward_input(beside(over_ranks(name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter, bytes,
                                        b.gradient_of(whole), b.new_gradient(shard)),
@@ -126,29 +124,36 @@ TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int6
 
 std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
   const std::int64_t depth = input_width(shape, linear);
-  const TensorId input = all_rows(b, shape, linear.input, depth, linear.name);
+  const TensorId shard =
+      shape.sequence_parallel ? quantise_shard(b, shape, linear.name, linear.input) : linear.input;
+  const TensorId input = all_rows(b, shape, shard, depth, linear.name);
+  QuantisedInput operand = quantise_input(b, shape, linear.name, input);
+  if (shape.sequence_parallel && shape.gathers_again) operand.kept = shard;
   Gemm gemm{shape.tokens, 0, depth};
   if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
-  const TensorId read = shape.gathers_again ? linear.input : input;
-  const TensorId kept = kept_operand(b, shape, linear.name, read);
-  const Product product = multiply(b, shape, linear, input, gemm, kept);
-  b.undo([&b, shape, linear, input, kept, product, depth] {
+  const Product product = multiply(b, shape, linear, operand.rows, gemm);
+  b.undo([&b, shape, linear, input, operand, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
-    column_input_gradient(b, shape, linear, input, Gemm{shape.tokens, depth, product.width}, gradients,
+    const QuantisedGradient gradient = quantise_gradient(b, shape, linear.name, gradients);
+    column_input_gradient(b, shape, linear, input, Gemm{shape.tokens, depth, product.width}, gradient.rows,
                           shape.tp > 1 && !shape.sequence_parallel);
-    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradients,
-                           all_rows_again(b, shape, linear, kept, depth));
+    QuantisedInput kept = operand;
+    kept.kept = all_rows_again(b, shape, linear, operand.kept, depth);
+    column_bias_gradient(b, linear, gradients);
+    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradient.columns,
+                           input_by_columns(b, shape, linear.name, kept));
   });
   return product.outputs;
 }
 
 std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
   const std::int64_t depth = input_width(shape, linear);
-  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth}, linear.input);
+  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth});
   b.undo([&b, shape, linear, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
     column_input_gradient(b, shape, linear, linear.input, Gemm{shape.rows, depth, product.width}, gradients,
                           false);
+    column_bias_gradient(b, linear, gradients);
     column_weight_gradient(b, linear, Gemm{product.width, depth, shape.rows}, gradients, linear.input);
   });
   return product.outputs;
@@ -161,18 +166,17 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};
   if (shape.tp_comm_overlap) gemm.chunks = kReduceScatterChunks;
-  const TensorId kept = kept_operand(b, shape, name, input);
-  std::vector<TensorId> writes = {product};
-  if (kept != input) writes.push_back(kept);
-  b.forward({name, gemm, {input, weight}, writes});
-  b.undo([&b, shape, name, input, kept, weight, product, width] {
-    const TensorId gradient = b.gradient_of(product);
+  const QuantisedInput operand = quantise_input(b, shape, name, input);
+  b.forward({name, gemm, {operand.rows, weight}, {product}});
+  b.undo([&b, shape, name, input, operand, weight, product, width] {
+    const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(product)});
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
     if (shape.tp_comm_overlap) input_gradient.chunks = shape.tp;
-    b.backward_input({name + "_input_gradient", input_gradient, {gradient, weight}, {b.new_gradient(input)}});
+    b.backward_input(
+        {name + "_input_gradient", input_gradient, {gradient.rows.front(), weight}, {b.new_gradient(input)}});
     b.backward_weight({name + "_weight_gradient",
                        b.weight_gradient({shape.hidden, width, shape.tokens}),
-                       {gradient, kept},
+                       {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
                        {b.parameter_gradient(weight)}});
   });
   return reduce_partial(b, shape, name + "_output", product, name);
@@ -195,8 +199,11 @@ TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& 
   b.forward(reduce);
   b.undo([&b, shape, name, scatter, bytes, partial, sum, gemm] {
     if (!scatter) return b.pass_gradient(sum, partial);
-    b.backward_input(gather(shape, name + "_gradient_all_gather", bytes, b.gradient_of(sum),
-                            b.new_gradient(partial), gemm.empty() ? "" : gemm + "_input_gradient"));
+    TensorId shard = b.gradient_of(sum);
+    if (!gemm.empty()) shard = quantise_gradient_shard(b, shape, name + "_gradient", shard);
+    const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
+    b.backward_input(gather(shape, name + "_gradient_all_gather", b[whole].bytes(), shard, whole,
+                            gemm.empty() ? "" : gemm + "_input_gradient"));
   });
   return sum;
 }

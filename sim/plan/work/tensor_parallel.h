@@ -48,11 +48,6 @@ std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shap
 TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width);
 
-// What the weight gradient of `linear` will read of its input: the input, or with fp8 the operand that the
-// layer's forward kernel writes, quantised to a byte an element (Transformer Engine,
-// pytorch/module/linear.py).
-TensorId kept_operand(BlockBuilder& builder, const Shape& shape, const std::string& linear, TensorId input);
-
 // Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`. `gemm`
 // names the kernel that made them, "" when it is none that may be cut into chunks.
 TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial,

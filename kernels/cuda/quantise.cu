@@ -1,0 +1,91 @@
+// fp8 operands: a tile is read once and written by rows, by columns or both.
+#include <cuda_fp8.h>
+
+#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/run.h"
+
+namespace rehearse::kernels::cuda {
+
+namespace {
+
+constexpr int kTile = 32;
+
+__device__ inline float to_float(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
+__device__ inline float to_float(__nv_fp8_e5m2 x) { return static_cast<float>(x); }
+
+template <typename T>
+struct View {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+};
+template <typename T>
+View<T> view_of(const Tensor& tensor) {
+  return {static_cast<T*>(tensor.data), tensor.stride};
+}
+
+struct Extent {
+  std::int64_t rows = 0, columns = 0;
+};
+
+// One block a tile. Magnitudes are not negative, so that their bits order as they do.
+template <typename From, typename To>
+__global__ void quantise(Extent extent, View<From> in, const float* scale, float* maximum, View<To> rows,
+                         View<To> columns) {
+  __shared__ float tile[kTile][kTile + 1];
+  const std::int64_t first_row = std::int64_t{blockIdx.y} * kTile, first_column = std::int64_t{blockIdx.x} * kTile;
+  const float factor = scale == nullptr ? 1.0F : 1.0F / *scale;
+  using rehearse::kernels::cuda::to_float;
+  float largest = 0;
+  for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
+    const std::int64_t r = first_row + y, c = first_column + threadIdx.x;
+    if (r >= extent.rows || c >= extent.columns) continue;
+    const float value = to_float(in.data[r * in.stride + c]);
+    largest = fmaxf(largest, fabsf(value));
+    tile[y][threadIdx.x] = value * factor;
+    if (rows.data != nullptr) rows.data[r * rows.stride + c] = To(value * factor);
+  }
+  if (maximum != nullptr) atomicMax(reinterpret_cast<int*>(maximum), __float_as_int(largest));
+  if (columns.data == nullptr) return;
+  __syncthreads();
+  for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
+    const std::int64_t c = first_column + y, r = first_row + threadIdx.x;
+    if (r < extent.rows && c < extent.columns) columns.data[c * columns.stride + r] = To(tile[threadIdx.x][y]);
+  }
+}
+
+template <typename Body>
+void by_fp8(Type type, const Body& body) {
+  if (type == Type::fp8_e4m3) return body(__nv_fp8_e4m3{});
+  if (type == Type::fp8_e5m2) return body(__nv_fp8_e5m2{});
+  throw DeviceError("operands are quantised to fp8");
+}
+
+template <typename Body>
+void by_any(Type type, const Body& body) {
+  if (type == Type::fp8_e4m3 || type == Type::fp8_e5m2) return by_fp8(type, body);
+  by_type(type, body);
+}
+
+}  // namespace
+
+void run(const Context& context, const Quantise& call) {
+  const Extent extent{call.input.rows, call.input.columns};
+  if (extent.rows * extent.columns == 0) return;
+  constexpr std::int64_t kMostRows = 65535LL * kTile;  // of one launch
+  if (extent.rows > kMostRows) throw DeviceError("a tensor of more than 2 million rows cannot be quantised");
+  const Type to = call.rows.given() ? call.rows.type : call.columns.given() ? call.columns.type : Type::fp8_e4m3;
+  const dim3 blocks(static_cast<unsigned>((extent.columns + kTile - 1) / kTile),
+                    static_cast<unsigned>((extent.rows + kTile - 1) / kTile));
+  by_any(call.input.type, [&](auto from) {
+    by_fp8(to, [&](auto zero) {
+      using From = decltype(from);
+      using To = decltype(zero);
+      quantise<From, To><<<blocks, dim3(kTile, kThreads / kTile), 0, context.stream>>>(
+          extent, view_of<From>(call.input), floats(call.scale), floats(call.maximum), view_of<To>(call.rows),
+          view_of<To>(call.columns));
+    });
+  });
+  launched("quantise");
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -1,0 +1,87 @@
+#include "plan/work/quantise.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kMaximumBytes = 4;
+
+using Emit = void (BlockBuilder::*)(Kernel);
+
+double elements_of(const BlockBuilder& b, const std::vector<TensorId>& tensors) {
+  double elements = 0;
+  for (const TensorId tensor : tensors) elements += b[tensor].elements;
+  return elements;
+}
+
+bool is_quantised(const BlockBuilder& b, TensorId tensor) {
+  return b[tensor].element_bytes == 1;
+}
+
+void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
+              const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
+  std::vector<TensorId> reads = from;
+  if (shape.dynamic_scaling && !is_quantised(b, from.front())) {
+    const TensorId maximum = b.scratch_gradient(name + "_maximum", 1, kMaximumBytes);
+    (b.*emit)({name + "_maximum", Pointwise::quantise, from, {maximum}});
+    reads.push_back(maximum);
+  }
+  (b.*emit)({name + "_quantise", Pointwise::quantise, reads, to});
+}
+
+}  // namespace
+
+QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::string& linear,
+                              TensorId input) {
+  if (!shape.fp8 || is_quantised(b, input)) return {input, input};
+  const std::string name = linear + "_operand";
+  const TensorId rows = b.activation(name + "_fp8", b[input].elements, 1);
+  if (shape.dynamic_scaling) {
+    quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows});
+    return {rows, input};
+  }
+  const TensorId columns = b.activation(name + "_fp8_columns", b[input].elements, 1);
+  quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows, columns});
+  return {rows, columns, true};
+}
+
+TensorId quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
+  if (!shape.fp8 || is_quantised(b, input)) return input;
+  const TensorId rows = b.activation(linear + "_operand_fp8", b[input].elements, 1);
+  quantise(b, shape, &BlockBuilder::forward, linear + "_operand", {input}, {rows});
+  b.undo([&b, input, rows] { b.pass_gradient(rows, input); });
+  return rows;
+}
+
+TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string& linear,
+                          const QuantisedInput& input) {
+  if (!shape.fp8 || input.kept_by_columns) return input.kept;
+  const TensorId columns = b.activation(linear + "_operand_fp8_again", b[input.kept].elements, 1);
+  quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept}, {columns});
+  return columns;
+}
+
+QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear,
+                                    const std::vector<TensorId>& gradients) {
+  if (!shape.fp8) return {gradients, gradients};
+  const std::string name = linear + "_gradient";
+  const double elements = elements_of(b, gradients);
+  const TensorId columns = b.scratch_gradient(name + "_fp8_columns", elements, 1);
+  if (is_quantised(b, gradients.front())) {
+    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {columns});
+    return {gradients, {columns}};
+  }
+  const TensorId rows = b.scratch_gradient(name + "_fp8", elements, 1);
+  quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows, columns});
+  return {{rows}, {columns}};
+}
+
+TensorId quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,
+                                 TensorId gradient) {
+  if (!shape.fp8 || shape.dynamic_scaling) return gradient;
+  const TensorId rows = b.scratch_gradient(name + "_shard_fp8", b[gradient].elements, 1);
+  quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, {rows});
+  return rows;
+}
+
+}  // namespace rehearse

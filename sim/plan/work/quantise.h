@@ -1,0 +1,47 @@
+// Which kernels turn the operands of a linear layer into fp8, and which tensors do its products read?
+//
+// Hopper multiplies fp8 rows by rows only. What the forward product or the input gradient reads by rows the
+// weight gradient needs by columns: one kernel reads the tensor and writes it both ways (Transformer
+// Engine 1.x, pytorch/module/linear.py, cast_transpose), or what came quantised is transposed. Transformer
+// Engine scales by earlier steps' maxima; PyTorch (torchao/float8, dynamic scaling) passes over the tensor
+// for its maximum first, and quantises a layer's input again in the backward pass.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/work/builder.h"
+#include "plan/work/shape.h"
+
+namespace rehearse {
+
+// What the forward product reads, and what stays for the weight gradient.
+struct QuantisedInput {
+  TensorId rows = -1;
+  TensorId kept = -1;
+  bool kept_by_columns = false;
+};
+
+// Without fp8 both are `input`. An input of one byte an element was quantised by the kernel that made it.
+QuantisedInput quantise_input(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                              TensorId input);
+
+// `input` by rows alone, for the other ranks to gather.
+TensorId quantise_shard(BlockBuilder& builder, const Shape& shape, const std::string& linear, TensorId input);
+
+// The weight gradient's operand, made in the backward pass of what was kept.
+TensorId input_by_columns(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                          const QuantisedInput& input);
+
+// Gradients that lie side by side, for the input gradient and for the weight gradient.
+struct QuantisedGradient {
+  std::vector<TensorId> rows, columns;
+};
+QuantisedGradient quantise_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                                    const std::vector<TensorId>& gradients);
+
+// A rank's rows of a gradient, for the other ranks to gather; PyTorch gathers them before it quantises.
+TensorId quantise_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,
+                                 TensorId gradient);
+
+}  // namespace rehearse

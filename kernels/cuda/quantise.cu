@@ -10,8 +10,10 @@ namespace {
 
 constexpr int kTile = 32;
 
-__device__ inline float to_float(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
-__device__ inline float to_float(__nv_fp8_e5m2 x) { return static_cast<float>(x); }
+template <typename T>
+__device__ inline float value_of(T x) { return to_float(x); }
+__device__ inline float value_of(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
+__device__ inline float value_of(__nv_fp8_e5m2 x) { return static_cast<float>(x); }
 
 template <typename T>
 struct View {
@@ -34,12 +36,11 @@ __global__ void quantise(Extent extent, View<From> in, const float* scale, float
   __shared__ float tile[kTile][kTile + 1];
   const std::int64_t first_row = std::int64_t{blockIdx.y} * kTile, first_column = std::int64_t{blockIdx.x} * kTile;
   const float factor = scale == nullptr ? 1.0F : 1.0F / *scale;
-  using rehearse::kernels::cuda::to_float;
   float largest = 0;
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     const std::int64_t r = first_row + y, c = first_column + threadIdx.x;
     if (r >= extent.rows || c >= extent.columns) continue;
-    const float value = to_float(in.data[r * in.stride + c]);
+    const float value = value_of(in.data[r * in.stride + c]);
     largest = fmaxf(largest, fabsf(value));
     tile[y][threadIdx.x] = value * factor;
     if (rows.data != nullptr) rows.data[r * rows.stride + c] = To(value * factor);

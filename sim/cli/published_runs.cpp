@@ -97,6 +97,7 @@ Json plan_of(const Json& row, const Json& practice) {
   for (const char* key : {"tp", "pp", "vpp", "dp", "cp", "ep", "etp"}) set(plan, key, said(parallel, key));
   if (plan.value("pp", 1) == 1) plan["vpp"] = 1;
   set(plan, "sequence_parallel", said(parallel, "sequence_parallel"));
+  set(plan, "tp_comm_overlap", said(parallel, "async_tp"));
   set(plan, "schedule", schedule_of(parallel));
   if (contains(plan.value("schedule", Json()), "zb")) {
     plan["sync_step"] = contains(said(parallel, "schedule"), "synchronous");
@@ -160,6 +161,7 @@ PublishedRun run_of(const Json& row, const Json& practices) {
       run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
   run.measured_s = seconds_of(row);
   run.memory_bytes = memory_of(row, practice);
+  run.counts_reserved = practice.value("allocator", "allocated") != "allocated";
   if (!run.missing.empty()) return run;
   run.model = published_model(row.at("model"), practice);
   run.source.json = {{"schema", "rehearse.scenario/1"},

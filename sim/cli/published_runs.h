@@ -16,7 +16,8 @@ struct PublishedRun {
   std::string missing;               // what the source does not say: then without source and model
   std::optional<double> measured_s;  // of an iteration: printed, else derived from what was
   std::optional<double> memory_bytes;
-  ScenarioSource source;  // the row as a scenario, without its model
+  bool counts_reserved = false;  // that memory is what the allocator reserved, or nvidia-smi sees
+  ScenarioSource source;         // the row as a scenario, without its model
   Model model;
 };
 

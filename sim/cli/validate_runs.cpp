@@ -21,7 +21,8 @@ double error_of(double predicted, double measured) {
 double predicted_memory(const PublishedRun& run) {
   const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
-  return peak_bytes(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
+  const RankMemory rank = heaviest_rank(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
+  return rank.peak_bytes + (run.counts_reserved ? slack_bytes(rank) : 0);
 }
 
 void predict_seconds(const PublishedRun& run, RunPrediction& prediction) {

@@ -15,7 +15,7 @@ struct RunPrediction {
   PublishedRun run;
   std::optional<double> seconds;       // of an iteration
   double uncertainty = 0;              // of them, relative (Report::uncertainty)
-  std::optional<double> memory_bytes;  // of the heaviest rank; where the source printed a memory
+  std::optional<double> memory_bytes;  // of the heaviest rank, with the allocator's slack where it was counted
   std::string skipped;                 // why there are no seconds; "" when there are
 };
 

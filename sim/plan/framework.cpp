@@ -41,6 +41,7 @@ void apply_framework(Plan& plan) {
       plan.grad_reduce = wire_precision(plan);
       [[fallthrough]];
     case Framework::torchtitan:
+      plan.tp_backward_overlap = false;
       if (mixed) plan.recipe = Recipe::fsdp;
       return;
   }

@@ -14,7 +14,8 @@ namespace rehearse {
 //  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements
 //                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
 //  fsdp           PyTorch FSDP2: fp32 shards, gathered and reduced in the training precision (fully_shard's
-//                 MixedPrecisionPolicy), layer by layer
+//                 MixedPrecisionPolicy), layer by layer; beside a weight gradient no collective of tensor
+//                 parallelism runs (DTensor)
 //  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
 //                 parameters stay whole between microbatches and are reduced once
 //                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "result/memory.h"
 #include "schedule/orders.h"
 
 namespace rehearse {
@@ -54,19 +53,17 @@ Plan shortened(Plan plan) {
   return plan;
 }
 
-double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes) {
-  double peak = 0;
+RankMemory heaviest_rank(const Model& model, const Plan& plan, double workspace_bytes) {
   const Schedule order = make_order(shortened(plan));
-  for (const RankMemory& rank : rank_memory(order, plan, make_work(model, plan), workspace_bytes))
-    peak = std::max(peak, rank.peak_bytes);
-  return peak;
+  const std::vector<RankMemory> ranks = rank_memory(order, plan, make_work(model, plan), workspace_bytes);
+  return *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
 }
 
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits) {
   std::optional<FewestGpus> best;
   for (const Plan& candidate : candidates(model, plan, limits)) {
     if (best && candidate.gpus() > best->plan.gpus()) break;
-    const double peak = peak_bytes(model, candidate, limits.workspace_bytes);
+    const double peak = heaviest_rank(model, candidate, limits.workspace_bytes).peak_bytes;
     if (peak > limits.gpu_memory_bytes || (best && peak >= best->peak_bytes)) continue;
     best = FewestGpus{candidate, peak};
   }

@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "plan/plan.h"
+#include "result/memory.h"
 
 namespace rehearse {
 
@@ -21,9 +22,9 @@ struct FewestGpus {
   double peak_bytes = 0;  // of its heaviest rank
 };
 
-// Bytes on the heaviest rank of a legal plan, without what is offloaded of its activations. As many
-// microbatches are walked as are needed to reach the peak.
-double peak_bytes(const Model& model, const Plan& plan, double workspace_bytes);
+// The heaviest rank of a legal plan, without what is offloaded of its activations. As many microbatches are
+// walked as are needed to reach the peak.
+RankMemory heaviest_rank(const Model& model, const Plan& plan, double workspace_bytes);
 
 // The plan with as many microbatches as are needed to reach its peak.
 Plan shortened(Plan plan);

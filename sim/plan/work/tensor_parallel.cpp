@@ -197,7 +197,7 @@ TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& 
     reduce.overlap = {gemm, 1};
   }
   b.forward(reduce);
-  b.undo([&b, shape, name, scatter, bytes, partial, sum, gemm] {
+  b.undo([&b, shape, name, scatter, partial, sum, gemm] {
     if (!scatter) return b.pass_gradient(sum, partial);
     TensorId shard = b.gradient_of(sum);
     if (!gemm.empty()) shard = quantise_gradient_shard(b, shape, name + "_gradient", shard);

@@ -31,9 +31,16 @@ struct PositionsBackward {
 struct LossMaximum {
   Tensor logits, maximum;
 };
+struct LossShift {
+  Tensor logits, maximum, shifted;  // logit - maximum
+};
+struct LossSum {
+  Tensor exponentials, sum;  // row sums
+};
 struct LossExponentials {
-  Tensor logits, labels, maximum;
-  Tensor exponentials, target, sum;  // exp(logit - maximum), (target's logit - maximum) or 0, row sums
+  Tensor logits, labels, maximum;  // not given: the logits are shifted
+  Tensor exponentials, target,
+      sum;  // exp(logit - maximum), (target's logit - maximum) or 0, row sums if given
   std::int64_t first = 0;
 };
 struct Loss {

@@ -19,11 +19,30 @@ void run(const LossMaximum& call) {
   });
 }
 
+void run(const LossShift& call) {
+  for_each(call.logits.rows, [&](std::int64_t r) {
+    const float* logits = row(call.logits, r);
+    const float maximum = data(call.maximum)[r];
+    float* out = row(call.shifted, r);
+    for (std::int64_t c = 0; c < call.logits.columns; ++c) out[c] = logits[c] - maximum;
+  });
+}
+
+void run(const LossSum& call) {
+  for_each(call.exponentials.rows, [&](std::int64_t r) {
+    const float* exponentials = row(call.exponentials, r);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t c = 0; c < call.exponentials.columns; ++c) sum += exponentials[c];
+    data(call.sum)[r] = sum;
+  });
+}
+
 void run(const LossExponentials& call) {
   const std::int64_t* labels = data<std::int64_t>(call.labels);
   for_each(call.logits.rows, [&](std::int64_t r) {
     const float* logits = row(call.logits, r);
-    const float maximum = data(call.maximum)[r];
+    const float maximum = call.maximum.given() ? data(call.maximum)[r] : 0.0F;
     float* out = row(call.exponentials, r);
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -34,7 +53,7 @@ void run(const LossExponentials& call) {
     const std::int64_t label = labels[r] - call.first;
     const bool here = label >= 0 && label < call.logits.columns;
     data(call.target)[r] = here ? logits[label] - maximum : 0.0F;
-    data(call.sum)[r] = sum;
+    if (call.sum.given()) data(call.sum)[r] = sum;
   });
 }
 

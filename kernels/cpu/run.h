@@ -29,6 +29,8 @@ void run(const EmbeddingBackward& call);
 void run(const Positions& call);
 void run(const PositionsBackward& call);
 void run(const LossMaximum& call);
+void run(const LossShift& call);
+void run(const LossSum& call);
 void run(const LossExponentials& call);
 void run(const Loss& call);
 void run(const LossBackward& call);

@@ -43,6 +43,8 @@ void run(const Context& context, const EmbeddingBackward& call);
 void run(const Context& context, const Positions& call);
 void run(const Context& context, const PositionsBackward& call);
 void run(const Context& context, const LossMaximum& call);
+void run(const Context& context, const LossShift& call);
+void run(const Context& context, const LossSum& call);
 void run(const Context& context, const LossExponentials& call);
 void run(const Context& context, const Loss& call);
 void run(const Context& context, const LossBackward& call);

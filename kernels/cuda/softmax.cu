@@ -46,19 +46,35 @@ template <typename T>
 __global__ void exponentials(Rows<T> logits, const std::int64_t* labels, const float* maximum, Rows<float> out,
                              float* target, float* total, std::int64_t first) {
   for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
+    const float largest = maximum == nullptr ? 0.0F : maximum[r];
     float sum = 0;
     for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) {
-      const float e = expf(logits.load(r, c) - maximum[r]);
+      const float e = expf(logits.load(r, c) - largest);
       out.store(r, c, e);
       sum += e;
     }
-    sum = block_sum(sum);
+    if (total != nullptr) sum = block_sum(sum);
     if (threadIdx.x != 0) continue;
     const std::int64_t label = labels[r] - first;
-    target[r] = label >= 0 && label < logits.columns ? logits.load(r, label) - maximum[r] : 0.0F;
-    total[r] = sum;
+    target[r] = label >= 0 && label < logits.columns ? logits.load(r, label) - largest : 0.0F;
+    if (total != nullptr) total[r] = sum;
   }
 }
+
+__global__ void sum_of_rows(Rows<float> in, float* sums) {
+  for (std::int64_t r = blockIdx.x; r < in.rows; r += gridDim.x) {
+    float sum = 0;
+    for (std::int64_t c = threadIdx.x; c < in.columns; c += kThreads) sum += in.load(r, c);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) sums[r] = sum;
+  }
+}
+
+struct Shift {
+  Rows<float> in, out;
+  const float* by;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const { out.store(r, c, in.load(r, c) - by[r]); }
+};
 
 __global__ void probabilities(Rows<float> e, const float* target, const float* sum, Rows<float> out, float* loss) {
   for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
@@ -108,6 +124,17 @@ void run(const Context& context, const LossMaximum& call) {
                                                                                     floats(call.maximum));
   });
   launched("loss maximum");
+}
+
+void run(const Context& context, const LossShift& call) {
+  for_elements(context.stream, call.logits.rows, call.logits.columns,
+               Shift{rows_of<float>(call.logits), rows_of<float>(call.shifted), floats(call.maximum)}, "loss shift");
+}
+
+void run(const Context& context, const LossSum& call) {
+  sum_of_rows<<<blocks_of_rows(call.exponentials), kThreads, 0, context.stream>>>(rows_of<float>(call.exponentials),
+                                                                                 floats(call.sum));
+  launched("loss sum");
 }
 
 void run(const Context& context, const LossExponentials& call) {

@@ -216,6 +216,7 @@ class Reading {
     plan.order = read_axes(plan_);
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
     plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
+    plan.fused_cross_entropy = plan_.boolean_or("fused_cross_entropy", plan.fused_cross_entropy);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
     plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
     plan.one_queue = plan_.boolean_or("one_queue", false);

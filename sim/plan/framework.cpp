@@ -8,7 +8,7 @@ constexpr double kDeepSpeedBucketElements = 5e8;
 
 void as_megatron_2021(Plan& plan) {
   plan.sequence_parallel = false;
-  plan.fused_attention = false;
+  plan.fused_attention = plan.fused_cross_entropy = false;
   plan.overlap_grad_reduce = false;
   plan.tp_backward_overlap = false;
   if (plan.precision != Precision::fp16) return;

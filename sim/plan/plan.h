@@ -100,6 +100,7 @@ struct Plan {
   Precision precision = Precision::bf16;
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
+  bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host

@@ -101,6 +101,7 @@ Json plan_json(const Report& report) {
           {"precision", to_string(plan.precision)},
           {"sequence_parallel", plan.sequence_parallel},
           {"fused_attention", plan.fused_attention},
+          {"fused_cross_entropy", plan.fused_cross_entropy},
           {"overlap_grad_reduce", plan.overlap_grad_reduce},
           {"overlap_p2p", plan.overlap_p2p},
           {"cuda_graph", plan.cuda_graph},

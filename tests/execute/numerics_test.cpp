@@ -222,6 +222,17 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
   }
 }
 
+TEST(Loss, InOneKernelForEachOperationTrainsAlike) {
+  for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, 1);
+    plan.fused_cross_entropy = false;
+    for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+      SCOPED_TRACE(model.name);
+      expect_same_training(training_of(model, plan), model);
+    }
+  }
+}
+
 // PyTorch keeps what the forward pass gathered along the sequence.
 TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
   for (const Recompute recompute : kRecomputes) {

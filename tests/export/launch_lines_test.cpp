@@ -34,7 +34,8 @@ TEST(Megatron, WritesGpt3AsItsScriptsDo) {
        {"--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
         "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
         "--num-virtual-stages-per-pipeline-rank 2",
-        "--micro-batch-size 1 --global-batch-size 1536", "--use-distributed-optimizer --overlap-grad-reduce",
+        "--micro-batch-size 1 --global-batch-size 1536", 
+        "--use-distributed-optimizer --cross-entropy-loss-fusion --overlap-grad-reduce",
         "--recompute-granularity selective --recompute-modules core_attn --bf16",
         "--normalization LayerNorm"})
     EXPECT_THAT(launch.text, HasSubstr(flags));

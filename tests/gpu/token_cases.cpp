@@ -52,15 +52,33 @@ Case loss_maximum(Draw& draw) {
   return draw.finish([=](const Tensors& t) { return LossMaximum{t[logits], t[out]}; });
 }
 
+Case loss_shift(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9),
+                    maximum = draw.of(Type::fp32, 1, rows, 8, 9);
+  const std::size_t out = draw.out(Type::fp32, rows, columns);
+  return draw.finish([=](const Tensors& t) { return LossShift{t[logits], t[maximum], t[out]}; });
+}
+
+Case loss_sum(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t e = draw.of(Type::fp32, rows, columns, 0, 1), out = draw.out(Type::fp32, 1, rows);
+  return draw.finish([=](const Tensors& t) { return LossSum{t[e], t[out]}; }, static_cast<double>(columns));
+}
+
 Case loss_exponentials(Draw& draw) {
   const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000), first = draw.size(0, 100);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9);
   const std::size_t labels = draw.integers(Type::int64, 1, rows, columns + 200);
   const std::size_t maximum = draw.of(Type::fp32, 1, rows, 8, 9), e = draw.out(Type::fp32, rows, columns);
   const std::size_t target = draw.out(Type::fp32, 1, rows), sum = draw.out(Type::fp32, 1, rows);
+  const bool shifted = draw.coin();
   return draw.finish(
       [=](const Tensors& t) {
-        return LossExponentials{t[logits], t[labels], t[maximum], t[e], t[target], t[sum], first};
+        const Tensor none;
+        return LossExponentials{t[logits], t[labels], shifted ? none : t[maximum],
+                                t[e],      t[target], shifted ? none : t[sum],
+                                first};
       },
       static_cast<double>(columns));
 }
@@ -177,6 +195,8 @@ std::vector<Maker> token_cases() {
           {"positions", positions},
           {"positions backward", positions_backward},
           {"loss maximum", loss_maximum},
+          {"loss shift", loss_shift},
+          {"loss sum", loss_sum},
           {"loss exponentials", loss_exponentials},
           {"loss", loss},
           {"loss backward", loss_backward},

@@ -69,12 +69,20 @@ void reduce(std::vector<VocabularyPart>& parts, Matrix VocabularyPart::*member, 
   }
 }
 
-double cross_entropy(std::vector<VocabularyPart>& parts, const Tensor& labels) {
+double cross_entropy(std::vector<VocabularyPart>& parts, const Tensor& labels, bool in_one = true) {
   for (VocabularyPart& part : parts) run_on_cpu({LossMaximum{part.logits_here, part.maximum}});
   reduce(parts, &VocabularyPart::maximum, true);
   for (VocabularyPart& part : parts) {
-    run_on_cpu({LossExponentials{part.logits_here, labels, part.maximum, part.exponentials, part.target,
-                                 part.sum, part.first}});
+    const LossExponentials fused{part.logits_here, labels,   part.maximum, part.exponentials,
+                                 part.target,      part.sum, part.first};
+    LossExponentials apart = fused;
+    apart.logits = part.gradient;  // not written yet
+    apart.maximum = apart.sum = {};
+    if (in_one)
+      run_on_cpu({fused});
+    else
+      run_on_cpu({LossShift{part.logits_here, part.maximum, part.gradient}, apart,
+                  LossSum{part.exponentials, part.sum}});
   }
   reduce(parts, &VocabularyPart::target, false);
   reduce(parts, &VocabularyPart::sum, false);
@@ -96,6 +104,7 @@ TEST(Loss, OfASplitVocabularyEqualsTheWholeAndItsBackwardIsTheDerivative) {
   std::vector<VocabularyPart> whole = {{logits, 0, 12}},
                               split = {{logits, 0, 5}, {logits, 5, 4}, {logits, 9, 3}};
   const double loss = cross_entropy(whole, of_labels);
+  EXPECT_NEAR(cross_entropy(split, of_labels, false), loss, 1e-5 * loss);
   EXPECT_NEAR(cross_entropy(split, of_labels), loss, 1e-5 * loss);
   for (std::int64_t r = 0; r < 4; ++r) {
     EXPECT_NEAR(split[1].gradient.at(r, 2), whole[0].gradient.at(r, 7), 1e-6);

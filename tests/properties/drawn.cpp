@@ -176,6 +176,7 @@ class Drawing {
   void kernels() {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
+    by_chance("fused_cross_entropy", 2);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);

@@ -21,18 +21,23 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) 
   return whole;
 }
 
+TensorId per_token(BlockBuilder& b, const Shape& shape, const char* name) {
+  return b.activation(name, static_cast<double>(shape.tokens), kLogitBytes);
+}
+
+TensorId per_logit(BlockBuilder& b, const char* name, double elements) {
+  return b.activation(name, elements, kLogitBytes);
+}
+
 // Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
 // target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities.
-void cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
-  const auto per_token = [&](const char* name) {
-    return b.activation(name, static_cast<double>(shape.tokens), kLogitBytes);
-  };
+void fused_cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
   const double elements = b[logits].elements;
   const TensorId labels = b.batch("labels", static_cast<double>(shape.tokens));
-  const TensorId maximum = per_token("maximum"), target = per_token("target"), sum = per_token("sum");
-  const TensorId exponentials = b.activation("exponentials", elements, kLogitBytes);
-  const TensorId probabilities = b.activation("probabilities", elements, kLogitBytes);
-  const TensorId loss = per_token("loss");
+  const TensorId maximum = per_token(b, shape, "maximum"), target = per_token(b, shape, "target"),
+                 sum = per_token(b, shape, "sum"), loss = per_token(b, shape, "loss");
+  const TensorId exponentials = per_logit(b, "exponentials", elements),
+                 probabilities = per_logit(b, "probabilities", elements);
 
   b.forward({"maximum", Pointwise::cross_entropy, {logits}, {maximum}});
   const TensorId maximum_of_all = over_vocabulary(b, shape, maximum);
@@ -52,6 +57,35 @@ void cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
   });
 }
 
+// The same as one kernel for each operation on logits of the training precision: 52 bytes a logit
+// (Megatron-LM, core/tensor_parallel/cross_entropy.py, which works in place where it can).
+void unfused_cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
+  const double elements = b[logits].elements;
+  const TensorId labels = b.batch("labels", static_cast<double>(shape.tokens));
+  const TensorId maximum = per_token(b, shape, "maximum"), target = per_token(b, shape, "target"),
+                 sum = per_token(b, shape, "sum"), loss = per_token(b, shape, "loss");
+  const TensorId wide = per_logit(b, "logits_fp32", elements), shifted = per_logit(b, "shifted", elements),
+                 exponentials = per_logit(b, "exponentials", elements),
+                 probabilities = per_logit(b, "probabilities", elements);
+  b.forward({"logits_cast", Pointwise::cross_entropy, {logits}, {wide}});
+  b.forward({"maximum", Pointwise::cross_entropy, {wide}, {maximum}});
+  const TensorId maximum_of_all = over_vocabulary(b, shape, maximum);
+  b.forward({"shift", Pointwise::cross_entropy, {wide, maximum_of_all}, {shifted}});
+  b.forward({"exponentials", Pointwise::cross_entropy, {shifted, labels}, {exponentials, target}});
+  b.forward({"sum", Pointwise::cross_entropy, {exponentials}, {sum}});
+  const TensorId target_of_all = over_vocabulary(b, shape, target);
+  const TensorId sum_of_all = over_vocabulary(b, shape, sum);
+  b.forward(
+      {"loss", Pointwise::cross_entropy, {exponentials, target_of_all, sum_of_all}, {probabilities, loss}});
+  b.undo([&b, labels, logits, probabilities, elements] {
+    const TensorId gradient = b.scratch_gradient("logits_fp32_gradient", elements, kLogitBytes);
+    b.backward_input(
+        {"loss_backward", Pointwise::cross_entropy_backward, {probabilities, labels}, {gradient}});
+    b.backward_input(
+        {"logits_cast_backward", Pointwise::cross_entropy_backward, {gradient}, {b.new_gradient(logits)}});
+  });
+}
+
 }  // namespace
 
 Block head_block(const Model& model, const Plan& plan) {
@@ -65,8 +99,9 @@ Block head_block(const Model& model, const Plan& plan) {
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
   head.weight =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
-  head.outputs = {{"logits", shape.vocab, kLogitBytes}};
-  cross_entropy(b, shape, column_linear(b, shape, head).front());
+  head.outputs = {{"logits", shape.vocab, plan.fused_cross_entropy ? kLogitBytes : 0}};
+  const TensorId logits = column_linear(b, shape, head).front();
+  plan.fused_cross_entropy ? fused_cross_entropy(b, shape, logits) : unfused_cross_entropy(b, shape, logits);
   return b.finish();
 }
 

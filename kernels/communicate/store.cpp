@@ -98,7 +98,8 @@ std::vector<Store::Standing> Store::roll_call() {
   std::istringstream lines(receive_text(notes_).substr(1));
   notes_.allow_silence(patience_s_);
   std::vector<Standing> ranks;
-  for (Standing standing; lines >> standing.rank >> standing.silent_s >> std::ws;) {
+  for (Standing standing; lines >> standing.rank >> standing.silent_s;) {
+    lines.ignore();  // the blank before a place, which may be none
     std::getline(lines, standing.at);
     ranks.push_back(standing);
   }

@@ -106,7 +106,7 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
       {"--schedule", "schedule", "Pipeline", names_of(kScheduleNames), to_string(plan.schedule)},
       {"--overlap-p2p", "overlap messages", "Pipeline", switches, on_off(plan.overlap_p2p)},
       {"--zero", "ZeRO stage", "Memory", {"0", "1", "2", "3"}, number(plan.zero)},
-      {"--recompute", "recompute", "Memory", {"none", "selective", "full"}, to_string(plan.recompute)},
+      {"--recompute", "recompute", "Memory", {"none", "selective", "op", "full"}, to_string(plan.recompute)},
       {"--sequence-parallel", "sequence parallel", "Memory", switches, on_off(plan.sequence_parallel)},
       {"--offload", "offload", "Memory", {"none", "optimizer", "activations"}, to_string(plan.offload)},
       {"--precision", "precision", "Compute", {"bf16", "fp16", "fp8", "fp32"}, to_string(plan.precision)},

@@ -53,6 +53,26 @@ TEST(Store, TellsEverybodyOfTheEnd) {
   other.join();
 }
 
+TEST(Store, CallsTheRollOfRanksThatStandNowhereToo) {
+  const int port = free_port();
+  std::thread other([port] {
+    Store store(rank_at(1, 2, port), 20);
+    store.pulse("0F0 of stage 1");
+    store.put("pulsed", "");
+    store.get("called");
+  });
+  Store store(rank_at(0, 2, port), 20);
+  store.pulse("");
+  store.get("pulsed");
+  const std::vector<Store::Standing> ranks = store.roll_call();
+  store.put("called", "");
+  other.join();
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].at, "");
+  EXPECT_EQ(ranks[1].rank, 1);
+  EXPECT_EQ(ranks[1].at, "0F0 of stage 1");
+}
+
 TEST(Store, NoticesARankThatDies) {
   const int port = free_port();
   Store store(rank_at(0, 2, port), 20);

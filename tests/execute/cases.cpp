@@ -79,6 +79,7 @@ Plan alone(Plan plan) {
   plan.sequence_parallel = false;
   plan.zero = plan.zero_shard = 0;
   plan.recompute = Recompute::none;
+  plan.fused_cross_entropy = true;
   plan.layers_per_stage.clear();
   return plan;
 }

@@ -5,33 +5,12 @@
 #include <cmath>
 #include <ostream>
 
-#include "cases.h"
+#include "same_training.h"
 
 namespace rehearse {
 namespace {
 
-constexpr double kTolerance = 1e-5;
 constexpr double kClip = 0.1;  // below the norm of these networks' gradients
-
-// Two steps: the second reads what the first has stepped and gathered.
-void expect_same_training(Crew& crew, const Training& alone, int steps = 2) {
-  Crew one(alone, {10, {}});
-  std::string where;
-  for (int step = 0; step < steps; ++step) {
-    const StepResult expected = one.step(), found = crew.step();
-    EXPECT_NEAR(found.loss, expected.loss, kTolerance * expected.loss) << "step " << step;
-    EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, kTolerance * expected.gradient_norm)
-        << "step " << step;
-    if (step == 0) {
-      EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
-    }
-  }
-}
-
-void expect_same_training(const Training& training, const Model& model, int steps = 2) {
-  Crew crew(training, {10, {}});
-  expect_same_training(crew, training_of(model, alone(training.plan)), steps);
-}
 
 struct Split {
   ScheduleName schedule;
@@ -205,44 +184,6 @@ TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
   };
   EXPECT_EQ(change(100), change(0));
   EXPECT_LT(change(1e-9), 0.01 * change(0));
-}
-
-TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
-  for (const Recompute recompute : {Recompute::full, Recompute::selective, Recompute::op}) {
-    for (const bool fused : {false, true}) {
-      Plan plan = plan_of(ScheduleName::zb_h1, 2, 2, 1);
-      plan.sequence_parallel = true;
-      plan.recompute = recompute;
-      plan.fused_attention = fused;
-      for (const Model& model : {tiny_gpt(), tiny_llama()}) {
-        SCOPED_TRACE(model.name);
-        expect_same_training(training_of(model, plan), model);
-      }
-    }
-  }
-}
-
-TEST(Loss, InOneKernelForEachOperationTrainsAlike) {
-  for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
-    Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, 1);
-    plan.fused_cross_entropy = false;
-    for (const Model& model : {tiny_gpt(), tiny_llama()}) {
-      SCOPED_TRACE(model.name);
-      expect_same_training(training_of(model, plan), model);
-    }
-  }
-}
-
-// PyTorch keeps what the forward pass gathered along the sequence.
-TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
-  for (const Recompute recompute : kRecomputes) {
-    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 1);
-    plan.framework = Framework::torchtitan;
-    plan.sequence_parallel = true;
-    plan.recompute = recompute;
-    SCOPED_TRACE(to_string(recompute));
-    expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
-  }
 }
 
 // As ranks on parts of one GPU do it, with a CPU in its place.

@@ -1,0 +1,46 @@
+// Kernels that run again, and losses in one kernel or many, change nothing that is computed.
+#include "same_training.h"
+
+namespace rehearse {
+namespace {
+
+TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
+  for (const Recompute recompute : {Recompute::full, Recompute::selective, Recompute::op}) {
+    for (const bool fused : {false, true}) {
+      Plan plan = plan_of(ScheduleName::zb_h1, 2, 2, 1);
+      plan.sequence_parallel = true;
+      plan.recompute = recompute;
+      plan.fused_attention = fused;
+      for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+        SCOPED_TRACE(model.name);
+        expect_same_training(training_of(model, plan), model);
+      }
+    }
+  }
+}
+
+TEST(Loss, InOneKernelForEachOperationTrainsAlike) {
+  for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, 1);
+    plan.fused_cross_entropy = false;
+    for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+      SCOPED_TRACE(model.name);
+      expect_same_training(training_of(model, plan), model);
+    }
+  }
+}
+
+// PyTorch keeps what the forward pass gathered along the sequence.
+TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
+  for (const Recompute recompute : kRecomputes) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 1);
+    plan.framework = Framework::torchtitan;
+    plan.sequence_parallel = true;
+    plan.recompute = recompute;
+    SCOPED_TRACE(to_string(recompute));
+    expect_same_training(training_of(tiny_llama(), plan), tiny_llama());
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,34 @@
+// Does a training run compute what one rank computes?
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cases.h"
+
+namespace rehearse {
+
+constexpr double kTolerance = 1e-5;
+
+// Two steps: the second reads what the first has stepped and gathered.
+inline void expect_same_training(Crew& crew, const Training& alone, int steps = 2) {
+  Crew one(alone, {10, {}});
+  std::string where;
+  for (int step = 0; step < steps; ++step) {
+    const StepResult expected = one.step(), found = crew.step();
+    EXPECT_NEAR(found.loss, expected.loss, kTolerance * expected.loss) << "step " << step;
+    EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, kTolerance * expected.gradient_norm)
+        << "step " << step;
+    if (step == 0) {
+      EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
+    }
+  }
+}
+
+inline void expect_same_training(const Training& training, const Model& model, int steps = 2) {
+  Crew crew(training, {10, {}});
+  expect_same_training(crew, training_of(model, alone(training.plan)), steps);
+}
+
+}  // namespace rehearse

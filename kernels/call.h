@@ -11,11 +11,12 @@
 
 namespace rehearse::kernels {
 
-using Call = std::variant<Multiply, AttentionForward, AttentionBackward, AttentionMerge, Softmax,
-                          SoftmaxBackward, Norm, NormInputGradient, NormWeightGradient, Rotary, Activation,
-                          ActivationBackward, Add, Dropout, DropoutBackward, BiasGradient, Cast, Quantise,
-                          Randomise, Embedding, EmbeddingBackward, Positions, PositionsBackward, LossMaximum, LossShift, LossSum,
-                          LossExponentials, Loss, LossBackward, TopK, TopKBackward, CountChoices, SortChoices,
-                          TransposeBlocks, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
+using Call =
+    std::variant<Multiply, AttentionForward, AttentionBackward, AttentionMerge, Softmax, SoftmaxBackward,
+                 Norm, NormInputGradient, NormWeightGradient, Rotary, Activation, ActivationBackward, Add,
+                 Dropout, DropoutBackward, BiasGradient, Cast, Quantise, Randomise, Embedding,
+                 EmbeddingBackward, Positions, PositionsBackward, LossMaximum, LossShift, LossSum,
+                 LossExponentials, Loss, LossBackward, TopK, TopKBackward, CountChoices, SortChoices,
+                 TransposeBlocks, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
 
 }  // namespace rehearse::kernels

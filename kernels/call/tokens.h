@@ -38,9 +38,9 @@ struct LossSum {
   Tensor exponentials, sum;  // row sums
 };
 struct LossExponentials {
-  Tensor logits, labels, maximum;  // not given: the logits are shifted
-  Tensor exponentials, target,
-      sum;  // exp(logit - maximum), (target's logit - maximum) or 0, row sums if given
+  Tensor logits, labels, maximum;  // no maximum: the logits are shifted
+  Tensor exponentials, target;     // exp(logit - maximum), (target's logit - maximum) or 0
+  Tensor sum;                      // of a row, if given
   std::int64_t first = 0;
 };
 struct Loss {

@@ -129,8 +129,8 @@ void run(const Cast& call) {
 
 void run(const Quantise& call) {
   const float factor = call.scale.given() ? 1.0F / *data(call.scale) : 1.0F;
-  for_each(call.input.columns, [&](std::int64_t c) {
-    for (std::int64_t r = 0; r < call.input.rows; ++r) {
+  for_each(call.input.rows, [&](std::int64_t r) {
+    for (std::int64_t c = 0; c < call.input.columns; ++c) {
       const float value = row(call.input, r)[c] * factor;
       if (call.rows.given()) row(call.rows, r)[c] = value;
       if (call.columns.given()) row(call.columns, c)[r] = value;

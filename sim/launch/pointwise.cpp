@@ -285,8 +285,7 @@ Calls quantise(const Launch& launch) {
     call.maximum = launch.whole(to.front());
     return {call};
   }
-  const bool transposes =
-      launch.tensor(to.back()).name.ends_with("_columns") || launch.ends_with("_again_quantise");
+  const bool transposes = launch.tensor(to.back()).name.ends_with("_columns");
   if (transposes) call.columns = launch.part(to.back(), 0, width, elements / width);
   if (!transposes || to.size() > 1) call.rows = launch.part(to.front(), 0, elements / width, width);
   for (kernels::Tensor* operand : {&call.rows, &call.columns}) operand->type = kernels::Type::fp8_e4m3;

@@ -27,7 +27,8 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
 
 // Share of the memory that the caching allocator reserves for activations and cannot use: 15 % on average
 // over the training runs of eight language models (Guo et al. 2024, GMLake). The state of the
-// parameters is allocated once and loses nothing. A stated figure: no part of any peak of ours.
+// parameters is allocated once and loses nothing. A stated figure: no part of any peak;
+// `validate` adds it where a source printed what was reserved.
 constexpr double kAllocatorSlack = 0.15;
 double slack_bytes(const RankMemory& memory);
 

@@ -21,70 +21,71 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) 
   return whole;
 }
 
-TensorId per_token(BlockBuilder& b, const Shape& shape, const char* name) {
-  return b.activation(name, static_cast<double>(shape.tokens), kLogitBytes);
-}
-
-TensorId per_logit(BlockBuilder& b, const char* name, double elements) {
-  return b.activation(name, elements, kLogitBytes);
-}
-
 // Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
-// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities.
-void fused_cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
-  const double elements = b[logits].elements;
-  const TensorId labels = b.batch("labels", static_cast<double>(shape.tokens));
-  const TensorId maximum = per_token(b, shape, "maximum"), target = per_token(b, shape, "target"),
-                 sum = per_token(b, shape, "sum"), loss = per_token(b, shape, "loss");
-  const TensorId exponentials = per_logit(b, "exponentials", elements),
-                 probabilities = per_logit(b, "probabilities", elements);
-
-  b.forward({"maximum", Pointwise::cross_entropy, {logits}, {maximum}});
-  const TensorId maximum_of_all = over_vocabulary(b, shape, maximum);
-  b.forward({"exponentials",
-             Pointwise::cross_entropy,
-             {logits, labels, maximum_of_all},
-             {exponentials, target, sum}});
-  const TensorId target_of_all = over_vocabulary(b, shape, target);
-  const TensorId sum_of_all = over_vocabulary(b, shape, sum);
-  b.forward(
-      {"loss", Pointwise::cross_entropy, {exponentials, target_of_all, sum_of_all}, {probabilities, loss}});
-  b.undo([&b, labels, logits, probabilities] {
-    b.backward_input({"loss_backward",
-                      Pointwise::cross_entropy_backward,
-                      {probabilities, labels},
-                      {b.new_gradient(logits)}});
-  });
-}
-
-// The same as one kernel for each operation on logits of the training precision: 52 bytes a logit
+// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities. Where
+// nothing is fused each operation is a kernel on logits of the training precision: 52 bytes a logit
 // (Megatron-LM, core/tensor_parallel/cross_entropy.py, which works in place where it can).
-void unfused_cross_entropy(BlockBuilder& b, const Shape& shape, TensorId logits) {
-  const double elements = b[logits].elements;
-  const TensorId labels = b.batch("labels", static_cast<double>(shape.tokens));
-  const TensorId maximum = per_token(b, shape, "maximum"), target = per_token(b, shape, "target"),
-                 sum = per_token(b, shape, "sum"), loss = per_token(b, shape, "loss");
-  const TensorId wide = per_logit(b, "logits_fp32", elements), shifted = per_logit(b, "shifted", elements),
-                 exponentials = per_logit(b, "exponentials", elements),
-                 probabilities = per_logit(b, "probabilities", elements);
-  b.forward({"logits_cast", Pointwise::cross_entropy, {logits}, {wide}});
-  b.forward({"maximum", Pointwise::cross_entropy, {wide}, {maximum}});
-  const TensorId maximum_of_all = over_vocabulary(b, shape, maximum);
-  b.forward({"shift", Pointwise::cross_entropy, {wide, maximum_of_all}, {shifted}});
-  b.forward({"exponentials", Pointwise::cross_entropy, {shifted, labels}, {exponentials, target}});
-  b.forward({"sum", Pointwise::cross_entropy, {exponentials}, {sum}});
-  const TensorId target_of_all = over_vocabulary(b, shape, target);
-  const TensorId sum_of_all = over_vocabulary(b, shape, sum);
-  b.forward(
-      {"loss", Pointwise::cross_entropy, {exponentials, target_of_all, sum_of_all}, {probabilities, loss}});
-  b.undo([&b, labels, logits, probabilities, elements] {
-    const TensorId gradient = b.scratch_gradient("logits_fp32_gradient", elements, kLogitBytes);
-    b.backward_input(
-        {"loss_backward", Pointwise::cross_entropy_backward, {probabilities, labels}, {gradient}});
-    b.backward_input(
-        {"logits_cast_backward", Pointwise::cross_entropy_backward, {gradient}, {b.new_gradient(logits)}});
-  });
-}
+class CrossEntropy {
+ public:
+  CrossEntropy(BlockBuilder& b, const Shape& shape, TensorId logits)
+      : b_(b), shape_(shape), logits_(logits), elements_(b[logits].elements) {}
+
+  void fused() {
+    const TensorId largest = maximum(logits_);
+    forward("exponentials", {logits_, labels_, largest}, {exponentials_, target_, sum_});
+    loss();
+    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_] {
+      b->backward_input({"loss_backward",
+                         Pointwise::cross_entropy_backward,
+                         {probabilities, labels},
+                         {b->new_gradient(logits)}});
+    });
+  }
+
+  void unfused() {
+    const TensorId wide = per_logit("logits_fp32"), shifted = per_logit("shifted");
+    forward("logits_cast", {logits_}, {wide});
+    const TensorId largest = maximum(wide);
+    forward("shift", {wide, largest}, {shifted});
+    forward("exponentials", {shifted, labels_}, {exponentials_, target_});
+    forward("sum", {exponentials_}, {sum_});
+    loss();
+    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_, n = elements_] {
+      const TensorId gradient = b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes);
+      b->backward_input(
+          {"loss_backward", Pointwise::cross_entropy_backward, {probabilities, labels}, {gradient}});
+      b->backward_input(
+          {"logits_cast_backward", Pointwise::cross_entropy_backward, {gradient}, {b->new_gradient(logits)}});
+    });
+  }
+
+ private:
+  TensorId per_token(const char* name) {
+    return b_.activation(name, static_cast<double>(shape_.tokens), kLogitBytes);
+  }
+  TensorId per_logit(const char* name) { return b_.activation(name, elements_, kLogitBytes); }
+  void forward(const char* name, std::vector<TensorId> reads, std::vector<TensorId> writes) {
+    b_.forward({name, Pointwise::cross_entropy, std::move(reads), std::move(writes)});
+  }
+
+  TensorId maximum(TensorId logits) {
+    const TensorId own = per_token("maximum");
+    forward("maximum", {logits}, {own});
+    return over_vocabulary(b_, shape_, own);
+  }
+  void loss() {
+    const TensorId target = over_vocabulary(b_, shape_, target_), sum = over_vocabulary(b_, shape_, sum_);
+    forward("loss", {exponentials_, target, sum}, {probabilities_, per_token("loss")});
+  }
+
+  BlockBuilder& b_;
+  const Shape& shape_;
+  TensorId logits_;
+  double elements_;
+  TensorId labels_ = b_.batch("labels", static_cast<double>(shape_.tokens));
+  TensorId target_ = per_token("target"), sum_ = per_token("sum");
+  TensorId exponentials_ = per_logit("exponentials"), probabilities_ = per_logit("probabilities");
+};
 
 }  // namespace
 
@@ -101,7 +102,8 @@ Block head_block(const Model& model, const Plan& plan) {
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
   head.outputs = {{"logits", shape.vocab, plan.fused_cross_entropy ? kLogitBytes : 0}};
   const TensorId logits = column_linear(b, shape, head).front();
-  plan.fused_cross_entropy ? fused_cross_entropy(b, shape, logits) : unfused_cross_entropy(b, shape, logits);
+  CrossEntropy loss(b, shape, logits);
+  plan.fused_cross_entropy ? loss.fused() : loss.unfused();
   return b.finish();
 }
 

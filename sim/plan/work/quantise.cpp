@@ -22,7 +22,7 @@ void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string&
               const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
   std::vector<TensorId> reads = from;
   if (shape.dynamic_scaling && !is_quantised(b, from.front())) {
-    const TensorId maximum = b.scratch_gradient(name + "_maximum", 1, kMaximumBytes);
+    const TensorId maximum = b.activation(name + "_maximum", 1, kMaximumBytes);
     (b.*emit)({name + "_maximum", Pointwise::quantise, from, {maximum}});
     reads.push_back(maximum);
   }
@@ -56,7 +56,7 @@ TensorId quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& 
 TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string& linear,
                           const QuantisedInput& input) {
   if (!shape.fp8 || input.kept_by_columns) return input.kept;
-  const TensorId columns = b.activation(linear + "_operand_fp8_again", b[input.kept].elements, 1);
+  const TensorId columns = b.activation(linear + "_operand_again_fp8_columns", b[input.kept].elements, 1);
   quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept}, {columns});
   return columns;
 }

@@ -130,8 +130,7 @@ Plan read_plan_head(const JsonReader& plan) {
   head.seq = plan.integer("seq", 1, std::int64_t{1} << 40);
   head.precision =
       named(plan, "precision", std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
-  head.recompute =
-      named(plan, "recompute", kRecomputes);
+  head.recompute = named(plan, "recompute", kRecomputes);
   return head;
 }
 

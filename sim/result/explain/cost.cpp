@@ -111,9 +111,10 @@ std::string explain_recompute(const Explained& run) {
   text.line("Full recompute is one more forward: (1 + 1 + 2)/(1 + 2) = 4/3 of the work of the layers.");
   text.line("This plan: {}", to_string(report.plan.recompute));
   text.line("");
-  for (const Variant& variant :
-       {Variant{"none", Recompute::none}, {"selective", Recompute::selective}, {"op", Recompute::op},
-        {"full", Recompute::full}})
+  for (const Variant& variant : {Variant{"none", Recompute::none},
+                                 {"selective", Recompute::selective},
+                                 {"op", Recompute::op},
+                                 {"full", Recompute::full}})
     add_variant(text, run, variant);
   text.line("  (all work also counts the scores that fused attention computes again, and the head, which no");
   text.line("  form of recompute runs twice)");

@@ -205,7 +205,7 @@ const std::vector<Flag>& scenario_flags() {
        "/plan/framework",
        text,
        "NAME",
-       "megatron-2021, megatron-core, deepspeed, fsdp or torchtitan"},
+       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp or torchtitan"},
       {"--layers-per-stage",
        {},
        "/plan/layers_per_stage",

@@ -61,7 +61,7 @@ void add_data_parallel(Json& plan, const Json& parallel) {
   const bool sharded = plan.contains("zero") && plan["zero"].get<int>() > 1;
   if (ddp.is_string() && !sharded) plan["overlap_grad_reduce"] = ddp == "torch";
   // Megatron-LM of those years shards no gradients or parameters: DeepSpeed ran such rows.
-  if (sharded && plan.value("framework", "") == "megatron-2021") plan["framework"] = "deepspeed";
+  if (sharded && plan.value("framework", "") == "megatron-2021") plan["framework"] = "deepspeed-2021";
   if (contains(said(parallel, "framework"), "FSDP")) {
     plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp" : "torchtitan";
     if (contains(said(parallel, "mixed_precision_mode"), "DEFAULT")) plan["grad_reduce"] = "fp32";

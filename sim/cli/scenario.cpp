@@ -199,8 +199,8 @@ class Reading {
   // Read first, because they decide what the others are by default.
   void framework() {
     static const auto frameworks =
-        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed,
-                           Framework::fsdp, Framework::torchtitan});
+        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
+                           Framework::deepspeed, Framework::fsdp, Framework::torchtitan});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;

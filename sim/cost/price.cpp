@@ -9,10 +9,12 @@
 #include "cost/contention.h"
 #include "cost/even.h"
 #include "cost/kernel_times.h"
+#include "cost/lists.h"
 #include "cost/offload.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
+#include "plan/weights.h"
 
 namespace rehearse {
 
@@ -45,6 +47,7 @@ class Pricing {
       : cluster_(cluster),
         profile_(profile),
         cuda_graph_(plan.cuda_graph),
+        list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
         grid_(plan),
@@ -65,6 +68,7 @@ class Pricing {
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
     }
     if (!cuda_graph_) wait_for_launches(work, parts, stage);
+    if (list_host_s_ > 0) wait_for_lists(work, parts, stage);
     return stage;
   }
 
@@ -183,6 +187,20 @@ class Pricing {
     stage.backward_weight.compute += of_weight;
   }
 
+  // Before each exchange of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
+  // Weights are gathered for either pass, gradients reduced once.
+  void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
+    for (const Repeated& part : parts) {
+      const Weights weights = weights_of(work.blocks[static_cast<std::size_t>(part.block)]);
+      const double wait = static_cast<double>(part.repeats * weights.all) * list_host_s_;
+      const double again = static_cast<double>(part.repeats * weights.dropped) * list_host_s_;
+      stage.forward.compute += wait;
+      stage.backward_input.compute += wait + again;
+      stage.backward_weight.compute += wait;
+      launch_bound_s += 3 * wait + again;
+    }
+  }
+
   CommunicationTime call_time(const Collective& collective) {
     return times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
   }
@@ -258,6 +276,7 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   bool cuda_graph_;
+  double list_host_s_;  // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;

@@ -94,12 +94,6 @@ Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units) {
   return {unit == 0 ? 0 : own, unit + 1 == units ? pieces.size() : own + 1};
 }
 
-int unit_of(const Op& op) {
-  const bool in_model_order =
-      op.kind == OpKind::forward || op.kind == OpKind::unshard || op.kind == OpKind::reshard;
-  return in_model_order ? op.part : op.parts - 1 - op.part;
-}
-
 std::vector<Piece> make_pieces(const Training& training, int stage) {
   const Work& work = training.work;
   std::int64_t layer =

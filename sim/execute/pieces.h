@@ -42,9 +42,6 @@ struct Range {
 // has the embedding too and the last the head (plan/units.h); others have about as many pieces each.
 Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units);
 
-// The unit that an op in parts computes, gathers, drops or reduces: the backward pass begins with the last.
-int unit_of(const Op& op);
-
 // Adds the parameters of a stage that is gathered or reduced in `units` units. Returns by piece and tensor
 // the parameter that a tensor is or is the gradient of; -1: neither.
 struct ParameterOf {

@@ -32,6 +32,7 @@ void apply_framework(Plan& plan) {
       return as_megatron_2021(plan);
     case Framework::megatron_core:
       return;
+    case Framework::deepspeed_2021:
     case Framework::deepspeed:
       plan.grad_reduce = wire_precision(plan);
       plan.bucket_bytes = kDeepSpeedBucketElements * (mixed ? 2 : 4);

@@ -7,12 +7,14 @@ namespace rehearse {
 
 // Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage that the plan has:
 //  megatron-2021  Megatron-LM of Narayanan et al. 2021 (release 2.x): gradients of fp16 models are kept and
-//                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer; attention and
-//                 the loss in separate kernels; neither sequence parallelism nor collectives beside the weight gradients
+//                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer; attention
+//                 and the loss in separate kernels; neither sequence parallelism nor collectives beside the
+//                 weight gradients
 //  megatron-core  gradients accumulated and reduced in fp32 beside the backward pass, fused attention,
 //                 sequence parallelism with tensor parallelism
 //  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements
 //                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
+//  deepspeed-2021 the same with ZeRO-3's collectives of that spring, one for each weight (exchanges_lists())
 //  fsdp           PyTorch FSDP2: fp32 shards, gathered and reduced in the training precision (fully_shard's
 //                 MixedPrecisionPolicy), layer by layer; beside a weight gradient no collective of tensor
 //                 parallelism runs (DTensor)

@@ -142,6 +142,8 @@ std::string to_string(Framework framework) {
       return "megatron-2021";
     case Framework::megatron_core:
       return "megatron-core";
+    case Framework::deepspeed_2021:
+      return "deepspeed-2021";
     case Framework::deepspeed:
       return "deepspeed";
     case Framework::fsdp:

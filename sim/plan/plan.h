@@ -15,7 +15,7 @@ enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 enum class Recompute : std::uint8_t {
   none,
   selective,  // the modules of recompute_modules
-  op,  // all but attention, what was scattered, and every second product (plan/work/recompute.h)
+  op,         // all but attention, what was scattered, and every second product (plan/work/recompute.h)
   full
 };
 inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective, Recompute::op,
@@ -50,7 +50,14 @@ enum class ContextExchange : std::uint8_t {
   all_to_all  // a2a: sequence split becomes head split and back (Jacobs et al. 2023, Ulysses)
 };
 enum class Offload : std::uint8_t { none, optimizer, activations };
-enum class Framework : std::uint8_t { megatron_2021, megatron_core, deepspeed, fsdp, torchtitan };
+enum class Framework : std::uint8_t {
+  megatron_2021,
+  megatron_core,
+  deepspeed_2021,
+  deepspeed,
+  fsdp,
+  torchtitan
+};
 enum class ScheduleName : std::uint8_t {
   gpipe,
   one_f_one_b,
@@ -75,7 +82,7 @@ std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Offload offload);
-std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed", ...
+std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
 
 // Two chunks a rank, the second on the way back: stage s < pp and stage 2 pp - 1 - s on rank s.

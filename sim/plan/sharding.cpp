@@ -56,6 +56,10 @@ bool reduces_each_microbatch(const Plan& plan) {
   return plan.zero >= 2 && plan.reduce_each_microbatch;
 }
 
+bool exchanges_lists(const Plan& plan) {
+  return plan.framework == Framework::deepspeed_2021 && plan.zero == 3;
+}
+
 double parameter_bytes(const Plan& plan) {
   return bytes_of(plan.precision);
 }

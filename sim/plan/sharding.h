@@ -36,6 +36,11 @@ std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank)
 // they are not kept.
 bool reduces_each_microbatch(const Plan& plan);
 
+// Whether each weight is gathered and reduced by itself, as a list with a tensor for every rank: ZeRO-3 of
+// DeepSpeed until July 2021 (deepspeed/runtime/zero/partition_parameters.py, _allgather_param,
+// _reduce_scatter_gradient).
+bool exchanges_lists(const Plan& plan);
+
 // Bytes of one parameter as it is computed with and gathered, of its gradient on the wire.
 double parameter_bytes(const Plan& plan);
 double gradient_wire_bytes(const Plan& plan);

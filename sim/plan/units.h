@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/weights.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -11,11 +12,15 @@ namespace rehearse {
 struct Unit {
   double dense = 0;
   double experts = 0;  // held by Plan::edp() ranks in common
+  Weights weights;
   double total() const { return dense + experts; }
 };
 
 // The units of a stage in model order: one a layer (Zhao et al. 2023, section 3.2.1), the embedding with the
 // first of them, the head with the last.
 std::vector<Unit> units(const Work& work, int stage);
+
+// By stage and unit.
+std::vector<std::vector<Weights>> unit_weights(const Work& work);
 
 }  // namespace rehearse

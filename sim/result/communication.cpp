@@ -5,7 +5,9 @@
 #include <tuple>
 
 #include "plan/sharding.h"
+#include "plan/units.h"
 #include "result/lifetimes.h"
+#include "schedule/exchanged_weights.h"
 
 namespace rehearse {
 
@@ -64,6 +66,32 @@ double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, co
     if (is_kind(op.kind) && op.part == 0 && op.stage < work.parts.size())
       parameters += work.parameters(op.stage) - (plan.edp() > 1 ? 0 : work.expert_parameters(op.stage));
   return parameters;
+}
+
+// The same where each weight is exchanged as a list, and in how many calls; a unit's weights count alike.
+struct Lists {
+  std::int64_t calls = 0;
+  double parameters = 0;
+};
+Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
+  const std::vector<std::vector<Weights>> weights = unit_weights(work);
+  std::vector<std::vector<Unit>> by_stage;
+  for (std::size_t stage = 0; stage < work.parts.size(); ++stage)
+    by_stage.push_back(units(work, static_cast<int>(stage)));
+  Lists lists;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    if (!is_kind(op.kind)) continue;
+    const int calls = list_exchanges(ops, i, weights);
+    const double repeated = static_cast<double>(calls) / std::max(1, weights_of(op, weights).all);
+    lists.calls += calls;
+    for (std::size_t unit = 0; unit < by_stage[op.stage].size(); ++unit) {
+      const Unit& moved = by_stage[op.stage][unit];
+      if (op.parts == 1 || unit == static_cast<std::size_t>(unit_of(op)))
+        lists.parameters += repeated * (moved.dense + (plan.edp() > 1 ? moved.experts : 0));
+    }
+  }
+  return lists;
 }
 
 // Elements of the largest parameter of the last block: the head's copy of the token table.
@@ -159,8 +187,22 @@ void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, con
   lines.push_back(std::move(line));
 }
 
+void add_lists(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
+               const Plan& plan, const Work& work, const Exposure& exposed) {
+  const auto add = [&](IsKind is_kind, const char* what, double bytes_of_value, double exposed_s) {
+    const Lists lists = lists_of(ops, is_kind, plan, work);
+    CommunicationLine line = line_of(rank, ops, is_kind);
+    line.calls = lists.calls;
+    add_line(lines, std::move(line), "dp", what, shard_size(plan), bytes_of_value * lists.parameters,
+             exposed_s);
+  };
+  add(is_gradient, "reduce_scatter", gradient_wire_bytes(plan), exposed.dp);
+  add(is_gather, "all_gather", parameter_bytes(plan), exposed.gather);
+}
+
 void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
                        const Plan& plan, const Work& work, const Exposure& exposed) {
+  if (exchanges_lists(plan)) return add_lists(lines, rank, ops, plan, work, exposed);
   const bool sharded = plan.zero > 0;
   const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
   const double gradients = gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work);

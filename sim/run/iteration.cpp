@@ -42,6 +42,7 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
     sizes.units.push_back(unit_shares(work, stage, &Unit::dense, dense));
     sizes.expert_units.push_back(unit_shares(work, stage, &Unit::experts, experts));
   }
+  if (exchanges_lists(plan)) sizes.weights = unit_weights(work);
   for (const StageBytes& stage : stage_bytes(work)) sizes.saved_bytes.push_back(stage.saved.others());
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
   sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);

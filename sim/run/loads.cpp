@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
+#include "cost/lists.h"
 #include "cost/offload.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
 #include "run/transfer_alone.h"
+#include "schedule/exchanged_weights.h"
 
 namespace rehearse {
 
@@ -46,7 +49,7 @@ class Loading {
       if (is_send(op.kind)) {
         send(task, leader.instance, tasks_.peer[task].instance);
       } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
-        collective(task, leader.instance, op);
+        collective(task, leader);
       } else if (is_host_copy(op.kind)) {
         loads_.fixed_s[task] = host_copy_s(cluster_of(leader.instance), copied_bytes(op));
       } else {
@@ -100,10 +103,10 @@ class Loading {
     return nodes_.empty() ? profile_ : nodes_.of_rank(rank_of(instance).pipeline_rank).profile;
   }
 
-  const Op& op_at(OpRef ref) const {
-    return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)]
-                          [static_cast<std::size_t>(ref.op)];
+  const RankOps& ops_of(OpRef ref) const {
+    return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)];
   }
+  const Op& op_at(OpRef ref) const { return ops_of(ref)[static_cast<std::size_t>(ref.op)]; }
 
   // Bytes are whole, at least one where there are any, so that both engines count the same ones.
   void add_flow(const FlowEnds& ends, double bytes) {
@@ -151,8 +154,7 @@ class Loading {
   static double share_of(const Op& op, const std::vector<std::vector<double>>& units) {
     if (op.parts == 1 || op.stage >= units.size() || units[op.stage].size() != op.parts)
       return 1.0 / op.parts;
-    const bool in_model_order = op.kind == OpKind::unshard;
-    return units[op.stage][in_model_order ? op.part : std::size_t{op.parts} - 1 - op.part];
+    return units[op.stage][static_cast<std::size_t>(unit_of(op))];
   }
 
   Moved moved(const Op& op, const std::vector<double>& dense, const std::vector<double>& experts) const {
@@ -218,15 +220,17 @@ class Loading {
     return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape)};
   }
 
-  void collective(TaskId task, int leader, const Op& op) {
+  void collective(TaskId task, OpRef ref) {
+    const int leader = ref.instance;
+    const Op& op = op_at(ref);
     const auto alone = [&](Ring ring, CollectiveOp what, double bytes) {
       load(task, {exchange(ring, what, leader, bytes)});
     };
     switch (op.kind) {
       case OpKind::unshard:
-        return over_replicas(task, leader, CollectiveOp::all_gather, parameters(op));
+        return over_replicas(task, ref, CollectiveOp::all_gather, parameters(op));
       case OpKind::reduce_grad:
-        return over_replicas(task, leader,
+        return over_replicas(task, ref,
                              plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
                              gradients(op));
       case OpKind::reduce_replicas: {
@@ -241,13 +245,27 @@ class Loading {
 
   // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
   // after the other.
-  void over_replicas(TaskId task, int leader, CollectiveOp op, const Moved& bytes) {
+  void over_replicas(TaskId task, OpRef ref, CollectiveOp what, const Moved& bytes) {
+    const int leader = ref.instance;
     const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
-    std::vector<Exchange> exchanges = {
-        exchange(Ring::shards, op, leader, one_group ? bytes.dense + bytes.experts : bytes.dense)};
+    const double shards = one_group ? bytes.dense + bytes.experts : bytes.dense;
+    std::vector<Exchange> exchanges = {sizes_.weights.empty() ? exchange(Ring::shards, what, leader, shards)
+                                                              : lists(ref, what, shards)};
     if (bytes.experts > 0 && !one_group)
-      exchanges.push_back(exchange(Ring::experts, op, leader, bytes.experts));
+      exchanges.push_back(exchange(Ring::experts, what, leader, bytes.experts));
     load(task, exchanges);
+  }
+
+  // One after the other, each of an even part of the bytes.
+  Exchange lists(OpRef ref, CollectiveOp what, double bytes) {
+    const double each = bytes / std::max(1, weights_of(op_at(ref), sizes_.weights).all);
+    const int times = list_exchanges(ops_of(ref), static_cast<std::size_t>(ref.op), sizes_.weights);
+    Exchange all = exchange(Ring::shards, what, ref.instance, each);
+    all.time.latency_s +=
+        list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
+    all.time.latency_s *= times;
+    all.time.transfer_s *= times;
+    return all;
   }
 
   // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,

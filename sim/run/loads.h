@@ -10,6 +10,7 @@
 #include "cost/profile.h"
 #include "plan/plan.h"
 #include "plan/stage_times.h"
+#include "plan/weights.h"
 #include "run/conditions.h"
 #include "run/inside.h"
 #include "run/links.h"
@@ -59,6 +60,8 @@ struct MessageSizes {
   // By stage: share of its parameters in each unit; empty: parts are equal.
   std::vector<std::vector<double>> units = {};
   std::vector<std::vector<double>> expert_units = {};
+  std::vector<std::vector<Weights>> weights =
+      {};  // by stage and unit, where each is exchanged as a list by itself
 };
 
 // `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.

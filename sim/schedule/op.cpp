@@ -33,6 +33,12 @@ static_assert(kKindNames.size() == kOpKinds && kStreamNames.size() == kStreams);
 
 }  // namespace
 
+int unit_of(const Op& op) {
+  const bool in_model_order =
+      op.kind == OpKind::forward || op.kind == OpKind::unshard || op.kind == OpKind::reshard;
+  return in_model_order ? op.part : op.parts - 1 - op.part;
+}
+
 Stream stream_of(OpKind kind) {
   switch (kind) {
     case OpKind::send_forward:

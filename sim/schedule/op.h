@@ -80,6 +80,10 @@ inline bool has_microbatch(OpKind kind) {
   return kind <= OpKind::reload;
 }
 
+// Position in model order of the unit that an op in parts computes, gathers, drops or reduces: what belongs
+// to the backward pass begins with the last.
+int unit_of(const Op& op);
+
 // The stream that ops of a kind run on.
 Stream stream_of(OpKind kind);
 

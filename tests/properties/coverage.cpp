@@ -176,6 +176,7 @@ std::set<std::string> wanted_features() {
                            "precision=fp32",
                            "framework=megatron-2021",
                            "framework=megatron-core",
+                           "framework=deepspeed-2021",
                            "framework=deepspeed",
                            "framework=fsdp",
                            "framework=torchtitan",

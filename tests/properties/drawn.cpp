@@ -140,7 +140,7 @@ class Drawing {
 
   void data_parallel() {
     const std::string framework = *element<std::string>("megatron-core", "megatron-core", "megatron-2021",
-                                                        "deepspeed", "fsdp", "torchtitan");
+                                                        "deepspeed-2021", "deepspeed", "fsdp", "torchtitan");
     const bool fsdp = framework == "fsdp" || framework == "torchtitan";
     const int zero = *inRange(0, of_.pp == 1 || fsdp ? 4 : 2);
     plan()["framework"] = framework;

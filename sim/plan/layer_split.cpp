@@ -19,7 +19,7 @@ int chunk_of_end(const std::string& field, int layers, int vpp) {
   if (layers % vpp == 0) return layers / vpp;
   reject(field, "the layers of a rank must divide evenly over its chunks",
          fmt::format("layers = {}, vpp = {}", layers, vpp),
-         nearest_legal(layers, std::int64_t{1} << 30, [&](std::int64_t n) { return n % vpp == 0; }));
+         nearest_multiples(layers, std::int64_t{1} << 30, vpp));
 }
 
 // Writes a layout out, without repetitions: "Et*2|" is "Ett|".

@@ -26,4 +26,12 @@ std::string nearest_legal(std::int64_t wanted, std::int64_t most,
   return found.empty() ? "none" : join(found, " or ");
 }
 
+std::string nearest_multiples(std::int64_t wanted, std::int64_t most, std::int64_t unit) {
+  const std::int64_t below = std::clamp<std::int64_t>(wanted, 0, most) / unit;
+  std::vector<std::string> found;
+  if (below > 0) found.push_back(std::to_string(below * unit));
+  if (wanted < most && below < most / unit) found.push_back(std::to_string((below + 1) * unit));
+  return found.empty() ? "none" : join(found, " or ");
+}
+
 }  // namespace rehearse

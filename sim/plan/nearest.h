@@ -13,4 +13,7 @@ namespace rehearse {
 std::string nearest_legal(std::int64_t wanted, std::int64_t most,
                           const std::function<bool(std::int64_t)>& legal, std::int64_t reach = 100000);
 
+// The same for the multiples of `unit` >= 1, however far away.
+std::string nearest_multiples(std::int64_t wanted, std::int64_t most, std::int64_t unit);
+
 }  // namespace rehearse

@@ -19,8 +19,9 @@ namespace {
 // A schedule's lists hold an entry for every stage and microbatch: beyond this they would not fit in memory.
 constexpr std::int64_t kMostStageMicrobatches = 20'000'000;
 
-// Far beyond any machine, and small enough that products of degrees stay within 64 bits.
+// Far beyond any machine, and small enough that products of ranks and sequences stay within 64 bits.
 constexpr std::int64_t kMostDegree = 1 << 20;
+constexpr std::int64_t kMostRanks = 1 << 30;
 constexpr std::int64_t kMostSequences = std::int64_t{1} << 32;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;
 
@@ -72,6 +73,8 @@ class Rules {
     in_range("cp", plan_.cp, kMostDegree);
     in_range("ep", plan_.ep, kMostDegree);
     in_range("etp", plan_.etp, kMostDegree);
+    if (violations_.empty() && 1.0 * plan_.tp * plan_.cp * plan_.pp * plan_.dp > kMostRanks)
+      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(), "");
     std::array<Axis, 5> sorted = plan_.order;
     std::sort(sorted.begin(), sorted.end());
     if (sorted != std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp}) {
@@ -79,19 +82,19 @@ class Rules {
     }
   }
 
+  std::string ranks() const {
+    return fmt::format("tp {} x cp {} x pp {} x dp {}", plan_.tp, plan_.cp, plan_.pp, plan_.dp);
+  }
+
   void product() {
-    const std::int64_t used = std::int64_t{plan_.tp} * plan_.cp * plan_.pp * plan_.dp;
-    if (used == gpus_) return;
     const std::int64_t replica = std::int64_t{plan_.tp} * plan_.cp * plan_.pp;
-    const std::string values = fmt::format("tp {} x cp {} x pp {} x dp {} = {}, GPUs = {}", plan_.tp,
-                                           plan_.cp, plan_.pp, plan_.dp, used, gpus_);
-    const std::string nearest =
-        gpus_ % replica == 0
-            ? fmt::format("dp = {}", gpus_ / replica)
-            : fmt::format("GPUs = {}", nearest_legal(
-                                           gpus_, std::int64_t{1} << 30,
-                                           [&](std::int64_t n) { return n % replica == 0; }, replica));
-    report("gpus", "tp x cp x pp x dp must equal the number of GPUs", values, nearest);
+    const std::int64_t used = replica * plan_.dp;
+    if (used == gpus_) return;
+    const std::string nearest = gpus_ % replica == 0
+                                    ? fmt::format("dp = {}", gpus_ / replica)
+                                    : fmt::format("GPUs = {}", nearest_multiples(gpus_, kMostRanks, replica));
+    report("gpus", "tp x cp x pp x dp must equal the number of GPUs",
+           fmt::format("{} = {}, GPUs = {}", ranks(), used, gpus_), nearest);
   }
 
   void batch() {
@@ -100,9 +103,7 @@ class Rules {
     report("global_batch", "the global batch must be a multiple of micro batch x dp",
            fmt::format("global batch = {}, micro batch {} x dp {} = {}", plan_.global_batch,
                        plan_.micro_batch, plan_.dp, unit),
-           nearest_legal(
-               plan_.global_batch, std::int64_t{1} << 40,
-               [&](std::int64_t batch) { return batch % unit == 0; }, unit));
+           nearest_multiples(plan_.global_batch, std::int64_t{1} << 40, unit));
   }
 
   void divides_tp(const std::string& what, std::int64_t value) {

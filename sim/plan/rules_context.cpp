@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "plan/nearest.h"
 #include "plan/rules_split.h"
 
@@ -34,14 +36,14 @@ class ContextRules {
   void sequence() {
     const std::int64_t chunks = plan_.cp > 1 ? 2 * std::int64_t{plan_.cp} : 1;
     const std::int64_t shards = plan_.sequence_parallel ? std::int64_t{plan_.cp} * plan_.tp : 1;
-    const auto legal = [&](std::int64_t seq) { return seq % chunks == 0 && seq % shards == 0; };
-    if (legal(plan_.seq)) return;
+    const std::int64_t pieces = std::lcm(chunks, shards);
+    if (plan_.seq % pieces == 0) return;
     const bool context = plan_.seq % chunks != 0;
     report("seq",
            context ? "context parallelism cuts the sequence into 2 x cp chunks"
                    : "sequence parallelism splits the sequence over tp",
            fmt::format("seq = {}, tp = {}, cp = {}", plan_.seq, plan_.tp, plan_.cp),
-           nearest_legal(plan_.seq, kMostSequence, legal, chunks * shards));
+           nearest_multiples(plan_.seq, kMostSequence, pieces));
   }
 
   void exchange() {

@@ -71,9 +71,7 @@ class PipelineRules {
     const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
     report("global_batch", "interleaved-1f1b runs microbatches in groups of pp",
            fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-           fmt::format("global batch {}", nearest_legal(
-                                              plan_.global_batch, kMostBatch,
-                                              [&](std::int64_t batch) { return batch % unit == 0; }, unit)));
+           fmt::format("global batch {}", nearest_multiples(plan_.global_batch, kMostBatch, unit)));
   }
 
   // Megatron-LM's rule for --microbatch-group-size-per-virtual-pipeline-stage.

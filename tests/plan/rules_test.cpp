@@ -64,6 +64,12 @@ TEST(Rules, DegreesMustMultiplyToTheGpus) {
   EXPECT_THAT(only_violation(plan, llama_70b(), 500), HasSubstr("GPUs = 480 or 512"));
 }
 
+TEST(Rules, RanksAreCountedBeforeTheyOverflow) {
+  Plan plan = legal_plan();
+  plan.tp = plan.cp = plan.pp = plan.dp = 1 << 20;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("at most 1073741824 ranks"));
+}
+
 TEST(Rules, GlobalBatchIsAMultipleOfMicroBatchTimesReplicas) {
   Plan plan = legal_plan();
   plan.global_batch = 1000;

@@ -66,6 +66,9 @@ Json carry_over(const JsonReader& recipe, const Json& base) {
   scale_rates(profile["attention"], products);
   if (profile.contains("attention_of"))
     for (auto& [kernel, table] : profile["attention_of"].items()) scale_rates(table, products);
+  if (profile.contains("stream_of"))
+    for (auto& [kernel, streams] : profile["stream_of"].items())
+      for (auto& [kind, table] : streams.items()) scale_rates(table, bandwidth.ratio());
   return profile;
 }
 

@@ -80,10 +80,10 @@ Json attention_of_json(const JsonReader& recipe, const std::filesystem::path& da
   return json;
 }
 
-Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+Json stream_json(const std::vector<JsonReader>& entries, const std::filesystem::path& data, const Gpu& gpu,
                  std::vector<Source>& sources) {
   Streams streams;
-  for (const JsonReader& entry : recipe.objects("stream")) {
+  for (const JsonReader& entry : entries) {
     for (const auto& [kind, samples] : import_streams({entry, data}, gpu, sources)) {
       // A later entry replaces what an earlier one says from its smallest size on.
       std::vector<StreamSample>& all = streams[kind];
@@ -99,6 +99,16 @@ Json stream_json(const JsonReader& recipe, const std::filesystem::path& data, co
     for (const StreamSample& s : samples) rows.push_back({s.bytes, s.bytes_per_s});
     json[kind] = {{"columns", {"bytes", "bytes_per_s"}}, {"rows", rows}};
   }
+  return json;
+}
+
+Json stream_of_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
+                    std::vector<Source>& sources) {
+  Json json = Json::object();
+  if (!recipe.has("stream_of")) return json;
+  const JsonReader kernels = recipe.object("stream_of");
+  for (const auto& item : kernels.json().items())
+    json[item.key()] = stream_json(kernels.objects(item.key()), data, gpu, sources);
   return json;
 }
 
@@ -152,7 +162,8 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const Json gemm = gemm_json(recipe, data, gpu, sources);
   const Json attention = attention_json(recipe.object("attention"), data, gpu, sources);
   const Json attention_of = attention_of_json(recipe, data, gpu, sources);
-  const Json stream = stream_json(recipe, data, gpu, sources);
+  const Json stream = stream_json(recipe.objects("stream"), data, gpu, sources);
+  const Json stream_of = stream_of_json(recipe, data, gpu, sources);
   const Json links = links_json(recipe);
   const Json launch = launch_json(recipe.object("launch"), data, sources);
   Json profile = {{"schema", kProfileSchema},
@@ -166,6 +177,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"stream", stream},
                   {"gemm", gemm}};
   if (!attention_of.empty()) profile["attention_of"] = attention_of;
+  if (!stream_of.empty()) profile["stream_of"] = stream_of;
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};

@@ -169,8 +169,8 @@ PublishedRun run_of(const Json& row, const Json& practices) {
                      {"cluster", row.at("cluster")},
                      {"gpus", row.at("hardware").at("n_gpus")},
                      {"plan", plan_of(row, practice)}};
-  if (practice.contains("attention_kernel"))
-    run.source.json["attention_kernel"] = practice.at("attention_kernel");
+  for (const char* kernel : {"attention_kernel", "norm_kernel"})
+    if (practice.contains(kernel)) run.source.json[kernel] = practice.at(kernel);
   run.source.file = run.id;
   return run;
 }

@@ -120,6 +120,9 @@ class Reading {
     if (const std::string kernel = top_.text_or("attention_kernel", "");
         !kernel.empty() && !replaced_.without_profile)
       use_attention(experiment.profile, kernel);
+    if (const std::string kernel = top_.text_or("norm_kernel", "");
+        !kernel.empty() && !replaced_.without_profile)
+      use_norm(experiment.profile, kernel);
     static const std::map<std::string, Engine> engines = {{"simgrid", Engine::simgrid},
                                                           {"reference", Engine::reference}};
     static const std::map<std::string, Fold> folds = {{"auto", Fold::replicas}, {"none", Fold::none}};

@@ -12,6 +12,18 @@ namespace {
 
 constexpr const char* kFolder = "calibrate/profiles";
 
+// `what` of the profile as `kernel` computes it; `known`: by kernel, of others than its default.
+template <typename Samples>
+const Samples& find_kernel(const Profile& profile, const std::string& what,
+                           const std::map<std::string, Samples>& known, const std::string& kernel) {
+  const auto found = known.find(kernel);
+  if (found != known.end()) return found->second;
+  std::string names;
+  for (const auto& [name, samples] : known) names += ", " + name;
+  throw MissingCalibration(
+      fmt::format("profile {} has no {} by \"{}\"; it has its default{}", profile.name, what, kernel, names));
+}
+
 }  // namespace
 
 std::string to_string(How how) {
@@ -35,15 +47,17 @@ std::vector<std::string> profile_names() {
 }
 
 void use_attention(Profile& profile, const std::string& kernel) {
-  const auto found = profile.attention_of.find(kernel);
-  if (found == profile.attention_of.end()) {
-    std::string known;
-    for (const auto& [name, samples] : profile.attention_of) known += (known.empty() ? "" : ", ") + name;
-    throw MissingCalibration(fmt::format("profile {} has no attention by \"{}\"; it has its default{}{}",
-                                         profile.name, kernel, known.empty() ? "" : ", ", known));
-  }
-  profile.attention = found->second;
+  profile.attention = find_kernel(profile, "attention", profile.attention_of, kernel);
   profile.name += ", attention by " + kernel;
+}
+
+void use_norm(Profile& profile, const std::string& kernel) {
+  for (const auto& [curve, own] : find_kernel(profile, "norm", profile.stream_of, kernel)) {
+    std::vector<StreamSample>& samples = profile.stream[curve];
+    std::erase_if(samples, [&own](const StreamSample& sample) { return sample.bytes >= own.front().bytes; });
+    samples.insert(samples.end(), own.begin(), own.end());
+  }
+  profile.name += ", norms by " + kernel;
 }
 
 }  // namespace rehearse

@@ -70,9 +70,11 @@ struct Profile {
   std::vector<AttentionSample> attention;
   std::map<std::string, std::vector<AttentionSample>> attention_of;  // by kernel, of others than `attention`
   std::map<std::string, std::vector<StreamSample>> stream;           // by curve_name(), and "copy"
-  std::vector<LinkCost> links;                                       // where no NCCL runs
-  std::shared_ptr<const nccl::Model> collectives;                    // null: none
-  double launch_s = 0;           // least time between the starts of two kernels
+  std::map<std::string, std::map<std::string, std::vector<StreamSample>>>
+      stream_of;                                   // by kernel: in place of these
+  std::vector<LinkCost> links;                     // where no NCCL runs
+  std::shared_ptr<const nccl::Model> collectives;  // null: none
+  double launch_s = 0;                             // least time between the starts of two kernels
   double host_launch_s = 0;      // what the host takes from one launch to the next, without CUDA graphs
   double host_collective_s = 0;  // the same for a collective, its kernel's launch included
   std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
@@ -87,5 +89,9 @@ std::vector<std::string> profile_names();
 // Attention as another kernel computes it: "flash-1", "triton". MissingCalibration naming the kernels that
 // the profile has when this one is not among them.
 void use_attention(Profile& profile, const std::string& kernel);
+
+// The same for the norms, "persistent": those of apex's FastLayerNorm, from the smallest size that it was
+// timed at on.
+void use_norm(Profile& profile, const std::string& kernel);
 
 }  // namespace rehearse

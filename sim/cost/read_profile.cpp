@@ -168,6 +168,14 @@ Source read_source(const JsonReader& reader) {
   return source;
 }
 
+std::map<std::string, std::vector<StreamSample>> read_streams(const JsonReader& reader,
+                                                              const Limits& limits) {
+  std::map<std::string, std::vector<StreamSample>> streams;
+  for (const auto& item : reader.json().items())
+    streams[item.key()] = read_stream(reader.object(item.key()), limits.memory_bandwidth);
+  return streams;
+}
+
 void read_samples(const JsonReader& reader, const Limits& limits, Profile& profile) {
   const JsonReader gemm = reader.object("gemm");
   for (const auto& item : gemm.json().items()) {
@@ -189,9 +197,11 @@ void read_samples(const JsonReader& reader, const Limits& limits, Profile& profi
     for (const auto& item : kernels.json().items())
       profile.attention_of[item.key()] = read_attention(kernels.object(item.key()), fastest);
   }
-  const JsonReader stream = reader.object("stream");
-  for (const auto& item : stream.json().items()) {
-    profile.stream[item.key()] = read_stream(stream.object(item.key()), limits.memory_bandwidth);
+  profile.stream = read_streams(reader.object("stream"), limits);
+  if (reader.has("stream_of")) {
+    const JsonReader kernels = reader.object("stream_of");
+    for (const auto& item : kernels.json().items())
+      profile.stream_of[item.key()] = read_streams(kernels.object(item.key()), limits);
   }
 }
 

@@ -44,5 +44,38 @@ TEST(Profile, UnknownByNameIsRefusedWithTheNearest) {
   }
 }
 
+// The last sample of at most so many bytes.
+double norm_rate(const Profile& profile, double bytes) {
+  double rate = 0;
+  for (const StreamSample& sample : profile.stream.at("norm"))
+    if (sample.bytes <= bytes) rate = sample.bytes_per_s;
+  return rate;
+}
+
+TEST(Kernels, OfNormsReplaceTheDefaultFromTheirSmallestSizeOn) {
+  const Profile usual = read_profile("a100-sxm-80gb");
+  Profile persistent = usual;
+  use_norm(persistent, "persistent");
+  EXPECT_EQ(norm_rate(persistent, 30e6), norm_rate(usual, 30e6));
+  EXPECT_EQ(norm_rate(persistent, 1e9), 1258e9);
+  EXPECT_LT(norm_rate(usual, 1e9), 1000e9);
+  EXPECT_EQ(persistent.name, "a100-sxm-80gb, norms by persistent");
+}
+
+TEST(Kernels, ThatTheProfileDoesNotHaveAreRefusedByName) {
+  const auto refusal = [](auto&& use) -> std::string {
+    Profile profile = read_profile("a100-sxm-80gb");
+    try {
+      use(profile, "slow");
+    } catch (const MissingCalibration& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(use_norm), "profile a100-sxm-80gb has no norm by \"slow\"; it has its default, persistent");
+  EXPECT_EQ(refusal(use_attention),
+            "profile a100-sxm-80gb has no attention by \"slow\"; it has its default, flash-1, flash-2, triton");
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -54,7 +54,8 @@ void use_attention(Profile& profile, const std::string& kernel) {
 void use_norm(Profile& profile, const std::string& kernel) {
   for (const auto& [curve, own] : find_kernel(profile, "norm", profile.stream_of, kernel)) {
     std::vector<StreamSample>& samples = profile.stream[curve];
-    std::erase_if(samples, [&own](const StreamSample& sample) { return sample.bytes >= own.front().bytes; });
+    const double smallest = own.front().bytes;
+    std::erase_if(samples, [smallest](const StreamSample& sample) { return sample.bytes >= smallest; });
     samples.insert(samples.end(), own.begin(), own.end());
   }
   profile.name += ", norms by " + kernel;

@@ -68,17 +68,19 @@ double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, co
   return parameters;
 }
 
-// The same where each weight is exchanged as a list, and in how many calls; a unit's weights count alike.
-struct Lists {
+// Calls of the ops of a kind and the parameters that they move.
+struct Calls {
   std::int64_t calls = 0;
   double parameters = 0;
 };
-Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
+
+// Where each weight is exchanged as a list by itself; those of a unit count alike.
+Calls lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
   const std::vector<std::vector<Weights>> weights = unit_weights(work);
   std::vector<std::vector<Unit>> by_stage;
   for (std::size_t stage = 0; stage < work.parts.size(); ++stage)
     by_stage.push_back(units(work, static_cast<int>(stage)));
-  Lists lists;
+  Calls lists;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     if (!is_kind(op.kind)) continue;
@@ -92,6 +94,11 @@ Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work&
     }
   }
   return lists;
+}
+
+Calls calls_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
+  if (exchanges_lists(plan)) return lists_of(ops, is_kind, plan, work);
+  return {std::ranges::count_if(ops.ops(), is_kind, &Op::kind), parameters_moved(ops, is_kind, plan, work)};
 }
 
 // Elements of the largest parameter of the last block: the head's copy of the token table.
@@ -187,31 +194,21 @@ void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, con
   lines.push_back(std::move(line));
 }
 
-void add_lists(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
-               const Plan& plan, const Work& work, const Exposure& exposed) {
-  const auto add = [&](IsKind is_kind, const char* what, double bytes_of_value, double exposed_s) {
-    const Lists lists = lists_of(ops, is_kind, plan, work);
-    CommunicationLine line = line_of(rank, ops, is_kind);
-    line.calls = lists.calls;
-    add_line(lines, std::move(line), "dp", what, shard_size(plan), bytes_of_value * lists.parameters,
-             exposed_s);
-  };
-  add(is_gradient, "reduce_scatter", gradient_wire_bytes(plan), exposed.dp);
-  add(is_gather, "all_gather", parameter_bytes(plan), exposed.gather);
-}
-
 void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
                        const Plan& plan, const Work& work, const Exposure& exposed) {
-  if (exchanges_lists(plan)) return add_lists(lines, rank, ops, plan, work, exposed);
   const bool sharded = plan.zero > 0;
   const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
-  const double gradients = gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work);
-  add_line(lines, line_of(rank, ops, is_gradient), "dp", sharded ? "reduce_scatter" : "all_reduce", group,
-           gradients, exposed.dp);
+  const auto add = [&](IsKind is_kind, const char* op, double bytes_of_value, double exposed_s) {
+    const Calls calls = calls_of(ops, is_kind, plan, work);
+    CommunicationLine line = line_of(rank, ops, is_kind);
+    line.calls = calls.calls;
+    add_line(lines, std::move(line), "dp", op, group, bytes_of_value * calls.parameters, exposed_s);
+  };
+  add(is_gradient, sharded ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan), exposed.dp);
   add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),
-           gradients / group, exposed.replicas);
-  add_line(lines, line_of(rank, ops, is_gather), "dp", "all_gather", group,
-           parameter_bytes(plan) * parameters_moved(ops, is_gather, plan, work), exposed.gather);
+           gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work) / group,
+           exposed.replicas);
+  add(is_gather, "all_gather", parameter_bytes(plan), exposed.gather);
 }
 
 // Each rank copies what it has of the gradients and parameters: its shard.

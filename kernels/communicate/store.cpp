@@ -26,11 +26,15 @@ void leave_note(const Socket& socket, const std::string& key, const std::string&
   send_text(socket, value);
 }
 
-std::string ask(const Socket& socket, const std::string& key) {
+void ask(const Socket& socket, const std::string& key) {
   say(socket, kGet);
   send_text(socket, key);
+}
+
+std::string answer_on(const Socket& socket) {
   const std::string answer = receive_text(socket);
-  if (answer.empty() || answer[0] != kThere) throw DeviceError(answer.substr(1));
+  if (answer.empty()) throw DeviceError("rank 0 gave an empty answer");
+  if (answer[0] != kThere) throw DeviceError(answer.substr(1));
   return answer.substr(1);
 }
 
@@ -44,6 +48,7 @@ Store::Store(const Launched& self, double patience_s) : self_(self), patience_s_
   notes_ = introduced(self_, patience_s);
   notes_.allow_silence(patience_s);
   news_ = introduced(self_, patience_s);
+  ask(news_, kEnd);  // here, not where it is waited for: the destructor speaks on this socket too
   listener_ = std::thread([this] { listen(); });
 }
 
@@ -66,7 +71,7 @@ Store::~Store() {
 void Store::listen() {
   std::string reason;
   try {
-    reason = ask(news_, kEnd);
+    reason = answer_on(news_);
   } catch (const DeviceError&) {
     reason = "rank 0 ended without a word";
   }
@@ -81,7 +86,8 @@ void Store::put(const std::string& key, const std::string& value) {
 
 std::string Store::get(const std::string& key) {
   const std::lock_guard lock(talking_);
-  return ask(notes_, key);
+  ask(notes_, key);
+  return answer_on(notes_);
 }
 
 void Store::pulse(const std::string& stands_at) {
@@ -95,7 +101,7 @@ std::vector<Store::Standing> Store::roll_call() {
   const std::lock_guard lock(talking_);
   notes_.allow_silence(kAnswer_s);
   say(notes_, kRoll);
-  std::istringstream lines(receive_text(notes_).substr(1));
+  std::istringstream lines(answer_on(notes_));
   notes_.allow_silence(patience_s_);
   std::vector<Standing> ranks;
   for (Standing standing; lines >> standing.rank >> standing.silent_s;) {

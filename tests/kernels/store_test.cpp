@@ -39,6 +39,13 @@ TEST(Store, KeepsNotesForWhoeverAsksEarlyOrLate) {
   EXPECT_EQ(store.ended(), "");
 }
 
+TEST(Store, LetsRanksLeaveAsSoonAsTheyHaveCome) {
+  const int port = free_port();
+  const Store store(rank_at(0, 2, port), 20);
+  for (int i = 0; i < 500; ++i) const Store other(rank_at(1, 2, port), 20);
+  EXPECT_EQ(store.ended(), "");
+}
+
 TEST(Store, TellsEverybodyOfTheEnd) {
   const int port = free_port();
   std::thread other([port] {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "cases.h"
 #include "result/svg/axis.h"
@@ -136,6 +138,14 @@ RC_GTEST_PROP(SvgAxis, TicksLieInTheirWindowAtRoundTimes, ()) {
     if (i > 0) RC_ASSERT(marks[i].label != marks[i - 1].label);
     if (i > 0) RC_ASSERT(marks[i].x - marks[i - 1].x > 80);
   }
+}
+
+TEST(SvgAxis, HasNoEndlessTicksWhereNumbersEnd) {
+  const svg::TimeUnit unit{"", 1};
+  EXPECT_THAT(svg::ticks({0, 1e308, 0, 100}, unit, 5000), testing::IsEmpty());
+  EXPECT_THAT(svg::ticks({0, 0, 0, 100}, unit, 50), testing::IsEmpty());
+  const double large = 1e300;
+  EXPECT_LE(svg::ticks({large, std::nextafter(large, 1e308), 0, 1000}, unit, 90).size(), 14U);
 }
 
 TEST(SvgText, WrapsShortensAndTrims) {

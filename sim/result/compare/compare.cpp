@@ -30,6 +30,14 @@ std::vector<Otherwise> find_otherwise(const Json& a, const Json& b) {
   return found;
 }
 
+// What names a run, where it is there.
+void require_names(const JsonReader& report) {
+  for (const char* field : {"source", "engine"})
+    if (report.has(field)) report.text(field);
+  for (const char* part : {"model", "cluster", "profile", "plan"})
+    if (report.has(part) && report.object(part).has("name")) report.object(part).text("name");
+}
+
 // Quantities of a kind ("bubble_fraction") stand together, at the place of the first.
 void group(std::vector<Quantity>& quantities) {
   std::map<std::string, std::size_t> place;
@@ -51,6 +59,7 @@ ComparedRun compared_run(const std::string& name, Json report, const Timeline* t
                          const Schedule* schedule) {
   ComparedRun run{name, std::move(report), {}};
   const JsonReader reader(run.report, name);
+  require_names(reader);
   run.quantities = report_quantities(reader);
   const auto append = [&run](const std::vector<Quantity>& more) {
     run.quantities.insert(run.quantities.end(), more.begin(), more.end());

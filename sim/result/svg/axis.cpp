@@ -37,15 +37,18 @@ TimeUnit unit_for(double step_time_s) {
 std::vector<Tick> ticks(const Window& window, const TimeUnit& unit, double apart) {
   const double seconds_per_pixel = (window.end - window.begin) / window.width;
   const double step = round_up(seconds_per_pixel * apart / unit.seconds);
+  if (!(step > 0) || !std::isfinite(step)) return {};
   const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, 9);
   std::vector<Tick> marks;
   const double first = std::ceil(window.begin / unit.seconds / step - 1e-9);
-  for (int i = 0;; ++i) {
+  const double most = 2 + window.width / apart;  // where neighbouring doubles are further apart than ticks
+  for (int i = 0; i < most; ++i) {
     const double at = (first + i) * step;
     const double x = window.x(at * unit.seconds);
-    if (!(x <= window.left + window.width + 0.01)) return marks;
+    if (!(x <= window.left + window.width + 0.01)) break;
     marks.push_back({x, fmt::format("{:.{}f}", at, decimals)});
   }
+  return marks;
 }
 
 }  // namespace rehearse::svg

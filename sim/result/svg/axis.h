@@ -28,6 +28,7 @@ struct TimeUnit {
   double seconds = 1;
 };
 TimeUnit unit_for(double step_time_s);
+// None where the window is empty or too long for its numbers.
 std::vector<Tick> ticks(const Window& window, const TimeUnit& unit, double apart);
 
 }  // namespace rehearse::svg

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "calibrate/import/tables.h"
 #include "cost/gemm_curve.h"
 
@@ -9,6 +12,16 @@ GemmCurve curve_of(const std::vector<GemmSample>& samples, const Gpu& gpu, const
   Profile profile;
   profile.gemm[precision] = samples;
   return gemm_curve(profile, gpu, precision);
+}
+
+// What a curve is made of, and what is asked of it.
+void require_products(const JsonReader& recipe, const std::vector<GemmSample>& samples,
+                      const std::string& which) {
+  const auto is_product = [](const GemmSample& s) {
+    return std::min({s.m, s.n, s.k, s.batch}) >= 1 && std::isfinite(s.seconds) && s.seconds > 0;
+  };
+  if (samples.empty() || !std::ranges::all_of(samples, is_product))
+    recipe.fail("format", "a quotient needs products of sizes and times above 0: " + which);
 }
 
 }  // namespace
@@ -40,9 +53,13 @@ std::vector<GemmSample> import_quotients(const Entry& entry, const Gpu& gpu,
   there.name = table.at("gpu");
   there.memory_bandwidth = table.at("memory_bandwidth");
   there.peak_flops[precision] = table.at("peak_dense_tflops").get<double>() * 1e12;
-  const GemmCurve forward_there = curve_of(rows_of_kind(table, "forward", file), there, precision);
-  const GemmCurve forward_here = curve_of(forward, gpu, precision);
+  const std::vector<GemmSample> measured = rows_of_kind(table, "forward", file);
   std::vector<GemmSample> samples = rows_of_kind(table, entry.recipe.text("kind"), file);
+  require_products(entry.recipe, forward, "forward ones that stand before it in the recipe");
+  require_products(entry.recipe, measured, "forward ones of its table");
+  require_products(entry.recipe, samples, "those of its kind in its table");
+  const GemmCurve forward_there = curve_of(measured, there, precision);
+  const GemmCurve forward_here = curve_of(forward, gpu, precision);
   for (GemmSample& sample : samples) {
     const Gemm shape{sample.m, sample.n, sample.k, sample.batch};
     sample.seconds = rounded(sample.seconds * gemm_time(forward_here, shape).seconds /

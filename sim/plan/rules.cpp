@@ -73,13 +73,24 @@ class Rules {
     in_range("cp", plan_.cp, kMostDegree);
     in_range("ep", plan_.ep, kMostDegree);
     in_range("etp", plan_.etp, kMostDegree);
-    if (violations_.empty() && 1.0 * plan_.tp * plan_.cp * plan_.pp * plan_.dp > kMostRanks)
-      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(), "");
+    if (violations_.empty()) products();
     std::array<Axis, 5> sorted = plan_.order;
     std::sort(sorted.begin(), sorted.end());
     if (sorted != std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp}) {
       report("order", "must name tp, cp, ep, dp and pp once each", "", "tp-cp-ep-dp-pp");
     }
+  }
+
+  // Each degree is in its range.
+  void products() {
+    if (1.0 * plan_.tp * plan_.cp * plan_.pp * plan_.dp > kMostRanks)
+      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(), "");
+    if (1.0 * plan_.pp * plan_.vpp > kMostRanks)
+      report("vpp", fmt::format("pp x vpp must be at most {} stages", kMostRanks),
+             fmt::format("pp {} x vpp {}", plan_.pp, plan_.vpp), "");
+    if (1.0 * plan_.ep * plan_.etp > kMostRanks)
+      report("ep", fmt::format("ep x etp must be at most {} ranks", kMostRanks),
+             fmt::format("ep {} x etp {}", plan_.ep, plan_.etp), "");
   }
 
   std::string ranks() const {

@@ -70,6 +70,15 @@ TEST(Rules, RanksAreCountedBeforeTheyOverflow) {
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("at most 1073741824 ranks"));
 }
 
+TEST(Rules, StagesAndExpertRanksAreCountedBeforeTheyOverflow) {
+  Plan plan = legal_plan();
+  plan.pp = plan.vpp = 1 << 16;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("at most 1073741824 stages"));
+  plan = legal_plan();
+  plan.ep = plan.etp = 1 << 16;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("ep x etp must be at most 1073741824 ranks"));
+}
+
 TEST(Rules, GlobalBatchIsAMultipleOfMicroBatchTimesReplicas) {
   Plan plan = legal_plan();
   plan.global_batch = 1000;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +22,13 @@ void require_products(const JsonReader& recipe, const std::vector<GemmSample>& s
   const auto is_product = [](const GemmSample& s) {
     return std::min({s.m, s.n, s.k, s.batch}) >= 1 && std::isfinite(s.seconds) && s.seconds > 0;
   };
-  if (samples.empty() || !std::ranges::all_of(samples, is_product))
-    recipe.fail("format", "a quotient needs products of sizes and times above 0: " + which);
+  const std::string rule = "a quotient needs products of sizes and times above 0: " + which;
+  if (samples.empty()) recipe.fail("format", rule, "found none");
+  const auto bad = std::ranges::find_if_not(samples, is_product);
+  if (bad != samples.end())
+    recipe.fail(
+        "format", rule,
+        fmt::format("m {}, n {}, k {}, batch {}, {} s", bad->m, bad->n, bad->k, bad->batch, bad->seconds));
 }
 
 }  // namespace

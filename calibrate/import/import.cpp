@@ -70,13 +70,13 @@ Json attention_json(const JsonReader& entry, const std::filesystem::path& data, 
   return {{"columns", {"head_dim", "seq", "causal", "backward", "flops_per_s"}}, {"rows", rows}};
 }
 
-Json attention_of_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
-                       std::vector<Source>& sources) {
+// Of each kernel that the recipe names under `key`; `make(kernels, name)` reads one.
+template <typename Make>
+Json by_kernel(const JsonReader& recipe, const char* key, Make&& make) {
   Json json = Json::object();
-  if (!recipe.has("attention_of")) return json;
-  const JsonReader kernels = recipe.object("attention_of");
-  for (const auto& item : kernels.json().items())
-    json[item.key()] = attention_json(kernels.object(item.key()), data, gpu, sources);
+  if (!recipe.has(key)) return json;
+  const JsonReader kernels = recipe.object(key);
+  for (const auto& item : kernels.json().items()) json[item.key()] = make(kernels, item.key());
   return json;
 }
 
@@ -99,16 +99,6 @@ Json stream_json(const std::vector<JsonReader>& entries, const std::filesystem::
     for (const StreamSample& s : samples) rows.push_back({s.bytes, s.bytes_per_s});
     json[kind] = {{"columns", {"bytes", "bytes_per_s"}}, {"rows", rows}};
   }
-  return json;
-}
-
-Json stream_of_json(const JsonReader& recipe, const std::filesystem::path& data, const Gpu& gpu,
-                    std::vector<Source>& sources) {
-  Json json = Json::object();
-  if (!recipe.has("stream_of")) return json;
-  const JsonReader kernels = recipe.object("stream_of");
-  for (const auto& item : kernels.json().items())
-    json[item.key()] = stream_json(kernels.objects(item.key()), data, gpu, sources);
   return json;
 }
 
@@ -161,9 +151,14 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const Gpu gpu = read_gpu(gpu_recipe);
   const Json gemm = gemm_json(recipe, data, gpu, sources);
   const Json attention = attention_json(recipe.object("attention"), data, gpu, sources);
-  const Json attention_of = attention_of_json(recipe, data, gpu, sources);
+  const Json attention_of =
+      by_kernel(recipe, "attention_of", [&](const JsonReader& of, const std::string& name) {
+        return attention_json(of.object(name), data, gpu, sources);
+      });
   const Json stream = stream_json(recipe.objects("stream"), data, gpu, sources);
-  const Json stream_of = stream_of_json(recipe, data, gpu, sources);
+  const Json stream_of = by_kernel(recipe, "stream_of", [&](const JsonReader& of, const std::string& name) {
+    return stream_json(of.objects(name), data, gpu, sources);
+  });
   const Json links = links_json(recipe);
   const Json launch = launch_json(recipe.object("launch"), data, sources);
   Json profile = {{"schema", kProfileSchema},

@@ -117,12 +117,12 @@ class Reading {
           fmt::format("no profile was taken on {} yet: name one with --profile (known are {})",
                       experiment.cluster.gpu.name, join(profile_names())));
     }
-    if (const std::string kernel = top_.text_or("attention_kernel", "");
-        !kernel.empty() && !replaced_.without_profile)
-      use_attention(experiment.profile, kernel);
-    if (const std::string kernel = top_.text_or("norm_kernel", "");
-        !kernel.empty() && !replaced_.without_profile)
-      use_norm(experiment.profile, kernel);
+    const auto choose = [&](const char* key, auto&& use) {
+      const std::string kernel = top_.text_or(key, "");
+      if (!kernel.empty() && !replaced_.without_profile) use(experiment.profile, kernel);
+    };
+    choose("attention_kernel", use_attention);
+    choose("norm_kernel", use_norm);
     static const std::map<std::string, Engine> engines = {{"simgrid", Engine::simgrid},
                                                           {"reference", Engine::reference}};
     static const std::map<std::string, Fold> folds = {{"auto", Fold::replicas}, {"none", Fold::none}};

@@ -7,7 +7,7 @@ namespace rehearse {
 namespace {
 
 // An all-gather by DeepSpeed 0.3.16 over eight A100s took the host 130 us before the launch and 250 us for it
-// (DeepSpeed issue 1069), where the launch of a collective alone takes 140.8 us (Profile::host_collective_s
+// (deepspeedai/DeepSpeed 1069), where the launch of a collective alone takes 140.8 us (Profile::host_collective_s
 // of A100s).
 constexpr double kHostOfARank = (130e-6 + 250e-6 - 140.8e-6) / 8;
 

@@ -187,7 +187,7 @@ class Pricing {
     stage.backward_weight.compute += of_weight;
   }
 
-  // Before each exchange of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
+  // Before each gather of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
   // Weights are gathered for either pass, gradients reduced once.
   void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
     for (const Repeated& part : parts) {

@@ -83,14 +83,17 @@ class Rules {
 
   // Each degree is in its range.
   void products() {
-    if (1.0 * plan_.tp * plan_.cp * plan_.pp * plan_.dp > kMostRanks)
-      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(), "");
+    const double replica = 1.0 * plan_.tp * plan_.cp * plan_.pp;
+    if (replica * plan_.dp > kMostRanks)
+      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(),
+             replica > kMostRanks ? fmt::format("a product of {}", kMostRanks)
+                                  : fmt::format("dp = {}", static_cast<std::int64_t>(kMostRanks / replica)));
     if (1.0 * plan_.pp * plan_.vpp > kMostRanks)
       report("vpp", fmt::format("pp x vpp must be at most {} stages", kMostRanks),
-             fmt::format("pp {} x vpp {}", plan_.pp, plan_.vpp), "");
+             fmt::format("pp {} x vpp {}", plan_.pp, plan_.vpp), std::to_string(kMostRanks / plan_.pp));
     if (1.0 * plan_.ep * plan_.etp > kMostRanks)
       report("ep", fmt::format("ep x etp must be at most {} ranks", kMostRanks),
-             fmt::format("ep {} x etp {}", plan_.ep, plan_.etp), "");
+             fmt::format("ep {} x etp {}", plan_.ep, plan_.etp), std::to_string(kMostRanks / plan_.etp));
   }
 
   std::string ranks() const {

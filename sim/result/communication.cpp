@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "plan/sharding.h"
@@ -68,37 +69,30 @@ double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, co
   return parameters;
 }
 
-// Calls of the ops of a kind and the parameters that they move.
-struct Calls {
+// Where each weight is exchanged as a list by itself: the lists and what they move. A unit's weights count
+// alike.
+struct Lists {
   std::int64_t calls = 0;
   double parameters = 0;
 };
-
-// Where each weight is exchanged as a list by itself; those of a unit count alike.
-Calls lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
+Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
   const std::vector<std::vector<Weights>> weights = unit_weights(work);
-  std::vector<std::vector<Unit>> by_stage;
-  for (std::size_t stage = 0; stage < work.parts.size(); ++stage)
-    by_stage.push_back(units(work, static_cast<int>(stage)));
-  Calls lists;
+  std::vector<std::vector<double>> moved(work.parts.size());
+  for (std::size_t stage = 0; stage < moved.size(); ++stage)
+    for (const Unit& unit : units(work, static_cast<int>(stage)))
+      moved[stage].push_back(unit.dense + (plan.edp() > 1 ? unit.experts : 0));
+  Lists lists;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     if (!is_kind(op.kind)) continue;
+    const std::vector<double>& of_stage = moved[op.stage];
     const int calls = list_exchanges(ops, i, weights);
-    const double repeated = static_cast<double>(calls) / std::max(1, weights_of(op, weights).all);
     lists.calls += calls;
-    for (std::size_t unit = 0; unit < by_stage[op.stage].size(); ++unit) {
-      const Unit& moved = by_stage[op.stage][unit];
-      if (op.parts == 1 || unit == static_cast<std::size_t>(unit_of(op)))
-        lists.parameters += repeated * (moved.dense + (plan.edp() > 1 ? moved.experts : 0));
-    }
+    lists.parameters += (op.parts > 1 ? of_stage[static_cast<std::size_t>(unit_of(op))]
+                                      : std::accumulate(of_stage.begin(), of_stage.end(), 0.0)) *
+                        calls / std::max(1, weights_of(op, weights).all);
   }
   return lists;
-}
-
-Calls calls_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
-  if (exchanges_lists(plan)) return lists_of(ops, is_kind, plan, work);
-  return {std::ranges::count_if(ops.ops(), is_kind, &Op::kind), parameters_moved(ops, is_kind, plan, work)};
 }
 
 // Elements of the largest parameter of the last block: the head's copy of the token table.
@@ -199,10 +193,14 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
   const bool sharded = plan.zero > 0;
   const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
   const auto add = [&](IsKind is_kind, const char* op, double bytes_of_value, double exposed_s) {
-    const Calls calls = calls_of(ops, is_kind, plan, work);
     CommunicationLine line = line_of(rank, ops, is_kind);
-    line.calls = calls.calls;
-    add_line(lines, std::move(line), "dp", op, group, bytes_of_value * calls.parameters, exposed_s);
+    double parameters = parameters_moved(ops, is_kind, plan, work);
+    if (exchanges_lists(plan)) {
+      const Lists lists = lists_of(ops, is_kind, plan, work);
+      line.calls = lists.calls;
+      parameters = lists.parameters;
+    }
+    add_line(lines, std::move(line), "dp", op, group, bytes_of_value * parameters, exposed_s);
   };
   add(is_gradient, sharded ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan), exposed.dp);
   add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),

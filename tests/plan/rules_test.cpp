@@ -73,10 +73,12 @@ TEST(Rules, RanksAreCountedBeforeTheyOverflow) {
 TEST(Rules, StagesAndExpertRanksAreCountedBeforeTheyOverflow) {
   Plan plan = legal_plan();
   plan.pp = plan.vpp = 1 << 16;
-  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("at most 1073741824 stages"));
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512),
+              HasSubstr("at most 1073741824 stages (pp 65536 x vpp 65536); nearest legal: 16384"));
   plan = legal_plan();
   plan.ep = plan.etp = 1 << 16;
-  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("ep x etp must be at most 1073741824 ranks"));
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512),
+              HasSubstr("at most 1073741824 ranks (ep 65536 x etp 65536); nearest legal: 16384"));
 }
 
 TEST(Rules, GlobalBatchIsAMultipleOfMicroBatchTimesReplicas) {

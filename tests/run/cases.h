@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/read.h"
 #include "run/iteration.h"
 #include "run/loads.h"
 #include "schedule/orders.h"
@@ -18,6 +19,21 @@ inline Plan pipeline_plan(int pp, int vpp, int microbatches) {
   plan.schedule = vpp > 1 ? ScheduleName::interleaved : ScheduleName::one_f_one_b;
   plan.overlap_p2p = true;
   return plan;
+}
+
+// GPUs of DGX A100 that hold each a replica of a model, one sequence a rank.
+inline Experiment replicas(const std::string& model, int dp) {
+  Experiment experiment;
+  experiment.model = read_model(model);
+  experiment.cluster = read_cluster("dgx-a100-80gb");
+  experiment.profile = read_profile("a100-sxm-80gb");
+  experiment.engine = Engine::reference;
+  Plan& plan = experiment.plan;
+  plan.dp = dp;
+  plan.global_batch = dp;
+  plan.seq = 1024;
+  plan.grad_reduce = Precision::bf16;  // so that every element on the wire has two bytes
+  return experiment;
 }
 
 // Loads without flows: seconds for each kind of op.

@@ -1,6 +1,7 @@
 // What the lists of tensors cost that ZeRO-3 of DeepSpeed exchanged until 2021.
 #include <gtest/gtest.h>
 
+#include "cases.h"
 #include "cost/lists.h"
 #include "model/read.h"
 #include "plan/weights.h"
@@ -69,30 +70,22 @@ TEST(Lists, OfAUnitServeThePassThatUsesItNext) {
   EXPECT_EQ(weights_of(ops[5], weights).all, 6);
 }
 
-Report trained(Framework framework, int replicas) {
-  Experiment experiment;
-  experiment.model = read_model("gpt2");
-  experiment.cluster = read_cluster("dgx-a100-80gb");
-  experiment.profile = read_profile("a100-sxm-80gb");
-  experiment.engine = Engine::reference;
-  Plan& plan = experiment.plan;
-  plan.framework = framework;
-  plan.zero = 3;
-  plan.dp = replicas;
-  plan.global_batch = replicas;
-  plan.seq = 1024;
-  return run_iteration(experiment).report;
+double step_s(Framework framework, int dp) {
+  Experiment experiment = replicas("gpt2", dp);
+  experiment.plan.framework = framework;
+  experiment.plan.zero = 3;
+  return run_iteration(experiment).report.step_time_s;
 }
 
 // GPT-2 has 50 weights of more than 100,000 elements: four in each of twelve layers and two tables. The host
 // exchanges each three times and computes nothing meanwhile.
 TEST(Lists, AddTheHostsTimeForEachWeightThreeTimes) {
   const Profile profile = read_profile("a100-sxm-80gb");
-  for (const int replicas : {8, 64}) {
-    const double since = trained(Framework::deepspeed, replicas).step_time_s;
-    const double then = trained(Framework::deepspeed_2021, replicas).step_time_s;
-    const double host = 3 * 50 * (profile.host_collective_s + replicas * kHostOfARank);
-    EXPECT_NEAR(then - since, host, 0.1 * host) << replicas;
+  for (const int dp : {8, 64}) {
+    const double since = step_s(Framework::deepspeed, dp);
+    const double then = step_s(Framework::deepspeed_2021, dp);
+    const double host = 3 * 50 * (profile.host_collective_s + dp * kHostOfARank);
+    EXPECT_NEAR(then - since, host, 0.1 * host) << dp;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "cases.h"
 #include "model/read.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
@@ -11,20 +12,6 @@
 
 namespace rehearse {
 namespace {
-
-Experiment replicas(const std::string& model, int dp) {
-  Experiment experiment;
-  experiment.model = read_model(model);
-  experiment.cluster = read_cluster("dgx-a100-80gb");
-  experiment.profile = read_profile("a100-sxm-80gb");
-  experiment.engine = Engine::reference;
-  Plan& plan = experiment.plan;
-  plan.dp = dp;
-  plan.global_batch = dp;
-  plan.seq = 1024;
-  plan.grad_reduce = Precision::bf16;  // so that every element on the wire has two bytes
-  return experiment;
-}
 
 // Elements that one rank sends for data parallelism: 2 (n-1)/n of an all-reduce's buffer, (n-1)/n of others'.
 double elements_sent(const Report& report) {
@@ -90,7 +77,8 @@ TEST(ZeroMemory, IsThatOfThePapersTable) {
 }
 
 TEST(ZeroMemory, RecipesHold16And18And20Bytes) {
-  const std::map<Recipe, double> bytes = {{Recipe::zero, 16}, {Recipe::megatron, 18}, {Recipe::sagemaker, 20}};
+  const std::map<Recipe, double> bytes = {
+      {Recipe::zero, 16}, {Recipe::megatron, 18}, {Recipe::sagemaker, 20}};
   for (const auto& [recipe, total] : bytes) {
     Plan plan;
     plan.recipe = recipe;

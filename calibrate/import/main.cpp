@@ -1,6 +1,6 @@
 // rehearse-import: makes the profiles and the collectives model that ship with the program, out of published
 // measurements.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>

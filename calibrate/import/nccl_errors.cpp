@@ -1,6 +1,6 @@
 #include "calibrate/import/nccl_errors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

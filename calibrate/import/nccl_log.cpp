@@ -1,6 +1,6 @@
 #include "calibrate/import/nccl_log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

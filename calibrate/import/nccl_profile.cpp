@@ -1,6 +1,6 @@
 #include "calibrate/import/nccl_profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

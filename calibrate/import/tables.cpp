@@ -1,6 +1,6 @@
 #include "calibrate/import/tables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdlib>

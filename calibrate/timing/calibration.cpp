@@ -1,6 +1,6 @@
 #include "calibrate/timing/calibration.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "calibrate/timing/jobs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

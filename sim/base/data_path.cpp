@@ -1,6 +1,6 @@
 #include "base/data_path.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

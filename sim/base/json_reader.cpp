@@ -1,6 +1,6 @@
 #include "base/json_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>

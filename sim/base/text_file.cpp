@@ -1,6 +1,6 @@
 #include "base/text_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <filesystem>

@@ -1,5 +1,7 @@
 #include "cli/calibrate.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/verbs.h"
 
 namespace rehearse {

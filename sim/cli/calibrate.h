@@ -1,7 +1,9 @@
 // The parts of the verb calibrate.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,5 +1,6 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>

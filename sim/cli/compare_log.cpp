@@ -1,6 +1,6 @@
 #include "cli/compare_log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text_file.h"
 #include "cli/say.h"

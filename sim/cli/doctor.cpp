@@ -1,6 +1,7 @@
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <thread>

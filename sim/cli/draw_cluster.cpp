@@ -1,6 +1,6 @@
 #include "cli/draw_cluster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

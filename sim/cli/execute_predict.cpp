@@ -1,6 +1,7 @@
 #include "cli/execute_predict.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>

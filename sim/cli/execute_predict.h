@@ -2,12 +2,15 @@
 // lacks beforehand, compares afterwards.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "cli/show_run.h"
 #include "run/iteration.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,10 +1,12 @@
 // What does a row of a sweep come to when it is also executed?
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/flags.h"
 #include "sweep/row.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,4 +1,5 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>

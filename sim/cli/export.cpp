@@ -1,5 +1,6 @@
 #include "cli/export.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/output.h"

@@ -1,11 +1,14 @@
 // The parts of the verb export.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
 #include "cli/flags.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,4 +1,7 @@
 #include "cli/export.h"
+
+#include <CLI/CLI.hpp>
+
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "export/launch_lines.h"

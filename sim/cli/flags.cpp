@@ -1,6 +1,7 @@
 #include "cli/flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <charconv>
 

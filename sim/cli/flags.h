@@ -1,12 +1,15 @@
 // Which flags describe an experiment? Each writes one field of the scenario, over what the file says.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/json_reader.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,6 +1,7 @@
 #include "run/goodput.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

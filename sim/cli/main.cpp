@@ -1,6 +1,6 @@
 // The program: parses the command line, runs one verb, and turns what went wrong into a message and an exit
 // code.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -1,7 +1,8 @@
 #include "cli/output.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,11 +1,14 @@
 // Where does output go, and may it be coloured? Data to stdout or a file, talk to stderr.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <ostream>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,6 +1,6 @@
 #include "cli/plan_answer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

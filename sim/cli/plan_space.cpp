@@ -1,6 +1,6 @@
 #include "cli/plan_space.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

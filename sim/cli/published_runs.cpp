@@ -1,6 +1,6 @@
 #include "cli/published_runs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

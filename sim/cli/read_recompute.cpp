@@ -1,6 +1,6 @@
 #include "cli/read_recompute.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <sstream>
 

@@ -2,7 +2,7 @@
 // terminal.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <string>

@@ -1,6 +1,7 @@
 #include "cli/show_comparison.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>

@@ -2,11 +2,14 @@
 // and an exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "result/compare/compare.h"
 #include "result/compare/read_trace.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

@@ -1,6 +1,7 @@
 #include "cli/show_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 

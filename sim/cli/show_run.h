@@ -1,7 +1,6 @@
 // How does a run, simulated or executed, reach the user? As a summary or JSON, a trace and a picture.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,10 @@
 #include "result/report.h"
 #include "result/timeline.h"
 #include "schedule/schedule.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

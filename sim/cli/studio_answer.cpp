@@ -1,6 +1,6 @@
 #include "cli/studio_answer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "cli/sweep_row.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/units.h"
 #include "cli/scenario.h"

@@ -1,6 +1,6 @@
 #include "cli/sweep_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

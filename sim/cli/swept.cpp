@@ -1,6 +1,6 @@
 #include "cli/swept.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

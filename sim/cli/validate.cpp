@@ -1,4 +1,5 @@
-#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "cli/validate_runs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <map>

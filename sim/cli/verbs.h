@@ -1,7 +1,9 @@
 // What can the program be asked to do? Each verb adds itself to the parser and runs in a file of its own.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace rehearse {
 

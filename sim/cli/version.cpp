@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/json_reader.h"
 #include "cli/verbs.h"

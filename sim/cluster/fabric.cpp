@@ -1,6 +1,6 @@
 #include "cluster/fabric.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

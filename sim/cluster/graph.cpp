@@ -1,6 +1,6 @@
 #include "cluster/graph.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>

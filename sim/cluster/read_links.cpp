@@ -1,6 +1,6 @@
 #include "cluster/read_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace rehearse {
 

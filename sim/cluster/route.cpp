@@ -1,6 +1,6 @@
 #include "cluster/route.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "cluster/wiring.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <boost/graph/strong_components.hpp>

@@ -1,6 +1,6 @@
 #include "cost/gemm_curve.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "cost/links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "cost/offload.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "cost/profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/data_path.h"
 #include "base/error.h"

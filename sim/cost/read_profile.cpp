@@ -1,7 +1,7 @@
 #include "cost/read_profile.h"
 #include "cost/gemm_curve.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "execute/crew.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <latch>

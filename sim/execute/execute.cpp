@@ -1,6 +1,6 @@
 #include "execute/execute.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "execute/pieces.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <stdexcept>

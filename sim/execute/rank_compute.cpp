@@ -1,5 +1,5 @@
 // The ops of the compute stream.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "execute/site.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "kernels/communicate/launched.h"

@@ -1,6 +1,6 @@
 #include "execute/training.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace rehearse {
 

@@ -1,6 +1,6 @@
 #include "frameworks/megatron_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

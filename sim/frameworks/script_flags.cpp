@@ -1,6 +1,6 @@
 #include "frameworks/script_flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cctype>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "frameworks/training_log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

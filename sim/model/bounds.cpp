@@ -1,6 +1,6 @@
 #include "model/bounds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace rehearse {
 

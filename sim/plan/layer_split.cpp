@@ -1,6 +1,6 @@
 #include "plan/layer_split.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plan/nearest.h"
 #include "plan/stages.h"

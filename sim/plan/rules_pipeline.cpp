@@ -1,5 +1,5 @@
 // Which schedules can run which chunks and microbatches?
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plan/nearest.h"
 #include "plan/rules.h"

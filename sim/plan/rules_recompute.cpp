@@ -1,6 +1,6 @@
 #include "plan/rules_recompute.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

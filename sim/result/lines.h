@@ -1,7 +1,7 @@
 // How is a text for the terminal put together, line by line?
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 #include <string>

@@ -78,7 +78,7 @@ std::string write_runs(const std::vector<int>& numbers) {
     std::size_t last = i;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
     if (!text.empty()) text += ", ";
-    text += last > i ? fmt::format("{}-{}", numbers[i], numbers[last]) : fmt::to_string(numbers[i]);
+    text += last > i ? fmt::format("{}-{}", numbers[i], numbers[last]) : fmt::format("{}", numbers[i]);
     i = last + 1;
   }
   return text;

@@ -1,6 +1,6 @@
 #include "run/conditions.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

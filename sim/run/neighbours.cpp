@@ -1,6 +1,6 @@
 #include "run/neighbours.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "run/simulate.h"

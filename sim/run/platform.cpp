@@ -2,7 +2,7 @@
 
 #include <simgrid/version.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <csignal>
 #include <stdexcept>

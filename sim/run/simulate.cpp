@@ -5,7 +5,7 @@
 
 #include <simgrid/version.h>  // needs what s4u.hpp defines
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <unordered_map>

@@ -1,6 +1,6 @@
 #include "run/stage_nodes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "schedule/check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "schedule/checks.h"
 

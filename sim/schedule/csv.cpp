@@ -1,6 +1,6 @@
 // The schedule files of PyTorch's pipelining (torch.distributed.pipelining.schedules, _dump_csv and
 // _load_csv).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

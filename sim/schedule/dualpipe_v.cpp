@@ -1,7 +1,7 @@
 // DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1, in the V shape of
 // github.com/deepseek-ai/DualPipe: a forward beside a backward of another microbatch, which there hides
 // all-to-all messages of experts. Here the two follow each other.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>

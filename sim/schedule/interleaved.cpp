@@ -2,7 +2,7 @@
 // section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); its earlier releases
 // ran all forwards first when there is a single group of microbatches, which holds more activations for no
 // gain.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

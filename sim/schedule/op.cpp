@@ -1,6 +1,6 @@
 #include "schedule/op.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

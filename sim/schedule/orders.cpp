@@ -1,6 +1,6 @@
 #include "schedule/orders.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

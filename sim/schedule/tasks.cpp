@@ -1,6 +1,6 @@
 #include "schedule/tasks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

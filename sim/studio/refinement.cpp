@@ -1,6 +1,6 @@
 #include "studio/refinement.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

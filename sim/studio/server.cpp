@@ -1,6 +1,6 @@
 #include "studio/server.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <httplib.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "sweep/grid.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace rehearse {
 

@@ -1,6 +1,6 @@
 #include "sweep/store.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // One process a rank: one report, and a clear end when a rank goes, stops, or never comes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

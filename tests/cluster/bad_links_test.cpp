@@ -1,5 +1,5 @@
 // Wirings and fabrics that no cluster can have are refused with their place.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Routes, bisection and oversubscription of fabrics, against closed forms and against each other.
 #include "cluster/fabric.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

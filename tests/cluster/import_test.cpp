@@ -1,7 +1,7 @@
 // Dumps of NCCL and nvidia-smi become nodes; broken ones become errors.
 #include "cluster/import.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How far off is the interpolation at shapes that it was not given?
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The collectives model that ships: made of the tables beside it, and how well it predicts what it has not
 // seen.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

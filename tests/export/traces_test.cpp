@@ -1,7 +1,7 @@
 // What is exported for Perfetto, HTA and Chakra, decoded with the published schemas (data/README.md).
 #include "export/traces.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

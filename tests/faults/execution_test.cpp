@@ -1,6 +1,6 @@
 // However a rank is lost, those that are left end in bounded time, with the contract's exit code and a
 // reason.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

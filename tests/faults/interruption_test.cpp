@@ -1,6 +1,6 @@
 // Ctrl-C, and a scheduler's SIGTERM, at any moment: every verb ends soon with 130, keeps what it has, and
 // leaves no half of a file.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Many who turn the studio's knobs at once: each is answered, soon, and nothing is kept of it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A name from an input file stays a name in everything that is written: no markup, no script, no formula.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What pages of others, and programs that speak no proper HTTP, get from the studio: nothing, and soon.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Whatever happens to a sweep, each finished row is kept once, --resume runs the rest, and what comes out is
 // what an undisturbed sweep writes, byte for byte.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>

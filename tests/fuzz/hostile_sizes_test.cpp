@@ -1,7 +1,7 @@
 // Sizes and numbers that no run has, and files that are none: the program says what is wrong, within a second
 // and in bounded memory, and ends with exit code 2.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #include "coverage.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "draw_cluster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rapidcheck.h>
 
 namespace rehearse::properties {

@@ -1,5 +1,5 @@
 // Better hardware never makes a step slower, but for the anomalies that are named here.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,5 +1,5 @@
 // One replica stands for all only where it takes as long as all of them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

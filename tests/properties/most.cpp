@@ -1,6 +1,6 @@
 #include "most.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

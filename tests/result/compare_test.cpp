@@ -1,5 +1,5 @@
 // Two runs side by side: errors per quantity, gates, and the way back from a trace.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

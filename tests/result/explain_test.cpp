@@ -1,7 +1,7 @@
 // Each topic prints this plan's numbers, and they are those of the report.
 #include "result/explain/explain.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

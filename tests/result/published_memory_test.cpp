@@ -1,5 +1,5 @@
 // Memory against the published theory of Korthikanti et al., to its digits.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,7 +1,7 @@
 // What differs is walked by itself, and the rest may stay folded.
 #include "run/conditions.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

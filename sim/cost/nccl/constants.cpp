@@ -1,6 +1,6 @@
 #include "cost/nccl/constants.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace rehearse::nccl {
 

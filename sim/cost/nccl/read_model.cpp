@@ -1,6 +1,6 @@
 #include "cost/nccl/read_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <tuple>

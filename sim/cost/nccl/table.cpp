@@ -1,6 +1,6 @@
 #include "cost/nccl/table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

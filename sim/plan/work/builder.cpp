@@ -1,6 +1,6 @@
 #include "plan/work/builder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #include "result/compare/gates.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "result/compare/quantities.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

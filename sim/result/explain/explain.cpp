@@ -1,6 +1,6 @@
 #include "result/explain/explain.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 

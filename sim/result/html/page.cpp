@@ -1,6 +1,6 @@
 #include "result/html/page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "result/html/assets.h"
 #include "result/html/sha256.h"

@@ -1,6 +1,6 @@
 #include "result/svg/axis.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // What does a picture consist of? Elements one after the other, between a head and an end that all share.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 #include <string>

@@ -1,6 +1,6 @@
 #include "result/svg/palette.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "result/svg/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

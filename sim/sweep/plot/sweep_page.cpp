@@ -1,6 +1,6 @@
 #include "sweep/plot/sweep_page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "result/html/assets.h"
 #include "result/html/base64.h"

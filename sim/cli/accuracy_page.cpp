@@ -78,17 +78,17 @@ std::string skipped_rows(const std::vector<RunPrediction>& predictions) {
 
 }  // namespace
 
-std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, const Json& practices,
-                                const Json& mechanisms) {
+std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, Engine engine,
+                                const Json& practices, const Json& mechanisms) {
   const PredictionErrors errors = errors_of(predictions);
   std::string text = fmt::format(
       "# How accurate the predictions are\n\nWritten by `rehearse validate RUNS.json --page FILE`. {} "
       "published "
-      "training runs, {} of them predicted; iteration times by the reference engine, memory where it was "
+      "training runs, {} of them predicted; iteration times by the {} engine, memory where it was "
       "printed. "
       "Errors are |predicted / measured - 1| in percent; the bias is signed. No constant is fitted to a step "
       "time: kernels and collectives come from microbenchmarks, the rest from what each framework did.\n\n",
-      predictions.size(), errors.all.size());
+      predictions.size(), errors.all.size(), to_string(engine));
   text += summary_table(errors);
   text += fmt::format(
       "\nEvery prediction carries a band: the 90th percentile by which products and collectives are off that "

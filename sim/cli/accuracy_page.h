@@ -8,8 +8,9 @@
 
 namespace rehearse {
 
-// `practices` and `mechanisms`: calibrate/data/runs/practices.json and mechanisms.json.
-std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, const Json& practices,
-                                const Json& mechanisms);
+// `engine`: what predicted the times. `practices` and `mechanisms`: calibrate/data/runs/practices.json and
+// mechanisms.json.
+std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, Engine engine,
+                                const Json& practices, const Json& mechanisms);
 
 }  // namespace rehearse

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <thread>
 
 #include "base/error.h"
+#include "cli/jobs.h"
 #include "cli/plan_answer.h"
 #include "cli/plan_space.h"
 #include "cli/say.h"
@@ -21,7 +21,6 @@ namespace rehearse {
 namespace {
 
 constexpr int kMostTop = 1000;
-constexpr int kMostJobs = 4096;
 
 struct PlanOptions {
   GivenFlags given;
@@ -59,8 +58,7 @@ PlanAnswer answer(const PlanOptions& options) {
   answer.illegal = answer.considered - legal.plans.size();
   if (legal.plans.empty())
     throw DoesNotFit(fmt::format("no legal plan among the {} considered", answer.considered));
-  const int jobs =
-      options.jobs > 0 ? options.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int jobs = jobs_or_cores(options.jobs);
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
   const SearchResult result =
       search(experiment, legal.plans, {static_cast<std::size_t>(options.top), jobs, true});
@@ -96,9 +94,7 @@ void add_plan(CLI::App& program, int& exit_code) {
   verb->add_option("--top", options->top, "plans to find and to simulate")
       ->option_text("K")
       ->check(CLI::Range(1, kMostTop));
-  verb->add_option("--jobs,-j", options->jobs, "threads; default: all cores")
-      ->option_text("N")
-      ->check(CLI::Range(1, kMostJobs));
+  add_jobs_flag(*verb, options->jobs, "threads");
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
       "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag holds one of them to a value "

@@ -7,11 +7,11 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/execute_row.h"
 #include "cli/interruption.h"
+#include "cli/jobs.h"
 #include "cli/output.h"
 #include "cli/own_store.h"
 #include "cli/png.h"
@@ -29,8 +29,6 @@
 namespace rehearse {
 
 namespace {
-
-constexpr int kMostJobs = 4096;
 
 struct Output {
   CLI::Option* option = nullptr;
@@ -101,9 +99,7 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
   const std::vector<Point> left = points_left(swept.grid, shard, known);
   if (shard.count > 1) say(stderr, "shard {}/{}\n", shard.index, shard.count);
   if (!known.empty()) say(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
-  const int jobs = options.execute.wanted() ? 1
-                   : options.jobs > 0       ? options.jobs
-                                      : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int jobs = options.execute.wanted() ? 1 : jobs_or_cores(options.jobs);
   Inputs inputs;
   Progress progress(left.size());
   const Evaluate evaluate = [&](Point point) {
@@ -241,9 +237,7 @@ void add_options(CLI::App& verb, SweepOptions& options) {
       ->option_text("i/n|auto");
   verb.add_option("--merge", options.merged, "take the rows of other stores of this sweep")
       ->option_text("FILE...");
-  verb.add_option("--jobs,-j", options.jobs, "rows at a time; default: all cores")
-      ->option_text("N")
-      ->check(CLI::Range(1, kMostJobs));
+  add_jobs_flag(verb, options.jobs, "rows at a time");
   verb.add_option("--row-timeout", options.most_seconds, "a row that takes more seconds has failed")
       ->option_text("S")
       ->check(CLI::Range(0.001, 1e9));

@@ -1,11 +1,12 @@
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
 
 #include "base/data_path.h"
 #include "cli/accuracy_page.h"
+#include "cli/jobs.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/validate_collectives.h"
@@ -21,6 +22,8 @@ struct ValidateOptions {
   std::string runs;
   std::vector<std::string> tables;
   std::string profile, svg, page;
+  std::string engine = "simgrid";
+  int jobs = 0;
   bool json = false;
 };
 
@@ -35,12 +38,12 @@ void write_scatter(const std::vector<RunPrediction>& predictions, const std::str
   });
 }
 
-void write_page(const std::vector<RunPrediction>& predictions, const std::string& file) {
+void write_page(const std::vector<RunPrediction>& predictions, Engine engine, const std::string& file) {
   const auto read = [](const char* name) {
     return read_json_file((data_directory() / "calibrate/data/runs" / name).string());
   };
   write_file(file, [&](std::ostream& out) {
-    out << write_accuracy_page(predictions, read("practices.json"), read("mechanisms.json"));
+    out << write_accuracy_page(predictions, engine, read("practices.json"), read("mechanisms.json"));
   });
 }
 
@@ -52,10 +55,11 @@ void validate(const ValidateOptions& options) {
   if (options.runs.empty())
     throw InputError({"command line", "RUNS.json", "something to predict is needed", "nothing given",
                       "RUNS.json or --nccl TABLE.json"});
-  std::vector<RunPrediction> predictions;
-  for (const PublishedRun& run : read_published_runs(options.runs)) predictions.push_back(predict(run));
+  const Engine engine = options.engine == "reference" ? Engine::reference : Engine::simgrid;
+  const std::vector<RunPrediction> predictions =
+      predict(read_published_runs(options.runs), engine, jobs_or_cores(options.jobs));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
-  if (!options.page.empty()) write_page(predictions, options.page);
+  if (!options.page.empty()) write_page(predictions, engine, options.page);
   print_answer(options.json ? write_predictions_json(predictions) : write_predictions(predictions),
                options.json);
 }
@@ -74,6 +78,12 @@ void add_validate(CLI::App& program, int& exit_code) {
                    "whose collectives predict the tables (default: as shipped)")
       ->option_text("NAME|FILE")
       ->needs(tables);
+  verb->add_option("--engine", options->engine,
+                   "simgrid (shares links, as simulate does) or reference (longest path)")
+      ->option_text("NAME")
+      ->check(CLI::IsMember({"simgrid", "reference"}))
+      ->needs(runs);
+  add_jobs_flag(*verb, options->jobs, "runs at a time")->needs(runs);
   verb->add_option("--svg", options->svg, "draw predicted against measured times")
       ->option_text("FILE")
       ->needs(runs);

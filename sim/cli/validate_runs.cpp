@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/units.h"
 #include "result/lines.h"
 #include "result/memory.h"
 #include "result/sizing.h"
+#include "sweep/run_points.h"
 
 namespace rehearse {
 
@@ -25,9 +27,9 @@ double predicted_memory(const PublishedRun& run) {
   return rank.peak_bytes + (run.counts_reserved ? slack_bytes(rank) : 0);
 }
 
-void predict_seconds(const PublishedRun& run, RunPrediction& prediction) {
+void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {
   Experiment experiment = read_scenario(run.source, {run.model, false}).experiment;
-  experiment.engine = Engine::reference;
+  experiment.engine = engine;
   const Report report = run_iteration(experiment).report;
   prediction.seconds = report.step_time_s;
   prediction.uncertainty = report.uncertainty;
@@ -109,6 +111,29 @@ Json run_json(const RunPrediction& each) {
           {"skipped", each.skipped.empty() ? Json() : Json(each.skipped)}};
 }
 
+// What a process that predicts one run tells the program.
+Json write_prediction(const RunPrediction& prediction) {
+  return {{"seconds", or_null(prediction.seconds)},
+          {"uncertainty", prediction.uncertainty},
+          {"memory_bytes", or_null(prediction.memory_bytes)},
+          {"skipped", prediction.skipped}};
+}
+
+void read_prediction(const Row& row, RunPrediction& prediction) {
+  if (row.state != RowState::done) {
+    prediction.skipped = row.reason;
+    return;
+  }
+  const auto number = [&](const char* key) {
+    const Json& value = row.report[key];
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+  };
+  prediction.seconds = number("seconds");
+  prediction.uncertainty = *number("uncertainty");
+  prediction.memory_bytes = number("memory_bytes");
+  prediction.skipped = row.report["skipped"];
+}
+
 }  // namespace
 
 double time_error(const RunPrediction& prediction) {
@@ -130,7 +155,7 @@ PredictionErrors errors_of(const std::vector<RunPrediction>& predictions) {
   return errors;
 }
 
-RunPrediction predict(const PublishedRun& run) {
+RunPrediction predict(const PublishedRun& run, Engine engine) {
   RunPrediction prediction;
   prediction.run = run;
   if (!run.missing.empty()) {
@@ -138,8 +163,27 @@ RunPrediction predict(const PublishedRun& run) {
     return prediction;
   }
   if (run.memory_bytes) attempt([&] { prediction.memory_bytes = predicted_memory(run); });
-  prediction.skipped = attempt([&] { predict_seconds(run, prediction); });
+  prediction.skipped = attempt([&] { predict_seconds(run, engine, prediction); });
   return prediction;
+}
+
+std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, Engine engine, int jobs) {
+  std::vector<RunPrediction> predictions;
+  for (const PublishedRun& run : runs) predictions.push_back({run, {}, 0, {}, ""});
+  std::vector<Point> points(runs.size());
+  std::iota(points.begin(), points.end(), Point{0});
+  const Evaluate evaluate = [&](Point i) {
+    return Row{RowState::done, "", write_prediction(predict(runs[static_cast<std::size_t>(i)], engine))};
+  };
+  const Deliver deliver = [&](Point i, const Row& row) {
+    read_prediction(row, predictions[static_cast<std::size_t>(i)]);
+  };
+  const auto never = [] { return false; };
+  if (engine == Engine::simgrid)
+    run_in_processes(points, evaluate, jobs, never, deliver);
+  else
+    run_in_threads(points, evaluate, jobs, never, deliver);
+  return predictions;
 }
 
 std::string write_predictions(const std::vector<RunPrediction>& predictions) {

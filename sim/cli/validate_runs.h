@@ -13,10 +13,11 @@ namespace rehearse {
 // What was predicted for one run. Errors are predicted / measured - 1.
 struct RunPrediction {
   PublishedRun run;
-  std::optional<double> seconds;       // of an iteration
-  double uncertainty = 0;              // of them, relative (Report::uncertainty)
-  std::optional<double> memory_bytes;  // of the heaviest rank, with the allocator's slack where it was counted
-  std::string skipped;                 // why there are no seconds; "" when there are
+  std::optional<double> seconds;  // of an iteration
+  double uncertainty = 0;         // of them, relative (Report::uncertainty)
+  std::optional<double>
+      memory_bytes;     // of the heaviest rank, with the allocator's slack where it was counted
+  std::string skipped;  // why there are no seconds; "" when there are
 };
 
 // Errors of those predictions that can be compared, by what they are errors of.
@@ -28,8 +29,9 @@ struct PredictionErrors {
 PredictionErrors errors_of(const std::vector<RunPrediction>& predictions);
 double time_error(const RunPrediction& prediction);  // of one with both times
 
-// Never throws for a run that cannot be predicted: that is said in `skipped`.
-RunPrediction predict(const PublishedRun& run);
+// A run that cannot be predicted says why in `skipped`. Engine::simgrid: each run in a process of its own,
+// and no other thread may run in the caller.
+std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, Engine engine, int jobs);
 
 std::string write_predictions(const std::vector<RunPrediction>& predictions);       // a table
 std::string write_predictions_json(const std::vector<RunPrediction>& predictions);  // one object

@@ -162,6 +162,7 @@ PublishedRun run_of(const Json& row, const Json& practices) {
   run.measured_s = seconds_of(row);
   run.memory_bytes = memory_of(row, practice);
   run.counts_reserved = practice.value("allocator", "allocated") != "allocated";
+  run.counts_context = practice.value("allocator", "allocated") == "nvidia-smi";
   if (!run.missing.empty()) return run;
   run.model = published_model(row.at("model"), practice);
   run.source.json = {{"schema", "rehearse.scenario/1"},

@@ -17,6 +17,7 @@ struct PublishedRun {
   std::optional<double> measured_s;  // of an iteration: printed, else derived from what was
   std::optional<double> memory_bytes;
   bool counts_reserved = false;  // that memory is what the allocator reserved, or nvidia-smi sees
+  bool counts_context = false;   // and the CUDA context with PyTorch's kernels
   ScenarioSource source;         // the row as a scenario, without its model
   Model model;
 };

@@ -20,11 +20,16 @@ double error_of(double predicted, double measured) {
   return predicted / measured - 1;
 }
 
+// What nvidia-smi shows once PyTorch has made one element on a V100: 1343 MiB (Hugging Face Transformers 4.21,
+// "Efficient training on a single GPU"). NCCL's buffers come to it, and are not counted.
+constexpr double kContextBytes = 1343.0 * 1024 * 1024;
+
 double predicted_memory(const PublishedRun& run) {
   const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
   const RankMemory rank = heaviest_rank(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
-  return rank.peak_bytes + (run.counts_reserved ? slack_bytes(rank) : 0);
+  return rank.peak_bytes + (run.counts_reserved ? slack_bytes(rank) : 0) +
+         (run.counts_context ? kContextBytes : 0);
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {

@@ -12,6 +12,7 @@
 #include "cost/lists.h"
 #include "cost/offload.h"
 #include "plan/ranks.h"
+#include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
 #include "plan/weights.h"
@@ -47,6 +48,7 @@ class Pricing {
       : cluster_(cluster),
         profile_(profile),
         cuda_graph_(plan.cuda_graph),
+        adds_gradients_(state_bytes(plan).fresh_gradient > 0),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
@@ -63,6 +65,7 @@ class Pricing {
       stage.backward_input += list(block, block.recompute, repeats, true, input);
       stage.backward_input += list(block, block.backward_input, repeats, false, input);
       stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
+      if (adds_gradients_) stage.backward_weight.compute += repeats * additions_s(block);
       OpTransfers& both = transfers.side_by_side;
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
@@ -163,6 +166,19 @@ class Pricing {
           return tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
         });
     return static_cast<double>(parameters) * profile_.host_launch_s;
+  }
+
+  // Kernels that no op of the Work names: BF16_Optimizer's update_hp_grads casts each parameter's gradient to
+  // fp32 and adds that (StateBytes::fresh_gradient).
+  double additions_s(const Block& block) {
+    constexpr double kCast = 2 + 4, kAdded = 4 + 4 + 4;  // bytes of an element, read and written
+    double seconds = 0;
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
+      for (const double bytes : {kCast, kAdded})
+        seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
+    }
+    return seconds;
   }
 
   // The host launches one kernel after the other: an op lasts at least as long as that takes.
@@ -276,7 +292,8 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   bool cuda_graph_;
-  double list_host_s_;  // of one exchange of a list; 0: none are
+  bool adds_gradients_;  // of each microbatch to those that are kept (additions_s())
+  double list_host_s_;   // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;

@@ -64,6 +64,8 @@ std::string to_string(Recipe recipe) {
       return "zero";
     case Recipe::sagemaker:
       return "sagemaker";
+    case Recipe::deepspeed_bf16:
+      return "deepspeed-bf16";
     case Recipe::fsdp:
       return "fsdp";
     case Recipe::bf16:

@@ -41,7 +41,7 @@ inline constexpr std::array kRecomputeModules = {RecomputeModule::core_attn,    
                                                  RecomputeModule::shared_experts};
 
 // What training keeps for each parameter (plan/recipe.h).
-enum class Recipe : std::uint8_t { megatron, zero, sagemaker, fsdp, bf16, fp8_weights };
+enum class Recipe : std::uint8_t { megatron, zero, sagemaker, deepspeed_bf16, fsdp, bf16, fp8_weights };
 
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {

@@ -7,13 +7,14 @@ namespace rehearse {
 
 // Bytes for each parameter of one rank, before any sharding.
 struct StateBytes {
-  double parameter = 2;      // as the forward pass reads it
-  double gradient = 4;       // as it is accumulated and reduced
-  double gradient_copy = 0;  // a second one that the optimizer reads
+  double parameter = 2;       // as the forward pass reads it
+  double gradient = 4;        // as it is accumulated and reduced
+  double fresh_gradient = 0;  // of the last microbatch, beside the one that it was added to; never sharded
+  double gradient_copy = 0;   // a second one that the optimizer reads
   double master = 4;
   double moments = 8;  // Adam's two
   double optimizer() const { return master + moments; }
-  double total() const { return parameter + gradient + gradient_copy + optimizer(); }
+  double total() const { return parameter + gradient + fresh_gradient + gradient_copy + optimizer(); }
 };
 
 // The recipe's, or those of training in fp32 alone where the plan's precision is fp32:
@@ -22,6 +23,9 @@ struct StateBytes {
 //  zero         16  gradient in 16 bits as well (Rajbhandari et al. 2020, section 3.1: 2 + 2 + 12)
 //  sagemaker    20  as zero, and an fp32 copy of the gradient for the optimizer (AWS, "Introduction to model
 //                   parallelism": 2 + 2 + 8 + 4 + 4)
+//  deepspeed-bf16 20  as megatron, and the 16-bit gradient of a microbatch until the next one's backward: two
+//                   kernels a parameter add it to the fp32 one (DeepSpeed's BF16_Optimizer as of April 2022,
+//                   update_hp_grads)
 //  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
 //                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
 //  bf16          8  weight, gradient and moments in bf16, no master weight

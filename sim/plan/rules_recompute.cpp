@@ -81,6 +81,12 @@ void check_recipe(const Plan& plan, std::vector<Violation>& violations) {
   if (plan.recipe == Recipe::bf16 && plan.precision != Precision::bf16)
     violations.push_back({"", "recipe", "training in bf16 alone needs precision bf16", values,
                           "precision bf16, or recipe megatron"});
+  if (plan.recipe == Recipe::deepspeed_bf16 && plan.precision != Precision::bf16)
+    violations.push_back({"", "recipe", "DeepSpeed's BF16_Optimizer needs precision bf16", values,
+                          "precision bf16, or recipe megatron"});
+  if (plan.recipe == Recipe::deepspeed_bf16 && plan.zero > 1)
+    violations.push_back({"", "recipe", "DeepSpeed's BF16_Optimizer shards the optimizer state alone",
+                          fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe zero"});
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

@@ -98,7 +98,7 @@ void add_parameters(RankMemory& memory, const Plan& plan) {
       held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan);
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of this one buffer, reduced in place.
-  memory.gradients_bytes = state.gradient + state.gradient_copy;
+  memory.gradients_bytes = state.gradient + state.fresh_gradient + state.gradient_copy;
   memory.master_bytes = state.master;
   memory.optimizer_bytes = state.optimizer();
 }

@@ -15,6 +15,7 @@ StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) 
   held.parameter *= parameters / (gathers_copy ? shards.optimizer : shards.parameters);
   if (gathers_copy) held.parameter += parameters * parameter_bytes(plan);
   held.gradient *= parameters / shards.gradients;
+  held.fresh_gradient *= parameters;
   for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
     *of_optimizer *= parameters / shards.optimizer;
   return held;
@@ -27,6 +28,7 @@ StateBytes held_state(double dense, double experts, const Plan& plan) {
   const StateBytes of_experts = divided(experts, expert_sharding(plan), plan);
   held.parameter += of_experts.parameter;
   held.gradient += of_experts.gradient;
+  held.fresh_gradient += of_experts.fresh_gradient;
   held.gradient_copy += of_experts.gradient_copy;
   held.master += of_experts.master;
   held.moments += of_experts.moments;

@@ -215,7 +215,9 @@ class Finding {
       round.beside_s = each * all[group].beside_s;
       round.window_s = each * all[group].window_s;
       inner.priced_s += inner.rounds * (round.exposed_s + round.window_s);
-      inner.alone_s += inner.rounds * (fullest_s(paces, round.exposed_s) +
+      // Members of the group whose ops are other tasks send meanwhile: what this one's links could do alone
+      // does not make it shorter than priced.
+      inner.alone_s += inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s)) +
                                        std::max(round.window_s, fullest_s(paces, round.beside_s)));
     }
     if (inner.alone_s == 0) return -1;

@@ -13,9 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
+constexpr const char* kValidate = "validate calibrate/data/runs/published_runs.json --json ";
+
 const Json& published() {
-  static const Json json =
-      Json::parse(run_program("validate calibrate/data/runs/published_runs.json --json").out);
+  static const Json json = Json::parse(run_program(kValidate).out);
   return json;
 }
 
@@ -33,6 +34,22 @@ TEST(Validate, SummaryCountsWhatWasPredicted) {
   }
   EXPECT_EQ(published()["summary"]["all"]["n"], all);
   EXPECT_EQ(published()["summary"]["core"]["n"], core);
+}
+
+TEST(Validate, SharingLinksMakesNoRunFaster) {
+  const Json alone = Json::parse(run_program(std::string(kValidate) + "--engine reference --jobs 3").out);
+  ASSERT_EQ(alone["runs"].size(), published()["runs"].size());
+  int slower = 0;
+  for (std::size_t i = 0; i < alone["runs"].size(); ++i) {
+    const Json &shared = published()["runs"][i], &longest_path = alone["runs"][i];
+    EXPECT_EQ(shared["id"], longest_path["id"]);
+    EXPECT_EQ(shared["skipped"], longest_path["skipped"]);
+    if (shared["predicted_s"].is_null()) continue;
+    const double with = shared["predicted_s"], without = longest_path["predicted_s"];
+    EXPECT_GE(with, without * (1 - 1e-6)) << shared["id"];
+    slower += with > 1.01 * without ? 1 : 0;
+  }
+  EXPECT_GT(slower, 5);
 }
 
 // Within the aim of 10 %: what PyTorch allocated, as Qi et al. 2023 and SimuMax measured it.

@@ -137,6 +137,9 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::fp8_weights; }), Fields{"recipe"});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::bf16, p.precision = Precision::fp16; }),
             Fields{"recipe"});
+  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16, p.precision = Precision::fp16; }),
+            Fields{"recipe"});
+  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16; }), Fields{});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::zero, p.precision = Precision::fp32; }),
             Fields{"recipe"});
 }

@@ -183,6 +183,7 @@ std::set<std::string> wanted_features() {
                            "recipe=megatron",
                            "recipe=zero",
                            "recipe=sagemaker",
+                           "recipe=deepspeed-bf16",
                            "recipe=fsdp",
                            "recipe=bf16",
                            "recipe=fp8-weights",

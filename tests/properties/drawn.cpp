@@ -173,6 +173,12 @@ class Drawing {
     if (sync && one_in(2)) plan()["clip_grad"] = 1.0;
   }
 
+  std::string recipe_of_precision() {
+    if (precision_ == "fp8") return "fp8-weights";
+    if (precision_ != "bf16") return "megatron";
+    return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>() ? "deepspeed-bf16" : "bf16";
+  }
+
   void kernels() {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
@@ -184,10 +190,8 @@ class Drawing {
     by_chance("cuda_graph", 3);
     by_chance("one_queue", 4);
     if (precision_ != "fp32" && one_in(4))
-      plan()["recipe"] = *element<std::string>("megatron", "zero", "sagemaker", "fsdp",
-                                               precision_ == "bf16"  ? "bf16"
-                                               : precision_ == "fp8" ? "fp8-weights"
-                                                                     : "megatron");
+      plan()["recipe"] =
+          *element<std::string>("megatron", "zero", "sagemaker", "fsdp", recipe_of_precision());
     recompute();
   }
 

@@ -86,6 +86,15 @@ TEST(ZeroMemory, RecipesHold16And18And20Bytes) {
   }
 }
 
+// DeepSpeed's BF16_Optimizer divides master weights and moments alone.
+TEST(ZeroMemory, Bf16OptimizerKeepsBothGradientsWhole) {
+  Plan plan;
+  plan.recipe = Recipe::deepspeed_bf16;
+  plan.dp = 4;
+  plan.zero = 1;
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
+}
+
 // Ren et al. 2021, section 3: the GPU keeps the fp16 parameters alone.
 TEST(ZeroMemory, OffloadLeavesTheParameters) {
   Plan plan;

@@ -35,7 +35,8 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
-  shape.gradient_bytes = state_bytes(plan).gradient;
+  const StateBytes state = state_bytes(plan);
+  shape.gradient_bytes = state.fresh_gradient > 0 ? state.fresh_gradient : state.gradient;
   return shape;
 }
 

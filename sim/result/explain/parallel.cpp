@@ -101,8 +101,8 @@ std::string explain_zero(const Explained& run) {
       "ZeRO shards over the d data-parallel replicas: 1 the optimizer state, 2 gradients too, 3 weights "
       "too.");
   text.line("d = {}; bytes a parameter: weight w = {}, gradient g = {}, optimizer o = {} (recipe {})",
-            report.plan.dp, state.parameter, state.gradient, state.gradient_copy + state.optimizer(),
-            to_string(report.plan.recipe));
+            report.plan.dp, state.parameter, state.gradient + state.fresh_gradient,
+            state.gradient_copy + state.optimizer(), to_string(report.plan.recipe));
   text.line("");
   for (int stage = 0; stage < 4; ++stage) {
     const Plan sharded = with_zero(report.plan, stage);
@@ -111,8 +111,7 @@ std::string explain_zero(const Explained& run) {
               format_bytes(held_state(heaviest.parameters - heaviest.expert_parameters,
                                       heaviest.expert_parameters, sharded)
                                .total()),
-              heaviest.parameters / 1e9,
-              heaviest.rank, stage == report.plan.zero ? " (this plan)" : "");
+              heaviest.parameters / 1e9, heaviest.rank, stage == report.plan.zero ? " (this plan)" : "");
   }
   text.line("");
   text.line(

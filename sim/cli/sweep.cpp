@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/own_store.h"
 #include "cli/png.h"
+#include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/sweep_row.h"

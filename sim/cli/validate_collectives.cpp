@@ -1,6 +1,6 @@
 #include "cli/validate_collectives.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <iterator>
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/units.h"
+#include "cli/progress.h"
 #include "result/lines.h"
 #include "result/memory.h"
 #include "result/sizing.h"
@@ -20,8 +21,8 @@ double error_of(double predicted, double measured) {
   return predicted / measured - 1;
 }
 
-// What nvidia-smi shows once PyTorch has made one element on a V100: 1343 MiB (Hugging Face Transformers 4.21,
-// "Efficient training on a single GPU"). NCCL's buffers come to it, and are not counted.
+// What nvidia-smi shows once PyTorch has made one element on a V100: 1343 MiB (Hugging Face
+// Transformers 4.21, "Efficient training on a single GPU"). NCCL's buffers come to it, and are not counted.
 constexpr double kContextBytes = 1343.0 * 1024 * 1024;
 
 double predicted_memory(const PublishedRun& run) {
@@ -180,8 +181,10 @@ std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, Engine
   const Evaluate evaluate = [&](Point i) {
     return Row{RowState::done, "", write_prediction(predict(runs[static_cast<std::size_t>(i)], engine))};
   };
+  Progress progress(runs.size());
   const Deliver deliver = [&](Point i, const Row& row) {
     read_prediction(row, predictions[static_cast<std::size_t>(i)]);
+    progress.row_done();
   };
   const auto never = [] { return false; };
   if (engine == Engine::simgrid)

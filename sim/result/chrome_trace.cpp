@@ -1,6 +1,6 @@
 #include "result/chrome_trace.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

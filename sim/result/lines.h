@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,7 @@ class Lines {
  public:
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += fmt::format(format, std::forward<Args>(args)...);
     text_ += '\n';
   }
   std::string take() { return std::move(text_); }

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -17,7 +16,7 @@ class Canvas {
  public:
   template <typename... Args>
   void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
+    body_ += fmt::format(format, std::forward<Args>(args)...);
     body_ += '\n';
   }
 

@@ -1,6 +1,6 @@
 #include "result/svg/scatter.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

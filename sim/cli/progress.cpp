@@ -1,0 +1,41 @@
+#include "cli/progress.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kBetweenLines_s = 0.1;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Progress::Progress(std::size_t points)
+    : points_(points), shown_(isatty(STDERR_FILENO) == 1 && points > 0), begin_s_(now_s()) {}
+
+Progress::~Progress() {
+  if (shown_ && done_ > 0) fmt::print(stderr, "\r\x1b[K");
+}
+
+void Progress::row_done() {
+  ++done_;
+  const double now = now_s();
+  if (!shown_ || (now - last_s_ < kBetweenLines_s && done_ < points_)) return;
+  last_s_ = now;
+  const double rate = static_cast<double>(done_) / std::max(1e-9, now - begin_s_);
+  const auto left = static_cast<long>(static_cast<double>(points_ - done_) / rate);
+  fmt::print(stderr, "\r\x1b[K[{}/{}] {:.3g} rows/s, {}:{:02} left", done_, points_, rate, left / 60,
+             left % 60);
+  std::fflush(stderr);
+}
+
+}  // namespace rehearse

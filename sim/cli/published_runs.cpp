@@ -94,6 +94,10 @@ Json precision_of(const Json& row) {
 Json plan_of(const Json& row, const Json& practice) {
   const Json& parallel = row.at("parallel");
   Json plan = practice.value("plan", Json::object());
+  const Json precision = precision_of(row);
+  if (precision.is_string())
+    plan.update(
+        practice.value("plan_in", Json::object()).value(precision.get<std::string>(), Json::object()));
   for (const char* key : {"tp", "pp", "vpp", "dp", "cp", "ep", "etp"}) set(plan, key, said(parallel, key));
   if (plan.value("pp", 1) == 1) plan["vpp"] = 1;
   set(plan, "sequence_parallel", said(parallel, "sequence_parallel"));
@@ -112,7 +116,7 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "micro_batch", said(row.at("batch"), "micro"));
   set(plan, "global_batch", said(row.at("batch"), "global"));
   set(plan, "seq", said(row.at("model"), "seq_len"));
-  set(plan, "precision", precision_of(row));
+  set(plan, "precision", precision);
   if (plan.value("tp", 1) == 1) plan.erase("tp_comm_overlap");  // a practice of the family, of no use here
   return plan;
 }

@@ -58,6 +58,21 @@ TEST(Price, BooksEveryKernelWhereItBelongs) {
   EXPECT_EQ(first.forward.cp + first.forward.ep + first.forward.optimizer, 0);
 }
 
+// 6 bytes of a gradient's element to cast it, 12 to add it: 1e9 elements a layer at 1 TB/s.
+TEST(Price, OfBf16OptimizerAddsTheGradientsOfEachMicrobatch) {
+  Plan plan = two_stages(1);
+  const Prices fused = price(small_work(), plan, test::dgx_a100(), small_profile());
+  plan.recipe = Recipe::deepspeed_bf16;
+  const Prices added = price(small_work(), plan, test::dgx_a100(), small_profile());
+  for (const std::size_t stage : {0u, 1u}) {
+    const int layers = stage == 0 ? 3 : 5;
+    EXPECT_DOUBLE_EQ(
+        added.times.stages[stage].backward_weight.compute - fused.times.stages[stage].backward_weight.compute,
+        layers * 18e-3);
+    EXPECT_EQ(added.times.stages[stage].forward.compute, fused.times.stages[stage].forward.compute);
+  }
+}
+
 TEST(Price, OfGroupsThatLieUnevenlyIsThatOfTheMostScattered) {
   // Of 3 ranks in order on nodes of 8, ranks 6 to 8 lie on two nodes; 0 to 2 on one.
   const auto sum = [](int tp, int pp) {

@@ -1,6 +1,8 @@
 // What each form of recompute keeps, and what it runs again.
 #include <gtest/gtest.h>
+
 #include <rapidcheck/gtest.h>
+#include <algorithm>
 
 #include "work_case.h"
 
@@ -140,6 +142,8 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16, p.precision = Precision::fp16; }),
             Fields{"recipe"});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16; }), Fields{});
+  const Fields sharded = broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16, p.zero = 2; });
+  EXPECT_EQ(std::count(sharded.begin(), sharded.end(), "recipe"), 1);
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::zero, p.precision = Precision::fp32; }),
             Fields{"recipe"});
 }

@@ -1,7 +1,7 @@
 // What each form of recompute keeps, and what it runs again.
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
+
 #include <algorithm>
 
 #include "work_case.h"

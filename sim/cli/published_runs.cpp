@@ -136,6 +136,12 @@ std::optional<double> memory_of(const Json& row, const Json& practice) {
   return memory.get<double>() * (practice.value("unit", "GiB") == "GB" ? 1e9 : kGib);
 }
 
+Counted counted_of(const Json& practice) {
+  const std::string allocator = practice.value("allocator", "allocated");
+  if (allocator == "nvidia-smi") return Counted::nvidia_smi;
+  return allocator == "reserved" ? Counted::reserved : Counted::allocated;
+}
+
 // Of its family, or of the part of it whose runs' names begin alike.
 Json practice_of(const PublishedRun& run, const Json& practices) {
   std::string found = run.family;
@@ -165,8 +171,7 @@ PublishedRun run_of(const Json& row, const Json& practices) {
       run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
   run.measured_s = seconds_of(row);
   run.memory_bytes = memory_of(row, practice);
-  run.counts_reserved = practice.value("allocator", "allocated") != "allocated";
-  run.counts_context = practice.value("allocator", "allocated") == "nvidia-smi";
+  run.counted = counted_of(practice);
   if (!run.missing.empty()) return run;
   run.model = published_model(row.at("model"), practice);
   run.source.json = {{"schema", "rehearse.scenario/1"},

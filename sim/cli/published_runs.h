@@ -1,6 +1,7 @@
 // Which training runs have others measured, and what scenario is each?
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,10 @@
 
 namespace rehearse {
 
+// What a source took for memory in use: what PyTorch's allocator hands out, what it reserved for that, or
+// what nvidia-smi shows, which is that and the CUDA context.
+enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
+
 // One row: a whole configuration, and what its source printed of it.
 struct PublishedRun {
   std::string id, family;
@@ -16,9 +21,8 @@ struct PublishedRun {
   std::string missing;               // what the source does not say: then without source and model
   std::optional<double> measured_s;  // of an iteration: printed, else derived from what was
   std::optional<double> memory_bytes;
-  bool counts_reserved = false;  // that memory is what the allocator reserved, or nvidia-smi sees
-  bool counts_context = false;   // and the CUDA context with PyTorch's kernels
-  ScenarioSource source;         // the row as a scenario, without its model
+  Counted counted = Counted::allocated;  // in memory_bytes
+  ScenarioSource source;                 // the row as a scenario, without its model
   Model model;
 };
 

@@ -29,8 +29,8 @@ double predicted_memory(const PublishedRun& run) {
   const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
   const RankMemory rank = heaviest_rank(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
-  return rank.peak_bytes + (run.counts_reserved ? slack_bytes(rank) : 0) +
-         (run.counts_context ? kContextBytes : 0);
+  return rank.peak_bytes + (run.counted != Counted::allocated ? slack_bytes(rank) : 0) +
+         (run.counted == Counted::nvidia_smi ? kContextBytes : 0);
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {

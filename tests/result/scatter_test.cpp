@@ -28,6 +28,23 @@ TEST(Scatter, PutsWhatAgreesOnTheDiagonal) {
   EXPECT_THAT(picture, HasSubstr(R"(<circle cx="390" cy="370")"));
 }
 
+// Eight of each: a point and its entry in the legend.
+TEST(Scatter, TellsTwentyFourFamiliesApart) {
+  std::vector<Comparison> runs;
+  for (int i = 0; i < 24; ++i) runs.push_back({"run", "family " + std::to_string(i), 1.0 + i, 1.0 + i});
+  const std::string picture = draw_scatter("", runs, 0.1);
+  const auto count = [&picture](const std::string& mark) {
+    int found = 0;
+    for (std::size_t at = picture.find(mark); at != std::string::npos; at = picture.find(mark, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(test::xml_error(picture), "");
+  EXPECT_EQ(count("<circle "), 16);
+  EXPECT_EQ(count(R"(width="6" height="6")"), 16);
+  EXPECT_EQ(count("l4 7h-8z"), 16);
+}
+
 TEST(Scatter, LeavesOutWhatWasNotPredicted) {
   EXPECT_THAT(draw_scatter("", {{"missing", "x", 10, 0}}, 0.1), Not(HasSubstr("missing")));
 }

@@ -90,10 +90,13 @@ class ScatterPicture {
     put(R"(<text x="{}" y="{}">predicted iteration</text>)", kLeft, kTop - 10);
   }
 
-  // Beyond eight families squares.
+  // Beyond eight families squares, beyond sixteen triangles.
   void mark(double left, double top, std::size_t family, const std::string& name) {
     const char* colour = kColours[family % kColours.size()];
-    if (family < kColours.size()) {
+    if (family >= 2 * kColours.size()) {
+      put(R"(<path d="M{} {}l4 7h-8z" fill="none" stroke="{}"><title>{}</title></path>)", number(left),
+          number(top - 4), colour, escape(name));
+    } else if (family < kColours.size()) {
       put(R"(<circle cx="{}" cy="{}" r="3" fill="{}" fill-opacity="0.7"><title>{}</title></circle>)",
           number(left), number(top), colour, escape(name));
     } else {

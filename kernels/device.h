@@ -60,12 +60,17 @@ struct DeviceFacts {
   double memory_bytes = 0;
 };
 
+// Whose memory: the device's own, or pages of its host that do not move, which it copies to and from by
+// itself. Of a CPU both are one.
+enum class Place : std::uint8_t { device, host };
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceFacts facts() const = 0;
-  virtual void* allocate(std::size_t bytes) = 0;  // aligned to 64 bytes; OutOfMemory when there is no more
-  virtual void release(void* memory) = 0;
+  // Aligned to 64 bytes; OutOfMemory when there is no more.
+  virtual void* allocate(std::size_t bytes, Place place = Place::device) = 0;
+  virtual void release(void* memory, Place place = Place::device) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure
 };
@@ -74,15 +79,15 @@ class Device {
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device& device, std::size_t bytes)
-      : device_(&device), memory_(device.allocate(bytes)), bytes_(bytes) {}
+  Buffer(Device& device, std::size_t bytes, Place place = Place::device)
+      : device_(&device), memory_(device.allocate(bytes, place)), bytes_(bytes), place_(place) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
     return *this;
   }
   ~Buffer() {
-    if (memory_ != nullptr) device_->release(memory_);
+    if (memory_ != nullptr) device_->release(memory_, place_);
   }
   void* data() const { return memory_; }
   std::size_t bytes() const { return bytes_; }
@@ -92,10 +97,12 @@ class Buffer {
     std::swap(device_, other.device_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
+    std::swap(place_, other.place_);
   }
   Device* device_ = nullptr;
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
+  Place place_ = Place::device;
 };
 
 // One core by default; with more `threads`, each kernel is divided over them. fp32 only.

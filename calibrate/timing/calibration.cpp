@@ -8,8 +8,10 @@
 #include <ctime>
 #include <vector>
 
-#include "calibrate/timing/fit_links.h"
-#include "calibrate/timing/message_timer.h"
+#include "calibrate/timing/fit_profile.h"
+#include "calibrate/timing/host_copies.h"
+#include "calibrate/timing/message_rounds.h"
+#include "cost/collectives.h"
 
 namespace rehearse {
 
@@ -37,8 +39,7 @@ class Calibrating {
         request_(request),
         timer_(device, request.cache, request.budget_s / kRounds, request.stopped),
         begin_(Clock::now()),
-        kernels_(request.jobs.kernels.size()),
-        messages_(request.jobs.messages.size()) {
+        kernels_(request.jobs.kernels.size()) {
     result_.profile = std::move(profile);
     if (!result_.profile.measurement) result_.profile.measurement.emplace();
     describe();
@@ -46,8 +47,11 @@ class Calibrating {
 
   Calibration run() {
     find_known();
+    time_messages();
+    if (!is_first()) return std::move(result_);
     if (result_.profile.launch_s == 0) result_.profile.launch_s = summarise(timer_.launch()).seconds;
-    for (int round = 0; round < kRounds && !stop(); ++round) time_all();
+    for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+    time_host_copies();
     finish();
     return std::move(result_);
   }
@@ -79,19 +83,19 @@ class Calibrating {
     bool wanted() const { return !known && failure.empty(); }
   };
 
+  // Of several processes the first holds the profile.
+  bool is_first() const { return request_.ranks == nullptr || request_.ranks->worlds.front()->rank() == 0; }
+
   template <typename Which>
   std::size_t count(const Which& which) const {
-    return static_cast<std::size_t>(std::count_if(kernels_.begin(), kernels_.end(), which) +
-                                    std::count_if(messages_.begin(), messages_.end(), which));
+    return static_cast<std::size_t>(std::count_if(kernels_.begin(), kernels_.end(), which));
   }
 
   void find_known() {
     for (std::size_t i = 0; i < kernels_.size(); ++i)
       kernels_[i].known = has_sample(result_.profile, request_.jobs.kernels[i].key);
-    for (std::size_t i = 0; i < messages_.size(); ++i)
-      messages_[i].known = has_sample(result_.profile, request_.jobs.messages[i]);
     result_.known = count([](const Times& times) { return times.known; });
-    all_ = kRounds * (kernels_.size() + messages_.size() - result_.known);
+    all_ = kRounds * (kernels_.size() - result_.known);
   }
 
   void tell(const std::string& job) {
@@ -106,27 +110,59 @@ class Calibrating {
       result_.notes.push_back(fmt::format("{}: quartiles {:.0f} % apart", job, 100 * timing.spread));
   }
 
-  void time_all() {
-    const auto add = [](Times& times, const std::vector<double>& seconds) {
-      times.seconds.insert(times.seconds.end(), seconds.begin(), seconds.end());
+  // Threads on cores, unless there are others.
+  void time_messages() {
+    int most = 0;
+    for (const MessageJob& job : request_.jobs.messages) most = std::max(most, job.members);
+    if (most == 0) return;
+    Ranks own;
+    if (request_.ranks == nullptr) own = threads_on_cores(most);
+    const std::size_t kernel_timings = all_;
+    MessageRequest wanted{request_.ranks == nullptr ? own : *request_.ranks,
+                          request_.jobs,
+                          kRounds,
+                          request_.budget_s / kRounds,
+                          timer_.least_bytes(),
+                          request_.stopped,
+                          {},
+                          {},
+                          {}};
+    wanted.known = [this](const MessageJob& job) { return has_sample(result_.profile, job); };
+    wanted.known_beside = [this](const MessageJob& job) { return has_beside(job); };
+    wanted.before = [&](const std::string& what, std::size_t messages) {
+      all_ = kernel_timings + messages;
+      tell(what);
     };
+    store(rehearse::time_messages(wanted));
+  }
+
+  bool has_beside(const MessageJob& job) {
+    const std::vector<BesideSample>& known = measurement().beside;
+    return std::any_of(known.begin(), known.end(), [&](const BesideSample& sample) {
+      return sample.message.op == message_name(job.op) && (sample.message.nodes > 1) == (job.nodes > 1);
+    });
+  }
+
+  void time_kernels() {
     for (std::size_t i = 0; i < kernels_.size() && !stop(); ++i) {
       const KernelJob& job = request_.jobs.kernels[i];
       if (!kernels_[i].wanted()) continue;
       tell(to_string(job.key));
       try {
-        add(kernels_[i], timer_.time(request_.jobs, job));
+        const std::vector<double> seconds = timer_.time(request_.jobs, job);
+        kernels_[i].seconds.insert(kernels_[i].seconds.end(), seconds.begin(), seconds.end());
       } catch (const kernels::DeviceError& error) {
         kernels_[i].failure = error.what();
         result_.notes.push_back(fmt::format("{}: {}", to_string(job.key), error.what()));
       }
     }
-    for (std::size_t i = 0; i < messages_.size() && !stop(); ++i) {
-      const MessageJob& job = request_.jobs.messages[i];
-      if (!messages_[i].wanted()) continue;
-      tell(to_string(job));
-      add(messages_[i], time_message(job, request_.budget_s / kRounds, request_.stopped));
-    }
+  }
+
+  void time_host_copies() {
+    std::vector<HostCopySample>& copies = measurement().host_copies;
+    if (!(request_.cluster.node.host.link.bandwidth > 0) || !copies.empty() || stop()) return;
+    copies = rehearse::time_host_copies(device_, request_.budget_s, request_.stopped);
+    if (stop()) copies.clear();
   }
 
   // Kernels that the profile cannot tell apart become one sample: the mean of their values, the widest of
@@ -153,15 +189,20 @@ class Calibrating {
     }
   }
 
-  void store_messages() {
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-      if (messages_[i].seconds.empty()) continue;
-      const MessageJob& job = request_.jobs.messages[i];
-      const Timing timing = summarise(messages_[i].seconds);
+  void store(const TimedMessages& timed) {
+    result_.complete = result_.complete && timed.complete;
+    for (const auto& [job, seconds] : timed.messages) {
+      if (seconds.empty()) {
+        result_.known += has_sample(result_.profile, job) ? 1 : 0;
+        continue;
+      }
+      const Timing timing = summarise(seconds);
       check_spread(to_string(job), timing);
       measurement().messages.push_back(
-          {message_name(job.op), job.members, job.bytes, timing.seconds, timing.spread});
+          {message_name(job.op), job.members, job.bytes, timing.seconds, timing.spread, job.nodes});
+      ++result_.measured;
     }
+    measurement().beside.insert(measurement().beside.end(), timed.beside.begin(), timed.beside.end());
   }
 
   // What the profile holds for so many seconds: the time of a GEMM, the rate of the others.
@@ -200,15 +241,11 @@ class Calibrating {
   }
 
   void finish() {
-    result_.measured = count([](const Times& times) { return !times.seconds.empty(); });
+    result_.measured += count([](const Times& times) { return !times.seconds.empty(); });
     store_kernels();
-    store_messages();
-    const FittedLinks fitted = fit_links(measurement().messages, request_.cluster.node.gpu_link,
-                                         request_.cluster.node.gpu_link_kind);
-    if (!fitted.links.empty()) result_.profile.links = fitted.links;
-    if (fitted.above_port)
-      result_.notes.push_back(
-          "messages were faster than the bandwidth of the cluster's gpu_link, which holds them back");
+    const bool by_nccl =
+        request_.ranks != nullptr && request_.ranks->started && device_.facts().kind == "cuda";
+    fit_measured(result_.profile, request_.cluster, by_nccl, result_.notes);
     measurement().clock_hz_after = device_.clock_hz();
     const double before = measurement().clock_hz, after = measurement().clock_hz_after;
     if (before > 0 && std::abs(after / before - 1) > kMovedClock)
@@ -226,7 +263,7 @@ class Calibrating {
   KernelTimer timer_;
   Clock::time_point begin_;
   Calibration result_;
-  std::vector<Times> kernels_, messages_;  // by job
+  std::vector<Times> kernels_;  // by job
   std::size_t done_ = 0, all_ = 0;
 };
 

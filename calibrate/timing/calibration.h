@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/timing/kernel_timer.h"
+#include "calibrate/timing/ranks.h"
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 
@@ -15,6 +16,7 @@ struct CalibrationRequest {
   Cluster cluster;  // names the kind of GPU and of links, and states the peaks
   Jobs jobs;
   Cache cache = Cache::cold;
+  const Ranks* ranks = nullptr;   // of messages; null: threads on cores, as many as the largest group has
   double budget_s = 0.3;          // for one kernel or message, in several rounds through all of them
   std::function<bool()> stopped;  // ends after the job in hand; what was timed is kept
   // Before each timing: of what, how many are done and there are, seconds that the others will take.
@@ -30,7 +32,8 @@ struct Calibration {
   std::vector<std::string> above_peak;  // rates that cannot be
 };
 
-// `profile`: samples that need not be taken again; its name and sources are kept.
+// `profile`: samples that need not be taken again; its name and sources are kept. Where `ranks` are processes
+// all of them call it; messages are timed first, then the first rank alone times kernels, and has the result.
 Calibration calibrate(kernels::Device& device, const CalibrationRequest& request, Profile profile);
 
 }  // namespace rehearse

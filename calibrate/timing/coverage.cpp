@@ -6,6 +6,7 @@
 #include <map>
 
 #include "calibrate/timing/sampling.h"
+#include "cost/collectives.h"
 
 namespace rehearse {
 
@@ -57,9 +58,21 @@ Times times_of(const Profile& profile) {
   }
   if (!profile.measurement) return times;
   for (const MessageSample& s : profile.measurement->messages)
-    times[{"messages", fmt::format("{} of {:.0f} bytes over {}", s.op, s.bytes, s.members)}] = {s.seconds,
-                                                                                                s.spread};
+    times[{"messages", fmt::format("{} of {:.0f} bytes over {} on {}", s.op, s.bytes, s.members, s.nodes)}] =
+        {s.seconds, s.spread};
+  for (const HostCopySample& s : profile.measurement->host_copies)
+    times[{"host copies", fmt::format("{:.0f} bytes {}", s.bytes, s.to_host ? "to the host" : "from it")}] = {
+        s.seconds, s.spread};
   return times;
+}
+
+// Wherever its ranks sat.
+bool is_known(const Profile& profile, const MessageJob& job) {
+  if (!profile.measurement) return false;
+  const std::vector<MessageSample>& known = profile.measurement->messages;
+  return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
+    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes;
+  });
 }
 
 }  // namespace
@@ -77,6 +90,10 @@ std::vector<TableSummary> summarise(const Profile& profile) {
     add_table(
         "messages", profile.measurement->messages, [](const MessageSample& s) { return s.bytes / s.seconds; },
         false, tables);
+  if (profile.measurement)
+    add_table(
+        "host copies", profile.measurement->host_copies,
+        [](const HostCopySample& s) { return s.bytes / s.seconds; }, false, tables);
   return tables;
 }
 
@@ -87,7 +104,7 @@ Missing missing_of(const Profile& profile, const Jobs& jobs) {
     if (!has_sample(profile, job.key)) missing.kernels.push_back(job.key);
   }
   for (const MessageJob& job : jobs.messages) {
-    if (!has_sample(profile, job)) missing.messages.push_back(job);
+    if (!is_known(profile, job)) missing.messages.push_back(job);
   }
   return missing;
 }

@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "cost/collectives.h"
+#include "cost/links.h"
+
 namespace rehearse {
 
 namespace {
@@ -30,6 +33,26 @@ Row row_of(const MessageSample& message) {
     steps = 0;
   }
   return {{1, steps, bytes}, message.seconds};
+}
+
+// Between machines: rings go as cost/collectives.cpp has them, over all the NICs that the group has in one.
+Row row_across(const MessageSample& message, const Cluster& cluster, double local_step_s) {
+  const auto nodes = static_cast<int>(message.nodes), local = static_cast<int>(message.members) / nodes;
+  std::vector<int> ranks;
+  for (int node = 0; node < nodes; ++node) {
+    for (int gpu = 0; gpu < local; ++gpu) ranks.push_back(node * cluster.node.gpus + gpu);
+  }
+  const double ports = local / group_shape(cluster, ranks).per_nic * nics_of_a_gpu(cluster.node);
+  Row row = row_of(message);
+  auto& [latency, steps, bytes] = row.terms;
+  const double rounds = steps / static_cast<double>(message.members - 1);
+  row.seconds -= rounds * static_cast<double>(message.members - nodes) * local_step_s;
+  steps = rounds * (nodes - 1);
+  if (message.op == "all_to_all")
+    bytes = message.bytes * static_cast<double>(message.members - local) /
+            static_cast<double>(message.members) * local;
+  bytes /= message.op == "send_receive" ? nics_of_a_gpu(cluster.node) : ports;
+  return row;
 }
 
 bool is_send(const MessageSample& message) {
@@ -90,23 +113,63 @@ std::array<double, 3> fit(const std::vector<Row>& rows) {
 
 }  // namespace
 
-FittedLinks fit_links(const std::vector<MessageSample>& messages, const Port& port, const std::string& kind) {
+namespace {
+
+// One cost out of one kind of rows.
+void add_fit(const std::vector<Row>& rows, const Port& port, const std::string& kind, const char* op,
+             FittedLinks& fitted) {
+  if (rows.empty()) return;
+  std::array<double, 3> costs = fit(rows);
+  const double floor = 1 / port.bandwidth;  // seconds a byte
+  fitted.above_port = fitted.above_port || costs[2] < floor;
+  costs[2] = std::max(costs[2], floor);
+  fitted.links.push_back({kind, op, costs[0], costs[1], floor / costs[2], How::measured});
+  for (const Row& row : rows)
+    fitted.worst_error = std::max(fitted.worst_error, std::abs(predicted(row, costs) / row.seconds - 1));
+}
+
+template <typename ToRow>
+FittedLinks fit_all(const std::vector<MessageSample>& messages, const Port& port, const std::string& kind,
+                    const ToRow& to_row) {
   FittedLinks fitted;
   for (const bool send : {false, true}) {
     std::vector<Row> rows;
     for (const MessageSample& message : messages) {
-      if (is_send(message) == send) rows.push_back(row_of(message));
+      if (is_send(message) != send) continue;
+      const Row row = to_row(message);
+      if (row.seconds > 0) rows.push_back(row);
     }
-    if (rows.empty()) continue;
-    std::array<double, 3> costs = fit(rows);
-    const double floor = 1 / port.bandwidth;  // seconds a byte
-    fitted.above_port = fitted.above_port || costs[2] < floor;
-    costs[2] = std::max(costs[2], floor);
-    fitted.links.push_back(
-        {kind, send ? "send" : "ring", costs[0], costs[1], floor / costs[2], How::measured});
-    for (const Row& row : rows)
-      fitted.worst_error = std::max(fitted.worst_error, std::abs(predicted(row, costs) / row.seconds - 1));
+    add_fit(rows, port, kind, send ? "send" : "ring", fitted);
   }
+  return fitted;
+}
+
+std::vector<MessageSample> that_cross(bool across, const std::vector<MessageSample>& messages) {
+  std::vector<MessageSample> chosen;
+  for (const MessageSample& message : messages) {
+    if ((message.nodes > 1) == across) chosen.push_back(message);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+FittedLinks fit_links(const std::vector<MessageSample>& messages, const Port& port, const std::string& kind) {
+  return fit_all(that_cross(false, messages), port, kind, row_of);
+}
+
+FittedLinks fit_nics(const std::vector<MessageSample>& messages, const Cluster& cluster,
+                     double local_step_s) {
+  if (cluster.node.nics < 1) return {};
+  return fit_all(that_cross(true, messages), cluster.node.nic, cluster.node.nic_kind,
+                 [&](const MessageSample& message) { return row_across(message, cluster, local_step_s); });
+}
+
+FittedLinks fit_host_link(const std::vector<HostCopySample>& copies, const Port& port) {
+  FittedLinks fitted;
+  std::vector<Row> rows;
+  for (const HostCopySample& copy : copies) rows.push_back({{1, 0, copy.bytes}, copy.seconds});
+  add_fit(rows, port, kHostLink, "send", fitted);
   return fitted;
 }
 

@@ -15,7 +15,14 @@ struct FittedLinks {
 };
 
 // Least squares of the relative error through the cost model of LinkCost, no cost negative. Bandwidth is
-// kept as a share of `port`'s, at most all of it.
+// kept as a share of `port`'s, at most all of it. Messages within one machine.
 FittedLinks fit_links(const std::vector<MessageSample>& messages, const Port& port, const std::string& kind);
+
+// The same of messages between machines, for the cluster's NICs. `local_step_s`: of a ring's step within a
+// machine. None when the nodes have no NIC.
+FittedLinks fit_nics(const std::vector<MessageSample>& messages, const Cluster& cluster, double local_step_s);
+
+// Of copies between a GPU and its host, for kHostLink: latency and bandwidth. None without copies.
+FittedLinks fit_host_link(const std::vector<HostCopySample>& copies, const Port& port);
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "cost/collectives.h"
 #include "cost/curves.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
@@ -169,14 +170,6 @@ Model grid_model(std::int64_t hidden, bool gpt) {
 
 }  // namespace
 
-std::string message_name(CollectiveOp op) {
-  static const std::map<CollectiveOp, std::string> names = {
-      {CollectiveOp::all_reduce, "all_reduce"},         {CollectiveOp::all_gather, "all_gather"},
-      {CollectiveOp::reduce_scatter, "reduce_scatter"}, {CollectiveOp::all_to_all, "all_to_all"},
-      {CollectiveOp::broadcast, "broadcast"},           {CollectiveOp::send_receive, "send_receive"}};
-  return names.at(op);
-}
-
 Jobs jobs_of(const Model& model, const Plan& plan) {
   Jobs jobs;
   Collector collector(jobs);
@@ -230,7 +223,8 @@ bool has_sample(const Profile& profile, const MessageJob& job) {
   if (!profile.measurement) return false;
   const std::vector<MessageSample>& known = profile.measurement->messages;
   return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
-    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes;
+    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes &&
+           sample.nodes == job.nodes;
   });
 }
 
@@ -250,7 +244,9 @@ std::string to_string(const SampleKey& key) {
 }
 
 std::string to_string(const MessageJob& job) {
-  return fmt::format("{} of {} over {} ranks", message_name(job.op), format_bytes(job.bytes), job.members);
+  const std::string ranks = job.nodes > 1 ? fmt::format("{} ranks on {} machines", job.members, job.nodes)
+                                          : fmt::format("{} ranks", job.members);
+  return fmt::format("{} of {} over {}", message_name(job.op), format_bytes(job.bytes), ranks);
 }
 
 }  // namespace rehearse

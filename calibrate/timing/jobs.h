@@ -32,6 +32,7 @@ struct MessageJob {
   CollectiveOp op = CollectiveOp::all_reduce;
   int members = 0;
   double bytes = 0;
+  int nodes = 1;  // machines
   auto operator<=>(const MessageJob&) const = default;
 };
 
@@ -46,8 +47,6 @@ struct Jobs {
   std::vector<KernelJob> kernels;    // kernels that differ but share a key stand one after the other
   std::vector<MessageJob> messages;  // sorted
 };
-
-std::string message_name(CollectiveOp op);  // "all_reduce", ..., "send_receive"
 
 // Every kernel shape of the plan's Work and optimizer step, and every message of its groups, with small ones
 // of each kind beside them, which tell latency from bandwidth. The plan must be legal.

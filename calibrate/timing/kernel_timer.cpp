@@ -12,8 +12,7 @@ KernelTimer::KernelTimer(kernels::Device& device, Cache cache, double budget_s, 
       stopped_(std::move(stopped)) {}
 
 std::vector<double> KernelTimer::time(const Jobs& jobs, const KernelJob& job) {
-  const double least = cache_ == Cache::cold ? 2 * device_.facts().cache_bytes : 0;
-  const Operands operands(device_, *stream_, jobs, job, least);
+  const Operands operands(device_, *stream_, jobs, job, least_bytes());
   std::vector<std::vector<kernels::Call>> sets;
   for (std::size_t set = 0; set < operands.sets(); ++set) sets.push_back(operands.calls(set));
   return time_sets(sets);

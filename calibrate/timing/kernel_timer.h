@@ -18,6 +18,9 @@ class KernelTimer {
   // kernels::DeviceError when the device has no such kernel, or no memory for its operands.
   std::vector<double> time(const Jobs& jobs, const KernelJob& job);
 
+  // That the operands of a kernel are to fill.
+  double least_bytes() const { return cache_ == Cache::cold ? 2 * device_.facts().cache_bytes : 0; }
+
   // Seconds between the starts of kernels that do next to nothing.
   std::vector<double> launch();
 

@@ -1,110 +1,244 @@
 #include "calibrate/timing/message_timer.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <string>
 #include <thread>
 
-#include "kernels/communicator.h"
+#include "calibrate/timing/sampling.h"
 
 namespace rehearse {
 
 namespace {
 
-using kernels::Tensor;
+constexpr std::size_t kMostNotes = 256;  // floats that ranks tell each other at once
+constexpr int kMostTries = 6;
 
-// One rank: its device, its end of the group, and the buffers of one operation.
-class Member {
+kernels::Tensor vector_of(const kernels::Buffer& memory, std::size_t elements) {
+  return {memory.data(), kernels::Type::fp32, 1, static_cast<std::int64_t>(elements)};
+}
+
+}  // namespace
+
+// A rank's end of a message's group, with the buffers of one operation.
+class MessageTimer::Group {
  public:
-  Member(kernels::World& world, const MessageJob& job) : job_(job), stream_(device_->make_stream()) {
-    std::vector<int> members;
-    for (int rank = 0; rank < job.members; ++rank) members.push_back(rank);
-    group_ = world.connect("timed", members);
+  Group(MessageTimer& timer, const PlacedMessage& message, const std::string& name)
+      : timer_(timer), job_(message.job), group_(timer.world_.connect(name, message.members)) {
     // nccl-tests' size is that of the full buffer, which only one side of a gather or scatter holds.
-    const auto part = static_cast<std::int64_t>(std::ceil(job.bytes / sizeof(float) / job.members));
-    const bool gathers = job.op == CollectiveOp::all_gather;
-    const bool scatters = job.op == CollectiveOp::reduce_scatter;
-    const std::int64_t whole = part * job.members;
-    from_ = buffer(from_memory_, gathers ? part : whole);
-    to_ = buffer(to_memory_, scatters ? part : whole);
-    stream_->launch(kernels::Randomise{from_, 0, 1, 1});
-    stream_->launch(kernels::Randomise{to_, 0, 1, 2});
-    stream_->synchronize();
+    const auto part = static_cast<std::int64_t>(std::ceil(job_.bytes / sizeof(float) / job_.members));
+    const std::int64_t whole = part * job_.members;
+    from_ = buffer(from_memory_, job_.op == CollectiveOp::all_gather ? part : whole);
+    to_ = buffer(to_memory_, job_.op == CollectiveOp::reduce_scatter ? part : whole);
+    agreed_ = kernels::Buffer(timer_.device_, 2 * sizeof(float));
+    timer_.stream_->launch(kernels::Randomise{from_, 0, 1, 1});
+    timer_.stream_->launch(kernels::Randomise{to_, 0, 1, 2});
+    timer_.stream_->synchronize();
   }
 
-  double run(int launches) {
+  double run(int launches, bool stop_here) {
     put(1);  // all ranks leave it together
-    const auto begin = stream_->record();
+    const auto begin = timer_.stream_->record();
     put(launches);
-    const auto end = stream_->record();
-    stream_->synchronize();
-    return end->seconds_since(*begin);
+    const auto end = timer_.stream_->record();
+    timer_.stream_->synchronize();
+    return agree(end->seconds_since(*begin), stop_here);
   }
+
+  // Of `launches` runs of the calls, while `messages` messages go: negative when these ended first.
+  double run_beside(const Sets& sets, int launches, int messages, bool stop_here) {
+    put(1);
+    timer_.stream_->synchronize();
+    put(messages);
+    const auto last_message = timer_.stream_->record();
+    const auto begin = timer_.kernels_->record();
+    for (int i = 0; i < launches; ++i) {
+      for (const kernels::Call& call : sets[next_++ % sets.size()]) timer_.kernels_->launch(call);
+    }
+    const auto end = timer_.kernels_->record();
+    timer_.kernels_->synchronize();
+    timer_.stream_->synchronize();
+    const bool covered = messages == 0 || last_message->seconds_since(*end) > 0;
+    const double seconds = agree(end->seconds_since(*begin), stop_here);
+    return agree(covered ? 0 : 1, false) > 0 ? -1 : seconds;
+  }
+
+  bool stopped() const { return stopped_; }
 
  private:
-  Tensor buffer(kernels::Buffer& memory, std::int64_t elements) {
-    memory = kernels::Buffer(*device_, static_cast<std::size_t>(elements) * sizeof(float));
+  kernels::Tensor buffer(kernels::Buffer& memory, std::int64_t elements) {
+    memory = kernels::Buffer(timer_.device_, static_cast<std::size_t>(elements) * sizeof(float));
     return {memory.data(), kernels::Type::fp32, 1, elements};
   }
 
+  // The mean over the members, so that all of them decide alike what to do next.
+  double agree(double value, bool stop_here) {
+    std::array<float, 2> own = {static_cast<float>(value), stop_here ? 1.0F : 0.0F};
+    kernels::Stream& stream = *timer_.stream_;
+    stream.copy(agreed_.data(), own.data(), sizeof own);
+    const kernels::Tensor both = vector_of(agreed_, own.size());
+    group_->all_reduce(stream, both, both);
+    stream.copy(own.data(), agreed_.data(), sizeof own);
+    stream.synchronize();
+    stopped_ = stopped_ || own[1] > 0;
+    return double{own[0]} / group_->size();
+  }
+
   void put(int launches) {
+    kernels::Stream& stream = *timer_.stream_;
     for (int i = 0; i < launches; ++i) {
       switch (job_.op) {
         case CollectiveOp::all_reduce:
-          group_->all_reduce(*stream_, from_, to_);
+          group_->all_reduce(stream, from_, to_);
           break;
         case CollectiveOp::all_gather:
-          group_->all_gather(*stream_, from_, to_);
+          group_->all_gather(stream, from_, to_);
           break;
         case CollectiveOp::reduce_scatter:
-          group_->reduce_scatter(*stream_, from_, to_);
+          group_->reduce_scatter(stream, from_, to_);
           break;
         case CollectiveOp::all_to_all:
-          group_->all_to_all(*stream_, from_, to_);
+          group_->all_to_all(stream, from_, to_);
           break;
         case CollectiveOp::broadcast:
-          group_->broadcast(*stream_, to_, 0);
+          group_->broadcast(stream, to_, 0);
           break;
         case CollectiveOp::send_receive:
-          if (group_->rank() == 0) group_->send(*stream_, from_, 1);
-          if (group_->rank() == 1) group_->receive(*stream_, to_, 0);
+          if (group_->rank() == 0) group_->send(stream, from_, 1);
+          if (group_->rank() == 1) group_->receive(stream, to_, 0);
           break;
       }
     }
   }
 
-  const MessageJob& job_;
-  std::unique_ptr<kernels::Device> device_ = kernels::open_cpu();
-  std::unique_ptr<kernels::Stream> stream_;
+  MessageTimer& timer_;
+  const MessageJob job_;
   std::unique_ptr<kernels::Communicator> group_;
-  kernels::Buffer from_memory_, to_memory_;
-  Tensor from_, to_;
+  kernels::Buffer from_memory_, to_memory_, agreed_;
+  kernels::Tensor from_, to_;
+  std::size_t next_ = 0;
+  bool stopped_ = false;
 };
 
-// Runs body(rank) on as many threads and returns when all have ended.
-template <typename Body>
-void side_by_side(int ranks, const Body& body) {
-  std::vector<std::thread> threads;
-  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back([&body, rank] { body(rank); });
-  body(0);
-  for (std::thread& thread : threads) thread.join();
+MessageTimer::MessageTimer(kernels::Device& device, kernels::World& world)
+    : device_(device),
+      world_(world),
+      stream_(device.make_stream()),
+      kernels_(device.make_stream()),
+      notes_(device, kMostNotes * sizeof(float)) {
+  std::vector<int> everybody(static_cast<std::size_t>(world.size()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  all_ = world.connect("all that are timed", everybody);
+  machines_ = machines_of(*all_, device_, *stream_);
 }
 
-}  // namespace
+MessageTimer::~MessageTimer() = default;
 
-std::vector<double> time_message(const MessageJob& job, double budget_s,
-                                 const std::function<bool()>& stopped) {
-  const auto worlds = kernels::open_memory_worlds(job.members);
-  std::vector<std::unique_ptr<Member>> members(worlds.size());
-  const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
-  side_by_side(job.members,
-               [&](int rank) { members[at(rank)] = std::make_unique<Member>(*worlds[at(rank)], job); });
-  const auto run = [&](int launches) {
-    std::vector<double> seconds(worlds.size());
-    side_by_side(job.members, [&](int rank) { seconds[at(rank)] = members[at(rank)]->run(launches); });
-    double sum = 0;
-    for (const double each : seconds) sum += each;
-    return sum / static_cast<double>(seconds.size());
+// The root's values; those of the others say only how many there are at most.
+std::vector<double> MessageTimer::shared(const std::vector<double>& values, int root) {
+  std::vector<double> all;
+  std::vector<float> notes(kMostNotes);
+  for (std::size_t first = 0;; first += kMostNotes - 1) {
+    const std::size_t own = std::min(values.size() - std::min(values.size(), first), kMostNotes);
+    notes[0] = static_cast<float>(own);
+    for (std::size_t i = 0; i + 1 < kMostNotes && i < own; ++i)
+      notes[i + 1] = static_cast<float>(values[first + i]);
+    stream_->copy(notes_.data(), notes.data(), notes_.bytes());
+    all_->broadcast(*stream_, vector_of(notes_, kMostNotes), root);
+    stream_->copy(notes.data(), notes_.data(), notes_.bytes());
+    stream_->synchronize();
+    const auto count = static_cast<std::size_t>(notes[0]);
+    const std::size_t here = std::min(count, kMostNotes - 1);
+    all.insert(all.end(), notes.begin() + 1, notes.begin() + 1 + static_cast<std::ptrdiff_t>(here));
+    if (count < kMostNotes) return all;
+  }
+}
+
+bool MessageTimer::any(bool here) {
+  const auto value = here ? 1.0F : 0.0F;
+  float most = 0;
+  stream_->copy(notes_.data(), &value, sizeof value);
+  all_->all_reduce(*stream_, vector_of(notes_, 1), vector_of(notes_, 1), kernels::Reduction::maximum);
+  stream_->copy(&most, notes_.data(), sizeof most);
+  stream_->synchronize();
+  return most > 0;
+}
+
+std::vector<bool> MessageTimer::said_by_first(const std::vector<bool>& flags) {
+  const std::vector<double> said = shared({flags.begin(), flags.end()}, 0);
+  return {said.begin(), said.end()};
+}
+
+std::unique_ptr<MessageTimer::Group> MessageTimer::join(const PlacedMessage& message) {
+  const std::string name = "timed " + std::to_string(joined_++);
+  const bool takes_part =
+      std::find(message.members.begin(), message.members.end(), rank()) != message.members.end();
+  return takes_part ? std::make_unique<Group>(*this, message, name) : nullptr;
+}
+
+std::vector<double> MessageTimer::time(const PlacedMessage& message, double budget_s,
+                                       const std::function<bool()>& stopped) {
+  std::vector<double> seconds;
+  if (const std::unique_ptr<Group> group = join(message)) {
+    seconds = sample([&](int launches) { return group->run(launches, stopped()); }, budget_s,
+                     [&] { return group->stopped(); });
+  }
+  return shared(seconds, message.members.front());
+}
+
+MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, const Sets& sets,
+                                               double budget_s, const std::function<bool()>& stopped) {
+  Beside both;
+  if (const std::unique_ptr<Group> group = join(message)) {
+    const auto stop = [&] { return group->stopped(); };
+    const auto message_s =
+        summarise(sample([&](int launches) { return group->run(launches, stopped()); }, budget_s / 4, stop))
+            .seconds;
+    both.alone_s =
+        sample([&](int launches) { return group->run_beside(sets, launches, 0, stopped()); }, budget_s, stop);
+    const double kernels_s = summarise(both.alone_s).seconds;
+    double factor = 2;
+    both.beside_s = sample(
+        [&](int launches) {
+          double seconds = -1;
+          for (int tries = 0; seconds < 0 && tries < kMostTries; ++tries) {
+            const double messages = std::ceil(factor * launches * kernels_s / message_s);
+            seconds = group->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
+            if (seconds < 0) factor *= 2;
+          }
+          if (seconds < 0) throw kernels::DeviceError("messages end before the kernels beside them");
+          return seconds;
+        },
+        budget_s, stop);
+  }
+  const int root = message.members.front();
+  return {shared(both.alone_s, root), shared(both.beside_s, root)};
+}
+
+void on_each_rank(const Ranks& ranks, const std::function<void(std::size_t)>& body) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto guarded = [&](std::size_t i) {
+    try {
+      body(i);
+    } catch (const std::exception& error) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+      ranks.worlds[i]->abort(error.what());
+    }
   };
-  return sample(run, budget_s, stopped);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < ranks.worlds.size(); ++i) threads.emplace_back([&guarded, i] { guarded(i); });
+    guarded(0);
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace rehearse

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "calibrate/timing/measured_collectives.h"
 #include "cost/measurement_json.h"
 #include "cost/read_profile.h"
 
@@ -88,6 +89,7 @@ Json profile_json(const Profile& profile, const Gpu& gpu) {
   json["launch"] = {{"seconds", rounded(profile.launch_s)},
                     {"source", "measured: calls that do next to nothing"}};
   json["links"] = links_json(profile.links);
+  if (profile.collectives) json["collectives"] = collectives_json(*profile.collectives);
   if (!profile.attention.empty())
     json["attention"] = table({"head_dim", "seq", "causal", "backward", "flops_per_s", "spread"},
                               attention_rows(profile.attention));

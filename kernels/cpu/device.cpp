@@ -47,7 +47,7 @@ class CpuDevice : public Device {
             threads_, last_level_cache(), pages * static_cast<double>(sysconf(_SC_PAGE_SIZE))};
   }
 
-  void* allocate(std::size_t bytes) override {
+  void* allocate(std::size_t bytes, Place /*place*/) override {
     const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* memory = std::aligned_alloc(kAlignment, whole == 0 ? kAlignment : whole);
     if (memory == nullptr) {
@@ -56,7 +56,7 @@ class CpuDevice : public Device {
     return memory;
   }
 
-  void release(void* memory) override { std::free(memory); }
+  void release(void* memory, Place /*place*/) override { std::free(memory); }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<cpu::CpuStream>(threads_); }
 

@@ -47,21 +47,28 @@ class CudaDevice : public Device {
             static_cast<double>(properties_.totalGlobalMem)};
   }
 
-  void* allocate(std::size_t bytes) override {
+  void* allocate(std::size_t bytes, Place place) override {
     check(cudaSetDevice(index_), "device");
     void* memory = nullptr;
-    const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+    const std::size_t some = bytes == 0 ? 1 : bytes;
+    const cudaError_t result =
+        place == Place::host ? cudaMallocHost(&memory, some) : cudaMalloc(&memory, some);
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // or the next kernel's check would find it
-      throw OutOfMemory("the GPU has no " + std::to_string(bytes) + " bytes of memory left");
+      throw OutOfMemory(std::string(place == Place::host ? "the host can pin no " : "the GPU has no ") +
+                        std::to_string(bytes) + " bytes of memory" + (place == Place::host ? "" : " left"));
     }
     check(result, "memory");
     return memory;
   }
 
-  void release(void* memory) override {
+  void release(void* memory, Place place) override {
     cudaSetDevice(index_);
-    cudaFree(memory);
+    if (place == Place::host) {
+      cudaFreeHost(memory);
+    } else {
+      cudaFree(memory);
+    }
   }
 
   std::unique_ptr<Stream> make_stream() override {

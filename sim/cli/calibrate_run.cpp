@@ -10,6 +10,7 @@
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/coverage.h"
+#include "calibrate/timing/placements.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
 #include "cli/interruption.h"
@@ -17,6 +18,8 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "execute/site.h"
+#include "kernels/communicate/launched.h"
 
 namespace rehearse {
 
@@ -29,9 +32,15 @@ struct CalibrateOptions {
   std::string cache = "cold";
   double seconds = 0.3;
   std::int64_t grid_hidden = 2048;
+  int parts = 1;
+  double timeout_s = 120;
   bool grid = false;
   bool fresh = false;
+  bool on_cpu() const { return device == "cpu"; }
 };
+
+// Largest message of a grid.
+constexpr double kLargestOnCpu = 64.0 * (1 << 20), kLargestOnGpu = 1 << 30;
 
 std::string given_or(const GivenFlags& given, const std::string& flag, const std::string& otherwise) {
   const auto found = given.values.find(flag);
@@ -40,7 +49,7 @@ std::string given_or(const GivenFlags& given, const std::string& flag, const std
 
 // A profile must not hold times of one precision under the name of another.
 void require_timed(const CalibrateOptions& options, Precision precision) {
-  const bool on_cpu = options.device == "cpu";
+  const bool on_cpu = options.on_cpu();
   if (on_cpu ? precision == Precision::fp32 : precision != Precision::fp8) return;
   throw InputError(
       {"command line", "--precision",
@@ -55,7 +64,7 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
   request.cache = options.cache == "cold" ? Cache::cold : Cache::warm;
   request.budget_s = options.seconds;
   if (options.grid && options.given.file.empty() && !options.given.values.contains("--model")) {
-    const bool on_cpu = options.device == "cpu";
+    const bool on_cpu = options.on_cpu();
     request.cluster = read_cluster(given_or(options.given, "--cluster", on_cpu ? "cpu-node" : "dgx-h100"));
     const std::string precision = given_or(options.given, "--precision", on_cpu ? "fp32" : "bf16");
     if (precision != "fp32" && precision != "bf16" && precision != "fp16")
@@ -66,6 +75,8 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
                                                    : Precision::fp16;
     require_timed(options, chosen);
     request.jobs = grid_jobs(chosen, options.grid_hidden);
+    if (kernels::launched().size > 1)
+      request.jobs.messages = message_sweep(on_cpu ? kLargestOnCpu : kLargestOnGpu);
     return request;
   }
   const Scenario scenario = read_scenario(collect(options.given));
@@ -75,9 +86,15 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
   return request;
 }
 
-std::unique_ptr<kernels::Device> open_device(const std::string& kind) {
+// Processes that were started, parts of a GPU, or one device alone: no worlds.
+Site open_here(const CalibrateOptions& options) {
+  const DeviceKind kind = options.on_cpu() ? DeviceKind::cpu : DeviceKind::cuda;
   try {
-    return kind == "cuda" ? kernels::open_cuda() : kernels::open_cpu();
+    if (kernels::launched().size > 1) return open_process(kind, options.timeout_s);
+    if (options.parts > 1) return parts_of_gpu(options.parts);
+    Site site;
+    site.devices.push_back(options.on_cpu() ? kernels::open_cpu() : kernels::open_cuda());
+    return site;
   } catch (const kernels::DeviceMissing& missing) {
     throw MissingCalibration(missing.what());
   }
@@ -89,11 +106,13 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
   if (!options.fresh && std::filesystem::exists(options.output)) {
     Profile profile = read_profile(options.output);
     const bool same = profile.measurement && profile.measurement->device == facts.name &&
+                      profile.measurement->cores == facts.cores &&
                       profile.measurement->cache == options.cache && profile.gpu == request.cluster.gpu.name;
     if (!same)
-      throw InputError(
-          {options.output, "/measurement", "a profile can be continued on the device it was taken on only",
-           fmt::format("device {}, cache {}", facts.name, options.cache), "--fresh to replace it"});
+      throw InputError({options.output, "/measurement",
+                        "a profile can be continued on the device it was taken on only",
+                        fmt::format("device {} ({}), cache {}", facts.name, facts.cores, options.cache),
+                        "--fresh to replace it"});
     return profile;
   }
   Profile profile;
@@ -123,19 +142,23 @@ void print_result(const Calibration& done, const Cluster& cluster, double took_s
   for (const std::string& note : done.notes) say(stderr, "note: {}\n", note);
 }
 
-int calibrate_and_write(const CalibrateOptions& options) {
+void require_options(const CalibrateOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
-  require_writable({options.output});
-  CalibrationRequest request = make_request(options);
-  const std::unique_ptr<kernels::Device> device = open_device(options.device);
-  Profile profile = profile_to_continue(options, request, device->facts());
-  if (options.device == "cuda" && !request.jobs.messages.empty()) {
-    say(stderr, "note: messages between GPUs are not timed; import nccl-tests logs with calibrate import\n");
-    request.jobs.messages.clear();
-  }
-  note_interruption();
-  request.stopped = is_interrupted;
+  if (options.parts > 1 && (options.on_cpu() || kernels::launched().size > 1))
+    throw InputError({"command line", "--parts", "divides one GPU among threads of one process",
+                      fmt::format("--parts {} with --device {}", options.parts, options.device),
+                      "--device cuda without a launcher"});
+}
+
+// A process that takes part in the messages of the first one.
+int take_part(const CalibrationRequest& request, kernels::Device& device) {
+  Profile nothing;
+  return calibrate(device, request, std::move(nothing)).complete ? kDone : kInterrupted;
+}
+
+int calibrate_here(const CalibrateOptions& options, CalibrationRequest& request, kernels::Device& device) {
+  Profile profile = profile_to_continue(options, request, device.facts());
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (terminal) request.progress = show_progress;
   request.save = [&](const Profile& partial) {
@@ -143,7 +166,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
                [&](std::ostream& out) { out << to_text(profile_json(partial, request.cluster.gpu)); });
   };
   const auto begin = std::chrono::steady_clock::now();
-  const Calibration done = calibrate(*device, request, std::move(profile));
+  const Calibration done = calibrate(device, request, std::move(profile));
   if (terminal) fmt::print(stderr, "\r\033[K");
   for (const std::string& line : done.above_peak) say(stderr, "rehearse: above peak: {}\n", line);
   if (!done.above_peak.empty()) return kFailure;
@@ -152,6 +175,27 @@ int calibrate_and_write(const CalibrateOptions& options) {
   if (done.complete) return kDone;
   say(stderr, "rehearse: interrupted; the same command goes on with {}\n", options.output);
   return kInterrupted;
+}
+
+int calibrate_and_write(const CalibrateOptions& options) {
+  require_options(options);
+  const kernels::Launched self = kernels::launched();
+  if (self.rank == 0) require_writable({options.output});
+  CalibrationRequest request = make_request(options);
+  Site site = open_here(options);
+  const Ranks ranks{std::move(site.devices), std::move(site.worlds), self.size > 1};
+  if (!ranks.worlds.empty()) {
+    request.ranks = &ranks;
+  } else if (!options.on_cpu() && !request.jobs.messages.empty()) {
+    say(stderr,
+        "note: messages between GPUs are timed under mpirun, srun or torchrun, one process a GPU; nccl-tests "
+        "logs can be imported with calibrate import\n");
+    request.jobs.messages.clear();
+  }
+  note_interruption();
+  request.stopped = is_interrupted;
+  return self.rank == 0 ? calibrate_here(options, request, ranks.device(0))
+                        : take_part(request, ranks.device(0));
 }
 
 }  // namespace
@@ -174,11 +218,19 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
   calibrate.add_option("--seconds", options->seconds, "for each kernel and message")
       ->check(CLI::Range(0.001, 600.0))
       ->option_text("S");
+  calibrate.add_option("--parts", options->parts, "time on one of N equal parts of a GPU's multiprocessors")
+      ->check(CLI::Range(1, 64))
+      ->option_text("N");
+  calibrate
+      .add_option("--timeout", options->timeout_s, "under a launcher: wait so long for the other processes")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->option_text("S");
   calibrate.add_flag("--fresh", options->fresh, "replace what PROFILE.json holds");
   calibrate.footer(
       "Examples:\n"
       "  rehearse calibrate scenario.json --device cpu -o my-cpu.json\n"
       "  rehearse calibrate --grid --device cpu -o my-cpu.json\n"
+      "  mpirun -n 16 rehearse calibrate scenario.json --device cuda -o my-gpus.json\n"
       "  rehearse calibrate show my-cpu.json --svg rates.svg\n"
       "  rehearse calibrate diff my-cpu.json other.json");
   calibrate.callback([options, &calibrate, &exit_code] {

@@ -37,6 +37,10 @@ struct ExecuteVerb {
   std::string data;  // a text to train on
 };
 
+DeviceKind kind_of(const ExecuteVerb& verb) {
+  return verb.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
+}
+
 // The plan can be run here, under the conditions that are asked for.
 void require_executable(const Experiment& experiment, const ScenarioSource& source) {
   std::vector<Violation> found = not_executable(experiment.model, experiment.plan);
@@ -95,7 +99,7 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   } else {
     require_alone();
     note_interruption();
-    if (!calibrate_missing(experiment, verb.predict, is_interrupted))
+    if (!calibrate_missing(experiment, verb.predict, kind_of(verb), is_interrupted))
       throw Interrupted("interrupted while kernels and messages were timed");
   }
   Iteration predicted = run_iteration(experiment);
@@ -184,7 +188,7 @@ int run_and_show(const ExecuteVerb& verb) {
   const Plan& plan = run.training.plan;
   Site site;
   try {
-    site = open_site(plan, verb.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu, verb.timeout_s);
+    site = open_site(plan, kind_of(verb), verb.timeout_s);
   } catch (InputError& error) {
     std::vector<Violation> found = error.violations();
     for (Violation& violation : found) violation = in_users_words(std::move(violation), source);

@@ -22,30 +22,38 @@ namespace {
 
 constexpr std::size_t kMostNotes = 3;
 
-bool is_of(const Profile& profile, const std::string& device) {
-  return profile.measurement && profile.measurement->device == device;
+bool is_of(const Profile& profile, const kernels::DeviceFacts& device) {
+  return profile.measurement && profile.measurement->device == device.name &&
+         profile.measurement->cores == device.cores;
 }
 
 Profile profile_to_continue(const Experiment& experiment, const PredictOptions& options,
-                            const std::string& device) {
+                            const kernels::DeviceFacts& device) {
   if (!options.fresh && !options.profile_out.empty() && std::filesystem::exists(options.profile_out)) {
     Profile kept = read_profile(options.profile_out);
     if (!is_of(kept, device))
       throw InputError({options.profile_out, "/measurement/device",
                         "a profile can be continued on the device it was taken on only",
-                        "this is a " + device, "another file"});
+                        fmt::format("this is {} of {}", device.cores, device.name), "another file"});
     return kept;
   }
   if (!options.fresh && is_of(experiment.profile, device)) return experiment.profile;
   if (!options.fresh)
     say(stderr, "note: profile {} was not taken on this {}: all is timed here\n", experiment.profile.name,
-        device);
+        device.name);
   Profile fresh;
   fresh.name = "timed-here";
   fresh.gpu = experiment.cluster.gpu.name;
   fresh.how = How::measured;
-  fresh.sources = {{"rehearse execute --predict", "", "measured on " + device}};
+  fresh.sources = {{"rehearse execute --predict", "", "measured on " + device.name}};
   return fresh;
+}
+
+// What kernels are timed on where ranks are threads on cores.
+Site one_core() {
+  Site site;
+  site.devices.push_back(kernels::open_cpu());
+  return site;
 }
 
 Side side_of(const std::string& name, const Timeline& timeline, const Schedule& schedule,
@@ -78,10 +86,12 @@ void add_predict_flags(CLI::App& verb, PredictOptions& options) {
       ->needs(predict);
 }
 
-bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
+bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped) {
-  const std::unique_ptr<kernels::Device> device = kernels::open_cpu();
+  Site site = device == DeviceKind::cuda ? open_site(experiment.plan, device, 0) : one_core();
+  const Ranks ranks{std::move(site.devices), std::move(site.worlds), false};
   CalibrationRequest request;
+  if (!ranks.worlds.empty()) request.ranks = &ranks;
   request.cluster = experiment.cluster;
   request.jobs = jobs_of(experiment.model, experiment.plan);
   request.budget_s = options.seconds;
@@ -91,8 +101,8 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
     write_file(options.profile_out,
                [&](std::ostream& out) { out << to_text(profile_json(profile, request.cluster.gpu)); });
   };
-  Calibration done =
-      calibrate(*device, request, profile_to_continue(experiment, options, device->facts().name));
+  kernels::Device& here = ranks.device(0);
+  Calibration done = calibrate(here, request, profile_to_continue(experiment, options, here.facts()));
   say(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
   for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
     say(stderr, "note: {}\n", done.notes[i]);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/show_run.h"
+#include "execute/site.h"
 #include "run/iteration.h"
 
 namespace CLI {
@@ -23,10 +24,11 @@ struct PredictOptions {
 };
 void add_predict_flags(CLI::App& verb, PredictOptions& options);
 
-// Times, on this machine's CPU, the kernels and messages that the experiment asks for and its profile lacks;
-// a profile of another device is not continued but replaced. False when `stopped` said so before the end.
-// InputError when the kept profile is of another device.
-bool calibrate_missing(Experiment& experiment, const PredictOptions& options,
+// Times what the experiment asks for and its profile lacks where a rank would run it: kernels and messages on
+// cores, on a GPU, or on the parts of one that ranks divide among them. A profile of another device is not
+// continued but replaced. False when `stopped` said so before the end. InputError when the kept profile is of
+// another device, kernels::DeviceMissing without the device.
+bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped);
 
 // Shows both runs as compare does, `more` beside the executed report; the exit code is compare's.

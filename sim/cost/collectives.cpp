@@ -82,6 +82,14 @@ bool in_island(const Cluster& cluster, const std::vector<int>& ranks) {
 
 }  // namespace
 
+std::string message_name(CollectiveOp op) {
+  static const std::map<CollectiveOp, std::string> names = {
+      {CollectiveOp::all_reduce, "all_reduce"},         {CollectiveOp::all_gather, "all_gather"},
+      {CollectiveOp::reduce_scatter, "reduce_scatter"}, {CollectiveOp::all_to_all, "all_to_all"},
+      {CollectiveOp::broadcast, "broadcast"},           {CollectiveOp::send_receive, "send_receive"}};
+  return names.at(op);
+}
+
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
   std::map<int, std::set<int>> nics;
   std::map<int, int> members;

@@ -23,6 +23,8 @@ struct GroupShape {
   bool in_island = false;  // all joined by bridges (NcclFacts::island_gpus)
 };
 
+std::string message_name(CollectiveOp op);  // as profiles name it: "all_reduce", ..., "send_receive"
+
 // The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 

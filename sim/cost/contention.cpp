@@ -1,10 +1,26 @@
 #include "cost/contention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cost/nccl/model.h"
 
 namespace rehearse {
+
+std::optional<double> measured_share(const Profile& profile, CollectiveOp op, const GroupShape& group) {
+  if (!profile.measurement) return std::nullopt;
+  const std::string name = message_name(op);
+  const BesideSample* nearest = nullptr;
+  const auto distance = [&group](const BesideSample& sample) {
+    return std::abs(std::log(static_cast<double>(sample.message.members) / group.members));
+  };
+  for (const BesideSample& sample : profile.measurement->beside) {
+    if (sample.message.op != name || (sample.message.nodes > 1) != (group.nodes > 1)) continue;
+    if (nearest == nullptr || distance(sample) < distance(*nearest)) nearest = &sample;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  return std::clamp(1 - nearest->alone_s / nearest->message.seconds, 0.0, kMostTaken);
+}
 
 double share_taken(const Profile& profile, const Cluster& cluster, const GroupShape& group) {
   if (!profile.collectives || group.members < 2) return 0;

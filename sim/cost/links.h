@@ -16,6 +16,8 @@ struct Channel {
   bool stand_in = false;  // the profile knows no such link; InfiniBand's or NVSwitch's share was taken
 };
 
+constexpr const char* kHostLink = "host";  // LinkCost::kind of a GPU's way to its host
+
 bool has_link(const Profile& profile, const std::string& kind, const std::string& op);
 
 // A GPU's way to its node. MissingCalibration when the profile has neither this kind of link nor a stand-in.

@@ -7,10 +7,26 @@
 
 namespace rehearse {
 
-// One collective or message among `members` ranks; bytes as in work.h.
+// One collective or message among `members` ranks, evenly on `nodes` machines; bytes as in work.h.
 struct MessageSample {
   std::string op;  // "all_reduce", "send_receive", ...
   std::int64_t members = 0;
+  double bytes = 0;
+  double seconds = 0;
+  double spread = 0;
+  std::int64_t nodes = 1;
+};
+
+// A matrix product while such messages go over and over, against the same product alone.
+struct BesideSample {
+  MessageSample message;             // its seconds: those of the product beside it
+  std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
+  double alone_s = 0;
+};
+
+// One direction of one GPU's way to its host, out of memory that does not move.
+struct HostCopySample {
+  bool to_host = true;
   double bytes = 0;
   double seconds = 0;
   double spread = 0;
@@ -26,6 +42,8 @@ struct Measurement {
   double clock_hz = 0, clock_hz_after = 0;  // of the compute units; 0: unknown
   std::vector<std::string> notes;           // what to know before trusting it
   std::vector<MessageSample> messages;      // what the costs of links were fitted to
+  std::vector<BesideSample> beside;         // what kernels lose to collectives
+  std::vector<HostCopySample> host_copies;  // what the cost of the host's link was fitted to
 };
 
 }  // namespace rehearse

@@ -24,8 +24,65 @@ MessageSample read_message(const JsonReader& reader) {
   sample.bytes = reader.number("bytes", 1, kLargest);
   sample.seconds = reader.number("seconds", 0, kLargest);
   sample.spread = reader.number("spread", 0, kLargest);
-  reader.reject_unknown();
+  sample.nodes = reader.integer_or("nodes", 1, 1, 1 << 20);
   return sample;
+}
+
+BesideSample read_beside(const JsonReader& reader) {
+  constexpr std::int64_t kMost = 1 << 30;
+  return {read_message(reader), reader.integer("m", 1, kMost), reader.integer("n", 1, kMost),
+          reader.integer("k", 1, kMost), reader.number("alone_s", 0, kLargest)};
+}
+
+HostCopySample read_host_copy(const JsonReader& reader) {
+  HostCopySample sample;
+  sample.to_host = reader.boolean_or("to_host", true);
+  sample.bytes = reader.number("bytes", 1, kLargest);
+  sample.seconds = reader.number("seconds", 0, kLargest);
+  sample.spread = reader.number("spread", 0, kLargest);
+  return sample;
+}
+
+template <typename Sample>
+std::vector<Sample> read_samples(const JsonReader& reader, const std::string& key,
+                                 Sample (*read)(const JsonReader&)) {
+  std::vector<Sample> samples;
+  if (!reader.has(key)) return samples;
+  for (const JsonReader& each : reader.objects(key)) {
+    samples.push_back(read(each));
+    each.reject_unknown();
+  }
+  return samples;
+}
+
+Json to_json(const MessageSample& sample) {
+  Json json = {{"op", sample.op},
+               {"members", sample.members},
+               {"bytes", sample.bytes},
+               {"seconds", sample.seconds},
+               {"spread", sample.spread}};
+  if (sample.nodes > 1) json["nodes"] = sample.nodes;
+  return json;
+}
+
+Json to_json(const BesideSample& sample) {
+  Json json = to_json(sample.message);
+  json.update({{"m", sample.m}, {"n", sample.n}, {"k", sample.k}, {"alone_s", sample.alone_s}});
+  return json;
+}
+
+Json to_json(const HostCopySample& sample) {
+  return {{"to_host", sample.to_host},
+          {"bytes", sample.bytes},
+          {"seconds", sample.seconds},
+          {"spread", sample.spread}};
+}
+
+template <typename Sample>
+Json list_of(const std::vector<Sample>& samples) {
+  Json list = Json::array();
+  for (const Sample& sample : samples) list.push_back(to_json(sample));
+  return list;
 }
 
 }  // namespace
@@ -40,30 +97,26 @@ Measurement read_measurement(const JsonReader& reader) {
   measurement.clock_hz = reader.number("clock_hz", 0, kLargest);
   measurement.clock_hz_after = reader.number("clock_hz_after", 0, kLargest);
   measurement.notes = texts(reader, "notes");
-  for (const JsonReader& message : reader.objects("messages"))
-    measurement.messages.push_back(read_message(message));
+  measurement.messages = read_samples(reader, "messages", read_message);
+  measurement.beside = read_samples(reader, "beside", read_beside);
+  measurement.host_copies = read_samples(reader, "host_copies", read_host_copy);
   reader.reject_unknown();
   return measurement;
 }
 
 Json to_json(const Measurement& measurement) {
-  Json messages = Json::array();
-  for (const MessageSample& sample : measurement.messages) {
-    messages.push_back({{"op", sample.op},
-                        {"members", sample.members},
-                        {"bytes", sample.bytes},
-                        {"seconds", sample.seconds},
-                        {"spread", sample.spread}});
-  }
-  return {{"device", measurement.device},
-          {"date", measurement.date},
-          {"libraries", measurement.libraries},
-          {"cores", measurement.cores},
-          {"cache", measurement.cache},
-          {"clock_hz", measurement.clock_hz},
-          {"clock_hz_after", measurement.clock_hz_after},
-          {"notes", measurement.notes},
-          {"messages", messages}};
+  Json json = {{"device", measurement.device},
+               {"date", measurement.date},
+               {"libraries", measurement.libraries},
+               {"cores", measurement.cores},
+               {"cache", measurement.cache},
+               {"clock_hz", measurement.clock_hz},
+               {"clock_hz_after", measurement.clock_hz_after},
+               {"notes", measurement.notes},
+               {"messages", list_of(measurement.messages)}};
+  if (!measurement.beside.empty()) json["beside"] = list_of(measurement.beside);
+  if (!measurement.host_copies.empty()) json["host_copies"] = list_of(measurement.host_copies);
+  return json;
 }
 
 }  // namespace rehearse

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cost/links.h"
 
 namespace rehearse {
 
@@ -20,9 +21,13 @@ const Host& require_host(const Cluster& cluster) {
 
 }  // namespace
 
-double host_copy_s(const Cluster& cluster, double bytes) {
+double host_copy_s(const Profile& profile, const Cluster& cluster, double bytes) {
   const Port& link = require_host(cluster).link;
-  return bytes > 0 ? link.latency + bytes / link.bandwidth : 0;
+  if (!(bytes > 0)) return 0;
+  for (const LinkCost& cost : profile.links) {
+    if (cost.kind == kHostLink) return cost.latency_s + bytes / (cost.efficiency * link.bandwidth);
+  }
+  return link.latency + bytes / link.bandwidth;
 }
 
 double cpu_adam_s(const Cluster& cluster, const Plan& plan, double parameters) {

@@ -145,7 +145,8 @@ class Pricing {
   double taken(const Collective& collective, std::int64_t chunks) {
     if (collective.op == CollectiveOp::send_receive) return 0;
     return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
-                      : share_taken(profile_, cluster_, group_of(collective));
+                      : measured_share(profile_, collective.op, group_of(collective))
+                            .value_or(share_taken(profile_, cluster_, group_of(collective)));
   }
 
   // The host's time for a kernel is that of the framework's operation: chunks and calls of one operation are

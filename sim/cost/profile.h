@@ -53,7 +53,7 @@ struct StreamSample {
 // 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
 // the message. A modelled cost holds no latency of the wire: the port's own is added.
 struct LinkCost {
-  std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind
+  std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind; "host": Host::link
   std::string op;    // "ring" or "send"
   double latency_s = 0;
   double step_latency_s = 0;

@@ -20,18 +20,6 @@ std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, Device
   }
 }
 
-// Threads that divide one GPU.
-Site partitions_of_gpu(const Plan& plan) {
-  Site site;
-  site.devices = kernels::open_cuda_partitions(0, plan.gpus());
-  std::vector<kernels::Device*> devices;
-  for (const auto& device : site.devices) devices.push_back(device.get());
-  site.worlds = kernels::open_device_worlds(devices);
-  site.how = fmt::format("{} threads with {} multiprocessors of one GPU each", plan.gpus(),
-                         site.devices.front()->facts().cores);
-  return site;
-}
-
 Site thread_with_gpu() {
   Site site;
   site.devices.push_back(kernels::open_cuda());
@@ -50,15 +38,19 @@ Site threads_of(const Plan& plan) {
   return site;
 }
 
-Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
+Site parts_of_gpu(int count) {
+  Site site;
+  site.devices = kernels::open_cuda_partitions(0, count);
+  std::vector<kernels::Device*> devices;
+  for (const auto& device : site.devices) devices.push_back(device.get());
+  site.worlds = kernels::open_device_worlds(devices);
+  site.how = fmt::format("{} threads with {} multiprocessors of one GPU each", count,
+                         site.devices.front()->facts().cores);
+  return site;
+}
+
+Site open_process(DeviceKind kind, double patience_s) {
   const kernels::Launched self = kernels::launched();
-  if (self.size == 1 && kind == DeviceKind::cpu) return threads_of(plan);
-  if (self.size == 1) return plan.gpus() == 1 ? thread_with_gpu() : partitions_of_gpu(plan);
-  if (self.size != plan.gpus())
-    throw InputError(
-        {"", "/gpus", "there is one process for each rank of the plan",
-         fmt::format("{} started {} processes, the plan has {} ranks", self.launcher, self.size, plan.gpus()),
-         fmt::format("{} processes, or tp x cp x pp x dp = {}", plan.gpus(), self.size)});
   Site site;
   site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank)
                                                   : kernels::open_cpu());
@@ -66,6 +58,18 @@ Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
   site.first_core = self.local_rank;
   site.how = fmt::format("one process a rank, started by {}", self.launcher);
   return site;
+}
+
+Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
+  const kernels::Launched self = kernels::launched();
+  if (self.size == 1 && kind == DeviceKind::cpu) return threads_of(plan);
+  if (self.size == 1) return plan.gpus() == 1 ? thread_with_gpu() : parts_of_gpu(plan.gpus());
+  if (self.size != plan.gpus())
+    throw InputError(
+        {"", "/gpus", "there is one process for each rank of the plan",
+         fmt::format("{} started {} processes, the plan has {} ranks", self.launcher, self.size, plan.gpus()),
+         fmt::format("{} processes, or tp x cp x pp x dp = {}", plan.gpus(), self.size)});
+  return open_process(kind, patience_s);
 }
 
 }  // namespace rehearse

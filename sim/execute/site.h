@@ -26,6 +26,13 @@ struct Site {
 // All ranks as threads.
 Site threads_of(const Plan& plan);
 
+// As many threads, each with its part of the multiprocessors of one GPU. kernels::DeviceMissing without it.
+Site parts_of_gpu(int count);
+
+// This process as one of those that torchrun, mpirun or srun started, with a core or the GPU of its local
+// rank.
+Site open_process(DeviceKind kind, double patience_s);
+
 // As the environment says: one process a rank under torchrun, mpirun or srun, where they have started more
 // than one; else threads, and with `cuda` and several ranks each of them has its part of the multiprocessors
 // of one GPU. InputError when they have not started as many as the plan has ranks; what must come

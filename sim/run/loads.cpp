@@ -51,7 +51,8 @@ class Loading {
       } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
         collective(task, leader);
       } else if (is_host_copy(op.kind)) {
-        loads_.fixed_s[task] = host_copy_s(cluster_of(leader.instance), copied_bytes(op));
+        loads_.fixed_s[task] =
+            host_copy_s(profile_of(leader.instance), cluster_of(leader.instance), copied_bytes(op));
       } else {
         loads_.fixed_s[task] = compute_s(leader.instance, op, times);
       }
@@ -76,7 +77,7 @@ class Loading {
   // A collective's ranks, found once for each leader: their shape and the instances whose ops form the task.
   struct Group {
     GroupShape shape;
-    double taken = 0;  // of the multiprocessors of its GPUs
+    double taken = 0;  // as share_taken()
     std::vector<int> instances;
   };
 
@@ -179,6 +180,7 @@ class Loading {
     Ring ring = Ring::shards;
     const Group* group = nullptr;
     CommunicationTime time;
+    double taken = 0;  // of the multiprocessors of its GPUs
     bool crosses() const { return group->shape.nodes > 1; }
   };
 
@@ -217,7 +219,8 @@ class Loading {
 
   Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
     const Group& of = group(ring, leader);
-    return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape)};
+    return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape),
+            measured_share(profile_of(leader), op, of.shape).value_or(of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {
@@ -274,7 +277,7 @@ class Loading {
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
-      loads_.taken[task] = std::max(loads_.taken[task], each.group->taken);
+      loads_.taken[task] = std::max(loads_.taken[task], each.taken);
     }
     for (const int instance : exchanges.front().group->instances) {
       double near_bytes = 0;

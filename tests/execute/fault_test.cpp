@@ -160,14 +160,14 @@ class SmallDevice : public kernels::Device {
  public:
   explicit SmallDevice(std::size_t bytes) : left_(bytes) {}
   kernels::DeviceFacts facts() const override { return cpu_->facts(); }
-  void* allocate(std::size_t bytes) override {
+  void* allocate(std::size_t bytes, kernels::Place place) override {
     std::size_t left = left_;
     do {
       if (bytes > left) throw kernels::OutOfMemory("no " + std::to_string(bytes) + " bytes are left");
     } while (!left_.compare_exchange_weak(left, left - bytes));
-    return cpu_->allocate(bytes);
+    return cpu_->allocate(bytes, place);
   }
-  void release(void* memory) override { cpu_->release(memory); }
+  void release(void* memory, kernels::Place place) override { cpu_->release(memory, place); }
   std::unique_ptr<kernels::Stream> make_stream() override { return cpu_->make_stream(); }
   double clock_hz() override { return cpu_->clock_hz(); }
 

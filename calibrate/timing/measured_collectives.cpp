@@ -1,0 +1,63 @@
+#include "calibrate/timing/measured_collectives.h"
+
+#include <algorithm>
+
+#include "cost/collectives.h"
+#include "cost/nccl/read_model.h"
+
+namespace rehearse {
+
+namespace {
+
+CollectiveOp op_named(const std::string& name) {
+  for (const CollectiveOp op :
+       {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_to_all,
+        CollectiveOp::broadcast, CollectiveOp::send_receive}) {
+    if (message_name(op) == name) return op;
+  }
+  return CollectiveOp::all_reduce;
+}
+
+nccl::Measured& table_of(nccl::Model& model, const Cluster& cluster, const MessageSample& message) {
+  const CollectiveOp op = op_named(message.op);
+  const auto nodes = static_cast<int>(message.nodes), members = static_cast<int>(message.members);
+  const auto same = [&](const nccl::Measured& other) {
+    return other.how == How::measured && !other.forced && other.hardware == cluster.hardware &&
+           other.op == op && other.nodes == nodes && other.members == members;
+  };
+  const auto found = std::find_if(model.measured.begin(), model.measured.end(), same);
+  if (found != model.measured.end()) return *found;
+  model.measured.push_back(
+      {cluster.hardware, op, nodes, members, std::nullopt, How::measured, {"rehearse calibrate"}, {}});
+  return model.measured.back();
+}
+
+}  // namespace
+
+std::shared_ptr<const nccl::Model> with_measured(std::shared_ptr<const nccl::Model> base,
+                                                 const Cluster& cluster,
+                                                 const std::vector<MessageSample>& messages) {
+  nccl::Model model = base ? *base : nccl::read_model(nccl::kDefaultModel);
+  for (const MessageSample& message : messages) {
+    std::vector<nccl::Measured::Row>& rows = table_of(model, cluster, message).rows;
+    const auto at =
+        std::lower_bound(rows.begin(), rows.end(), message.bytes,
+                         [](const nccl::Measured::Row& row, double bytes) { return row.bytes < bytes; });
+    if (at != rows.end() && at->bytes == message.bytes) {
+      at->seconds = message.seconds;
+    } else {
+      rows.insert(at, {message.bytes, message.seconds});
+    }
+  }
+  return std::make_shared<const nccl::Model>(std::move(model));
+}
+
+Json collectives_json(const nccl::Model& model) {
+  Json json = {{"model", model.name}, {"measured", Json::array()}};
+  for (const nccl::Measured& each : model.measured) {
+    if (each.how == How::measured) json["measured"].push_back(nccl::to_json(each));
+  }
+  return json;
+}
+
+}  // namespace rehearse

@@ -118,15 +118,11 @@ class Calibrating {
     Ranks own;
     if (request_.ranks == nullptr) own = threads_on_cores(most);
     const std::size_t kernel_timings = all_;
-    MessageRequest wanted{request_.ranks == nullptr ? own : *request_.ranks,
-                          request_.jobs,
-                          kRounds,
-                          request_.budget_s / kRounds,
-                          timer_.least_bytes(),
-                          request_.stopped,
-                          {},
-                          {},
-                          {}};
+    MessageRequest wanted{request_.ranks == nullptr ? own : *request_.ranks, request_.jobs, kRounds};
+    wanted.budget_s = request_.budget_s / kRounds;
+    wanted.patience_s = request_.patience_s;
+    wanted.least_bytes = timer_.least_bytes();
+    wanted.stopped = request_.stopped;
     wanted.known = [this](const MessageJob& job) { return has_sample(result_.profile, job); };
     wanted.known_beside = [this](const MessageJob& job) { return has_beside(job); };
     wanted.before = [&](const std::string& what, std::size_t messages) {

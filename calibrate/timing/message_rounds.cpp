@@ -1,7 +1,14 @@
 #include "calibrate/timing/message_rounds.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
+#include <thread>
 
 #include "calibrate/timing/message_timer.h"
 #include "calibrate/timing/operands.h"
@@ -22,11 +29,41 @@ const KernelJob* longest_product(const Jobs& jobs) {
   return longest;
 }
 
+// Ends all ranks when none of them says alive() for too long.
+class Patience {
+ public:
+  Patience(const Ranks& ranks, double seconds)
+      : seconds_(seconds), thread_([this, &ranks](const std::stop_token& over) { watch(ranks, over); }) {}
+  void alive() { last_ = Clock::now(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void watch(const Ranks& ranks, const std::stop_token& over) {
+    std::unique_lock lock(mutex_);
+    constexpr auto kPause = std::chrono::milliseconds(100);
+    while (!over.stop_requested()) {
+      changed_.wait_for(lock, over, kPause, [] { return false; });
+      if (std::chrono::duration<double>(Clock::now() - last_.load()).count() < seconds_) continue;
+      for (const auto& world : ranks.worlds)
+        world->abort(fmt::format("no message ended within {} s: a rank does not answer", seconds_));
+      return;
+    }
+  }
+
+  double seconds_;
+  std::atomic<Clock::time_point> last_ = Clock::now();
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
+
 // One rank's rounds.
 class Rounds {
  public:
-  Rounds(const MessageRequest& request, std::size_t i)
+  Rounds(const MessageRequest& request, std::size_t i, Patience& patience)
       : request_(request),
+        patience_(patience),
         device_(request.ranks.device(i)),
         timer_(device_, *request.ranks.worlds[i]),
         is_first_(timer_.rank() == 0) {
@@ -53,6 +90,7 @@ class Rounds {
   }
 
   bool goes_on(const std::string& what) {
+    patience_.alive();
     if (timer_.any(request_.stopped())) result_.complete = false;
     if (result_.complete && is_first_ && request_.before) request_.before(what, all_);
     return result_.complete;
@@ -120,6 +158,7 @@ class Rounds {
   }
 
   const MessageRequest& request_;
+  Patience& patience_;
   kernels::Device& device_;
   MessageTimer timer_;
   const bool is_first_;
@@ -133,8 +172,9 @@ class Rounds {
 
 TimedMessages time_messages(const MessageRequest& request) {
   TimedMessages timed;
+  Patience patience(request.ranks, request.patience_s);
   on_each_rank(request.ranks, [&](std::size_t i) {
-    TimedMessages own = Rounds(request, i).run();
+    TimedMessages own = Rounds(request, i, patience).run();
     if (i == 0) timed = std::move(own);
   });
   return timed;

@@ -194,6 +194,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
   }
   note_interruption();
   request.stopped = is_interrupted;
+  request.patience_s = options.timeout_s;
   return self.rank == 0 ? calibrate_here(options, request, ranks.device(0))
                         : take_part(request, ranks.device(0));
 }
@@ -222,7 +223,9 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
       ->check(CLI::Range(1, 64))
       ->option_text("N");
   calibrate
-      .add_option("--timeout", options->timeout_s, "under a launcher: wait so long for the other processes")
+      .add_option(
+          "--timeout", options->timeout_s,
+          "give up when the other processes do not come, or a message does not end, for so many seconds")
       ->check(CLI::Range(0.001, 86400.0))
       ->option_text("S");
   calibrate.add_flag("--fresh", options->fresh, "replace what PROFILE.json holds");

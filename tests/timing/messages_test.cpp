@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "calibrate/timing/fit_profile.h"
 #include "calibrate/timing/measured_collectives.h"
@@ -81,15 +83,10 @@ Jobs small_jobs() {
 }
 
 MessageRequest request_for(const Ranks& ranks, const Jobs& jobs) {
-  return {ranks,
-          jobs,
-          2,
-          1e-4,
-          0,
-          [] { return false; },
-          [](const MessageJob&) { return false; },
-          [](const MessageJob&) { return false; },
-          {}};
+  MessageRequest request{ranks, jobs, 2, 1e-4};
+  request.stopped = [] { return false; };
+  request.known = request.known_beside = [](const MessageJob&) { return false; };
+  return request;
 }
 
 TEST(Rounds, TimeEveryMessageAndTheLongestProductBesideTheLargest) {
@@ -144,6 +141,24 @@ TEST(Ranks, AFailureOfOneEndsTheOthers) {
     FAIL() << "nothing was thrown";
   } catch (const kernels::DeviceError& error) {
     EXPECT_STREQ(error.what(), "the second rank fell over");
+  }
+}
+
+TEST(Rounds, EndWhenARankDoesNotAnswer) {
+  const Ranks ranks = threads_on_cores(4);
+  const Jobs jobs = small_jobs();
+  MessageRequest request = request_for(ranks, jobs);
+  request.patience_s = 0.2;
+  std::atomic<int> asked = 0;
+  request.stopped = [&] {
+    if (++asked == 30) std::this_thread::sleep_for(std::chrono::seconds(1));
+    return false;
+  };
+  try {
+    time_messages(request);
+    FAIL() << "nothing was thrown";
+  } catch (const kernels::DeviceError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("a rank does not answer"));
   }
 }
 

@@ -214,7 +214,8 @@ class Calibrating {
     const auto whole = [&key](std::size_t i) { return static_cast<std::int64_t>(key.size[i]); };
     Profile& profile = result_.profile;
     if (key.table == SampleKey::Table::gemm) {
-      check_peak(key, 2 * key.size[0] * key.size[1] * key.size[2] * key.size[3] / value, key.name);
+      check_peak(key, 2 * key.size[0] * key.size[1] * key.size[2] * key.size[3] / value,
+                 key.name.substr(0, key.name.find('/')));
       profile.gemm[key.name].push_back({whole(0), whole(1), whole(2), value, whole(3), spread});
     } else if (key.table == SampleKey::Table::attention) {
       check_peak(key, value, to_string(request_.jobs.plans[0].plan.precision));

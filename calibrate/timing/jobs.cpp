@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cost/collectives.h"
 #include "cost/curves.h"
+#include "cost/gemm_curve.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
@@ -20,7 +21,7 @@ namespace {
 SampleKey key_of(const Gemm& gemm, const Plan& plan) {
   const std::int64_t rows = (gemm.m + gemm.chunks - 1) / gemm.chunks;
   return {SampleKey::Table::gemm,
-          to_string(plan.precision),
+          gemm_key(to_string(plan.precision), gemm.pass, gemm.of_experts),
           {static_cast<double>(rows), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
            static_cast<double>(gemm.batch)}};
 }

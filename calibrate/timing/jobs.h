@@ -15,7 +15,7 @@ namespace rehearse {
 // The sample that a kernel's time goes to. Equal keys share one.
 struct SampleKey {
   enum class Table : std::uint8_t { gemm, attention, stream } table = Table::gemm;
-  std::string name;          // precision of a GEMM, curve of a stream
+  std::string name;          // gemm_key() of a GEMM, curve of a stream
   std::vector<double> size;  // m, n, k, batch; head size, keys, causal, backward; bytes
   auto operator<=>(const SampleKey&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/profile_file.h"
 #include "cost/curves.h"
+#include "cost/gemm_curve.h"
 #include "cost/price.h"
 #include "cost/read_profile.h"
 #include "plan/work.h"
@@ -209,9 +210,12 @@ TEST(Jobs, TimeEachDistinctKernelOnce) {
                          [&](const KernelJob& job) { return job.key == key; });
   };
   EXPECT_EQ(count({SampleKey::Table::gemm, "fp32", {64, 3 * 64, 64, 1}}), 1);  // qkv
+  EXPECT_EQ(count({SampleKey::Table::gemm, "fp32/input_gradient", {64, 64, 3 * 64, 1}}), 1);
   EXPECT_EQ(count({SampleKey::Table::attention, "", {8, 32, 1, 0}}), 1);
-  // Projection, its input gradient and its weight gradient are all 64 x 64 x 64 here.
-  EXPECT_EQ(count({SampleKey::Table::gemm, "fp32", {64, 64, 64, 1}}), 3);
+  // Projection, its input gradient and its weight gradient are all 64 x 64 x 64 here, each with a layout of
+  // its own.
+  for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient})
+    EXPECT_EQ(count({SampleKey::Table::gemm, gemm_key("fp32", pass, false), {64, 64, 64, 1}}), 1);
 }
 
 TEST(Jobs, HoldTheMessagesOfEveryGroup) {

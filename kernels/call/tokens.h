@@ -54,10 +54,15 @@ struct LossBackward {
 };
 
 // The `choices.columns` best of each row's scores (plus bias, for the choice only), the lower index where
-// they tie; their weights are the softmax over the chosen scores, as in Mixtral.
+// they tie; their weights are the softmax over the chosen scores, as in Mixtral. With `in_turn` the scores
+// weigh but do not choose: the token at position p takes experts p k, p k + 1, .. p k + k - 1 modulo their
+// number, k = choices.columns, so that all receive equally many of a whole number of rounds.
 struct TopK {
   Tensor scores, bias;
   Tensor weights, choices;  // fp32, int32
+  bool in_turn = false;
+  Tokens tokens = {};               // in turn: whose rows these are
+  std::int64_t first_position = 0;  // added to their positions
 };
 struct TopKBackward {
   Tensor weight_gradient, scores, choices, score_gradient;

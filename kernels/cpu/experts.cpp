@@ -26,6 +26,18 @@ std::int32_t best_left(const float* scores, const float* bias, std::int64_t expe
   return best;
 }
 
+void choose_best(const TopK& call, const float* scores, std::int32_t* choices) {
+  for (std::int64_t k = 0; k < call.choices.columns; ++k)
+    choices[k] = best_left(scores, data(call.bias), call.scores.columns, choices, k);
+}
+
+void choose_in_turn(const TopK& call, std::int64_t row, std::int32_t* choices) {
+  const std::int64_t place = place_of_row(call.tokens, row), count = call.choices.columns;
+  const std::int64_t position = call.first_position + position_of_place(call.tokens, place);
+  for (std::int64_t k = 0; k < count; ++k)
+    choices[k] = static_cast<std::int32_t>((position * count + k) % call.scores.columns);
+}
+
 // weights[k] = softmax over the chosen scores.
 void chosen_softmax(const float* scores, const std::int32_t* choices, std::int64_t count, float* weights) {
   float largest = scores[choices[0]];
@@ -43,8 +55,10 @@ void run(const TopK& call) {
   for_each(call.scores.rows, [&](std::int64_t r) {
     const float* scores = row(call.scores, r);
     std::int32_t* choices = row<std::int32_t>(call.choices, r);
-    for (std::int64_t k = 0; k < count; ++k) {
-      choices[k] = best_left(scores, data(call.bias), call.scores.columns, choices, k);
+    if (call.in_turn) {
+      choose_in_turn(call, r, choices);
+    } else {
+      choose_best(call, scores, choices);
     }
     chosen_softmax(scores, choices, count, row(call.weights, r));
   });

@@ -60,6 +60,19 @@ __global__ void top_k(Rows<T> scores, const float* bias, Rows<float> weights, Ro
   }
 }
 
+// A thread a row.
+template <typename T>
+__global__ void choose_in_turn(Rows<T> scores, DeviceTokens tokens, std::int64_t first_position, Rows<float> weights,
+                               Rows<std::int32_t> choices) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads, count = choices.columns;
+  for (std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; r < scores.rows; r += step) {
+    const std::int64_t position = first_position + tokens.position(r);
+    for (std::int64_t k = 0; k < count; ++k)
+      choices.row(r)[k] = static_cast<std::int32_t>((position * count + k) % scores.columns);
+    chosen_softmax(scores.row(r), choices.row(r), count, weights.row(r));
+  }
+}
+
 constexpr std::int64_t kMostChoices = 64;
 
 // A warp a row.
@@ -166,6 +179,12 @@ void run(const Context& context, const TopK& call) {
   require(call.scores.columns <= kMostExperts, "a row chooses among at most 2048 experts");
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
+    if (call.in_turn) {
+      choose_in_turn<<<blocks_for(call.scores.rows), kThreads, 0, context.stream>>>(
+          rows_of<T>(call.scores), on_device(call.tokens), call.first_position, rows_of<float>(call.weights),
+          rows_of<std::int32_t>(call.choices));
+      return;
+    }
     top_k<<<blocks_of_warps(call.scores.rows), kThreads, 0, context.stream>>>(
         rows_of<T>(call.scores), floats(call.bias), rows_of<float>(call.weights), rows_of<std::int32_t>(call.choices));
   });

@@ -125,6 +125,10 @@ Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& 
                     ranks, cores));
   facts.warnings.emplace_back(
       "memory is predicted, and a compute op's time divided among its causes as the profile has them");
+  if (run.training.model.experts)
+    facts.warnings.emplace_back(
+        "tokens visit experts in turn, whatever the router scores, so that all receive equally many: its "
+        "scores weigh what they return");
   facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
   const Preparation& ready = run.predicted.preparation;
   return make_report(timeline, schedule, run.training.model, run.training.plan, ready.work,

@@ -13,13 +13,18 @@ struct Groups {
   using Communicator = std::unique_ptr<kernels::Communicator>;
   Communicator tensor;  // inside compute ops
   Communicator context;
-  Communicator forward;    // activations between pipeline ranks; members by pipeline rank
-  Communicator backward;   // their gradients
-  Communicator gradients;  // of replicas
-  Communicator parameters;
-  Communicator replicas;  // of shards, where they are divided in groups
-  Communicator tied;      // first and last stage
-  Communicator step;      // all ranks, where they step together
+  Communicator expert;         // all experts of a layer
+  Communicator expert_tensor;  // one expert
+  Communicator forward;        // activations between pipeline ranks; members by pipeline rank
+  Communicator backward;       // their gradients
+  // Ranks that hold the same parameters.
+  struct Holders {
+    Communicator gradients, parameters;
+    Communicator replicas;  // of shards, where they are divided in groups
+  };
+  Holders dense, experts;
+  Communicator tied;  // first and last stage
+  Communicator step;  // all ranks, where they step together
 };
 
 // Every rank of the world calls it once. Blocks until all have.

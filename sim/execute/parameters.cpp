@@ -46,15 +46,16 @@ void Parameters::allocate(kernels::Device& device) {
   for (Segment& segment : segments_) segment.divided_elements = segment.elements;
   place(false);
   for (Segment& segment : segments_) {
-    segment.elements = round_up(segment.elements, kAlignment * division_.shards);
-    segment.own_elements = segment.elements / division_.shards;
-    segment.own_first = segment.own_elements * division_.shard;
+    const Division& among = division(segment);
+    segment.elements = round_up(segment.elements, kAlignment * among.shards);
+    segment.own_elements = segment.elements / among.shards;
+    segment.own_first = segment.own_elements * among.shard;
     const auto make = [&](bool shard_alone) {
       return shard_alone ? Elements(device, segment.own_first, segment.own_elements)
                          : Elements(device, 0, segment.elements);
     };
-    segment.values = make(division_.values);
-    segment.gradients = make(division_.gradients);
+    segment.values = make(among.values);
+    segment.gradients = make(among.gradients);
     segment.mean = make(true);
     segment.square = make(true);
   }

@@ -1,9 +1,10 @@
 // Where do a rank's parameters, their gradients and Adam's moments lie, and who else holds a part of them?
 //
 // What is gathered or reduced together lies side by side: a segment for each unit of a stage, and of it one
-// for what tensor-parallel ranks sum once a step and one for the table that first and last stage share. Of
-// each segment every replica steps its own shard (Rajbhandari et al. 2020, section 5); with ZeRO-2 it keeps
-// that shard alone of the gradients, with ZeRO-3 of the values too.
+// for what tensor-parallel ranks sum once a step, one for the table that first and last stage share and one
+// for experts, which other ranks hold in common than all else. Of each segment every replica steps its own
+// shard (Rajbhandari et al. 2020, section 5); with ZeRO-2 it keeps that shard alone of the gradients, with
+// ZeRO-3 of the values too.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace rehearse {
 
-enum class SummedOver : std::uint8_t { replicas, tensor_ranks_too, other_stage_too };
+enum class SummedOver : std::uint8_t { replicas, tensor_ranks_too, other_stage_too, expert_replicas };
 
 // Memory of elements `first` .. of a segment.
 struct Elements {
@@ -40,6 +41,7 @@ struct Segment {
   Elements values, gradients;                    // whole, or the shard alone
   Elements mean, square;                         // of the shard
 
+  bool is_of_experts() const { return summed == SummedOver::expert_replicas; }
   kernels::Tensor own(const Elements& of) const { return range(of, own_first, own_elements); }
   kernels::Tensor whole(const Elements& of) const { return range(of, 0, elements); }
   kernels::Tensor whole(void* memory) const { return {memory, kernels::Type::fp32, 1, elements}; }
@@ -66,7 +68,11 @@ struct Division {
 
 class Parameters {
  public:
-  explicit Parameters(const Division& division) : division_(division) {}
+  Parameters(const Division& dense, const Division& experts) : dense_(dense), experts_(experts) {}
+
+  const Division& division(const Segment& segment) const {
+    return segment.is_of_experts() ? experts_ : dense_;
+  }
 
   // Returns the parameter's index. Of `where` only stage, unit and summed are read.
   std::size_t add(const Segment& where, std::string name, Slice slice, std::int64_t elements);
@@ -82,7 +88,7 @@ class Parameters {
  private:
   void place(bool divided);
 
-  Division division_;
+  Division dense_, experts_;
   std::vector<Segment> segments_;
   std::vector<Parameter> parameters_;
 };

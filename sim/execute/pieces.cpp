@@ -31,8 +31,11 @@ std::string full_name(const Piece& piece, const Tensor& tensor, const Model& mod
 
 class ParameterAdder {
  public:
-  ParameterAdder(const Training& training, int tensor_rank, Parameters& parameters)
-      : training_(training), tensor_rank_(tensor_rank), parameters_(parameters) {}
+  ParameterAdder(const Training& training, int rank, Parameters& parameters)
+      : training_(training),
+        at_(RankGrid(training.plan).coordinates(rank)),
+        expert_at_(RankGrid::of_experts(training.plan).coordinates(rank)),
+        parameters_(parameters) {}
 
   std::vector<ParameterOf> add(const Piece& piece, int stage, int unit) {
     std::vector<ParameterOf> roles(piece.block->tensors.size());
@@ -50,17 +53,27 @@ class ParameterAdder {
 
  private:
   std::size_t add(const Piece& piece, const Tensor& tensor, int stage, int unit) {
-    const Slice slice = slice_of(tensor, training_.model, training_.plan, tensor_rank_);
+    const Slice slice = slice_of(tensor);
     Segment where;
     where.stage = stage;
     where.unit = unit;
-    if (is_shared_table(tensor, training_)) {
+    if (tensor.of_experts) {
+      where.summed = SummedOver::expert_replicas;
+    } else if (is_shared_table(tensor, training_)) {
       where.summed = SummedOver::other_stage_too;
     } else if (summed_over_tensor_ranks(tensor.name, slice, training_.plan)) {
       where.summed = SummedOver::tensor_ranks_too;
     }
     return parameters_.add(where, full_name(piece, tensor, training_.model), slice,
                            static_cast<std::int64_t>(tensor.elements));
+  }
+
+  Slice slice_of(const Tensor& tensor) const {
+    const Model& model = training_.model;
+    const Plan& plan = training_.plan;
+    return tensor.of_experts
+               ? expert_slice_of(tensor, model, plan, expert_at_)
+               : rehearse::slice_of(tensor, model, plan, at_[static_cast<std::size_t>(Axis::tp)]);
   }
 
   std::size_t table() {
@@ -72,7 +85,7 @@ class ParameterAdder {
   }
 
   const Training& training_;
-  int tensor_rank_;
+  Coordinates at_, expert_at_;
   Parameters& parameters_;
 };
 
@@ -117,9 +130,9 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
 }
 
 std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
-                                                     const std::vector<Piece>& pieces, int units,
-                                                     int tensor_rank, Parameters& parameters) {
-  ParameterAdder adder(training, tensor_rank, parameters);
+                                                     const std::vector<Piece>& pieces, int units, int rank,
+                                                     Parameters& parameters) {
+  ParameterAdder adder(training, rank, parameters);
   std::vector<std::vector<ParameterOf>> roles;
   for (int unit = 0; unit < units; ++unit) {
     const Range range = range_of_unit(pieces, unit, units);

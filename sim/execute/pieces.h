@@ -48,7 +48,7 @@ struct ParameterOf {
   std::int64_t value = -1, gradient = -1;  // index in Parameters
 };
 std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, int stage,
-                                                     const std::vector<Piece>& pieces, int units,
-                                                     int tensor_rank, Parameters& parameters);
+                                                     const std::vector<Piece>& pieces, int units, int rank,
+                                                     Parameters& parameters);
 
 }  // namespace rehearse

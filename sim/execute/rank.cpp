@@ -27,10 +27,17 @@ int units_of(const RankOps& ops, int stage) {
   return units;
 }
 
-Division division_of(const Plan& plan, int rank) {
-  const bool shares = plan.dp * plan.cp > 1;
-  const int shards = shard_size(plan), place = RankGrid(plan).replica_position(rank);
-  return {place % shards, shards, plan.zero >= 3 && shards > 1, shares && reduces_each_microbatch(plan)};
+Division division_of(const Plan& plan, int place, int holders, int shards) {
+  return {place % shards, shards, plan.zero >= 3 && shards > 1, holders > 1 && reduces_each_microbatch(plan)};
+}
+
+Division dense_division(const Plan& plan, int rank) {
+  return division_of(plan, RankGrid(plan).replica_position(rank), plan.dp * plan.cp, shard_size(plan));
+}
+
+Division expert_division(const Plan& plan, int rank) {
+  const int place = RankGrid::of_experts(plan).replica_position(rank);
+  return division_of(plan, place, plan.edp(), expert_shard_size(plan));
 }
 
 }  // namespace
@@ -43,9 +50,8 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       pipeline_rank_(at_[kPp]),
       ops_(training.schedule.ranks[static_cast<std::size_t>(pipeline_rank_)]),
       rank_of_stage_(ranks_by_stage(training.schedule)),
-      division_(division_of(training.plan, rank_)),
       groups_(connect_groups(training, world)),
-      parameters_(division_),
+      parameters_(dense_division(training.plan, rank_), expert_division(training.plan, rank_)),
       pool_(device),
       parameter_pool_(device),
       gradient_buffers_(device),
@@ -72,13 +78,14 @@ void Rank::make_stages() {
   for (int stage = 0; stage < training_.schedule.stages; ++stage) {
     if (rank_of(stage) != pipeline_rank_) continue;
     StageRun& run = stages_[stage] = make_stage(stage);
-    roles[stage] = add_parameters(training_, stage, run.pieces, run.units, at_[kTp], parameters_);
+    roles[stage] = add_parameters(training_, stage, run.pieces, run.units, rank_, parameters_);
   }
   parameters_.allocate(device_);
   kernels::Stream& stream = *streams_[kCompute];
   parameters_.initialise(stream, training_.seed);
   stream.clear(go_.data(), go_.bytes());
   if (training_.plan.cp > 1) make_positions();
+  if (training_.model.experts) make_sorting_place();
   segment_runs_.resize(parameters_.segments().size());
   for (auto& [stage, run] : stages_) {
     note_uses(run, roles[stage]);
@@ -140,6 +147,9 @@ void Rank::bind(StageRun& stage) {
     bound.tensor_rank = at_[kTp];
     bound.context_rank = at_[kCp];
     if (plan.cp > 1) bound.positions = {positions_.data(), kernels::Type::int32, 1, plan.seq};
+    bound.rows_of_choices = {rows_of_choices_.data(), kernels::Type::int32, 1,
+                             static_cast<std::int64_t>(rows_of_choices_.bytes() / sizeof(std::int32_t))};
+    bound.experts_in_turn = true;
     bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
     bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
     bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);

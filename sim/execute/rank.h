@@ -102,6 +102,8 @@ class Rank {
   void run_pass(const Op& op, std::size_t piece, const Pass& pass, kernels::Stream& stream);
   void run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream);
   void run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream);
+  void make_sorting_place();
+  kernels::Communicator& group_of(const Collective& collective);
   // Of context-parallel ranks.
   void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
   void gather_rows(const Launch& launch, kernels::Stream& stream);
@@ -128,6 +130,10 @@ class Rank {
   void step(kernels::Stream& stream);
   void run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream);
   kernels::Tensor counted_squares(const Segment& segment) const;
+  // With whom a segment is held in common; null members where with nobody.
+  Groups::Holders& holders(const Segment& segment) {
+    return segment.is_of_experts() ? groups_.experts : groups_.dense;
+  }
 
   // visit(index) for the segments that an op of the gradient or parameter stream is about.
   template <typename Visit>
@@ -160,13 +166,13 @@ class Rank {
   int rank_ = 0, pipeline_rank_ = 0;
   const RankOps& ops_;
   std::vector<int> rank_of_stage_;
-  Division division_;
   Groups groups_;
   Parameters parameters_;
   Pool pool_, parameter_pool_;  // of the compute and the parameter stream
   DoubleBuffers gradient_buffers_;
   std::vector<SegmentRun> segment_runs_;
   kernels::Buffer positions_;        // of the places of all context-parallel ranks, in the sequence
+  kernels::Buffer rows_of_choices_;  // one integer for each row that a sparse layer sorts
   kernels::Buffer go_;               // one element, summed by all ranks before they step
   kernels::Buffer squares_, scale_;  // one element each, where gradients are clipped
   std::map<int, StageRun> stages_;

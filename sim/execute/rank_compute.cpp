@@ -182,7 +182,19 @@ void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
       seed_of(training_.seed, fmt::format("{}.{} {} {}", piece_->name, kernel.name, step_, sequence));
 }
 
-// Of tensor-parallel ranks.
+void Rank::make_sorting_place() {
+  std::int64_t rows = 0;
+  for (const Block& block : training_.work.blocks)
+    rows = std::max(rows, rows_sorted(block, training_.model.hidden));
+  rows_of_choices_ = kernels::Buffer(device_, static_cast<std::size_t>(rows) * sizeof(std::int32_t));
+}
+
+kernels::Communicator& Rank::group_of(const Collective& collective) {
+  if (!collective.of_experts) return *groups_.tensor;
+  return collective.axis == Axis::ep ? *groups_.expert : *groups_.expert_tensor;
+}
+
+// Of tensor-parallel ranks, and of those that divide the experts.
 void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream) {
   const auto& collective = std::get<Collective>(kernel.what);
   const auto view = [&](TensorId id) {
@@ -193,7 +205,7 @@ void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels
     return kernels::Tensor(bound.memory(id), type_of(tensor, training_.plan.precision), 1, elements);
   };
   const kernels::Tensor from = view(kernel.reads.front()), to = view(kernel.writes.front());
-  kernels::Communicator& group = *groups_.tensor;
+  kernels::Communicator& group = group_of(collective);
   switch (collective.op) {
     case CollectiveOp::all_reduce:
       return group.all_reduce(
@@ -203,6 +215,8 @@ void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels
       return group.all_gather(stream, from, to);
     case CollectiveOp::reduce_scatter:
       return group.reduce_scatter(stream, from, to);
+    case CollectiveOp::all_to_all:
+      return group.all_to_all(stream, from, to);
     default:
       throw kernels::DeviceError("the collective " + kernel.name + " is not executed yet");
   }

@@ -2,15 +2,17 @@
 #include <algorithm>
 
 #include "execute/rank.h"
+#include "plan/sharding.h"
 
 namespace rehearse {
 
 void Rank::make_segments() {
   for (std::size_t i = 0; i < segment_runs_.size(); ++i) {
     const Segment& segment = parameters_.segments()[i];
+    const Division& division = parameters_.division(segment);
     SegmentRun& run = segment_runs_[i];
-    if (!division_.values) point(run.values, segment.values.memory.data());
-    if (division_.gradients) {
+    if (!division.values) point(run.values, segment.values.memory.data());
+    if (division.gradients) {
       run.arriving = kernels::Buffer(device_, static_cast<std::size_t>(segment.own_elements) * sizeof(float));
     } else {
       point(run.gradients, segment.gradients.memory.data());
@@ -30,24 +32,27 @@ void Rank::point(const std::vector<Use>& uses, void* segment) {
 void Rank::gather_parameters(const Op& op, kernels::Stream& stream) {
   for_each_segment(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
+    if (!holders(segment).parameters) return;
     SegmentRun& run = segment_runs_[i];
     void* whole = segment.values.memory.data();
-    if (division_.values) {
+    if (parameters_.division(segment).values) {
       if (run.gathered) return;
       run.gathered = parameter_pool_.take(segment.bytes());
       whole = run.gathered.get();
       point(run.values, whole);
     }
-    groups_.parameters->all_gather(stream, segment.own(segment.values), segment.whole(whole));
+    holders(segment).parameters->all_gather(stream, segment.own(segment.values), segment.whole(whole));
   });
 }
 
 // What two units read stays until the step, as in the unit that FSDP calls root.
 void Rank::drop_parameters(const Op& op) {
   for_each_segment(op, [&](std::size_t i) {
+    const Segment& segment = parameters_.segments()[i];
+    if (!holders(segment).parameters) return;
     SegmentRun& run = segment_runs_[i];
     if (!run.gathered) reject(op, "its parameters were not gathered");
-    if (parameters_.segments()[i].read_by_two_units) return;
+    if (segment.read_by_two_units) return;
     run.gathered.reset();
     point(run.values, nullptr);
   });
@@ -55,19 +60,20 @@ void Rank::drop_parameters(const Op& op) {
 
 // Where gradients are reduced microbatch by microbatch, each microbatch begins with gradients of 0.
 void Rank::make_room_for_gradients(const Op& op, kernels::Stream& stream) {
-  if (!division_.gradients) return;
+  if (!reduces_each_microbatch(training_.plan)) return;
   const StageRun& stage = stage_run(op);
   const Range range = pieces_of(op, stage);
   const Piece* first = stage.pieces.data() + range.first;
   const Piece* last = stage.pieces.data() + range.last;
   for (std::size_t i = 0; i < segment_runs_.size(); ++i) {
+    const Segment& segment = parameters_.segments()[i];
+    if (!parameters_.division(segment).gradients) continue;
     SegmentRun& run = segment_runs_[i];
     const bool written = std::ranges::any_of(
         run.gradients, [&](const Use& use) { return use.piece >= first && use.piece < last; });
     if (!written || run.microbatch_sum != nullptr) continue;
-    const std::size_t bytes = parameters_.segments()[i].bytes();
-    run.microbatch_sum = gradient_buffers_.take(bytes, stream);
-    stream.clear(run.microbatch_sum, bytes);
+    run.microbatch_sum = gradient_buffers_.take(segment.bytes(), stream);
+    stream.clear(run.microbatch_sum, segment.bytes());
     point(run.gradients, run.microbatch_sum);
   }
 }
@@ -75,15 +81,17 @@ void Rank::make_room_for_gradients(const Op& op, kernels::Stream& stream) {
 void Rank::reduce_gradients(const Op& op, kernels::Stream& stream) {
   for_each_segment(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
-    if (division_.gradients) {
+    Groups::Holders& among = holders(segment);
+    if (!among.gradients) return;
+    if (parameters_.division(segment).gradients) {
       if (segment_runs_[i].microbatch_sum == nullptr) reject(op, "its gradients have not been made");
       return reduce_microbatch(i, stream);
     }
     const kernels::Tensor gradients = segment.whole(segment.gradients);
     if (training_.plan.zero > 0) {
-      groups_.gradients->reduce_scatter(stream, gradients, segment.own(segment.gradients));
+      among.gradients->reduce_scatter(stream, gradients, segment.own(segment.gradients));
     } else {
-      groups_.gradients->all_reduce(stream, gradients, gradients);
+      among.gradients->all_reduce(stream, gradients, gradients);
     }
   });
 }
@@ -91,23 +99,26 @@ void Rank::reduce_gradients(const Op& op, kernels::Stream& stream) {
 void Rank::reduce_microbatch(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
   SegmentRun& run = segment_runs_[index];
-  groups_.gradients->reduce_scatter(stream, segment.whole(run.microbatch_sum),
-                                    {run.arriving.data(), kernels::Type::fp32, 1, segment.own_elements});
+  holders(segment).gradients->reduce_scatter(
+      stream, segment.whole(run.microbatch_sum),
+      {run.arriving.data(), kernels::Type::fp32, 1, segment.own_elements});
   gradient_buffers_.give_back(run.microbatch_sum, segment.bytes(), stream.record());
   run.microbatch_sum = nullptr;
   point(run.gradients, nullptr);
-  if (!groups_.replicas) add_arrived(index, stream);
+  if (!holders(segment).replicas) add_arrived(index, stream);
 }
 
 void Rank::reduce_replicas(const Op& op, kernels::Stream& stream) {
   for_each_segment(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
-    const kernels::Tensor shard =
-        division_.gradients
-            ? kernels::Tensor(segment_runs_[i].arriving.data(), kernels::Type::fp32, 1, segment.own_elements)
-            : segment.own(segment.gradients);
-    groups_.replicas->all_reduce(stream, shard, shard);
-    if (division_.gradients) add_arrived(i, stream);
+    Groups::Holders& among = holders(segment);
+    if (!among.replicas) return;
+    const bool divided = parameters_.division(segment).gradients;
+    const kernels::Tensor shard = divided ? kernels::Tensor(segment_runs_[i].arriving.data(),
+                                                            kernels::Type::fp32, 1, segment.own_elements)
+                                          : segment.own(segment.gradients);
+    among.replicas->all_reduce(stream, shard, shard);
+    if (divided) add_arrived(i, stream);
   });
 }
 

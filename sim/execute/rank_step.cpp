@@ -75,9 +75,12 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
 
 // Of a shard, what no other rank counts: of parameters that several ranks hold, the first counts.
 kernels::Tensor Rank::counted_squares(const Segment& segment) const {
+  const Plan& plan = training_.plan;
+  const RankGrid grid = segment.is_of_experts() ? RankGrid::of_experts(plan) : RankGrid(plan);
   std::int64_t last = segment.own_first + segment.own_elements;
-  if (at_[static_cast<std::size_t>(Axis::tp)] > 0) last = std::min(last, segment.divided_elements);
-  const bool first_replica = RankGrid(training_.plan).replica_position(rank_) < division_.shards;
+  if (!segment.is_of_experts() && at_[static_cast<std::size_t>(Axis::tp)] > 0)
+    last = std::min(last, segment.divided_elements);
+  const bool first_replica = grid.replica_position(rank_) < parameters_.division(segment).shards;
   const bool other_stage_counts = segment.summed == SummedOver::other_stage_too && segment.stage > 0;
   if (!first_replica || other_stage_counts) last = segment.own_first;
   return Segment::range(segment.gradients, segment.own_first,

@@ -42,12 +42,35 @@ Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, in
     const std::vector<std::int64_t> parts(model.gated_mlp ? 2 : 1, model.ffn_hidden);
     return share_of_rows(parts, inputs, tensor_rank, plan.tp);
   }
+  if (name == "shared_up_weight") {
+    const std::vector<std::int64_t> parts(model.gated_mlp ? 2 : 1, model.experts->shared_ffn_hidden);
+    return share_of_rows(parts, inputs, tensor_rank, plan.tp);
+  }
   if (name == "word_table" || name == "head_weight")
     return share_of_rows({model.vocab}, inputs, tensor_rank, plan.tp);
   if (name == "projection_weight") return share_of_columns(model.hidden, queries, tensor_rank, plan.tp);
   if (name == "mlp_down_weight")
     return share_of_columns(model.hidden, model.ffn_hidden, tensor_rank, plan.tp);
+  if (name == "shared_down_weight")
+    return share_of_columns(model.hidden, model.experts->shared_ffn_hidden, tensor_rank, plan.tp);
   return share_of_columns(1, static_cast<std::int64_t>(parameter.elements), 0, 1);
+}
+
+Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at) {
+  const Experts& experts = *model.experts;
+  const std::int64_t local = experts.count / plan.ep, first = local * at[static_cast<std::size_t>(Axis::ep)];
+  const int tensor_rank = at[static_cast<std::size_t>(Axis::tp)];
+  const bool is_up = parameter.name == "experts_up_weight";
+  const std::vector<std::int64_t> parts(is_up && model.gated_mlp ? 2 : 1, experts.ffn_hidden);
+  const Slice one = is_up ? share_of_rows(parts, model.hidden, tensor_rank, plan.etp)
+                          : share_of_columns(model.hidden, experts.ffn_hidden, tensor_rank, plan.etp);
+  Slice all = one;
+  all.rows.clear();
+  all.whole_rows = one.whole_rows * experts.count;
+  for (std::int64_t expert = first; expert < first + local; ++expert)
+    for (const Slice::Rows& rows : one.rows)
+      all.rows.push_back({expert * one.whole_rows + rows.first, rows.count});
+  return all;
 }
 
 float initial_value(std::uint64_t seed, const std::string& parameter, std::int64_t whole_element) {

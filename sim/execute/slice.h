@@ -1,4 +1,4 @@
-// Which elements of a whole parameter does a tensor-parallel rank hold?
+// Which elements of a whole parameter does a rank hold?
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/ranks.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -38,6 +39,10 @@ struct Slice {
 // As Megatron-LM splits it: queries, keys and values by heads, gate and up each by width, tables by
 // vocabulary; what is not split is whole on every rank.
 Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank);
+
+// Of a parameter of experts, whose matrices lie one below the other: of the rank's experts, gate and up each
+// by width. `at` is its place in RankGrid::of_experts().
+Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at);
 
 // What every element starts from: a number for each (seed, parameter, element), the same whatever the split.
 // Matrices are uniform with deviation 0.02 (Radford et al. 2019), norms around 1; biases are not 0, so that

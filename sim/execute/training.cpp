@@ -2,6 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+#include <numeric>
+
+#include "plan/nearest.h"
+
 namespace rehearse {
 
 namespace {
@@ -12,6 +17,7 @@ class Limits {
 
   std::vector<Violation> find() {
     of_model();
+    if (model_.experts) of_experts(*model_.experts);
     of_split();
     of_sharding();
     return std::move(found_);
@@ -24,8 +30,6 @@ class Limits {
   }
 
   void of_model() {
-    require(!model_.experts, "model", "layers with experts cannot be executed yet", model_.name,
-            "a dense model");
     require(!model_.latent, "model", "latent attention cannot be executed yet", model_.name,
             "a model with multi-head or grouped-query attention");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
@@ -36,14 +40,32 @@ class Limits {
             "grad_reduce = " + to_string(plan_.grad_reduce), "fp32");
   }
 
+  // Tokens visit the experts in turn (kernels/call/tokens.h).
+  void of_experts(const Experts& experts) {
+    require(!experts.router_bias, "model",
+            "a router bias moves by how unequally experts are chosen, and those that are executed are chosen "
+            "equally often",
+            model_.name, "a model without a router bias");
+    require(plan_.expert_load() == 1, plan_.moe_capacity > 0 ? "moe_capacity" : "moe_imbalance",
+            "experts receive equal shares when they are executed",
+            fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),
+            plan_.moe_capacity > 0 ? "0 or 1" : "1");
+    const std::int64_t parts = std::int64_t{plan_.cp} * (plan_.sequence_parallel ? plan_.tp : 1);
+    const std::int64_t round = experts.count / std::gcd(experts.count, experts.per_token);
+    require(plan_.seq % (parts * round) == 0, "seq",
+            "the positions of a sequence on a rank must visit every expert equally often, each top-k of them "
+            "in turn",
+            fmt::format("seq = {} over {} ranks, experts = {}, top-k = {}", plan_.seq, parts, experts.count,
+                        experts.per_token),
+            nearest_multiples(plan_.seq, std::numeric_limits<std::int64_t>::max(), parts * round));
+  }
+
   void of_split() {
     const bool splits_chunks = plan_.cp > 1 && plan_.sequence_parallel && plan_.tp > 1 && plan_.tp % 2 != 0;
     require(!splits_chunks || !model_.dropout, "tp",
             "dropout is drawn for whole parts of a context-parallel rank's two chunks",
             fmt::format("tp = {}, cp = {}, a model with dropout", plan_.tp, plan_.cp),
             "an even tp, cp = 1, or a model without dropout");
-    require(plan_.ep == 1, "ep", "expert parallelism cannot be executed yet",
-            fmt::format("ep = {}", plan_.ep), "1");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",
             fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp), "tp that divides the kv heads");
     require(model_.vocab % plan_.tp == 0, "tp", "the vocabulary cannot be executed in unequal parts",

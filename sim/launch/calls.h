@@ -23,6 +23,7 @@ struct BoundBlock {
   std::vector<TensorPlace> places;        // by tensor
   std::function<void*(TensorId)> memory;  // of a matrix, by TensorPlace::matrix
   kernels::Tensor rows_of_choices;        // int32 scratch of a sparse layer, one a row sent
+  bool experts_in_turn = false;           // tokens visit them in turn, whatever their scores
   std::int64_t tensor_rank = 0, context_rank = 0;
   std::int64_t first_vocabulary_row = 0;  // of this rank's part
   std::int64_t first_position = 0;        // place of this rank's first row between the GEMMs
@@ -35,6 +36,9 @@ struct BoundBlock {
 
 BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
                       std::function<void*(TensorId)> memory);
+
+// Most rows that a kernel of a sparse layer sorts: what `rows_of_choices` must hold. 0 for other blocks.
+std::int64_t rows_sorted(const Block& block, std::int64_t hidden);
 
 // In order, all on one stream. A GEMM in chunks or attention in steps is as many calls. Collectives are none
 // of a device's: std::logic_error. kernels::DeviceError where no device has such a kernel: the rotation of

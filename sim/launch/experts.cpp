@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/device.h"
 #include "launch/views.h"
 
@@ -67,7 +69,43 @@ Calls by_source(const Launch& launch) {
       move_rows<SpreadRows>(launch, 0, rows, rows, 1, place)};
 }
 
+// Where the rows between the GEMMs stand: of a context-parallel rank as its list of positions says.
+void number_tokens(const Launch& launch, kernels::TopK& call) {
+  const std::int64_t first = launch.bound.first_position;
+  call.in_turn = true;
+  call.tokens = launch.tokens();
+  if (call.tokens.positions.given()) {
+    call.tokens.positions = call.tokens.positions.slice(first, call.tokens.length - first);
+  } else {
+    call.first_position = first;
+  }
+}
+
 }  // namespace
+
+std::int64_t rows_sorted(const Block& block, std::int64_t hidden) {
+  double most = 0;
+  for (const Kernel& kernel : block.forward) {
+    const auto* kind = std::get_if<Pointwise>(&kernel.what);
+    if (kind == nullptr || *kind != Pointwise::permute) continue;
+    for (const auto* ids : {&kernel.reads, &kernel.writes})
+      for (const TensorId id : *ids)
+        most = std::max(most, block.tensors[static_cast<std::size_t>(id)].elements);
+  }
+  return static_cast<std::int64_t>(most) / hidden;
+}
+
+Calls choice_calls(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.rows;
+  if (launch.named("top_k_backward"))
+    return {kernels::TopKBackward{launch.read(0, rows), launch.read(1, rows),
+                                  launch.integers(launch.kernel.reads[2], rows), launch.write(0, rows)}};
+  kernels::TopK call{
+      launch.read(0, rows), {}, launch.write(0, rows), launch.integers(launch.kernel.writes[1], rows)};
+  if (launch.reads_more_than(1)) call.bias = launch.whole(launch.kernel.reads[1]);
+  if (launch.bound.experts_in_turn) number_tokens(launch, call);
+  return {call};
+}
 
 Calls permute_calls(const Launch& launch) {
   return launch.kernel.name.starts_with("sort") ? by_source(launch) : by_choice(launch);

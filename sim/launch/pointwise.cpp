@@ -178,14 +178,7 @@ Calls add(const Launch& launch) {
 
 Calls softmax(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
-  if (launch.named("top_k")) {
-    TopK call{launch.read(0, shape.rows),
-              {},
-              launch.write(0, shape.rows),
-              launch.integers(launch.kernel.writes[1], shape.rows)};
-    if (launch.reads_more_than(1)) call.bias = launch.whole(launch.kernel.reads[1]);
-    return {call};
-  }
+  if (launch.named("top_k")) return choice_calls(launch);
   const std::int64_t rows = launch.elements(launch.kernel.writes[0]) / shape.seq;
   const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
   return {Softmax{launch.read(0, rows), launch.write(0, rows), scale, true, shape.seq, 1}};
@@ -193,9 +186,7 @@ Calls softmax(const Launch& launch) {
 
 Calls softmax_backward(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
-  if (launch.named("top_k_backward"))
-    return {TopKBackward{launch.read(0, shape.rows), launch.read(1, shape.rows),
-                         launch.integers(launch.kernel.reads[2], shape.rows), launch.write(0, shape.rows)}};
+  if (launch.named("top_k_backward")) return choice_calls(launch);
   const std::int64_t rows = launch.elements(launch.kernel.writes[0]) / shape.seq;
   const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
   return {SoftmaxBackward{launch.read(0, rows), launch.read(1, rows), launch.write(0, rows), scale}};

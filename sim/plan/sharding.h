@@ -31,6 +31,8 @@ int shard_replicas(const Plan& plan);
 // other groups. Sharding groups are runs of neighbours, so that they stay within few nodes.
 std::vector<int> shard_group(const RankGrid& grid, const Plan& plan, int rank);
 std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank);
+std::vector<int> expert_shard_group(const Plan& plan, int rank);  // the same of what Plan::edp() ranks hold
+std::vector<int> expert_replica_group(const Plan& plan, int rank);
 
 // Whether each microbatch's backward ends with a reduction of its own: gradients cannot be added up where
 // they are not kept.

@@ -46,6 +46,20 @@ Model tiny_llama() {
   return model;
 }
 
+Model tiny_mixtral() {
+  Model model = tiny_llama();
+  model.name = "tiny-mixtral";
+  model.experts = Experts{8, 2, 24};
+  return model;
+}
+
+Model tiny_shared_experts() {
+  Model model = tiny_llama();
+  model.name = "tiny-shared-experts";
+  model.experts = Experts{4, 2, 16, 24, 1, 1};
+  return model;
+}
+
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
   Plan plan;
   plan.tp = tp;
@@ -62,7 +76,8 @@ Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
 
 Training training_of(const Model& model, const Plan& plan, int buckets) {
   const bool tied = model.tied_embeddings;
-  GradientSync sync{plan.overlap_grad_reduce, tied, plan.dp * plan.cp, {}};
+  const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
+  GradientSync sync{plan.overlap_grad_reduce, tied, replicas, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   for (const Stage& stage : split_layers(model, plan)) {
@@ -74,7 +89,7 @@ Training training_of(const Model& model, const Plan& plan, int buckets) {
 }
 
 Plan alone(Plan plan) {
-  plan.tp = plan.cp = plan.pp = plan.vpp = plan.dp = 1;
+  plan.tp = plan.cp = plan.ep = plan.etp = plan.pp = plan.vpp = plan.dp = 1;
   plan.schedule = ScheduleName::one_f_one_b;
   plan.sequence_parallel = false;
   plan.zero = plan.zero_shard = 0;

@@ -13,6 +13,10 @@ namespace rehearse {
 Model tiny_gpt();
 Model tiny_llama();
 
+// The same with top-2 of 8 experts in every layer, or of 4 beside a shared one in all but the first.
+Model tiny_mixtral();
+Model tiny_shared_experts();
+
 // fp32, 8 sequences of 8 tokens in microbatches of one.
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
 

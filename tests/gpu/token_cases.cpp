@@ -110,6 +110,20 @@ Case top_k(Draw& draw) {
   });
 }
 
+Case top_k_in_turn(Draw& draw) {
+  const std::int64_t sequences = draw.size(1, 5), length = draw.size(1, 60), experts = draw.size(1, 200),
+                     count = draw.size(1, std::min<std::int64_t>(8, experts)), first = draw.size(0, 100);
+  const bool position_major = draw.coin(), split = draw.coin();
+  const std::size_t scores = draw.of(sequences * length, experts);
+  const std::size_t positions = draw.integers(Type::int32, 1, length, 5000);
+  const std::size_t weights = draw.out(Type::fp32, sequences * length, count),
+                    choices = draw.out(Type::int32, sequences * length, count);
+  return draw.finish([=](const Tensors& t) {
+    const Tokens tokens{sequences, length, position_major, split ? t[positions] : Tensor()};
+    return TopK{t[scores], {}, t[weights], t[choices], true, tokens, first};
+  });
+}
+
 // Each row chooses neighbouring experts, all different.
 std::vector<float> neighbours(Draw& draw, std::int64_t rows, std::int64_t experts, std::int64_t count) {
   std::vector<float> choices;
@@ -201,6 +215,7 @@ std::vector<Maker> token_cases() {
           {"loss", loss},
           {"loss backward", loss_backward},
           {"top k", top_k},
+          {"top k in turn", top_k_in_turn},
           {"top k backward", top_k_backward},
           {"count choices", count_choices},
           {"sort choices", sort_choices},

@@ -152,6 +152,29 @@ TEST(TopK, BiasMovesTheChoiceButNotTheWeight) {
   EXPECT_NEAR(weights.at(0, 1) / weights.at(0, 0), std::exp(2.0), 1e-4);
 }
 
+TEST(TopK, InTurnVisitsAllExpertsEquallyOftenWhateverTheScores) {
+  Matrix scores = random_matrix(8, 8, 1), weights(8, 2), direction = random_matrix(8, 2, 2), gradient(8, 8);
+  std::vector<std::int32_t> choices(16), positions = {4, 5, 10, 11};
+  const Tensor of_choices(choices.data(), Type::int32, 8, 2);
+  const Tokens tokens{2, 4, true, vector_of(positions, Type::int32)};
+  const auto loss = [&] {
+    run_on_cpu({TopK{scores, {}, weights, of_choices, true, tokens}});
+    return dot(weights, direction);
+  };
+  loss();
+  EXPECT_EQ(choices, (std::vector<std::int32_t>{0, 1, 0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7}));
+  EXPECT_NEAR(weights.at(3, 0) / weights.at(3, 1), std::exp(scores.at(3, 2) - scores.at(3, 3)), 1e-4);
+  run_on_cpu({TopKBackward{direction, scores, of_choices, gradient}});
+  expect_gradient(scores.values, gradient.values, loss);
+}
+
+TEST(TopK, InTurnCountsFromTheFirstPosition) {
+  Matrix scores = random_matrix(3, 5, 1), weights(3, 2);
+  std::vector<std::int32_t> choices(6);
+  run_on_cpu({TopK{scores, {}, weights, {choices.data(), Type::int32, 3, 2}, true, {1, 3, false, {}}, 7}});
+  EXPECT_EQ(choices, (std::vector<std::int32_t>{4, 0, 1, 2, 3, 4}));  // 14, 15, .. modulo 5
+}
+
 TEST(SpreadRows, GroupsByExpertAndCollectRowsBringsThemHome) {
   std::vector<std::int32_t> choices = {2, 0, 1, 2, 0, 1}, place(6);
   Matrix rows = random_matrix(3, 4, 1), spread(6, 4), home(3, 4), weights = random_matrix(1, 6, 2);

@@ -66,6 +66,12 @@ Model mixtral() {
   return model;
 }
 
+Model unbiased_mixtral() {
+  Model model = mixtral();
+  model.experts->router_bias = false;
+  return model;
+}
+
 Plan plan_of(bool fused, Recompute recompute) {
   Plan plan;
   plan.seq = 8;
@@ -81,6 +87,7 @@ struct Case {
   Model (*model)();
   bool fused;
   Recompute recompute;
+  bool experts_in_turn = false;
 };
 
 // A block with memory on the CPU.
@@ -98,6 +105,8 @@ class RunningBlock {
     scratch_.resize(sent);
     bound_->rows_of_choices = {scratch_.data(), kernels::Type::int32, 1, static_cast<std::int64_t>(sent)};
   }
+
+  void take_experts_in_turn(bool in_turn) { bound_->experts_in_turn = in_turn; }
 
   // Of a tensor with a matrix of its own.
   std::vector<float>& operator[](TensorId id) {
@@ -195,6 +204,7 @@ TEST_P(Layer, RunFromItsListsMakesItsGradients) {
   for (const Block& block : work.blocks) {
     if (block.name != "layer" && block.name != "sparse_layer") continue;
     RunningBlock running(block, model, plan);
+    running.take_experts_in_turn(GetParam().experts_in_turn);
     randomise_parameters(running, block);
     running.randomise(running[block.input], 1);
     running.randomise(running[block.output_gradient], 1);
@@ -221,7 +231,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"GptRunAgainByOp", gpt, false, Recompute::op},
                     Case{"GroupedHeadsRunAgainByOp", grouped_heads, true, Recompute::op},
                     Case{"ExpertsRunAgainByOp", mixtral, true, Recompute::op},
-                    Case{"Experts", mixtral, true, Recompute::none}),
+                    Case{"Experts", mixtral, true, Recompute::none},
+                    Case{"ExpertsInTurn", unbiased_mixtral, true, Recompute::none, true}),
     [](const auto& layer) { return layer.param.name; });
 
 TEST(Head, RunFromItsListsMakesItsGradients) {

@@ -96,11 +96,13 @@ class Collector {
   void add_step(const Work& work, int rank) {
     double parameters = 0;
     for (int stage = 0; stage < plan().stages(); ++stage) {
-      if (pipeline_rank_of(stage, plan()) == rank) parameters += work.parameters(stage);
+      if (pipeline_rank_of(stage, plan()) != rank) continue;
+      const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
+      parameters += dense / shard_size(plan()) + experts / expert_shard_size(plan());
     }
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
-    const std::vector<Kernel> kernels = optimizer_kernels(parameters / shard_size(plan()), plan(), scratch);
+    const std::vector<Kernel> kernels = optimizer_kernels(parameters, plan(), scratch);
     scratch.name = "optimizer";
     jobs_.blocks.push_back(scratch);
     for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
@@ -124,17 +126,22 @@ class Collector {
 
   void add_messages(const Work& work) {
     if (plan().pp > 1) add_message(CollectiveOp::send_receive, 2, work.boundary_bytes);
-    const RankGrid grid(plan());
-    const std::size_t replicas = grid.replicas(0).size();
+    const int replicas = plan().dp * plan().cp;
+    const bool one_group = plan().edp() == replicas;
     for (int stage = 0; stage < plan().stages(); ++stage) {
-      const double gradients = work.parameters(stage) * gradient_wire_bytes(plan());
-      const CollectiveOp reduction =
-          plan().zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-      add_message(reduction, replicas, gradients);
-      if (plan().zero > 0)
-        add_message(CollectiveOp::all_gather, replicas, work.parameters(stage) * parameter_bytes(plan()));
+      const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
+      add_state(replicas, one_group ? dense + experts : dense);
+      if (!one_group) add_state(plan().edp(), experts);
     }
     add_tied();
+  }
+
+  // What the ranks that hold the same parameters exchange.
+  void add_state(int holders, double parameters) {
+    const auto members = static_cast<std::size_t>(holders);
+    const CollectiveOp reduction = plan().zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+    add_message(reduction, members, parameters * gradient_wire_bytes(plan()));
+    if (plan().zero > 0) add_message(CollectiveOp::all_gather, members, parameters * parameter_bytes(plan()));
   }
 
   // The gradient of the embedding that the first and the last stage share.

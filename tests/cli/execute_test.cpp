@@ -75,6 +75,20 @@ TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
   EXPECT_THAT(slow.err, HasSubstr("--slow"));
 }
 
+TEST(Execute, RunsExpertsInTurnAndSaysSo) {
+  const std::string sparse = "execute scenarios/mixtral-8x10m-2-cores.json --mbs 1 --gbs 4 ";
+  const Outcome executed = run_program(sparse + "--seq 16 --iterations 1 --warmup 1 --json");
+  ASSERT_EQ(executed.exit_code, 0) << executed.err;
+  EXPECT_THAT(executed.out, HasSubstr("tokens visit experts in turn"));
+  EXPECT_GT(Json::parse(executed.out)["communication"].size(), 1U);
+  const Outcome uneven = run_program(sparse + "--seq 18");
+  EXPECT_EQ(uneven.exit_code, 2);
+  EXPECT_THAT(uneven.err, AllOf(HasSubstr("--seq"), HasSubstr("nearest legal: 16 or 20")));
+  const Outcome loaded = run_program(sparse + "--seq 16 --moe-imbalance 2");
+  EXPECT_EQ(loaded.exit_code, 2);
+  EXPECT_THAT(loaded.err, AllOf(HasSubstr("--moe-imbalance"), HasSubstr("equal shares")));
+}
+
 TEST(Execute, SaysWhatIsMissing) {
   EXPECT_EQ(run_program(kSmall + "--device cuda").exit_code, 4);
   const Outcome large =

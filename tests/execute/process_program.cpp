@@ -1,5 +1,6 @@
 // One rank of a plan as a process, started by mpirun or as torchrun does: its losses and its part of every
-// gradient equal those of one rank alone. Arguments: tp pp dp ZeRO. Ends with 1 where they do not.
+// gradient equal those of one rank alone. Arguments: tp pp dp ZeRO, and ep where the
+// network has experts. Ends with 1 where they do not.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -54,13 +55,14 @@ void train(const Model& model, const Plan& plan, Site site) {
 
 int main(int argc, char** argv) {
   using namespace rehearse;
-  if (argc != 5) return 2;
+  if (argc != 5 && argc != 6) return 2;
   Plan plan = plan_of(ScheduleName::one_f_one_b, std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]));
   plan.zero = std::atoi(argv[4]);
   plan.sequence_parallel = plan.tp > 1;
   plan.clip_grad = 0.1;
+  if (argc == 6) plan.ep = std::atoi(argv[5]);
   try {
-    train(tiny_gpt(), plan, open_site(plan, DeviceKind::cpu, 30));
+    train(argc == 6 ? tiny_mixtral() : tiny_gpt(), plan, open_site(plan, DeviceKind::cpu, 30));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -9,22 +9,23 @@
 namespace rehearse {
 namespace {
 
-class Degrees : public testing::TestWithParam<std::array<int, 4>> {};
+class Degrees : public testing::TestWithParam<std::vector<int>> {};  // tp, pp, dp, ZeRO[, ep]
 
 TEST_P(Degrees, TrainAsOneRankDoes) {
-  const auto [tp, pp, dp, zero] = GetParam();
+  const std::vector<int>& degrees = GetParam();
   std::vector<std::string> command = {PROCESS_PROGRAM};
-  for (const int degree : GetParam()) command.push_back(std::to_string(degree));
+  for (const int degree : degrees) command.push_back(std::to_string(degree));
   const std::string log =
       std::filesystem::temp_directory_path() / ("rehearse-" + std::to_string(getpid()) + "-rank");
-  const int size = tp * pp * dp;
+  const int size = degrees[0] * degrees[1] * degrees[2];
   for (Process& rank : start_ranks(command, size, size, log)) EXPECT_EQ(rank.wait(60), 0) << rank.said();
 }
 
 INSTANTIATE_TEST_SUITE_P(Processes, Degrees,
-                         testing::Values(std::array{1, 2, 1, 0}, std::array{2, 1, 1, 0},
-                                         std::array{1, 1, 2, 3}, std::array{2, 2, 1, 0},
-                                         std::array{1, 2, 2, 1}, std::array{2, 1, 2, 2}));
+                         testing::Values(std::vector{1, 2, 1, 0}, std::vector{2, 1, 1, 0},
+                                         std::vector{1, 1, 2, 3}, std::vector{2, 2, 1, 0},
+                                         std::vector{1, 2, 2, 1}, std::vector{2, 1, 2, 2},
+                                         std::vector{1, 1, 2, 0, 2}, std::vector{2, 1, 2, 1, 2}));
 
 }  // namespace
 }  // namespace rehearse

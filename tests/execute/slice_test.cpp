@@ -32,5 +32,34 @@ TEST(Slice, OfAllRanksCoverEveryElementOnceOrAreWholeEverywhere) {
   }
 }
 
+TEST(Slice, OfExpertsOverTheirRanksCoverEveryElementOnce) {
+  for (const bool gated : {false, true}) {
+    Model model = tiny_shared_experts();
+    model.gated_mlp = gated;
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 4);
+    plan.sequence_parallel = true;
+    plan.ep = plan.etp = 2;
+    const RankGrid grid = RankGrid::of_experts(plan);
+    for (const Block& block : make_work(model, plan).blocks) {
+      for (const Tensor& tensor : block.tensors) {
+        if (!tensor.of_experts) continue;
+        std::vector<int> times;
+        for (int rank = 0; rank < plan.gpus(); ++rank) {
+          const Slice slice = expert_slice_of(tensor, model, plan, grid.coordinates(rank));
+          times.resize(static_cast<std::size_t>(slice.whole_elements()));
+          std::int64_t own_elements = 0;
+          slice.for_each([&](std::int64_t own, std::int64_t whole) {
+            EXPECT_EQ(own, own_elements++);
+            ++times[static_cast<std::size_t>(whole)];
+          });
+          EXPECT_EQ(own_elements, static_cast<std::int64_t>(tensor.elements)) << tensor.name;
+        }
+        EXPECT_EQ(static_cast<double>(times.size()), 4 * tensor.elements) << tensor.name;
+        for (const int count : times) ASSERT_EQ(count, plan.edp()) << tensor.name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -124,6 +124,21 @@ TEST(Sharding, SpansContextParallelRanksInEveryOrder) {
   }
 }
 
+TEST(Sharding, OfExpertsIsAmongTheirReplicas) {
+  Plan plan;
+  plan.tp = 2, plan.cp = 2, plan.dp = 2, plan.ep = 2;
+  for (const int zero : {0, 1}) {
+    plan.zero = zero;
+    EXPECT_EQ(expert_shard_group(plan, 1), (std::vector{1, 3, 5, 7}));
+    EXPECT_EQ(expert_replica_group(plan, 1), std::vector{1});
+  }
+  plan.etp = 2;
+  EXPECT_EQ(expert_shard_group(plan, 6), (std::vector{2, 6}));
+  plan.ep = 1, plan.zero_shard = 2;  // experts are divided as all else
+  EXPECT_EQ(expert_shard_group(plan, 6), (std::vector{4, 6}));
+  EXPECT_EQ(expert_replica_group(plan, 6), (std::vector{2, 6}));
+}
+
 TEST(Sharding, GroupsCoverTheReplicasOnceAndMeetInOneRank) {
   Plan plan;
   plan.tp = 2;

@@ -228,6 +228,18 @@ TEST(Jobs, HoldTheMessagesOfEveryGroup) {
   EXPECT_THAT(jobs.messages, testing::Contains(MessageJob{CollectiveOp::send_receive, 2, 64.0 * 64 * 4}));
 }
 
+TEST(Jobs, HoldTheGradientsOfExpertsAmongThoseWhoHoldThem) {
+  Plan plan = small_plan();
+  plan.dp = 4;
+  plan.ep = 2;
+  const Model model = small_experts();
+  const Work work = make_work(model, plan);
+  const double experts = work.expert_parameters(0), dense = work.parameters(0) - experts;
+  const Jobs jobs = jobs_of(model, plan);
+  EXPECT_THAT(jobs.messages, testing::Contains(MessageJob{CollectiveOp::all_reduce, 2, 4 * experts}));
+  EXPECT_THAT(jobs.messages, testing::Contains(MessageJob{CollectiveOp::all_reduce, 4, 4 * dense}));
+}
+
 TEST(Jobs, HoldTheGradientOfAnEmbeddingThatTwoRanksShare) {
   Plan plan = small_plan();
   plan.pp = 2;

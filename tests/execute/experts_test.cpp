@@ -47,7 +47,8 @@ Plan plan_of(const Split& split) {
   plan.zero = split.zero;
   plan.framework = split.zero > 1 && split.pp > 1 ? Framework::torchtitan : plan.framework;
   plan.sequence_parallel = split.tp > 1;
-  plan.seq = 16;
+  // A chunk of 2 positions is half a round of turns.
+  plan.seq = split.cp > 1 && split.tp == 1 ? 4 * split.cp : 16;
   plan.micro_batch = split.dp > 2 ? 1 : 2;
   plan.clip_grad = kClip;
   return plan;
@@ -180,8 +181,9 @@ TEST(Experts, DoNotTrainAlikeWhenRowsReturnInTheWrongOrder) {
 // The mean over all tokens: an expert's gradient is no larger for having come from more ranks.
 TEST(Experts, NormsCountEveryParameterOnce) {
   const Model model = tiny_shared_experts();
-  for (const int zero : {0, 1}) {
-    Plan plan = plan_of({ScheduleName::one_f_one_b, 2, 1, 1, 4, 2, 2, zero});
+  for (const Split& split : {Split{ScheduleName::one_f_one_b, 2, 1, 1, 4, 2, 2, 0},
+                             Split{ScheduleName::one_f_one_b, 2, 1, 1, 2, 1, 1, 1}}) {
+    const Plan plan = plan_of(split);
     Crew crew(training_of(model, plan), {10, {}});
     const double found = crew.step().gradient_norm;
     double squares = 0;

@@ -214,12 +214,13 @@ TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 2);
   EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
   plan.ep = 2;
+  plan.moe_imbalance = 2;
   plan.precision = Precision::bf16;
   plan.offload = Offload::optimizer;
-  const std::vector<Violation> found = not_executable(tiny_llama(), plan);
+  const std::vector<Violation> found = not_executable(tiny_mixtral(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("ep", "precision", "offload"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("moe_imbalance", "precision", "offload"));
 }
 
 TEST(Execute, NeedsAStepToCount) {

@@ -105,7 +105,8 @@ class Buffer {
   Place place_ = Place::device;
 };
 
-// One core by default; with more `threads`, each kernel is divided over them. fp32 only.
+// One core by default; with more `threads`, each kernel is divided over them. It has no
+// arithmetic on 16 bits: what such tensors hold is widened, and rounded again.
 std::unique_ptr<Device> open_cpu(int threads = 1);
 
 // GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA.

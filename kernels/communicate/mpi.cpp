@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "kernels/communicate/reduce.h"
 #include "kernels/communicate/store_world.h"
 #include "kernels/cpu/stream.h"
 
@@ -35,9 +36,38 @@ MPI_Datatype type_of(Type type) {
       return MPI_INT64_T;
     case Type::uint8:
       return MPI_UINT8_T;
+    case Type::bf16:
+    case Type::fp16:
+      return MPI_UINT16_T;
     default:
-      throw DeviceError("MPI ranks exchange fp32 and integers only");
+      throw DeviceError("MPI ranks exchange fp32, bf16, fp16 and integers only");
   }
+}
+
+// MPI has no type of 16-bit floats, so their bits travel as integers, which operations of our own reduce.
+template <Type type, Reduction reduction>
+void reduce_bits(void* more, void* sum, int* count, MPI_Datatype* /*of 16 bits*/) {
+  reduce(type, sum, more, *count, reduction);
+}
+
+template <Type type, Reduction reduction>
+MPI_Op op_on_bits() {
+  static const MPI_Op op = [] {
+    constexpr int kCommutes = 1;
+    MPI_Op made = MPI_OP_NULL;
+    check(MPI_Op_create(reduce_bits<type, reduction>, kCommutes, &made), "operation");
+    return made;
+  }();
+  return op;
+}
+
+MPI_Op op_of(Type type, Reduction reduction) {
+  const bool sums = reduction == Reduction::sum;
+  if (type == Type::bf16)
+    return sums ? op_on_bits<Type::bf16, Reduction::sum>() : op_on_bits<Type::bf16, Reduction::maximum>();
+  if (type == Type::fp16)
+    return sums ? op_on_bits<Type::fp16, Reduction::sum>() : op_on_bits<Type::fp16, Reduction::maximum>();
+  return sums ? MPI_SUM : MPI_MAX;
 }
 
 int count_of(const Tensor& tensor) {
@@ -70,7 +100,7 @@ class MpiCommunicator : public Communicator {
   int size() const override { return size_; }
 
   void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
-    const MPI_Op op = reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
+    const MPI_Op op = op_of(to.type, reduction);
     put(stream, [=, this] {
       finish(
           [&](MPI_Request* request) {
@@ -98,8 +128,8 @@ class MpiCommunicator : public Communicator {
     put(stream, [=, this] {
       finish(
           [&](MPI_Request* request) {
-            return MPI_Ireduce_scatter_block(in(from, to), to.data, count_of(to), type_of(to.type), MPI_SUM,
-                                             group_, request);
+            return MPI_Ireduce_scatter_block(in(from, to), to.data, count_of(to), type_of(to.type),
+                                             op_of(to.type, Reduction::sum), group_, request);
           },
           "reduce-scatter");
     });

@@ -147,20 +147,22 @@ class DeviceCommunicator : public Communicator {
     }
   }
 
-  // As the maximum over the columns of a matrix, one operand a column.
+  // As the maximum over the columns of an fp32 matrix, one operand a column, and the result behind it.
   template <typename Operand>
   void take_maximum(Stream& stream, const Operand& operand, const Tensor& result) {
     const std::int64_t rows = result.elements(), ranks = size();
-    const auto bytes = static_cast<std::size_t>(rows * ranks) * bytes_of(result.type);
+    const auto bytes = static_cast<std::size_t>(rows * (ranks + 1)) * sizeof(float);
     if (columns_.empty() || columns_.back().bytes() < bytes) columns_.emplace_back(device_, bytes);
-    const Tensor matrix(columns_.back().data(), result.type, rows, ranks);
+    const Tensor matrix(columns_.back().data(), Type::fp32, rows, ranks);
+    const Tensor largest(offset(matrix.data, rows * ranks, Type::fp32), Type::fp32, 1, rows);
     for (int turn = 0; turn < size(); ++turn) {
       Tensor column = operand(turn);
       column.rows = rows;
       column.columns = column.stride = 1;
       stream.launch(Cast{column, matrix.slice(turn, 1)});
     }
-    stream.launch(LossMaximum{matrix, result});
+    stream.launch(LossMaximum{matrix, largest});
+    stream.launch(Cast{largest, result});
   }
 
   Group::Mail& mail_between(int sender, int receiver) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/communicator.h"
+#include "kernels/short_float.h"
 
 namespace rehearse::kernels {
 
@@ -16,7 +17,7 @@ void reduce(T* sum, const T* more, std::int64_t count, Reduction reduction) {
   }
 }
 
-// sum[i] becomes sum[i] + more[i], or the larger of both.
+// sum[i] becomes sum[i] + more[i], or the larger of both. Of 16 bits each addition is fp32's, rounded.
 inline void reduce(Type type, void* sum, const void* more, std::int64_t count, Reduction reduction) {
   switch (type) {
     case Type::fp32:
@@ -27,8 +28,12 @@ inline void reduce(Type type, void* sum, const void* more, std::int64_t count, R
     case Type::int64:
       return reduce(static_cast<std::int64_t*>(sum), static_cast<const std::int64_t*>(more), count,
                     reduction);
+    case Type::bf16:
+      return reduce(static_cast<Bf16*>(sum), static_cast<const Bf16*>(more), count, reduction);
+    case Type::fp16:
+      return reduce(static_cast<Fp16*>(sum), static_cast<const Fp16*>(more), count, reduction);
     default:
-      throw DeviceError("the CPU sums fp32 and integers only");
+      throw DeviceError("the CPU sums fp32, bf16, fp16 and integers only");
   }
 }
 

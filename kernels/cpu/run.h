@@ -1,4 +1,4 @@
-// Every call on the CPU: fp32, written to be read; the other devices are tested against these.
+// Every call on the CPU: on fp32 operands, written to be read; the other devices are tested against these.
 #pragma once
 
 #include "kernels/call.h"

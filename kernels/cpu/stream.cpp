@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/run.h"
+#include "kernels/cpu/widen.h"
 
 namespace rehearse::kernels::cpu {
 
@@ -41,7 +41,7 @@ CpuStream::~CpuStream() {
 }
 
 void CpuStream::launch(const Call& call) {
-  put([call] { std::visit([](const auto& which) { run(which); }, call); });
+  put([own = call]() mutable { run_widened(own); });
 }
 
 void CpuStream::copy(void* to, const void* from, std::size_t bytes) {

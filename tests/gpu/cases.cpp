@@ -27,6 +27,14 @@ std::size_t Draw::out(Type its, std::int64_t rows, std::int64_t columns) {
   return index;
 }
 
+std::vector<Maker> all_cases() {
+  std::vector<Maker> all;
+  for (const auto& some :
+       {multiply_cases(), attention_cases(), pointwise_cases(), token_cases(), optimizer_cases()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
 std::vector<std::vector<float>> outcome(Device& device, const Case& one, bool as_fp32) {
   const auto stream = device.make_stream();
   std::vector<Buffer> memory;

@@ -68,6 +68,7 @@ std::vector<Maker> attention_cases();
 std::vector<Maker> pointwise_cases();
 std::vector<Maker> token_cases();
 std::vector<Maker> optimizer_cases();
+std::vector<Maker> all_cases();
 
 // The written operands after the call, on the device; fp32 instead of `working` when `as_fp32`.
 std::vector<std::vector<float>> outcome(Device& device, const Case& one, bool as_fp32);

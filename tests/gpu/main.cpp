@@ -70,14 +70,6 @@ const char* name_of(Type type) {
   }
 }
 
-std::vector<Maker> all_cases() {
-  std::vector<Maker> all;
-  for (const auto& some :
-       {multiply_cases(), attention_cases(), pointwise_cases(), token_cases(), optimizer_cases()})
-    all.insert(all.end(), some.begin(), some.end());
-  return all;
-}
-
 std::vector<Type> types_of(const Maker& maker, bool only_fp32) {
   if (only_fp32) return {Type::fp32};
   if (maker.of_fp8) return {Type::fp8_e4m3};

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "kernels/communicator.h"
+#include "kernels/short_float.h"
 #include "kernels/support.h"
 
 namespace rehearse::kernels {
@@ -191,6 +192,55 @@ TEST(Communicator, RefusesMessagesOfTheWrongLength) {
     }
     EXPECT_THROW(group->all_reduce(stream, four, three), DeviceError);
   });
+}
+
+template <typename T>
+std::vector<T> rounded_values(int rank, std::int64_t count) {
+  std::vector<T> values;
+  for (const float value : random_matrix(1, count, static_cast<unsigned>(rank) + 1).values)
+    values.emplace_back(value);
+  return values;
+}
+
+// Sums of short floats round after every addition, in an order that every device may choose: two numbers have
+// but one sum, and of more each addition may be off by half a place of the largest partial sum.
+template <typename T>
+void expect_sums_of(Type type) {
+  constexpr std::int64_t kCount = 24;
+  const float place = type == Type::bf16 ? 0x1p-7F : 0x1p-10F;
+  for (const int n : {1, 2, 3, 4}) {
+    on_ranks(n, [=](World& world, Stream& stream) {
+      const auto group = world.connect("all", everyone(world));
+      std::vector<T> own = rounded_values<T>(world.rank(), kCount), sum(kCount), largest(kCount),
+                     part(static_cast<std::size_t>(kCount / n));
+      group->all_reduce(stream, vector_of(own, type), vector_of(sum, type));
+      group->all_reduce(stream, vector_of(own, type), vector_of(largest, type), Reduction::maximum);
+      group->reduce_scatter(stream, vector_of(own, type), vector_of(part, type));
+      stream.synchronize();
+      for (std::size_t i = 0; i < static_cast<std::size_t>(kCount); ++i) {
+        float exact = 0, most = -1, reach = 0;
+        for (int rank = 0; rank < n; ++rank) {
+          const float value = rounded_values<T>(rank, kCount)[i];
+          exact += value;
+          reach += std::abs(value);
+          most = std::max(most, value);
+        }
+        if (n <= 2) {
+          EXPECT_EQ(sum[i], T(exact));
+        } else {
+          EXPECT_NEAR(sum[i], exact, static_cast<float>(n - 1) * place / 2 * reach);
+        }
+        EXPECT_EQ(largest[i], T(most));
+      }
+      for (std::size_t i = 0; i < part.size(); ++i)
+        EXPECT_EQ(part[i], sum[part.size() * static_cast<std::size_t>(world.rank()) + i]);
+    });
+  }
+}
+
+TEST(Communicator, SumsShortFloats) {
+  expect_sums_of<Bf16>(Type::bf16);
+  expect_sums_of<Fp16>(Type::fp16);
 }
 
 // The same sum on every rank, bit for bit, whatever the rounding: ranks must not drift apart.

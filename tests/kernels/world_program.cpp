@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kernels/communicator.h"
+#include "kernels/short_float.h"
 
 namespace rehearse::kernels {
 namespace {
@@ -44,6 +45,28 @@ void exchange(World& world, Communicator& group, Stream& stream) {
   expect(own.values[0] == 100 * (count - 1), "broadcast");
 }
 
+// Numbers that even a sum of bf16 holds exactly.
+template <typename T>
+void exchange_short(World& world, Communicator& group, Stream& stream, Type type) {
+  const auto n = static_cast<std::size_t>(world.size());
+  std::vector<T> own(2 * n), sum(2 * n), part(2), all(2 * n), most(2 * n);
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = T(static_cast<float>(world.rank()) + 0.5F);
+  const auto view = [type](std::vector<T>& values) {
+    return Tensor(values.data(), type, 1, static_cast<std::int64_t>(values.size()));
+  };
+  group.all_reduce(stream, view(own), view(sum));
+  group.reduce_scatter(stream, view(own), view(part));
+  group.all_gather(stream, view(part), view(all));
+  group.all_reduce(stream, view(own), view(most), Reduction::maximum);
+  stream.synchronize();
+  const auto count = static_cast<float>(n);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    expect(sum[i] == count * count / 2, "sum of short floats");
+    expect(all[i] == count * count / 2, "reduce-scatter and all-gather of short floats");
+    expect(most[i] == count - 0.5F, "maximum of short floats");
+  }
+}
+
 void pair_up(World& world, Stream& stream) {
   if (world.rank() > 1) return;
   const auto pair = world.connect("pair", {0, 1});
@@ -81,6 +104,8 @@ int run(bool tcp) {
     const auto group = world->connect("all", members);
     expect(world->size() >= 2, "at least two ranks");
     exchange(*world, *group, *stream);
+    exchange_short<Bf16>(*world, *group, *stream, Type::bf16);
+    exchange_short<Fp16>(*world, *group, *stream, Type::fp16);
     exchange_much(*world, *group, *stream);
     pair_up(*world, *stream);
   }

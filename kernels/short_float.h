@@ -71,4 +71,10 @@ void by_short_type(Type type, const Body& body) {
   type == Type::bf16 ? body(Bf16{}) : body(Fp16{});
 }
 
+// The same with fp32 among them.
+template <typename Body>
+void by_float_type(Type type, const Body& body) {
+  is_short(type) ? by_short_type(type, body) : body(float{});
+}
+
 }  // namespace rehearse::kernels

@@ -11,6 +11,7 @@
 
 #include "execute/assemble.h"
 #include "execute/cores.h"
+#include "kernels/short_float.h"
 
 namespace rehearse {
 
@@ -229,14 +230,16 @@ WholeTensors Crew::whole(Elements Segment::*which) const {
     for (const Parameter& parameter : rank->parameters().all()) {
       const Segment& segment = segments[parameter.segment];
       const kernels::Tensor shard = segment.own(segment.*which);
-      const auto* elements = static_cast<const float*>(shard.data);
       std::vector<float>& tensor = tensors[parameter.name];
       tensor.resize(static_cast<std::size_t>(parameter.slice.whole_elements()),
                     std::numeric_limits<float>::quiet_NaN());
-      parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
-        const std::int64_t element = parameter.first + own - segment.own_first;
-        if (element >= 0 && element < segment.own_elements)
-          tensor[static_cast<std::size_t>(whole)] = elements[element];
+      kernels::by_float_type(shard.type, [&](auto zero) {
+        const auto* elements = static_cast<const decltype(zero)*>(shard.data);
+        parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
+          const std::int64_t element = parameter.first + own - segment.own_first;
+          if (element >= 0 && element < segment.own_elements)
+            tensor[static_cast<std::size_t>(whole)] = elements[element];
+        });
       });
     }
   }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/short_float.h"
+
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // elements: 64 bytes
+constexpr std::int64_t kAlignment = 16;  // elements: 64 bytes of fp32
 
 std::int64_t round_up(std::int64_t value, std::int64_t to) {
   return (value + to - 1) / to * to;
@@ -50,14 +52,17 @@ void Parameters::allocate(kernels::Device& device) {
     segment.elements = round_up(segment.elements, kAlignment * among.shards);
     segment.own_elements = segment.elements / among.shards;
     segment.own_first = segment.own_elements * among.shard;
-    const auto make = [&](bool shard_alone) {
-      return shard_alone ? Elements(device, segment.own_first, segment.own_elements)
-                         : Elements(device, 0, segment.elements);
+    const auto make = [&](kernels::Type type, bool shard_alone) {
+      return shard_alone ? Elements(device, type, segment.own_first, segment.own_elements)
+                         : Elements(device, type, 0, segment.elements);
     };
-    segment.values = make(among.values);
-    segment.gradients = make(among.gradients);
-    segment.mean = make(true);
-    segment.square = make(true);
+    segment.values = make(types_.value, among.values);
+    segment.gradients = make(types_.gradient, among.gradients);
+    segment.mean = make(types_.moment, true);
+    segment.square = make(types_.moment, true);
+    if (types_.has_master) segment.master = make(kernels::Type::fp32, true);
+    if (types_.stepped_gradient != types_.gradient)
+      segment.gradient_copy = make(types_.stepped_gradient, true);
   }
 }
 
@@ -65,20 +70,31 @@ void Parameters::initialise(kernels::Stream& stream, std::uint64_t seed) {
   for (const Segment& segment : segments_) {
     for (const Elements* elements : {&segment.values, &segment.gradients, &segment.mean, &segment.square})
       stream.clear(elements->memory.data(), elements->memory.bytes());
+    if (types_.has_master) stream.clear(segment.master.memory.data(), segment.master.memory.bytes());
   }
   for (const Parameter& parameter : parameters_) {
-    const Elements& to = segments_[parameter.segment].values;
+    const Segment& segment = segments_[parameter.segment];
+    initialise(segment.values, parameter, stream, seed);
+    if (types_.has_master) initialise(segment.master, parameter, stream, seed);
+  }
+}
+
+void Parameters::initialise(const Elements& to, const Parameter& parameter, kernels::Stream& stream,
+                            std::uint64_t seed) const {
+  kernels::by_float_type(to.type, [&](auto zero) {
+    using Value = decltype(zero);
     const std::int64_t first = std::max(parameter.first, to.first);
     const std::int64_t last = std::min(parameter.first + parameter.elements, to.first + to.count);
-    std::vector<float> values;
+    std::vector<Value> values;
     parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
       const std::int64_t element = parameter.first + own;
-      if (element >= first && element < last) values.push_back(initial_value(seed, parameter.name, whole));
+      if (element >= first && element < last)
+        values.push_back(static_cast<Value>(initial_value(seed, parameter.name, whole)));
     });
-    if (values.empty()) continue;
-    stream.copy(to.at(first), values.data(), values.size() * sizeof(float));
+    if (values.empty()) return;
+    stream.copy(to.at(first), values.data(), values.size() * sizeof(Value));
     stream.synchronize();  // the copy reads `values`
-  }
+  });
 }
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Where do a rank's parameters, their gradients and Adam's moments lie, and who else holds a part of them?
+// Where do a rank's parameters, their gradients and Adam's state lie, and who else holds a part of them?
 //
 // What is gathered or reduced together lies side by side: a segment for each unit of a stage, and of it one
 // for what tensor-parallel ranks sum once a step, one for the table that first and last stage share and one
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "execute/slice.h"
+#include "execute/state_types.h"
 #include "execute/training.h"
 #include "kernels/device.h"
 
@@ -21,13 +22,20 @@ enum class SummedOver : std::uint8_t { replicas, tensor_ranks_too, other_stage_t
 // Memory of elements `first` .. of a segment.
 struct Elements {
   kernels::Buffer memory;
+  kernels::Type type = kernels::Type::fp32;
   std::int64_t first = 0, count = 0;
 
   Elements() = default;
-  Elements(kernels::Device& device, std::int64_t begin, std::int64_t elements)
-      : memory(device, static_cast<std::size_t>(elements) * sizeof(float)), first(begin), count(elements) {}
+  Elements(kernels::Device& device, kernels::Type each, std::int64_t begin, std::int64_t elements)
+      : memory(device, static_cast<std::size_t>(elements) * kernels::bytes_of(each)),
+        type(each),
+        first(begin),
+        count(elements) {}
   bool holds(std::int64_t element) const { return element >= first && element < first + count; }
-  float* at(std::int64_t element) const { return static_cast<float*>(memory.data()) + (element - first); }
+  void* at(std::int64_t element) const {
+    return static_cast<std::byte*>(memory.data()) +
+           static_cast<std::size_t>(element - first) * kernels::bytes_of(type);
+  }
 };
 
 struct Segment {
@@ -40,15 +48,20 @@ struct Segment {
   std::int64_t own_first = 0, own_elements = 0;  // this rank's shard
   Elements values, gradients;                    // whole, or the shard alone
   Elements mean, square;                         // of the shard
+  Elements master, gradient_copy;                // of the shard, where the recipe has them
 
   bool is_of_experts() const { return summed == SummedOver::expert_replicas; }
   kernels::Tensor own(const Elements& of) const { return range(of, own_first, own_elements); }
   kernels::Tensor whole(const Elements& of) const { return range(of, 0, elements); }
-  kernels::Tensor whole(void* memory) const { return {memory, kernels::Type::fp32, 1, elements}; }
+  kernels::Tensor whole(void* memory, kernels::Type type) const { return {memory, type, 1, elements}; }
   static kernels::Tensor range(const Elements& of, std::int64_t first, std::int64_t count) {
-    return {of.at(first), kernels::Type::fp32, 1, count};
+    return {of.at(first), of.type, 1, count};
   }
-  std::size_t bytes() const { return static_cast<std::size_t>(elements) * sizeof(float); }
+  std::size_t bytes(kernels::Type type) const {
+    return static_cast<std::size_t>(elements) * kernels::bytes_of(type);
+  }
+  // What the optimizer reads: the gradients, or their copy.
+  const Elements& stepped() const { return gradient_copy.count > 0 ? gradient_copy : gradients; }
 };
 
 struct Parameter {
@@ -68,7 +81,8 @@ struct Division {
 
 class Parameters {
  public:
-  Parameters(const Division& dense, const Division& experts) : dense_(dense), experts_(experts) {}
+  Parameters(const Division& dense, const Division& experts, const StateTypes& types)
+      : dense_(dense), experts_(experts), types_(types) {}
 
   const Division& division(const Segment& segment) const {
     return segment.is_of_experts() ? experts_ : dense_;
@@ -78,7 +92,7 @@ class Parameters {
   std::size_t add(const Segment& where, std::string name, Slice slice, std::int64_t elements);
   // Once all are added.
   void allocate(kernels::Device& device);
-  // All values as initial_value() says; moments 0.
+  // All values and master weights as initial_value() says; moments 0.
   void initialise(kernels::Stream& stream, std::uint64_t seed);
 
   std::vector<Segment>& segments() { return segments_; }
@@ -87,8 +101,11 @@ class Parameters {
 
  private:
   void place(bool divided);
+  void initialise(const Elements& to, const Parameter& parameter, kernels::Stream& stream,
+                  std::uint64_t seed) const;
 
   Division dense_, experts_;
+  StateTypes types_;
   std::vector<Segment> segments_;
   std::vector<Parameter> parameters_;
 };

@@ -50,8 +50,9 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       pipeline_rank_(at_[kPp]),
       ops_(training.schedule.ranks[static_cast<std::size_t>(pipeline_rank_)]),
       rank_of_stage_(ranks_by_stage(training.schedule)),
+      types_(state_types(training.plan)),
       groups_(connect_groups(training, world)),
-      parameters_(dense_division(training.plan, rank_), expert_division(training.plan, rank_)),
+      parameters_(dense_division(training.plan, rank_), expert_division(training.plan, rank_), types_),
       pool_(device),
       parameter_pool_(device),
       gradient_buffers_(device),
@@ -161,7 +162,7 @@ void Rank::prepare(std::int64_t step) {
   step_ = step;
   ended_ = 0;
   for (SegmentRun& segment : segment_runs_) {
-    if (segment.gathered) point(segment.values, nullptr);
+    if (segment.gathered) point(segment.values, {});
     segment.gathered.reset();
   }
   for (auto& [index, stage] : stages_) {
@@ -222,6 +223,7 @@ void Rank::issue(std::size_t index) {
   if (completes_gradient(op.kind)) make_room_for_gradients(op, stream);
   begins_[index] = stream.record();
   launch(op, stream);
+  if (completes_gradient(op.kind)) add_fresh_gradients(op, stream);
   ends_[index] = stream.record();
 }
 

@@ -81,7 +81,8 @@ class Rank {
     std::vector<Use> values, gradients;
     Memory gathered;                 // all values, from UNSHARD to RESHARD
     void* microbatch_sum = nullptr;  // all gradients of one microbatch, from its backward to its reduction
-    kernels::Buffer arriving;        // of which this shard is what the replicas have summed
+    kernels::Buffer arriving;        // of which this shard is what the replicas have summed, as on the wire
+    kernels::Buffer fresh;           // all gradients of one microbatch, where they are then added in fp32
   };
 
   void make_stages();
@@ -89,7 +90,7 @@ class Rank {
   StageRun make_stage(int stage);
   void note_uses(StageRun& stage, const std::vector<std::vector<ParameterOf>>& roles);
   void make_segments();
-  void point(const std::vector<Use>& uses, void* segment);
+  void point(const std::vector<Use>& uses, const kernels::Tensor& segment);
   void bind(StageRun& stage);
   void copy_batch(int microbatch, StageRun& stage);
   void add_up_losses();
@@ -118,11 +119,18 @@ class Rank {
   void* locate(const Piece& piece, TensorId matrix) const;
   void send(const Op& op, kernels::Stream& stream);
   void receive(const Op& op, kernels::Stream& stream);
+  template <typename Visit>
+  void for_each_written(const Op& op, const Visit& visit);
   void make_room_for_gradients(const Op& op, kernels::Stream& stream);
+  void add_fresh_gradients(const Op& op, kernels::Stream& stream);
   void reduce_gradients(const Op& op, kernels::Stream& stream);
   void reduce_microbatch(std::size_t index, kernels::Stream& stream);
   void reduce_replicas(const Op& op, kernels::Stream& stream);
   void add_arrived(std::size_t segment, kernels::Stream& stream);
+  void sum_over(kernels::Communicator& group, const kernels::Tensor& gradients, const kernels::Tensor& sum,
+                kernels::Stream& stream);
+  void add(const kernels::Tensor& more, const kernels::Tensor& sum, kernels::Stream& stream);
+  kernels::Tensor arriving(std::size_t segment) const;
   void reduce_tied(const Op& op, kernels::Stream& stream);
   void gather_parameters(const Op& op, kernels::Stream& stream);
   void drop_parameters(const Op& op);
@@ -166,6 +174,7 @@ class Rank {
   int rank_ = 0, pipeline_rank_ = 0;
   const RankOps& ops_;
   std::vector<int> rank_of_stage_;
+  StateTypes types_;
   Groups groups_;
   Parameters parameters_;
   Pool pool_, parameter_pool_;  // of the compute and the parameter stream

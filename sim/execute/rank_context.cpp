@@ -15,7 +15,7 @@ View flat(const View& tensor) {
 }
 
 View part_of(const View& whole, std::int64_t first, std::int64_t height, std::int64_t width) {
-  return {static_cast<float*>(whole.data) + first, whole.type, height, width};
+  return {whole.slice(first, 0).data, whole.type, height, width};
 }
 
 void copy(kernels::Stream& stream, const View& from, const View& to) {
@@ -31,8 +31,8 @@ struct Rank::Staged {
 };
 
 Rank::Staged Rank::stage(std::int64_t elements) {
-  Staged staged{pool_.take(static_cast<std::size_t>(elements) * sizeof(float)), {}};
-  staged.all = {staged.memory.get(), kernels::Type::fp32, 1, elements};
+  Staged staged{pool_.take(static_cast<std::size_t>(elements) * kernels::bytes_of(types_.value)), {}};
+  staged.all = {staged.memory.get(), types_.value, 1, elements};
   return staged;
 }
 

@@ -8,7 +8,8 @@ Memory Rank::message_place(kernels::Buffer& buffer) const {
 }
 
 kernels::Tensor Rank::boundary(const kernels::Buffer& buffer) const {
-  return {buffer.data(), kernels::Type::fp32, 1, static_cast<std::int64_t>(buffer.bytes() / sizeof(float))};
+  return {buffer.data(), types_.value, 1,
+          static_cast<std::int64_t>(buffer.bytes() / kernels::bytes_of(types_.value))};
 }
 
 void Rank::send(const Op& op, kernels::Stream& stream) {

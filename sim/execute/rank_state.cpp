@@ -11,21 +11,25 @@ void Rank::make_segments() {
     const Segment& segment = parameters_.segments()[i];
     const Division& division = parameters_.division(segment);
     SegmentRun& run = segment_runs_[i];
-    if (!division.values) point(run.values, segment.values.memory.data());
+    if (!division.values) point(run.values, segment.whole(segment.values));
     if (division.gradients) {
-      run.arriving = kernels::Buffer(device_, static_cast<std::size_t>(segment.own_elements) * sizeof(float));
+      run.arriving = kernels::Buffer(
+          device_, static_cast<std::size_t>(segment.own_elements) * kernels::bytes_of(types_.wire));
+    } else if (types_.fresh_gradient != types_.gradient) {
+      run.fresh = kernels::Buffer(device_, segment.bytes(types_.fresh_gradient));
+      streams_.front()->clear(run.fresh.data(), run.fresh.bytes());
+      point(run.gradients, segment.whole(run.fresh.data(), types_.fresh_gradient));
     } else {
-      point(run.gradients, segment.gradients.memory.data());
+      point(run.gradients, segment.whole(segment.gradients));
     }
   }
 }
 
-// At the segment that begins at `segment`; nullptr: it is nowhere.
-void Rank::point(const std::vector<Use>& uses, void* segment) {
+// At a segment's elements; not given: they are nowhere.
+void Rank::point(const std::vector<Use>& uses, const kernels::Tensor& segment) {
   for (const Use& use : uses) {
     const Parameter& parameter = parameters_.all()[use.parameter];
-    use.piece->fixed[use.tensor] =
-        segment == nullptr ? nullptr : static_cast<float*>(segment) + parameter.first;
+    use.piece->fixed[use.tensor] = segment.given() ? segment.slice(parameter.first, 0).data : nullptr;
   }
 }
 
@@ -34,14 +38,14 @@ void Rank::gather_parameters(const Op& op, kernels::Stream& stream) {
     const Segment& segment = parameters_.segments()[i];
     if (!holders(segment).parameters) return;
     SegmentRun& run = segment_runs_[i];
-    void* whole = segment.values.memory.data();
+    kernels::Tensor whole = segment.whole(segment.values);
     if (parameters_.division(segment).values) {
       if (run.gathered) return;
-      run.gathered = parameter_pool_.take(segment.bytes());
-      whole = run.gathered.get();
+      run.gathered = parameter_pool_.take(segment.bytes(types_.value));
+      whole.data = run.gathered.get();
       point(run.values, whole);
     }
-    holders(segment).parameters->all_gather(stream, segment.own(segment.values), segment.whole(whole));
+    holders(segment).parameters->all_gather(stream, segment.own(segment.values), whole);
   });
 }
 
@@ -54,28 +58,47 @@ void Rank::drop_parameters(const Op& op) {
     if (!run.gathered) reject(op, "its parameters were not gathered");
     if (segment.read_by_two_units) return;
     run.gathered.reset();
-    point(run.values, nullptr);
+    point(run.values, {});
   });
 }
 
-// Where gradients are reduced microbatch by microbatch, each microbatch begins with gradients of 0.
-void Rank::make_room_for_gradients(const Op& op, kernels::Stream& stream) {
-  if (!reduces_each_microbatch(training_.plan)) return;
+// visit(index) for the segments to whose gradients an op's pieces add.
+template <typename Visit>
+void Rank::for_each_written(const Op& op, const Visit& visit) {
   const StageRun& stage = stage_run(op);
   const Range range = pieces_of(op, stage);
   const Piece* first = stage.pieces.data() + range.first;
   const Piece* last = stage.pieces.data() + range.last;
   for (std::size_t i = 0; i < segment_runs_.size(); ++i) {
-    const Segment& segment = parameters_.segments()[i];
-    if (!parameters_.division(segment).gradients) continue;
-    SegmentRun& run = segment_runs_[i];
     const bool written = std::ranges::any_of(
-        run.gradients, [&](const Use& use) { return use.piece >= first && use.piece < last; });
-    if (!written || run.microbatch_sum != nullptr) continue;
-    run.microbatch_sum = gradient_buffers_.take(segment.bytes(), stream);
-    stream.clear(run.microbatch_sum, segment.bytes());
-    point(run.gradients, run.microbatch_sum);
+        segment_runs_[i].gradients, [&](const Use& use) { return use.piece >= first && use.piece < last; });
+    if (written) visit(i);
   }
+}
+
+// Where gradients are reduced microbatch by microbatch, each microbatch begins with gradients of 0.
+void Rank::make_room_for_gradients(const Op& op, kernels::Stream& stream) {
+  if (!reduces_each_microbatch(training_.plan)) return;
+  for_each_written(op, [&](std::size_t i) {
+    const Segment& segment = parameters_.segments()[i];
+    SegmentRun& run = segment_runs_[i];
+    if (!parameters_.division(segment).gradients || run.microbatch_sum != nullptr) return;
+    const std::size_t bytes = segment.bytes(types_.fresh_gradient);
+    run.microbatch_sum = gradient_buffers_.take(bytes, stream);
+    stream.clear(run.microbatch_sum, bytes);
+    point(run.gradients, segment.whole(run.microbatch_sum, types_.fresh_gradient));
+  });
+}
+
+// A microbatch's 16-bit gradients to the fp32 sum over those before, as DeepSpeed's BF16_Optimizer does.
+void Rank::add_fresh_gradients(const Op& op, kernels::Stream& stream) {
+  for_each_written(op, [&](std::size_t i) {
+    const Segment& segment = parameters_.segments()[i];
+    const kernels::Buffer& fresh = segment_runs_[i].fresh;
+    if (fresh.data() == nullptr) return;
+    add(segment.whole(fresh.data(), types_.fresh_gradient), segment.whole(segment.gradients), stream);
+    stream.clear(fresh.data(), fresh.bytes());
+  });
 }
 
 void Rank::reduce_gradients(const Op& op, kernels::Stream& stream) {
@@ -88,23 +111,19 @@ void Rank::reduce_gradients(const Op& op, kernels::Stream& stream) {
       return reduce_microbatch(i, stream);
     }
     const kernels::Tensor gradients = segment.whole(segment.gradients);
-    if (training_.plan.zero > 0) {
-      among.gradients->reduce_scatter(stream, gradients, segment.own(segment.gradients));
-    } else {
-      among.gradients->all_reduce(stream, gradients, gradients);
-    }
+    sum_over(*among.gradients, gradients,
+             training_.plan.zero > 0 ? segment.own(segment.gradients) : gradients, stream);
   });
 }
 
 void Rank::reduce_microbatch(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
   SegmentRun& run = segment_runs_[index];
-  holders(segment).gradients->reduce_scatter(
-      stream, segment.whole(run.microbatch_sum),
-      {run.arriving.data(), kernels::Type::fp32, 1, segment.own_elements});
-  gradient_buffers_.give_back(run.microbatch_sum, segment.bytes(), stream.record());
+  const kernels::Type fresh = types_.fresh_gradient;
+  sum_over(*holders(segment).gradients, segment.whole(run.microbatch_sum, fresh), arriving(index), stream);
+  gradient_buffers_.give_back(run.microbatch_sum, segment.bytes(fresh), stream.record());
   run.microbatch_sum = nullptr;
-  point(run.gradients, nullptr);
+  point(run.gradients, {});
   if (!holders(segment).replicas) add_arrived(index, stream);
 }
 
@@ -114,30 +133,60 @@ void Rank::reduce_replicas(const Op& op, kernels::Stream& stream) {
     Groups::Holders& among = holders(segment);
     if (!among.replicas) return;
     const bool divided = parameters_.division(segment).gradients;
-    const kernels::Tensor shard = divided ? kernels::Tensor(segment_runs_[i].arriving.data(),
-                                                            kernels::Type::fp32, 1, segment.own_elements)
-                                          : segment.own(segment.gradients);
-    among.replicas->all_reduce(stream, shard, shard);
+    const kernels::Tensor shard = divided ? arriving(i) : segment.own(segment.gradients);
+    sum_over(*among.replicas, shard, shard, stream);
     if (divided) add_arrived(i, stream);
   });
+}
+
+kernels::Tensor Rank::arriving(std::size_t segment) const {
+  return {segment_runs_[segment].arriving.data(), types_.wire, 1,
+          parameters_.segments()[segment].own_elements};
 }
 
 // To the sum over the microbatches before.
 void Rank::add_arrived(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
-  const kernels::Tensor sum = segment.own(segment.gradients);
+  add(arriving(index), segment.own(segment.gradients), stream);
+}
+
+// What the ranks of a group hold, or this rank's part of it, travels and is summed in the type of the wire.
+void Rank::sum_over(kernels::Communicator& group, const kernels::Tensor& gradients,
+                    const kernels::Tensor& sum, kernels::Stream& stream) {
+  const bool whole = gradients.columns == sum.columns;
+  const auto reduce = [&](const kernels::Tensor& from, const kernels::Tensor& to) {
+    whole ? group.all_reduce(stream, from, to) : group.reduce_scatter(stream, from, to);
+  };
+  if (gradients.type == types_.wire && sum.type == types_.wire) return reduce(gradients, sum);
+  const auto bytes = static_cast<std::size_t>(gradients.columns) * kernels::bytes_of(types_.wire);
+  void* memory = gradient_buffers_.take(bytes, stream);
+  const kernels::Tensor sent(memory, types_.wire, 1, gradients.columns);
+  const kernels::Tensor own = sent.slice(whole ? 0 : group.rank() * sum.columns, sum.columns);
+  stream.launch(kernels::Cast{gradients, sent});
+  reduce(sent, sum.type == types_.wire ? sum : own);
+  if (sum.type != types_.wire) stream.launch(kernels::Cast{own, sum});
+  gradient_buffers_.give_back(memory, bytes, stream.record());
+}
+
+// To a sum that may be of another type.
+void Rank::add(const kernels::Tensor& more, const kernels::Tensor& sum, kernels::Stream& stream) {
   kernels::Add add;
-  add.inputs[0] = sum;
-  add.inputs[1] = {segment_runs_[index].arriving.data(), kernels::Type::fp32, 1, segment.own_elements};
+  add.inputs = {sum, more};
   add.output = sum;
+  if (more.type == sum.type) return stream.launch(add);
+  const auto bytes = static_cast<std::size_t>(more.columns) * kernels::bytes_of(sum.type);
+  void* memory = gradient_buffers_.take(bytes, stream);
+  add.inputs[1] = kernels::Tensor(memory, sum.type, 1, more.columns);
+  stream.launch(kernels::Cast{more, add.inputs[1]});
   stream.launch(add);
+  gradient_buffers_.give_back(memory, bytes, stream.record());
 }
 
 void Rank::reduce_tied(const Op& op, kernels::Stream& stream) {
   for (const Segment& segment : parameters_.segments()) {
     if (segment.stage != op.stage || segment.summed != SummedOver::other_stage_too) continue;
     const kernels::Tensor own = segment.own(segment.gradients);
-    groups_.tied->all_reduce(stream, own, own);
+    sum_over(*groups_.tied, own, own, stream);
   }
 }
 

@@ -20,6 +20,9 @@ void Rank::step(kernels::Stream& stream) {
     const kernels::Tensor own = segment.own(segment.gradients);
     groups_.tensor->all_reduce(stream, own, own);
   }
+  for (const Segment& segment : parameters_.segments())
+    if (segment.gradient_copy.count > 0)
+      stream.launch(kernels::Cast{segment.own(segment.gradients), segment.own(segment.gradient_copy)});
   stream.clear(squares_.data(), squares_.bytes());
   Block scratch;
   const std::vector<Kernel> kernels = optimizer_kernels(1, training_.plan, scratch);
@@ -55,16 +58,20 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
     const std::string& name = scratch.tensors[static_cast<std::size_t>(id)].name;
     if (name == "squares") return squares_.data();
     if (name == "scale") return scale_.data();
-    if (name == "gradient") return segment->own(segment->gradients).data;
+    if (name == "gradient") return segment->own(segment->stepped()).data;
     if (name == "first_moment") return segment->mean.memory.data();
     if (name == "second_moment") return segment->square.memory.data();
-    return segment->own(segment->values).data;
+    const bool is_value =
+        type_of(scratch.tensors[static_cast<std::size_t>(id)], training_.plan.precision) == types_.value;
+    return is_value ? segment->own(segment->values).data : segment->master.memory.data();
   };
   const BoundBlock bound = bind_block(scratch, training_.model, training_.plan, memory);
   for (kernels::Call& call : calls_of(bound, kernels[kernel], Phase::forward)) {
     if (auto* adam = std::get_if<kernels::Adam>(&call)) {
       adam->rate = training_.rate;
       adam->step = step_ + 1;
+      if (types_.has_master)
+        adam->weight = segment->own(segment->values);  // FSDP's recipe names the wide one
     } else if (auto* squares = std::get_if<kernels::SquareSum>(&call)) {
       squares->input = counted_squares(*segment);
       if (squares->input.elements() == 0) continue;
@@ -83,7 +90,7 @@ kernels::Tensor Rank::counted_squares(const Segment& segment) const {
   const bool first_replica = grid.replica_position(rank_) < parameters_.division(segment).shards;
   const bool other_stage_counts = segment.summed == SummedOver::other_stage_too && segment.stage > 0;
   if (!first_replica || other_stage_counts) last = segment.own_first;
-  return Segment::range(segment.gradients, segment.own_first,
+  return Segment::range(segment.stepped(), segment.own_first,
                         std::max<std::int64_t>(0, last - segment.own_first));
 }
 

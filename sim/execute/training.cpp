@@ -34,10 +34,12 @@ class Limits {
             "a model with multi-head or grouped-query attention");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
-    require(plan_.precision == Precision::fp32, "precision", "the CPU computes in fp32 only",
-            "precision = " + to_string(plan_.precision), "fp32");
-    require(plan_.grad_reduce == Precision::fp32, "grad_reduce", "the CPU sums gradients in fp32 only",
-            "grad_reduce = " + to_string(plan_.grad_reduce), "fp32");
+    require(plan_.precision != Precision::fp16, "precision",
+            "gradients in fp16 need a scaled loss, and no loss is scaled yet", "precision = fp16", "bf16");
+    require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
+            "precision = fp8", "bf16");
+    require(plan_.grad_reduce != Precision::fp16, "grad_reduce",
+            "gradients in fp16 need a scaled loss, and no loss is scaled yet", "grad_reduce = fp16", "bf16");
   }
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).

@@ -23,7 +23,7 @@ struct Training {
   std::string text = {};   // whose bytes are the tokens; "": tokens are made from the seed
 };
 
-// What no rank can run yet on the CPU, though it is legal to plan it; empty when all can be run.
+// What no rank can run yet, though it is legal to plan it; empty when all can be run.
 std::vector<Violation> not_executable(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

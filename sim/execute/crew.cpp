@@ -254,6 +254,10 @@ WholeTensors Crew::parameters() const {
   return whole(&Segment::values);
 }
 
+WholeTensors Crew::master_weights() const {
+  return state_types(training_.plan).has_master ? whole(&Segment::master) : WholeTensors();
+}
+
 double Crew::tracing_s() {
   constexpr int kMarks = 2000;
   const double before = now_s();

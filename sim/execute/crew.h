@@ -72,6 +72,7 @@ class Crew {
   // over all tokens of the step, as the optimizer read them.
   WholeTensors gradients() const;
   WholeTensors parameters() const;
+  WholeTensors master_weights() const;  // the fp32 ones beside parameters of 16 bits; none where there are not
 
   // Seconds that a step spends on taking the times of its ops, on the rank with the most of them: two marks
   // an op, each as long as it takes a stream that has nothing else to do.

@@ -5,8 +5,9 @@
 
 namespace rehearse::kernels {
 
-// AdamW (Loshchilov and Hutter 2019, algorithm 2) on fp32 state. `weight` (any type, may be absent) receives
-// a copy of the master weight; gradients are multiplied by `scale` (fp32, one element) where given.
+// AdamW (Loshchilov and Hutter 2019, algorithm 2). Moments and master weight have one type, fp32 as a rule.
+// `weight` (any type, may be absent) receives a copy of the master weight; gradients (any type) are multiplied
+// by `scale` (fp32, one element) where given.
 struct Adam {
   Tensor gradient, mean, square, master, weight, scale;
   float rate = 1e-3F, beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, decay = 0;

@@ -9,23 +9,23 @@ namespace rehearse::kernels::cuda {
 namespace {
 
 // `weight` may be absent.
-template <typename G, typename W>
+template <typename G, typename S, typename W>
 struct Step {
   const G* gradient;
-  float *mean, *square, *master;
+  S *mean, *square, *master;
   W* weight;
   const float* scale;
   float rate, beta1, beta2, epsilon, decay;
   float mean_share, square_share;  // corrections of the moments' start at zero
   __device__ void operator()(std::int64_t /*row*/, std::int64_t i) const {
     const float g = to_float(gradient[i]) * (scale == nullptr ? 1.0F : *scale);
-    const float m = beta1 * mean[i] + (1 - beta1) * g;
-    const float s = beta2 * square[i] + (1 - beta2) * g * g;
-    const float old = master[i];
+    const float m = beta1 * to_float(mean[i]) + (1 - beta1) * g;
+    const float s = beta2 * to_float(square[i]) + (1 - beta2) * g * g;
+    const float old = to_float(master[i]);
     const float next = old - rate * (m * mean_share / (sqrtf(s * square_share) + epsilon) + decay * old);
-    mean[i] = m;
-    square[i] = s;
-    master[i] = next;
+    mean[i] = from_float<S>(m);
+    square[i] = from_float<S>(s);
+    master[i] = from_float<S>(next);
     if (weight != nullptr) weight[i] = from_float<W>(next);
   }
 };
@@ -63,12 +63,15 @@ void run(const Context& context, const Adam& call) {
   const auto share = [step](float beta) { return static_cast<float>(1 / (1 - std::pow(double{beta}, step))); };
   const Type weight = call.weight.given() ? call.weight.type : Type::fp32;
   by_types(call.gradient.type, weight, [&](auto zero, auto none) {
-    using G = decltype(zero);
-    using W = decltype(none);
-    const Step<G, W> body{data<G>(call.gradient), floats(call.mean), floats(call.square), floats(call.master),
-                          data<W>(call.weight), floats(call.scale), call.rate, call.beta1, call.beta2, call.epsilon,
-                          call.decay, share(call.beta1), share(call.beta2)};
-    for_elements(context.stream, 1, call.master.elements(), body, "Adam");
+    by_type(call.master.type, [&](auto of_state) {
+      using G = decltype(zero);
+      using S = decltype(of_state);
+      using W = decltype(none);
+      const Step<G, S, W> body{data<G>(call.gradient), data<S>(call.mean), data<S>(call.square), data<S>(call.master),
+                               data<W>(call.weight), floats(call.scale), call.rate, call.beta1, call.beta2,
+                               call.epsilon, call.decay, share(call.beta1), share(call.beta2)};
+      for_elements(context.stream, 1, call.master.elements(), body, "Adam");
+    });
   });
 }
 

@@ -53,7 +53,7 @@ void require_timed(const CalibrateOptions& options, Precision precision) {
   if (on_cpu ? precision == Precision::fp32 : precision != Precision::fp8) return;
   throw InputError(
       {"command line", "--precision",
-       on_cpu ? "the CPU's kernels compute in fp32 only" : "linear layers in fp8 cannot be timed yet",
+       on_cpu ? "the CPU emulates 16-bit numbers: only fp32 can be timed on it" : "linear layers in fp8 cannot be timed yet",
        "precision = " + to_string(precision),
        on_cpu ? "--precision fp32" : "--precision bf16, --precision fp16 or --precision fp32"});
 }

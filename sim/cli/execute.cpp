@@ -58,6 +58,14 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   throw InputError(std::move(found));
 }
 
+// What it emulates it cannot time.
+void require_timed(const ExecuteVerb& verb, Precision precision) {
+  if (kind_of(verb) == DeviceKind::cuda || precision == Precision::fp32) return;
+  throw InputError({"", "--predict", "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
+                    fmt::format("--device cpu, precision = {}", to_string(precision)),
+                    "--precision fp32, or no --predict"});
+}
+
 // Ranks share the memory of a CPU, and of a GPU that they divide.
 void require_memory(const Report& predicted, const Site& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
@@ -97,6 +105,7 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   if (!verb.predict.wanted) {
     experiment.engine = Engine::reference;
   } else {
+    require_timed(verb, experiment.plan.precision);
     require_alone();
     note_interruption();
     if (!calibrate_missing(experiment, verb.predict, kind_of(verb), is_interrupted))
@@ -123,6 +132,10 @@ Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& 
         fmt::format("{} ranks share {} cores: times are not those of a machine with a "
                     "core for each",
                     ranks, cores));
+  if (device == "cpu" && run.training.plan.precision != Precision::fp32)
+    facts.warnings.push_back(
+        fmt::format("the CPU emulates {}: losses and memory are those of hardware that has it, times are not",
+                    to_string(run.training.plan.precision)));
   facts.warnings.emplace_back(
       "memory is predicted, and a compute op's time divided among its causes as the profile has them");
   if (run.training.model.experts)
@@ -253,6 +266,7 @@ void add_execute(CLI::App& program, int& exit_code) {
       "  rehearse execute scenarios/gpt-10m-2-cores.json --pp 1 --tp 2 --sequence-parallel on --json\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --predict --svg both.svg --fail-above 20%\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --data README.md --clip-grad 1\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --precision bf16 --recipe zero\n"
       "  rehearse execute scenarios/mixtral-8x10m-2-cores.json --ep 2 --iterations 10\n"
       "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
       "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"

@@ -34,7 +34,7 @@ struct Elements {
   bool holds(std::int64_t element) const { return element >= first && element < first + count; }
   void* at(std::int64_t element) const {
     return static_cast<std::byte*>(memory.data()) +
-           static_cast<std::size_t>(element - first) * kernels::bytes_of(type);
+           (element - first) * static_cast<std::int64_t>(kernels::bytes_of(type));
   }
 };
 

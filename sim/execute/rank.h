@@ -82,7 +82,7 @@ class Rank {
     Memory gathered;                 // all values, from UNSHARD to RESHARD
     void* microbatch_sum = nullptr;  // all gradients of one microbatch, from its backward to its reduction
     kernels::Buffer arriving;        // of which this shard is what the replicas have summed, as on the wire
-    kernels::Buffer fresh;           // all gradients of one microbatch, where they are then added in fp32
+    kernels::Buffer fresh;           // all gradients of one microbatch, where these have a type of their own
   };
 
   void make_stages();

@@ -38,14 +38,15 @@ void Rank::gather_parameters(const Op& op, kernels::Stream& stream) {
     const Segment& segment = parameters_.segments()[i];
     if (!holders(segment).parameters) return;
     SegmentRun& run = segment_runs_[i];
-    kernels::Tensor whole = segment.whole(segment.values);
+    void* whole = segment.values.memory.data();
     if (parameters_.division(segment).values) {
       if (run.gathered) return;
       run.gathered = parameter_pool_.take(segment.bytes(types_.value));
-      whole.data = run.gathered.get();
-      point(run.values, whole);
+      whole = run.gathered.get();
+      point(run.values, segment.whole(whole, types_.value));
     }
-    holders(segment).parameters->all_gather(stream, segment.own(segment.values), whole);
+    holders(segment).parameters->all_gather(stream, segment.own(segment.values),
+                                            segment.whole(whole, types_.value));
   });
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 const std::string kSmall = "execute scenarios/gpt-10m-2-cores.json --seq 16 --mbs 1 --gbs 4 ";
@@ -66,10 +67,29 @@ TEST(Execute, ClipsAndReportsTheNorm) {
   EXPECT_EQ(run_program(kSmall + "--clip-grad 1 --sync-step off").exit_code, 2);
 }
 
+TEST(Execute, EmulatesBf16OnTheCpuAndSaysSo) {
+  const Outcome outcome = run_program(kSmall + "--precision bf16 --iterations 2 --warmup 0 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json found = Json::parse(outcome.out);
+  EXPECT_EQ(found["plan"]["precision"], "bf16");
+  EXPECT_THAT(found["warnings"].dump(), HasSubstr("the CPU emulates bf16"));
+  const Json wide = Json::parse(run_program(kSmall + "--iterations 2 --warmup 0 --json").out);
+  EXPECT_THAT(wide["warnings"].dump(), Not(HasSubstr("emulates")));
+  const auto first_peak = [](const Json& report) {
+    return report["execution"]["peak_activation_bytes_by_rank"][0].get<double>();
+  };
+  EXPECT_LT(first_peak(found), 0.6 * first_peak(wide));
+  const double loss = wide["execution"]["losses"][1];
+  EXPECT_NEAR(found["execution"]["losses"][1].get<double>(), loss, 0x1p-8 * loss);
+  const Outcome predicted = run_program(kSmall + "--precision bf16 --predict");
+  EXPECT_EQ(predicted.exit_code, 2);
+  EXPECT_THAT(predicted.err, AllOf(HasSubstr("--predict"), HasSubstr("emulates"), HasSubstr("fp32")));
+}
+
 TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
-  const Outcome bf16 = run_program(kSmall + "--precision bf16");
-  EXPECT_EQ(bf16.exit_code, 2);
-  EXPECT_THAT(bf16.err, AllOf(HasSubstr("--precision"), HasSubstr("fp32")));
+  const Outcome fp16 = run_program(kSmall + "--precision fp16");
+  EXPECT_EQ(fp16.exit_code, 2);
+  EXPECT_THAT(fp16.err, AllOf(HasSubstr("--precision"), HasSubstr("scaled loss"), HasSubstr("bf16")));
   const Outcome slow = run_program(kSmall + "--slow rank=1:0.5");
   EXPECT_EQ(slow.exit_code, 2);
   EXPECT_THAT(slow.err, HasSubstr("--slow"));

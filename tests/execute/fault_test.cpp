@@ -215,12 +215,13 @@ TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
   plan.ep = 2;
   plan.moe_imbalance = 2;
-  plan.precision = Precision::bf16;
+  plan.precision = Precision::fp8;
+  plan.grad_reduce = Precision::fp16;
   plan.offload = Offload::optimizer;
   const std::vector<Violation> found = not_executable(tiny_mixtral(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("moe_imbalance", "precision", "offload"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("moe_imbalance", "precision", "grad_reduce", "offload"));
 }
 
 TEST(Execute, NeedsAStepToCount) {

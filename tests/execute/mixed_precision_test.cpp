@@ -191,6 +191,12 @@ TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   expect_same_training_in_bf16(crew, training);
 }
 
+TEST(Bf16Kernels, OneForEachOperationTrainAsOneRankInBf16Does) {
+  Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 1, 1));
+  plan.fused_cross_entropy = plan.fused_attention = false;
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) expect_same_training_in_bf16(model, plan);
+}
+
 // What is made again from the same 16 bits is the same, to the last of them.
 TEST(Bf16Recompute, ChangesNothing) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {

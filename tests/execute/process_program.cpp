@@ -1,6 +1,6 @@
 // One rank of a plan as a process, started by mpirun or as torchrun does: its losses and its part of every
-// gradient equal those of one rank alone. Arguments: tp pp dp ZeRO, and ep where the
-// network has experts. Ends with 1 where they do not.
+// gradient equal those of one rank alone. Arguments: tp pp dp ZeRO, and "bf16", or ep where the network has
+// experts. Ends with 1 where they do not.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -35,11 +35,14 @@ std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
   return compared;
 }
 
+// In bf16 with tp = 1 the first step differs in the order of fp32 sums alone; from then on a weight may have
+// been rounded the other way.
 void train(const Model& model, const Plan& plan, Site site) {
+  const int steps = plan.precision == Precision::fp32 ? 2 : 1;
   const bool is_first = site.is_first();
   const Training training = training_of(model, plan);
   Crew crew(training, {20, {}}, std::move(site)), one(training_of(model, alone(plan)), {20, {}});
-  for (int step = 0; step < 2; ++step) {
+  for (int step = 0; step < steps; ++step) {
     const StepResult found = crew.step(), expected = one.step();
     if (step == 0 && compare(crew.gradients(), one.gradients()) == 0)
       expect_near(0, 1, 0, "no gradient here");
@@ -60,9 +63,11 @@ int main(int argc, char** argv) {
   plan.zero = std::atoi(argv[4]);
   plan.sequence_parallel = plan.tp > 1;
   plan.clip_grad = 0.1;
-  if (argc == 6) plan.ep = std::atoi(argv[5]);
+  const bool in_bf16 = argc == 6 && std::string(argv[5]) == "bf16", sparse = argc == 6 && !in_bf16;
+  if (in_bf16) plan.precision = Precision::bf16;
+  if (sparse) plan.ep = std::atoi(argv[5]);
   try {
-    train(argc == 6 ? tiny_mixtral() : tiny_gpt(), plan, open_site(plan, DeviceKind::cpu, 30));
+    train(sparse ? tiny_mixtral() : tiny_gpt(), plan, open_site(plan, DeviceKind::cpu, 30));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -25,6 +25,16 @@ Case adam(Draw& draw) {
   });
 }
 
+// The weight in 16 bits alone, and its moments too.
+Case adam_without_master(Draw& draw) {
+  const std::int64_t count = draw.size(1, 5000);
+  const std::size_t gradient = draw.of(1, count), mean = draw.out(1, count), weight = draw.out(1, count);
+  const std::size_t square = draw.of(draw.type, 1, count, 0.01F, 1);
+  draw.operands[square].written = true;
+  return draw.finish(
+      [=](const Tensors& t) { return Adam{t[gradient], t[mean], t[square], t[weight], {}, {}}; });
+}
+
 Case square_sum(Draw& draw) {
   const std::int64_t rows = draw.size(1, 60), columns = draw.size(1, 4000);
   const std::size_t in = draw.of(rows, columns), sum = draw.out(Type::fp32, 1, 1);
@@ -43,7 +53,10 @@ Case clip_scale(Draw& draw) {
 }  // namespace
 
 std::vector<Maker> optimizer_cases() {
-  return {{"adam", adam}, {"square sum", square_sum}, {"clip scale", clip_scale}};
+  return {{"adam", adam},
+          {"adam without master", adam_without_master},
+          {"square sum", square_sum},
+          {"clip scale", clip_scale}};
 }
 
 }  // namespace rehearse::kernels

@@ -135,14 +135,6 @@ Case maximum_of_short_logits(Draw& draw) {
   return draw.finish([=](const Tensors& t) { return LossMaximum{t[logits], t[most]}; });
 }
 
-Case adam_without_master(Draw& draw) {
-  const std::size_t gradient = draw.of(1, 40), mean = draw.out(1, 40),
-                    square = draw.of(draw.type, 1, 40, 0, 1), weight = draw.out(1, 40);
-  draw.operands[square].written = true;
-  return draw.finish(
-      [=](const Tensors& t) { return Adam{t[gradient], t[mean], t[square], t[weight], {}, {}}; });
-}
-
 std::vector<Maker> cases() {
   std::vector<Maker> all = all_cases();
   for (const auto& [name, make] : std::initializer_list<std::pair<const char*, Case (*)(Draw&)>>{
@@ -157,8 +149,7 @@ std::vector<Maker> cases() {
            {"short table gradients", short_table_gradients},
            {"short position gradients", short_position_gradients},
            {"short logits", short_logits},
-           {"maximum of short logits", maximum_of_short_logits},
-           {"adam without master", adam_without_master}})
+           {"maximum of short logits", maximum_of_short_logits}})
     all.push_back({name, make});
   return all;
 }

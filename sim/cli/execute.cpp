@@ -58,9 +58,24 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   throw InputError(std::move(found));
 }
 
+bool is_emulated(const ExecuteVerb& verb, Precision precision) {
+  return kind_of(verb) == DeviceKind::cpu && precision != Precision::fp32;
+}
+
+// What is emulated is computed in fp32: with its peak and its products' times, where cluster and profile know
+// no others.
+void emulate(Experiment& experiment) {
+  const std::string wide = to_string(Precision::fp32), narrow = to_string(experiment.plan.precision);
+  std::map<std::string, double>& peaks = experiment.cluster.gpu.peak_flops;
+  if (const auto peak = peaks.find(wide); peak != peaks.end()) peaks.emplace(narrow, peak->second);
+  const auto products = experiment.profile.gemm;
+  for (const auto& [kind, samples] : products)
+    if (kind.starts_with(wide)) experiment.profile.gemm.emplace(narrow + kind.substr(wide.size()), samples);
+}
+
 // What it emulates it cannot time.
 void require_timed(const ExecuteVerb& verb, Precision precision) {
-  if (kind_of(verb) == DeviceKind::cuda || precision == Precision::fp32) return;
+  if (!is_emulated(verb, precision)) return;
   throw InputError({"", "--predict", "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
                     fmt::format("--device cpu, precision = {}", to_string(precision)),
                     "--precision fp32, or no --predict"});
@@ -102,10 +117,12 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   require_executable(experiment, source);
   const int iterations = experiment.conditions.iterations;
   experiment.conditions.iterations = 1;
+  const Precision precision = experiment.plan.precision;
+  if (is_emulated(verb, precision)) emulate(experiment);
   if (!verb.predict.wanted) {
     experiment.engine = Engine::reference;
   } else {
-    require_timed(verb, experiment.plan.precision);
+    require_timed(verb, precision);
     require_alone();
     note_interruption();
     if (!calibrate_missing(experiment, verb.predict, kind_of(verb), is_interrupted))

@@ -73,6 +73,7 @@ class Device {
   virtual void release(void* memory, Place place = Place::device) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure
+  virtual std::int64_t cudnn_calls() const { return 0; }  // so far, that cuDNN ran and not a kernel of ours
 };
 
 // Memory that goes when it goes. The device must outlive it.
@@ -109,8 +110,9 @@ class Buffer {
 // arithmetic on 16 bits: what such tensors hold is widened, and rounded again.
 std::unique_ptr<Device> open_cpu(int threads = 1);
 
-// GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA.
-std::unique_ptr<Device> open_cuda(int index = 0);
+// GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA. Attention in
+// bf16 and fp16 is cuDNN's where the build has it, it takes the call, and `cudnn` allows it.
+std::unique_ptr<Device> open_cuda(int index = 0, bool cudnn = true);
 
 // Its multiprocessors in `count` equal parts, each a device of its own: kernels of different ones run side by
 // side and share memory, its bandwidth and the cache. DeviceMissing too where it cannot be divided so.

@@ -2,7 +2,7 @@
 
 namespace rehearse::kernels {
 
-std::unique_ptr<Device> open_cuda(int /*index*/) {
+std::unique_ptr<Device> open_cuda(int /*index*/, bool /*cudnn*/) {
   throw DeviceMissing("this build has no CUDA; configure with the preset \"cuda\"");
 }
 

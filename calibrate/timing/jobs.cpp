@@ -18,10 +18,16 @@ namespace rehearse {
 
 namespace {
 
-SampleKey key_of(const Gemm& gemm, const Plan& plan) {
+// Of an fp8 plan some products are of bf16.
+std::string precision_of(const Block& block, const Kernel& kernel, const Plan& plan) {
+  const bool is_bf16 = plan.precision == Precision::fp8 && !multiplies_fp8(block, kernel, plan.precision);
+  return to_string(is_bf16 ? Precision::bf16 : plan.precision);
+}
+
+SampleKey key_of(const Gemm& gemm, const std::string& precision) {
   const std::int64_t rows = (gemm.m + gemm.chunks - 1) / gemm.chunks;
   return {SampleKey::Table::gemm,
-          gemm_key(to_string(plan.precision), gemm.pass, gemm.of_experts),
+          gemm_key(precision, gemm.pass, gemm.of_experts),
           {static_cast<double>(rows), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
            static_cast<double>(gemm.batch)}};
 }
@@ -81,7 +87,7 @@ class Collector {
   void add_kernel(const Block& block, const Kernel& kernel, Phase phase) {
     SampleKey key;
     if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) {
-      key = key_of(*gemm, plan());
+      key = key_of(*gemm, precision_of(block, kernel, plan()));
     } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {

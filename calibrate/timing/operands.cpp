@@ -24,8 +24,8 @@ bool is_of_choices(const Tensor& tensor) {
   return tensor.name == "expert_choices";
 }
 
-bool is_integer(const Tensor& tensor) {
-  return tensor.element_bytes == 8 || tensor.element_bytes == 1 || is_of_choices(tensor);
+bool is_integer(const Tensor& tensor, kernels::Type type) {
+  return type == kernels::Type::int64 || type == kernels::Type::uint8 || is_of_choices(tensor);
 }
 
 // Numbers spread over 0 .. bound in an order that no prefetcher guesses.
@@ -105,15 +105,18 @@ void Operands::fill(kernels::Stream& stream) {
   const Precision precision = jobs_.plans[job_.plan].plan.precision;
   for (const auto& [matrix, offset] : offset_) {
     const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
-    if (is_integer(tensor)) {
+    const kernels::Type type = type_in(block, job_.kernel, matrix, precision);
+    if (is_integer(tensor, type)) {
       fill_integers(stream, matrix);
       continue;
     }
     const TensorPlace& place = places_[static_cast<std::size_t>(matrix)];
     const bool positive = tensor.name == "second_moment" || tensor.name == "sum" ||
-                          tensor.name == "sum_reduced" || tensor.name == "exponentials";
-    const kernels::Tensor view(address(0, matrix), type_of(tensor, precision), place.rows,
-                               place.matrix_columns);
+                          tensor.name == "sum_reduced" || tensor.name == "exponentials" ||
+                          tensor.name.ends_with("_maximum");
+    const std::size_t bytes = matrix_bytes(block, place);
+    const kernels::Tensor view(address(0, matrix), type, place.rows,
+                               static_cast<std::int64_t>(bytes / kernels::bytes_of(type)) / place.rows);
     stream.launch(kernels::Randomise{view, positive ? 1.0F : 0.0F, positive ? 0.5F : 1.0F,
                                      kSeed + static_cast<std::uint64_t>(matrix)});
   }

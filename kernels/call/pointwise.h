@@ -9,7 +9,8 @@
 namespace rehearse::kernels {
 
 // Every row holds `groups` vectors of equal length, each normalised by itself (Qwen3's heads). Centred:
-// LayerNorm (Ba et al. 2016); else RMSNorm (Zhang and Sennrich 2019).
+// LayerNorm (Ba et al. 2016); else RMSNorm (Zhang and Sennrich 2019). On GPUs the output of Norm may be fp8,
+// not scaled.
 struct NormShape {
   bool centred = false;
   std::int64_t groups = 1;

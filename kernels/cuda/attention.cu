@@ -1,6 +1,7 @@
-// Attention without scores in memory. A block works on one tile of queries (or keys) of one head, in fp32 from
+// Attention without scores in memory, where cuDNN does not compute it. A block works on one tile of queries (or keys) of one head, in fp32 from
 // shared memory: its products do not use the tensor cores.
 #include "kernels/cuda/common.cuh"
+#include "kernels/cuda/fused_attention.h"
 #include "kernels/cuda/run.h"
 
 namespace rehearse::kernels::cuda {
@@ -270,6 +271,7 @@ std::size_t tile_bytes(std::int64_t columns) { return static_cast<std::size_t>(k
 }  // namespace
 
 void run(const Context& context, const AttentionForward& call) {
+  if (context.fused_attention != nullptr && context.fused_attention->run(context, call)) return;
   require_narrow(call.shape);
   by_type(call.query.type, [&](auto zero) {
     using T = decltype(zero);
@@ -286,6 +288,7 @@ void run(const Context& context, const AttentionForward& call) {
 }
 
 void run(const Context& context, const AttentionBackward& call) {
+  if (context.fused_attention != nullptr && context.fused_attention->run(context, call)) return;
   require_narrow(call.shape);
   by_type(call.query.type, [&](auto zero) {
     using T = decltype(zero);

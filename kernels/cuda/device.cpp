@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/fused_attention.h"
 #include "kernels/cuda/partition.h"
 #include "kernels/cuda/stream.h"
 
@@ -27,10 +28,11 @@ std::string blas_version() {
 class CudaDevice : public Device {
  public:
   // All of a GPU, or a partition of it.
-  explicit CudaDevice(int index, std::unique_ptr<cuda::Partition> partition = nullptr)
+  explicit CudaDevice(int index, bool cudnn = true, std::unique_ptr<cuda::Partition> partition = nullptr)
       : index_(index),
         partition_(std::move(partition)),
-        products_(partition_ ? partition_->multiprocessors() : 0) {
+        products_(partition_ ? partition_->multiprocessors() : 0),
+        fused_attention_(cudnn ? cuda::open_fused_attention(partition_.get()) : nullptr) {
     check(cudaSetDevice(index_), "device");
     check(cudaGetDeviceProperties(&properties_, index_), "properties");
   }
@@ -39,9 +41,12 @@ class CudaDevice : public Device {
     int driver = 0, runtime = 0;
     check(cudaDriverGetVersion(&driver), "driver version");
     check(cudaRuntimeGetVersion(&runtime), "version");
+    std::vector<std::string> libraries = {"driver for CUDA " + version(driver), "CUDA " + version(runtime),
+                                          "cuBLASLt " + blas_version()};
+    if (fused_attention_) libraries.push_back("cuDNN " + cuda::cudnn_version());
     return {"cuda",
             properties_.name,
-            {"driver for CUDA " + version(driver), "CUDA " + version(runtime), "cuBLASLt " + blas_version()},
+            std::move(libraries),
             partition_ ? partition_->multiprocessors() : properties_.multiProcessorCount,
             static_cast<double>(properties_.l2CacheSize),
             static_cast<double>(properties_.totalGlobalMem)};
@@ -72,17 +77,20 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<Stream> make_stream() override {
-    return std::make_unique<cuda::CudaStream>(index_, products_,
+    return std::make_unique<cuda::CudaStream>(index_, products_, fused_attention_.get(),
                                               partition_ ? partition_->make_stream() : nullptr);
   }
 
   double clock_hz() override { return cuda::clock_hz(index_); }
+
+  std::int64_t cudnn_calls() const override { return fused_attention_ ? fused_attention_->calls() : 0; }
 
  private:
   int index_;
   std::unique_ptr<cuda::Partition> partition_;
   cudaDeviceProp properties_ = {};
   cuda::Products products_;
+  std::unique_ptr<cuda::FusedAttention> fused_attention_;  // not in every build
 };
 
 void require_gpu(int index) {
@@ -102,16 +110,16 @@ void require_gpu(int index) {
 
 }  // namespace
 
-std::unique_ptr<Device> open_cuda(int index) {
+std::unique_ptr<Device> open_cuda(int index, bool cudnn) {
   require_gpu(index);
-  return std::make_unique<CudaDevice>(index);
+  return std::make_unique<CudaDevice>(index, cudnn);
 }
 
 std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count) {
   require_gpu(index);
   std::vector<std::unique_ptr<Device>> devices;
   for (std::unique_ptr<cuda::Partition>& partition : cuda::divide(index, count))
-    devices.push_back(std::make_unique<CudaDevice>(index, std::move(partition)));
+    devices.push_back(std::make_unique<CudaDevice>(index, true, std::move(partition)));
   return devices;
 }
 

@@ -1,5 +1,5 @@
 // One block a vector; sums of squares and products in fp32.
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
 
 namespace rehearse::kernels::cuda {
@@ -26,17 +26,17 @@ __device__ Moments moments(const T* x, std::int64_t width, bool centred, float e
   return {mean, rsqrtf(block_sum(squares) / static_cast<float>(width) + epsilon)};
 }
 
-template <typename T>
-__global__ void normalise(Rows<T> in, const T* weight, const T* bias, Rows<T> out, NormShape shape) {
+template <typename T, typename To>
+__global__ void normalise(Rows<T> in, const T* weight, const T* bias, Rows<To> out, NormShape shape) {
   const std::int64_t width = in.columns / shape.groups;
   for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
     const std::int64_t first = v % shape.groups * width;
     const T* x = in.row(v / shape.groups) + first;
-    T* y = out.row(v / shape.groups) + first;
+    To* y = out.row(v / shape.groups) + first;
     const Moments m = moments(x, width, shape.centred, shape.epsilon);
     for (std::int64_t c = threadIdx.x; c < width; c += kThreads)
-      y[c] = from_float<T>((to_float(x[c]) - m.mean) * m.scale * to_float(weight[c]) +
-                           (bias == nullptr ? 0.0F : to_float(bias[c])));
+      y[c] = from_float<To>((to_float(x[c]) - m.mean) * m.scale * to_float(weight[c]) +
+                            (bias == nullptr ? 0.0F : to_float(bias[c])));
   }
 }
 
@@ -95,9 +95,13 @@ unsigned vectors(const Tensor& tensor, const NormShape& shape) {
 void run(const Context& context, const Norm& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    normalise<T><<<vectors(call.input, call.shape), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.input), data<T>(call.weight), data<T>(call.bias),
-        rows_of<T>(call.output), call.shape);
+    const auto into = [&](auto none) {
+      using To = decltype(none);
+      normalise<T, To><<<vectors(call.input, call.shape), kThreads, 0, context.stream>>>(
+          rows_of<T>(call.input), data<T>(call.weight), data<T>(call.bias), rows_of<To>(call.output), call.shape);
+    };
+    if (call.output.type == call.input.type) return into(zero);
+    by_fp8(call.output.type, into);
   });
   launched("norm");
 }

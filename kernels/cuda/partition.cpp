@@ -57,6 +57,29 @@ cudaStream_t Partition::make_stream() const {
   return stream;
 }
 
+CUcontext Partition::context() const {
+  CUcontext context = nullptr;
+  check_driver(REHEARSE_DRIVER(cuCtxFromGreenCtx)(&context, context_), "context of a partition");
+  return context;
+}
+
+PartitionInUse::PartitionInUse(const Partition* partition) : in_use_(partition != nullptr) {
+  if (!in_use_) return;
+  static auto* const push = REHEARSE_DRIVER(cuCtxPushCurrent);
+  check_driver(push(partition->context()), "entry of a partition");
+}
+
+PartitionInUse::~PartitionInUse() {
+  if (!in_use_) return;
+  try {
+    static auto* const pop = REHEARSE_DRIVER(cuCtxPopCurrent);
+    CUcontext left = nullptr;
+    pop(&left);
+  } catch (const DeviceError&) {
+    // The driver that could enter it cannot be left: it is gone.
+  }
+}
+
 std::vector<std::unique_ptr<Partition>> divide(int device, int count) {
   constexpr unsigned kGranularity = 8;  // of Hopper; the driver rounds up to what its GPU has
   check(cudaSetDevice(device), "device");

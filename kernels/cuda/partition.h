@@ -19,10 +19,24 @@ class Partition {
 
   int multiprocessors() const { return multiprocessors_; }
   cudaStream_t make_stream() const;  // whose kernels run on them alone
+  CUcontext context() const;         // for libraries that look at the current one
 
  private:
   CUgreenCtx context_ = nullptr;
   int multiprocessors_ = 0;
+};
+
+// While it lives the partition, where there is one, is this thread's current context. DeviceError when it
+// cannot be.
+class PartitionInUse {
+ public:
+  explicit PartitionInUse(const Partition* partition);
+  PartitionInUse(const PartitionInUse&) = delete;
+  PartitionInUse& operator=(const PartitionInUse&) = delete;
+  ~PartitionInUse();
+
+ private:
+  bool in_use_;
 };
 
 // `count` equal ones, as large as the GPU's granularity allows (8 multiprocessors on Hopper). DeviceMissing

@@ -1,5 +1,5 @@
 // Kernels that pass over memory once: a thread an element, or a pair of them.
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/philox.h"
 
@@ -234,7 +234,7 @@ void run(const Context& context, const Cast& call) {
 }
 
 void run(const Context& context, const Randomise& call) {
-  by_type(call.output.type, [&](auto zero) {
+  by_any(call.output.type, [&](auto zero) {
     using T = decltype(zero);
     for_elements(context.stream, call.output.rows, call.output.columns,
                  Fill<T>{rows_of<T>(call.output), call.mean, call.spread, call.seed}, "randomise");

@@ -1,7 +1,5 @@
 // fp8 operands: a tile is read once and written by rows, by columns or both.
-#include <cuda_fp8.h>
-
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
 
 namespace rehearse::kernels::cuda {
@@ -52,19 +50,6 @@ __global__ void quantise(Extent extent, View<From> in, const float* scale, float
     const std::int64_t c = first_column + y, r = first_row + threadIdx.x;
     if (r < extent.rows && c < extent.columns) columns.data[c * columns.stride + r] = To(tile[threadIdx.x][y]);
   }
-}
-
-template <typename Body>
-void by_fp8(Type type, const Body& body) {
-  if (type == Type::fp8_e4m3) return body(__nv_fp8_e4m3{});
-  if (type == Type::fp8_e5m2) return body(__nv_fp8_e5m2{});
-  throw DeviceError("operands are quantised to fp8");
-}
-
-template <typename Body>
-void by_any(Type type, const Body& body) {
-  if (type == Type::fp8_e4m3 || type == Type::fp8_e5m2) return by_fp8(type, body);
-  by_type(type, body);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 namespace rehearse::kernels::cuda {
 
 class Products;
+class FusedAttention;
+class Scratch;
 
 // What a launch needs besides its operands.
 struct Context {
@@ -15,6 +17,8 @@ struct Context {
   Products* products = nullptr;  // cuBLASLt and the algorithms that it chose
   void* workspace = nullptr;     // of this stream alone
   std::size_t workspace_bytes = 0;
+  FusedAttention* fused_attention = nullptr;  // nullptr: by our own kernels
+  Scratch* scratch = nullptr;                 // of this stream alone
 };
 
 double clock_hz(int device);  // of the multiprocessors; takes 20 ms

@@ -74,9 +74,12 @@ double CudaEvent::seconds_since(Event& earlier) {
   return 1e-3 * double{milliseconds};
 }
 
-CudaStream::CudaStream(int device, Products& products, cudaStream_t stream) : device_(device) {
+CudaStream::CudaStream(int device, Products& products, FusedAttention* fused_attention, cudaStream_t stream)
+    : device_(device) {
   check(cudaSetDevice(device), "device");
   context_.products = &products;
+  context_.fused_attention = fused_attention;
+  context_.scratch = &scratch_;
   context_.workspace_bytes = kWorkspaceBytes;
   check(cudaMalloc(&context_.workspace, kWorkspaceBytes), "workspace");
   context_.stream = stream;
@@ -89,6 +92,7 @@ CudaStream::CudaStream(int device, Products& products, cudaStream_t stream) : de
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device_);
+  scratch_.release(context_.stream);
   cudaStreamDestroy(context_.stream);
   cudaFree(context_.workspace);
 }

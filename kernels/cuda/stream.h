@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/products.h"
+#include "kernels/cuda/scratch.h"
 #include "kernels/device.h"
 
 namespace rehearse::kernels::cuda {
@@ -44,7 +45,7 @@ class CudaEvent : public Event {
 class CudaStream : public Stream {
  public:
   // Takes `stream`; its own where there is none.
-  CudaStream(int device, Products& products, cudaStream_t stream = nullptr);
+  CudaStream(int device, Products& products, FusedAttention* fused_attention, cudaStream_t stream = nullptr);
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   ~CudaStream() override;
@@ -64,6 +65,7 @@ class CudaStream : public Stream {
  private:
   int device_;
   Context context_;
+  Scratch scratch_;
   std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
   std::exception_ptr failure_;
 };

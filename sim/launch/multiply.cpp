@@ -17,13 +17,26 @@ TensorId last_read(const Launch& launch) {
   return launch.kernel.reads.back();
 }
 
+// Of an fp8 product: `height` x `width` of a weight, by rows from element `first` on; or by columns, one
+// expert's after the other, behind all of its rows.
+kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, std::int64_t first,
+                           std::int64_t height, std::int64_t width) {
+  kernels::Tensor view = launch.part(id, 0, height, width);
+  view.type = kernels::Type::fp8_e4m3;
+  const std::int64_t offset = first + (by_columns ? launch.elements(id) : 0);
+  view.data = static_cast<std::byte*>(view.data) + offset;
+  return view;
+}
+
 // y = x w^T + bias, or one expert after the other. A part of the columns needs its part of the weight.
 Multiply forward(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
   const std::int64_t first = launch.first_column(launch.kernel.writes[0]);
-  call.b = launch.part(launch.kernel.reads[1], first * gemm.k, gemm.n, gemm.k);
+  const TensorId weight = launch.kernel.reads[1];
+  call.b = launch.multiplies_fp8() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
+                                   : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
   call.transpose_b = true;
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
@@ -32,12 +45,14 @@ Multiply forward(const Launch& launch, const Gemm& gemm) {
   return call;
 }
 
-// dx = dy w.
+// dx = dy w; in fp8 dy (w^T)^T.
 Multiply input_gradient(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  call.b = launch.part(last_read(launch), 0, gemm.k, gemm.n);
+  call.transpose_b = launch.multiplies_fp8();
+  call.b = call.transpose_b ? fp8_weight(launch, last_read(launch), true, 0, gemm.n, gemm.k)
+                            : launch.part(last_read(launch), 0, gemm.k, gemm.n);
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
   return call;
@@ -56,11 +71,28 @@ Multiply weight_gradient(const Launch& launch, const Gemm& gemm) {
   return call;
 }
 
-// The experts' operands lie one after the other.
+// The same of fp8 operands, which come by columns: dw += dy^T (x^T)^T. Experts' rows lie side by side in
+// them.
+Multiply fp8_weight_gradient(const Launch& launch, const Gemm& gemm) {
+  Multiply call;
+  const std::int64_t rows = gemm.k * gemm.batch;
+  call.a = launch.part(launch.kernel.reads[0], 0, gemm.m, rows);
+  call.b = launch.part(last_read(launch), 0, gemm.n, rows);
+  call.a.columns = call.b.columns = gemm.k;
+  call.transpose_b = true;
+  call.c = launch.part(launch.kernel.writes[0], 0, gemm.m, gemm.n);
+  call.accumulate = true;
+  return call;
+}
+
+// The experts' operands lie one after the other; or side by side, as what was quantised by columns.
 void step_through_experts(Multiply& call, std::int64_t batch) {
+  const auto step = [](const kernels::Tensor& operand) {
+    return operand.columns < operand.stride ? operand.columns : operand.rows * operand.stride;
+  };
   call.batch = batch;
-  call.step_a = call.a.rows * call.a.stride;
-  call.step_b = call.b.rows * call.b.stride;
+  call.step_a = step(call.a);
+  call.step_b = step(call.b);
   call.step_c = call.c.rows * call.c.stride;
 }
 
@@ -87,7 +119,9 @@ Calls cut(const Multiply& whole, std::int64_t chunks) {
 
 Calls multiply_calls(const Launch& launch, const Gemm& gemm) {
   if (is_unfused_core(launch)) return unfused_core_calls(launch);
-  Multiply call = launch.phase == Phase::backward_weight  ? weight_gradient(launch, gemm)
+  const bool in_fp8 = launch.multiplies_fp8();
+  Multiply call = launch.phase == Phase::backward_weight
+                      ? (in_fp8 ? fp8_weight_gradient(launch, gemm) : weight_gradient(launch, gemm))
                   : launch.phase == Phase::backward_input ? input_gradient(launch, gemm)
                                                           : forward(launch, gemm);
   if (gemm.batch > 1) step_through_experts(call, gemm.batch);

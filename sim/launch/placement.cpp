@@ -33,6 +33,31 @@ std::vector<TensorId> operand(const Block& block, const Kernel& kernel, std::int
   return ids;
 }
 
+// What is quantised as one operand, without the maximum that it is scaled by.
+std::vector<TensorId> quantised(const Block& block, const Kernel& kernel) {
+  std::vector<TensorId> ids = kernel.reads;
+  if (ids.size() > 1 && count(block, ids.back()) == 1) ids.pop_back();
+  return ids;
+}
+
+void place_quantised(const Block& block, const Kernel& kernel, std::vector<TensorPlace>& places) {
+  const std::vector<TensorId> from = quantised(block, kernel);
+  const Gemm* product = product_of(block, kernel.writes.front());
+  if (from.size() > 1 && product != nullptr) put_side_by_side(block, from, product->m, places);
+}
+
+void place_product(const Block& block, const Kernel& kernel, const Gemm& gemm,
+                   std::vector<TensorPlace>& places) {
+  if (gemm.batch > 1) return;
+  if (kernel.writes.size() > 1) put_side_by_side(block, kernel.writes, gemm.m, places);
+  const std::vector<TensorId> gradients = operand(block, kernel, gemm.m * gemm.k);
+  if (gradients.size() > 1) put_side_by_side(block, gradients, gemm.m, places);
+}
+
+bool is_mask(const Tensor& tensor) {
+  return tensor.name.ends_with("_mask");
+}
+
 }  // namespace
 
 std::vector<TensorPlace> place_tensors(const Block& block) {
@@ -43,11 +68,9 @@ std::vector<TensorPlace> place_tensors(const Block& block) {
   }
   for (const auto* kernels : {&block.forward, &block.backward_input}) {
     for (const Kernel& kernel : *kernels) {
-      const auto* gemm = std::get_if<Gemm>(&kernel.what);
-      if (gemm == nullptr || gemm->batch > 1) continue;
-      if (kernel.writes.size() > 1) put_side_by_side(block, kernel.writes, gemm->m, places);
-      const std::vector<TensorId> gradients = operand(block, kernel, gemm->m * gemm->k);
-      if (gradients.size() > 1) put_side_by_side(block, gradients, gemm->m, places);
+      if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) place_product(block, kernel, *gemm, places);
+      if (const auto* kind = std::get_if<Pointwise>(&kernel.what); kind && *kind == Pointwise::quantise)
+        place_quantised(block, kernel, places);
     }
   }
   return places;
@@ -63,8 +86,37 @@ kernels::Type type_of(const Tensor& tensor, Precision precision) {
   using kernels::Type;
   if (tensor.element_bytes == 8) return Type::int64;
   if (tensor.element_bytes == 4) return Type::fp32;
-  if (tensor.element_bytes == 1) return Type::uint8;
+  if (tensor.element_bytes == 1 && (precision != Precision::fp8 || is_mask(tensor))) return Type::uint8;
+  if (tensor.element_bytes == 1) return tensor.role == TensorRole::gradient ? Type::fp8_e5m2 : Type::fp8_e4m3;
   return precision == Precision::fp16 ? Type::fp16 : Type::bf16;
+}
+
+bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision) {
+  return precision == Precision::fp8 && std::holds_alternative<Gemm>(kernel.what) &&
+         block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes == 1;
+}
+
+kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision) {
+  const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
+  const auto* gemm = std::get_if<Gemm>(&kernel.what);
+  const bool has_weight = gemm != nullptr && gemm->pass != GemmPass::weight_gradient;
+  const TensorId weight = !has_weight                       ? TensorId{-1}
+                          : gemm->pass == GemmPass::forward ? kernel.reads.at(1)
+                                                            : kernel.reads.back();
+  return matrix == weight && multiplies_fp8(block, kernel, precision) ? kernels::Type::fp8_e4m3
+                                                                      : type_of(tensor, precision);
+}
+
+const Gemm* product_of(const Block& block, TensorId tensor) {
+  for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
+    for (const Kernel& kernel : *kernels) {
+      const auto* gemm = std::get_if<Gemm>(&kernel.what);
+      if (gemm != nullptr &&
+          std::find(kernel.reads.begin(), kernel.reads.end(), tensor) != kernel.reads.end())
+        return gemm;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace rehearse

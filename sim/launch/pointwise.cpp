@@ -259,27 +259,41 @@ bool is_scalar(const Launch& launch, TensorId id) {
   return launch.elements(id) == 1;
 }
 
-// {tensors side by side[, maximum]} to {maximum}, {rows}, {columns} or {rows, columns}. No layer is executed
-// in fp8 yet: rows of the residual stream are what calibration times.
+// Rows of what is quantised: of the matrix that it shares, or as the product has them that reads the result
+// `to`. What ranks gather first, and what only a maximum is sought of, is of the residual stream where it can
+// be.
+std::int64_t quantised_rows(const Launch& launch, TensorId from, TensorId to, bool by_columns) {
+  const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(from)];
+  if (!place.has_own_matrix()) return place.rows;
+  const Gemm* product = product_of(launch.bound.block, to);
+  if (product != nullptr)
+    return by_columns ? product->k * product->batch : launch.elements(from) / product->k;
+  const std::int64_t elements = launch.elements(from), width = launch.bound.shape.hidden;
+  return elements % width == 0 ? elements / width : 1;
+}
+
+// {tensors side by side[, maximum]} to {maximum}, {rows}, {columns} or {rows, columns}.
 Calls quantise(const Launch& launch) {
-  std::vector<TensorId> from = launch.kernel.reads, to = launch.kernel.writes;
+  std::vector<TensorId> from = launch.kernel.reads;
+  const std::vector<TensorId>& to = launch.kernel.writes;
   kernels::Quantise call;
   if (is_scalar(launch, from.back())) {
     call.scale = launch.whole(from.back());
     from.pop_back();
   }
+  const bool transposes = launch.tensor(to.back()).name.ends_with("_columns");
+  const std::int64_t rows = quantised_rows(launch, from.front(), to.front(), transposes && to.size() == 1);
   std::int64_t elements = 0;
   for (const TensorId id : from) elements += launch.elements(id);
-  const std::int64_t width = elements % launch.bound.shape.hidden == 0 ? launch.bound.shape.hidden : elements;
-  call.input = launch.part(from.front(), 0, elements / width, width);
+  const std::int64_t width = elements / rows;
+  call.input = launch.rows(from.front(), rows);
+  call.input.columns = width;
   if (is_scalar(launch, to.front())) {
     call.maximum = launch.whole(to.front());
     return {call};
   }
-  const bool transposes = launch.tensor(to.back()).name.ends_with("_columns");
-  if (transposes) call.columns = launch.part(to.back(), 0, width, elements / width);
-  if (!transposes || to.size() > 1) call.rows = launch.part(to.front(), 0, elements / width, width);
-  for (kernels::Tensor* operand : {&call.rows, &call.columns}) operand->type = kernels::Type::fp8_e4m3;
+  if (transposes) call.columns = launch.part(to.back(), 0, width, rows);
+  if (!transposes || to.size() > 1) call.rows = launch.part(to.front(), 0, rows, width);
   return {call};
 }
 

@@ -22,6 +22,10 @@ AttentionShape random_shape(Draw& draw) {
   return shape;
 }
 
+// cuDNN rounds the probabilities before it multiplies by them; of the gradients also what each query head
+// adds to a key's, and their sum.
+constexpr double kForwardRoundings = 2, kBackwardRoundings = 3;
+
 struct Inputs {
   std::size_t query, key, value;
 };
@@ -32,7 +36,7 @@ Inputs draw_inputs(Draw& draw, const AttentionShape& shape) {
           draw.of(shape.keys.rows(), shape.kv_heads * shape.v_head_dim)};
 }
 
-Case forward(Draw& draw) {
+Case forward(Draw& draw, double roundings) {
   const AttentionShape shape = random_shape(draw);
   const Inputs in = draw_inputs(draw, shape);
   const std::size_t output = draw.out(shape.queries.rows(), shape.heads * shape.v_head_dim);
@@ -41,7 +45,7 @@ Case forward(Draw& draw) {
       [=](const Tensors& t) {
         return AttentionForward{shape, t[in.query], t[in.key], t[in.value], t[output], t[sums]};
       },
-      static_cast<double>(shape.keys.length));
+      static_cast<double>(shape.keys.length), roundings);
 }
 
 // Positions out of order, as context parallelism gives them.
@@ -64,7 +68,7 @@ Case striped(Draw& draw) {
 }
 
 // Output and log-sum-exp are those of the forward, by the CPU.
-Case backward(Draw& draw) {
+Case backward(Draw& draw, double roundings) {
   const AttentionShape shape = random_shape(draw);
   const Inputs in = draw_inputs(draw, shape);
   const std::int64_t rows = shape.queries.rows(), width = shape.heads * shape.v_head_dim;
@@ -86,7 +90,7 @@ Case backward(Draw& draw) {
         return AttentionBackward{shape,     t[gradient], t[in.query], t[in.key], t[in.value],
                                  t[output], t[log_sums], t[dq],       t[dk],     t[dv]};
       },
-      static_cast<double>(rows * shape.heads));
+      static_cast<double>(rows * shape.heads), roundings);
 }
 
 Case merge(Draw& draw) {
@@ -125,12 +129,15 @@ Case softmax_backward(Draw& draw) {
 }  // namespace
 
 std::vector<Maker> attention_cases() {
-  return {{"attention forward", forward},
-          {"attention at any positions", striped},
-          {"attention backward", backward},
-          {"attention merge", merge},
-          {"softmax", softmax},
-          {"softmax backward", softmax_backward}};
+  return {
+      {"attention forward", [](Draw& draw) { return forward(draw, kForwardRoundings); }},
+      {"attention backward", [](Draw& draw) { return backward(draw, kBackwardRoundings); }},
+      {"attention forward, own", [](Draw& draw) { return forward(draw, 1); }, false, Served::without_cudnn},
+      {"attention backward, own", [](Draw& draw) { return backward(draw, 1); }, false, Served::without_cudnn},
+      {"attention at any positions", striped, false, Served::by_own},
+      {"attention merge", merge},
+      {"softmax", softmax},
+      {"softmax backward", softmax_backward}};
 }
 
 }  // namespace rehearse::kernels

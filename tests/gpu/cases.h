@@ -23,7 +23,8 @@ using Tensors = std::vector<Tensor>;  // by operand
 struct Case {
   std::vector<Operand> operands;
   std::function<Call(const Tensors&)> call;
-  double terms = 1;  // that the longest sum in it has
+  double terms = 1;      // that the longest sum in it has
+  double roundings = 1;  // to the working type, between operands and results
 };
 
 // Draws shapes and values. The CPU computes in fp32 on what the working type can hold.
@@ -45,8 +46,8 @@ class Draw {
   std::size_t out(Type its, std::int64_t rows, std::int64_t columns);
   std::size_t out(std::int64_t rows, std::int64_t columns) { return out(type, rows, columns); }
 
-  Case finish(std::function<Call(const Tensors&)> call, double terms = 1) {
-    return {std::move(operands), std::move(call), terms};
+  Case finish(std::function<Call(const Tensors&)> call, double terms = 1, double roundings = 1) {
+    return {std::move(operands), std::move(call), terms, roundings};
   }
 
  private:
@@ -57,14 +58,20 @@ class Draw {
   std::vector<Operand> operands;
 };
 
+// Whose kernel runs a call where the device has cuDNN: any one that can, cuDNN's or it is wrong, one of ours
+// or it is wrong; or the device is opened without cuDNN.
+enum class Served : std::uint8_t { by_any, by_cudnn, by_own, without_cudnn };
+
 struct Maker {
   std::string name;
   std::function<Case(Draw&)> make;
   bool of_fp8 = false;  // the working type is fp8 instead of the others
+  Served served = Served::by_any;
 };
 
 std::vector<Maker> multiply_cases();
 std::vector<Maker> attention_cases();
+std::vector<Maker> fused_attention_cases();
 std::vector<Maker> pointwise_cases();
 std::vector<Maker> token_cases();
 std::vector<Maker> optimizer_cases();

@@ -1,5 +1,5 @@
 // Every call on a device against the CPU, over random shapes: compare_kernels cuda|cpu [NAME]. Prints the
-// worst error of each call and type in units of what its type can tell apart.
+// worst error of each call and type in units of what its type can tell apart, and how many calls cuDNN ran.
 // Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@ namespace rehearse::kernels {
 namespace {
 
 constexpr unsigned kTrials = 12;
-// Of the operand's largest number: one rounding to the type, and one of fp32 for each of the terms as they
-// add up at random, with room for expf and its like.
-constexpr double kRoundings = 1.0, kSumRoundings = 8.0;
+// Of the operand's largest number, beside the roundings to its type: one of fp32 for each of the terms as
+// they add up at random, with room for expf and its like.
+constexpr double kSumRoundings = 8.0;
 
 double largest_of(const std::vector<float>& values) {
   double largest = 0;
@@ -27,11 +27,11 @@ double largest_of(const std::vector<float>& values) {
 
 // Over what is allowed: above 1 it is wrong.
 double error_of(const std::vector<float>& actual, const std::vector<float>& expected, Type type,
-                double terms) {
+                const Case& one) {
   const double largest = largest_of(expected);
   const double share = spacing(type) == 0 ? 0
-                                          : kRoundings * spacing(type) +
-                                                kSumRoundings * std::sqrt(terms) * spacing(Type::fp32);
+                                          : one.roundings * spacing(type) +
+                                                kSumRoundings * std::sqrt(one.terms) * spacing(Type::fp32);
   double worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (actual[i] == expected[i]) continue;
@@ -50,7 +50,7 @@ double worst_of(const Maker& maker, Type type, Device& device, Device& cpu) {
     std::size_t next = 0;
     for (const Operand& operand : one.operands) {
       if (!operand.written) continue;
-      worst = std::max(worst, error_of(actual[next], expected[next], operand.type, one.terms));
+      worst = std::max(worst, error_of(actual[next], expected[next], operand.type, one));
       ++next;
     }
   }
@@ -73,27 +73,62 @@ const char* name_of(Type type) {
 std::vector<Type> types_of(const Maker& maker, bool only_fp32) {
   if (only_fp32) return {Type::fp32};
   if (maker.of_fp8) return {Type::fp8_e4m3};
+  if (maker.served == Served::by_cudnn) return {Type::bf16, Type::fp16};
   return {Type::fp32, Type::bf16, Type::fp16};
 }
 
+// The device of a run: all of it, and as it is where there is no cuDNN.
+struct Devices {
+  std::unique_ptr<Device> whole, without_cudnn, cpu;
+  bool only_fp32 = false;
+  bool has_cudnn() const {
+    const std::vector<std::string> libraries = whole->facts().libraries;
+    return std::any_of(libraries.begin(), libraries.end(),
+                       [](const std::string& library) { return library.starts_with("cuDNN"); });
+  }
+};
+
+Devices open(const std::string& kind) {
+  if (kind == "cuda") return {open_cuda(), open_cuda(0, false), open_cpu(), false};
+  return {open_cpu(2), open_cpu(2), open_cpu(), true};
+}
+
+struct Outcome {
+  double worst = INFINITY;  // error
+  std::int64_t by_cudnn = 0;
+  std::string reason;  // why it is wrong, beside the error
+  bool wrong() const { return worst > 1 || !reason.empty(); }
+};
+
+Outcome try_one(const Devices& devices, const Maker& maker, Type type) {
+  Device& device = maker.served == Served::without_cudnn ? *devices.without_cudnn : *devices.whole;
+  const std::int64_t before = device.cudnn_calls();
+  Outcome outcome;
+  try {
+    outcome.worst = worst_of(maker, type, device, *devices.cpu);
+  } catch (const DeviceError& error) {
+    outcome.reason = error.what();
+  }
+  outcome.by_cudnn = device.cudnn_calls() - before;
+  const bool must = maker.served == Served::by_cudnn && devices.has_cudnn();
+  const bool may = must || maker.served == Served::by_any;
+  if (outcome.reason.empty() && must && outcome.by_cudnn < kTrials)
+    outcome.reason = "cuDNN refused; CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=stderr says why";
+  if (!may && outcome.by_cudnn > 0) outcome.reason = "cuDNN ran what is not for it";
+  return outcome;
+}
+
 // The number of calls and types that do not agree.
-int compare(Device& device, const std::string& name) {
-  const auto cpu = open_cpu();
-  const bool only_fp32 = device.facts().kind == "cpu";
+int compare(const Devices& devices, const std::string& name) {
   int wrong = 0, compared = 0;
   for (const Maker& maker : all_cases()) {
     if (!name.empty() && !maker.name.starts_with(name)) continue;
-    for (const Type type : types_of(maker, only_fp32)) {
-      double worst = INFINITY;
-      std::string reason;
-      try {
-        worst = worst_of(maker, type, device, *cpu);
-      } catch (const DeviceError& error) {
-        reason = error.what();
-      }
-      std::printf("%-26s %s %8.3f of what is allowed%s %s\n", maker.name.c_str(), name_of(type), worst,
-                  worst > 1 ? "  WRONG" : "", reason.c_str());
-      wrong += worst > 1 ? 1 : 0;
+    for (const Type type : types_of(maker, devices.only_fp32)) {
+      const Outcome outcome = try_one(devices, maker, type);
+      std::printf("%-30s %s %8.3f of what is allowed, %2d of %u by cuDNN%s %s\n", maker.name.c_str(),
+                  name_of(type), outcome.worst, static_cast<int>(outcome.by_cudnn), kTrials,
+                  outcome.wrong() ? "  WRONG" : "", outcome.reason.c_str());
+      wrong += outcome.wrong() ? 1 : 0;
       ++compared;
     }
   }
@@ -108,8 +143,7 @@ int run(int count, char** arguments) {
     return kUsage;
   }
   try {
-    const auto device = kind == "cuda" ? open_cuda() : open_cpu(2);
-    const int wrong = compare(*device, name);
+    const int wrong = compare(open(kind), name);
     if (wrong < 0) std::fprintf(stderr, "no call is named %s\n", name.c_str());
     return wrong < 0 ? kUsage : wrong > 0 ? 1 : 0;
   } catch (const DeviceMissing& missing) {

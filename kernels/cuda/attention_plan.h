@@ -1,0 +1,67 @@
+// How does cuDNN run an attention call? As a graph, described through its C++ headers (cudnn-frontend).
+#pragma once
+
+#include <cudnn.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "kernels/call.h"
+
+namespace cudnn_frontend::graph {
+class Graph;
+}
+
+namespace rehearse::kernels::cuda {
+
+enum class Operand : std::uint8_t {
+  query,
+  key,
+  value,
+  output,
+  output_gradient,
+  query_gradient,
+  key_gradient,
+  value_gradient,
+  statistics,  // cuDNN's word for log-sum-exp
+};
+constexpr std::size_t kMatrices = 8;  // all but the last
+
+// A call of either direction, its matrices by operand.
+struct FusedCall {
+  explicit FusedCall(const AttentionForward& call);
+  explicit FusedCall(const AttentionBackward& call);
+
+  AttentionShape shape;
+  std::array<Tensor, kMatrices> matrices;
+
+  const Tensor& operator[](Operand which) const { return matrices.at(static_cast<std::size_t>(which)); }
+  bool is_backward() const { return (*this)[Operand::output_gradient].given(); }
+
+  // Whether it can be told to cuDNN, which may still refuse it.
+  bool can_be_described() const;
+
+  // All that a plan depends on.
+  using Key = std::array<std::int64_t, 14 + kMatrices>;
+  Key key() const;
+};
+
+class AttentionPlan {
+ public:
+  // nullptr where cuDNN refuses the call. Takes a moment: cuDNN may compile.
+  static std::unique_ptr<AttentionPlan> make(cudnnHandle_t handle, const FusedCall& call);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  // On the handle's stream, of a call with the key of the one it was made for. `statistics`: sequences x
+  // heads x places, read by the backward pass and written by the forward. DeviceError when cuDNN fails.
+  void execute(cudnnHandle_t handle, const FusedCall& call, float* statistics, void* workspace);
+
+ private:
+  std::shared_ptr<cudnn_frontend::graph::Graph> graph_;
+  std::size_t workspace_bytes_ = 0;
+  std::unordered_map<std::int64_t, void*> memory_;  // by identifier, of the call that runs
+};
+
+}  // namespace rehearse::kernels::cuda

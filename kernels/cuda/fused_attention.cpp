@@ -1,0 +1,112 @@
+#include "kernels/cuda/fused_attention.h"
+
+#include <cudnn.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/scratch.h"
+#include "kernels/device.h"
+
+namespace rehearse::kernels::cuda {
+
+namespace {
+
+void check_cudnn(cudnnStatus_t result, const char* what) {
+  if (result != CUDNN_STATUS_SUCCESS)
+    throw DeviceError(std::string("cuDNN ") + what + ": " + cudnnGetErrorString(result));
+}
+
+// As much as keeps what follows it in the scratch memory aligned.
+std::size_t packed_bytes(const AttentionShape& shape) {
+  constexpr std::size_t kAlignment = 256;
+  const std::size_t bytes = static_cast<std::size_t>(shape.queries.rows() * shape.heads) * sizeof(float);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+class CudnnAttention : public FusedAttention {
+ public:
+  explicit CudnnAttention(const Partition* partition) : partition_(partition) {}
+  CudnnAttention(const CudnnAttention&) = delete;
+  CudnnAttention& operator=(const CudnnAttention&) = delete;
+  ~CudnnAttention() override {
+    plans_.clear();  // they were made with the handle
+    if (handle_ != nullptr) cudnnDestroy(handle_);
+  }
+
+  bool run(const Context& context, const AttentionForward& call) override {
+    return run(context, FusedCall(call), call.log_sum_exp);
+  }
+  bool run(const Context& context, const AttentionBackward& call) override {
+    return run(context, FusedCall(call), call.log_sum_exp);
+  }
+  std::int64_t calls() const override { return calls_; }
+
+ private:
+  // One at a time: a handle stands for one stream until it is given another.
+  bool run(const Context& context, const FusedCall& call, const Tensor& log_sum_exp) {
+    if (!call.can_be_described()) return false;
+    const std::lock_guard lock(mutex_);
+    const PartitionInUse in_use(partition_);
+    if (!take(context.stream)) return false;
+    AttentionPlan* plan = plan_of(call);
+    if (plan == nullptr) return false;
+    execute(context, call, log_sum_exp, *plan);
+    ++calls_;
+    return true;
+  }
+
+  // Makes the stream the handle's. All streams of a whole device can be that; a partition's where this cuDNN
+  // knows green contexts.
+  bool take(cudaStream_t stream) {
+    if (refuses_streams_) return false;
+    cudnnStatus_t result = handle_ == nullptr ? cudnnCreate(&handle_) : CUDNN_STATUS_SUCCESS;
+    if (result == CUDNN_STATUS_SUCCESS) result = cudnnSetStream(handle_, stream);
+    if (partition_ == nullptr) check_cudnn(result, "start");
+    refuses_streams_ = result != CUDNN_STATUS_SUCCESS;
+    return !refuses_streams_;
+  }
+
+  // nullptr where cuDNN refused it.
+  AttentionPlan* plan_of(const FusedCall& call) {
+    const FusedCall::Key key = call.key();
+    const auto found = plans_.find(key);
+    if (found != plans_.end()) return found->second.get();
+    return plans_.emplace(key, AttentionPlan::make(handle_, call)).first->second.get();
+  }
+
+  void execute(const Context& context, const FusedCall& call, const Tensor& log_sum_exp,
+               AttentionPlan& plan) {
+    const Tokens& queries = call.shape.queries;
+    const std::size_t packed = packed_bytes(call.shape);
+    auto* memory =
+        static_cast<std::byte*>(context.scratch->at_least(packed + plan.workspace_bytes(), context.stream));
+    auto* statistics = reinterpret_cast<float*>(memory);
+    if (call.is_backward()) pack_log_sum_exp(context.stream, queries, log_sum_exp, statistics);
+    plan.execute(handle_, call, statistics, memory + packed);
+    if (!call.is_backward()) unpack_log_sum_exp(context.stream, queries, statistics, log_sum_exp);
+  }
+
+  const Partition* partition_;
+  std::mutex mutex_;
+  cudnnHandle_t handle_ = nullptr;
+  bool refuses_streams_ = false;
+  std::map<FusedCall::Key, std::unique_ptr<AttentionPlan>> plans_;
+  std::atomic<std::int64_t> calls_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<FusedAttention> open_fused_attention(const Partition* partition) {
+  return std::make_unique<CudnnAttention>(partition);
+}
+
+std::string cudnn_version() {
+  const std::size_t number = cudnnGetVersion();  // 91900 is 9.19.0
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -82,6 +82,7 @@ void set_mask(Options& options, const AttentionShape& shape) {
 void describe_forward(graph::Graph& whole, const FusedCall& call) {
   graph::SDPA_attributes options;
   options.set_name("attention").set_generate_stats(true).set_attn_scale(call.shape.scale);
+  options.set_implementation(cudnn_frontend::AttentionImplementation_t::COMPOSITE);  // of known statistics
   set_mask(options, call.shape);
   const auto made = whole.sdpa(input(whole, call, Operand::query), input(whole, call, Operand::key),
                                input(whole, call, Operand::value), options);
@@ -186,7 +187,7 @@ void AttentionPlan::execute(cudnnHandle_t handle, const FusedCall& call, float* 
     if (call.matrices.at(i).given()) memory_[identifier(static_cast<Operand>(i))] = call.matrices.at(i).data;
   }
   memory_[identifier(Operand::statistics)] = statistics;
-  const auto status = graph_->execute(handle, memory_, workspace);
+  auto status = graph_->execute(handle, memory_, workspace);
   if (status.is_bad()) throw DeviceError("cuDNN attention: " + status.get_message());
 }
 

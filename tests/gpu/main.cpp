@@ -12,7 +12,12 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr unsigned kTrials = 12;
+constexpr unsigned kTrials = 12, kTrialsOfCudnn = 5;  // which makes a plan for each shape
+
+unsigned trials_of(const Maker& maker) {
+  return maker.served == Served::by_cudnn ? kTrialsOfCudnn : kTrials;
+}
+
 // Of the operand's largest number, beside the roundings to its type: one of fp32 for each of the terms as
 // they add up at random, with room for expf and its like.
 constexpr double kSumRoundings = 8.0;
@@ -43,7 +48,7 @@ double error_of(const std::vector<float>& actual, const std::vector<float>& expe
 
 double worst_of(const Maker& maker, Type type, Device& device, Device& cpu) {
   double worst = 0;
-  for (unsigned trial = 0; trial < kTrials; ++trial) {
+  for (unsigned trial = 0; trial < trials_of(maker); ++trial) {
     Draw draw(trial, type);
     const Case one = maker.make(draw);
     const auto actual = outcome(device, one, false), expected = outcome(cpu, one, true);
@@ -112,7 +117,7 @@ Outcome try_one(const Devices& devices, const Maker& maker, Type type) {
   outcome.by_cudnn = device.cudnn_calls() - before;
   const bool must = maker.served == Served::by_cudnn && devices.has_cudnn();
   const bool may = must || maker.served == Served::by_any;
-  if (outcome.reason.empty() && must && outcome.by_cudnn < kTrials)
+  if (outcome.reason.empty() && must && outcome.by_cudnn < trials_of(maker))
     outcome.reason = "cuDNN refused; CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=stderr says why";
   if (!may && outcome.by_cudnn > 0) outcome.reason = "cuDNN ran what is not for it";
   return outcome;
@@ -126,7 +131,7 @@ int compare(const Devices& devices, const std::string& name) {
     for (const Type type : types_of(maker, devices.only_fp32)) {
       const Outcome outcome = try_one(devices, maker, type);
       std::printf("%-30s %s %8.3f of what is allowed, %2d of %u by cuDNN%s %s\n", maker.name.c_str(),
-                  name_of(type), outcome.worst, static_cast<int>(outcome.by_cudnn), kTrials,
+                  name_of(type), outcome.worst, static_cast<int>(outcome.by_cudnn), trials_of(maker),
                   outcome.wrong() ? "  WRONG" : "", outcome.reason.c_str());
       wrong += outcome.wrong() ? 1 : 0;
       ++compared;

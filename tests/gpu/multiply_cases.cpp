@@ -65,10 +65,35 @@ Case fp8_product(Draw& draw) {
       static_cast<double>(k));
 }
 
+// A gradient in e5m2 by an operand in e4m3, added to fp32, for experts whose rows lie side by side.
+Case fp8_gradient(Draw& draw) {
+  const std::int64_t m = 16 * draw.size(1, 12), n = 16 * draw.size(1, 12), k = 16 * draw.size(1, 20);
+  const std::int64_t batch = draw.size(1, 4);
+  const Type gradient = draw.type == Type::fp32 ? Type::fp32 : Type::fp8_e5m2;
+  const std::size_t a = draw.of(gradient, m, batch * k), b = draw.of(n, batch * k);
+  const std::size_t c = draw.out(Type::fp32, batch * m, n);
+  return draw.finish(
+      [=](const Tensors& t) {
+        Multiply call;
+        call.a = t[a].slice(0, k);
+        call.b = t[b].slice(0, k);
+        call.c = Tensor(t[c].data, t[c].type, m, n);
+        call.transpose_b = call.accumulate = true;
+        call.batch = batch;
+        call.step_a = call.step_b = k;
+        call.step_c = m * n;
+        return call;
+      },
+      static_cast<double>(k));
+}
+
 }  // namespace
 
 std::vector<Maker> multiply_cases() {
-  return {{"multiply", product}, {"multiply slices", slices}, {"multiply fp8", fp8_product, true}};
+  return {{"multiply", product},
+          {"multiply slices", slices},
+          {"multiply fp8", fp8_product, true},
+          {"multiply fp8 gradients", fp8_gradient, true}};
 }
 
 }  // namespace rehearse::kernels

@@ -11,16 +11,26 @@ NormShape norm_shape(Draw& draw) {
   return shape;
 }
 
-Case norm(Draw& draw) {
+// From `type` to the working type.
+Case norm_of(Draw& draw, Type type) {
   const NormShape shape = norm_shape(draw);
   const std::int64_t rows = draw.size(1, 150), width = draw.size(8, 700), columns = shape.groups * width;
-  const std::size_t in = draw.of(rows, columns), weight = draw.of(1, width), bias = draw.of(1, width);
+  const std::size_t in = draw.of(type, rows, columns), weight = draw.of(type, 1, width),
+                    bias = draw.of(type, 1, width);
   const std::size_t out = draw.out(rows, columns);
   return draw.finish(
       [=](const Tensors& t) {
         return Norm{shape, t[in], t[weight], shape.centred ? t[bias] : Tensor(), t[out]};
       },
       static_cast<double>(width));
+}
+
+Case norm(Draw& draw) {
+  return norm_of(draw, draw.type);
+}
+
+Case norm_into_fp8(Draw& draw) {
+  return norm_of(draw, draw.type == Type::fp32 ? Type::fp32 : Type::bf16);
 }
 
 Case norm_input_gradient(Draw& draw) {
@@ -166,6 +176,7 @@ Case randomise(Draw& draw) {
 
 std::vector<Maker> pointwise_cases() {
   return {{"norm", norm},
+          {"norm into fp8", norm_into_fp8, true},
           {"norm input gradient", norm_input_gradient},
           {"norm weight gradient", norm_weight_gradient},
           {"rotary", rotary},
@@ -177,7 +188,8 @@ std::vector<Maker> pointwise_cases() {
           {"bias gradient", bias_gradient},
           {"cast", cast},
           {"quantise", quantise, true},
-          {"randomise", randomise}};
+          {"randomise", randomise},
+          {"randomise fp8", randomise, true}};
 }
 
 }  // namespace rehearse::kernels

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <vector>
 
 #include "kernels/device.h"
@@ -113,6 +114,25 @@ std::shared_ptr<graph::Graph> describe(const FusedCall& call) {
   return whole;
 }
 
+// nullptr where cuDNN says that it has no kernel for it.
+std::shared_ptr<graph::Graph> describe_supported(cudnnHandle_t handle, const FusedCall& call) {
+  try {
+    std::shared_ptr<graph::Graph> whole = describe(call);
+    if (whole->validate().is_good() && whole->build_operation_graph(handle).is_good() &&
+        whole->create_execution_plans({cudnn_frontend::HeurMode_t::A}).is_good() &&
+        whole->check_support().is_good())
+      return whole;
+  } catch (const std::exception&) {
+    // The headers throw where they know no words for this version of cuDNN.
+  }
+  return nullptr;
+}
+
+void check(cudnn_frontend::error_t status, const char* what) {
+  if (status.is_bad())
+    throw DeviceError(std::string("cuDNN attention, ") + what + ": " + status.get_message());
+}
+
 bool is_aligned(const Tensor& matrix) {
   return reinterpret_cast<std::uintptr_t>(matrix.data) % kAlignment == 0 &&
          matrix.stride * static_cast<std::int64_t>(bytes_of(matrix.type)) % kAlignment == 0;
@@ -166,20 +186,15 @@ FusedCall::Key FusedCall::key() const {
 }
 
 std::unique_ptr<AttentionPlan> AttentionPlan::make(cudnnHandle_t handle, const FusedCall& call) {
-  try {
-    auto plan = std::make_unique<AttentionPlan>();
-    plan->graph_ = describe(call);
-    std::int64_t bytes = 0;
-    if (plan->graph_->build(handle, {cudnn_frontend::HeurMode_t::A}).is_good() &&
-        plan->graph_->get_workspace_size(bytes).is_good()) {
-      plan->workspace_bytes_ = static_cast<std::size_t>(bytes);
-      return plan;
-    }
-  } catch (const std::exception&) {
-    // The headers throw where they know no words for this version of cuDNN.
-  }
+  auto plan = std::make_unique<AttentionPlan>();
+  plan->graph_ = describe_supported(handle, call);
   cudaGetLastError();  // of what cuDNN tried, or the next kernel's check would find it
-  return nullptr;
+  if (plan->graph_ == nullptr) return nullptr;
+  std::int64_t bytes = 0;
+  check(plan->graph_->build_plans(), "plan");
+  check(plan->graph_->get_workspace_size(bytes), "workspace");
+  plan->workspace_bytes_ = static_cast<std::size_t>(bytes);
+  return plan;
 }
 
 void AttentionPlan::execute(cudnnHandle_t handle, const FusedCall& call, float* statistics, void* workspace) {
@@ -187,8 +202,7 @@ void AttentionPlan::execute(cudnnHandle_t handle, const FusedCall& call, float* 
     if (call.matrices.at(i).given()) memory_[identifier(static_cast<Operand>(i))] = call.matrices.at(i).data;
   }
   memory_[identifier(Operand::statistics)] = statistics;
-  auto status = graph_->execute(handle, memory_, workspace);
-  if (status.is_bad()) throw DeviceError("cuDNN attention: " + status.get_message());
+  check(graph_->execute(handle, memory_, workspace), "run");
 }
 
 }  // namespace rehearse::kernels::cuda

@@ -50,7 +50,8 @@ struct FusedCall {
 
 class AttentionPlan {
  public:
-  // nullptr where cuDNN refuses the call. Takes a moment: cuDNN may compile.
+  // nullptr where cuDNN does not support the call, DeviceError when it fails. Takes a moment: cuDNN may
+  // compile.
   static std::unique_ptr<AttentionPlan> make(cudnnHandle_t handle, const FusedCall& call);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }

@@ -38,8 +38,10 @@ class NotingStream : public kernels::Stream {
 class HostMemory : public kernels::Device {
  public:
   kernels::DeviceFacts facts() const override { return {"cuda", "none", {}, 1, 0, 0}; }
-  void* allocate(std::size_t bytes) override { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
-  void release(void* memory) override { std::free(memory); }
+  void* allocate(std::size_t bytes, kernels::Place) override {
+    return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  }
+  void release(void* memory, kernels::Place) override { std::free(memory); }
   std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<NotingStream>(); }
   double clock_hz() override { return 1; }
 };

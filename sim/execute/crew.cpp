@@ -225,20 +225,23 @@ std::string Crew::where_they_stand() const {
 
 WholeTensors Crew::whole(Elements Segment::*which) const {
   WholeTensors tensors;
-  for (const std::unique_ptr<Rank>& rank : ranks_) {
-    const std::vector<Segment>& segments = rank->parameters().segments();
-    for (const Parameter& parameter : rank->parameters().all()) {
-      const Segment& segment = segments[parameter.segment];
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const Parameters& parameters = ranks_[i]->parameters();
+    const std::unique_ptr<kernels::Stream> stream = site_.device(i).make_stream();
+    for (const Parameter& parameter : parameters.all()) {
+      const Segment& segment = parameters.segments()[parameter.segment];
       const kernels::Tensor shard = segment.own(segment.*which);
       std::vector<float>& tensor = tensors[parameter.name];
       tensor.resize(static_cast<std::size_t>(parameter.slice.whole_elements()),
                     std::numeric_limits<float>::quiet_NaN());
       kernels::by_float_type(shard.type, [&](auto zero) {
-        const auto* elements = static_cast<const decltype(zero)*>(shard.data);
+        std::vector<decltype(zero)> elements(static_cast<std::size_t>(shard.elements()));
+        stream->copy(elements.data(), shard.data, elements.size() * sizeof zero);
+        stream->synchronize();
         parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
           const std::int64_t element = parameter.first + own - segment.own_first;
           if (element >= 0 && element < segment.own_elements)
-            tensor[static_cast<std::size_t>(whole)] = elements[element];
+            tensor[static_cast<std::size_t>(whole)] = elements[static_cast<std::size_t>(element)];
         });
       });
     }

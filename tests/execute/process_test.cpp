@@ -22,7 +22,10 @@ class Degrees : public testing::TestWithParam<std::vector<int>> {};  // tp, pp, 
 TEST_P(Degrees, TrainAsOneRankDoes) {
   const std::vector<int>& degrees = GetParam();
   std::vector<std::string> arguments;
-  for (const int degree : degrees) arguments.push_back(std::to_string(degree));
+  for (std::size_t i = 0; i < degrees.size(); ++i) {
+    if (i == 4) arguments.emplace_back("ep");
+    arguments.push_back(std::to_string(degrees[i]));
+  }
   expect_to_train(arguments, degrees[0] * degrees[1] * degrees[2]);
 }
 
@@ -35,6 +38,31 @@ INSTANTIATE_TEST_SUITE_P(Processes, Degrees,
                                          std::vector{1, 1, 2, 3}, std::vector{2, 2, 1, 0},
                                          std::vector{1, 2, 2, 1}, std::vector{2, 1, 2, 2},
                                          std::vector{1, 1, 2, 0, 2}, std::vector{2, 1, 2, 1, 2}));
+
+// Every rank on the first GPU, which NCCL allows of processes that say that they are on different machines.
+TEST(Processes, TrainOverNcclOnOneGpuAsOneRankDoes) {
+  for (const std::vector<std::string>& split : {std::vector<std::string>{"1", "2", "1", "0"},
+                                                {"2", "1", "1", "0"},
+                                                {"1", "1", "2", "3"},
+                                                {"1", "1", "2", "1", "bf16"}}) {
+    std::vector<std::string> command = {PROCESS_PROGRAM};
+    command.insert(command.end(), split.begin(), split.end());
+    command.emplace_back("cuda");
+    const int port = free_port();
+    std::vector<Process> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      Process::Variables environment = as_torchrun(rank, 2, port);
+      environment.insert(environment.end(), {{"LOCAL_RANK", "0"}, {"NCCL_HOSTID", std::to_string(rank)}});
+      ranks.emplace_back(command, environment,
+                         std::filesystem::temp_directory_path() / ("rehearse-nccl-" + std::to_string(rank)));
+    }
+    for (Process& rank : ranks) {
+      const int code = rank.wait(120);
+      if (code == 77) GTEST_SKIP() << rank.said();
+      EXPECT_EQ(code, 0) << rank.said();
+    }
+  }
+}
 
 }  // namespace
 }  // namespace rehearse

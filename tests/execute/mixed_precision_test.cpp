@@ -108,9 +108,9 @@ void PrintTo(const Mixed& mixed, std::ostream* out) {
   *out << name_of(mixed);
 }
 
-// Every 37th of all that fit eight ranks: a prime, so that all choices meet each other.
+// Every 61st of all that fit eight ranks: a prime, so that all choices meet each other.
 std::vector<Mixed> mixes() {
-  constexpr int kEvery = 37;
+  constexpr int kEvery = 61;
   std::vector<Mixed> some;
   int legal = 0;
   for (const ScheduleName schedule : {ScheduleName::one_f_one_b, ScheduleName::interleaved,

@@ -44,10 +44,6 @@ class Limits {
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).
   void of_experts(const Experts& experts) {
-    require(plan_.precision == Precision::fp32, "precision",
-            "layers with experts are executed in fp32 only: the gradients of the router's weights are fp32, "
-            "and counted as of the training's precision",
-            "precision = " + to_string(plan_.precision), "fp32, or a dense model");
     require(!experts.router_bias, "model",
             "a router bias moves by how unequally experts are chosen, and those that are executed are chosen "
             "equally often",

@@ -170,6 +170,20 @@ TEST(Bf16Shards, OfGroupsAreSummed) {
   }
 }
 
+// Rows travel in 16 bits, the router's weights and their gradients in fp32.
+TEST(Bf16Experts, TrainAsOneRankInBf16Does) {
+  for (const int zero : {0, 1}) {
+    Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4));
+    plan.ep = 2;
+    plan.zero = zero;
+    expect_same_training_in_bf16(tiny_mixtral(), plan);
+  }
+  Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1));
+  plan.sequence_parallel = true;
+  plan.etp = 2;
+  expect_same_training_in_bf16(tiny_mixtral(), plan);
+}
+
 TEST(Bf16Dropout, DrawsTheSame) {
   Model model = tiny_gpt();
   model.dropout = true;

@@ -107,6 +107,10 @@ TensorId BlockBuilder::new_gradient(TensorId tensor, double element_bytes) {
   return gradient;
 }
 
+TensorId BlockBuilder::gradient_like(TensorId tensor) {
+  return new_gradient(tensor, (*this)[tensor].element_bytes);
+}
+
 TensorId BlockBuilder::partial_gradient(TensorId tensor) {
   return add_gradient((*this)[tensor].name + "_gradient_partial", tensor);
 }

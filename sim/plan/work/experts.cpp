@@ -89,7 +89,7 @@ class SparseLayer {
     b_.undo([&b = b_, name, what, from, to, map] {
       std::vector<TensorId> gradients = map, makes;
       for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
-      for (const TensorId tensor : from) makes.push_back(b.new_gradient(tensor));
+      for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
       b.backward_input({name + "_backward", what, gradients, makes});
     });
   }
@@ -102,7 +102,7 @@ class SparseLayer {
       b.backward_input({name + "_backward",
                         Collective{inverse, axis, bytes, 1, true},
                         {b.gradient_of(to)},
-                        {b.new_gradient(from)}});
+                        {b.gradient_like(from)}});
     });
   }
 

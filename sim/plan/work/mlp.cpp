@@ -10,7 +10,7 @@ TensorId activate(BlockBuilder& b, const std::string& name, std::vector<TensorId
     std::vector<TensorId> needs = {b.gradient_of(output)}, makes;
     for (const TensorId read : reads) {
       needs.push_back(read);
-      makes.push_back(b.new_gradient(read));
+      makes.push_back(b.gradient_like(read));
     }
     b.backward_input({name + "_backward", Pointwise::activation_backward, needs, makes});
   });

@@ -7,8 +7,9 @@ namespace rehearse {
 KernelTimes::KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision)
     : profile_(profile), gpu_(gpu), precision_(std::move(precision)) {}
 
-Estimate KernelTimes::gemm(const Gemm& gemm) {
-  const std::size_t kind = 2 * static_cast<std::size_t>(gemm.pass) + (gemm.of_experts ? 1 : 0);
+Estimate KernelTimes::gemm(const Gemm& gemm, bool in_bf16) {
+  const std::size_t kind =
+      2 * static_cast<std::size_t>(gemm.pass) + (gemm.of_experts ? 1 : 0) + (in_bf16 ? 6 : 0);
   const Shape shape = {0,
                        static_cast<double>(gemm.m),
                        static_cast<double>(gemm.n),
@@ -18,7 +19,7 @@ Estimate KernelTimes::gemm(const Gemm& gemm) {
                        gemm.result_bytes};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
   std::optional<GemmCurve>& curve = curves_[kind];
-  if (!curve) curve = gemm_curve(profile_, gpu_, precision_, gemm.pass, gemm.of_experts);
+  if (!curve) curve = gemm_curve(profile_, gpu_, in_bf16 ? "bf16" : precision_, gemm.pass, gemm.of_experts);
   return known_[shape] = gemm_time(*curve, gemm);
 }
 

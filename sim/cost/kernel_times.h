@@ -17,7 +17,8 @@ class KernelTimes {
  public:
   KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision);
 
-  Estimate gemm(const Gemm& gemm);
+  // In the precision of the plan, or in bf16, as an fp8 plan's products that are not quantised.
+  Estimate gemm(const Gemm& gemm, bool in_bf16 = false);
   Estimate attention(const Attention& attention);
   Estimate pointwise(Pointwise kind, double bytes);
   CommunicationTime collective(const Cluster& cluster, CollectiveOp op, double bytes,
@@ -31,7 +32,8 @@ class KernelTimes {
   const Profile& profile_;
   const Gpu& gpu_;
   std::string precision_;
-  std::array<std::optional<GemmCurve>, 6> curves_;  // by pass, alone and grouped; made for the first GEMM
+  std::array<std::optional<GemmCurve>, 12>
+      curves_;  // by pass, alone, grouped, in bf16; made for the first GEMM
   std::map<Shape, Estimate> known_;
   std::map<Shape, CommunicationTime> collectives_;
 };

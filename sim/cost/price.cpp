@@ -11,6 +11,7 @@
 #include "cost/kernel_times.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
+#include "plan/fp8.h"
 #include "plan/ranks.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
@@ -47,6 +48,7 @@ class Pricing {
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
       : cluster_(cluster),
         profile_(profile),
+        precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
         adds_gradients_(state_bytes(plan).fresh_gradient > 0),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
@@ -76,7 +78,8 @@ class Pricing {
   }
 
   Estimate time_of(const Block& block, const Kernel& kernel) {
-    if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return in_chunks(*gemm);
+    if (const auto* gemm = std::get_if<Gemm>(&kernel.what))
+      return in_chunks(*gemm, precision_ == Precision::fp8 && !multiplies_fp8(block, kernel, precision_));
     if (const auto* attention = std::get_if<Attention>(&kernel.what)) return in_steps(*attention);
     if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
       return times_.pointwise(*kind, block.bytes_moved(kernel));
@@ -123,11 +126,11 @@ class Pricing {
     return *all_;
   }
 
-  Estimate in_chunks(Gemm gemm) {
+  Estimate in_chunks(Gemm gemm, bool in_bf16) {
     const std::int64_t chunks = gemm.chunks;
     gemm.m = (gemm.m + chunks - 1) / chunks;
     gemm.chunks = 1;
-    return times(chunks, times_.gemm(gemm));
+    return times(chunks, times_.gemm(gemm, in_bf16));
   }
 
   Estimate in_steps(Attention attention) {
@@ -292,6 +295,7 @@ class Pricing {
 
   const Cluster& cluster_;
   const Profile& profile_;
+  Precision precision_;
   bool cuda_graph_;
   bool adds_gradients_;  // of each microbatch to those that are kept (additions_s())
   double list_host_s_;   // of one exchange of a list; 0: none are

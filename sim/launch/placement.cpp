@@ -91,11 +91,6 @@ kernels::Type type_of(const Tensor& tensor, Precision precision) {
   return precision == Precision::fp16 ? Type::fp16 : Type::bf16;
 }
 
-bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision) {
-  return precision == Precision::fp8 && std::holds_alternative<Gemm>(kernel.what) &&
-         block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes == 1;
-}
-
 kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision) {
   const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
   const auto* gemm = std::get_if<Gemm>(&kernel.what);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/tensor.h"
+#include "plan/fp8.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -32,10 +33,6 @@ std::size_t matrix_bytes(const Block& block, const TensorPlace& placement);
 // plan what takes one byte is e4m3, of a gradient e5m2 (Micikevicius et al. 2022, section 3; Transformer
 // Engine's Format.HYBRID, torchao's tensorwise scaling); a mask of dropout is none of that.
 kernels::Type type_of(const Tensor& tensor, Precision precision);
-
-// Whether a kernel is a product of fp8 operands: of an fp8 plan's, all that read a quantised tensor. Routers,
-// the output layer and attention multiply as in bf16.
-bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision);
 
 // What a kernel takes the elements of a matrix that it reads or writes for: products of fp8 take their
 // weight's two bytes an element for two of fp8, first the weight by rows and then by columns.

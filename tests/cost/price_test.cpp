@@ -58,6 +58,23 @@ TEST(Price, BooksEveryKernelWhereItBelongs) {
   EXPECT_EQ(first.forward.cp + first.forward.ep + first.forward.optimizer, 0);
 }
 
+// What reads a quantised tensor multiplies fp8, all else as in bf16.
+TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantisedApart) {
+  Work work = small_work();
+  Block& block = work.blocks[0];
+  block.tensors.push_back({"x_fp8", TensorRole::activation, 1e9, 1});
+  block.backward_input[0].reads = {2, 1};
+  Profile profile = small_profile();
+  profile.gemm["fp8"] = {{4096, 4096, 4096, 0.5e-3}};
+  Plan plan = two_stages(8);
+  plan.precision = Precision::fp8;
+  Cluster cluster = test::dgx_a100();
+  cluster.gpu.peak_flops["fp8"] = 2 * cluster.gpu.peak_flops.at("bf16");
+  const StageTimes stage = price(work, plan, cluster, profile).times.stages[0];
+  EXPECT_DOUBLE_EQ(stage.forward.compute, 3 * 1e-3);
+  EXPECT_DOUBLE_EQ(stage.backward_input.compute, 3 * 2 * 0.5e-3);
+}
+
 // 6 bytes of a gradient's element to cast it, 12 to add it: 1e9 elements a layer at 1 TB/s.
 TEST(Price, OfBf16OptimizerAddsTheGradientsOfEachMicrobatch) {
   Plan plan = two_stages(1);

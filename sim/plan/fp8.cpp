@@ -1,0 +1,10 @@
+#include "plan/fp8.h"
+
+namespace rehearse {
+
+bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision) {
+  return precision == Precision::fp8 && std::holds_alternative<Gemm>(kernel.what) &&
+         block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes == 1;
+}
+
+}  // namespace rehearse

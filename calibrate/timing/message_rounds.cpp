@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -173,8 +174,11 @@ class Rounds {
 TimedMessages time_messages(const MessageRequest& request) {
   TimedMessages timed;
   Patience patience(request.ranks, request.patience_s);
+  std::vector<std::unique_ptr<Rounds>> rounds(
+      request.ranks.worlds.size());  // none goes before all have ended
   on_each_rank(request.ranks, [&](std::size_t i) {
-    TimedMessages own = Rounds(request, i, patience).run();
+    rounds[i] = std::make_unique<Rounds>(request, i, patience);
+    TimedMessages own = rounds[i]->run();
     if (i == 0) timed = std::move(own);
   });
   return timed;

@@ -173,33 +173,36 @@ std::vector<bool> MessageTimer::said_by_first(const std::vector<bool>& flags) {
   return {said.begin(), said.end()};
 }
 
-std::unique_ptr<MessageTimer::Group> MessageTimer::join(const PlacedMessage& message) {
+bool MessageTimer::join(const PlacedMessage& message) {
   const std::string name = "timed " + std::to_string(joined_++);
-  const bool takes_part =
-      std::find(message.members.begin(), message.members.end(), rank()) != message.members.end();
-  return takes_part ? std::make_unique<Group>(*this, message, name) : nullptr;
+  if (std::find(message.members.begin(), message.members.end(), rank()) == message.members.end())
+    return false;
+  group_ = std::make_unique<Group>(*this, message, name);
+  return true;
 }
 
 std::vector<double> MessageTimer::time(const PlacedMessage& message, double budget_s,
                                        const std::function<bool()>& stopped) {
   std::vector<double> seconds;
-  if (const std::unique_ptr<Group> group = join(message)) {
-    seconds = sample([&](int launches) { return group->run(launches, stopped()); }, budget_s,
-                     [&] { return group->stopped(); });
+  if (join(message)) {
+    seconds = sample([&](int launches) { return group_->run(launches, stopped()); }, budget_s,
+                     [&] { return group_->stopped(); });
   }
-  return shared(seconds, message.members.front());
+  seconds = shared(seconds, message.members.front());
+  group_.reset();
+  return seconds;
 }
 
 MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, const Sets& sets,
                                                double budget_s, const std::function<bool()>& stopped) {
   Beside both;
-  if (const std::unique_ptr<Group> group = join(message)) {
-    const auto stop = [&] { return group->stopped(); };
+  if (join(message)) {
+    const auto stop = [&] { return group_->stopped(); };
     const auto message_s =
-        summarise(sample([&](int launches) { return group->run(launches, stopped()); }, budget_s / 4, stop))
+        summarise(sample([&](int launches) { return group_->run(launches, stopped()); }, budget_s / 4, stop))
             .seconds;
-    both.alone_s =
-        sample([&](int launches) { return group->run_beside(sets, launches, 0, stopped()); }, budget_s, stop);
+    both.alone_s = sample([&](int launches) { return group_->run_beside(sets, launches, 0, stopped()); },
+                          budget_s, stop);
     const double kernels_s = summarise(both.alone_s).seconds;
     double factor = 2;
     both.beside_s = sample(
@@ -207,7 +210,7 @@ MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, con
           double seconds = -1;
           for (int tries = 0; seconds < 0 && tries < kMostTries; ++tries) {
             const double messages = std::ceil(factor * launches * kernels_s / message_s);
-            seconds = group->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
+            seconds = group_->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
             if (seconds < 0) factor *= 2;
           }
           if (seconds < 0) throw kernels::DeviceError("messages end before the kernels beside them");
@@ -216,7 +219,9 @@ MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, con
         budget_s, stop);
   }
   const int root = message.members.front();
-  return {shared(both.alone_s, root), shared(both.beside_s, root)};
+  both = {shared(both.alone_s, root), shared(both.beside_s, root)};
+  group_.reset();
+  return both;
 }
 
 void on_each_rank(const Ranks& ranks, const std::function<void(std::size_t)>& body) {

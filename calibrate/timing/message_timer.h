@@ -12,6 +12,7 @@ namespace rehearse {
 
 // All ranks of the world make one and call the same functions in the same order, with the same arguments but
 // for `stopped`, which ends the measurement when any rank's says so. What the ranks are told is equal on all.
+// Ranks that are threads read each other's memory: after a failure none may go before all have ended.
 class MessageTimer {
  public:
   MessageTimer(kernels::Device& device, kernels::World& world);
@@ -41,7 +42,7 @@ class MessageTimer {
  private:
   class Group;
   std::vector<double> shared(const std::vector<double>& values, int root);
-  std::unique_ptr<Group> join(const PlacedMessage& message);
+  bool join(const PlacedMessage& message);
 
   kernels::Device& device_;
   kernels::World& world_;
@@ -49,11 +50,12 @@ class MessageTimer {
   std::unique_ptr<kernels::Communicator> all_;
   kernels::Buffer notes_;
   std::vector<int> machines_;
-  int joined_ = 0;  // groups so far: none of two has the name of another
+  int joined_ = 0;                // groups so far: none of two has the name of another
+  std::unique_ptr<Group> group_;  // of the message in hand
 };
 
 // Runs body(i) for all ranks of this process, each on a thread. When one throws, its world is aborted, and
-// what was thrown first is thrown here.
+// what was thrown first is thrown here when all have ended.
 void on_each_rank(const Ranks& ranks, const std::function<void(std::size_t)>& body);
 
 }  // namespace rehearse

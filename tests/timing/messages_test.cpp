@@ -131,10 +131,11 @@ TEST(Rounds, LeaveOutWhatIsKnownAndEndWhenAnyRankIsStopped) {
 
 TEST(Ranks, AFailureOfOneEndsTheOthers) {
   const Ranks ranks = threads_on_cores(3);
+  std::vector<std::unique_ptr<MessageTimer>> timers(3);
   const auto body = [&](std::size_t i) {
-    MessageTimer timer(ranks.device(i), *ranks.worlds[i]);
+    timers[i] = std::make_unique<MessageTimer>(ranks.device(i), *ranks.worlds[i]);
     if (i == 1) throw kernels::DeviceError("the second rank fell over");
-    timer.any(false);
+    timers[i]->any(false);
   };
   try {
     on_each_rank(ranks, body);

@@ -6,8 +6,9 @@
 namespace rehearse {
 
 // Whether a kernel is a product of fp8 operands: of an fp8 plan's, all that read a quantised tensor. Routers,
-// the output layer and attention multiply as in bf16: Transformer Engine's modules are Megatron-LM's linear
-// layers, of which the output layer is none, and torchao's recipes leave it out.
+// the output layer and attention multiply as in bf16: Megatron-LM's output layer is its own
+// ColumnParallelLinear (models/gpt/gpt_model.py), no module of Transformer Engine, and PyTorch's float8 says how
+// to leave it out (float8_experimental, README).
 bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision);
 
 }  // namespace rehearse

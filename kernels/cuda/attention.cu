@@ -1,5 +1,5 @@
-// Attention without scores in memory, where cuDNN does not compute it. A block works on one tile of queries (or keys) of one head, in fp32 from
-// shared memory: its products do not use the tensor cores.
+// Attention without scores in memory, where cuDNN does not compute it. A block works on one tile of queries (or
+// keys) of one head, in fp32 from shared memory: its products do not use the tensor cores.
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/fused_attention.h"
 #include "kernels/cuda/run.h"

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "calibrate/timing/sampling.h"
-#include "cost/collectives.h"
 
 namespace rehearse {
 
@@ -66,15 +65,6 @@ Times times_of(const Profile& profile) {
   return times;
 }
 
-// Wherever its ranks sat.
-bool is_known(const Profile& profile, const MessageJob& job) {
-  if (!profile.measurement) return false;
-  const std::vector<MessageSample>& known = profile.measurement->messages;
-  return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
-    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes;
-  });
-}
-
 }  // namespace
 
 std::vector<TableSummary> summarise(const Profile& profile) {
@@ -104,7 +94,7 @@ Missing missing_of(const Profile& profile, const Jobs& jobs) {
     if (!has_sample(profile, job.key)) missing.kernels.push_back(job.key);
   }
   for (const MessageJob& job : jobs.messages) {
-    if (!is_known(profile, job)) missing.messages.push_back(job);
+    if (!has_sample_anywhere(profile, job)) missing.messages.push_back(job);
   }
   return missing;
 }

@@ -208,6 +208,21 @@ Jobs grid_jobs(Precision precision, std::int64_t widest) {
   return jobs;
 }
 
+namespace {
+
+// Whether one of the job's operation, members and bytes is such.
+template <typename Which>
+bool any_message(const Profile& profile, const MessageJob& job, const Which& which) {
+  if (!profile.measurement) return false;
+  const std::vector<MessageSample>& known = profile.measurement->messages;
+  return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
+    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes &&
+           which(sample);
+  });
+}
+
+}  // namespace
+
 bool has_sample(const Profile& profile, const SampleKey& key) {
   const std::vector<double>& size = key.size;
   if (key.table == SampleKey::Table::gemm) {
@@ -234,12 +249,11 @@ bool has_sample(const Profile& profile, const SampleKey& key) {
 }
 
 bool has_sample(const Profile& profile, const MessageJob& job) {
-  if (!profile.measurement) return false;
-  const std::vector<MessageSample>& known = profile.measurement->messages;
-  return std::any_of(known.begin(), known.end(), [&](const MessageSample& sample) {
-    return sample.op == message_name(job.op) && sample.members == job.members && sample.bytes == job.bytes &&
-           sample.nodes == job.nodes;
-  });
+  return any_message(profile, job, [&](const MessageSample& sample) { return sample.nodes == job.nodes; });
+}
+
+bool has_sample_anywhere(const Profile& profile, const MessageJob& job) {
+  return any_message(profile, job, [](const MessageSample&) { return true; });
 }
 
 std::string to_string(const SampleKey& key) {

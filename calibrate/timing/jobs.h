@@ -58,6 +58,8 @@ Jobs grid_jobs(Precision precision, std::int64_t widest);
 // Whether the profile has the sample; of a message, whether it was among those measured.
 bool has_sample(const Profile& profile, const SampleKey& key);
 bool has_sample(const Profile& profile, const MessageJob& job);
+// The same on however many machines its ranks sat.
+bool has_sample_anywhere(const Profile& profile, const MessageJob& job);
 
 // "gemm bf16 4096 x 1024 x 4096", "attention 64 wide, 2048 keys, causal, forward", "norm 12.6 MB"
 std::string to_string(const SampleKey& key);

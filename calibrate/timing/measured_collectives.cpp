@@ -9,17 +9,8 @@ namespace rehearse {
 
 namespace {
 
-CollectiveOp op_named(const std::string& name) {
-  for (const CollectiveOp op :
-       {CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_to_all,
-        CollectiveOp::broadcast, CollectiveOp::send_receive}) {
-    if (message_name(op) == name) return op;
-  }
-  return CollectiveOp::all_reduce;
-}
-
 nccl::Measured& table_of(nccl::Model& model, const Cluster& cluster, const MessageSample& message) {
-  const CollectiveOp op = op_named(message.op);
+  const CollectiveOp op = message_ops().at(message.op);
   const auto nodes = static_cast<int>(message.nodes), members = static_cast<int>(message.members);
   const auto same = [&](const nccl::Measured& other) {
     return other.how == How::measured && !other.forced && other.hardware == cluster.hardware &&

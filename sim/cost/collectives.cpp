@@ -82,12 +82,17 @@ bool in_island(const Cluster& cluster, const std::vector<int>& ranks) {
 
 }  // namespace
 
+const std::map<std::string, CollectiveOp>& message_ops() {
+  static const std::map<std::string, CollectiveOp> ops = {
+      {"all_reduce", CollectiveOp::all_reduce},         {"all_gather", CollectiveOp::all_gather},
+      {"reduce_scatter", CollectiveOp::reduce_scatter}, {"all_to_all", CollectiveOp::all_to_all},
+      {"broadcast", CollectiveOp::broadcast},           {"send_receive", CollectiveOp::send_receive}};
+  return ops;
+}
+
 std::string message_name(CollectiveOp op) {
-  static const std::map<CollectiveOp, std::string> names = {
-      {CollectiveOp::all_reduce, "all_reduce"},         {CollectiveOp::all_gather, "all_gather"},
-      {CollectiveOp::reduce_scatter, "reduce_scatter"}, {CollectiveOp::all_to_all, "all_to_all"},
-      {CollectiveOp::broadcast, "broadcast"},           {CollectiveOp::send_receive, "send_receive"}};
-  return names.at(op);
+  const auto& ops = message_ops();
+  return std::find_if(ops.begin(), ops.end(), [op](const auto& known) { return known.second == op; })->first;
 }
 
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {

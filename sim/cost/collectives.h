@@ -1,6 +1,9 @@
 // How long does a message or a collective take when it has its links to itself?
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 #include "plan/work.h"
@@ -23,7 +26,9 @@ struct GroupShape {
   bool in_island = false;  // all joined by bridges (NcclFacts::island_gpus)
 };
 
-std::string message_name(CollectiveOp op);  // as profiles name it: "all_reduce", ..., "send_receive"
+// As profiles name them: "all_reduce", ..., "send_receive".
+const std::map<std::string, CollectiveOp>& message_ops();
+std::string message_name(CollectiveOp op);
 
 // The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);

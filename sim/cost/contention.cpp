@@ -8,7 +8,7 @@
 namespace rehearse {
 
 std::optional<double> measured_share(const Profile& profile, CollectiveOp op, const GroupShape& group) {
-  if (!profile.measurement) return std::nullopt;
+  if (!profile.measurement || profile.measurement->beside.empty()) return std::nullopt;
   const std::string name = message_name(op);
   const BesideSample* nearest = nullptr;
   const auto distance = [&group](const BesideSample& sample) {

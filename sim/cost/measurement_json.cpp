@@ -1,5 +1,7 @@
 #include "cost/measurement_json.h"
 
+#include "cost/collectives.h"
+
 namespace rehearse {
 
 namespace {
@@ -19,7 +21,7 @@ std::vector<std::string> texts(const JsonReader& reader, const std::string& key)
 
 MessageSample read_message(const JsonReader& reader) {
   MessageSample sample;
-  sample.op = reader.text("op");
+  sample.op = message_name(reader.choice<CollectiveOp>("op", message_ops()));
   sample.members = reader.integer("members", 2, 1 << 20);
   sample.bytes = reader.number("bytes", 1, kLargest);
   sample.seconds = reader.number("seconds", 0, kLargest);

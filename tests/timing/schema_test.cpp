@@ -87,6 +87,7 @@ TEST(Schema, ForbidsWhatIsNoProfile) {
   expect_fault("/unheard_of", 1);
   expect_fault("/measurement/beside/0/k", 0);
   expect_fault("/measurement/messages/0/nodes", 0);
+  expect_fault("/measurement/messages/0/op", "all_redouce");
   expect_fault("/measurement/host_copies/0/bytes", -1);
   expect_fault("/measurement/host_copies/0/unheard_of", 1);
   expect_fault("/links/0/efficiency", 1.5);

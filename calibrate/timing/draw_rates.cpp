@@ -13,7 +13,8 @@ namespace {
 // Okabe and Ito's colours (jfly.uni-koeln.de/color, 2008).
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                  "#E69F00", "#56B4E9", "#000000", "#7A7A7A"};
-constexpr double kWidth = 860, kPanel = 260, kLeft = 70, kRight = 190, kTop = 40, kBetween = 70;
+// On the right there is room for the longest name, "gemm fp32/grouped/weight_gradient".
+constexpr double kWidth = 930, kPanel = 260, kLeft = 70, kRight = 260, kTop = 40, kBetween = 70;
 
 struct Series {
   std::string name;

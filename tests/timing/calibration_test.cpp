@@ -273,6 +273,17 @@ TEST(DrawRates, NamesEveryTable) {
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
 }
 
+TEST(DrawRates, HasRoomForTheLongestName) {
+  constexpr double kLetter = 7;  // wide on average, of 12 px sans serif
+  Profile profile = empty_profile();
+  const std::string name = "gemm " + gemm_key("fp32", GemmPass::weight_gradient, true);
+  profile.gemm[name.substr(5)] = {{8, 8, 8, 1e-6}};
+  const std::string svg = draw_rates(profile);
+  const std::size_t text = svg.rfind("<text x=\"", svg.find(">" + name + "<"));
+  const double x = std::stod(svg.substr(text + 9)), width = std::stod(svg.substr(svg.find("width=\"") + 7));
+  EXPECT_LE(x + kLetter * static_cast<double>(name.size()), width);
+}
+
 // Profiles without a curve of their own for a kind are read as before.
 TEST(PointwiseTime, TakesTheKindsOwnCurveBeforeItsForwards) {
   Profile profile = empty_profile();

@@ -116,9 +116,11 @@ void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options) {
 Row with_executed(Row row, const ScenarioSource& source, const ExecuteRows& options) {
   if (!options.wanted() || row.state != RowState::done) return row;
   try {
-    if (row.report.at("plan").at("precision") != "fp32")
+    if (const std::string precision = row.report.at("plan").at("precision"); precision != "fp32")
       throw std::runtime_error(
-          "the CPU emulates 16-bit numbers: times are compared with its own in fp32 only");
+          fmt::format("the CPU emulates 16-bit numbers and can be timed in fp32 only: precision = {}; nearest "
+                      "legal: fp32",
+                      precision));
     const Json executed = execute(self_contained(source), options);
     Json& report = row.report;
     const double step = executed.at("step_time_s"), bubble = executed.at("bubble_fraction").at("mean");

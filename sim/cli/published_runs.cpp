@@ -142,12 +142,14 @@ Counted counted_of(const Json& practice) {
   return allocator == "reserved" ? Counted::reserved : Counted::allocated;
 }
 
-// Of its family, or of the part of it whose runs' names begin alike.
+// Of its family, and what the part of it whose runs' names begin alike did otherwise (RFC 7396).
 Json practice_of(const PublishedRun& run, const Json& practices) {
-  std::string found = run.family;
+  std::string part = run.family;
   for (const auto& item : practices.items())
-    if (run.id.starts_with(item.key()) && item.key().size() > found.size()) found = item.key();
-  return practices.value(found, Json::object());
+    if (run.id.starts_with(item.key()) && item.key().size() > part.size()) part = item.key();
+  Json practice = practices.value(run.family, Json::object());
+  practice.merge_patch(practices.value(part, Json::object()));
+  return practice;
 }
 
 // So that no number of a row overflows where it is taken as an integer or multiplied.

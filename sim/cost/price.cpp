@@ -50,7 +50,7 @@ class Pricing {
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
-        adds_gradients_(state_bytes(plan).fresh_gradient > 0),
+        addition_bytes_(addition_bytes(plan)),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
@@ -67,7 +67,7 @@ class Pricing {
       stage.backward_input += list(block, block.recompute, repeats, true, input);
       stage.backward_input += list(block, block.backward_input, repeats, false, input);
       stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
-      if (adds_gradients_) stage.backward_weight.compute += repeats * additions_s(block);
+      stage.backward_weight.compute += repeats * additions_s(block);
       OpTransfers& both = transfers.side_by_side;
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
@@ -172,14 +172,12 @@ class Pricing {
     return static_cast<double>(parameters) * profile_.host_launch_s;
   }
 
-  // Kernels that no op of the Work names: BF16_Optimizer's update_hp_grads casts each parameter's gradient to
-  // fp32 and adds that (StateBytes::fresh_gradient).
+  // Kernels that no op of the Work names.
   double additions_s(const Block& block) {
-    constexpr double kCast = 2 + 4, kAdded = 4 + 4 + 4;  // bytes of an element, read and written
     double seconds = 0;
     for (const Tensor& tensor : block.tensors) {
       if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
-      for (const double bytes : {kCast, kAdded})
+      for (const double bytes : addition_bytes_)
         seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
     }
     return seconds;
@@ -297,7 +295,7 @@ class Pricing {
   const Profile& profile_;
   Precision precision_;
   bool cuda_graph_;
-  bool adds_gradients_;  // of each microbatch to those that are kept (additions_s())
+  std::vector<double> addition_bytes_;  // of each microbatch's gradients to those that are kept
   double list_host_s_;   // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;

@@ -28,7 +28,8 @@ constexpr std::array kNames = {"norm",
                                "adam",
                                "quantise",
                                "square_sum",
-                               "clip_scale"};
+                               "clip_scale",
+                               "eager"};
 
 // A backward kernel streams like its forward, and all of the optimizer step like Adam.
 std::vector<std::string> curves_for(Pointwise kind) {
@@ -40,6 +41,8 @@ std::vector<std::string> curves_for(Pointwise kind) {
     case Pointwise::square_sum:
     case Pointwise::clip_scale:
       return {curve_name(kind), "adam", "copy"};
+    case Pointwise::eager:
+      return {curve_name(kind), "add", "copy"};
     default:
       return {curve_name(kind), "copy"};
   }

@@ -38,6 +38,11 @@ class Limits {
             "gradients in fp16 need a scaled loss, and no loss is scaled yet", "precision = fp16", "bf16");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
+    require(plan_.fused_norm && plan_.fused_rotary && plan_.fused_activation, "fused_norm",
+            "norms, rotary positions and gated activations are executed as one kernel each",
+            fmt::format("fused_norm = {}, fused_rotary = {}, fused_activation = {}", plan_.fused_norm,
+                        plan_.fused_rotary, plan_.fused_activation),
+            "true for each of the three");
     require(plan_.grad_reduce != Precision::fp16, "grad_reduce",
             "gradients in fp16 need a scaled loss, and no loss is scaled yet", "grad_reduce = fp16", "bf16");
   }

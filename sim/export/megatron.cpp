@@ -147,6 +147,8 @@ void add_sharding(Line& line, const Plan& plan) {
     line.flag("data-parallel-sharding-strategy", plan.zero == 2 ? "optim_grads" : "optim_grads_params");
   }
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
+  line.flag_if(!plan.fused_rotary, "no-rope-fusion");
+  line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(plan.overlap_grad_reduce, "overlap-grad-reduce");
   line.flag_if(plan.overlap_param_gather, "overlap-param-gather");
   line.flag_if(plan.grad_reduce == Precision::bf16, "grad-reduce-in-bf16");

@@ -86,7 +86,8 @@ Launch torchtitan_toml(const Model& model, const Plan& plan) {
   if (model.experts)
     text +=
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
-  return {text + checkpointing(plan.recompute), ""};
+  const bool compiles = plan.fused_rotary && plan.fused_activation;
+  return {text + checkpointing(plan.recompute) + fmt::format("\n[compile]\nenable = {}\n", compiles), ""};
 }
 
 }  // namespace rehearse

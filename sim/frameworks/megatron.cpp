@@ -70,6 +70,8 @@ class MegatronReader {
     if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
+    if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
+    if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
   }
 

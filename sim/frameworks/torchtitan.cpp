@@ -113,8 +113,7 @@ class TorchtitanReader {
     parallelism(section("parallelism"));
     training(section("training"));
     checkpointing(section("activation_checkpoint"));
-    if (section("compile").boolean_or("enable", false))
-      note("compile: kernels are those of the profile, not what the compiler would fuse");
+    compiling(section("compile"));
     for (const char* key :
          {"job", "profiling", "metrics", "optimizer", "lr_scheduler", "checkpoint", "validation", "comm",
           "fault_tolerance", "experimental", "memory_estimation", "debug", "quantize", "float8"})
@@ -145,6 +144,13 @@ class TorchtitanReader {
     for (const char* key : {"hf_assets_path", "tokenizer_path", "print_after_conversion", "tokenizer_name"})
       model.has(key);
     model.reject_unknown();
+  }
+
+  // PyTorch's own RMSNorm is one kernel since 2.8, compiled or not.
+  void compiling(const JsonReader& from) {
+    const bool compiles = from.boolean_or("enable", false);
+    plan_["fused_rotary"] = plan_["fused_activation"] = compiles;
+    if (compiles) note("compile: kernels are those of the profile, not what the compiler would fuse");
   }
 
   std::int64_t degree(const JsonReader& from, const char* key) { return from.integer_or(key, 1, 1, kMost); }

@@ -352,6 +352,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::clip_scale:
       return {ClipScale{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0]),
                         static_cast<float>(launch.bound.plan.clip_grad)}};
+    case Pointwise::eager:  // no plan that is executed has one (not_executable())
+      break;
   }
   return {};
 }

@@ -45,6 +45,10 @@ void apply_framework(Plan& plan) {
       plan.tp_backward_overlap = false;
       if (mixed) plan.recipe = Recipe::fsdp;
       return;
+    case Framework::nanotron:
+      plan.fused_cross_entropy = plan.fused_activation = false;
+      if (plan.precision == Precision::bf16) plan.recipe = Recipe::nanotron;
+      return;
   }
 }
 

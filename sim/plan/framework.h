@@ -21,6 +21,8 @@ namespace rehearse {
 //  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
 //                 parameters stay whole between microbatches and are reduced once
 //                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
+//  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a kernel
+//                 for each operation (models/llama.py, GLUActivation; FlashAttention's norm and rotary kernels)
 void apply_framework(Plan& plan);
 
 }  // namespace rehearse

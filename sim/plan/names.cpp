@@ -66,6 +66,8 @@ std::string to_string(Recipe recipe) {
       return "sagemaker";
     case Recipe::deepspeed_bf16:
       return "deepspeed-bf16";
+    case Recipe::nanotron:
+      return "nanotron";
     case Recipe::fsdp:
       return "fsdp";
     case Recipe::bf16:
@@ -152,6 +154,8 @@ std::string to_string(Framework framework) {
       return "fsdp";
     case Framework::torchtitan:
       return "torchtitan";
+    case Framework::nanotron:
+      return "nanotron";
   }
   return "";
 }

@@ -14,12 +14,21 @@ StateBytes state_bytes(const Plan& plan) {
       return {2, 2, 0, 4, 4, 8};
     case Recipe::deepspeed_bf16:
       return {2, 4, 2, 0, 4, 8};
+    case Recipe::nanotron:
+      return {2, 4, 2, 0, 4, 8, plan.dp * plan.cp > 1 ? 2.0 : 0.0};
     case Recipe::fsdp:
       return {4, 4, 0, 0, 0, 8};
     case Recipe::bf16:
       return {2, 2, 0, 0, 0, 4};
   }
   return {};
+}
+
+std::vector<double> addition_bytes(const Plan& plan) {
+  constexpr double kCast = 2 + 4, kAdd = 4 + 4 + 4, kAddOfTwoTypes = 2 + 4 + 4;
+  if (state_bytes(plan).fresh_gradient == 0) return {};
+  if (plan.recipe == Recipe::nanotron) return {kAddOfTwoTypes};
+  return {kCast, kAdd};
 }
 
 }  // namespace rehearse

@@ -1,6 +1,8 @@
 // How many bytes does training keep for each parameter, and in which form?
 #pragma once
 
+#include <vector>
+
 #include "plan/plan.h"
 
 namespace rehearse {
@@ -13,8 +15,10 @@ struct StateBytes {
   double gradient_copy = 0;   // a second one that the optimizer reads
   double master = 4;
   double moments = 8;  // Adam's two
+  double bucket = 0;   // in the buckets that gradients are copied to before they are reduced; never sharded
   double optimizer() const { return master + moments; }
-  double total() const { return parameter + gradient + fresh_gradient + gradient_copy + optimizer(); }
+  double gradients() const { return gradient + fresh_gradient + gradient_copy + bucket; }
+  double total() const { return parameter + gradients() + optimizer(); }
 };
 
 // The recipe's, or those of training in fp32 alone where the plan's precision is fp32:
@@ -26,6 +30,9 @@ struct StateBytes {
 //  deepspeed-bf16 20  as megatron, and the 16-bit gradient of a microbatch until the next one's backward: two
 //                   kernels a parameter add it to the fp32 one (DeepSpeed's BF16_Optimizer as of April 2022,
 //                   update_hp_grads)
+//  nanotron       20  as deepspeed-bf16, added by one kernel a parameter, and with data parallelism 2 more in
+//                   DistributedDataParallel's buckets (nanotron, optim/gradient_accumulator.py; trainer.py does
+//                   not ask for gradients that are views of the buckets)
 //  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
 //                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
 //  bf16          8  weight, gradient and moments in bf16, no master weight
@@ -33,5 +40,9 @@ struct StateBytes {
 //                   their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)
 //  fp32         16  weight, gradient and moments in fp32, no second weight
 StateBytes state_bytes(const Plan& plan);
+
+// Where a microbatch's gradient is added to the one that is kept by kernels of their own: the bytes that each
+// of them reads and writes for an element.
+std::vector<double> addition_bytes(const Plan& plan);
 
 }  // namespace rehearse

@@ -89,6 +89,7 @@ enum class Pointwise : std::uint8_t {
   quantise,  // into fp8, by rows, by columns or both
   square_sum,
   clip_scale,
+  eager,  // one operation of eager PyTorch, where kernels are not fused
 };
 
 enum class CollectiveOp : std::uint8_t {

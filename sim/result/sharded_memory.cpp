@@ -16,6 +16,7 @@ StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) 
   if (gathers_copy) held.parameter += parameters * parameter_bytes(plan);
   held.gradient *= parameters / shards.gradients;
   held.fresh_gradient *= parameters;
+  held.bucket *= parameters;
   for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
     *of_optimizer *= parameters / shards.optimizer;
   return held;
@@ -29,6 +30,7 @@ StateBytes held_state(double dense, double experts, const Plan& plan) {
   held.parameter += of_experts.parameter;
   held.gradient += of_experts.gradient;
   held.fresh_gradient += of_experts.fresh_gradient;
+  held.bucket += of_experts.bucket;
   held.gradient_copy += of_experts.gradient_copy;
   held.master += of_experts.master;
   held.moments += of_experts.moments;

@@ -63,6 +63,9 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("tensor parallel without sequence parallel", plan.tp > 1 && !plan.sequence_parallel);
   has("unfused attention", !plan.fused_attention);
   has("unfused cross entropy", !plan.fused_cross_entropy);
+  has("unfused norm", !plan.fused_norm);
+  has("unfused rotary", !plan.fused_rotary);
+  has("unfused activation", !plan.fused_activation);
   has("pipeline messages beside compute", plan.overlap_p2p && plan.pp > 1);
   has("compute waits for pipeline messages", !plan.overlap_p2p && plan.pp > 1);
   has("tensor-parallel overlap", plan.tp_comm_overlap);
@@ -106,7 +109,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.overlap_param_gather = plan.sequence_parallel = plan.overlap_p2p = plan.tp_comm_overlap = true;
   plan.cuda_graph = plan.one_queue = true;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
-  plan.fused_cross_entropy = false;
+  plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -180,10 +183,12 @@ std::set<std::string> wanted_features() {
                            "framework=deepspeed",
                            "framework=fsdp",
                            "framework=torchtitan",
+                           "framework=nanotron",
                            "recipe=megatron",
                            "recipe=zero",
                            "recipe=sagemaker",
                            "recipe=deepspeed-bf16",
+                           "recipe=nanotron",
                            "recipe=fsdp",
                            "recipe=bf16",
                            "recipe=fp8-weights",

@@ -176,13 +176,14 @@ class Drawing {
   std::string recipe_of_precision() {
     if (precision_ == "fp8") return "fp8-weights";
     if (precision_ != "bf16") return "megatron";
-    return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>() ? "deepspeed-bf16" : "bf16";
+    return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>() ? *element<std::string>("deepspeed-bf16", "nanotron") : "bf16";
   }
 
   void kernels() {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
+    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation"}) by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);

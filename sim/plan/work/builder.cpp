@@ -21,8 +21,7 @@ std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
 
 }  // namespace
 
-BlockBuilder::BlockBuilder(std::string name, const Shape& shape)
-    : element_bytes_(shape.element_bytes), gradient_bytes_(shape.gradient_bytes) {
+BlockBuilder::BlockBuilder(std::string name, const Shape& shape) : shape_(shape) {
   block_.name = std::move(name);
 }
 
@@ -33,7 +32,7 @@ TensorId BlockBuilder::add(Tensor tensor) {
 }
 
 TensorId BlockBuilder::input(std::string name, double elements) {
-  block_.input = add({std::move(name), TensorRole::input, elements, element_bytes_});
+  block_.input = add({std::move(name), TensorRole::input, elements, shape_.element_bytes});
   return block_.input;
 }
 
@@ -42,7 +41,7 @@ TensorId BlockBuilder::batch(std::string name, double elements) {
 }
 
 TensorId BlockBuilder::activation(std::string name, double elements) {
-  return activation(std::move(name), elements, element_bytes_);
+  return activation(std::move(name), elements, shape_.element_bytes);
 }
 
 TensorId BlockBuilder::activation(std::string name, double elements, double element_bytes) {
@@ -50,15 +49,15 @@ TensorId BlockBuilder::activation(std::string name, double elements, double elem
 }
 
 TensorId BlockBuilder::parameter(std::string name, double elements) {
-  return add({std::move(name), TensorRole::parameter, elements, element_bytes_});
+  return add({std::move(name), TensorRole::parameter, elements, shape_.element_bytes});
 }
 
 TensorId BlockBuilder::expert_parameter(std::string name, double elements) {
-  return add({std::move(name), TensorRole::parameter, elements, element_bytes_, true});
+  return add({std::move(name), TensorRole::parameter, elements, shape_.element_bytes, true});
 }
 
 TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
-  return add({std::move(name), TensorRole::tied, elements, element_bytes_});
+  return add({std::move(name), TensorRole::tied, elements, shape_.element_bytes});
 }
 
 void BlockBuilder::forward(Kernel kernel) {
@@ -96,7 +95,7 @@ TensorId BlockBuilder::gradient_of(TensorId tensor) {
 }
 
 TensorId BlockBuilder::new_gradient(TensorId tensor) {
-  return new_gradient(tensor, element_bytes_);
+  return new_gradient(tensor, shape_.element_bytes);
 }
 
 TensorId BlockBuilder::new_gradient(TensorId tensor, double element_bytes) {
@@ -117,11 +116,11 @@ TensorId BlockBuilder::partial_gradient(TensorId tensor) {
 
 TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
   const Tensor& parameter = (*this)[tensor];
-  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, gradient_bytes_});
+  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, shape_.gradient_bytes});
 }
 
 TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
-  return scratch_gradient(std::move(name), elements, element_bytes_);
+  return scratch_gradient(std::move(name), elements, shape_.element_bytes);
 }
 
 TensorId BlockBuilder::scratch_gradient(std::string name, double elements, double element_bytes) {
@@ -135,7 +134,7 @@ Gemm BlockBuilder::input_gradient(Gemm gemm) const {
 
 Gemm BlockBuilder::weight_gradient(Gemm gemm) const {
   gemm.pass = GemmPass::weight_gradient;
-  if (gradient_bytes_ > element_bytes_) gemm.result_bytes = 2 * gradient_bytes_;
+  if (shape_.gradient_bytes > shape_.element_bytes) gemm.result_bytes = 2 * shape_.gradient_bytes;
   return gemm;
 }
 

@@ -59,6 +59,7 @@ class BlockBuilder {
 
   const Tensor& operator[](TensorId id) const { return block_.tensors[static_cast<std::size_t>(id)]; }
   std::size_t forward_kernels() const { return block_.forward.size(); }
+  const Shape& shape() const { return shape_; }
 
  private:
   TensorId add(Tensor tensor);
@@ -69,8 +70,7 @@ class BlockBuilder {
 
   Block block_;
   bool reruns_by_op_ = false;
-  double element_bytes_;   // of activations and weights
-  double gradient_bytes_;  // of parameters
+  Shape shape_;
   std::vector<std::function<void()>> undo_;
   std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far
 };

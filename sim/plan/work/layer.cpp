@@ -36,7 +36,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   BlockBuilder b(name_of(kind, sparse), shape);
   const TensorId input = b.input("input", shape.row_elements());
 
-  const bool fuses = shape.fp8 && !shape.dynamic_scaling;  // norm and linear layer
+  const bool fuses = shape.fp8 && !shape.dynamic_scaling && shape.fused_norm;  // norm and linear layer
   const TensorId attention_in =
       normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
   const Branch attended = attention(b, model, plan, shape, attention_in);

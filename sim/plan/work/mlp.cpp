@@ -1,4 +1,5 @@
 #include "plan/work/blocks.h"
+#include "plan/work/eager.h"
 #include "plan/work/tensor_parallel.h"
 
 namespace rehearse {
@@ -27,8 +28,12 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
   up.weight = b.parameter(mlp.name + "_up_weight", Shape::elements(width, shape.hidden));
   if (mlp.bias) up.bias = b.parameter(mlp.name + "_up_bias", static_cast<double>(width));
 
-  const TensorId activated = activate(b, prefix + "activation", column_linear(b, shape, up),
-                                      Shape::elements(shape.tokens, mlp.width));
+  const std::vector<TensorId> projected = column_linear(b, shape, up);
+  const double elements = Shape::elements(shape.tokens, mlp.width);
+  const TensorId activated =
+      model.gated_mlp && !shape.fused_activation
+          ? gate_eagerly(b, prefix + "activation", projected[0], projected[1], elements)
+          : activate(b, prefix + "activation", projected, elements);
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;

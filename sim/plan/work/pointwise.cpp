@@ -1,5 +1,7 @@
 #include "plan/work/pointwise.h"
 
+#include "plan/work/eager.h"
+
 namespace rehearse {
 
 namespace {
@@ -10,6 +12,7 @@ constexpr double kMaskBytes = 1;
 
 TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width,
                    bool into_fp8) {
+  if (norm == Norm::rms && !b.shape().fused_norm) return normalise_eagerly(b, name, input, width);
   const TensorId weight = b.parameter(name + "_weight", static_cast<double>(width));
   const TensorId bias =
       norm == Norm::layer ? b.parameter(name + "_bias", static_cast<double>(width)) : TensorId{-1};
@@ -69,6 +72,8 @@ TensorId drop_out(BlockBuilder& b, const std::string& name, TensorId input, cons
 }
 
 std::vector<TensorId> rotate(BlockBuilder& b, TensorId query, TensorId key) {
+  if (!b.shape().fused_rotary)
+    return {rotate_eagerly(b, "query", query), rotate_eagerly(b, "key", key)};
   const TensorId query_out = b.activation("query_rotated", b[query].elements);
   const TensorId key_out = b.activation("key_rotated", b[key].elements);
   b.forward({"rotary", Pointwise::rotary, {query, key}, {query_out, key_out}});

@@ -19,6 +19,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   // PyTorch's DTensor keeps what the forward pass gathered; Megatron-LM's autograd function does not.
   shape.gathers_again = plan.framework != Framework::torchtitan && plan.framework != Framework::fsdp;
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
+  shape.fused_norm = plan.fused_norm;
+  shape.fused_rotary = plan.fused_rotary;
+  shape.fused_activation = plan.fused_activation;
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
   shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;

@@ -28,6 +28,7 @@ struct Shape {
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
   bool fp8 = false;                // linear layers multiply in fp8
   bool dynamic_scaling = false;    // fp8 scales come from a pass over the tensor itself
+  bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   double element_bytes = 2;        // of activations and weights
   double gradient_bytes = 4;       // of parameters
 

@@ -77,7 +77,7 @@ std::string explain_memory(const Explained& run) {
   text.line("  weights      {:>9}  {} bytes each{}", format_bytes(rank.parameters_bytes), state.parameter,
             divided(sharding(report.plan).parameters));
   text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes),
-            state.gradient + state.fresh_gradient, divided(sharding(report.plan).gradients));
+            state.gradients() - state.gradient_copy, divided(sharding(report.plan).gradients));
   text.line(
       "  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
       format_bytes(rank.optimizer_bytes), state.master, state.moments,

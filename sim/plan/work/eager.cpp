@@ -1,0 +1,124 @@
+#include "plan/work/eager.h"
+
+#include <vector>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kWide = 4;  // bytes of fp32
+
+// One operation of a name: reads some tensors, writes one.
+class Eager {
+ public:
+  Eager(BlockBuilder& b, std::string name) : b_(b), name_(std::move(name)) {}
+
+  TensorId forward(const char* what, std::vector<TensorId> reads, double elements, double element_bytes) {
+    const TensorId output = b_.activation(name_ + "_" + what, elements, element_bytes);
+    b_.forward({name_ + "_" + what, Pointwise::eager, std::move(reads), {output}});
+    return output;
+  }
+  TensorId backward(const char* what, std::vector<TensorId> reads, double elements, double element_bytes) {
+    const TensorId output = b_.scratch_gradient(name_ + "_" + what + "_gradient", elements, element_bytes);
+    into(what, std::move(reads), output);
+    return output;
+  }
+  void into(const char* what, std::vector<TensorId> reads, TensorId gradient) {
+    b_.backward_input({name_ + "_" + what + "_backward", Pointwise::eager, std::move(reads), {gradient}});
+  }
+
+ private:
+  BlockBuilder& b_;
+  std::string name_;
+};
+
+struct NormTensors {
+  TensorId input = -1, wide = -1, scale = -1, normed = -1, weight = -1, output = -1;
+  double elements = 0, rows = 0, bytes = 0;
+};
+
+void norm_weight_gradient(BlockBuilder& b, const std::string& name, const NormTensors& of) {
+  const TensorId product = b.scratch_gradient(name + "_weighed_product", of.elements, of.bytes);
+  b.backward_weight(
+      {name + "_weighed_product", Pointwise::eager, {b.gradient_of(of.output), of.normed}, {product}});
+  b.backward_weight(
+      {name + "_weight_gradient", Pointwise::eager, {product}, {b.parameter_gradient(of.weight)}});
+}
+
+// d(x r) = r dx + x dr with r = rsqrt(mean(x^2)); that of the square is taken by pow, as derivatives.yaml has it.
+void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTensors& of) {
+  Eager eager(b, name);
+  const double n = of.elements;
+  const TensorId normed = eager.backward("weighed", {b.gradient_of(of.output), of.weight}, n, of.bytes);
+  const TensorId scaled = eager.backward("narrowed", {normed}, n, kWide);
+  const TensorId direct = eager.backward("scaled_input", {scaled, of.scale}, n, kWide);
+  const TensorId product = eager.backward("scaled_product", {scaled, of.wide}, n, kWide);
+  const TensorId scale = eager.backward("scale", {product}, of.rows, kWide);
+  const TensorId squares = eager.backward("mean", {scale}, n, kWide);
+  const TensorId power = eager.backward("power", {of.wide}, n, kWide);
+  const TensorId twice = eager.backward("twice", {power}, n, kWide);
+  const TensorId of_square = eager.backward("squared", {squares, twice}, n, kWide);
+  if (of.bytes == kWide) return eager.into("sum", {direct, of_square}, b.new_gradient(of.input));
+  const TensorId sum = eager.backward("sum", {direct, of_square}, n, kWide);
+  eager.into("widened", {sum}, b.new_gradient(of.input));
+}
+
+}  // namespace
+
+TensorId normalise_eagerly(BlockBuilder& b, const std::string& name, TensorId input, std::int64_t width) {
+  Eager eager(b, name);
+  NormTensors of{.input = input, .elements = b[input].elements, .bytes = b[input].element_bytes};
+  of.rows = of.elements / static_cast<double>(width);
+  of.weight = b.parameter(name + "_weight", static_cast<double>(width));
+  const bool narrow = of.bytes < kWide;
+  of.wide = narrow ? eager.forward("widened", {input}, of.elements, kWide) : input;
+  const TensorId squares = eager.forward("squared", {of.wide}, of.elements, kWide);
+  const TensorId mean = eager.forward("mean", {squares}, of.rows, kWide);
+  of.scale = eager.forward("scale", {mean}, of.rows, kWide);
+  of.normed = eager.forward("scaled", {of.wide, of.scale}, of.elements, kWide);
+  if (narrow) of.normed = eager.forward("narrowed", {of.normed}, of.elements, of.bytes);
+  of.output = eager.forward("output", {of.normed, of.weight}, of.elements, of.bytes);
+  b.undo([&b, name, of] {
+    norm_input_gradient(b, name, of);
+    norm_weight_gradient(b, name, of);
+  });
+  return of.output;
+}
+
+TensorId rotate_eagerly(BlockBuilder& b, const std::string& name, TensorId heads) {
+  Eager eager(b, name);
+  const double elements = b[heads].elements, bytes = b[heads].element_bytes;
+  if (bytes == kWide) {
+    const TensorId rotated = eager.forward("rotated", {heads}, elements, kWide);
+    b.undo([&b, eager, heads, rotated]() mutable {
+      eager.into("rotated", {b.gradient_of(rotated)}, b.new_gradient(heads));
+    });
+    return rotated;
+  }
+  const TensorId wide = eager.forward("widened", {heads}, elements, kWide);
+  const TensorId turned = eager.forward("turned", {wide}, elements, kWide);
+  const TensorId rotated = eager.forward("rotated", {turned}, elements, bytes);
+  b.undo([&b, eager, heads, rotated, elements]() mutable {
+    const TensorId of_turned = eager.backward("turned", {b.gradient_of(rotated)}, elements, kWide);
+    const TensorId of_wide = eager.backward("widened", {of_turned}, elements, kWide);
+    eager.into("rotated", {of_wide}, b.new_gradient(heads));
+  });
+  return rotated;
+}
+
+TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, TensorId up,
+                      double elements) {
+  Eager eager(b, name);
+  const double bytes = b[gate].element_bytes;
+  const TensorId silu = eager.forward("silu", {gate}, elements, bytes);
+  const TensorId output = eager.forward("output", {silu, up}, elements, bytes);
+  b.undo([&b, eager, gate, up, silu, output, elements, bytes]() mutable {
+    const TensorId gradient = b.gradient_of(output);
+    const TensorId of_silu = eager.backward("silu", {gradient, up}, elements, bytes);
+    eager.into("up", {gradient, silu}, b.gradient_like(up));
+    eager.into("gate", {of_silu, gate}, b.gradient_like(gate));
+  });
+  return output;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,24 @@
+// What runs where nothing fuses the operations between the GEMMs: eager PyTorch launches a kernel for each, and
+// keeps what its autograd functions ask for.
+#pragma once
+
+#include <string>
+
+#include "plan/work/builder.h"
+
+namespace rehearse {
+
+// RMSNorm over vectors of `width` in fp32, 128 bytes an element of 2 over both passes (PyTorch before 2.8,
+// aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two products; derivatives.yaml for
+// the way back).
+TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, TensorId input, std::int64_t width);
+
+// Rotates `heads` as complex numbers of fp32 (torchtitan, models/llama3/model.py, apply_rotary_emb).
+TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
+
+// SiLU of the gate times the up projection in two kernels: the first one's output stays for the second's
+// gradient.
+TensorId gate_eagerly(BlockBuilder& builder, const std::string& name, TensorId gate, TensorId up,
+                      double elements);
+
+}  // namespace rehearse

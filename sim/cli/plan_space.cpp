@@ -156,9 +156,7 @@ std::vector<int> PlanSpace::pipelines() const {
 // Gradients add up over microbatches under pipeline parallelism, so frameworks but FSDP keep them whole.
 std::vector<int> PlanSpace::shardings(int pp, int replicas) const {
   if (replicas == 1) return {0};
-  const Framework framework = base_experiment_.plan.framework;
-  const bool fsdp = framework == Framework::fsdp || framework == Framework::torchtitan;
-  return pp == 1 || fsdp ? std::vector{0, 1, 2, 3} : std::vector{0, 1};
+  return pp == 1 || is_fsdp(base_experiment_.plan.framework) ? std::vector{0, 1, 2, 3} : std::vector{0, 1};
 }
 
 void PlanSpace::enumerate_replica(Choice choice, int dp) {

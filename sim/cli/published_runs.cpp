@@ -63,7 +63,7 @@ void add_data_parallel(Json& plan, const Json& parallel) {
   // Megatron-LM of those years shards no gradients or parameters: DeepSpeed ran such rows.
   if (sharded && plan.value("framework", "") == "megatron-2021") plan["framework"] = "deepspeed-2021";
   if (contains(said(parallel, "framework"), "FSDP")) {
-    plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp" : "torchtitan";
+    plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp1" : "torchtitan";
     if (contains(said(parallel, "mixed_precision_mode"), "DEFAULT")) plan["grad_reduce"] = "fp32";
     if (contains(said(parallel, "mixed_precision_mode"), "PURE")) plan["grad_reduce"] = "bf16";
   }

@@ -51,6 +51,7 @@ void read_recompute(const JsonReader& json, Plan& plan) {
   plan.recompute_method = json.choice_or("recompute_method", RecomputeMethod::uniform, methods);
   plan.recompute_layers = json.integer_or("recompute_num_layers", 1, 0, kMostLayers);
   if (json.has("recompute_modules")) plan.recompute_modules = read_modules(json);
+  plan.recompute_early_stop = json.boolean_or("recompute_early_stop", plan.recompute_early_stop);
   plan.recipe = json.choice_or("recipe", plan.recipe, recipes);
 }
 

@@ -203,7 +203,7 @@ class Reading {
   void framework() {
     static const auto frameworks =
         by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
-                           Framework::deepspeed, Framework::fsdp, Framework::torchtitan,
+                           Framework::deepspeed, Framework::fsdp1, Framework::fsdp, Framework::torchtitan,
                            Framework::nanotron});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
@@ -224,6 +224,7 @@ class Reading {
     plan.fused_norm = plan_.boolean_or("fused_norm", plan.fused_norm);
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
+    plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
     plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
     plan.one_queue = plan_.boolean_or("one_queue", false);

@@ -42,6 +42,18 @@ std::size_t inner_group(const Collective& collective) {
   return static_cast<std::size_t>(group);
 }
 
+std::vector<double> gather_streams(const Plan& plan, bool gathers) {
+  const double bytes = copies(plan).gather;
+  return gathers && bytes > 0 ? std::vector{bytes} : std::vector<double>{};
+}
+
+std::vector<double> gradient_streams(const Plan& plan) {
+  std::vector<double> streams = addition_bytes(plan);
+  const double bytes = copies(plan).reduce;
+  if (bytes > 0 && reduces_each_microbatch(plan)) streams.push_back(bytes);
+  return streams;
+}
+
 // Adds up stages; counts what it booked and how much of that was extrapolated.
 class Pricing {
  public:
@@ -50,7 +62,9 @@ class Pricing {
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
-        addition_bytes_(addition_bytes(plan)),
+        gathers_forward_(gather_streams(plan, plan.zero == 3)),
+        gathers_backward_(gather_streams(plan, plan.zero == 3 && plan.reshard_after_forward)),
+        gradient_streams_(gradient_streams(plan)),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
@@ -67,7 +81,9 @@ class Pricing {
       stage.backward_input += list(block, block.recompute, repeats, true, input);
       stage.backward_input += list(block, block.backward_input, repeats, false, input);
       stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
-      stage.backward_weight.compute += repeats * additions_s(block);
+      stage.forward.compute += repeats * parameter_streams_s(block, gathers_forward_);
+      stage.backward_input.compute += repeats * parameter_streams_s(block, gathers_backward_);
+      stage.backward_weight.compute += repeats * parameter_streams_s(block, gradient_streams_);
       OpTransfers& both = transfers.side_by_side;
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
@@ -172,12 +188,12 @@ class Pricing {
     return static_cast<double>(parameters) * profile_.host_launch_s;
   }
 
-  // Kernels that no op of the Work names.
-  double additions_s(const Block& block) {
+  // Kernels that no op of the Work names: each streams so many bytes for an element of every parameter.
+  double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each) {
     double seconds = 0;
     for (const Tensor& tensor : block.tensors) {
       if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
-      for (const double bytes : addition_bytes_)
+      for (const double bytes : bytes_of_each)
         seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
     }
     return seconds;
@@ -295,7 +311,8 @@ class Pricing {
   const Profile& profile_;
   Precision precision_;
   bool cuda_graph_;
-  std::vector<double> addition_bytes_;  // of each microbatch's gradients to those that are kept
+  std::vector<double> gathers_forward_, gathers_backward_;  // copies of what was gathered
+  std::vector<double> gradient_streams_;  // what happens to a microbatch's gradients before they are reduced
   double list_host_s_;   // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/nearest.h"
+#include "plan/work/shape.h"
 
 namespace rehearse {
 
@@ -34,15 +35,20 @@ class Limits {
             "a model with multi-head or grouped-query attention");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
+    require(plan_.fused_attention || shape_on_one_rank(model_, plan_).fused_softmax, "fused_attention",
+            "softmax over a number of score matrices that is no multiple of 4 is executed as one kernel, and "
+            "was not one in Megatron-LM of 2021",
+            "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
     require(plan_.precision != Precision::fp16, "precision",
             "gradients in fp16 need a scaled loss, and no loss is scaled yet", "precision = fp16", "bf16");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
-    require(plan_.fused_norm && plan_.fused_rotary && plan_.fused_activation, "fused_norm",
-            "norms, rotary positions and gated activations are executed as one kernel each",
-            fmt::format("fused_norm = {}, fused_rotary = {}, fused_activation = {}", plan_.fused_norm,
-                        plan_.fused_rotary, plan_.fused_activation),
-            "true for each of the three");
+    for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
+                                       {"fused_rotary", plan_.fused_rotary},
+                                       {"fused_activation", plan_.fused_activation},
+                                       {"fused_adam", plan_.fused_adam}})
+      require(fused, field, "norms, rotary positions, gated activations and Adam are executed as one kernel each",
+              fmt::format("{} = false", field), "true");
     require(plan_.grad_reduce != Precision::fp16, "grad_reduce",
             "gradients in fp16 need a scaled loss, and no loss is scaled yet", "grad_reduce = fp16", "bf16");
   }

@@ -38,11 +38,14 @@ void apply_framework(Plan& plan) {
       plan.bucket_bytes = kDeepSpeedBucketElements * (mixed ? 2 : 4);
       if (mixed) plan.recipe = Recipe::zero;
       return;
+    case Framework::fsdp1:
     case Framework::fsdp:
       plan.grad_reduce = wire_precision(plan);
       [[fallthrough]];
     case Framework::torchtitan:
       plan.tp_backward_overlap = false;
+      plan.recompute_early_stop = true;
+      plan.fused_adam = plan.framework != Framework::fsdp1;
       if (mixed) plan.recipe = Recipe::fsdp;
       return;
     case Framework::nanotron:

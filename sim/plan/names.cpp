@@ -150,6 +150,8 @@ std::string to_string(Framework framework) {
       return "deepspeed-2021";
     case Framework::deepspeed:
       return "deepspeed";
+    case Framework::fsdp1:
+      return "fsdp1";
     case Framework::fsdp:
       return "fsdp";
     case Framework::torchtitan:
@@ -158,6 +160,10 @@ std::string to_string(Framework framework) {
       return "nanotron";
   }
   return "";
+}
+
+bool is_fsdp(Framework framework) {
+  return framework == Framework::fsdp1 || framework == Framework::fsdp || framework == Framework::torchtitan;
 }
 
 bool is_v_shaped(ScheduleName schedule) {

@@ -55,6 +55,7 @@ enum class Framework : std::uint8_t {
   megatron_core,
   deepspeed_2021,
   deepspeed,
+  fsdp1,
   fsdp,
   torchtitan,
   nanotron
@@ -89,6 +90,8 @@ std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-
 // Two chunks a rank, the second on the way back: stage s < pp and stage 2 pp - 1 - s on rank s.
 bool is_v_shaped(ScheduleName schedule);
 
+bool is_fsdp(Framework framework);  // PyTorch's, of either generation
+
 struct Plan {
   int tp = 1;                     // tensor parallel
   int cp = 1;                     // context parallel
@@ -104,6 +107,7 @@ struct Plan {
   RecomputeMethod recompute_method = RecomputeMethod::uniform;
   std::int64_t recompute_layers = 1;  // full: of a group (uniform), or the first ones of a stage (block)
   std::vector<RecomputeModule> recompute_modules = {RecomputeModule::core_attn};  // selective
+  bool recompute_early_stop = false;  // full: ends with the last tensor that the backward pass asks for
   Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
   bool sequence_parallel = false;
@@ -112,6 +116,7 @@ struct Plan {
   bool fused_norm = true;           // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
   bool fused_rotary = true;         // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;     // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
+  bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host

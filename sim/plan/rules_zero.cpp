@@ -12,10 +12,6 @@ namespace {
 
 constexpr int kMostPrefetch = 1024;
 
-bool is_fsdp(Framework framework) {
-  return framework == Framework::fsdp || framework == Framework::torchtitan;
-}
-
 class ZeroRules {
  public:
   ZeroRules(const Plan& plan, bool has_experts, std::vector<Violation>& violations)

@@ -78,6 +78,14 @@ bool exchanges_lists(const Plan& plan) {
   return plan.framework == Framework::deepspeed_2021 && plan.zero == 3;
 }
 
+Copies copies(const Plan& plan) {
+  if (!is_fsdp(plan.framework) || plan.zero < 2 || shard_size(plan) == 1) return {};
+  const double value = parameter_bytes(plan), wire = gradient_wire_bytes(plan);
+  if (plan.framework != Framework::fsdp1) return {2 * value, value + wire};
+  const double cast = wire == value ? 0 : value + wire;
+  return {0, 2 * value + cast + 2 * wire};
+}
+
 double parameter_bytes(const Plan& plan) {
   return bytes_of(plan.precision);
 }

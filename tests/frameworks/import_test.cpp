@@ -173,6 +173,8 @@ TEST(ImportTorchtitan, ReadsTheSampleOfLlama3) {
   EXPECT_EQ(plan["global_batch"], 8 * 32);
   EXPECT_EQ(plan["seq"], 8192);
   EXPECT_EQ(plan["recompute"], "full");
+  EXPECT_EQ(plan["fused_rotary"], false);  // it is not compiled
+  EXPECT_EQ(plan["fused_activation"], false);
   EXPECT_THAT(found.notes, IsEmpty());
 }
 

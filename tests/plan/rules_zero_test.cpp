@@ -139,6 +139,34 @@ TEST(Sharding, OfExpertsIsAmongTheirReplicas) {
   EXPECT_EQ(expert_replica_group(plan, 6), (std::vector{2, 6}));
 }
 
+TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
+  Plan plan;
+  plan.dp = 8;
+  plan.zero = 3;
+  plan.framework = Framework::fsdp;
+  plan.grad_reduce = Precision::bf16;
+  EXPECT_EQ(copies(plan).gather, 2 + 2);
+  EXPECT_EQ(copies(plan).reduce, 2 + 2);
+  plan.grad_reduce = Precision::fp32;
+  EXPECT_EQ(copies(plan).reduce, 2 + 4);
+  plan.framework = Framework::megatron_core;
+  EXPECT_EQ(copies(plan).gather + copies(plan).reduce, 0);
+}
+
+TEST(Copies, OfAFlatParameterAreOfItsGradientAlone) {
+  Plan plan;
+  plan.dp = 8;
+  plan.zero = 3;
+  plan.framework = Framework::fsdp1;
+  plan.grad_reduce = Precision::bf16;
+  EXPECT_EQ(copies(plan).gather, 0);
+  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 2));  // put together, divided
+  plan.grad_reduce = Precision::fp32;
+  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 4) + (4 + 4));  // and cast
+  plan.dp = 1;
+  EXPECT_EQ(copies(plan).reduce, 0);
+}
+
 TEST(Sharding, GroupsCoverTheReplicasOnceAndMeetInOneRank) {
   Plan plan;
   plan.tp = 2;

@@ -139,11 +139,13 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::fp8_weights; }), Fields{"recipe"});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::bf16, p.precision = Precision::fp16; }),
             Fields{"recipe"});
-  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16, p.precision = Precision::fp16; }),
-            Fields{"recipe"});
-  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16; }), Fields{});
-  const Fields sharded = broken(c, [](Plan& p) { p.recipe = Recipe::deepspeed_bf16, p.zero = 2; });
-  EXPECT_EQ(std::count(sharded.begin(), sharded.end(), "recipe"), 1);
+  for (const Recipe recipe : {Recipe::deepspeed_bf16, Recipe::nanotron}) {
+    EXPECT_EQ(broken(c, [recipe](Plan& p) { p.recipe = recipe, p.precision = Precision::fp16; }),
+              Fields{"recipe"});
+    EXPECT_EQ(broken(c, [recipe](Plan& p) { p.recipe = recipe; }), Fields{});
+    const Fields sharded = broken(c, [recipe](Plan& p) { p.recipe = recipe, p.zero = 2; });
+    EXPECT_EQ(std::count(sharded.begin(), sharded.end(), "recipe"), 1);
+  }
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::zero, p.precision = Precision::fp32; }),
             Fields{"recipe"});
 }

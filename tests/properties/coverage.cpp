@@ -57,6 +57,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("recompute by " + to_string(plan.recompute_method), plan.recompute == Recompute::full);
   for (const RecomputeModule module : plan.recompute_modules)
     has("recompute of " + to_string(module), plan.recompute == Recompute::selective);
+  has("recompute that stops early", plan.recompute_early_stop && plan.recompute == Recompute::full);
   has("precision=" + to_string(plan.precision), true);
   has("framework=" + to_string(plan.framework), true);
   has("sequence parallel", plan.sequence_parallel);
@@ -66,6 +67,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused norm", !plan.fused_norm);
   has("unfused rotary", !plan.fused_rotary);
   has("unfused activation", !plan.fused_activation);
+  has("unfused Adam", !plan.fused_adam);
   has("pipeline messages beside compute", plan.overlap_p2p && plan.pp > 1);
   has("compute waits for pipeline messages", !plan.overlap_p2p && plan.pp > 1);
   has("tensor-parallel overlap", plan.tp_comm_overlap);
@@ -110,6 +112,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.cuda_graph = plan.one_queue = true;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation = false;
+  plan.fused_adam = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -171,6 +174,7 @@ std::set<std::string> wanted_features() {
                            "recompute=selective",
                            "recompute=op",
                            "recompute=full",
+                           "recompute that stops early",
                            "recompute by uniform",
                            "recompute by block",
                            "precision=bf16",
@@ -181,6 +185,7 @@ std::set<std::string> wanted_features() {
                            "framework=megatron-core",
                            "framework=deepspeed-2021",
                            "framework=deepspeed",
+                           "framework=fsdp1",
                            "framework=fsdp",
                            "framework=torchtitan",
                            "framework=nanotron",

@@ -140,9 +140,10 @@ class Drawing {
 
   void data_parallel() {
     const std::string framework = *element<std::string>("megatron-core", "megatron-core", "megatron-2021",
-                                                        "deepspeed-2021", "deepspeed", "fsdp", "torchtitan");
-    const bool fsdp = framework == "fsdp" || framework == "torchtitan";
-    const int zero = *inRange(0, of_.pp == 1 || fsdp ? 4 : 2);
+                                                        "deepspeed-2021", "deepspeed", "fsdp1", "fsdp", "torchtitan",
+                                                        "nanotron");
+    const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
+    const int zero = *inRange(0, (of_.pp == 1 && framework != "nanotron") || fsdp ? 4 : 2);
     plan()["framework"] = framework;
     plan()["zero"] = zero;
     plan()["overlap_grad_reduce"] = zero >= 2 || *rc::gen::arbitrary<bool>();
@@ -183,7 +184,7 @@ class Drawing {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
-    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation"}) by_chance(kernel, 4);
+    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_adam"}) by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);

@@ -95,6 +95,16 @@ TEST(ZeroMemory, Bf16OptimizerKeepsBothGradientsWhole) {
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
 }
 
+// And DistributedDataParallel's buckets hold them once more.
+TEST(ZeroMemory, NanotronKeepsBothGradientsAndTheBucketsWhole) {
+  Plan plan;
+  plan.recipe = Recipe::nanotron;
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12);
+  plan.dp = 4;
+  plan.zero = 1;
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 2 + 12.0 / 4);
+}
+
 // Ren et al. 2021, section 3: the GPU keeps the fp16 parameters alone.
 TEST(ZeroMemory, OffloadLeavesTheParameters) {
   Plan plan;

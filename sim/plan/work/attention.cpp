@@ -1,4 +1,5 @@
 #include "plan/work/blocks.h"
+#include "plan/work/eager.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -50,6 +51,7 @@ TensorId multiply(BlockBuilder& b, const std::string& name, TensorId left, Tenso
 
 // Scaling and the causal mask are fused into the softmax, whose backward kernel needs its output only.
 TensorId softmax(BlockBuilder& b, TensorId scores) {
+  if (!b.shape().fused_softmax) return softmax_eagerly(b, scores);
   const TensorId output = b.activation("probabilities", b[scores].elements);
   b.forward({"softmax", Pointwise::softmax, {scores}, {output}});
   b.undo([&b, scores, output] {

@@ -165,6 +165,7 @@ Block BlockBuilder::finish(bool joins_previous) {
   for (auto emit = undo_.rbegin(); emit != undo_.rend(); ++emit) (*emit)();
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
   if (reruns_by_op_) block_.recompute = kernels_rerun_by_op(block_);
+  if (stops_early_) drop_unread_end(block_.recompute, block_);
   block_.saved = derive_saved(block_);
   return std::move(block_);
 }

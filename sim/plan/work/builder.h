@@ -54,6 +54,9 @@ class BlockBuilder {
   // The forward kernels run again as Recompute::op has it.
   void rerun_by_op() { reruns_by_op_ = true; }
 
+  // What runs again ends with the last kernel whose outputs the backward pass reads.
+  void stop_rerun_early() { stops_early_ = true; }
+
   void hands_on(TensorId output);  // the next block reads it and returns its gradient
   Block finish(bool joins_previous = false);
 
@@ -70,6 +73,7 @@ class BlockBuilder {
 
   Block block_;
   bool reruns_by_op_ = false;
+  bool stops_early_ = false;
   Shape shape_;
   std::vector<std::function<void()>> undo_;
   std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far

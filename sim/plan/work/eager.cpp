@@ -106,6 +106,27 @@ TensorId rotate_eagerly(BlockBuilder& b, const std::string& name, TensorId heads
   return rotated;
 }
 
+TensorId softmax_eagerly(BlockBuilder& b, TensorId scores) {
+  Eager eager(b, "softmax");
+  const double elements = b[scores].elements, bytes = b[scores].element_bytes;
+  const bool narrow = bytes < kWide;
+  const TensorId wide = narrow ? eager.forward("widened", {scores}, elements, kWide) : scores;
+  const TensorId scaled = eager.forward("scaled", {wide}, elements, kWide);
+  const TensorId masked = eager.forward("masked", {scaled}, elements, kWide);
+  const TensorId shares = eager.forward("shares", {masked}, elements, kWide);
+  const TensorId output = narrow ? eager.forward("narrowed", {shares}, elements, bytes) : shares;
+  b.undo([&b, eager, scores, shares, output, elements, narrow]() mutable {
+    TensorId gradient = b.gradient_of(output);
+    if (narrow) gradient = eager.backward("narrowed", {gradient}, elements, kWide);
+    const TensorId of_masked = eager.backward("shares", {gradient, shares}, elements, kWide);
+    const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kWide);
+    if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));
+    const TensorId of_wide = eager.backward("scaled", {of_scaled}, elements, kWide);
+    eager.into("widened", {of_wide}, b.new_gradient(scores));
+  });
+  return output;
+}
+
 TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, TensorId up,
                       double elements) {
   Eager eager(b, name);

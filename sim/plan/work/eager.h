@@ -16,6 +16,10 @@ TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, Tenso
 // Rotates `heads` as complex numbers of fp32 (torchtitan, models/llama3/model.py, apply_rotary_emb).
 TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 
+// Softmax over scaled and masked scores in fp32, 76 bytes a score of 2 over both passes: what Megatron-LM runs where
+// its fused kernel does not (fused_softmax.py, forward_torch_softmax).
+TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);
+
 // SiLU of the gate times the up projection in two kernels: the first one's output stays for the second's
 // gradient.
 TensorId gate_eagerly(BlockBuilder& builder, const std::string& name, TensorId gate, TensorId up,

@@ -49,7 +49,11 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   b.hands_on(add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
                           "output"));
 
-  if (plan.recompute == Recompute::full && kind != LayerKind::kept) b.rerun_from(0);
+  if (plan.recompute == Recompute::full && kind != LayerKind::kept) {
+    b.rerun_from(0);
+    const bool alone = plan.recompute_method == RecomputeMethod::block || plan.recompute_layers == 1;
+    if (plan.recompute_early_stop && alone) b.stop_rerun_early();
+  }
   if (plan.recompute == Recompute::op) b.rerun_by_op();
   return b.finish(kind == LayerKind::joined);
 }

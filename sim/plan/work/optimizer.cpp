@@ -23,6 +23,28 @@ TensorId add_clipping(const Plan& plan, TensorId gradient, Block& scratch, std::
   return scale;
 }
 
+// One kernel for each operation of torch.optim.AdamW (torch/optim/adamw.py): 80 bytes an element in fp32.
+struct AdamTensors {
+  TensorId gradient = -1, mean = -1, square = -1, weight = -1, scale = -1;
+};
+void add_eager_adam(const AdamTensors& of, double parameters, Block& scratch, std::vector<Kernel>& kernels) {
+  constexpr double kWide = 4;
+  scratch.tensors.push_back({"denominator", TensorRole::state, parameters, kWide});
+  const auto denominator = static_cast<TensorId>(scratch.tensors.size() - 1);
+  const auto add = [&](const char* name, std::vector<TensorId> reads, TensorId writes) {
+    kernels.push_back({name, Pointwise::eager, std::move(reads), {writes}});
+  };
+  if (of.scale >= 0) add("clip", {of.gradient, of.scale}, of.gradient);
+  add("weight_decay", {of.weight}, of.weight);
+  add("mean", {of.mean, of.gradient}, of.mean);
+  add("square_decay", {of.square}, of.square);
+  add("square", {of.square, of.gradient}, of.square);
+  add("root", {of.square}, denominator);
+  add("bias_correction", {denominator}, denominator);
+  add("epsilon", {denominator}, denominator);
+  add("step", {of.weight, of.mean, denominator}, of.weight);
+}
+
 }  // namespace
 
 std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch) {
@@ -38,11 +60,18 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
   const bool has_master = bytes.master > 0;
   const TensorId master = has_master ? add("master_weight", TensorRole::state, bytes.master) : TensorId{-1};
   const TensorId weight = add("weight", TensorRole::parameter, bytes.parameter);
+  std::vector<Kernel> kernels;
+  const TensorId scale = plan.clip_grad > 0 ? add_clipping(plan, gradient, scratch, kernels) : TensorId{-1};
+  if (!plan.fused_adam) {
+    const TensorId stepped = has_master ? master : weight;
+    add_eager_adam({gradient, mean, square, stepped, scale}, parameters, scratch, kernels);
+    if (has_master) kernels.push_back({"weight_copy", Pointwise::eager, {master}, {weight}});
+    return kernels;
+  }
   Kernel adam{"adam", Pointwise::adam, {gradient, mean, square, weight}, {mean, square, weight}};
   if (has_master)
     adam = {"adam", Pointwise::adam, {gradient, mean, square, master}, {mean, square, master, weight}};
-  std::vector<Kernel> kernels;
-  if (plan.clip_grad > 0) adam.reads.push_back(add_clipping(plan, gradient, scratch, kernels));
+  if (scale >= 0) adam.reads.push_back(scale);
   kernels.push_back(std::move(adam));
   return kernels;
 }

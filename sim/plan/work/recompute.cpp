@@ -30,4 +30,13 @@ bool reruns(const Plan& plan, RecomputeModule module) {
          std::find(modules.begin(), modules.end(), module) != modules.end();
 }
 
+void drop_unread_end(std::vector<Kernel>& rerun, const Block& block) {
+  std::vector<bool> read(block.tensors.size());
+  for (const auto* kernels : {&block.backward_input, &block.backward_weight})
+    for (const Kernel& kernel : *kernels)
+      for (const TensorId id : kernel.reads) read[static_cast<std::size_t>(id)] = true;
+  const auto is_read = [&read](TensorId id) { return read[static_cast<std::size_t>(id)]; };
+  while (!rerun.empty() && std::ranges::none_of(rerun.back().writes, is_read)) rerun.pop_back();
+}
+
 }  // namespace rehearse

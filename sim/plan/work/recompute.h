@@ -30,4 +30,8 @@ bool reruns(const Plan& plan, RecomputeModule module);
 // output of a product counts as a product of its own (torchtitan v0.2, distributed/activation_checkpoint.py).
 std::vector<Kernel> kernels_rerun_by_op(const Block& block);
 
+// Takes those kernels from the end of `rerun` whose outputs no backward kernel of the block reads (PyTorch,
+// torch/utils/checkpoint.py: _StopRecomputationError, once all that was saved is there again).
+void drop_unread_end(std::vector<Kernel>& rerun, const Block& block);
+
 }  // namespace rehearse

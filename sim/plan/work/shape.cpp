@@ -17,7 +17,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.tp = plan.tp;
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   // PyTorch's DTensor keeps what the forward pass gathered; Megatron-LM's autograd function does not.
-  shape.gathers_again = plan.framework != Framework::torchtitan && plan.framework != Framework::fsdp;
+  shape.gathers_again = !is_fsdp(plan.framework);
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
   shape.fused_norm = plan.fused_norm;
   shape.fused_rotary = plan.fused_rotary;
@@ -34,6 +34,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.heads = model.heads / shape.tp;
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
+  constexpr std::int64_t kMatricesOfABlock = 4;
+  shape.fused_softmax = plan.framework != Framework::megatron_2021 ||
+                        shape.batch * shape.heads % kMatricesOfABlock == 0;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

@@ -1,0 +1,143 @@
+// What eager PyTorch launches, moves and keeps where nothing fuses the operations between the GEMMs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "work_case.h"
+
+namespace rehearse {
+namespace {
+
+constexpr double kTokens = 32;
+
+Case llama_case() {
+  Case c{llama(2, 64, 4, 2, 160, 320), {}};
+  c.plan.seq = static_cast<std::int64_t>(kTokens);
+  return c;
+}
+
+Block layer_of(const Case& c) {
+  return block_called(make_work(c.model, c.plan), "layer");
+}
+
+struct Moved {
+  int kernels = 0;
+  double bytes = 0;
+};
+
+// Over all passes, of kernels whose names begin alike.
+Moved moved(const Block& block, const std::string& prefix) {
+  Moved sum;
+  for (const auto* list : {&block.forward, &block.backward_input, &block.backward_weight}) {
+    for (const Kernel& kernel : *list) {
+      if (!kernel.name.starts_with(prefix)) continue;
+      sum.kernels += 1;
+      sum.bytes += block.bytes_moved(kernel);
+    }
+  }
+  return sum;
+}
+
+TEST(Eager, RmsNormMoves128BytesAnElement) {
+  Case c = llama_case();
+  c.plan.fused_norm = false;
+  const Moved norm = moved(layer_of(c), "attention_norm");
+  EXPECT_EQ(norm.kernels, 7 + 11 + 2);
+  // Beside that: the weight, twice, and its gradient; the mean and the scale of each row and their gradients.
+  const double elements = kTokens * 64, weights = 2 + 2 + 4, rows = 4 * (1 + 2 + 1 + 1 + 2);
+  EXPECT_EQ(norm.bytes, 128 * elements + weights * 64 + rows * kTokens);
+}
+
+TEST(Eager, LayerNormStaysOneKernel) {
+  Case c{gpt(2, 64, 4, 320, 32), {}};
+  c.plan.seq = 32;
+  const Moved fused = moved(layer_of(c), "attention_norm");
+  c.plan.fused_norm = false;
+  EXPECT_EQ(moved(layer_of(c), "attention_norm").bytes, fused.bytes);
+}
+
+TEST(Eager, RotationGoesThroughFp32AndKeepsNothing) {
+  Case c = llama_case();
+  const double kept = saved_bytes(layer_of(c));
+  c.plan.fused_rotary = false;
+  const Block layer = layer_of(c);
+  const double elements = kTokens * (64 + 32);
+  EXPECT_EQ(moved(layer, "query_").bytes + moved(layer, "key_").bytes, 2 * (6 + 8 + 6) * elements);
+  EXPECT_EQ(saved_bytes(layer), kept);
+}
+
+TEST(Eager, SoftmaxOfMegatron2021TakesMatricesOfScoresInFours) {
+  Case c{gpt(2, 64, 2, 320, 32), {}};
+  c.plan.seq = 32;
+  c.plan.fused_attention = false;
+  c.plan.framework = Framework::megatron_2021;
+  const double scores = 2 * kTokens * kTokens;
+  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 76 * scores);
+  c.plan.micro_batch = c.plan.global_batch = 2;
+  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 10 * 2 * scores);
+  c.plan.micro_batch = c.plan.global_batch = 1;
+  c.plan.framework = Framework::megatron_core;
+  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 10 * scores);
+}
+
+TEST(Eager, AGateKeepsItsSiluForTheProduct) {
+  Case c = llama_case();
+  const Block fused = layer_of(c);
+  c.plan.fused_activation = false;
+  const Block eager = layer_of(c);
+  const double elements = kTokens * 160;
+  EXPECT_EQ(moved(fused, "activation").bytes, (6 + 10) * elements);
+  EXPECT_EQ(moved(eager, "activation").bytes, (4 + 6 + 6 + 6 + 6) * elements);
+  EXPECT_EQ(saved_bytes(eager) - saved_bytes(fused), 2 * elements);
+}
+
+TEST(Eager, MultipliesNoMoreAndHoldsNoMoreParameters) {
+  Case c = llama_case();
+  const Work fused = make_work(c.model, c.plan);
+  c.plan.fused_norm = c.plan.fused_rotary = c.plan.fused_activation = false;
+  const Work eager = make_work(c.model, c.plan);
+  EXPECT_EQ(eager.parameters(0), fused.parameters(0));
+  EXPECT_EQ(count_flops(eager, c.plan).model(), count_flops(fused, c.plan).model());
+}
+
+TEST(Eager, AdamMoves80BytesAnElement) {
+  Plan plan;
+  plan.recipe = Recipe::fsdp;
+  const auto bytes = [&plan] {
+    Block scratch;
+    double sum = 0;
+    for (const Kernel& kernel : optimizer_kernels(1000, plan, scratch)) sum += scratch.bytes_moved(kernel);
+    return sum / 1000;
+  };
+  EXPECT_EQ(bytes(), 4 * 4 + 3 * 4);
+  plan.fused_adam = false;
+  EXPECT_EQ(bytes(), 80);
+  plan.recipe = Recipe::megatron;  // a copy in 16 bits of the weight
+  EXPECT_EQ(bytes(), 80 + 6);
+}
+
+TEST(EarlyStop, SkipsTheDownProjectionAndTheResidualSum) {
+  Case c = llama_case();
+  c.plan.recompute = Recompute::full;
+  const Block whole = layer_of(c);
+  c.plan.recompute_early_stop = true;
+  const Block stopped = layer_of(c);
+  ASSERT_EQ(whole.recompute.size(), whole.forward.size());
+  ASSERT_FALSE(stopped.recompute.empty());
+  EXPECT_EQ(stopped.recompute.back().name, "activation");
+  for (std::size_t i = 0; i < stopped.recompute.size(); ++i)
+    EXPECT_EQ(stopped.recompute[i].name, whole.forward[i].name);
+  EXPECT_EQ(saved_bytes(stopped), saved_bytes(whole));
+}
+
+TEST(EarlyStop, RunsGroupsOfLayersToTheirEnd) {
+  Case c = llama_case();
+  c.plan.recompute = Recompute::full;
+  c.plan.recompute_layers = 2;
+  c.plan.recompute_early_stop = true;
+  const Block layer = layer_of(c);
+  EXPECT_EQ(layer.recompute.size(), layer.forward.size());
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -236,7 +236,7 @@ const std::vector<Flag>& scenario_flags() {
        "/plan/framework",
        text,
        "NAME",
-       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp or torchtitan"},
+       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp1, fsdp, torchtitan or nanotron"},
       {"--layers-per-stage",
        {},
        "/plan/layers_per_stage",

@@ -201,10 +201,9 @@ class Reading {
 
   // Read first, because they decide what the others are by default.
   void framework() {
-    static const auto frameworks =
-        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
-                           Framework::deepspeed, Framework::fsdp1, Framework::fsdp, Framework::torchtitan,
-                           Framework::nanotron});
+    static const auto frameworks = by_name(std::array{
+        Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021, Framework::deepspeed,
+        Framework::fsdp1, Framework::fsdp, Framework::torchtitan, Framework::nanotron});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;

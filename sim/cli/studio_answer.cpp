@@ -115,7 +115,8 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
       {"--framework",
        "framework",
        "Compute",
-       {"megatron-2021", "megatron-core", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp", "torchtitan", "nanotron"},
+       {"megatron-2021", "megatron-core", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp", "torchtitan",
+        "nanotron"},
        to_string(plan.framework)}};
 }
 

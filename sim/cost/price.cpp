@@ -313,7 +313,7 @@ class Pricing {
   bool cuda_graph_;
   std::vector<double> gathers_forward_, gathers_backward_;  // copies of what was gathered
   std::vector<double> gradient_streams_;  // what happens to a microbatch's gradients before they are reduced
-  double list_host_s_;   // of one exchange of a list; 0: none are
+  double list_host_s_;                    // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;

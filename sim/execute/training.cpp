@@ -47,7 +47,8 @@ class Limits {
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},
                                        {"fused_adam", plan_.fused_adam}})
-      require(fused, field, "norms, rotary positions, gated activations and Adam are executed as one kernel each",
+      require(fused, field,
+              "norms, rotary positions, gated activations and Adam are executed as one kernel each",
               fmt::format("{} = false", field), "true");
     require(plan_.grad_reduce != Precision::fp16, "grad_reduce",
             "gradients in fp16 need a scaled loss, and no loss is scaled yet", "grad_reduce = fp16", "bf16");

@@ -16,17 +16,19 @@ namespace rehearse {
 //                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
 //  deepspeed-2021 the same with ZeRO-3's collectives of that spring, one for each weight (exchanges_lists())
 //  fsdp1          PyTorch's FullyShardedDataParallel: as fsdp, but each layer is one flat parameter, whose
-//                 gradient is put together, cast and divided before it is reduced (copies()), and Adam takes a
-//                 kernel for each operation (torch.optim.AdamW unless told fused=True)
+//                 gradient is put together, cast and divided before it is reduced (copies()), and Adam takes
+//                 a kernel for each operation (torch.optim.AdamW unless told fused=True)
 //  fsdp           PyTorch FSDP2: fp32 shards, gathered and reduced in the training precision (fully_shard's
 //                 MixedPrecisionPolicy), layer by layer; beside a weight gradient no collective of tensor
-//                 parallelism runs (DTensor); recompute stops early (torch.utils.checkpoint's early_stop, on since
-//                 PyTorch 2.1)
+//                 parallelism runs (DTensor); recompute stops early (torch.utils.checkpoint's early_stop, on
+//                 since PyTorch 2.1)
 //  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
 //                 parameters stay whole between microbatches and are reduced once
 //                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
-//  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a kernel
-//                 for each operation (models/llama.py, GLUActivation; FlashAttention's norm and rotary kernels)
+//  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a
+//  kernel
+//                 for each operation (models/llama.py, GLUActivation; FlashAttention's norm and rotary
+//                 kernels)
 void apply_framework(Plan& plan);
 
 }  // namespace rehearse

@@ -41,7 +41,16 @@ inline constexpr std::array kRecomputeModules = {RecomputeModule::core_attn,    
                                                  RecomputeModule::shared_experts};
 
 // What training keeps for each parameter (plan/recipe.h).
-enum class Recipe : std::uint8_t { megatron, zero, sagemaker, deepspeed_bf16, nanotron, fsdp, bf16, fp8_weights };
+enum class Recipe : std::uint8_t {
+  megatron,
+  zero,
+  sagemaker,
+  deepspeed_bf16,
+  nanotron,
+  fsdp,
+  bf16,
+  fp8_weights
+};
 
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
@@ -113,10 +122,10 @@ struct Plan {
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
-  bool fused_norm = true;           // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
-  bool fused_rotary = true;         // Megatron-LM's apply_rope_fusion; else a kernel an operation
-  bool fused_activation = true;     // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
-  bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch
+  bool fused_norm = true;        // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
+  bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
+  bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
+  bool fused_adam = true;        // one kernel a step; else a kernel an operation, as eager PyTorch
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host

@@ -31,8 +31,8 @@ struct StateBytes {
 //                   kernels a parameter add it to the fp32 one (DeepSpeed's BF16_Optimizer as of April 2022,
 //                   update_hp_grads)
 //  nanotron       20  as deepspeed-bf16, added by one kernel a parameter, and with data parallelism 2 more in
-//                   DistributedDataParallel's buckets (nanotron, optim/gradient_accumulator.py; trainer.py does
-//                   not ask for gradients that are views of the buckets)
+//                   DistributedDataParallel's buckets (nanotron, optim/gradient_accumulator.py; trainer.py
+//                   does not ask for gradients that are views of the buckets)
 //  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
 //                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
 //  bf16          8  weight, gradient and moments in bf16, no master weight

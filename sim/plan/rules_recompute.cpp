@@ -82,11 +82,11 @@ void check_recipe(const Plan& plan, std::vector<Violation>& violations) {
     violations.push_back({"", "recipe", "training in bf16 alone needs precision bf16", values,
                           "precision bf16, or recipe megatron"});
   const bool adds = plan.recipe == Recipe::deepspeed_bf16 || plan.recipe == Recipe::nanotron;
-  const char* const who = plan.recipe == Recipe::nanotron ? "nanotron's FP32GradientAccumulator"
-                                                          : "DeepSpeed's BF16_Optimizer";
+  const char* const who =
+      plan.recipe == Recipe::nanotron ? "nanotron's FP32GradientAccumulator" : "DeepSpeed's BF16_Optimizer";
   if (adds && plan.precision != Precision::bf16)
-    violations.push_back(
-        {"", "recipe", fmt::format("{} needs precision bf16", who), values, "precision bf16, or recipe megatron"});
+    violations.push_back({"", "recipe", fmt::format("{} needs precision bf16", who), values,
+                          "precision bf16, or recipe megatron"});
   if (adds && plan.zero > 1)
     violations.push_back({"", "recipe", fmt::format("{} shards the optimizer state alone", who),
                           fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe zero"});

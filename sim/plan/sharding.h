@@ -44,9 +44,10 @@ bool reduces_each_microbatch(const Plan& plan);
 bool exchanges_lists(const Plan& plan);
 
 // Bytes that copies of PyTorch's FSDP read and write beside the kernels of a microbatch, for each element of
-// what is gathered or reduced. FSDP2 copies what it gathered into the parameters and gradients into the buffer
-// that it reduces (_fsdp_collectives.py: split_with_sizes_copy, chunk_cat); FSDP1 gathers in place, puts the
-// gradient of a flat parameter together from those of its views, casts it and divides it by a part of the ranks
+// what is gathered or reduced. FSDP2 copies what it gathered into the parameters and gradients into the
+// buffer that it reduces (_fsdp_collectives.py: split_with_sizes_copy, chunk_cat); FSDP1 gathers in place,
+// puts the gradient of a flat parameter together from those of its views, casts it and divides it by a part
+// of the ranks
 // (_runtime_utils.py, _post_backward_hook; _comm_hooks: reduce_scatter_hook). Zero for other frameworks.
 struct Copies {
   double gather = 0;

@@ -188,10 +188,10 @@ struct Work {
 Work make_work(const Model& model, const Plan& plan);
 
 // The optimizer step over `parameters` elements of one rank, whose tensors are added to `scratch`. Last is
-// Adam, fused unless the plan says otherwise: it reads gradient, two moments and master weight (the weight itself where there is none), and
-// writes all but the gradient, in the bytes of the plan's recipe. With Plan::clip_grad the gradients' squares
-// are summed before, over all ranks (Pascanu et al. 2013, algorithm 1), and Adam reads the scale that
-// follows.
+// Adam, fused unless the plan says otherwise: it reads gradient, two moments and master weight (the weight
+// itself where there is none), and writes all but the gradient, in the bytes of the plan's recipe. With
+// Plan::clip_grad the gradients' squares are summed before, over all ranks (Pascanu et al. 2013, algorithm
+// 1), and Adam reads the scale that follows.
 std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch);
 
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts

@@ -97,7 +97,8 @@ void add_parameters(RankMemory& memory, const Plan& plan) {
   const StateBytes state =
       held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan);
   memory.parameters_bytes = state.parameter;
-  // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has others.
+  // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
+  // others.
   memory.gradients_bytes = state.gradients();
   memory.master_bytes = state.master;
   memory.optimizer_bytes = state.optimizer();

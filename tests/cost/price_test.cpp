@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <rapidcheck/gtest.h>
+#include <map>
 
 #include <numeric>
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kClip = 0.1;  // below the norm of these networks' gradients
 constexpr double kRounding = 0x1p-8;
-constexpr std::array kRecipes = {Recipe::megatron,       Recipe::zero, Recipe::sagemaker,
-                                 Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp, Recipe::bf16};
+constexpr std::array kRecipes = {Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::deepspeed_bf16,
+                                 Recipe::nanotron, Recipe::fsdp, Recipe::bf16};
 
 Plan in_bf16(Plan plan, Recipe recipe = Recipe::megatron) {
   plan.precision = Precision::bf16;

@@ -34,7 +34,7 @@ TEST(Megatron, WritesGpt3AsItsScriptsDo) {
        {"--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
         "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
         "--num-virtual-stages-per-pipeline-rank 2",
-        "--micro-batch-size 1 --global-batch-size 1536", 
+        "--micro-batch-size 1 --global-batch-size 1536",
         "--use-distributed-optimizer --cross-entropy-loss-fusion --overlap-grad-reduce",
         "--recompute-granularity selective --recompute-modules core_attn --bf16",
         "--normalization LayerNorm"})
@@ -115,8 +115,8 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
        {"[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n",
         "fsdp_reshard_after_forward = \"never\"\n", "tensor_parallel_degree = 8\n",
         "pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "pipeline_parallel_layers_per_stage = 3\n",
-        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n", "local_batch_size = 384\n",
-        "[compile]\nenable = true\n"})
+        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n",
+        "local_batch_size = 384\n", "[compile]\nenable = true\n"})
     EXPECT_THAT(launch.text, HasSubstr(line));
   plan.fused_activation = false;
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));

@@ -70,7 +70,8 @@ TEST(ZeroRules, Zero1CombinesWithPipelineAndTensorParallelism) {
 
 TEST(ZeroRules, ShardingGroupsDivideTheReplicas) {
   EXPECT_EQ(broken([](Plan& p) { p.zero = 3, p.zero_shard = 4; }), "");
-  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }), HasSubstr("zero shard = 3, dp = 8, cp = 1"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }),
+              HasSubstr("zero shard = 3, dp = 8, cp = 1"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = -1; }), HasSubstr("sharding groups"));
   EXPECT_THAT(broken([](Plan& p) { p.zero_shard = 4; }), HasSubstr("needs something to shard"));
 }

@@ -139,9 +139,9 @@ class Drawing {
   }
 
   void data_parallel() {
-    const std::string framework = *element<std::string>("megatron-core", "megatron-core", "megatron-2021",
-                                                        "deepspeed-2021", "deepspeed", "fsdp1", "fsdp", "torchtitan",
-                                                        "nanotron");
+    const std::string framework =
+        *element<std::string>("megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021",
+                              "deepspeed", "fsdp1", "fsdp", "torchtitan", "nanotron");
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
     const int zero = *inRange(0, (of_.pp == 1 && framework != "nanotron") || fsdp ? 4 : 2);
     plan()["framework"] = framework;
@@ -177,14 +177,17 @@ class Drawing {
   std::string recipe_of_precision() {
     if (precision_ == "fp8") return "fp8-weights";
     if (precision_ != "bf16") return "megatron";
-    return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>() ? *element<std::string>("deepspeed-bf16", "nanotron") : "bf16";
+    return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>()
+               ? *element<std::string>("deepspeed-bf16", "nanotron")
+               : "bf16";
   }
 
   void kernels() {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
-    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_adam"}) by_chance(kernel, 4);
+    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_adam"})
+      by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);

@@ -35,7 +35,7 @@ class BlockBuilder {
   TensorId gradient_of(TensorId tensor);   // what the tensor's readers made, summed
   TensorId new_gradient(TensorId tensor);  // to be written by this step, one of its readers
   TensorId new_gradient(TensorId tensor, double element_bytes);
-  TensorId gradient_like(TensorId tensor);  // new_gradient() in the tensor's own precision
+  TensorId gradient_like(TensorId tensor);       // new_gradient() in the tensor's own precision
   TensorId partial_gradient(TensorId tensor);    // of one rank, before its sum over ranks is new_gradient()
   TensorId parameter_gradient(TensorId tensor);  // to be written by this step: accumulated
   TensorId scratch_gradient(std::string name, double elements);  // on the way to a gradient

@@ -45,7 +45,8 @@ void norm_weight_gradient(BlockBuilder& b, const std::string& name, const NormTe
       {name + "_weight_gradient", Pointwise::eager, {product}, {b.parameter_gradient(of.weight)}});
 }
 
-// d(x r) = r dx + x dr with r = rsqrt(mean(x^2)); that of the square is taken by pow, as derivatives.yaml has it.
+// d(x r) = r dx + x dr with r = rsqrt(mean(x^2)); that of the square is taken by pow, as derivatives.yaml has
+// it.
 void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTensors& of) {
   Eager eager(b, name);
   const double n = of.elements;
@@ -127,8 +128,7 @@ TensorId softmax_eagerly(BlockBuilder& b, TensorId scores) {
   return output;
 }
 
-TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, TensorId up,
-                      double elements) {
+TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, TensorId up, double elements) {
   Eager eager(b, name);
   const double bytes = b[gate].element_bytes;
   const TensorId silu = eager.forward("silu", {gate}, elements, bytes);

@@ -1,5 +1,5 @@
-// What runs where nothing fuses the operations between the GEMMs: eager PyTorch launches a kernel for each, and
-// keeps what its autograd functions ask for.
+// What runs where nothing fuses the operations between the GEMMs: eager PyTorch launches a kernel for each,
+// and keeps what its autograd functions ask for.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 namespace rehearse {
 
 // RMSNorm over vectors of `width` in fp32, 128 bytes an element of 2 over both passes (PyTorch before 2.8,
-// aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two products; derivatives.yaml for
-// the way back).
-TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, TensorId input, std::int64_t width);
+// aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two products; derivatives.yaml
+// for the way back).
+TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, TensorId input,
+                           std::int64_t width);
 
 // Rotates `heads` as complex numbers of fp32 (torchtitan, models/llama3/model.py, apply_rotary_emb).
 TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 
-// Softmax over scaled and masked scores in fp32, 76 bytes a score of 2 over both passes: what Megatron-LM runs where
-// its fused kernel does not (fused_softmax.py, forward_torch_softmax).
+// Softmax over scaled and masked scores in fp32, 76 bytes a score of 2 over both passes: what Megatron-LM
+// runs where its fused kernel does not (fused_softmax.py, forward_torch_softmax).
 TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);
 
 // SiLU of the gate times the up projection in two kernels: the first one's output stays for the second's

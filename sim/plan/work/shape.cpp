@@ -35,8 +35,8 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
   constexpr std::int64_t kMatricesOfABlock = 4;
-  shape.fused_softmax = plan.framework != Framework::megatron_2021 ||
-                        shape.batch * shape.heads % kMatricesOfABlock == 0;
+  shape.fused_softmax =
+      plan.framework != Framework::megatron_2021 || shape.batch * shape.heads % kMatricesOfABlock == 0;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

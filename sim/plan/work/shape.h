@@ -32,8 +32,8 @@ struct Shape {
   // (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
-  double element_bytes = 2;        // of activations and weights
-  double gradient_bytes = 4;       // of parameters
+  double element_bytes = 2;                                              // of activations and weights
+  double gradient_bytes = 4;                                             // of parameters
 
   double token_bytes(std::int64_t width) const { return elements(tokens, width) * element_bytes; }
   double token_elements() const { return elements(tokens, hidden); }

@@ -26,9 +26,8 @@ namespace rehearse {
 //                 parameters stay whole between microbatches and are reduced once
 //                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
 //  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a
-//  kernel
-//                 for each operation (models/llama.py, GLUActivation; FlashAttention's norm and rotary
-//                 kernels)
+//                 kernel for each operation (models/llama.py, GLUActivation; norms and rotary positions are
+//                 FlashAttention's)
 void apply_framework(Plan& plan);
 
 }  // namespace rehearse

@@ -8,6 +8,7 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "result/memory_table.h"
 #include "run/iteration.h"
 #include "schedule/check.h"
 
@@ -41,6 +42,8 @@ void check(const GivenFlags& given) {
                     format_bytes(rank.optimizer_bytes), format_bytes(rank.activations_bytes),
                     format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes)));
   }
+  if (const std::string shortage = shortage_beside_peak(iteration.report); !shortage.empty())
+    say(stderr, "warning: {}\n", shortage);
   say("legal; the schedule runs to its end; {}\n", figures);
 }
 

@@ -11,7 +11,7 @@
 namespace rehearse {
 
 // What a source took for memory in use: what PyTorch's allocator hands out, what it reserved for that, or
-// what nvidia-smi shows, which is that and the CUDA context.
+// what nvidia-smi shows, which is that, the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
 // One row: a whole configuration, and what its source printed of it.

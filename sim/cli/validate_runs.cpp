@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "cli/progress.h"
+#include "cost/communicators.h"
 #include "result/lines.h"
 #include "result/memory.h"
 #include "result/sizing.h"
@@ -21,16 +22,24 @@ double error_of(double predicted, double measured) {
   return predicted / measured - 1;
 }
 
-// What nvidia-smi shows once PyTorch has made one element on a V100: 1343 MiB (Hugging Face
-// Transformers 4.21, "Efficient training on a single GPU"). NCCL's buffers come to it, and are not counted.
-constexpr double kContextBytes = 1343.0 * 1024 * 1024;
+// What nvidia-smi shows beside what PyTorch's allocator reserved.
+double outside_allocator_bytes(const Experiment& experiment, int pipeline_rank) {
+  const Plan& plan = experiment.plan;
+  double bytes = context_bytes(experiment.cluster, plan);
+  const Work work = make_work(experiment.model, plan);
+  for (const auto& [communicator, held] : communicator_bytes(work, experiment.model, plan, experiment.cluster,
+                                                             experiment.profile, pipeline_rank))
+    bytes += held;
+  return bytes;
+}
 
 double predicted_memory(const PublishedRun& run) {
-  const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
+  const bool without_profile = run.counted != Counted::nvidia_smi;
+  const Experiment experiment = read_scenario(run.source, {run.model, without_profile}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
   const RankMemory rank = heaviest_rank(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
   return rank.peak_bytes + (run.counted != Counted::allocated ? slack_bytes(rank) : 0) +
-         (run.counted == Counted::nvidia_smi ? kContextBytes : 0);
+         (run.counted == Counted::nvidia_smi ? outside_allocator_bytes(experiment, rank.rank) : 0);
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {

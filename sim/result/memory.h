@@ -1,8 +1,8 @@
 // How many bytes does one GPU of each pipeline rank hold: at its fullest moment, item by item, and over time?
 //
 // Counted: what PyTorch's allocator hands out - parameters, gradients, optimizer state, activations, logits,
-// messages in flight, cuBLAS's workspace. Not counted: the CUDA context and NCCL's own buffers, which lie
-// outside the allocator, and the allocator's slack, which is stated beside.
+// messages in flight, cuBLAS's workspace. Stated beside: the CUDA context and NCCL's own buffers, which lie
+// outside the allocator (cost/communicators.h), and the allocator's slack.
 #pragma once
 
 #include <vector>

@@ -32,6 +32,21 @@ void add_ranks(Lines& table, const Report& report) {
   }
 }
 
+// What PyTorch's allocator knows nothing of.
+void add_outside(Lines& table, const Report& report, const RankMemory& heaviest) {
+  const OutsideAllocator outside = outside_allocator(report);
+  if (outside.all() <= 0) return table.line("           CUDA context and NCCL buffers are not counted");
+  std::string parts;
+  for (const auto& [name, bytes] : outside.communicators)
+    parts += (parts.empty() ? ": " : ", ") + name + " " + gigabytes(bytes);
+  table.line("           CUDA context about {}, NCCL's buffers {}{}", format_bytes(outside.context_bytes),
+             format_bytes(outside.nccl_bytes), parts);
+  const double capacity = report.facts.gpu_memory_bytes;
+  const double room = capacity - heaviest.peak_bytes - outside.all();
+  table.line("           peak, context and NCCL {} of {}, {} {}", format_bytes(capacity - room),
+             format_bytes(capacity), format_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
+}
+
 void add_peak(Lines& table, const Report& report, const std::string& peak_op) {
   const RankMemory heaviest = heaviest_rank(report);
   const double capacity = report.facts.gpu_memory_bytes, room = capacity - heaviest.peak_bytes;
@@ -46,7 +61,7 @@ void add_peak(Lines& table, const Report& report, const std::string& peak_op) {
   }
   table.line("beside it  allocator slack about {} ({:.0f} % of reserved activation memory: GMLake, 2024);",
              format_bytes(slack_bytes(heaviest)), 100 * kAllocatorSlack);
-  table.line("           CUDA context and NCCL buffers are not counted");
+  add_outside(table, report, heaviest);
 }
 
 void add_sizing(Lines& table, const Report& report, const std::optional<FewestGpus>& fewest) {
@@ -100,6 +115,17 @@ std::string write_memory_table(const Report& report, const std::string& peak_op,
   add_peak(table, report, peak_op);
   add_sizing(table, report, fewest);
   return table.take();
+}
+
+std::string shortage_beside_peak(const Report& report) {
+  const double peak = heaviest_rank(report).peak_bytes, capacity = report.facts.gpu_memory_bytes;
+  const OutsideAllocator outside = outside_allocator(report);
+  if (peak > capacity || peak + outside.all() <= capacity) return "";
+  return fmt::format(
+      "{} of memory at the peak fit in {}, but not with CUDA's context ({}) and NCCL's buffers ({}) beside "
+      "it",
+      format_bytes(peak), format_bytes(capacity), format_bytes(outside.context_bytes),
+      format_bytes(outside.nccl_bytes));
 }
 
 Json memory_json(const Report& report, const std::string& peak_op, const std::optional<FewestGpus>& fewest,

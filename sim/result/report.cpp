@@ -99,6 +99,14 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
 
 }  // namespace
 
+OutsideAllocator outside_allocator(const Report& report) {
+  OutsideAllocator outside{report.facts.context_bytes, 0, {}};
+  const auto rank = static_cast<std::size_t>(heaviest_rank(report).rank);
+  if (rank < report.facts.nccl_buffers.size()) outside.communicators = report.facts.nccl_buffers[rank];
+  for (const auto& [communicator, bytes] : outside.communicators) outside.nccl_bytes += bytes;
+  return outside;
+}
+
 double TimeShares::sum() const {
   return compute + recompute + optimizer + bubble + exposed_tp + exposed_pp + exposed_dp + exposed_cp +
          exposed_ep + exposed_offload;

@@ -50,6 +50,16 @@ Json alive_json(const RankMemory& rank) {
   return alive;
 }
 
+Json outside_json(const Report& report) {
+  const OutsideAllocator outside = outside_allocator(report);
+  Json communicators = Json::array();
+  for (const auto& [name, bytes] : outside.communicators)
+    communicators.push_back({{"communicator", name}, {"bytes", bytes}});
+  return {{"context_bytes", outside.context_bytes},
+          {"nccl_bytes", outside.nccl_bytes},
+          {"communicators", communicators}};
+}
+
 Json memory_json(const Report& report) {
   Json ranks = Json::array();
   for (const RankMemory& rank : report.memory)
@@ -72,6 +82,7 @@ Json memory_json(const Report& report) {
           {"peak_bytes", heaviest.peak_bytes},
           {"peak_rank", heaviest.rank},
           {"fits", heaviest.peak_bytes <= report.facts.gpu_memory_bytes},
+          {"outside_allocator", outside_json(report)},
           {"ranks", ranks}};
 }
 

@@ -132,6 +132,10 @@ void add_memory(Page& page, const Report& report) {
             format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes));
   page.line("             activations {}, logits {}, buffers {}", format_bytes(rank.activations_bytes),
             format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes));
+  const OutsideAllocator outside = outside_allocator(report);
+  if (outside.all() > 0)
+    page.line("             beside it the CUDA context, about {}, and NCCL's buffers, {}",
+              format_bytes(outside.context_bytes), format_bytes(outside.nccl_bytes));
 }
 
 void add_provenance(Page& page, const Report& report) {

@@ -104,6 +104,24 @@ TEST(MemoryTable, HasARowForEachRankAndNamesTheHeaviest) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
+TEST(MemoryTable, StatesWhatTheAllocatorDoesNotKnowBesideThePeak) {
+  Case made = interleaved_case();
+  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt),
+              HasSubstr("NCCL buffers are not counted"));
+  made.report.facts.context_bytes = 1e9;
+  made.report.facts.nccl_buffers.assign(made.report.memory.size(), {{"world", 2e9}, {"tp", 0.5e9}});
+  const std::string text = write_memory_table(made.report, "0B0", std::nullopt);
+  EXPECT_THAT(text, HasSubstr("NCCL's buffers 2.5 GB: world 2.00, tp 0.50"));
+  made.report.facts.gpu_memory_bytes = heaviest_rank(made.report).peak_bytes + 3e9;
+  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt), HasSubstr("500 MB too much"));
+  EXPECT_THAT(shortage_beside_peak(made.report),
+              HasSubstr("CUDA's context (1 GB) and NCCL's buffers (2.5 GB)"));
+  made.report.facts.gpu_memory_bytes += 1e9;
+  EXPECT_EQ(shortage_beside_peak(made.report), "");
+  made.report.facts.gpu_memory_bytes = 1;
+  EXPECT_EQ(shortage_beside_peak(made.report), "");
+}
+
 TEST(Sizing, RuleOfThumbIsThatOfTheNotes) {
   EXPECT_NEAR(rule_of_thumb_gpus(70e9, 79.15 * 1024 * 1024 * 1024), 19.7, 0.05);
 }

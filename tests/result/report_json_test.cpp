@@ -42,7 +42,7 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
               ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s",
                           "gpu_link_bytes", "nic_bytes", "host_bytes"));
   EXPECT_THAT(keys(json["memory"]),
-              ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "ranks"));
+              ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "outside_allocator", "ranks"));
   EXPECT_THAT(keys(json["memory"]["ranks"][0]),
               IsSupersetOf({"rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
                             "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes",
@@ -79,6 +79,18 @@ TEST(ReportJson, PeakRankIsTheHeaviest) {
   for (const auto& rank : memory["ranks"]) peak = std::max(peak, rank["peak_bytes"].get<double>());
   EXPECT_EQ(memory["peak_bytes"], peak);
   EXPECT_EQ(memory["ranks"][memory["peak_rank"].get<std::size_t>()]["peak_bytes"], peak);
+}
+
+TEST(ReportJson, WhatLiesOutsideTheAllocatorIsNoPartOfThePeak) {
+  Case made = make_case(small_plan(2, 1, 4), Durations{});
+  const double peak = heaviest_rank(made.report).peak_bytes;
+  made.report.facts.context_bytes = 5;
+  made.report.facts.nccl_buffers = {{{"world", 1}, {"dp", 2}}, {{"world", 1}, {"dp", 2}}};
+  const Json memory = report_json(made.report, "")["memory"];
+  EXPECT_EQ(memory["peak_bytes"], peak);
+  EXPECT_EQ(memory["outside_allocator"]["context_bytes"], 5);
+  EXPECT_EQ(memory["outside_allocator"]["nccl_bytes"], 3);
+  EXPECT_EQ(memory["outside_allocator"]["communicators"][1]["communicator"], "dp");
 }
 
 TEST(ReportJson, WhatDoesNotFitSaysSo) {

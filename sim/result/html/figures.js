@@ -5,7 +5,9 @@ Rehearse.tiles = function (report) {
   const tile = (name, value, more, state) => make(
     "div", { class: "tile" + (state ? " " + state : "") }, make("h3", {}, name), make("strong", {}, value),
     make("small", {}, more));
-  const band = report.step_time_band_s;
+  const band = report.step_time_band_s, beside = memory.outside_allocator;
+  const more = beside ? beside.context_bytes + beside.nccl_bytes : 0;
+  const outside = more > 0 ? `; CUDA's context and NCCL take ${Rehearse.bytes(more)} beside it` : "";
   return make(
     "div", { class: "tiles" },
     tile("step time", Rehearse.seconds(report.step_time_s), band
@@ -18,7 +20,8 @@ Rehearse.tiles = function (report) {
       `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank}); ` +
       `ideal ${Rehearse.percent(report.bubble_fraction_ideal)}`),
     tile(memory.fits ? "memory" : "does not fit", Rehearse.bytes(memory.peak_bytes),
-      `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.peak_rank}`, memory.fits ? "" : "bad"));
+      `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.peak_rank}` + outside,
+      memory.fits ? "" : "bad"));
 };
 
 // parts: [key, name, colour]; rows: [{name, values: {key: number}, total}].

@@ -32,10 +32,6 @@ Release release_of(const Plan& plan) {
   return is_of_2021(plan) ? Release::v2_10 : Release::v2_30;
 }
 
-bool is_fsdp(const Plan& plan) {
-  return plan.framework == Framework::fsdp || plan.framework == Framework::torchtitan;
-}
-
 bool is_exchange(CollectiveOp op) {
   return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
 }
@@ -65,12 +61,12 @@ class Communicators {
  private:
   void add_world() {
     const bool is_that_of_shards =
-        is_fsdp(plan_) && plan_.dp * plan_.cp == plan_.gpus() && plan_.zero_shard == 0;
+        is_fsdp(plan_.framework) && plan_.dp * plan_.cp == plan_.gpus() && plan_.zero_shard == 0;
     const bool carries_pipeline = release_ == Release::v2_10;  // p2p_communication.py names no group then
     if (!is_that_of_shards)
       hold("world", world_shape(), {Message{}}, carries_pipeline ? neighbours() : nccl::Peers{});
     const bool is_sharded = plan_.framework == Framework::megatron_core && plan_.zero > 0;
-    if (!is_fsdp(plan_) && !is_sharded && plan_.tp * plan_.pp > 1)
+    if (!is_fsdp(plan_.framework) && !is_sharded && plan_.tp * plan_.pp > 1)
       add("model", model_parallel(), {Message{}}, {});
   }
 

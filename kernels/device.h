@@ -43,6 +43,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual void launch(const Call& call) = 0;
+  virtual void launch_on_host(const Call& call) = 0;  // on cores of the host, in its turn; all of Place::host
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // to, from or on the device
   virtual void clear(void* memory, std::size_t bytes) = 0;               // to zero
   virtual std::shared_ptr<Event> record() = 0;

@@ -36,6 +36,7 @@ class CpuStream : public Stream {
   ~CpuStream() override;  // after what was put has run
 
   void launch(const Call& call) override;
+  void launch_on_host(const Call& call) override { launch(call); }
   void copy(void* to, const void* from, std::size_t bytes) override;
   void clear(void* memory, std::size_t bytes) override;
   std::shared_ptr<Event> record() override;

@@ -111,6 +111,10 @@ void CudaStream::launch(const Call& call) {
   put([&](cudaStream_t) { std::visit([this](const auto& which) { run(context_, which); }, call); });
 }
 
+void CudaStream::launch_on_host(const Call& call) {
+  put([&](cudaStream_t stream) { host_calls_.put(call, stream); });
+}
+
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
   put([&](cudaStream_t stream) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
@@ -134,8 +138,10 @@ void CudaStream::wait(const std::shared_ptr<Event>& event) {
 }
 
 void CudaStream::synchronize() {
-  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  std::exception_ptr failure = std::exchange(failure_, nullptr);
   watch_->wait([this] { return cudaStreamQuery(context_.stream); });
+  const std::exception_ptr at_host = host_calls_.take_failure();
+  if (!failure) failure = at_host;
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/cuda/host_call.h"
 #include "kernels/cuda/products.h"
 #include "kernels/cuda/scratch.h"
 #include "kernels/device.h"
@@ -51,6 +52,7 @@ class CudaStream : public Stream {
   ~CudaStream() override;
 
   void launch(const Call& call) override;
+  void launch_on_host(const Call& call) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void clear(void* memory, std::size_t bytes) override;
   std::shared_ptr<Event> record() override;
@@ -67,6 +69,7 @@ class CudaStream : public Stream {
   Context context_;
   Scratch scratch_;
   std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
+  HostCalls host_calls_;
   std::exception_ptr failure_;
 };
 

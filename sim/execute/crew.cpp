@@ -274,9 +274,7 @@ double Crew::tracing_s() {
 }
 
 std::vector<double> Crew::peak_activation_bytes() {
-  std::vector<double> bytes;
-  for (const std::unique_ptr<Rank>& rank : ranks_)
-    bytes.push_back(static_cast<double>(rank->peak_activation_bytes()));
+  const std::vector<double> bytes = peaks_here(&Rank::peak_activation_bytes);
   if (is_alone()) return bytes;
   std::vector<double> all;
   on_every_rank([&](std::size_t) {
@@ -285,11 +283,19 @@ std::vector<double> Crew::peak_activation_bytes() {
   return all;
 }
 
-std::vector<double> Crew::peak_gathered_bytes() const {
+std::vector<double> Crew::peaks_here(std::size_t (Rank::*which)() const) const {
   std::vector<double> bytes;
   for (const std::unique_ptr<Rank>& rank : ranks_)
-    bytes.push_back(static_cast<double>(rank->peak_gathered_bytes()));
+    bytes.push_back(static_cast<double>((rank.get()->*which)()));
   return bytes;
+}
+
+std::vector<double> Crew::peak_offloaded_bytes() const {
+  return peaks_here(&Rank::peak_offloaded_bytes);
+}
+
+std::vector<double> Crew::peak_gathered_bytes() const {
+  return peaks_here(&Rank::peak_gathered_bytes);
 }
 
 }  // namespace rehearse

@@ -72,7 +72,8 @@ class Crew {
   // over all tokens of the step, as the optimizer read them.
   WholeTensors gradients() const;
   WholeTensors parameters() const;
-  WholeTensors master_weights() const;  // the fp32 ones beside parameters of 16 bits; none where there are not
+  WholeTensors master_weights()
+      const;  // the fp32 ones beside parameters of 16 bits; none where there are not
 
   // Seconds that a step spends on taking the times of its ops, on the rank with the most of them: two marks
   // an op, each as long as it takes a stream that has nothing else to do.
@@ -86,7 +87,9 @@ class Crew {
   // By rank: the most bytes of activations and their gradients that were alive at once. All processes must
   // ask; the first gets an answer.
   std::vector<double> peak_activation_bytes();
-  // The same of parameters that were gathered for a while, of the ranks of this process.
+  // The same of activations at the host, and of parameters that were gathered for a while, of the ranks of
+  // this process.
+  std::vector<double> peak_offloaded_bytes() const;
   std::vector<double> peak_gathered_bytes() const;
 
  private:
@@ -102,6 +105,7 @@ class Crew {
   void bring_together(StepResult& result);
   void gather(StepResult& result);
   WholeTensors whole(Elements Segment::*which) const;
+  std::vector<double> peaks_here(std::size_t (Rank::*which)() const) const;
   bool is_alone() const { return ranks_.size() == static_cast<std::size_t>(training_.plan.gpus()); }
 
   Training training_;

@@ -52,30 +52,37 @@ void Parameters::allocate(kernels::Device& device) {
     segment.elements = round_up(segment.elements, kAlignment * among.shards);
     segment.own_elements = segment.elements / among.shards;
     segment.own_first = segment.own_elements * among.shard;
-    const auto make = [&](kernels::Type type, bool shard_alone) {
-      return shard_alone ? Elements(device, type, segment.own_first, segment.own_elements)
-                         : Elements(device, type, 0, segment.elements);
+    const auto shard = [&](kernels::Type type, kernels::Place place) {
+      return Elements(device, type, segment.own_first, segment.own_elements, place);
     };
-    segment.values = make(types_.value, among.values);
-    segment.gradients = make(types_.gradient, among.gradients);
-    segment.mean = make(types_.moment, true);
-    segment.square = make(types_.moment, true);
-    if (types_.has_master) segment.master = make(kernels::Type::fp32, true);
+    const auto make = [&](kernels::Type type, bool shard_alone, kernels::Place place) {
+      return shard_alone ? shard(type, place) : Elements(device, type, 0, segment.elements, place);
+    };
+    const bool at_host = types_.optimizer == kernels::Place::host;
+    const bool sums_at_host = adds_up_at_host(segment);
+    segment.values = make(types_.value, among.values, kernels::Place::device);
+    segment.gradients =
+        make(types_.gradient, among.gradients, sums_at_host ? kernels::Place::host : kernels::Place::device);
+    segment.mean = shard(types_.moment, types_.optimizer);
+    segment.square = shard(types_.moment, types_.optimizer);
+    if (types_.has_master) segment.master = shard(kernels::Type::fp32, types_.optimizer);
     if (types_.stepped_gradient != types_.gradient)
-      segment.gradient_copy = make(types_.stepped_gradient, true);
+      segment.gradient_copy = shard(types_.stepped_gradient, types_.optimizer);
+    if (at_host) segment.host_values = shard(types_.value, kernels::Place::host);
+    if (at_host && !sums_at_host) segment.host_gradients = shard(types_.gradient, kernels::Place::host);
   }
 }
 
 void Parameters::initialise(kernels::Stream& stream, std::uint64_t seed) {
   for (const Segment& segment : segments_) {
-    for (const Elements* elements : {&segment.values, &segment.gradients, &segment.mean, &segment.square})
-      stream.clear(elements->memory.data(), elements->memory.bytes());
-    if (types_.has_master) stream.clear(segment.master.memory.data(), segment.master.memory.bytes());
+    for (const Elements* elements : {&segment.values, &segment.gradients, &segment.mean, &segment.square,
+                                     &segment.master, &segment.host_values, &segment.host_gradients})
+      if (elements->count > 0) stream.clear(elements->memory.data(), elements->memory.bytes());
   }
   for (const Parameter& parameter : parameters_) {
     const Segment& segment = segments_[parameter.segment];
-    initialise(segment.values, parameter, stream, seed);
-    if (types_.has_master) initialise(segment.master, parameter, stream, seed);
+    for (const Elements* elements : {&segment.values, &segment.master, &segment.host_values})
+      if (elements->count > 0) initialise(*elements, parameter, stream, seed);
   }
 }
 

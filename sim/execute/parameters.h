@@ -26,8 +26,9 @@ struct Elements {
   std::int64_t first = 0, count = 0;
 
   Elements() = default;
-  Elements(kernels::Device& device, kernels::Type each, std::int64_t begin, std::int64_t elements)
-      : memory(device, static_cast<std::size_t>(elements) * kernels::bytes_of(each)),
+  Elements(kernels::Device& device, kernels::Type each, std::int64_t begin, std::int64_t elements,
+           kernels::Place place = kernels::Place::device)
+      : memory(device, static_cast<std::size_t>(elements) * kernels::bytes_of(each), place),
         type(each),
         first(begin),
         count(elements) {}
@@ -49,6 +50,7 @@ struct Segment {
   Elements values, gradients;                    // whole, or the shard alone
   Elements mean, square;                         // of the shard
   Elements master, gradient_copy;                // of the shard, where the recipe has them
+  Elements host_values, host_gradients;          // of the shard, where the optimizer steps at the host
 
   bool is_of_experts() const { return summed == SummedOver::expert_replicas; }
   kernels::Tensor own(const Elements& of) const { return range(of, own_first, own_elements); }
@@ -60,8 +62,17 @@ struct Segment {
   std::size_t bytes(kernels::Type type) const {
     return static_cast<std::size_t>(elements) * kernels::bytes_of(type);
   }
-  // What the optimizer reads: the gradients, or their copy.
-  const Elements& stepped() const { return gradient_copy.count > 0 ? gradient_copy : gradients; }
+  std::size_t own_bytes(kernels::Type type) const {
+    return static_cast<std::size_t>(own_elements) * kernels::bytes_of(type);
+  }
+  // Reductions among replicas make an end of it, and no other sum.
+  bool is_summed_over_replicas_alone() const {
+    return summed == SummedOver::replicas || summed == SummedOver::expert_replicas;
+  }
+  // What the optimizer reads: the gradients where it steps, or their copy; and the values that it writes.
+  const Elements& sums() const { return host_gradients.count > 0 ? host_gradients : gradients; }
+  const Elements& stepped() const { return gradient_copy.count > 0 ? gradient_copy : sums(); }
+  const Elements& written() const { return host_values.count > 0 ? host_values : values; }
 };
 
 struct Parameter {
@@ -86,6 +97,12 @@ class Parameters {
 
   const Division& division(const Segment& segment) const {
     return segment.is_of_experts() ? experts_ : dense_;
+  }
+
+  // Whether gradients of single microbatches go to the host, where the optimizer's are summed.
+  bool adds_up_at_host(const Segment& segment) const {
+    return types_.optimizer == kernels::Place::host && division(segment).gradients &&
+           segment.is_summed_over_replicas_alone();
   }
 
   // Returns the parameter's index. Of `where` only stage, unit and summed are read.

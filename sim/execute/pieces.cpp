@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "plan/stages.h"
+#include "result/lifetimes.h"
 
 namespace rehearse {
 
@@ -27,6 +28,14 @@ bool is_shared_table(const Tensor& tensor, const Training& training) {
 std::string full_name(const Piece& piece, const Tensor& tensor, const Model& model) {
   const bool tied_head = model.tied_embeddings && tensor.name == "head_weight";
   return tied_head ? "embedding.word_table" : piece.name + "." + tensor.name;
+}
+
+std::vector<bool> matrices_of_loss(const Block& block, const std::vector<TensorPlace>& places) {
+  const std::vector<bool> tensors = of_loss(block);
+  std::vector<bool> matrices(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i]) matrices[static_cast<std::size_t>(places[i].matrix)] = true;
+  return matrices;
 }
 
 class ParameterAdder {
@@ -123,6 +132,7 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
       piece.places = place_tensors(block);
       piece.passes = make_passes(block, piece.places);
       piece.fixed.assign(block.tensors.size(), nullptr);
+      piece.of_loss = matrices_of_loss(block, piece.places);
       pieces.push_back(std::move(piece));
     }
   }

@@ -23,6 +23,7 @@ struct Piece {
   BlockPasses passes;
   std::vector<TensorPlace> places;  // by tensor
   std::vector<void*> fixed;         // by tensor: parameters, their gradients, batch and loss; else nullptr
+  std::vector<bool> of_loss;        // by matrix: never offloaded
 
   TensorId find(const std::string& tensor) const;  // -1: none
   std::size_t matrix(TensorId id) const {

@@ -14,17 +14,19 @@ namespace rehearse {
 // Shared by all that still read it; goes back to its pool with the last of them.
 using Memory = std::shared_ptr<void>;
 
-// Gives out what came back at the time of issue: right for ops of one stream, which run in that order.
+// Gives out what came back at the time of issue: right for ops of one stream, which run in that order, and of
+// others that wait for it.
 class Pool {
  public:
-  explicit Pool(kernels::Device& device) : device_(device) {}
+  explicit Pool(kernels::Device& device, kernels::Place place = kernels::Place::device)
+      : device_(device), place_(place) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   Memory take(std::size_t bytes) {
     std::vector<void*>& free = free_[bytes];
     if (free.empty()) {
-      all_.emplace_back(device_, bytes);
+      all_.emplace_back(device_, bytes, place_);
       free.push_back(all_.back().data());
     }
     void* memory = free.back();
@@ -41,6 +43,7 @@ class Pool {
 
  private:
   kernels::Device& device_;
+  kernels::Place place_;
   std::vector<kernels::Buffer> all_;
   std::map<std::size_t, std::vector<void*>> free_;
   std::size_t live_ = 0, peak_ = 0;

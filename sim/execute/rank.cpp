@@ -18,12 +18,15 @@ constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
 constexpr auto kCompute = static_cast<std::size_t>(Stream::compute);
 constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
 
+bool divides_stage(OpKind kind) {
+  return kind == OpKind::unshard || kind == OpKind::reduce_grad || kind == OpKind::offload_grad;
+}
+
 // In how many parts a stage's parameters are gathered or its gradients reduced.
 int units_of(const RankOps& ops, int stage) {
   int units = 1;
   for (const Op& op : ops.ops())
-    if (op.stage == stage && (op.kind == OpKind::unshard || op.kind == OpKind::reduce_grad))
-      units = std::max(units, int{op.parts});
+    if (op.stage == stage && divides_stage(op.kind)) units = std::max(units, int{op.parts});
   return units;
 }
 
@@ -54,11 +57,12 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       groups_(connect_groups(training, world)),
       parameters_(dense_division(training.plan, rank_), expert_division(training.plan, rank_), types_),
       pool_(device),
+      host_pool_(device, kernels::Place::host),
       parameter_pool_(device),
       gradient_buffers_(device),
       go_(device, sizeof(float)),
-      squares_(device, sizeof(float)),
-      scale_(device, sizeof(float)),
+      squares_(device, sizeof(float), types_.optimizer),
+      scale_(device, sizeof(float), types_.optimizer),
       begins_(ops_.size()),
       ends_(ops_.size()) {
   make_streams();
@@ -219,6 +223,8 @@ void Rank::issue(std::size_t index) {
   const Op& op = ops_[index];
   kernels::Stream& stream = *streams_[static_cast<std::size_t>(queue_of(op))];
   for (const std::int32_t wait : ops_.waits(op)) stream.wait(ends_[static_cast<std::size_t>(wait)]);
+  if (is_compute(op.kind)) settle_copies(op);
+  if (op.kind == OpKind::offload || op.kind == OpKind::reload) follow_compute(stream);
   if (op.kind == OpKind::step) meet_before_step(stream);
   if (completes_gradient(op.kind)) make_room_for_gradients(op, stream);
   begins_[index] = stream.record();

@@ -15,6 +15,7 @@
 
 #include "execute/double_buffers.h"
 #include "execute/groups.h"
+#include "execute/offloaded.h"
 #include "execute/pieces.h"
 #include "execute/training.h"
 #include "launch/views.h"
@@ -52,12 +53,14 @@ class Rank {
   int pipeline_rank() const { return pipeline_rank_; }
   const Parameters& parameters() const { return parameters_; }
   std::size_t peak_activation_bytes() const { return pool_.peak_bytes(); }
+  std::size_t peak_offloaded_bytes() const { return host_pool_.peak_bytes(); }      // of activations
   std::size_t peak_gathered_bytes() const { return parameter_pool_.peak_bytes(); }  // of values, with ZeRO-3
 
  private:
   // What a microbatch has on a stage.
   struct Microbatch {
     std::vector<Held> held;              // by piece
+    Offloaded offloaded;                 // of it
     Memory arrived, arrived_gradient;    // from the stages before and behind
     Memory outgoing, outgoing_gradient;  // to them, where another rank runs them
     Memory activation, output_gradient;  // between the pieces that ran last and run next
@@ -79,10 +82,12 @@ class Rank {
   // What a segment has besides its own memory where no rank keeps it whole.
   struct SegmentRun {
     std::vector<Use> values, gradients;
-    Memory gathered;                 // all values, from UNSHARD to RESHARD
-    void* microbatch_sum = nullptr;  // all gradients of one microbatch, from its backward to its reduction
-    kernels::Buffer arriving;        // of which this shard is what the replicas have summed, as on the wire
-    kernels::Buffer fresh;           // all gradients of one microbatch, where these have a type of their own
+    Memory gathered;                  // all values, from UNSHARD to RESHARD
+    void* microbatch_sum = nullptr;   // all gradients of one microbatch, from its backward to its reduction
+    kernels::Buffer arriving;         // of which this shard is what the replicas have summed, as on the wire
+    void* to_host = nullptr;          // the same where it goes to the host, until it has been copied
+    kernels::Buffer landed, widened;  // there: as on the wire, and in the type of the sum where that differs
+    kernels::Buffer fresh;            // all gradients of one microbatch, where these have a type of their own
   };
 
   void make_stages();
@@ -96,6 +101,7 @@ class Rank {
   void add_up_losses();
   void read_norm();
   void issue(std::size_t index);
+  void settle_copies(const Op& op);
   void launch(const Op& op, kernels::Stream& stream);
   void forward(const Op& op, kernels::Stream& stream);
   void backward(const Op& op, kernels::Stream& stream);
@@ -119,6 +125,14 @@ class Rank {
   void* locate(const Piece& piece, TensorId matrix) const;
   void send(const Op& op, kernels::Stream& stream);
   void receive(const Op& op, kernels::Stream& stream);
+  void offload_activations(const Op& op, kernels::Stream& stream);
+  void reload_activations(const Op& op, kernels::Stream& stream);
+  void follow_compute(kernels::Stream& stream);
+  void offload_gradients(const Op& op, kernels::Stream& stream);
+  void add_at_host(std::size_t segment, kernels::Stream& stream);
+  void take_to_host(const Segment& segment, kernels::Stream& stream);
+  void reload_parameters(const Op& op, kernels::Stream& stream);
+  bool comes_again(const Op& op) const;
   template <typename Visit>
   void for_each_written(const Op& op, const Visit& visit);
   void make_room_for_gradients(const Op& op, kernels::Stream& stream);
@@ -136,6 +150,8 @@ class Rank {
   void drop_parameters(const Op& op);
   void meet_before_step(kernels::Stream& stream);
   void step(kernels::Stream& stream);
+  void launch_step(const kernels::Call& call, kernels::Stream& stream);
+  void sum_squares(kernels::Stream& stream);
   void run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream);
   kernels::Tensor counted_squares(const Segment& segment) const;
   // With whom a segment is held in common; null members where with nobody.
@@ -177,7 +193,8 @@ class Rank {
   StateTypes types_;
   Groups groups_;
   Parameters parameters_;
-  Pool pool_, parameter_pool_;  // of the compute and the parameter stream
+  Pool pool_, host_pool_;  // of the compute stream, and of copies that follow it
+  Pool parameter_pool_;    // of the parameter stream
   DoubleBuffers gradient_buffers_;
   std::vector<SegmentRun> segment_runs_;
   kernels::Buffer positions_;        // of the places of all context-parallel ranks, in the sequence

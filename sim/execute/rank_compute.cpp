@@ -24,8 +24,16 @@ void Rank::launch(const Op& op, kernels::Stream& stream) {
     case OpKind::recv_forward:
     case OpKind::recv_backward:
       return receive(op, stream);
+    case OpKind::offload:
+      return offload_activations(op, stream);
+    case OpKind::reload:
+      return reload_activations(op, stream);
     case OpKind::reduce_grad:
       return reduce_gradients(op, stream);
+    case OpKind::offload_grad:
+      return offload_gradients(op, stream);
+    case OpKind::reload_param:
+      return reload_parameters(op, stream);
     case OpKind::reduce_tied:
       return reduce_tied(op, stream);
     case OpKind::reduce_replicas:
@@ -79,6 +87,7 @@ void Rank::backward(const Op& op, kernels::Stream& stream) {
   Microbatch& microbatch = microbatch_of(op);
   if (op.part == 0) {
     if (microbatch.held.empty()) reject(op, "its forward has not run");
+    if (!microbatch.offloaded.empty()) reject(op, "its activations have not come back from the host");
     if (op.stage + 1 < training_.schedule.stages && !microbatch.arrived_gradient)
       reject(op, "the gradient of its output has not arrived");
     microbatch.output_gradient = std::exchange(microbatch.arrived_gradient, nullptr);

@@ -12,9 +12,14 @@ void Rank::make_segments() {
     const Division& division = parameters_.division(segment);
     SegmentRun& run = segment_runs_[i];
     if (!division.values) point(run.values, segment.whole(segment.values));
-    if (division.gradients) {
-      run.arriving = kernels::Buffer(
-          device_, static_cast<std::size_t>(segment.own_elements) * kernels::bytes_of(types_.wire));
+    if (parameters_.adds_up_at_host(segment)) {
+      const auto at_host = [&](kernels::Type type) {
+        return kernels::Buffer(device_, segment.own_bytes(type), kernels::Place::host);
+      };
+      run.landed = at_host(types_.wire);
+      if (types_.wire != types_.gradient) run.widened = at_host(types_.gradient);
+    } else if (division.gradients) {
+      run.arriving = kernels::Buffer(device_, segment.own_bytes(types_.wire));
     } else if (types_.fresh_gradient != types_.gradient) {
       run.fresh = kernels::Buffer(device_, segment.bytes(types_.fresh_gradient));
       streams_.front()->clear(run.fresh.data(), run.fresh.bytes());
@@ -121,6 +126,10 @@ void Rank::reduce_microbatch(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
   SegmentRun& run = segment_runs_[index];
   const kernels::Type fresh = types_.fresh_gradient;
+  if (parameters_.adds_up_at_host(segment)) {
+    if (run.to_host != nullptr) throw kernels::DeviceError("gradients that were reduced have not left");
+    run.to_host = gradient_buffers_.take(segment.own_bytes(types_.wire), stream);
+  }
   sum_over(*holders(segment).gradients, segment.whole(run.microbatch_sum, fresh), arriving(index), stream);
   gradient_buffers_.give_back(run.microbatch_sum, segment.bytes(fresh), stream.record());
   run.microbatch_sum = nullptr;
@@ -141,13 +150,15 @@ void Rank::reduce_replicas(const Op& op, kernels::Stream& stream) {
 }
 
 kernels::Tensor Rank::arriving(std::size_t segment) const {
-  return {segment_runs_[segment].arriving.data(), types_.wire, 1,
+  const SegmentRun& run = segment_runs_[segment];
+  return {run.to_host != nullptr ? run.to_host : run.arriving.data(), types_.wire, 1,
           parameters_.segments()[segment].own_elements};
 }
 
-// To the sum over the microbatches before.
+// To the sum over the microbatches before, where that is not at the host.
 void Rank::add_arrived(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
+  if (parameters_.adds_up_at_host(segment)) return;
   add(arriving(index), segment.own(segment.gradients), stream);
 }
 
@@ -188,6 +199,7 @@ void Rank::reduce_tied(const Op& op, kernels::Stream& stream) {
     if (segment.stage != op.stage || segment.summed != SummedOver::other_stage_too) continue;
     const kernels::Tensor own = segment.own(segment.gradients);
     sum_over(*groups_.tied, own, own, stream);
+    take_to_host(segment, stream);
   }
 }
 

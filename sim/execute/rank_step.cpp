@@ -19,10 +19,11 @@ void Rank::step(kernels::Stream& stream) {
     if (segment.summed != SummedOver::tensor_ranks_too) continue;
     const kernels::Tensor own = segment.own(segment.gradients);
     groups_.tensor->all_reduce(stream, own, own);
+    take_to_host(segment, stream);
   }
   for (const Segment& segment : parameters_.segments())
     if (segment.gradient_copy.count > 0)
-      stream.launch(kernels::Cast{segment.own(segment.gradients), segment.own(segment.gradient_copy)});
+      launch_step(kernels::Cast{segment.own(segment.sums()), segment.own(segment.gradient_copy)}, stream);
   stream.clear(squares_.data(), squares_.bytes());
   Block scratch;
   const std::vector<Kernel> kernels = optimizer_kernels(1, training_.plan, scratch);
@@ -30,14 +31,32 @@ void Rank::step(kernels::Stream& stream) {
     const bool of_segments =
         scratch.tensors[static_cast<std::size_t>(kernels[i].reads[0])].name == "gradient";
     if (std::holds_alternative<Collective>(kernels[i].what)) {
-      const kernels::Tensor squares(squares_.data(), kernels::Type::fp32, 1, 1);
-      groups_.step->all_reduce(stream, squares, squares);
+      sum_squares(stream);
     } else if (of_segments) {
       for (const Segment& segment : parameters_.segments()) run_optimizer(i, &segment, stream);
     } else {
       run_optimizer(i, nullptr, stream);
     }
   }
+}
+
+// Where the optimizer steps.
+void Rank::launch_step(const kernels::Call& call, kernels::Stream& stream) {
+  types_.optimizer == kernels::Place::host ? stream.launch_on_host(call) : stream.launch(call);
+}
+
+// Of all ranks, which meet on their devices.
+void Rank::sum_squares(kernels::Stream& stream) {
+  if (types_.optimizer == kernels::Place::device) {
+    const kernels::Tensor squares(squares_.data(), kernels::Type::fp32, 1, 1);
+    return groups_.step->all_reduce(stream, squares, squares);
+  }
+  void* on_device = gradient_buffers_.take(squares_.bytes(), stream);
+  const kernels::Tensor squares(on_device, kernels::Type::fp32, 1, 1);
+  stream.copy(on_device, squares_.data(), squares_.bytes());
+  groups_.step->all_reduce(stream, squares, squares);
+  stream.copy(squares_.data(), on_device, squares_.bytes());
+  gradient_buffers_.give_back(on_device, squares_.bytes(), stream.record());
 }
 
 void Rank::read_norm() {
@@ -63,7 +82,7 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
     if (name == "second_moment") return segment->square.memory.data();
     const bool is_value =
         type_of(scratch.tensors[static_cast<std::size_t>(id)], training_.plan.precision) == types_.value;
-    return is_value ? segment->own(segment->values).data : segment->master.memory.data();
+    return is_value ? segment->own(segment->written()).data : segment->master.memory.data();
   };
   const BoundBlock bound = bind_block(scratch, training_.model, training_.plan, memory);
   for (kernels::Call& call : calls_of(bound, kernels[kernel], Phase::forward)) {
@@ -71,12 +90,12 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
       adam->rate = training_.rate;
       adam->step = step_ + 1;
       if (types_.has_master)
-        adam->weight = segment->own(segment->values);  // FSDP's recipe names the wide one
+        adam->weight = segment->own(segment->written());  // FSDP's recipe names the wide one
     } else if (auto* squares = std::get_if<kernels::SquareSum>(&call)) {
       squares->input = counted_squares(*segment);
       if (squares->input.elements() == 0) continue;
     }
-    stream.launch(call);
+    launch_step(call, stream);
   }
 }
 

@@ -33,6 +33,7 @@ StateTypes state_types(const Plan& plan) {
   types.moment = of(bytes.moments / 2);
   // FSDP's fp32 weight is one, too: what is gathered of it are 16-bit values.
   types.has_master = plan.precision != Precision::fp32 && (bytes.master > 0 || bytes.parameter == kWide);
+  if (plan.offload == Offload::optimizer) types.optimizer = kernels::Place::host;
   return types;
 }
 

@@ -1,7 +1,7 @@
 // In which types does a rank keep parameters, gradients and the optimizer's state?
 #pragma once
 
-#include "kernels/tensor.h"
+#include "kernels/device.h"
 #include "plan/plan.h"
 
 namespace rehearse {
@@ -15,6 +15,7 @@ struct StateTypes {
   kernels::Type stepped_gradient = kernels::Type::fp32;  // as the optimizer reads it
   kernels::Type moment = kernels::Type::fp32;
   bool has_master = false;  // an fp32 weight beside the value, which is its rounding
+  kernels::Place optimizer = kernels::Place::device;  // where the state lies, and steps
 };
 StateTypes state_types(const Plan& plan);
 

@@ -99,8 +99,11 @@ class Limits {
     require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
             "replicas cannot share a table that one rank reads in two stages yet",
             fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");
-    require(plan_.offload == Offload::none, "offload", "offload to the host cannot be executed yet",
-            "offload = " + to_string(plan_.offload), "none");
+    require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.offload != Offload::optimizer,
+            "offload",
+            "a table that one rank reads in two stages goes to the host when the first has its part",
+            fmt::format("schedule = {}, offload = optimizer", to_string(plan_.schedule)),
+            "none, or schedule 1f1b");
   }
 
   const Model& model_;

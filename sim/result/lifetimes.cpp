@@ -23,10 +23,16 @@ bool is_in_place(const Kernel& kernel) {
   return collective != nullptr && collective->op == CollectiveOp::all_reduce;
 }
 
+bool is_loss(const Kernel& kernel) {
+  const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
+  return pointwise != nullptr &&
+         (*pointwise == Pointwise::cross_entropy || *pointwise == Pointwise::cross_entropy_backward);
+}
+
 class BlockWalk {
  public:
   explicit BlockWalk(const Block& block)
-      : block_(block), counted_(block.tensors.size()), of_loss_(block.tensors.size()) {
+      : block_(block), counted_(block.tensors.size()), of_loss_(of_loss(block)) {
     for (std::size_t i = 0; i < counted_.size(); ++i) {
       const TensorRole role = block.tensors[i].role;
       counted_[i] =
@@ -36,8 +42,6 @@ class BlockWalk {
       for (const TensorId id : kernel.writes)
         if (block.tensors[static_cast<std::size_t>(id)].role == TensorRole::gradient)
           counted_[static_cast<std::size_t>(id)] = false;
-    for (const auto* kernels : {&block.forward, &block.backward_input})
-      for (const Kernel& kernel : *kernels) mark_loss(kernel);
   }
 
   BlockBytes bytes() const {
@@ -79,14 +83,6 @@ class BlockWalk {
     Marks marks(block_.tensors.size());
     mark(marks, ids);
     return marks;
-  }
-
-  void mark_loss(const Kernel& kernel) {
-    const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
-    if (pointwise == nullptr) return;
-    if (*pointwise != Pointwise::cross_entropy && *pointwise != Pointwise::cross_entropy_backward) return;
-    mark(of_loss_, kernel.reads);
-    mark(of_loss_, kernel.writes);
   }
 
   Marks read_before_written(const std::vector<Kernel>& kernels) const {
@@ -253,6 +249,18 @@ StageBytes stage_of(const std::vector<Group>& groups) {
 }
 
 }  // namespace
+
+std::vector<bool> of_loss(const Block& block) {
+  Marks marks(block.tensors.size());
+  for (const auto* kernels : {&block.forward, &block.backward_input}) {
+    for (const Kernel& kernel : *kernels) {
+      if (!is_loss(kernel)) continue;
+      mark(marks, kernel.reads);
+      mark(marks, kernel.writes);
+    }
+  }
+  return marks;
+}
 
 std::vector<StageBytes> stage_bytes(const Work& work) {
   std::vector<BlockBytes> blocks;

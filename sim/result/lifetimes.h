@@ -32,6 +32,9 @@ struct StageBytes {
   LiveBytes forward, backward, backward_input, backward_weight;
 };
 
+// By tensor of a block: whether the loss reads or writes it.
+std::vector<bool> of_loss(const Block& block);
+
 // By stage.
 std::vector<StageBytes> stage_bytes(const Work& work);
 

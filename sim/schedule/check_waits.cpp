@@ -56,6 +56,7 @@ class WaitCheck {
       if (op.kind == OpKind::send_backward) need(i, producer_of_gradient(op));
       if (op.kind == OpKind::reduce_grad || op.kind == OpKind::reduce_tied) check_reduction(i);
       if (op.kind == OpKind::step) check_step(i);
+      if (is_host_copy(op.kind)) check_copy(i);
     }
     check_units();
   }
@@ -75,6 +76,35 @@ class WaitCheck {
     if (op.kind == OpKind::forward && elsewhere(op.stage - 1)) need(i, OpKind::recv_forward);
     const bool reads_gradient = op.kind == OpKind::backward || op.kind == OpKind::backward_input;
     if (reads_gradient && elsewhere(op.stage + 1)) need(i, OpKind::recv_backward);
+    const bool offloads = index_.find(rank_, OpKind::offload, op.stage, op.microbatch) >= 0;
+    if (reads_gradient && offloads) need(i, OpKind::reload);
+  }
+
+  void check_copy(std::size_t i) {
+    const Op& op = ops_[i];
+    if (op.kind == OpKind::offload) need(i, OpKind::forward);
+    if (op.kind == OpKind::reload) need(i, OpKind::offload);
+    if (op.kind == OpKind::reload_param)
+      need_latest(i, [](const Op& other) { return other.kind == OpKind::step; });
+    if (op.kind != OpKind::offload_grad) return;
+    check_reduction(i);
+    need_latest(i, [&op](const Op& other) {
+      const bool reduces = other.kind == OpKind::reduce_grad || other.kind == OpKind::reduce_replicas;
+      return reduces && other.stage == op.stage && other.part == op.part;
+    });
+    if (index_.find(rank_, OpKind::reload_param, op.stage, 0) < 0)
+      lacks(i, make_op(OpKind::reload_param, op.stage));
+  }
+
+  // Of those issued before; none is well, too.
+  template <typename Which>
+  void need_latest(std::size_t i, const Which& which) {
+    for (auto k = static_cast<std::int32_t>(i); k-- > 0;) {
+      const Op& other = ops_[static_cast<std::size_t>(k)];
+      if (!which(other)) continue;
+      if (!ended_before(k, i)) report(i, other);
+      return;
+    }
   }
 
   // The last part of a reduction covers what the stage's last microbatch in issue order adds; where each
@@ -150,10 +180,14 @@ class WaitCheck {
   void need(std::size_t i, OpKind kind) {
     const std::int32_t needed = index_.find(rank_, kind, ops_[i].stage, ops_[i].microbatch);
     if (needed < 0)
-      faults_.push_back(fmt::format("{} on rank {} needs {}, which that rank has not", to_string(ops_[i]),
-                                    rank_, to_string(make_op(kind, ops_[i].stage, ops_[i].microbatch))));
+      lacks(i, make_op(kind, ops_[i].stage, ops_[i].microbatch));
     else if (!ended_before(needed, i))
       report(i, ops_[static_cast<std::size_t>(needed)]);
+  }
+
+  void lacks(std::size_t i, const Op& needed) {
+    faults_.push_back(fmt::format("{} on rank {} needs {}, which that rank has not", to_string(ops_[i]),
+                                  rank_, to_string(needed)));
   }
 
   bool ended_before(std::int32_t earlier, std::size_t i) const {

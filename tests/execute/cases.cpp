@@ -80,6 +80,7 @@ Training training_of(const Model& model, const Plan& plan, int buckets) {
   GradientSync sync{plan.overlap_grad_reduce, tied, replicas, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
+  sync.to_host = plan.offload == Offload::optimizer;
   for (const Stage& stage : split_layers(model, plan)) {
     const int layers = static_cast<int>(stage.layers);
     sync.buckets.push_back(
@@ -94,6 +95,7 @@ Plan alone(Plan plan) {
   plan.sequence_parallel = false;
   plan.zero = plan.zero_shard = 0;
   plan.recompute = Recompute::none;
+  plan.offload = Offload::none;
   plan.fused_cross_entropy = true;
   plan.layers_per_stage.clear();
   return plan;

@@ -1,6 +1,7 @@
 // One rank of a plan as a process, started by mpirun or as torchrun does, or all of them as threads: losses
 // and this process' part of every gradient equal those of one rank alone on a core. Arguments: tp pp dp ZeRO
-// [bf16] [cuda] [ep N]. Ends with 1 where they do not, with 77 without the device.
+// [bf16] [cuda] [ep N] [activations|optimizer], which is offloaded. Ends with 1 where they do not, with 77
+// without the device.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
     if (word == "bf16") plan.precision = Precision::bf16;
     if (word == "cuda") kind = DeviceKind::cuda;
     if (word == "ep") plan.ep = std::atoi(argv[++i]);
+    if (word == "activations") plan.offload = Offload::activations;
+    if (word == "optimizer") plan.offload = Offload::optimizer;
   }
   // A GPU adds up in another order everywhere, and of 16 bits rounds to the next number (2^-8) here and
   // there: through the four layers and back a few of them.

@@ -33,6 +33,12 @@ TEST(Processes, TrainInBf16AsOneRankDoes) {
   expect_to_train({"1", "2", "2", "1", "bf16"}, 4);
 }
 
+TEST(Processes, TrainWithTheHostsMemoryAsOneRankDoes) {
+  expect_to_train({"1", "2", "1", "0", "activations"}, 2);
+  expect_to_train({"1", "2", "2", "1", "optimizer"}, 4);
+  expect_to_train({"1", "1", "2", "2", "optimizer"}, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Processes, Degrees,
                          testing::Values(std::vector{1, 2, 1, 0}, std::vector{2, 1, 1, 0},
                                          std::vector{1, 1, 2, 3}, std::vector{2, 2, 1, 0},

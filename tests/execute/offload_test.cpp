@@ -233,19 +233,22 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
 
 // A copy that takes long is not overtaken: neither by what has its memory afterwards nor by who reads it.
 TEST(AtTheHost, SlowCopiesAreWaitedFor) {
+  const auto train = [](const Model& model, const Plan& plan) {
+    const Training training = training_of(model, plan, 3);
+    Site site = threads_of(plan);
+    site.devices.front() = std::make_unique<DeviceOfSlowCopies>();
+    Crew crew(training, {10, {}}, std::move(site));
+    expect_same_bits_as_without_offload(crew, training);
+  };
   for (const Offload offload : {Offload::activations, Offload::optimizer})
     for (const Split& split : {Split{ScheduleName::one_f_one_b, 1, 4, 1, 0},
                                {ScheduleName::gpipe, 1, 2, 1, 0},
                                {ScheduleName::zb_h1, 1, 2, 1, 0},
-                               {ScheduleName::one_f_one_b, 1, 1, 2, 2}}) {
-      const Plan plan = plan_of(split, offload);
-      if (!runs(plan, tiny_llama())) continue;
+                               {ScheduleName::one_f_one_b, 1, 1, 2, 2},
+                               {ScheduleName::one_f_one_b, 1, 2, 2, 2}}) {
       SCOPED_TRACE(name_of(split) + " " + to_string(offload));
-      const Training training = training_of(tiny_llama(), plan, 3);
-      Site site = threads_of(plan);
-      site.devices.front() = std::make_unique<DeviceOfSlowCopies>();
-      Crew crew(training, {10, {}}, std::move(site));
-      expect_same_bits_as_without_offload(crew, training);
+      for (const Model& model : {tiny_gpt(), tiny_llama()})
+        if (const Plan plan = plan_of(split, offload); runs(plan, model)) train(model, plan);
     }
 }
 

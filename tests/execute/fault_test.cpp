@@ -217,11 +217,19 @@ TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {
   plan.moe_imbalance = 2;
   plan.precision = Precision::fp8;
   plan.grad_reduce = Precision::fp16;
-  plan.offload = Offload::optimizer;
   const std::vector<Violation> found = not_executable(tiny_mixtral(), plan);
   std::vector<std::string> fields;
   for (const Violation& violation : found) fields.push_back(violation.pointer);
-  EXPECT_THAT(fields, testing::UnorderedElementsAre("moe_imbalance", "precision", "grad_reduce", "offload"));
+  EXPECT_THAT(fields, testing::UnorderedElementsAre("moe_imbalance", "precision", "grad_reduce"));
+}
+
+TEST(Plan, ThatOffloadsATableWhichIsReadInTwoStagesIsRefused) {
+  Plan plan = plan_of(ScheduleName::zb_v, 1, 2, 1);
+  plan.offload = Offload::optimizer;
+  EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
+  const std::vector<Violation> found = not_executable(tiny_gpt(), plan);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].pointer, "offload");
 }
 
 TEST(Execute, NeedsAStepToCount) {

@@ -109,6 +109,25 @@ TEST(Execute, RunsExpertsInTurnAndSaysSo) {
   EXPECT_THAT(loaded.err, AllOf(HasSubstr("--moe-imbalance"), HasSubstr("equal shares")));
 }
 
+TEST(Execute, OffloadsToTheHostAndTrainsAlike) {
+  const auto run = [](const std::string& flags) {
+    const Outcome outcome = run_program(kSmall + "--iterations 1 --warmup 1 --json " + flags);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  };
+  const auto first_peak = [](const Json& report) {
+    return report["execution"]["peak_activation_bytes_by_rank"][0].get<double>();
+  };
+  const Json kept = run("--schedule gpipe"), offloaded = run("--schedule gpipe --offload activations");
+  EXPECT_EQ(offloaded["execution"]["losses"], kept["execution"]["losses"]);
+  EXPECT_LT(first_peak(offloaded), 0.8 * first_peak(kept));
+  EXPECT_THAT(offloaded["communication"].dump(), HasSubstr("copy_from_host"));
+  const Json stepped = run("--pp 1 --dp 2 --zero 1"),
+             at_host = run("--pp 1 --dp 2 --zero 1 --offload optimizer");
+  EXPECT_EQ(at_host["execution"]["losses"], stepped["execution"]["losses"]);
+  EXPECT_THAT(at_host["communication"].dump(), HasSubstr("copy_to_host"));
+}
+
 TEST(Execute, SaysWhatIsMissing) {
   EXPECT_EQ(run_program(kSmall + "--device cuda").exit_code, 4);
   const Outcome large =

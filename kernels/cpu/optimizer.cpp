@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/access.h"
 #include "kernels/cpu/parallel.h"
@@ -23,8 +24,9 @@ void run(const Adam& call) {
   const float* gradient = data(call.gradient);
   float *mean = data(call.mean), *square = data(call.square), *master = data(call.master);
   for_stretches(call.master.elements(), kGrain, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t stepped = std::isnan(scale) ? first : last;
 #pragma omp simd
-    for (std::int64_t i = first; i < last; ++i) {
+    for (std::int64_t i = first; i < stepped; ++i) {
       const float g = scale * gradient[i];
       mean[i] = call.beta1 * mean[i] + (1.0F - call.beta1) * g;
       square[i] = call.beta2 * square[i] + (1.0F - call.beta2) * g * g;
@@ -49,7 +51,10 @@ void run(const SquareSum& call) {
 }
 
 void run(const ClipScale& call) {
-  *data(call.scale) = std::min(1.0F, call.limit / (std::sqrt(*data(call.sum)) + 1e-6F));
+  const float sum = *data(call.sum), loss_scale = call.loss_scale > 0 ? call.loss_scale : 1;
+  const float clip = std::min(1.0F, call.limit / (std::sqrt(sum) / loss_scale + 1e-6F));
+  const bool overflowed = call.loss_scale > 0 && !std::isfinite(sum);
+  *data(call.scale) = overflowed ? std::numeric_limits<float>::quiet_NaN() : clip / loss_scale;
 }
 
 }  // namespace rehearse::kernels::cpu

@@ -18,10 +18,15 @@ struct Step {
   float rate, beta1, beta2, epsilon, decay;
   float mean_share, square_share;  // corrections of the moments' start at zero
   __device__ void operator()(std::int64_t /*row*/, std::int64_t i) const {
-    const float g = to_float(gradient[i]) * (scale == nullptr ? 1.0F : *scale);
+    const float factor = scale == nullptr ? 1.0F : *scale;
+    const float old = to_float(master[i]);
+    if (isnan(factor)) {
+      if (weight != nullptr) weight[i] = from_float<W>(old);
+      return;
+    }
+    const float g = to_float(gradient[i]) * factor;
     const float m = beta1 * to_float(mean[i]) + (1 - beta1) * g;
     const float s = beta2 * to_float(square[i]) + (1 - beta2) * g * g;
-    const float old = to_float(master[i]);
     const float next = old - rate * (m * mean_share / (sqrtf(s * square_share) + epsilon) + decay * old);
     mean[i] = from_float<S>(m);
     square[i] = from_float<S>(s);
@@ -50,8 +55,10 @@ __global__ void square_sum(Rows<T> in, float* total) {
   if (threadIdx.x == 0) atomicAdd(total, static_cast<float>(sums[0]));
 }
 
-__global__ void clip_scale(const float* sum, float* scale, float limit) {
-  *scale = fminf(1, limit / (sqrtf(*sum) + 1e-6F));
+__global__ void clip_scale(const float* sum, float* scale, float limit, float loss_scale) {
+  const float divisor = loss_scale > 0 ? loss_scale : 1;
+  const float clip = fminf(1, limit / (sqrtf(*sum) / divisor + 1e-6F));
+  *scale = loss_scale > 0 && !isfinite(*sum) ? nanf("") : clip / divisor;
 }
 
 }  // namespace
@@ -88,7 +95,8 @@ void run(const Context& context, const SquareSum& call) {
 }
 
 void run(const Context& context, const ClipScale& call) {
-  clip_scale<<<1, 1, 0, context.stream>>>(floats(call.sum), floats(call.scale), call.limit);
+  clip_scale<<<1, 1, 0, context.stream>>>(floats(call.sum), floats(call.scale), call.limit,
+                                              call.loss_scale);
   launched("clip scale");
 }
 

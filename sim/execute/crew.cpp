@@ -19,6 +19,7 @@ namespace {
 
 const Training& require_executable(const Training& training) {
   std::vector<Violation> violations = not_executable(training.model, training.plan);
+  for (const Violation& broken : broken_rules(training.loss_scaling)) violations.push_back(broken);
   if (!violations.empty()) throw InputError(std::move(violations));
   return training;
 }
@@ -87,6 +88,8 @@ void Crew::bring_together(StepResult& result) {
     spans.push_back(spans_of(*rank));
   }
   result.gradient_norm = ranks_.front()->gradient_norm();
+  result.loss_scale = double{ranks_.front()->next_loss_scale()};
+  result.skipped = ranks_.front()->skipped();
   if (is_alone()) {
     result.timeline = assemble(tasks_, training_.schedule, std::move(spans));
   } else {
@@ -250,7 +253,11 @@ WholeTensors Crew::whole(Elements Segment::*which) const {
 }
 
 WholeTensors Crew::gradients() const {
-  return whole(&Segment::gradients);
+  WholeTensors tensors = whole(&Segment::gradients);
+  const float loss_scale = ranks_.front()->loss_scale();
+  for (auto& [name, tensor] : tensors)
+    for (float& element : tensor) element /= loss_scale;
+  return tensors;
 }
 
 WholeTensors Crew::parameters() const {

@@ -38,7 +38,9 @@ struct Watch {
 // Of all ranks at the first process, of its own ranks at the others.
 struct StepResult {
   double loss = 0;           // mean over the tokens of the global batch
-  double gradient_norm = 0;  // before clipping; 0 without
+  double gradient_norm = 0;  // before clipping; 0 without, infinite or no number where a gradient is
+  double loss_scale = 1;     // of the next step; 1 where none is scaled
+  bool skipped = false;      // by the optimizer, as scaled gradients overflowed
   Timeline timeline;         // empty at the other processes
   double clock_error_s = 0;  // how far the times of two processes may be apart
 };
@@ -55,8 +57,8 @@ using WholeTensors = std::map<std::string, std::vector<float>>;
 
 class Crew {
  public:
-  // InputError when not_executable() finds anything. The schedule is taken as it is: check_schedule() before.
-  // Without a site: threads.
+  // InputError when not_executable() or broken_rules() of the loss scaling finds anything. The schedule is
+  // taken as it is: check_schedule() before. Without a site: threads.
   explicit Crew(Training training, Watch watch = {});
   Crew(Training training, Watch watch, Site site);
 
@@ -69,7 +71,7 @@ class Crew {
   PartialRun partial() const;
 
   // After the last step, put together from the slices and shards of all ranks here. The gradients are summed
-  // over all tokens of the step, as the optimizer read them.
+  // over all tokens of the step, as the optimizer read them, but for a loss that is not scaled.
   WholeTensors gradients() const;
   WholeTensors parameters() const;
   WholeTensors master_weights()

@@ -31,12 +31,14 @@ std::size_t median_of(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::ranges::find(values, *middle) - values.begin());
 }
 
-void run_steps(Crew& crew, const ExecuteOptions& options, bool clips, Execution& execution) {
+void run_steps(Crew& crew, const ExecuteOptions& options, const Plan& plan, Execution& execution) {
   std::vector<Timeline> timelines;
   for (int step = 0; step < options.warmup + options.iterations; ++step) {
     StepResult result = crew.step();
     execution.losses.push_back(result.loss);
-    if (clips) execution.gradient_norms.push_back(result.gradient_norm);
+    if (plan.clip_grad > 0) execution.gradient_norms.push_back(result.gradient_norm);
+    if (scales_loss(plan)) execution.loss_scales.push_back(result.loss_scale);
+    if (result.skipped) execution.skipped_steps.push_back(step);
     if (step < options.warmup) continue;
     execution.step_times_s.push_back(result.timeline.end());
     execution.clock_error_s = std::max(execution.clock_error_s, result.clock_error_s);
@@ -59,7 +61,7 @@ Execution execute(const Training& training, const ExecuteOptions& options, Site 
   Crew crew(training, options.watch, std::move(site));
   Execution execution;
   try {
-    run_steps(crew, options, training.plan.clip_grad > 0, execution);
+    run_steps(crew, options, training.plan, execution);
   } catch (const std::exception&) {
     if (options.keep_partial) options.keep_partial(crew.partial());
     throw;

@@ -24,14 +24,16 @@ struct Execution {
   std::vector<double> step_times_s;           // of the counted steps
   std::vector<double> losses;                 // of all steps
   std::vector<double> gradient_norms;         // the same, where gradients are clipped
+  std::vector<double> loss_scales;            // the same, after the step, where the loss is scaled
+  std::vector<int> skipped_steps;             // of all, from 0: those whose scaled gradients overflowed
   std::vector<double> peak_activation_bytes;  // by rank
   double tracing_s = 0;                       // of each step, that taking the times took
   std::string clocks = {};                    // how those of several processes are compared
   double clock_error_s = 0;                   // how far times of two processes may be apart
 };
 
-// InputError when check_schedule() or not_executable() finds anything, or without an iteration; otherwise
-// throws as Crew does. Without a site: threads. The timeline and the losses are the first process's.
+// InputError when check_schedule() finds anything, or without an iteration; otherwise throws as Crew does.
+// Without a site: threads. The timeline and the losses are the first process's.
 Execution execute(const Training& training, const ExecuteOptions& options);
 Execution execute(const Training& training, const ExecuteOptions& options, Site site);
 

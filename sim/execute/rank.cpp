@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "execute/batch.h"
 #include "plan/sharding.h"
@@ -64,7 +65,13 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       squares_(device, sizeof(float), types_.optimizer),
       scale_(device, sizeof(float), types_.optimizer),
       begins_(ops_.size()),
-      ends_(ops_.size()) {
+      ends_(ops_.size()),
+      step_plan_(training.plan) {
+  if (scales_loss(training.plan)) {
+    loss_scale_.emplace(training.loss_scaling);
+    // What overflows is found by the norm, whether it clips or not.
+    if (step_plan_.clip_grad == 0) step_plan_.clip_grad = std::numeric_limits<double>::infinity();
+  }
   make_streams();
   make_stages();
 }
@@ -157,7 +164,6 @@ void Rank::bind(StageRun& stage) {
     bound.experts_in_turn = true;
     bound.first_vocabulary_row = at_[kTp] * bound.shape.vocab;
     bound.first_position = bound.shape.sequence_parallel ? at_[kTp] * bound.shape.seq / plan.tp : 0;
-    bound.loss_scale = 1 / static_cast<float>(plan.global_batch * plan.seq);
     stage.bound.push_back(std::move(bound));
   }
 }
@@ -165,6 +171,7 @@ void Rank::bind(StageRun& stage) {
 void Rank::prepare(std::int64_t step) {
   step_ = step;
   ended_ = 0;
+  set_loss_scale();
   for (SegmentRun& segment : segment_runs_) {
     if (segment.gathered) point(segment.values, {});
     segment.gathered.reset();
@@ -201,7 +208,7 @@ void Rank::run() {
   for (const std::unique_ptr<kernels::Stream>& stream : streams_)
     if (stream) stream->synchronize();
   add_up_losses();
-  read_norm();
+  end_step();
 }
 
 void Rank::add_up_losses() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,14 @@ class Rank {
   double ended(std::size_t op, kernels::Event& origin) const { return ends_[op]->seconds_since(origin); }
   // This rank's part of the mean loss of the step's tokens; 0 where no head is.
   double loss() const { return loss_; }
-  // Of all ranks' gradients, before they were clipped; 0 where they are not.
+  // Of all ranks' gradients, before they were clipped; 0 where it is not taken, infinite or no number where
+  // one of them is.
   double gradient_norm() const { return gradient_norm_; }
+  // What the loss was multiplied by, and will be in the next step; 1 where it is not scaled.
+  float loss_scale() const { return step_loss_scale_; }
+  float next_loss_scale() const { return loss_scale_ ? loss_scale_->value() : 1; }
+  // Whether the optimizer left all as it was, as scaled gradients overflowed.
+  bool skipped() const { return skipped_; }
 
   // The op that has not ended, "" when all have; may be asked while run() runs.
   std::string stands_at() const;
@@ -99,7 +106,8 @@ class Rank {
   void bind(StageRun& stage);
   void copy_batch(int microbatch, StageRun& stage);
   void add_up_losses();
-  void read_norm();
+  void set_loss_scale();
+  void end_step();
   void issue(std::size_t index);
   void settle_copies(const Op& op);
   void launch(const Op& op, kernels::Stream& stream);
@@ -210,6 +218,11 @@ class Rank {
   std::atomic<std::size_t> ended_ = 0;
   std::int64_t step_ = 0;
   double loss_ = 0, gradient_norm_ = 0;
+  Plan step_plan_;  // whose optimizer kernels run
+  std::optional<LossScale> loss_scale_;
+  float step_loss_scale_ = 1;
+  std::int64_t steps_taken_ = 0;
+  bool skipped_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kStreams> streams_;  // ends first: its calls use all others
 };
 

@@ -26,7 +26,7 @@ void Rank::step(kernels::Stream& stream) {
       launch_step(kernels::Cast{segment.own(segment.sums()), segment.own(segment.gradient_copy)}, stream);
   stream.clear(squares_.data(), squares_.bytes());
   Block scratch;
-  const std::vector<Kernel> kernels = optimizer_kernels(1, training_.plan, scratch);
+  const std::vector<Kernel> kernels = optimizer_kernels(1, step_plan_, scratch);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const bool of_segments =
         scratch.tensors[static_cast<std::size_t>(kernels[i].reads[0])].name == "gradient";
@@ -59,20 +59,33 @@ void Rank::sum_squares(kernels::Stream& stream) {
   gradient_buffers_.give_back(on_device, squares_.bytes(), stream.record());
 }
 
-void Rank::read_norm() {
-  if (training_.plan.clip_grad <= 0) return;
-  float squares = 0;
-  kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
-  stream.copy(&squares, squares_.data(), sizeof squares);
-  stream.synchronize();
-  gradient_norm_ = std::sqrt(double{squares});
+// Of the loss of every token: a share of the mean, multiplied by the step's scale.
+void Rank::set_loss_scale() {
+  if (loss_scale_) step_loss_scale_ = loss_scale_->value();
+  const auto tokens = static_cast<float>(training_.plan.global_batch * training_.plan.seq);
+  for (auto& [index, stage] : stages_)
+    for (BoundBlock& bound : stage.bound) bound.loss_scale = step_loss_scale_ / tokens;
+}
+
+// All ranks read the same norm, and so scale the next step's loss alike.
+void Rank::end_step() {
+  if (step_plan_.clip_grad > 0) {
+    float squares = 0;
+    kernels::Stream& stream = *streams_[static_cast<std::size_t>(Stream::compute)];
+    stream.copy(&squares, squares_.data(), sizeof squares);
+    stream.synchronize();
+    gradient_norm_ = std::sqrt(double{squares}) / step_loss_scale_;
+  }
+  skipped_ = loss_scale_ && !std::isfinite(gradient_norm_);
+  if (loss_scale_) loss_scale_->update(skipped_);
+  if (!skipped_) ++steps_taken_;
 }
 
 // Kernel number `kernel` of the step, over a segment's shard or what all parameters have in common.
 void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream) {
   Block scratch;
   const std::vector<Kernel> kernels = optimizer_kernels(
-      segment == nullptr ? 1 : static_cast<double>(segment->own_elements), training_.plan, scratch);
+      segment == nullptr ? 1 : static_cast<double>(segment->own_elements), step_plan_, scratch);
   const auto memory = [&](TensorId id) -> void* {
     const std::string& name = scratch.tensors[static_cast<std::size_t>(id)].name;
     if (name == "squares") return squares_.data();
@@ -84,16 +97,18 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
         type_of(scratch.tensors[static_cast<std::size_t>(id)], training_.plan.precision) == types_.value;
     return is_value ? segment->own(segment->written()).data : segment->master.memory.data();
   };
-  const BoundBlock bound = bind_block(scratch, training_.model, training_.plan, memory);
+  const BoundBlock bound = bind_block(scratch, training_.model, step_plan_, memory);
   for (kernels::Call& call : calls_of(bound, kernels[kernel], Phase::forward)) {
     if (auto* adam = std::get_if<kernels::Adam>(&call)) {
       adam->rate = training_.rate;
-      adam->step = step_ + 1;
+      adam->step = steps_taken_ + 1;
       if (types_.has_master)
         adam->weight = segment->own(segment->written());  // FSDP's recipe names the wide one
     } else if (auto* squares = std::get_if<kernels::SquareSum>(&call)) {
       squares->input = counted_squares(*segment);
       if (squares->input.elements() == 0) continue;
+    } else if (auto* clip = std::get_if<kernels::ClipScale>(&call)) {
+      if (loss_scale_) clip->loss_scale = step_loss_scale_;
     }
     launch_step(call, stream);
   }

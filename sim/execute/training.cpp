@@ -39,10 +39,6 @@ class Limits {
             "softmax over a number of score matrices that is no multiple of 4 is executed as one kernel, and "
             "was not one in Megatron-LM of 2021",
             "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
-    require(plan_.precision != Precision::fp16, "precision",
-            "gradients in fp16 need a scaled loss, and no loss is scaled yet", "precision = fp16", "bf16");
-    require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
-            "precision = fp8", "bf16");
     for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},
@@ -50,8 +46,14 @@ class Limits {
       require(fused, field,
               "norms, rotary positions, gated activations and Adam are executed as one kernel each",
               fmt::format("{} = false", field), "true");
-    require(plan_.grad_reduce != Precision::fp16, "grad_reduce",
-            "gradients in fp16 need a scaled loss, and no loss is scaled yet", "grad_reduce = fp16", "bf16");
+    require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
+            "precision = fp8", "bf16");
+    require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",
+            "gradients in fp16 need a scaled loss, and only that of plans in fp16 is",
+            fmt::format("grad_reduce = fp16, precision = {}", to_string(plan_.precision)), "fp32 or bf16");
+    require(plan_.sync_step || !scales_loss(plan_), "sync_step",
+            "a step is skipped by all ranks when the gradients of one overflow", "precision = fp16",
+            "on, or precision = bf16");
   }
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "execute/loss_scale.h"
 #include "model/model.h"
 #include "plan/plan.h"
 #include "plan/work.h"
@@ -18,9 +19,10 @@ struct Training {
   Plan plan;
   Work work;
   Schedule schedule;
-  std::uint64_t seed = 0;  // of parameters, tokens and dropout
-  float rate = 1e-3F;      // Adam's
-  std::string text = {};   // whose bytes are the tokens; "": tokens are made from the seed
+  std::uint64_t seed = 0;         // of parameters, tokens and dropout
+  float rate = 1e-3F;             // Adam's
+  std::string text = {};          // whose bytes are the tokens; "": tokens are made from the seed
+  LossScaling loss_scaling = {};  // of plans in fp16
 };
 
 // What no rank can run yet, though it is legal to plan it; empty when all can be run.

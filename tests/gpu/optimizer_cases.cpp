@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "gpu/cases.h"
 
 namespace rehearse::kernels {
@@ -22,6 +24,19 @@ Case adam(Draw& draw) {
     call.decay = 0.1F;
     call.step = 3;
     return call;
+  });
+}
+
+// Of gradients that overflowed.
+Case adam_skipped(Draw& draw) {
+  const std::int64_t count = draw.size(1, 5000);
+  const std::size_t gradient =
+      draw.given(Type::fp32, 1, count, std::vector<float>(static_cast<std::size_t>(count), INFINITY));
+  const std::size_t mean = draw.out(Type::fp32, 1, count), square = draw.out(Type::fp32, 1, count),
+                    master = draw.out(Type::fp32, 1, count), weight = draw.out(1, count);
+  const std::size_t scale = draw.given(Type::fp32, 1, 1, {NAN});
+  return draw.finish([=](const Tensors& t) {
+    return Adam{t[gradient], t[mean], t[square], t[master], t[weight], t[scale]};
   });
 }
 
@@ -50,13 +65,20 @@ Case clip_scale(Draw& draw) {
   return draw.finish([=](const Tensors& t) { return ClipScale{t[sum], t[scale], 1}; });
 }
 
+Case clip_scale_of_a_scaled_loss(Draw& draw) {
+  const std::size_t sum = draw.of(Type::fp32, 1, 1, 0, 4e6F), scale = draw.out(Type::fp32, 1, 1);
+  return draw.finish([=](const Tensors& t) { return ClipScale{t[sum], t[scale], 1, 1024}; });
+}
+
 }  // namespace
 
 std::vector<Maker> optimizer_cases() {
   return {{"adam", adam},
+          {"adam skipped", adam_skipped},
           {"adam without master", adam_without_master},
           {"square sum", square_sum},
-          {"clip scale", clip_scale}};
+          {"clip scale", clip_scale},
+          {"clip scale of a scaled loss", clip_scale_of_a_scaled_loss}};
 }
 
 }  // namespace rehearse::kernels

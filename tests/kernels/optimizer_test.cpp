@@ -1,4 +1,5 @@
 // The optimizer step against the formula in double.
+#include "kernels/short_float.h"
 #include "kernels/support.h"
 
 namespace rehearse::kernels {
@@ -45,6 +46,46 @@ TEST(Adam, MultipliesGradientsByTheClipScale) {
   scale.values = {0.25F};
   run_on_cpu({Adam{gradient, mean, square, master, {}, scale, 1, 0, 0, 0, 0, 1}});
   for (std::size_t i = 0; i < 10; ++i) EXPECT_NEAR(mean.values[i], 0.25F * gradient.values[i], 1e-7);
+}
+
+TEST(ClipScale, DividesByTheLossScaleBeforeItClips) {
+  constexpr float kScale = 4096;
+  Matrix gradient = random_matrix(3, 40, 1), scaled = gradient, sum(1, 1), scale(1, 1);
+  for (float& value : scaled.values) value *= kScale;
+  const double norm = std::sqrt(dot(gradient, gradient));
+  run_on_cpu({SquareSum{scaled, sum}, ClipScale{sum, scale, 0.5F, kScale}});
+  EXPECT_NEAR(scale.at(0, 0) * kScale * norm, 0.5, 1e-5);
+  for (const float limit : {100.0F, INFINITY}) {
+    run_on_cpu({ClipScale{sum, scale, limit, kScale}});
+    EXPECT_EQ(scale.at(0, 0), 1 / kScale);
+  }
+}
+
+// Any element of a scaled loss that is infinite or no number; without a scale it is left to be seen.
+TEST(ClipScale, IsNoNumberWhereAGradientOverflowed) {
+  for (const float value : {INFINITY, -INFINITY, NAN}) {
+    Matrix gradient = random_matrix(1, 3000, 1), sum(1, 1), scale(1, 1);
+    gradient.values[2999] = value;
+    run_on_cpu({SquareSum{gradient, sum}, ClipScale{sum, scale, 1, 8}});
+    EXPECT_TRUE(std::isnan(scale.at(0, 0)));
+    run_on_cpu({ClipScale{sum, scale, 1}});
+    EXPECT_FALSE(std::isnan(scale.at(0, 0)));
+  }
+}
+
+TEST(Adam, SkipsAStepWhoseScaleIsNoNumber) {
+  Matrix gradient(1, 3000), mean = random_matrix(1, 3000, 1), square = random_matrix(1, 3000, 2),
+                            master = random_matrix(1, 3000, 3), scale(1, 1);
+  gradient.values.assign(3000, INFINITY);
+  scale.values = {NAN};
+  const Matrix old_mean = mean, old_square = square, old_master = master;
+  std::vector<Fp16> weight(3000);
+  run_on_cpu({Adam{gradient, mean, square, master, vector_of(weight, Type::fp16), scale}}, 2);
+  EXPECT_EQ(mean.values, old_mean.values);
+  EXPECT_EQ(square.values, old_square.values);
+  EXPECT_EQ(master.values, old_master.values);
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    ASSERT_EQ(weight[i].bits, Fp16(master.values[i]).bits) << "element " << i;
 }
 
 }  // namespace

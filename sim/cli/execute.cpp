@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
+#include "cli/loss_scale_flags.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -31,6 +32,7 @@ struct ExecuteVerb {
   GivenFlags given;
   ShowOptions show;
   PredictOptions predict;
+  LossScaleFlags loss_scale;
   std::string device = "cpu";
   int warmup = 2;
   double timeout_s = 60;
@@ -133,13 +135,15 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   const Preparation& ready = predicted.preparation;
   Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
                     experiment.conditions.seed};
+  training.loss_scaling = loss_scaling_of(verb.loss_scale, experiment.plan);
   if (!verb.data.empty()) training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
   return {source.json, std::move(scenario), std::move(predicted), std::move(training)};
 }
 
 Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
-                 const std::string& device) {
+                 const std::string& device, const std::string& warning = "") {
   RunFacts facts = run.predicted.report.facts;
+  if (!warning.empty()) facts.warnings.push_back(warning);
   facts.source = "execute";
   facts.engine = device;
   const unsigned cores = std::thread::hardware_concurrency();
@@ -178,7 +182,8 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
 }
 
 int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
-  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device);
+  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device,
+                                  skipped_warning(execution, verb.warmup));
   Json facts = {{"losses", execution.losses},
                 {"step_times_s", execution.step_times_s},
                 {"peak_activation_bytes_by_rank", execution.peak_activation_bytes},
@@ -187,10 +192,15 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
                 {"clock_error_s", execution.clock_error_s},
                 {"tracing_s", execution.tracing_s}};
   if (!execution.gradient_norms.empty()) facts["gradient_norms"] = execution.gradient_norms;
+  if (!execution.loss_scales.empty()) {
+    facts["loss_scales"] = execution.loss_scales;
+    facts["skipped_steps"] = execution.skipped_steps;
+  }
   std::string lines =
       fmt::format("loss {:.4f} in the first step, {:.4f} in the last of {}; predicted step time {}\n",
                   execution.losses.front(), execution.losses.back(), execution.losses.size(),
                   format_seconds(run.predicted.report.step_time_s));
+  lines += loss_scale_line(execution);
   if (!verb.data.empty()) {
     lines += fmt::format("trained on {}: {} bytes, each a token\n", verb.data, run.training.text.size());
     facts["data"] = {{"file", verb.data}, {"tokens", run.training.text.size()}};
@@ -274,6 +284,7 @@ void add_execute(CLI::App& program, int& exit_code) {
   verb->add_option("--data", options->data,
                    "text to train on, its bytes the tokens; default: tokens made from --seed")
       ->option_text("FILE");
+  add_loss_scale_flags(*verb, options->loss_scale);
   add_predict_flags(*verb, options->predict);
   add_show_flags(*verb, options->show);
   verb->footer(
@@ -284,6 +295,7 @@ void add_execute(CLI::App& program, int& exit_code) {
       "  rehearse execute scenarios/gpt-10m-2-cores.json --predict --svg both.svg --fail-above 20%\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --data README.md --clip-grad 1\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --precision bf16 --recipe zero\n"
+      "  rehearse execute scenarios/gpt-10m-2-cores.json --precision fp16 --initial-loss-scale 65536\n"
       "  rehearse execute scenarios/mixtral-8x10m-2-cores.json --ep 2 --iterations 10\n"
       "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
       "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"

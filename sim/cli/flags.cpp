@@ -229,7 +229,7 @@ const std::vector<Flag>& scenario_flags() {
        "/plan/grad_reduce",
        text,
        "NAME",
-       "of gradients on the wire: fp32, bf16"},
+       "of gradients on the wire: fp32, bf16 or fp16"},
       {"--offload", {}, "/plan/offload", text, "NAME", "none, optimizer or activations"},
       {"--framework",
        {},

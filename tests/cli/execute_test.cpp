@@ -86,10 +86,54 @@ TEST(Execute, EmulatesBf16OnTheCpuAndSaysSo) {
   EXPECT_THAT(predicted.err, AllOf(HasSubstr("--predict"), HasSubstr("emulates"), HasSubstr("fp32")));
 }
 
+TEST(Execute, ScalesTheLossOfFp16AndReportsHow) {
+  const std::string fp16 = kSmall + "--precision fp16 --iterations 2 --warmup 1 ";
+  const Outcome fits = run_program(fp16 + "--json --initial-loss-scale 65536");
+  ASSERT_EQ(fits.exit_code, 0) << fits.err;
+  const Json found = Json::parse(fits.out);
+  EXPECT_EQ(found["plan"]["precision"], "fp16");
+  EXPECT_EQ(found["execution"]["loss_scales"], Json({65536, 65536, 65536}));
+  EXPECT_EQ(found["execution"]["skipped_steps"], Json::array());
+  EXPECT_THAT(found["warnings"].dump(), AllOf(HasSubstr("the CPU emulates fp16"), Not(HasSubstr("skipped"))));
+  const Json wide = Json::parse(run_program(kSmall + "--iterations 2 --warmup 1 --json").out);
+  const double loss = wide["execution"]["losses"][2];
+  EXPECT_NEAR(found["execution"]["losses"][2].get<double>(), loss, 0x1p-11 * loss);
+  EXPECT_FALSE(wide["execution"].contains("loss_scales"));
+
+  const Outcome static_scale = run_program(fp16 + "--loss-scale 4096");
+  EXPECT_THAT(static_scale.out, HasSubstr("loss scale 4096 after the last step; 0 of 3 steps skipped"));
+
+  const Outcome too_large = run_program(fp16 + "--json --clip-grad 1");
+  ASSERT_EQ(too_large.exit_code, 0) << too_large.err;
+  const Json skipped = Json::parse(too_large.out);
+  EXPECT_EQ(skipped["execution"]["loss_scales"], Json({0x1p32, 0x1p31, 0x1p30}));
+  EXPECT_EQ(skipped["execution"]["skipped_steps"], Json({0, 1, 2}));
+  EXPECT_TRUE(skipped["execution"]["gradient_norms"][0].is_null());
+  EXPECT_THAT(skipped["warnings"].dump(), AllOf(HasSubstr("2 of 2 counted steps"), HasSubstr("65536")));
+}
+
+TEST(Execute, RefusesALossScaleThatHasNoMeaning) {
+  const auto refused = [](const std::string& flags) {
+    const Outcome outcome = run_program(kSmall + flags);
+    EXPECT_EQ(outcome.exit_code, 2) << flags;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused("--loss-scale 8"), AllOf(HasSubstr("--loss-scale"), HasSubstr("--precision fp16")));
+  EXPECT_THAT(refused("--precision fp16 --loss-scale none"), HasSubstr("nearest legal: dynamic, or 65536"));
+  EXPECT_THAT(refused("--precision fp16 --loss-scale 0"), HasSubstr("inverse in fp32"));
+  EXPECT_THAT(refused("--precision fp16 --loss-scale nan"), HasSubstr("nearest legal: 1"));
+  EXPECT_THAT(refused("--precision fp16 --loss-scale 8 --hysteresis 3"),
+              AllOf(HasSubstr("--hysteresis"), HasSubstr("--loss-scale dynamic")));
+  EXPECT_THAT(refused("--precision fp16 --loss-scale-window 0"), HasSubstr("nearest legal: 1"));
+  EXPECT_THAT(refused("--precision fp16 --initial-loss-scale 0.5"),
+              AllOf(HasSubstr("--min-loss-scale"), HasSubstr("nearest legal: 0.5")));
+  EXPECT_THAT(refused("--precision fp16 --sync-step off"), HasSubstr("--sync-step"));
+}
+
 TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
-  const Outcome fp16 = run_program(kSmall + "--precision fp16");
-  EXPECT_EQ(fp16.exit_code, 2);
-  EXPECT_THAT(fp16.err, AllOf(HasSubstr("--precision"), HasSubstr("scaled loss"), HasSubstr("bf16")));
+  const Outcome fp8 = run_program(kSmall + "--precision fp8");
+  EXPECT_EQ(fp8.exit_code, 2);
+  EXPECT_THAT(fp8.err, AllOf(HasSubstr("--precision"), HasSubstr("bf16")));
   const Outcome slow = run_program(kSmall + "--slow rank=1:0.5");
   EXPECT_EQ(slow.exit_code, 2);
   EXPECT_THAT(slow.err, HasSubstr("--slow"));

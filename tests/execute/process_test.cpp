@@ -29,8 +29,12 @@ TEST_P(Degrees, TrainAsOneRankDoes) {
   expect_to_train(arguments, degrees[0] * degrees[1] * degrees[2]);
 }
 
-TEST(Processes, TrainInBf16AsOneRankDoes) {
-  expect_to_train({"1", "2", "2", "1", "bf16"}, 4);
+TEST(Processes, TrainIn16BitsAsOneRankDoes) {
+  for (const char* precision : {"bf16", "fp16"}) expect_to_train({"1", "2", "2", "1", precision}, 4);
+}
+
+TEST(Processes, SkipTheStepOfGradientsThatOverflow) {
+  expect_to_train({"1", "2", "2", "1", "fp16", "overflow"}, 4);
 }
 
 TEST(Processes, TrainWithTheHostsMemoryAsOneRankDoes) {
@@ -50,7 +54,8 @@ TEST(Processes, TrainOverNcclOnOneGpuAsOneRankDoes) {
   for (const std::vector<std::string>& split : {std::vector<std::string>{"1", "2", "1", "0"},
                                                 {"2", "1", "1", "0"},
                                                 {"1", "1", "2", "3"},
-                                                {"1", "1", "2", "1", "bf16"}}) {
+                                                {"1", "1", "2", "1", "bf16"},
+                                                {"1", "1", "2", "1", "fp16"}}) {
     std::vector<std::string> command = {PROCESS_PROGRAM};
     command.insert(command.end(), split.begin(), split.end());
     command.emplace_back("cuda");

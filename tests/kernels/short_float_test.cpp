@@ -40,6 +40,49 @@ TEST(ShortFloat, IsTheNearest) {
   }
 }
 
+Fp16 half_of(std::uint32_t bits) {
+  Fp16 half;
+  half.bits = static_cast<std::uint16_t>(bits);
+  return half;
+}
+
+// Every number of fp16 by its formula, in doubles.
+TEST(ShortFloat, OfFp16IsWhatItsBitsSay) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const double sign = bits < 0x8000 ? 1 : -1, fraction = bits & 0x3FFU;
+    const std::uint32_t exponent = bits >> 10 & 31U;
+    const float found{half_of(bits)};
+    if (exponent == 31 && fraction > 0) {
+      ASSERT_TRUE(std::isnan(found)) << bits;
+      ASSERT_TRUE(std::isnan(float{Fp16(found)})) << bits;
+      continue;
+    }
+    const double size = exponent == 31  ? double{INFINITY}
+                        : exponent == 0 ? fraction * 0x1p-24
+                                        : std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25);
+    ASSERT_EQ(double{found}, sign * size) << bits;
+    ASSERT_EQ(std::signbit(found), sign < 0) << bits;
+    ASSERT_EQ(Fp16(found).bits, bits);
+  }
+}
+
+// What lies half way between two numbers of fp16 goes to the even one, what lies beside it to the nearer one.
+// Above the largest the next would be 2^16.
+TEST(ShortFloat, OfFp16RoundsToNearestEven) {
+  for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
+    const float below{half_of(bits)}, above = bits + 1 == 0x7C00 ? 0x1p16F : float{half_of(bits + 1)};
+    const float middle = (below + above) / 2;
+    for (const std::uint32_t sign : {0U, 0x8000U}) {
+      const auto rounds = [sign](float number) {
+        return std::uint32_t{Fp16(sign == 0 ? number : -number).bits} ^ sign;
+      };
+      ASSERT_EQ(rounds(middle), bits + (bits & 1U)) << bits;
+      ASSERT_EQ(rounds(std::nextafter(middle, 0.0F)), bits) << bits;
+      ASSERT_EQ(rounds(std::nextafter(middle, INFINITY)), bits + 1) << bits;
+    }
+  }
+}
+
 // Operands that the GPU's table has in fp32 only, in slices, in place or side by side.
 Case into_wider(Draw& draw) {
   const std::size_t a = draw.of(7, 12), b = draw.of(12, 9), c = draw.out(Type::fp32, 7, 9),

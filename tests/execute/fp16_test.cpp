@@ -1,0 +1,139 @@
+// fp16: every plan trains as one rank in fp16 does, and that one as one in fp32.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "same_mixed_training.h"
+
+namespace rehearse {
+namespace {
+
+const std::vector<Recipe> kRecipes = {Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::fsdp};
+
+Plan in_fp16(const Plan& plan, Recipe recipe = Recipe::megatron) {
+  return in_16_bits(plan, Precision::fp16, recipe);
+}
+
+class Fp16 : public testing::TestWithParam<Mixed> {};
+
+TEST_P(Fp16, TrainsAsOneRankInFp16Does) {
+  expect_same_training_in_16_bits(GetParam().model(), GetParam().plan);
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, Fp16, testing::ValuesIn(mixes(Precision::fp16, kRecipes)),
+                         [](const auto& mixed) { return name_of(mixed.param); });
+
+TEST(Fp16Context, TrainsAsOneRankInFp16Does) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
+    SCOPED_TRACE(to_string(exchange));
+    Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 1));
+    plan.cp = 2;
+    plan.cp_exchange = exchange;
+    plan.micro_batch = 2;
+    expect_same_training_in_16_bits(tiny_llama(), plan);
+  }
+}
+
+TEST(Fp16Experts, TrainAsOneRankInFp16Does) {
+  Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4));
+  plan.ep = 2;
+  plan.zero = 1;
+  expect_same_training_in_16_bits(tiny_mixtral(), plan);
+  plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1));
+  plan.sequence_parallel = true;
+  plan.etp = 2;
+  expect_same_training_in_16_bits(tiny_mixtral(), plan);
+}
+
+TEST(Fp16Shards, OfGroupsAreSummed) {
+  for (const Precision wire : {Precision::fp32, Precision::fp16}) {
+    Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4), Recipe::fsdp);
+    plan.framework = Framework::fsdp;
+    plan.zero = 3;
+    plan.zero_shard = 2;
+    plan.grad_reduce = wire;
+    expect_same_training_in_16_bits(tiny_gpt(), plan);
+  }
+}
+
+TEST(Fp16Dropout, DrawsTheSame) {
+  Model model = tiny_gpt();
+  model.dropout = true;
+  expect_same_training_in_16_bits(model, in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1)));
+}
+
+TEST(Fp16Kernels, OneForEachOperationTrainAsOneRankInFp16Does) {
+  Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 1, 1));
+  plan.fused_cross_entropy = plan.fused_attention = false;
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) expect_same_training_in_16_bits(model, plan);
+}
+
+// What is made again from the same 16 bits is the same, to the last of them.
+TEST(Fp16Recompute, ChangesNothing) {
+  Plan plan = in_fp16(plan_of(ScheduleName::zb_h1, 2, 2, 1));
+  Crew kept(in_16_bits(tiny_llama(), plan), {10, {}});
+  const double loss = kept.step().loss;
+  plan.recompute = Recompute::full;
+  Crew rerun(in_16_bits(tiny_llama(), plan), {10, {}});
+  EXPECT_EQ(rerun.step().loss, loss);
+  std::string where;
+  EXPECT_EQ(largest_error(rerun.gradients(), kept.gradients(), where), 0) << where;
+}
+
+TEST(Fp16Weights, AreTheirMastersRounded) {
+  for (const Recipe recipe : kRecipes) {
+    SCOPED_TRACE(to_string(recipe));
+    Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
+    plan.zero = 1;
+    Crew crew(in_16_bits(tiny_llama(), plan), {10, {}});
+    for (int step = 0; step < 2; ++step) {
+      const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
+      EXPECT_EQ(masters.size(), weights.size());
+      for (const auto& [name, master] : masters)
+        for (std::size_t i = 0; i < master.size(); ++i)
+          ASSERT_EQ(weights.at(name)[i], float{kernels::Fp16(master[i])}) << name << " after step " << step;
+      crew.step();
+    }
+  }
+}
+
+// With 3 bits more than bf16 has, eight times as near.
+TEST(Fp16Training, FollowsTheGradientsAndLossesOfFp32) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()})
+    for (const Recipe recipe : kRecipes) {
+      SCOPED_TRACE(model.name + ", " + to_string(recipe));
+      const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+      const Training wide = training_of(model, plan);
+      Crew fp32(wide, {10, {}}), fp16(in_16_bits(model, in_fp16(plan, recipe)), {10, {}});
+      const double tolerance = losses_apart(wide, Precision::fp16);
+      double first = 0, last = 0;
+      for (int step = 0; step < 10; ++step) {
+        last = fp32.step().loss;
+        const StepResult found = fp16.step();
+        EXPECT_NEAR(found.loss, last, tolerance) << "step " << step;
+        EXPECT_FALSE(found.skipped);
+        std::string where;
+        if (step == 0) {
+          first = last;
+          EXPECT_LT(largest_error(fp16.gradients(), fp32.gradients(), where),
+                    apart_when_computed(wide, Precision::fp16))
+              << where;
+        }
+      }
+      EXPECT_GT(first - last, 10 * tolerance) << "what does not learn would follow too";
+    }
+}
+
+// All but the loss, its logits and the log-sum-exps of attention have two bytes instead of four.
+TEST(Fp16Activations, TakeAsManyBytesAsThoseOfBf16) {
+  const auto peak = [](Precision precision) {
+    Crew crew(in_16_bits(tiny_llama(), in_16_bits(plan_of(ScheduleName::gpipe, 1, 1, 1), precision)),
+              {10, {}});
+    crew.step();
+    return crew.peak_activation_bytes().front();
+  };
+  EXPECT_EQ(peak(Precision::fp16), peak(Precision::bf16));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,248 @@
+// The loss scale of fp16: what gradients gain by it, and what happens when they overflow.
+#include "execute/loss_scale.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "execute/execute.h"
+#include "same_mixed_training.h"
+
+namespace rehearse {
+namespace {
+
+LossScaling dynamic_from(double initial, int hysteresis = 1) {
+  LossScaling scaling;
+  scaling.initial_loss_scale = initial;
+  scaling.hysteresis = hysteresis;
+  return scaling;
+}
+
+LossScaling fixed_at(double scale) {
+  LossScaling scaling;
+  scaling.loss_scale = scale;
+  return scaling;
+}
+
+Training in_fp16(const Model& model, Plan plan, const LossScaling& scaling,
+                 Recipe recipe = Recipe::megatron) {
+  Training training = training_of(model, in_16_bits(plan, Precision::fp16, recipe));
+  training.loss_scaling = scaling;
+  return training;
+}
+
+std::vector<float> scales_after(LossScale& scale, const std::string& steps) {
+  std::vector<float> scales;
+  for (const char step : steps) {
+    scale.update(step == 'x');
+    scales.push_back(scale.value());
+  }
+  return scales;
+}
+
+TEST(LossScale, BeginsAsMegatronsDoes) {
+  LossScale scale{LossScaling{}};
+  EXPECT_EQ(scale.value(), 0x1p32F);
+  EXPECT_THAT(scales_after(scale, "xxx"), testing::ElementsAre(0x1p32F, 0x1p31F, 0x1p30F));
+  for (int step = 0; step < 999; ++step) scale.update(false);
+  EXPECT_EQ(scale.value(), 0x1p30F);
+  scale.update(false);
+  EXPECT_EQ(scale.value(), 0x1p31F);
+}
+
+// A good step between two overflows does not give the hysteresis back, only growth does.
+TEST(LossScale, IsHalvedByTheSecondOverflowAndDoubledAfterAWindow) {
+  LossScaling scaling = dynamic_from(64, 2);
+  scaling.loss_scale_window = 3;
+  LossScale scale(scaling);
+  EXPECT_THAT(scales_after(scale, "x.x..x...x...x"),
+              testing::ElementsAre(64, 64, 32, 32, 32, 16, 16, 16, 32, 32, 32, 32, 64, 64));
+}
+
+TEST(LossScale, StaysWithinItsLimits) {
+  LossScaling scaling = dynamic_from(8);
+  scaling.min_loss_scale = 3;
+  LossScale least(scaling);
+  EXPECT_THAT(scales_after(least, "xxxx"), testing::ElementsAre(4, 3, 3, 3));
+  scaling = dynamic_from(0x1p126);
+  scaling.loss_scale_window = 1;
+  LossScale most(scaling);
+  EXPECT_THAT(scales_after(most, ".."), testing::ElementsAre(0x1p126F, 0x1p126F));
+  LossScale fixed(fixed_at(1000));
+  EXPECT_THAT(scales_after(fixed, "x.xx"), testing::Each(1000));
+}
+
+TEST(LossScaling, ThatIsIllegalIsRefusedWithTheNearestLegalValues) {
+  EXPECT_TRUE(broken_rules(LossScaling{}).empty());
+  LossScaling scaling = fixed_at(0);
+  scaling.initial_loss_scale = INFINITY;
+  scaling.min_loss_scale = -1;
+  scaling.loss_scale_window = scaling.hysteresis = 0;
+  std::vector<std::string> fields;
+  for (const Violation& violation : broken_rules(scaling)) {
+    fields.push_back(violation.pointer);
+    EXPECT_FALSE(violation.nearest.empty());
+  }
+  EXPECT_THAT(fields, testing::ElementsAre("loss_scale", "initial_loss_scale", "min_loss_scale",
+                                           "loss_scale_window", "hysteresis"));
+  scaling = dynamic_from(4);
+  scaling.min_loss_scale = 8;
+  ASSERT_EQ(broken_rules(scaling).size(), 1U);
+  EXPECT_EQ(broken_rules(scaling).front().nearest, "4");
+  const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+  EXPECT_THROW(Crew(in_fp16(tiny_llama(), plan, scaling)), InputError);
+}
+
+TEST(LossScaling, NeedsAllRanksToStepTogether) {
+  Plan plan = in_16_bits(plan_of(ScheduleName::one_f_one_b, 1, 2, 1), Precision::fp16);
+  EXPECT_TRUE(not_executable(tiny_llama(), plan).empty());
+  plan.sync_step = false;
+  ASSERT_EQ(not_executable(tiny_llama(), plan).size(), 1U);
+  EXPECT_EQ(not_executable(tiny_llama(), plan).front().pointer, "sync_step");
+}
+
+// Several splits, each with other groups that must hear of an overflow.
+std::vector<Plan> splits() {
+  std::vector<Plan> plans = {plan_of(ScheduleName::one_f_one_b, 1, 1, 1),
+                             plan_of(ScheduleName::one_f_one_b, 2, 2, 1),
+                             plan_of(ScheduleName::zb_h1, 1, 4, 1), plan_of(ScheduleName::gpipe, 1, 2, 2),
+                             plan_of(ScheduleName::one_f_one_b, 1, 1, 4)};
+  plans[1].sequence_parallel = true;
+  plans[3].zero = 1;
+  plans[3].clip_grad = kClip;
+  plans[4].zero = 3;
+  return plans;
+}
+
+// The largest step of any weight; Adam's first moves each by the rate, whatever its gradient.
+double largest_step(const WholeTensors& after, const WholeTensors& before) {
+  double largest = 0;
+  for (const auto& [name, weights] : after)
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      largest = std::max(largest, std::abs(double{weights[i]} - double{before.at(name)[i]}));
+  return largest;
+}
+
+// From 2^40 down to what fits: no step is taken, none is counted, and from there on training goes as on one
+// rank, which a rank with another scale would change.
+TEST(Overflow, SkipsTheStepOnEveryRankAndHalvesTheScale) {
+  for (const Plan& plan : splits())
+    for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+      SCOPED_TRACE(name_of({plan, model.tied_embeddings}));
+      const Training training = in_fp16(model, plan, dynamic_from(0x1p40));
+      const Training alone = in_fp16(model, rehearse::alone(plan), dynamic_from(0x1p40));
+      Crew crew(training, {10, {}}), one(alone, {10, {}});
+      const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
+      double scale = 0x1p40;
+      StepResult found = crew.step(), expected = one.step();
+      for (; found.skipped && scale > 1; found = crew.step(), expected = one.step()) {
+        scale /= 2;
+        ASSERT_TRUE(expected.skipped);
+        ASSERT_EQ(found.loss_scale, scale);
+        ASSERT_EQ(crew.parameters(), weights);
+        ASSERT_EQ(crew.master_weights(), masters);
+      }
+      EXPECT_GT(scale, 0x1p10);
+      EXPECT_LT(scale, 0x1p30);
+      EXPECT_FALSE(expected.skipped);
+      EXPECT_EQ(found.loss_scale, scale);
+      std::string where;
+      EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where),
+                gradients_apart(alone, training.plan))
+          << where;
+      EXPECT_NEAR(largest_step(crew.master_weights(), masters), double{training.rate},
+                  1e-3 * double{training.rate});
+      EXPECT_NEAR(crew.step().loss, one.step().loss, losses_apart(alone, Precision::fp16));
+    }
+}
+
+bool is_finite(const std::vector<float>& tensor) {
+  return std::ranges::all_of(tensor, [](float element) { return std::isfinite(element); });
+}
+
+// Gradients that are added up in fp16: at the least scale that is too large, those of some ranks alone are.
+TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
+  const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
+  double scale = 1;
+  const auto step_at = [&](double fixed, Crew& crew) {
+    EXPECT_EQ(crew.step().loss_scale, fixed);
+    return crew.gradients();
+  };
+  for (bool fits = true; fits && scale < 0x1p40;) {
+    scale *= 2;
+    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    const WholeTensors masters = crew.master_weights(), gradients = step_at(scale, crew);
+    const auto finite =
+        std::ranges::count_if(gradients, [](const auto& named) { return is_finite(named.second); });
+    fits = finite == static_cast<std::ptrdiff_t>(gradients.size());
+    if (fits) continue;
+    EXPECT_GT(finite, 0);
+    EXPECT_EQ(crew.master_weights(), masters);
+    EXPECT_TRUE(crew.step().skipped);
+  }
+  EXPECT_LT(scale, 0x1p40);
+}
+
+// The share of elements that are 0 though fp32 has them.
+double vanished(const WholeTensors& narrow, const WholeTensors& wide) {
+  double zeros = 0, all = 0;
+  for (const auto& [name, elements] : wide)
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (elements[i] == 0) continue;
+      ++all;
+      if (narrow.at(name)[i] == 0) ++zeros;
+    }
+  return zeros / all;
+}
+
+// Of a mean over many tokens each has a share that is too small for fp16.
+TEST(Underflow, LosesGradientsThatAScaleKeeps) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+  plan.global_batch = 256;
+  plan.micro_batch = 64;
+  Crew fp32(training_of(tiny_llama(), plan), {10, {}});
+  fp32.step();
+  const auto gradients_at = [&](double scale) {
+    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    EXPECT_FALSE(crew.step().skipped);
+    return crew.gradients();
+  };
+  const Training training = training_of(tiny_llama(), plan);
+  const double tolerance = apart_when_computed(training, Precision::fp16);
+  std::string where;
+  const WholeTensors kept = gradients_at(kLossScale), lost = gradients_at(1);
+  EXPECT_LT(largest_error(kept, fp32.gradients(), where), tolerance) << where;
+  EXPECT_LT(vanished(kept, fp32.gradients()), 0.001);
+  EXPECT_GT(largest_error(lost, fp32.gradients(), where), tolerance);
+  EXPECT_GT(vanished(lost, fp32.gradients()), 0.01);
+}
+
+// No power of two, so that dividing rounds; far from those, too.
+TEST(LossScale, ChangesGradientsByRoundingAlone) {
+  const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+  const auto gradients_at = [&](double scale) {
+    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale)), {10, {}});
+    crew.step();
+    return crew.gradients();
+  };
+  const WholeTensors expected = gradients_at(4096);
+  const double tolerance = apart_when_computed(training_of(tiny_llama(), plan), Precision::fp16);
+  for (const double scale : {1000.0, 5000.0, 65536.0}) {
+    std::string where;
+    EXPECT_LT(largest_error(gradients_at(scale), expected, where), tolerance) << where << " at " << scale;
+  }
+}
+
+TEST(Execution, ReportsLossScalesAndSkippedSteps) {
+  const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 1);
+  LossScaling scaling = dynamic_from(0x1p40, 2);
+  const Execution found = execute(in_fp16(tiny_llama(), plan, scaling), {1, 2, {10, {}}});
+  EXPECT_THAT(found.loss_scales, testing::ElementsAre(0x1p40, 0x1p39, 0x1p38));
+  EXPECT_THAT(found.skipped_steps, testing::ElementsAre(0, 1, 2));
+  const Execution fits = execute(in_fp16(tiny_llama(), plan, fixed_at(kLossScale)), {0, 2, {10, {}}});
+  EXPECT_THAT(fits.loss_scales, testing::ElementsAre(kLossScale, kLossScale));
+  EXPECT_TRUE(fits.skipped_steps.empty());
+  EXPECT_TRUE(execute(training_of(tiny_llama(), plan), {0, 1, {10, {}}}).loss_scales.empty());
+}
+
+}  // namespace
+}  // namespace rehearse

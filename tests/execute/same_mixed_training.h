@@ -1,0 +1,156 @@
+// Does training in 16 bits compute what one rank computes in them?
+//
+// How far apart two such runs may be. bf16 has 8 significant bits, fp16 11: a rounding changes a number by a
+// share u = 2^-8 or 2^-11 of it at most. Of R roundings one after the other, each independent of the others,
+// sqrt(R) u comes together, and sqrt(2 R) u between two runs that round elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "kernels/short_float.h"
+#include "same_training.h"
+
+namespace rehearse {
+
+constexpr double kClip = 0.1;  // below the norm of these networks' gradients
+
+inline Plan in_16_bits(Plan plan, Precision precision, Recipe recipe = Recipe::megatron) {
+  plan.precision = precision;
+  plan.recipe = recipe;
+  return plan;
+}
+
+inline double rounding_of(Precision precision) {
+  return precision == Precision::fp16 ? 0x1p-11 : 0x1p-8;
+}
+
+inline double apart(double roundings, Precision precision) {
+  return std::sqrt(2 * roundings) * rounding_of(precision);
+}
+
+// Between two gradients of a parameter: each of `sums` parts, tied tables two of a microbatch, is added to
+// those before and rounded.
+inline double apart_when_summed(const Plan& plan) {
+  return apart(static_cast<double>(2 * plan.global_batch + plan.dp), plan.precision);
+}
+
+// The same when every result on the way from the tokens to the loss and back is rounded elsewhere.
+inline double apart_when_computed(const Training& training, Precision precision) {
+  double kernels = 0;
+  for (const std::vector<Repeated>& part : training.work.parts)
+    for (const Repeated& repeated : part) {
+      const Block& block = training.work.blocks[static_cast<std::size_t>(repeated.block)];
+      const std::size_t each = block.forward.size() + block.backward_input.size();
+      kernels += static_cast<double>(repeated.repeats) * static_cast<double>(each);
+    }
+  return apart(kernels + static_cast<double>(2 * training.plan.global_batch), precision);
+}
+
+// What is split is summed elsewhere, in products or between microbatches; where nothing is, numbers differ in
+// the order of fp32 sums alone.
+inline double gradients_apart(const Training& one, const Plan& plan) {
+  const StateTypes types = state_types(plan);
+  const bool tied_part_by_part = one.model.tied_embeddings && types.fresh_gradient != types.gradient;
+  if (plan.tp * plan.cp > 1) return apart_when_computed(one, plan.precision);
+  if (kernels::is_short(types.gradient) || kernels::is_short(types.wire) || tied_part_by_part)
+    return apart_when_summed(plan);
+  return kTolerance;
+}
+
+// A loss is a mean over the tokens' of what their logits say, which are below 1 here.
+inline double losses_apart(const Training& one, Precision precision) {
+  return apart_when_computed(one, precision) /
+         std::sqrt(static_cast<double>(one.plan.global_batch * one.plan.seq));
+}
+
+// A loss of these networks that is multiplied by this has gradients that no 16 bits are too few for.
+constexpr double kLossScale = 4096;
+
+inline Training in_16_bits(const Model& model, const Plan& plan, int buckets = 3) {
+  Training training = training_of(model, plan, buckets);
+  training.loss_scaling.initial_loss_scale = kLossScale;
+  return training;
+}
+
+// The second step has weights of which some have been rounded up that were rounded down in the other run.
+inline void expect_same_training_in_16_bits(Crew& crew, const Training& training) {
+  const Training alone = in_16_bits(training.model, rehearse::alone(training.plan), 2);
+  Crew one(alone, {10, {}});
+  const Precision precision = training.plan.precision;
+  const double near = gradients_apart(alone, training.plan), far = apart_when_computed(alone, precision);
+  ASSERT_LT(far, 1.0 / 8) << "a lost microbatch would not be seen";
+  std::string where;
+  for (int step = 0; step < 2; ++step) {
+    const StepResult expected = one.step(), found = crew.step();
+    EXPECT_FALSE(found.skipped || expected.skipped);
+    EXPECT_NEAR(found.loss, expected.loss, step == 0 ? near : losses_apart(alone, precision))
+        << "step " << step;
+    EXPECT_NEAR(found.gradient_norm, expected.gradient_norm,
+                (step == 0 ? near : far) * expected.gradient_norm);
+    EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), step == 0 ? near : far) << where;
+  }
+}
+
+inline void expect_same_training_in_16_bits(const Model& model, const Plan& plan) {
+  ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
+  const Training training = in_16_bits(model, plan);
+  Crew crew(training, {10, {}});
+  expect_same_training_in_16_bits(crew, training);
+}
+
+struct Mixed {
+  Plan plan;
+  bool tied = false;
+
+  Model model() const { return tied ? tiny_gpt() : tiny_llama(); }
+};
+
+inline std::string name_of(const Mixed& mixed) {
+  const Plan& plan = mixed.plan;
+  std::string name = to_string(plan.recipe) + "_" + to_string(plan.schedule) + "_tp" +
+                     std::to_string(plan.tp) + "_pp" + std::to_string(plan.pp) + "_dp" +
+                     std::to_string(plan.dp) + "_zero" + std::to_string(plan.zero) + "_sums_" +
+                     to_string(plan.grad_reduce) + (mixed.tied ? "_gpt" : "_llama");
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+inline void PrintTo(const Mixed& mixed, std::ostream* out) {
+  *out << name_of(mixed);
+}
+
+// Every 61st of all that fit eight ranks: a prime, so that all choices meet each other.
+inline std::vector<Mixed> mixes(Precision precision, const std::vector<Recipe>& recipes) {
+  constexpr int kEvery = 61;
+  std::vector<Mixed> some;
+  int legal = 0;
+  for (const ScheduleName schedule : {ScheduleName::one_f_one_b, ScheduleName::interleaved,
+                                      ScheduleName::zb_h1, ScheduleName::zb_v, ScheduleName::gpipe})
+    for (const int tp : {1, 2, 4})
+      for (const int pp : {1, 2, 4})
+        for (const int dp : {1, 2, 4})
+          for (const int zero : {0, 1, 2, 3})
+            for (const Precision wire : {Precision::fp32, precision})
+              for (const Recipe recipe : recipes)
+                for (const bool tied : {false, true}) {
+                  Mixed mixed{in_16_bits(plan_of(schedule, tp, pp, dp), precision, recipe), tied};
+                  Plan& plan = mixed.plan;
+                  plan.zero = zero;
+                  plan.grad_reduce = wire;
+                  plan.clip_grad = kClip;
+                  plan.sequence_parallel = tp > 1;
+                  plan.framework = Framework::torchtitan;
+                  const bool one_replica = dp == 1 && (zero > 0 || wire == precision);
+                  if (plan.gpus() > 8 || one_replica || !not_executable(mixed.model(), plan).empty() ||
+                      !broken_rules(plan, mixed.model(), plan.gpus()).empty())
+                    continue;
+                  if (legal++ % kEvery == 0) some.push_back(mixed);
+                }
+  return some;
+}
+
+}  // namespace rehearse

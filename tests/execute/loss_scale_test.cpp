@@ -162,24 +162,22 @@ bool is_finite(const std::vector<float>& tensor) {
 // Gradients that are added up in fp16: at the least scale that is too large, those of some ranks alone are.
 TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
-  double scale = 1;
-  const auto step_at = [&](double fixed, Crew& crew) {
-    EXPECT_EQ(crew.step().loss_scale, fixed);
-    return crew.gradients();
-  };
-  for (bool fits = true; fits && scale < 0x1p40;) {
-    scale *= 2;
+  bool skipped = false;
+  for (double scale = 0x1p10; !skipped && scale < 0x1p40; scale *= 2) {
     Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
-    const WholeTensors masters = crew.master_weights(), gradients = step_at(scale, crew);
-    const auto finite =
-        std::ranges::count_if(gradients, [](const auto& named) { return is_finite(named.second); });
-    fits = finite == static_cast<std::ptrdiff_t>(gradients.size());
-    if (fits) continue;
-    EXPECT_GT(finite, 0);
+    const WholeTensors masters = crew.master_weights();
+    skipped = crew.step().skipped;
+    int finite = 0, all = 0;
+    for (const auto& [name, gradient] : crew.gradients()) {
+      finite += is_finite(gradient) ? 1 : 0;
+      ++all;
+    }
+    EXPECT_EQ(skipped, finite < all);
+    if (!skipped) continue;
+    EXPECT_GT(finite, all / 2);
     EXPECT_EQ(crew.master_weights(), masters);
-    EXPECT_TRUE(crew.step().skipped);
   }
-  EXPECT_LT(scale, 0x1p40);
+  EXPECT_TRUE(skipped);
 }
 
 // The share of elements that are 0 though fp32 has them.
@@ -194,26 +192,28 @@ double vanished(const WholeTensors& narrow, const WholeTensors& wide) {
   return zeros / all;
 }
 
-// Of a mean over many tokens each has a share that is too small for fp16.
+// Of a mean over many tokens each has a share that is small for fp16, and with 64 times as many (a scale of
+// 1 / 64) too small: 2048 tokens with a vocabulary of 48 have gradients of 10^-5 and 2 10^-7 beside 2^-24.
 TEST(Underflow, LosesGradientsThatAScaleKeeps) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
   plan.global_batch = 256;
   plan.micro_batch = 64;
   Crew fp32(training_of(tiny_llama(), plan), {10, {}});
   fp32.step();
+  const WholeTensors wide = fp32.gradients();
   const auto gradients_at = [&](double scale) {
     Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
     EXPECT_FALSE(crew.step().skipped);
     return crew.gradients();
   };
-  const Training training = training_of(tiny_llama(), plan);
-  const double tolerance = apart_when_computed(training, Precision::fp16);
   std::string where;
-  const WholeTensors kept = gradients_at(kLossScale), lost = gradients_at(1);
-  EXPECT_LT(largest_error(kept, fp32.gradients(), where), tolerance) << where;
-  EXPECT_LT(vanished(kept, fp32.gradients()), 0.001);
-  EXPECT_GT(largest_error(lost, fp32.gradients(), where), tolerance);
-  EXPECT_GT(vanished(lost, fp32.gradients()), 0.01);
+  const WholeTensors kept = gradients_at(kLossScale), lost = gradients_at(1.0 / 64);
+  const double kept_error = largest_error(kept, wide, where);
+  EXPECT_LT(kept_error, apart_when_computed(training_of(tiny_llama(), plan), Precision::fp16));
+  EXPECT_GT(largest_error(gradients_at(1), wide, where), 10 * kept_error);
+  EXPECT_GT(largest_error(lost, wide, where), 0.5);
+  EXPECT_EQ(vanished(kept, wide), 0);
+  EXPECT_GT(vanished(lost, wide), 0.1);
 }
 
 // No power of two, so that dividing rounds; far from those, too.

@@ -60,7 +60,11 @@ TEST(Communicators, OfOneGpuAreNone) {
 }
 
 TEST(Communicators, OfPartsOfOneGpuAreNone) {
-  EXPECT_THAT(held(plan_of(1, 1, 4), 0, "gpt3-175b", "h100-quarters"), ElementsAre());
+  const Plan plan = plan_of(1, 1, 4);
+  const Model model = read_model("gpt3-175b");
+  EXPECT_THAT(communicator_bytes(make_work(model, plan), model, plan, read_cluster("h100-quarters"),
+                                 machine("dgx-h100").profile, 0),
+              ElementsAre());
 }
 
 TEST(Communicators, AreOneForEachGroupThatSpeaks) {

@@ -102,14 +102,18 @@ TEST(LossScaling, NeedsAllRanksToStepTogether) {
 
 // Several splits, each with other groups that must hear of an overflow.
 std::vector<Plan> splits() {
-  std::vector<Plan> plans = {plan_of(ScheduleName::one_f_one_b, 1, 1, 1),
-                             plan_of(ScheduleName::one_f_one_b, 2, 2, 1),
-                             plan_of(ScheduleName::zb_h1, 1, 4, 1), plan_of(ScheduleName::gpipe, 1, 2, 2),
-                             plan_of(ScheduleName::one_f_one_b, 1, 1, 4)};
+  std::vector<Plan> plans = {
+      plan_of(ScheduleName::one_f_one_b, 1, 1, 1), plan_of(ScheduleName::one_f_one_b, 2, 2, 1),
+      plan_of(ScheduleName::zb_h1, 1, 4, 1),       plan_of(ScheduleName::gpipe, 1, 2, 2),
+      plan_of(ScheduleName::one_f_one_b, 1, 1, 4), plan_of(ScheduleName::gpipe, 1, 1, 2),
+      plan_of(ScheduleName::one_f_one_b, 1, 2, 1)};
   plans[1].sequence_parallel = true;
   plans[3].zero = 1;
   plans[3].clip_grad = kClip;
   plans[4].zero = 3;
+  plans[5].zero = 2;
+  plans[5].offload = Offload::optimizer;
+  plans[6].offload = Offload::activations;
   return plans;
 }
 

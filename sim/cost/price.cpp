@@ -11,9 +11,9 @@
 #include "cost/kernel_times.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
+#include "cost/parameter_streams.h"
 #include "plan/fp8.h"
 #include "plan/ranks.h"
-#include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
 #include "plan/weights.h"
@@ -42,18 +42,6 @@ std::size_t inner_group(const Collective& collective) {
   return static_cast<std::size_t>(group);
 }
 
-std::vector<double> gather_streams(const Plan& plan, bool gathers) {
-  const double bytes = copies(plan).gather;
-  return gathers && bytes > 0 ? std::vector{bytes} : std::vector<double>{};
-}
-
-std::vector<double> gradient_streams(const Plan& plan) {
-  std::vector<double> streams = addition_bytes(plan);
-  const double bytes = copies(plan).reduce;
-  if (bytes > 0 && reduces_each_microbatch(plan)) streams.push_back(bytes);
-  return streams;
-}
-
 // Adds up stages; counts what it booked and how much of that was extrapolated.
 class Pricing {
  public:
@@ -62,9 +50,7 @@ class Pricing {
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
-        gathers_forward_(gather_streams(plan, plan.zero == 3)),
-        gathers_backward_(gather_streams(plan, plan.zero == 3 && plan.reshard_after_forward)),
-        gradient_streams_(gradient_streams(plan)),
+        streams_(parameter_streams(plan)),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
@@ -81,9 +67,9 @@ class Pricing {
       stage.backward_input += list(block, block.recompute, repeats, true, input);
       stage.backward_input += list(block, block.backward_input, repeats, false, input);
       stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
-      stage.forward.compute += repeats * parameter_streams_s(block, gathers_forward_);
-      stage.backward_input.compute += repeats * parameter_streams_s(block, gathers_backward_);
-      stage.backward_weight.compute += repeats * parameter_streams_s(block, gradient_streams_);
+      stage.forward.compute += repeats * parameter_streams_s(block, streams_.forward);
+      stage.backward_input.compute += repeats * parameter_streams_s(block, streams_.backward_input);
+      stage.backward_weight.compute += repeats * parameter_streams_s(block, streams_.backward_weight);
       OpTransfers& both = transfers.side_by_side;
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
@@ -188,7 +174,7 @@ class Pricing {
     return static_cast<double>(parameters) * profile_.host_launch_s;
   }
 
-  // Kernels that no op of the Work names: each streams so many bytes for an element of every parameter.
+  // Kernels that no op of the Work names.
   double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each) {
     double seconds = 0;
     for (const Tensor& tensor : block.tensors) {
@@ -311,9 +297,8 @@ class Pricing {
   const Profile& profile_;
   Precision precision_;
   bool cuda_graph_;
-  std::vector<double> gathers_forward_, gathers_backward_;  // copies of what was gathered
-  std::vector<double> gradient_streams_;  // what happens to a microbatch's gradients before they are reduced
-  double list_host_s_;                    // of one exchange of a list; 0: none are
+  ParameterStreams streams_;
+  double list_host_s_;  // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;

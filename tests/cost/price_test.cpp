@@ -96,6 +96,24 @@ TEST(Price, OfBf16OptimizerAddsTheGradientsOfEachMicrobatch) {
   }
 }
 
+// 4 bytes of an element out of what was gathered for either pass, 2 + 4 into the fp32 buffer that is reduced;
+// where parameters and gradients stay whole between microbatches, none.
+TEST(Price, OfFsdp2CopiesWhatItGathersAndReducesForEachMicrobatch) {
+  Plan plan = two_stages(1);
+  plan.dp = 4;
+  plan.zero = 3;
+  const StageTimes plain = price(small_work(), plan, test::dgx_a100(), small_profile()).times.stages[0];
+  plan.framework = Framework::fsdp;
+  const StageTimes copied = price(small_work(), plan, test::dgx_a100(), small_profile()).times.stages[0];
+  EXPECT_NEAR(copied.forward.compute - plain.forward.compute, 3 * 4e-3, 1e-12);
+  EXPECT_NEAR(copied.backward_input.compute - plain.backward_input.compute, 3 * 4e-3, 1e-12);
+  EXPECT_NEAR(copied.backward_weight.compute - plain.backward_weight.compute, 3 * 6e-3, 1e-12);
+  plan.reduce_each_microbatch = plan.reshard_after_forward = false;
+  const StageTimes whole = price(small_work(), plan, test::dgx_a100(), small_profile()).times.stages[0];
+  EXPECT_EQ(whole.forward.compute, plain.forward.compute);
+  EXPECT_EQ(whole.backward_weight.compute, plain.backward_weight.compute);
+}
+
 TEST(Price, OfGroupsThatLieUnevenlyIsThatOfTheMostScattered) {
   // Of 3 ranks in order on nodes of 8, ranks 6 to 8 lie on two nodes; 0 to 2 on one.
   const auto sum = [](int tp, int pp) {

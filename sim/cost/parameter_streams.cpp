@@ -1,0 +1,20 @@
+#include "cost/parameter_streams.h"
+
+#include "plan/recipe.h"
+#include "plan/sharding.h"
+
+namespace rehearse {
+
+ParameterStreams parameter_streams(const Plan& plan) {
+  ParameterStreams streams;
+  streams.backward_weight = addition_bytes(plan);
+  if (!reduces_each_microbatch(plan)) return streams;
+  const Copies of = copies(plan);
+  if (of.reduce > 0) streams.backward_weight.push_back(of.reduce);
+  if (of.gather == 0 || plan.zero < 3) return streams;
+  streams.forward = {of.gather};
+  if (plan.reshard_after_forward) streams.backward_input = {of.gather};
+  return streams;
+}
+
+}  // namespace rehearse

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "result/memory.h"
@@ -300,17 +301,22 @@ TEST(ActivationsAtTheHost, AreAllThatIsSavedButForTheLoss) {
 using Change = std::function<void(Op&)>;  // of the first op of a kind
 
 // The training with the first rank's list changed: its first op of a kind lost, or what `change` makes of it.
+// Who waited for what is lost waits for what that waited for.
 Training changed(Training training, OpKind kind, const Change& change = {}) {
   const RankOps from = training.schedule.ranks.front();
   RankOps to;
-  std::vector<std::int32_t> moved;
+  std::vector<std::vector<std::int32_t>> moved;  // by old op
   bool done = false;
   for (Op op : from.ops()) {
-    std::vector<std::int32_t> waits;
-    for (const std::int32_t wait : from.waits(op)) waits.push_back(moved[static_cast<std::size_t>(wait)]);
+    std::set<std::int32_t> waits;
+    for (const std::int32_t wait : from.waits(op)) {
+      const std::vector<std::int32_t>& now = moved[static_cast<std::size_t>(wait)];
+      waits.insert(now.begin(), now.end());
+    }
+    const std::vector<std::int32_t> kept(waits.begin(), waits.end());
     const bool is_it = op.kind == kind && !std::exchange(done, done || op.kind == kind);
     if (is_it && change) change(op);
-    moved.push_back(is_it && !change ? -1 : to.add(op, waits));
+    moved.push_back(is_it && !change ? kept : std::vector{to.add(op, kept)});
   }
   training.schedule.ranks.front() = to;
   return training;

@@ -22,64 +22,6 @@ TEST_P(Fp16, TrainsAsOneRankInFp16Does) {
 INSTANTIATE_TEST_SUITE_P(Some, Fp16, testing::ValuesIn(mixes(Precision::fp16, kRecipes)),
                          [](const auto& mixed) { return name_of(mixed.param); });
 
-TEST(Fp16Context, TrainsAsOneRankInFp16Does) {
-  for (const ContextExchange exchange :
-       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
-    SCOPED_TRACE(to_string(exchange));
-    Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 1));
-    plan.cp = 2;
-    plan.cp_exchange = exchange;
-    plan.micro_batch = 2;
-    expect_same_training_in_16_bits(tiny_llama(), plan);
-  }
-}
-
-TEST(Fp16Experts, TrainAsOneRankInFp16Does) {
-  Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4));
-  plan.ep = 2;
-  plan.zero = 1;
-  expect_same_training_in_16_bits(tiny_mixtral(), plan);
-  plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1));
-  plan.sequence_parallel = true;
-  plan.etp = 2;
-  expect_same_training_in_16_bits(tiny_mixtral(), plan);
-}
-
-TEST(Fp16Shards, OfGroupsAreSummed) {
-  for (const Precision wire : {Precision::fp32, Precision::fp16}) {
-    Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4), Recipe::fsdp);
-    plan.framework = Framework::fsdp;
-    plan.zero = 3;
-    plan.zero_shard = 2;
-    plan.grad_reduce = wire;
-    expect_same_training_in_16_bits(tiny_gpt(), plan);
-  }
-}
-
-TEST(Fp16Dropout, DrawsTheSame) {
-  Model model = tiny_gpt();
-  model.dropout = true;
-  expect_same_training_in_16_bits(model, in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1)));
-}
-
-TEST(Fp16Kernels, OneForEachOperationTrainAsOneRankInFp16Does) {
-  Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 2, 1, 1));
-  plan.fused_cross_entropy = plan.fused_attention = false;
-  for (const Model& model : {tiny_gpt(), tiny_llama()}) expect_same_training_in_16_bits(model, plan);
-}
-
-// What is made again from the same 16 bits is the same, to the last of them.
-TEST(Fp16Recompute, ChangesNothing) {
-  Plan plan = in_fp16(plan_of(ScheduleName::zb_h1, 2, 2, 1));
-  Crew kept(in_16_bits(tiny_llama(), plan), {10, {}});
-  const double loss = kept.step().loss;
-  plan.recompute = Recompute::full;
-  Crew rerun(in_16_bits(tiny_llama(), plan), {10, {}});
-  EXPECT_EQ(rerun.step().loss, loss);
-  std::string where;
-  EXPECT_EQ(largest_error(rerun.gradients(), kept.gradients(), where), 0) << where;
-}
-
 TEST(Fp16Weights, AreTheirMastersRounded) {
   for (const Recipe recipe : kRecipes) {
     SCOPED_TRACE(to_string(recipe));

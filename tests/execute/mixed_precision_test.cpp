@@ -7,8 +7,9 @@
 namespace rehearse {
 namespace {
 
-const std::vector<Recipe> kRecipes = {Recipe::megatron,       Recipe::zero, Recipe::sagemaker,
-                                      Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp, Recipe::bf16};
+const std::vector<Recipe> kRecipes = {
+    Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::deepspeed_bf16,
+    Recipe::nanotron, Recipe::fsdp, Recipe::bf16};
 
 Plan in_bf16(const Plan& plan, Recipe recipe = Recipe::megatron) {
   return in_16_bits(plan, Precision::bf16, recipe);
@@ -23,49 +24,6 @@ TEST_P(Bf16, TrainsAsOneRankInBf16Does) {
 INSTANTIATE_TEST_SUITE_P(Some, Bf16, testing::ValuesIn(mixes(Precision::bf16, kRecipes)),
                          [](const auto& mixed) { return name_of(mixed.param); });
 
-TEST(Bf16Context, TrainsAsOneRankInBf16Does) {
-  for (const ContextExchange exchange :
-       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
-    SCOPED_TRACE(to_string(exchange));
-    Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 2, 1));
-    plan.cp = 2;
-    plan.cp_exchange = exchange;
-    plan.micro_batch = 2;
-    expect_same_training_in_16_bits(tiny_llama(), plan);
-  }
-}
-
-TEST(Bf16Shards, OfGroupsAreSummed) {
-  for (const Precision wire : {Precision::fp32, Precision::bf16}) {
-    Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4), Recipe::fsdp);
-    plan.framework = Framework::fsdp;
-    plan.zero = 3;
-    plan.zero_shard = 2;
-    plan.grad_reduce = wire;
-    expect_same_training_in_16_bits(tiny_gpt(), plan);
-  }
-}
-
-// Rows travel in 16 bits, the router's weights and their gradients in fp32.
-TEST(Bf16Experts, TrainAsOneRankInBf16Does) {
-  for (const int zero : {0, 1}) {
-    Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 1, 4));
-    plan.ep = 2;
-    plan.zero = zero;
-    expect_same_training_in_16_bits(tiny_mixtral(), plan);
-  }
-  Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1));
-  plan.sequence_parallel = true;
-  plan.etp = 2;
-  expect_same_training_in_16_bits(tiny_mixtral(), plan);
-}
-
-TEST(Bf16Dropout, DrawsTheSame) {
-  Model model = tiny_gpt();
-  model.dropout = true;
-  expect_same_training_in_16_bits(model, in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 1)));
-}
-
 // As ranks on parts of one GPU do it, with a CPU in its place.
 TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), Recipe::zero);
@@ -79,28 +37,6 @@ TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   const Training training = training_of(tiny_llama(), plan);
   Crew crew(training, {10, {}}, std::move(site));
   expect_same_training_in_16_bits(crew, training);
-}
-
-TEST(Bf16Kernels, OneForEachOperationTrainAsOneRankInBf16Does) {
-  Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 1, 1));
-  plan.fused_cross_entropy = plan.fused_attention = false;
-  for (const Model& model : {tiny_gpt(), tiny_llama()}) expect_same_training_in_16_bits(model, plan);
-}
-
-// What is made again from the same 16 bits is the same, to the last of them.
-TEST(Bf16Recompute, ChangesNothing) {
-  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
-    Plan plan = in_bf16(plan_of(ScheduleName::zb_h1, 2, 2, 1));
-    Crew kept(training_of(model, plan), {10, {}});
-    const double loss = kept.step().loss;
-    for (const Recompute recompute : {Recompute::full, Recompute::selective}) {
-      plan.recompute = recompute;
-      Crew rerun(training_of(model, plan), {10, {}});
-      EXPECT_EQ(rerun.step().loss, loss);
-      std::string where;
-      EXPECT_EQ(largest_error(rerun.gradients(), kept.gradients(), where), 0) << where;
-    }
-  }
 }
 
 // Sums of shards are those of the whole, and a shard's step is its part of the whole's.

@@ -31,4 +31,19 @@ inline void expect_same_training(const Training& training, const Model& model, i
   expect_same_training(crew, training_of(model, alone(training.plan)), steps);
 }
 
+// Twelve steps at a rate at which the loss falls by a twentieth.
+inline void expect_same_losses(Plan plan, const Model& model) {
+  plan.global_batch = 16;
+  Training training = training_of(model, plan), reference = training_of(model, alone(plan));
+  training.rate = reference.rate = 2e-2F;
+  Crew crew(training, {10, {}}), one(reference, {10, {}});
+  double first = 0, last = 0;
+  for (int step = 0; step < 12; ++step) {
+    last = one.step().loss;
+    if (step == 0) first = last;
+    EXPECT_NEAR(crew.step().loss, last, 2e-4 * last) << "step " << step;
+  }
+  EXPECT_LT(last, 0.95 * first);
+}
+
 }  // namespace rehearse

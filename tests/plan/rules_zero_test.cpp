@@ -140,12 +140,17 @@ TEST(Sharding, OfExpertsIsAmongTheirReplicas) {
   EXPECT_EQ(expert_replica_group(plan, 6), (std::vector{2, 6}));
 }
 
-TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
+Plan sharded_by(Framework framework) {
   Plan plan;
   plan.dp = 8;
   plan.zero = 3;
-  plan.framework = Framework::fsdp;
+  plan.framework = framework;
   plan.grad_reduce = Precision::bf16;
+  return plan;
+}
+
+TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
+  Plan plan = sharded_by(Framework::fsdp);
   EXPECT_EQ(copies(plan).gather, 2 + 2);
   EXPECT_EQ(copies(plan).reduce, 2 + 2);
   plan.grad_reduce = Precision::fp32;
@@ -155,11 +160,7 @@ TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
 }
 
 TEST(Copies, OfAFlatParameterAreOfItsGradientAlone) {
-  Plan plan;
-  plan.dp = 8;
-  plan.zero = 3;
-  plan.framework = Framework::fsdp1;
-  plan.grad_reduce = Precision::bf16;
+  Plan plan = sharded_by(Framework::fsdp1);
   EXPECT_EQ(copies(plan).gather, 0);
   EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 2));  // put together, divided
   plan.grad_reduce = Precision::fp32;

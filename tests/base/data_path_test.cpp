@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -17,8 +18,7 @@ namespace fs = std::filesystem;
 class DataPath : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(testing::TempDir()) / ("data_path_" + std::string(test->name()));
+    root_ = scratch().path();
     fs::create_directories(root_ / "things");
     for (const char* name : {"beta.json", "alpha.json", "notes.txt"})
       std::ofstream(root_ / "things" / name) << "{}";

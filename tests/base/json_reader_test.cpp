@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
+
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -28,11 +28,7 @@ std::string message(const std::function<void()>& read) {
 }
 
 std::string write_file(const std::string& text) {
-  const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / (std::string(test->name()) + ".json");
-  std::ofstream(path) << text;
-  return path.string();
+  return scratch().write("file.json", text);
 }
 
 TEST(JsonReader, ReadsWhatIsThereAndFallsBackWhereAllowed) {
@@ -163,7 +159,7 @@ TEST(JsonFile, WhatIsNoJsonIsRefused) {
     EXPECT_THROW(read_json_file(write_file(text)), InputError) << text;
   }
   EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
-  EXPECT_THROW(read_json_file(testing::TempDir()), InputError);
+  EXPECT_THROW(read_json_file(scratch().path()), InputError);
 }
 
 }  // namespace

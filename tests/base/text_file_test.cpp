@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path place(const std::string& name) {
-  return fs::path(testing::TempDir()) / ("rehearse-text-" + name);
+  return scratch().file(name);
 }
 
 TEST(TextFile, IsReadToItsLastByteAndNoFurther) {
@@ -27,9 +28,8 @@ TEST(TextFile, IsReadToItsLastByteAndNoFurther) {
 
 TEST(TextFile, ThatIsNoneOrMayNeverEndIsRefused) {
   const fs::path pipe = place("pipe");
-  fs::remove(pipe);
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  for (const fs::path& path : {pipe, place("none"), fs::path(testing::TempDir()), fs::path("/dev/zero")})
+  for (const fs::path& path : {pipe, place("none"), fs::path(scratch().path()), fs::path("/dev/zero")})
     EXPECT_THROW(read_text_file(path), InputError) << path;
 }
 

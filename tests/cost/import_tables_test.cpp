@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <limits>
 
 #include "calibrate/import/import.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -30,14 +30,11 @@ std::string refusal(const Json& recipe, const std::filesystem::path& data) {
 // The recipe of a CPU with its products out of data/table.json.
 class Tables : public ::testing::Test {
  protected:
-  Tables()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                ("rehearse-tables-" + std::to_string(getpid()))) {
+  Tables() : folder_(scratch().path()) {
     std::filesystem::create_directories(folder_ / "data");
     std::filesystem::create_directories(folder_ / "recipes");
     recipe_ = read_json_file((kCalibrate / "recipes/cpu-generic.json").string());
   }
-  ~Tables() override { std::filesystem::remove_all(folder_); }
 
   std::string refusal_of_row(const char* row) {
     std::ofstream(folder_ / "data/table.json")

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
+#include "scratch.h"
 
 namespace rehearse::nccl {
 namespace {
@@ -72,9 +72,7 @@ TEST(NcclLog, SaysThatValuesWereOutOfBounds) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
+  return scratch().write(name, text);
 }
 
 const std::string kHeader =

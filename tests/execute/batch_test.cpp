@@ -5,11 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "cases.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -27,20 +25,6 @@ Training reading(const std::string& text, int dp, std::int64_t micro_batch) {
   training.text = text;
   return training;
 }
-
-// A file that goes with the test.
-struct File {
-  std::filesystem::path path;
-  explicit File(const std::string& text) {
-    std::string name = std::filesystem::temp_directory_path() / "rehearse-text-XXXXXX";
-    ::close(mkstemp(name.data()));
-    path = name;
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { std::filesystem::remove(path); }
-};
 
 TEST(Batch, OfAStepIsTheSameHoweverItIsDivided) {
   for (const std::string& text : {std::string(), kRhyme}) {
@@ -94,12 +78,12 @@ TEST(Batch, OfContextParallelRanksAreChunksFromBothEnds) {
 }
 
 TEST(Text, IsReadByteByByte) {
-  const File file(std::string("a\0\xff\n", 4));
-  EXPECT_EQ(read_text(file.path, 256, 3), std::string("a\0\xff\n", 4));
+  const std::string file = scratch().write("text", std::string("a\0\xff\n", 4));
+  EXPECT_EQ(read_text(file, 256, 3), std::string("a\0\xff\n", 4));
 }
 
 TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
-  const File file("caf\xe9 au lait");
+  const std::string file = scratch().write("text", "caf\xe9 au lait");
   const auto refused = [](const auto& read) -> std::string {
     try {
       read();
@@ -108,9 +92,9 @@ TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
     }
     return "";
   };
-  EXPECT_THAT(refused([&] { read_text(file.path, 128, 4); }),
+  EXPECT_THAT(refused([&] { read_text(file, 128, 4); }),
               AllOf(HasSubstr("byte 3"), HasSubstr("233"), HasSubstr("256 or more")));
-  EXPECT_THAT(refused([&] { read_text(file.path, 256, 12); }), HasSubstr("13 bytes or more"));
+  EXPECT_THAT(refused([&] { read_text(file, 256, 12); }), HasSubstr("13 bytes or more"));
   EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 4); }), HasSubstr("cannot read this file"));
 }
 

@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -12,8 +11,7 @@ namespace {
 void expect_to_train(const std::vector<std::string>& arguments, int size) {
   std::vector<std::string> command = {PROCESS_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const std::string log =
-      std::filesystem::temp_directory_path() / ("rehearse-" + std::to_string(getpid()) + "-rank");
+  const std::string log = scratch().file("rank");
   for (Process& rank : start_ranks(command, size, size, log)) EXPECT_EQ(rank.wait(60), 0) << rank.said();
 }
 
@@ -64,8 +62,7 @@ TEST(Processes, TrainOverNcclOnOneGpuAsOneRankDoes) {
     for (int rank = 0; rank < 2; ++rank) {
       Process::Variables environment = as_torchrun(rank, 2, port);
       environment.insert(environment.end(), {{"LOCAL_RANK", "0"}, {"NCCL_HOSTID", std::to_string(rank)}});
-      ranks.emplace_back(command, environment,
-                         std::filesystem::temp_directory_path() / ("rehearse-nccl-" + std::to_string(rank)));
+      ranks.emplace_back(command, environment, scratch().file("nccl-" + std::to_string(rank)));
     }
     for (Process& rank : ranks) {
       const int code = rank.wait(120);

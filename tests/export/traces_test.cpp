@@ -4,13 +4,10 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -18,6 +15,7 @@
 #include "../result/cases.h"
 #include "export/proto_writer.h"
 #include "result/chrome_trace.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -37,18 +35,15 @@ Case two_ranks() {
 
 // As protoc prints the message.
 std::string decoded(const std::string& bytes, const std::string& message, const std::string& schema) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("rehearse-export-{}.bin", getpid());
-  std::ofstream(file, std::ios::binary) << bytes;
+  const std::string file = scratch().write("message.bin", bytes);
   const std::string folder = std::string(SOURCE_DIR) + "/tests/export/data";
   const std::string command =
-      fmt::format("{} --decode={} -I{} {} <{} 2>&1", PROTOC, message, folder, schema, file.string());
+      fmt::format("{} --decode={} -I{} {} <{} 2>&1", PROTOC, message, folder, schema, file);
   std::string text;
   FILE* pipe = popen(command.c_str(), "r");
   for (char buffer[4096]; const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe);)
     text.append(buffer, count);
   EXPECT_EQ(pclose(pipe), 0) << text.substr(0, 300);
-  std::filesystem::remove(file);
   return text;
 }
 

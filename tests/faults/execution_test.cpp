@@ -9,6 +9,7 @@
 
 #include "figures.h"
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -76,7 +77,7 @@ struct Fault {
 
 class ExecutionUnder : public testing::TestWithParam<Fault> {
  protected:
-  Folder folder_;
+  Scratch folder_;
   Moments moments_;
 };
 
@@ -133,7 +134,7 @@ struct Start {
 };
 
 void expect_ends(const Start& start, int count) {
-  const Folder folder;
+  const Scratch folder;
   std::vector<double> seconds;
   for (int i = 0; i < count; ++i) {
     std::vector<Process> processes = start.start(folder.file("log"));
@@ -239,7 +240,7 @@ TEST(Execution, OutOfMemoryEnds) {
 TEST(Execution, ThatIsInterruptedEndsAndSaysSo) {
   Moments moments;
   for (const int signal : {SIGINT, SIGTERM}) {
-    const Folder folder;
+    const Scratch folder;
     std::vector<double> seconds;
     for (int i = 0; i < times(2, 20); ++i) {
       Process run(training({"--trace", folder.file("trace.json")}), {}, folder.file("log"));

@@ -2,13 +2,11 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -48,23 +46,6 @@ void figure(const std::string& what, std::vector<double> seconds, double bound_s
   figure(fmt::format("{}: {} times, {:.3f} / {:.3f} / {:.3f} s (least / median / most), bound {:g} s", what,
                      seconds.size(), seconds.front(), seconds[seconds.size() / 2], seconds.back(), bound_s));
   EXPECT_LE(seconds.back(), bound_s) << what;
-}
-
-Folder::Folder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "rehearse-faults-XXXXXX";
-  path_ = mkdtemp(pattern.data());
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::vector<std::string> Folder::names() const {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(path_))
-    found.push_back(entry.path().filename());
-  return found;
 }
 
 std::string contents(const std::string& path) {

@@ -45,22 +45,6 @@ void figure(const std::string& line);
 // "20 times, 0.01 / 0.02 / 0.31 s (least / median / most), bound 5 s", and fails the test where one is above.
 void figure(const std::string& what, std::vector<double> seconds, double bound_s);
 
-// A folder that goes with the test.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // Names of what lies in it.
-  std::vector<std::string> names() const;
-
- private:
-  std::string path_;
-};
-
 std::string contents(const std::string& path);
 
 }  // namespace rehearse

@@ -8,6 +8,7 @@
 
 #include "figures.h"
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -28,7 +29,7 @@ struct Verb {
 };
 
 // That it left: whole JSON or pages, never a part of one.
-void expect_whole(const Folder& folder) {
+void expect_whole(const Scratch& folder) {
   for (const std::string& name : folder.names()) {
     EXPECT_EQ(name.find(".partial"), std::string::npos) << name;
     const std::string text = contents(folder.file(name));
@@ -44,7 +45,7 @@ void expect_whole(const Folder& folder) {
   }
 }
 
-void expect_ends(const Folder& folder, Verb verb) {
+void expect_ends(const Scratch& folder, Verb verb) {
   verb.words.insert(verb.words.begin(), REHEARSE);
   Moments moments;
   std::vector<double> seconds;
@@ -65,7 +66,7 @@ void expect_ends(const Folder& folder, Verb verb) {
 }
 
 TEST(Interruption, EndsASweepThatKeepsItsRows) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(folder, {"sweep",
                        {"sweep", kScenario, "--mbs", "1,2,4", "--vpp", "1,5", "--gbs", "64:8192:+64", "--csv",
                         folder.file("rows.csv"), "--html", folder.file("page.html"), "--store",
@@ -76,26 +77,26 @@ TEST(Interruption, EndsASweepThatKeepsItsRows) {
 }
 
 TEST(Interruption, EndsASweepOfThreads) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(folder,
               {"sweep of threads",
                {"sweep", kScenario, "--engine", "reference", "--gbs", "64:1048576:+64", "--vpp", "1"}});
 }
 
 TEST(Interruption, EndsASearch) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(
       folder,
       {"plan", {"plan", "--model", "gpt3-175b", "--cluster", "selene", "--gpus", "4096", "--gbs", "1536"}});
 }
 
 TEST(Interruption, EndsAValidation) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(folder, {"validate", {"validate", SOURCE_DIR "/calibrate/data/runs/published_runs.json"}});
 }
 
 TEST(Interruption, EndsACalibrationThatKeepsWhatIsTimed) {
-  const Folder folder;
+  const Scratch folder;
   const std::string profile = folder.file("profile.json");
   expect_ends(folder,
               {"calibrate",
@@ -104,7 +105,7 @@ TEST(Interruption, EndsACalibrationThatKeepsWhatIsTimed) {
 }
 
 TEST(Interruption, EndsTheStudioWellOnceItServes) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(folder, {"studio",
                        {"studio", "--port", "0", "--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus",
                         "8", "--tp", "8", "--gbs", "16"},
@@ -112,7 +113,7 @@ TEST(Interruption, EndsTheStudioWellOnceItServes) {
 }
 
 TEST(Interruption, EndsTheWritingOfFiles) {
-  const Folder folder;
+  const Scratch folder;
   expect_ends(folder, {"simulate with files",
                        {"simulate", kScenario, "--gbs", "8192", "--trace", folder.file("trace.json"),
                         "--html", folder.file("page.html"), "--svg", folder.file("picture.svg")},

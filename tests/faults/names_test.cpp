@@ -7,6 +7,7 @@
 
 #include "figures.h"
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -47,7 +48,7 @@ class Names : public testing::Test {
     return flag == nullptr ? process.said() : contents(folder_.file(file));
   }
 
-  Folder folder_;
+  Scratch folder_;
   std::string model_, cluster_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "figures.h"
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse {
 
@@ -47,7 +48,7 @@ class Studio {
     words.insert(words.end(), scenario.begin(), scenario.end());
     return words;
   }
-  Folder folder_;
+  Scratch folder_;
   Process process_;
   int port_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scratch.h"
 #include "studio_program.h"
 
 namespace rehearse {
@@ -127,7 +128,7 @@ TEST(Studio, EndsWhatIsNoHttp) {
 }
 
 TEST(Studio, ReadsNoFileThatAQuestionNames) {
-  const Folder folder;
+  const Scratch folder;
   const Studio studio;
   httplib::Client client = studio.client();
   const std::string existing = folder.file("there.json"), absent = folder.file("absent.json");

@@ -12,6 +12,7 @@
 #include "base/json_reader.h"
 #include "figures.h"
 #include "processes.h"
+#include "scratch.h"
 #include "sweep/sqlite.h"
 
 namespace rehearse {
@@ -27,7 +28,7 @@ constexpr double kPatience_s = 60;
 constexpr const char* kScenario = SOURCE_DIR "/scenarios/llama3-70b-512-h100.json";
 
 // 64 points: done, illegal and too large ones.
-Words command(const Folder& folder, const Words& more) {
+Words command(const Scratch& folder, const Words& more) {
   Words words = {REHEARSE,
                  "sweep",
                  kScenario,
@@ -50,14 +51,14 @@ struct Ended {
   std::string said;
 };
 
-Ended run(const Folder& folder, const Words& words, const std::function<void()>& prepare = {}) {
+Ended run(const Scratch& folder, const Words& words, const std::function<void()>& prepare = {}) {
   Process process(words, {{"XDG_CACHE_HOME", folder.path()}}, folder.file("log"), prepare);
   const int exit_code = process.wait(kPatience_s);
   return {exit_code, process.said()};
 }
 
 std::string undisturbed(const Words& more = {}) {
-  const Folder folder;
+  const Scratch folder;
   const Ended ended = run(folder, command(folder, more));
   EXPECT_EQ(ended.exit_code, 0) << ended.said;
   return contents(folder.file("rows.csv"));
@@ -87,7 +88,7 @@ void expect_kept(const std::map<std::int64_t, std::string>& before,
 
 TEST(SweepUnderKill, KeepsEveryRowOnceAndResumesToTheSameBytes) {
   const std::string expected = undisturbed();
-  const Folder folder;
+  const Scratch folder;
   const std::string store = folder.file("rows.db");
   Moments moments;
   int sweeps = 0, kept = 0;
@@ -118,7 +119,7 @@ TEST(SweepOnAFullDisk, SaysSoKeepsRowsAndGoesOn) {
   const std::string expected = undisturbed();
   Moments moments;
   for (int i = 0; i < times(1, 20); ++i) {
-    const Folder folder;
+    const Scratch folder;
     const std::string store = folder.file("rows.db");
     const auto most_bytes = static_cast<rlim_t>(moments.between(30e3, 300e3));
     const Ended full = run(folder, command(folder, {"--store", store}), [&] {
@@ -160,7 +161,7 @@ class SmallDisk {
 };
 
 TEST(SweepOnAFullDisk, OfMemoryGoesOnWhenThereIsRoom) {
-  const Folder folder;
+  const Scratch folder;
   const SmallDisk disk(folder.file("disk"), "size=128k");
   if (!disk.mounted()) GTEST_SKIP() << "this user may mount nothing";
   const std::string expected = undisturbed();
@@ -177,7 +178,7 @@ TEST(SweepOnAFullDisk, OfMemoryGoesOnWhenThereIsRoom) {
 }
 
 TEST(SweepOutput, ThatCannotBeWrittenIsRefusedBeforeRowsAreRun) {
-  const Folder folder;
+  const Scratch folder;
   std::filesystem::create_directory(folder.file("out"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
   std::filesystem::permissions(folder.file("out"), std::filesystem::perms(0555));
@@ -197,7 +198,7 @@ TEST(SweepOutput, ThatCannotBeWrittenIsRefusedBeforeRowsAreRun) {
 }
 
 TEST(SweepOutput, ToAFullDeviceIsAnErrorAndTheRowsStay) {
-  const Folder folder;
+  const Scratch folder;
   const std::string store = folder.file("rows.db");
   const Words words = {REHEARSE, "sweep",   kScenario, "--gbs", "64,128",   "--vpp",
                        "1",      "--store", store,     "--csv", "/dev/full"};
@@ -209,7 +210,7 @@ TEST(SweepOutput, ToAFullDeviceIsAnErrorAndTheRowsStay) {
 
 // Both begin with an empty file, or with what the other has written so far.
 void expect_both_whole(const std::string& expected, bool own_store) {
-  const Folder folder, other;
+  const Scratch folder, other;
   Moments moments;
   Words first = command(folder, {}), second = command(other, {});
   if (!own_store)
@@ -238,7 +239,7 @@ TEST(TwoSweeps, OnOneFileBothEndWithEveryRow) {
 }
 
 // Of the second of two rows, 524,288 microbatches.
-Words heavy_second(const Folder& folder, const Words& more) {
+Words heavy_second(const Scratch& folder, const Words& more) {
   Words words = {REHEARSE,
                  "sweep",
                  kScenario,
@@ -260,7 +261,7 @@ Words heavy_second(const Folder& folder, const Words& more) {
 
 void expect_one_row_failed(const Words& fault, const Words& more, const std::function<void()>& prepare,
                            const char* reason) {
-  const Folder folder;
+  const Scratch folder;
   Words words = heavy_second(folder, more);
   words.insert(words.end(), fault.begin(), fault.end());
   const Ended failed = run(folder, words, prepare);
@@ -274,7 +275,7 @@ void expect_one_row_failed(const Words& fault, const Words& more, const std::fun
   const auto after = rows_of(folder.file("rows.db"));
   EXPECT_EQ(after.at(0), rows.at(0));
   EXPECT_THAT(after.at(1), testing::StartsWith("done"));
-  const Folder plain;
+  const Scratch plain;
   EXPECT_EQ(run(plain, heavy_second(plain, more)).exit_code, 0);
   EXPECT_TRUE(contents(folder.file("rows.csv")) == contents(plain.file("rows.csv")));
 }

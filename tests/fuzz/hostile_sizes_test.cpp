@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sanitized.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -30,24 +31,8 @@ using ::testing::Not;
 constexpr unsigned kMostSeconds = kSanitized ? 20 : 1;
 constexpr long kMostKilobytes = kSanitized ? 4'000'000 : 512'000;
 
-fs::path scratch() {
-  static const fs::path folder = [] {
-    std::string pattern = fs::temp_directory_path() / "rehearse-hostile-XXXXXX";
-    return fs::path(mkdtemp(pattern.data()));
-  }();
-  return folder;
-}
-
-class Scratch : public ::testing::Environment {
- public:
-  void TearDown() override { fs::remove_all(scratch()); }
-};
-const auto* const registered = ::testing::AddGlobalTestEnvironment(new Scratch);
-
 std::string file(const std::string& name, const std::string& text) {
-  const fs::path path = scratch() / name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
+  return scratch().write(name, text);
 }
 
 struct Outcome {
@@ -59,7 +44,7 @@ struct Outcome {
 
 // Processor seconds are bounded, for others share the machine; what waits is killed after longer.
 Outcome run(const Words& arguments) {
-  const std::string out = scratch() / "said";
+  const std::string out = scratch().file("said");
   const pid_t child = fork();
   if (child == 0) {
     const int said = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -208,7 +193,7 @@ TEST(Cluster, WithoutBandwidthIsRefused) {
 }
 
 TEST(Cluster, LikeItselfIsRefused) {
-  const fs::path path = scratch() / "itself.json";
+  const fs::path path = scratch().file("itself.json");
   file("itself.json",
        R"({"schema": "rehearse.cluster/1", "source": "none", "like": ")" + path.string() + "\"}");
   expect_refused({"topo", path}, "may lead through 4 clusters at most");
@@ -281,7 +266,7 @@ class Reader : public ::testing::TestWithParam<FileReader> {
   void expect(const std::string& path, const std::string& says) {
     expect_refused(with(with(GetParam().before, {path}), GetParam().after), says);
   }
-  std::string place(const std::string& name) const { return scratch() / (name + GetParam().suffix); }
+  std::string place(const std::string& name) const { return scratch().file(name + GetParam().suffix); }
 };
 
 TEST_P(Reader, RefusesAPipeThatNobodyWritesTo) {

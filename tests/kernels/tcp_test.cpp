@@ -2,16 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "processes.h"
+#include "scratch.h"
 
 namespace rehearse::kernels {
 namespace {
 
 std::string log_of(const std::string& test) {
-  return (std::filesystem::temp_directory_path() / ("rehearse-" + test + std::to_string(getpid()) + "-rank"))
-      .string();
+  return scratch().file(test + "-rank");
 }
 
 TEST(Tcp, CollectivesOfProcessesEqualSumsByHand) {

@@ -3,22 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "base/json_reader.h"
 #include "model/read.h"
+#include "scratch.h"
 
 namespace rehearse {
 
 inline std::string write_config(const std::string& text) {
-  const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-  std::string name = std::string(test->test_suite_name()) + "." + test->name() + ".json";
-  for (char& letter : name) letter = letter == '/' ? '_' : letter;
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
-  std::ofstream(path) << text;
-  return path.string();
+  return scratch().write("model.json", text);
 }
 
 inline Model read_config(const Json& config) {

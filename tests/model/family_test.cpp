@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "config_file.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -196,7 +197,7 @@ TEST(NotModelled, IsEmptyWhereTheKeySaysNothing) {
 }
 
 TEST(Name, IsThatOfTheFolderOfAConfigJson) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "Llama-of-mine";
+  const std::filesystem::path folder = scratch().file("Llama-of-mine");
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "config.json") << llama_config().dump();
   EXPECT_EQ(read_model((folder / "config.json").string()).name, "Llama-of-mine");

@@ -2,10 +2,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -17,6 +14,7 @@
 #include "run/reference.h"
 #include "schedule/orders.h"
 #include "schedule/text.h"
+#include "scratch.h"
 
 namespace rehearse::properties {
 namespace {
@@ -105,16 +103,14 @@ RC_GTEST_PROP(LegalRun, IsTheSameWhenItIsGivenAsFlags, ()) {
 RC_GTEST_PROP(LegalRun, TakesAsLongWhenItsOrderIsReadFromAFile, ()) {
   const auto run = legal_run();
   const Plan& plan = run->experiment.plan;
-  static const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("rehearse-order-{}.csv", getpid());
   const bool full = plan.overlap_p2p && *rc::gen::arbitrary<bool>();
-  std::ofstream(file) << write_csv(full ? run->ready.schedule : make_order(plan));
+  const std::string file =
+      scratch().write("order.csv", write_csv(full ? run->ready.schedule : make_order(plan)));
   ScenarioSource source = run->source;
-  source.json["plan"]["schedule"] = file.string();
+  source.json["plan"]["schedule"] = file;
   source.json["plan"].erase("microbatch_group");
   source.json["plan"]["overlap_p2p"] = plan.overlap_p2p;
   const Experiment again = read(source);
-  std::filesystem::remove(file);
   Loads loads;
   const Preparation ready = prepared(again, loads);
   const double end = reference(ready.schedule, ready.tasks, loads).end();

@@ -1,10 +1,6 @@
 #include "run.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "../run/in_child.h"
@@ -13,6 +9,7 @@
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "schedule/check.h"
+#include "scratch.h"
 
 namespace rehearse::properties {
 
@@ -22,24 +19,6 @@ namespace {
 [[maybe_unused]] const int kShortForm = setenv("RC_PARAMS", "max_success=200 seed=1", 0);
 
 constexpr unsigned kLongestSimulation = 60;  // seconds; the largest of these runs take a tenth of one
-
-// A file of its own for each model, as Inputs knows them by name.
-class Files {
- public:
-  Files() {
-    std::string pattern = std::filesystem::temp_directory_path() / "rehearse-properties-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Files() { std::filesystem::remove_all(folder_); }
-  std::string write(const Json& json) {
-    const std::filesystem::path path = folder_ / "model.json";
-    std::ofstream(path) << json.dump(2);
-    return path;
-  }
-
- private:
-  std::filesystem::path folder_;
-};
 
 std::string rule_of(const InputError& error) {
   const Violation& violation = error.violations().front();
@@ -82,9 +61,8 @@ Timeline unflat(const std::vector<double>& numbers, const Schedule& schedule, co
 }  // namespace
 
 ScenarioSource source_of(const Drawn& drawn) {
-  static Files files;
   ScenarioSource source{"", drawn.scenario, {}};
-  source.json["model"] = files.write(drawn.config);
+  source.json["model"] = scratch().write("model.json", drawn.config.dump(2));
   return source;
 }
 

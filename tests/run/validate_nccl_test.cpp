@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "cost/nccl/read_model.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -25,9 +25,7 @@ std::vector<std::string> tables() {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
-  std::ofstream(path) << text;
-  return path;
+  return scratch().write(name, text);
 }
 
 TEST(ValidateNccl, PredictsEveryShippedTable) {

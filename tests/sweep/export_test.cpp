@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "scratch.h"
+#include "small_grid.h"
 
 namespace rehearse {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "scratch.h"
+#include "small_grid.h"
 #include "sweep/store.h"
 
 namespace rehearse {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "scratch.h"
+#include "small_grid.h"
 
 namespace rehearse {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "scratch.h"
+#include "small_grid.h"
 
 namespace rehearse {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cost/links.h"
+#include "plan/recipe.h"
 
 namespace rehearse {
 
@@ -19,6 +20,13 @@ const Host& require_host(const Cluster& cluster) {
                     "dgx-a100-80gb, dgx-h100 or p5.48xlarge"});
 }
 
+// The bytes of clipping over those of Adam, both of which stream through the host's memory.
+double clipped_share(const Plan& plan) {
+  const StateBytes bytes = state_bytes(plan);
+  const double gradient = bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;
+  return 2 * gradient / (gradient + 2 * (bytes.moments + bytes.master) + bytes.parameter);
+}
+
 }  // namespace
 
 double host_copy_s(const Profile& profile, const Cluster& cluster, double bytes) {
@@ -30,9 +38,10 @@ double host_copy_s(const Profile& profile, const Cluster& cluster, double bytes)
   return link.latency + bytes / link.bandwidth;
 }
 
-double cpu_adam_s(const Cluster& cluster, const Plan& plan, double parameters) {
+double cpu_step_s(const Cluster& cluster, const Plan& plan, double parameters) {
   const Host& host = require_host(cluster);
-  return parameters * std::min(plan.gpus(), cluster.node.gpus) / host.adam_parameters_per_s;
+  const double adam_s = parameters * std::min(plan.gpus(), cluster.node.gpus) / host.adam_parameters_per_s;
+  return plan.clip_grad > 0 ? adam_s * (1 + clipped_share(plan)) : adam_s;
 }
 
 }  // namespace rehearse

@@ -12,7 +12,8 @@ namespace rehearse {
 double host_copy_s(const Profile& profile, const Cluster& cluster, double bytes);
 
 // Adam on the CPUs of a node, which step the shards of all its GPUs at once: each GPU gets its part of the
-// rate (Ren et al. 2021, section 5.1). InputError as above.
-double cpu_adam_s(const Cluster& cluster, const Plan& plan, double parameters);
+// rate (Ren et al. 2021, section 5.1). Gradients that are clipped are read and written once more before
+// (DeepSpeed, runtime/zero/stage_1_and_2.py, unscale_and_clip_grads). InputError as above.
+double cpu_step_s(const Cluster& cluster, const Plan& plan, double parameters);
 
 }  // namespace rehearse

@@ -318,13 +318,12 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   }
   std::vector<TimeParts> steps;
   for (const double shard : shards) {
+    const bool at_host = plan.offload == Offload::optimizer;
     double& seconds = steps.emplace_back().optimizer;
-    if (plan.offload == Offload::optimizer) {
-      seconds = cpu_adam_s(cluster, plan, shard);
-      continue;
-    }
+    if (at_host) seconds = cpu_step_s(cluster, plan, shard);
     Block scratch;
-    for (const Kernel& kernel : optimizer_kernels(shard, plan, scratch))
+    for (const Kernel& kernel :
+         at_host ? clipping_kernels(shard, plan, scratch) : optimizer_kernels(shard, plan, scratch))
       seconds += pricing.time_of(scratch, kernel).seconds;
   }
   return steps;

@@ -98,9 +98,6 @@ class ZeroRules {
     if (plan_.clip_grad > 0 && !plan_.sync_step)
       report("clip_grad", "the norm of all gradients is known when all ranks have theirs",
              found + ", sync step = off", "sync step = on, or clip grad = 0");
-    if (plan_.clip_grad > 0 && plan_.offload == Offload::optimizer)
-      report("clip_grad", "clipping beside an optimizer step on the host is not modelled",
-             found + ", offload = optimizer", "clip grad = 0, or offload = none");
     if (plan_.clip_grad < 0) report("clip_grad", "must not be negative", found, "0 or 1");
   }
 

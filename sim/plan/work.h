@@ -194,6 +194,9 @@ Work make_work(const Model& model, const Plan& plan);
 // 1), and Adam reads the scale that follows.
 std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch);
 
+// What of them the GPU runs where Adam steps at the host: the sum of the squares, if anything is clipped.
+std::vector<Kernel> clipping_kernels(double parameters, const Plan& plan, Block& scratch);
+
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts
 // twice the forward; the scores that fused attention computes once more inside its backward kernel are
 // `rescore`, which only the hardware sees.

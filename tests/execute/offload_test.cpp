@@ -168,7 +168,6 @@ TEST(OptimizerAtTheHost, StepsToTheSameBits) {
     }
 }
 
-// No rule lets a user ask for it, since no model tells how long it takes; it is right all the same.
 TEST(OptimizerAtTheHost, ClipsByTheNormOfAllGradients) {
   for (const int zero : {1, 2}) {
     Plan plan = plan_of({ScheduleName::one_f_one_b, 2, 1, 2, zero}, Offload::optimizer);

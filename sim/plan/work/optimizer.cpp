@@ -45,7 +45,20 @@ void add_eager_adam(const AdamTensors& of, double parameters, Block& scratch, st
   add("step", {of.weight, of.mean, denominator}, of.weight);
 }
 
+double stepped_gradient_bytes(const Plan& plan) {
+  const StateBytes bytes = state_bytes(plan);
+  return bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;
+}
+
 }  // namespace
+
+std::vector<Kernel> clipping_kernels(double parameters, const Plan& plan, Block& scratch) {
+  scratch.tensors.push_back({"gradient", TensorRole::gradient, parameters, stepped_gradient_bytes(plan)});
+  std::vector<Kernel> kernels;
+  if (plan.clip_grad > 0)
+    add_clipping(plan, static_cast<TensorId>(scratch.tensors.size() - 1), scratch, kernels);
+  return kernels;
+}
 
 std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch) {
   const StateBytes bytes = state_bytes(plan);
@@ -53,8 +66,7 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
     scratch.tensors.push_back({name, role, parameters, element_bytes});
     return static_cast<TensorId>(scratch.tensors.size() - 1);
   };
-  const double gradient_bytes = bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;
-  const TensorId gradient = add("gradient", TensorRole::gradient, gradient_bytes);
+  const TensorId gradient = add("gradient", TensorRole::gradient, stepped_gradient_bytes(plan));
   const TensorId mean = add("first_moment", TensorRole::state, bytes.moments / 2);
   const TensorId square = add("second_moment", TensorRole::state, bytes.moments / 2);
   const bool has_master = bytes.master > 0;

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "result/svg/bars.h"
 #include "result/svg/chart.h"
 #include "result/svg/heatmap.h"
+#include "result/svg/text.h"
 #include "xml.h"
 
 namespace rehearse {
@@ -61,6 +64,24 @@ TEST(ChartPicture, MarksWhatDoesNotFitAndWhatIsRefused) {
   EXPECT_THAT(picture, HasSubstr("illegal or failed"));
   EXPECT_THAT(picture, HasSubstr("<title>tp 3: no; tp 5: no</title>"));
   EXPECT_THAT(picture, HasSubstr(">2</text>")) << "two at one place";
+}
+
+TEST(ChartPicture, BreaksWhatWasHeldFixedWithinItsWidth) {
+  Chart chart = two_curves();
+  chart.held = "Held fixed:";
+  for (int i = 0; i < 60; ++i) chart.held += " tp 8,";
+  std::istringstream picture(draw_chart(chart));
+  std::size_t words = 0, lines = 0;
+  for (std::string line; std::getline(picture, line);) {
+    const std::size_t begin = line.find("#444\">"), end = line.find("</text>");
+    if (begin == std::string::npos) continue;
+    const std::string held = line.substr(begin + 6, end - begin - 6);
+    EXPECT_LE(svg::text_width(held, 12.5), 920 - 2 * 16) << held;
+    words += count(held, "tp 8,");
+    ++lines;
+  }
+  EXPECT_EQ(words, 60U);
+  EXPECT_GE(lines, 3U);
 }
 
 TEST(ChartPicture, WithoutAnyPointIsAnEmptyPlot) {

@@ -33,7 +33,7 @@ class BarPicture {
   }
 
   std::string draw() {
-    top_ = canvas_.heading(16, 96, bars_.title, bars_.held) + 4;
+    top_ = canvas_.heading(16, kWidth - 32, bars_.title, bars_.held) + 4;
     legend();
     axis();
     for (std::size_t i = 0; i < bars_.bars.size(); ++i)

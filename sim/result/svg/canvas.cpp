@@ -31,14 +31,14 @@ void Canvas::upright_text(double x, double y, double size, const std::string& wo
       number(x), number(y), number(size), escape(words));
 }
 
-double Canvas::heading(double left, std::size_t characters, const std::string& title,
-                       const std::string& held) {
+double Canvas::heading(double left, double width, const std::string& title, const std::string& held) {
+  constexpr double kTitle = 17, kHeld = 12.5;
   double y = 28;
-  text(left, y, 17, shorten(title, characters), Anchor::start, R"( font-weight="bold")");
+  text(left, y, kTitle, shorten(title, letters_in(width, kTitle)), Anchor::start, R"( font-weight="bold")");
   y += 22;
   if (held.empty()) return y;
-  for (const std::string& line : wrap(held, characters + characters / 2)) {
-    text(left, y, 12.5, line, Anchor::start, R"( fill="#444")");
+  for (const std::string& line : wrap(held, letters_in(width, kHeld))) {
+    text(left, y, kHeld, line, Anchor::start, R"( fill="#444")");
     y += 17;
   }
   return y;

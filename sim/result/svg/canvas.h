@@ -27,8 +27,8 @@ class Canvas {
   // Read from the lower edge up, around (x, y).
   void upright_text(double x, double y, double size, const std::string& words);
 
-  // Title and what was held fixed, from the upper edge down; returns where they end.
-  double heading(double left, std::size_t characters, const std::string& title, const std::string& held);
+  // Title and what was held fixed, from the upper edge down, in lines of `width`; returns where they end.
+  double heading(double left, double width, const std::string& title, const std::string& held);
 
   // The whole picture on white; presentation attributes only, so that it also stands in a page whose policy
   // forbids inline styles.

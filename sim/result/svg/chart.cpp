@@ -34,7 +34,7 @@ class ChartPicture {
   }
 
   std::string draw() {
-    top_ = canvas_.heading(16, 96, chart_.title, chart_.held) + 14;
+    top_ = canvas_.heading(16, kWidth - 32, chart_.title, chart_.held) + 14;
     y_axis();
     x_axis();
     limits();

@@ -62,7 +62,7 @@ class HeatPicture {
   }
 
   std::string draw() {
-    top_ = canvas_.heading(16, 96, map_.title, map_.held) + 14;
+    top_ = canvas_.heading(16, kWidth - 32, map_.title, map_.held) + 14;
     canvas_.put(
         R"svg(<defs><pattern id="nofit" width="8" height="8" patternUnits="userSpaceOnUse">)svg"
         R"svg(<path d="M-2 2l4-4M0 8l8-8M6 10l4-4" stroke="#fff" stroke-width="2" stroke-opacity="0.75"/></pattern></defs>)svg");

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "result/drawn_ranks.h"
 #include "result/memory.h"
 #include "result/svg/axis.h"

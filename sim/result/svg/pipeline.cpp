@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "result/svg/axis.h"
 #include "result/svg/boxes.h"
 #include "result/svg/palette.h"

@@ -8,6 +8,8 @@ namespace rehearse::svg {
 
 namespace {
 
+constexpr double kLetter = 0.56;  // of the font size
+
 // Bytes of the UTF-8 character that begins at text[at] (Unicode 15, table 3-7); 0 when there is none.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
@@ -95,7 +97,11 @@ std::vector<std::string> wrap(const std::string& text, std::size_t characters) {
 double text_width(std::string_view text, double font_size) {
   double characters = 0;
   for (const char byte : text) characters += begins_character(byte) ? 1 : 0;
-  return 0.56 * font_size * characters;
+  return kLetter * font_size * characters;
+}
+
+std::size_t letters_in(double pixels, double font_size) {
+  return static_cast<std::size_t>(pixels / (kLetter * font_size));
 }
 
 }  // namespace rehearse::svg

@@ -22,4 +22,7 @@ std::vector<std::string> wrap(const std::string& text, std::size_t characters);
 // Width of a text in pixels; sans-serif letters are on average 0.56 of the font size wide.
 double text_width(std::string_view text, double font_size);
 
+// How many such letters stand in `pixels`.
+std::size_t letters_in(double pixels, double font_size);
+
 }  // namespace rehearse::svg

@@ -8,6 +8,7 @@
 #include "plan/nearest.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/rules_recipe.h"
 #include "plan/rules_recompute.h"
 #include "plan/rules_split.h"
 #include "plan/rules_zero.h"
@@ -43,6 +44,7 @@ class Rules {
     add_expert_rules(plan_, model_, violations_);
     add_context_rules(plan_, model_, violations_);
     add_recompute_rules(plan_, model_, violations_);
+    add_recipe_rules(plan_, violations_);
     return violations_;
   }
 

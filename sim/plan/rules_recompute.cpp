@@ -72,35 +72,11 @@ void check_modules(const Plan& plan, const Model& model, std::vector<Violation>&
   }
 }
 
-void check_recipe(const Plan& plan, std::vector<Violation>& violations) {
-  const std::string values =
-      fmt::format("recipe {}, precision {}", to_string(plan.recipe), to_string(plan.precision));
-  if (plan.recipe == Recipe::fp8_weights && plan.precision != Precision::fp8)
-    violations.push_back({"", "recipe", "weights are held in fp8 only where GEMMs run in fp8", values,
-                          "precision fp8, or recipe megatron"});
-  if (plan.recipe == Recipe::bf16 && plan.precision != Precision::bf16)
-    violations.push_back({"", "recipe", "training in bf16 alone needs precision bf16", values,
-                          "precision bf16, or recipe megatron"});
-  const bool adds = plan.recipe == Recipe::deepspeed_bf16 || plan.recipe == Recipe::nanotron;
-  const char* const who =
-      plan.recipe == Recipe::nanotron ? "nanotron's FP32GradientAccumulator" : "DeepSpeed's BF16_Optimizer";
-  if (adds && plan.precision != Precision::bf16)
-    violations.push_back({"", "recipe", fmt::format("{} needs precision bf16", who), values,
-                          "precision bf16, or recipe megatron"});
-  if (adds && plan.zero > 1)
-    violations.push_back({"", "recipe", fmt::format("{} shards the optimizer state alone", who),
-                          fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe zero"});
-  if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
-    violations.push_back(
-        {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});
-}
-
 }  // namespace
 
 void add_recompute_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
   check_layers(plan, model, violations);
   check_modules(plan, model, violations);
-  check_recipe(plan, violations);
 }
 
 }  // namespace rehearse

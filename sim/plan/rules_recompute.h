@@ -1,4 +1,4 @@
-// Which rules must recompute and the precision of the training state obey?
+// Which rules must recompute obey?
 #pragma once
 
 #include <vector>

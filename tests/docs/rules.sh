@@ -3,10 +3,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-
 cat sim/plan/rules*.cpp | tr '\n' ' ' | sed 's/  */ /g; s/" "//g' |
-  grep -oE 'report\( ?"[a-z_]+", ?(fmt::format\( ?)?"[^"]+"' |
-  sed -E 's/report\( ?"([a-z_]+)", ?(fmt::format\( ?)?"(.*)"$/| \1 | \3 |/' |
+  grep -oE '(report\(|push_back\( ?\{ ?"",) ?"[a-z_]+", ?(fmt::format\( ?)?"[^"]+"' |
+  sed -E 's/.*[(,] ?"([a-z_]+)", ?(fmt::format\( ?)?"(.*)"$/| \1 | \3 |/' |
   while IFS= read -r rule; do
     grep -qF "$rule" docs/rules.md || echo "docs/rules.md lacks: $rule"
   done > "${TMPDIR:-/tmp}/rules.$$"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cost/collectives.h"
 #include "cost/curves.h"
 #include "cost/gemm_curve.h"

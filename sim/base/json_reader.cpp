@@ -170,11 +170,11 @@ double JsonReader::number_or(const std::string& key, double fallback, double lea
   return has(key) ? number(key, least, most) : fallback;
 }
 
-double JsonReader::quantity(const std::string& key, Unit unit) const {
+double JsonReader::quantity(const std::string& key, Dimension dimension) const {
   const Json& found = required(key);
-  const std::string rule = fmt::format("must be a quantity with its unit, such as {}", examples(unit));
+  const std::string rule = fmt::format("must be a quantity with its unit, such as {}", examples(dimension));
   if (!found.is_string()) fail(key, rule, "found " + found.dump());
-  const std::optional<double> number = parse_quantity(found.get<std::string>(), unit);
+  const std::optional<double> number = parse_quantity(found.get<std::string>(), dimension);
   if (!number || *number < 0) fail(key, rule, "found " + found.dump());
   return *number;
 }

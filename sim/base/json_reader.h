@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/units.h"
+#include "base/quantity.h"
 
 namespace rehearse {
 
@@ -50,7 +50,7 @@ class JsonReader {
                           std::int64_t most) const;
   double number(const std::string& key, double least, double most) const;
   double number_or(const std::string& key, double fallback, double least, double most) const;
-  double quantity(const std::string& key, Unit unit) const;  // "50GB/s"; not negative
+  double quantity(const std::string& key, Dimension dimension) const;  // "50GB/s"; not negative
   bool boolean_or(const std::string& key, bool fallback) const;
   std::string text(const std::string& key) const;
   std::string text_or(const std::string& key, const std::string& fallback) const;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/units.h"
+#include "base/quantity.h"
 
 namespace rehearse {
 

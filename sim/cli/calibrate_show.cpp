@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/sampling.h"
 #include "cli/calibrate.h"

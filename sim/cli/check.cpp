@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"

@@ -8,7 +8,7 @@
 
 #include "base/data_path.h"
 #include "base/error.h"
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"

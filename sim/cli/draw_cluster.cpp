@@ -7,7 +7,7 @@
 #include <map>
 #include <numbers>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "result/svg/text.h"
 
 namespace rehearse {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
 #include "cli/loss_scale_flags.h"

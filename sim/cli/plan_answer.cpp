@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "export/launch_lines.h"
 
 namespace rehearse {

@@ -228,7 +228,7 @@ class Reading {
     plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
     plan.one_queue = plan_.boolean_or("one_queue", false);
     if (plan_.has("bucket")) {
-      plan.bucket_bytes = plan_.quantity("bucket", Unit::bytes);
+      plan.bucket_bytes = plan_.quantity("bucket", Dimension::bytes);
       if (plan.bucket_bytes < 1) plan_.fail("bucket", "must be at least one byte", "found 0", "1MB");
     }
   }

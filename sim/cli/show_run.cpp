@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/png.h"
 #include "result/chrome_trace.h"

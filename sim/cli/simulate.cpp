@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/scenario.h"
 #include "result/report_json.h"
 #include "run/iteration.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/units.h"
+#include "base/quantity.h"
 
 namespace rehearse {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/draw_cluster.h"
 #include "cli/output.h"
 #include "cli/say.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cli/progress.h"
 #include "cost/communicators.h"
 #include "result/lines.h"

@@ -30,7 +30,7 @@ std::vector<double> read_rings(const JsonReader& reader, int gpus) {
 void read_island(const JsonReader& reader, int gpus, NcclFacts& facts) {
   facts.island_gpus = static_cast<int>(reader.integer("gpus", 2, gpus < 2 ? 2 : gpus));
   facts.island_kind = reader.text("kind");
-  facts.island_bandwidth = reader.quantity("bandwidth", Unit::bytes_per_second);
+  facts.island_bandwidth = reader.quantity("bandwidth", Dimension::bytes_per_second);
   if (!(facts.island_bandwidth > 0)) reader.fail("bandwidth", "must be above 0");
   reader.reject_unknown();
 }

@@ -15,7 +15,7 @@ NicLimits read_nic_limits(const std::string& kind, double bandwidth) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const JsonReader nic(list[i], file, "/nics/" + std::to_string(i));
     const std::string of_kind = nic.text("kind");
-    const double rate = nic.quantity("bandwidth", Unit::bytes_per_second);
+    const double rate = nic.quantity("bandwidth", Dimension::bytes_per_second);
     const NicLimits limits{nic.number("efficiency", kSame, 1),
                            nic.number_or("messages_per_s", 0, 0, kMostMessages), nic.text("source")};
     nic.reject_unknown();

@@ -26,8 +26,8 @@ constexpr double kSeconds = 1;
 constexpr double kFlops = 1e18;
 constexpr double kLeastEfficiency = 1e-6;
 
-double read_positive(const JsonReader& reader, const std::string& key, Unit unit, double most) {
-  const double value = reader.quantity(key, unit);
+double read_positive(const JsonReader& reader, const std::string& key, Dimension dimension, double most) {
+  const double value = reader.quantity(key, dimension);
   if (!(value > 0 && value <= most)) {
     reader.fail(key, fmt::format("must be above 0 and at most {:g} in SI units", most),
                 fmt::format("found {}", reader.value(key).dump()));
@@ -45,8 +45,8 @@ bool offers(const JsonReader& reader, const std::string& key) {
 
 Port read_port(const JsonReader& reader) {
   Port port;
-  port.bandwidth = read_positive(reader, "bandwidth", Unit::bytes_per_second, kBytesPerSecond);
-  port.latency = reader.quantity("latency", Unit::seconds);
+  port.bandwidth = read_positive(reader, "bandwidth", Dimension::bytes_per_second, kBytesPerSecond);
+  port.latency = reader.quantity("latency", Dimension::seconds);
   if (port.latency > kSeconds) {
     reader.fail("latency", fmt::format("must be at most {:g} s", kSeconds),
                 "found " + reader.value("latency").dump());
@@ -59,12 +59,13 @@ Gpu read_gpu(const JsonReader& reader) {
   gpu.name = reader.text("name");
   if (offers(reader, "multiprocessors"))
     gpu.multiprocessors = static_cast<int>(reader.integer("multiprocessors", 1, kMultiprocessors));
-  gpu.memory_bytes = read_positive(reader, "memory", Unit::bytes, kMemoryBytes);
-  gpu.memory_bandwidth = read_positive(reader, "memory_bandwidth", Unit::bytes_per_second, kBytesPerSecond);
+  gpu.memory_bytes = read_positive(reader, "memory", Dimension::bytes, kMemoryBytes);
+  gpu.memory_bandwidth =
+      read_positive(reader, "memory_bandwidth", Dimension::bytes_per_second, kBytesPerSecond);
   const JsonReader peak = reader.object("peak");
   for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
     if (offers(peak, precision)) {
-      gpu.peak_flops[precision] = read_positive(peak, precision, Unit::flops, kFlops);
+      gpu.peak_flops[precision] = read_positive(peak, precision, Dimension::flops, kFlops);
     }
   }
   peak.reject_unknown();

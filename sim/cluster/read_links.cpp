@@ -14,7 +14,7 @@ constexpr std::size_t kLevels = 8;
 constexpr std::size_t kDimensions = 3;
 
 double read_bandwidth(const JsonReader& reader, const std::string& key) {
-  const double bandwidth = reader.quantity(key, Unit::bytes_per_second);
+  const double bandwidth = reader.quantity(key, Dimension::bytes_per_second);
   if (!(bandwidth > 0 && bandwidth <= kBytesPerSecond))
     reader.fail(key, fmt::format("must be above 0 and at most {:g} B/s", kBytesPerSecond),
                 fmt::format("found {}", reader.value(key).dump()));

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "plan/recipe.h"
 #include "result/lines.h"
 #include "result/memory.h"

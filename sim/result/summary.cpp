@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "result/lines.h"
 

@@ -85,11 +85,11 @@ TEST(JsonReader, NumberKeepsToItsRange) {
 }
 
 TEST(JsonReader, QuantityIsTextWithItsUnit) {
-  EXPECT_EQ(reader(R"({"rate": "400Gbps"})").quantity("rate", Unit::bytes_per_second), 50e9);
+  EXPECT_EQ(reader(R"({"rate": "400Gbps"})").quantity("rate", Dimension::bytes_per_second), 50e9);
   for (const char* value :
        {"400", "\"400\"", "\"-1GB/s\"", "\"nan\"", "\"1e400GB/s\"", "\"400Gb/s\"", "null"}) {
     const JsonReader plan = reader(std::string(R"({"rate": )") + value + "}");
-    EXPECT_THROW(plan.quantity("rate", Unit::bytes_per_second), InputError) << value;
+    EXPECT_THROW(plan.quantity("rate", Dimension::bytes_per_second), InputError) << value;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/units.h"
+#include "base/quantity.h"
 #include "cases.h"
 #include "result/memory_table.h"
 #include "result/svg/memory.h"

@@ -1,5 +1,5 @@
 // Topics flops, memory and recompute.
-#include "base/units.h"
+#include "base/quantity.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "result/explain/explain.h"

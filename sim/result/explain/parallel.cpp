@@ -1,5 +1,5 @@
 // Topics tensor, batch and zero.
-#include "base/units.h"
+#include "base/quantity.h"
 #include "plan/recipe.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"

@@ -1,5 +1,5 @@
 // Topics bubble, schedule and messages.
-#include "base/units.h"
+#include "base/quantity.h"
 #include "plan/stages.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "result/svg/axis.h"
 #include "result/svg/bars.h"
 #include "sweep/plot/fields.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/units.h"
+#include "base/quantity.h"
 
 namespace rehearse::plot {
 
@@ -33,8 +33,9 @@ std::string label_of(const SweptField& field) {
 std::optional<double> number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
-  for (const Unit unit : {Unit::bytes_per_second, Unit::bytes, Unit::seconds, Unit::flops})
-    if (const auto quantity = parse_quantity(value.get<std::string>(), unit)) return quantity;
+  for (const Dimension dimension :
+       {Dimension::bytes_per_second, Dimension::bytes, Dimension::seconds, Dimension::flops})
+    if (const auto quantity = parse_quantity(value.get<std::string>(), dimension)) return quantity;
   return std::nullopt;
 }
 

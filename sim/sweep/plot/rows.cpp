@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "base/units.h"
+#include "base/quantity.h"
 #include "sweep/plot/fields.h"
 
 namespace rehearse::plot {

@@ -1,4 +1,4 @@
-#include "base/units.h"
+#include "base/quantity.h"
 #include "fuzz/target.h"
 #include "result/compare/gates.h"
 #include "run/conditions.h"
@@ -11,10 +11,10 @@ namespace rehearse::fuzz {
 // What stands in one value of a flag or a header; the first line says of which kind it is.
 void read(const std::string& input) {
   const auto [kind, text] = first_line(input);
-  if (kind == "bytes") parse_quantity(text, Unit::bytes);
-  if (kind == "rate") parse_quantity(text, Unit::bytes_per_second);
-  if (kind == "seconds") parse_quantity(text, Unit::seconds);
-  if (kind == "flops") parse_quantity(text, Unit::flops);
+  if (kind == "bytes") parse_quantity(text, Dimension::bytes);
+  if (kind == "rate") parse_quantity(text, Dimension::bytes_per_second);
+  if (kind == "seconds") parse_quantity(text, Dimension::seconds);
+  if (kind == "flops") parse_quantity(text, Dimension::flops);
   if (kind == "slow") parse_slow(text);
   if (kind == "values") parse_values("--mbs", text, false);
   if (kind == "lists") parse_values("--layers-per-stage", text, true);

@@ -1,4 +1,4 @@
-#include "base/units.h"
+#include "base/quantity.h"
 
 #include <gtest/gtest.h>
 
@@ -11,38 +11,39 @@ namespace rehearse {
 namespace {
 
 TEST(Units, BitsAndBytesAreToldApart) {
-  EXPECT_DOUBLE_EQ(*parse_quantity("400Gbps", Unit::bytes_per_second), 50e9);
-  EXPECT_DOUBLE_EQ(*parse_quantity("400GB/s", Unit::bytes_per_second), 400e9);
-  EXPECT_FALSE(parse_quantity("400Gb/s", Unit::bytes_per_second));
-  EXPECT_FALSE(parse_quantity("400GBps", Unit::bytes_per_second));
-  EXPECT_FALSE(parse_quantity("400Gbps", Unit::bytes));
+  EXPECT_DOUBLE_EQ(*parse_quantity("400Gbps", Dimension::bytes_per_second), 50e9);
+  EXPECT_DOUBLE_EQ(*parse_quantity("400GB/s", Dimension::bytes_per_second), 400e9);
+  EXPECT_FALSE(parse_quantity("400Gb/s", Dimension::bytes_per_second));
+  EXPECT_FALSE(parse_quantity("400GBps", Dimension::bytes_per_second));
+  EXPECT_FALSE(parse_quantity("400Gbps", Dimension::bytes));
 }
 
 TEST(Units, PowersOf1000And1024AreToldApart) {
-  EXPECT_DOUBLE_EQ(*parse_quantity("1MB", Unit::bytes), 1e6);
-  EXPECT_DOUBLE_EQ(*parse_quantity("1MiB", Unit::bytes), 1048576);
-  EXPECT_DOUBLE_EQ(*parse_quantity("2GiB/s", Unit::bytes_per_second), 2147483648);
+  EXPECT_DOUBLE_EQ(*parse_quantity("1MB", Dimension::bytes), 1e6);
+  EXPECT_DOUBLE_EQ(*parse_quantity("1MiB", Dimension::bytes), 1048576);
+  EXPECT_DOUBLE_EQ(*parse_quantity("2GiB/s", Dimension::bytes_per_second), 2147483648);
 }
 
 TEST(Units, EveryUnitHasItsScale) {
-  EXPECT_DOUBLE_EQ(*parse_quantity("2.5us", Unit::seconds), 2.5e-6);
-  EXPECT_DOUBLE_EQ(*parse_quantity("7ns", Unit::seconds), 7e-9);
-  EXPECT_DOUBLE_EQ(*parse_quantity("10 ms", Unit::seconds), 10e-3);
-  EXPECT_DOUBLE_EQ(*parse_quantity("989TFLOPS", Unit::flops), 989e12);
-  EXPECT_DOUBLE_EQ(*parse_quantity("1.5PFLOPS", Unit::flops), 1.5e15);
+  EXPECT_DOUBLE_EQ(*parse_quantity("2.5us", Dimension::seconds), 2.5e-6);
+  EXPECT_DOUBLE_EQ(*parse_quantity("7ns", Dimension::seconds), 7e-9);
+  EXPECT_DOUBLE_EQ(*parse_quantity("10 ms", Dimension::seconds), 10e-3);
+  EXPECT_DOUBLE_EQ(*parse_quantity("989TFLOPS", Dimension::flops), 989e12);
+  EXPECT_DOUBLE_EQ(*parse_quantity("1.5PFLOPS", Dimension::flops), 1.5e15);
 }
 
 TEST(Units, OnlyZeroNeedsNoUnit) {
-  EXPECT_EQ(parse_quantity("0", Unit::seconds), 0.0);
-  EXPECT_FALSE(parse_quantity("1", Unit::seconds));
-  EXPECT_FALSE(parse_quantity("50", Unit::bytes_per_second));
+  EXPECT_EQ(parse_quantity("0", Dimension::seconds), 0.0);
+  EXPECT_FALSE(parse_quantity("1", Dimension::seconds));
+  EXPECT_FALSE(parse_quantity("50", Dimension::bytes_per_second));
 }
 
 class NoQuantity : public testing::TestWithParam<const char*> {};
 
 TEST_P(NoQuantity, IsRefused) {
-  for (const Unit unit : {Unit::bytes, Unit::bytes_per_second, Unit::seconds, Unit::flops}) {
-    EXPECT_FALSE(parse_quantity(GetParam(), unit)) << GetParam();
+  for (const Dimension dimension :
+       {Dimension::bytes, Dimension::bytes_per_second, Dimension::seconds, Dimension::flops}) {
+    EXPECT_FALSE(parse_quantity(GetParam(), dimension)) << GetParam();
   }
 }
 
@@ -54,13 +55,13 @@ INSTANTIATE_TEST_SUITE_P(Texts, NoQuantity,
 RC_GTEST_PROP(Units, BytesSurviveWritingAndReading, ()) {
   const double bytes = *rc::gen::inRange(1, 999);
   const std::string text = format_bytes(bytes * 1e9);
-  RC_ASSERT(*parse_quantity(text, Unit::bytes) == bytes * 1e9);
+  RC_ASSERT(*parse_quantity(text, Dimension::bytes) == bytes * 1e9);
 }
 
 RC_GTEST_PROP(Units, RatesSurviveWritingAndReading, ()) {
   const double rate = *rc::gen::inRange(1, 999);
   const double scale = std::pow(10.0, 3 * *rc::gen::inRange(0, 5));
-  const double read = *parse_quantity(format_rate(rate * scale), Unit::bytes_per_second);
+  const double read = *parse_quantity(format_rate(rate * scale), Dimension::bytes_per_second);
   RC_ASSERT(std::abs(read - rate * scale) <= 1e-12 * read);
 }
 
@@ -68,7 +69,7 @@ RC_GTEST_PROP(Units, SecondsSurviveWritingAndReading, ()) {
   const double microseconds = *rc::gen::inRange(1, 9999);
   const double scale = std::pow(10.0, *rc::gen::inRange(0, 7));
   const double seconds = microseconds * scale * 1e-6;
-  const double read = *parse_quantity(format_seconds(seconds), Unit::seconds);
+  const double read = *parse_quantity(format_seconds(seconds), Dimension::seconds);
   RC_ASSERT(std::abs(read - seconds) <= 5e-4 * seconds);
 }
 

@@ -1,4 +1,4 @@
-#include "base/units.h"
+#include "base/quantity.h"
 
 #include <fmt/core.h>
 
@@ -38,15 +38,15 @@ std::optional<double> scale_of(std::string_view suffix, const std::array<Suffix,
   return std::nullopt;
 }
 
-std::optional<double> scale_of(std::string_view suffix, Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
+std::optional<double> scale_of(std::string_view suffix, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
       return scale_of(suffix, kBytes);
-    case Unit::seconds:
+    case Dimension::seconds:
       return scale_of(suffix, kSeconds);
-    case Unit::flops:
+    case Dimension::flops:
       return scale_of(suffix, kFlops);
-    case Unit::bytes_per_second:
+    case Dimension::bytes_per_second:
       if (suffix.ends_with("/s")) return scale_of(suffix.substr(0, suffix.size() - 2), kBytes);
       return scale_of(suffix, kBits);
   }
@@ -65,27 +65,27 @@ std::string scaled(double value, std::string_view base) {
 
 }  // namespace
 
-std::optional<double> parse_quantity(std::string_view text, Unit unit) {
+std::optional<double> parse_quantity(std::string_view text, Dimension dimension) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   std::string_view suffix = text.substr(static_cast<std::size_t>(rest - text.data()));
   while (suffix.starts_with(' ')) suffix.remove_prefix(1);
   if (suffix.empty()) return value == 0 ? std::optional<double>(0) : std::nullopt;
-  const std::optional<double> scale = scale_of(suffix, unit);
+  const std::optional<double> scale = scale_of(suffix, dimension);
   if (!scale || !std::isfinite(value * *scale)) return std::nullopt;
   return value * *scale;
 }
 
-std::string_view examples(Unit unit) {
-  switch (unit) {
-    case Unit::bytes:
+std::string_view examples(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
       return "80GB, 64MiB";
-    case Unit::bytes_per_second:
+    case Dimension::bytes_per_second:
       return "50GB/s, 400Gbps";
-    case Unit::seconds:
+    case Dimension::seconds:
       return "2.5us, 10ms";
-    case Unit::flops:
+    case Dimension::flops:
       return "989TFLOPS";
   }
   return "";

@@ -7,6 +7,7 @@
 #include "kernels/call/multiply.h"
 #include "kernels/call/optimizer.h"
 #include "kernels/call/pointwise.h"
+#include "kernels/call/token_loss.h"
 #include "kernels/call/tokens.h"
 
 namespace rehearse::kernels {
@@ -16,7 +17,8 @@ using Call =
                  Norm, NormInputGradient, NormWeightGradient, Rotary, Activation, ActivationBackward, Add,
                  Dropout, DropoutBackward, BiasGradient, Cast, Quantise, Randomise, Embedding,
                  EmbeddingBackward, Positions, PositionsBackward, LossMaximum, LossShift, LossSum,
-                 LossExponentials, Loss, LossBackward, TopK, TopKBackward, CountChoices, SortChoices,
-                 TransposeBlocks, SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
+                 LossExponentials, Loss, LossBackward, LogSoftmax, LikelihoodBackward, LogSoftmaxBackward,
+                 TokenLoss, TokenLossBackward, TopK, TopKBackward, CountChoices, SortChoices, TransposeBlocks,
+                 SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
 
 }  // namespace rehearse::kernels

@@ -192,6 +192,17 @@ void for_each_operand(LossBackward& call, const Visit& visit) {
 }
 
 template <typename Visit>
+void for_each_operand(TokenLoss& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.logits);
+}
+
+template <typename Visit>
+void for_each_operand(TokenLossBackward& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.logits);
+  visit_all(visit, Access::write, call.logit_gradient);
+}
+
+template <typename Visit>
 void for_each_operand(TopK& call, const Visit& visit) {
   visit_all(visit, Access::read, call.scores);
 }

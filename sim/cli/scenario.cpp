@@ -220,6 +220,7 @@ class Reading {
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
     plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
     plan.fused_cross_entropy = plan_.boolean_or("fused_cross_entropy", plan.fused_cross_entropy);
+    plan.train_metrics = static_cast<int>(plan_.integer_or("train_metrics", 0, 0, 100));
     plan.fused_norm = plan_.boolean_or("fused_norm", plan.fused_norm);
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);

@@ -12,6 +12,7 @@
 #include "cost/lists.h"
 #include "cost/offload.h"
 #include "cost/parameter_streams.h"
+#include "cost/train_metrics.h"
 #include "plan/fp8.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
@@ -50,6 +51,7 @@ class Pricing {
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
+        train_metrics_(plan.train_metrics),
         streams_(parameter_streams(plan)),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
@@ -70,6 +72,7 @@ class Pricing {
       stage.forward.compute += repeats * parameter_streams_s(block, streams_.forward);
       stage.backward_input.compute += repeats * parameter_streams_s(block, streams_.backward_input);
       stage.backward_weight.compute += repeats * parameter_streams_s(block, streams_.backward_weight);
+      stage.backward_weight.compute += repeats * train_metrics_s(train_metrics_, block, times_);
       OpTransfers& both = transfers.side_by_side;
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
@@ -297,6 +300,7 @@ class Pricing {
   const Profile& profile_;
   Precision precision_;
   bool cuda_graph_;
+  int train_metrics_;
   ParameterStreams streams_;
   double list_host_s_;  // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;

@@ -67,6 +67,13 @@ std::string checkpointing(Recompute recompute) {
                      by_op ? "selective_ac_option = \"op\"\n" : "");
 }
 
+std::string compiling(const Plan& plan) {
+  const bool model = plan.fused_rotary && plan.fused_activation, loss = plan.fused_cross_entropy;
+  const std::string enable = fmt::format("\n[compile]\nenable = {}\n", model || loss);
+  if (model == loss) return enable;
+  return enable + fmt::format("components = [\"{}\"]\n", model ? "model" : "loss");
+}
+
 }  // namespace
 
 Launch torchtitan_toml(const Model& model, const Plan& plan) {
@@ -86,8 +93,7 @@ Launch torchtitan_toml(const Model& model, const Plan& plan) {
   if (model.experts)
     text +=
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
-  const bool compiles = plan.fused_rotary && plan.fused_activation;
-  return {text + checkpointing(plan.recompute) + fmt::format("\n[compile]\nenable = {}\n", compiles), ""};
+  return {text + checkpointing(plan.recompute) + compiling(plan), ""};
 }
 
 }  // namespace rehearse

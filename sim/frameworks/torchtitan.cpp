@@ -148,9 +148,14 @@ class TorchtitanReader {
 
   // PyTorch's own RMSNorm is one kernel since 2.8, compiled or not.
   void compiling(const JsonReader& from) {
-    const bool compiles = from.boolean_or("enable", false);
-    plan_["fused_rotary"] = plan_["fused_activation"] = compiles;
-    if (compiles) note("compile: kernels are those of the profile, not what the compiler would fuse");
+    const bool enabled = from.boolean_or("enable", false);
+    const auto compiles = [&](std::string_view component) {
+      return enabled && (!from.has("components") ||
+                         from.value("components").dump().find(component) != std::string::npos);
+    };
+    plan_["fused_rotary"] = plan_["fused_activation"] = compiles("model");
+    plan_["fused_cross_entropy"] = compiles("loss");
+    if (enabled) note("compile: kernels are those of the profile, not what the compiler would fuse");
   }
 
   std::int64_t degree(const JsonReader& from, const char* key) { return from.integer_or(key, 1, 1, kMost); }

@@ -232,29 +232,6 @@ Calls embedding_backward(const Launch& launch) {
                             table(launch, gradient), launch.bound.first_vocabulary_row}};
 }
 
-Calls cross_entropy(const Launch& launch) {
-  const std::int64_t rows = launch.bound.shape.tokens;
-  const auto vector = [&](TensorId id) { return launch.whole(id); };
-  const std::vector<TensorId>&in = launch.kernel.reads, &out = launch.kernel.writes;
-  if (launch.named("logits_cast")) return {Cast{launch.read(0, rows), launch.write(0, rows)}};
-  if (launch.named("maximum")) return {LossMaximum{launch.read(0, rows), vector(out[0])}};
-  if (launch.named("shift")) return {LossShift{launch.read(0, rows), vector(in[1]), launch.write(0, rows)}};
-  if (launch.named("sum")) return {LossSum{launch.read(0, rows), vector(out[0])}};
-  if (launch.named("exponentials"))
-    return {LossExponentials{launch.read(0, rows), vector(in[1]),
-                             in.size() > 2 ? vector(in[2]) : kernels::Tensor(), launch.write(0, rows),
-                             vector(out[1]), out.size() > 2 ? vector(out[2]) : kernels::Tensor(),
-                             launch.bound.first_vocabulary_row}};
-  return {Loss{launch.read(0, rows), vector(in[1]), vector(in[2]), launch.write(0, rows), vector(out[1])}};
-}
-
-Calls cross_entropy_backward(const Launch& launch) {
-  const std::int64_t rows = launch.bound.shape.tokens;
-  if (launch.named("logits_cast_backward")) return {Cast{launch.read(0, rows), launch.write(0, rows)}};
-  return {LossBackward{launch.read(0, rows), launch.whole(launch.kernel.reads[1]), launch.write(0, rows),
-                       launch.bound.first_vocabulary_row, launch.bound.loss_scale}};
-}
-
 bool is_scalar(const Launch& launch, TensorId id) {
   return launch.elements(id) == 1;
 }
@@ -338,9 +315,9 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::permute:
       return permute_calls(launch);
     case Pointwise::cross_entropy:
-      return cross_entropy(launch);
+      return loss_calls(launch);
     case Pointwise::cross_entropy_backward:
-      return cross_entropy_backward(launch);
+      return loss_backward_calls(launch);
     case Pointwise::bias_gradient:
       return bias_gradient(launch);
     case Pointwise::adam:

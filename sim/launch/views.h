@@ -52,6 +52,8 @@ Calls unfused_core_calls(const Launch& launch);
 Calls attention_calls(const Launch& launch, const Attention& attention);
 Calls pointwise_calls(const Launch& launch, Pointwise kind);
 Calls permute_calls(const Launch& launch);
+Calls loss_calls(const Launch& launch);
+Calls loss_backward_calls(const Launch& launch);
 Calls choice_calls(const Launch& launch);  // top_k and top_k_backward
 Calls sum_of_steps(const Launch& launch);  // ring_merge and ring_gradient_sum
 

@@ -122,6 +122,7 @@ struct Plan {
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
+  int train_metrics = 0;            // computed from each microbatch's logits after its backward (Composer)
   bool fused_norm = true;        // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
   bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation

@@ -114,6 +114,7 @@ Json plan_json(const Report& report) {
           {"sequence_parallel", plan.sequence_parallel},
           {"fused_attention", plan.fused_attention},
           {"fused_cross_entropy", plan.fused_cross_entropy},
+          {"train_metrics", plan.train_metrics},
           {"fused_norm", plan.fused_norm},
           {"fused_rotary", plan.fused_rotary},
           {"fused_activation", plan.fused_activation},

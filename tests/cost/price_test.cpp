@@ -169,6 +169,32 @@ TEST(Price, OfClippingAtTheHostIsAPassOverTheGradientsThereAsWell) {
               adam_s * 8 / 30 + read_of_gradients_and_a_number_over_all_ranks_s(cluster), 1e-9);
 }
 
+// nn.CrossEntropyLoss of 16,384 tokens forward on an A100, in milliseconds by vocabulary
+// (linkedin/Liger-Kernel, benchmark/data/all_benchmark_data.csv, cross_entropy, huggingface).
+TEST(Price, OfLogSoftmaxIsWhatAnA100Took) {
+  const Cluster cluster = read_cluster("dgx-a100-80gb");
+  const Profile profile = read_profile("a100-sxm-80gb");
+  for (const auto& [vocabulary, measured_ms] :
+       {std::pair{32768, 5.3168}, {65536, 10.6151}, {131072, 20.7264}}) {
+    const double bytes = 16.0 * 16384 * vocabulary;
+    const double predicted_s = pointwise_time(profile, cluster.gpu, Pointwise::cross_entropy, bytes).seconds;
+    EXPECT_NEAR(predicted_s * 1e3 / measured_ms, 1, 0.06) << vocabulary;
+  }
+}
+
+TEST(Price, OfMetricsIsTheirCastAndLogSoftmax) {
+  const Cluster cluster = test::dgx_a100();
+  Work work = small_work();
+  work.blocks[0].tensors.push_back({"logits", TensorRole::activation, 1e9, 2});
+  Plan plan = two_stages(8);
+  const auto backward_s = [&] {
+    return price(work, plan, cluster, small_profile()).times.stages[0].backward_weight.compute;
+  };
+  const double without = backward_s();
+  plan.train_metrics = 2;
+  EXPECT_NEAR(backward_s() - without, 3 * 2 * 1e9 * (6 + 16) / 1e12, 1e-9);
+}
+
 TEST(Price, CountsAllKernelSecondsOfAMicrobatch) {
   const Prices prices = price(small_work(), two_stages(1), test::dgx_a100(), small_profile());
   double total = 0;

@@ -30,6 +30,18 @@ TEST(Loss, InOneKernelForEachOperationTrainsAlike) {
   }
 }
 
+TEST(Loss, OfPyTorchTrainsAlikeFusedOrNot) {
+  for (const bool fused : {false, true}) {
+    for (const auto& [tp, dp] : {std::pair{1, 1}, {1, 2}, {2, 1}}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, tp, 2, dp);
+      plan.framework = Framework::torchtitan;
+      plan.fused_cross_entropy = fused;
+      SCOPED_TRACE(testing::Message() << "fused " << fused << " tp " << tp << " dp " << dp);
+      expect_same_training(training_of(tiny_gpt(), plan), tiny_gpt());
+    }
+  }
+}
+
 // PyTorch keeps what the forward pass gathered along the sequence.
 TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
   for (const Recompute recompute : kRecomputes) {

@@ -119,6 +119,9 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
         "local_batch_size = 384\n", "[compile]\nenable = true\n"})
     EXPECT_THAT(launch.text, HasSubstr(line));
   plan.fused_activation = false;
+  EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text,
+              HasSubstr("[compile]\nenable = true\ncomponents = [\"loss\"]\n"));
+  plan.fused_cross_entropy = false;
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));
 }
 

@@ -175,6 +175,7 @@ TEST(ImportTorchtitan, ReadsTheSampleOfLlama3) {
   EXPECT_EQ(plan["recompute"], "full");
   EXPECT_EQ(plan["fused_rotary"], false);  // it is not compiled
   EXPECT_EQ(plan["fused_activation"], false);
+  EXPECT_EQ(plan["fused_cross_entropy"], false);
   EXPECT_THAT(found.notes, IsEmpty());
 }
 

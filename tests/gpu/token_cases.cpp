@@ -99,6 +99,54 @@ Case loss_backward(Draw& draw) {
   return draw.finish([=](const Tensors& t) { return LossBackward{t[p], t[labels], t[out], first, 0.25F}; });
 }
 
+// Labels of a whole vocabulary: each is one of its columns.
+std::size_t labels_within(Draw& draw, std::int64_t rows, std::int64_t columns) {
+  return draw.integers(Type::int64, 1, rows, columns);
+}
+
+Case log_softmax(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9),
+                    labels = labels_within(draw, rows, columns);
+  const std::size_t out = draw.out(Type::fp32, rows, columns), loss = draw.out(Type::fp32, 1, rows);
+  return draw.finish([=](const Tensors& t) { return LogSoftmax{t[logits], t[labels], t[out], t[loss]}; });
+}
+
+Case likelihood_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t labels = labels_within(draw, rows, columns), out = draw.out(Type::fp32, rows, columns);
+  return draw.finish([=](const Tensors& t) { return LikelihoodBackward{t[labels], t[out], 0.25F}; });
+}
+
+Case log_softmax_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t g = draw.of(Type::fp32, rows, columns), p = draw.of(Type::fp32, rows, columns, -9, -1);
+  const std::size_t out = draw.out(Type::fp32, rows, columns);
+  return draw.finish(
+      [=](const Tensors& t) {
+        return LogSoftmaxBackward{t[g], t[p], t[out]};
+      },
+      static_cast<double>(columns));
+}
+
+Case token_loss(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t logits = draw.of(draw.type, rows, columns, -9, 9),
+                    labels = labels_within(draw, rows, columns);
+  const std::size_t sum = draw.out(Type::fp32, 1, rows), loss = draw.out(Type::fp32, 1, rows);
+  return draw.finish([=](const Tensors& t) { return TokenLoss{t[logits], t[labels], t[sum], t[loss]}; });
+}
+
+Case token_loss_backward(Draw& draw) {
+  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::size_t logits = draw.of(draw.type, rows, columns, -9, 0),
+                    labels = labels_within(draw, rows, columns);
+  const std::size_t sum = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
+  return draw.finish([=](const Tensors& t) {
+    return TokenLossBackward{t[logits], t[labels], t[sum], t[out], 0.25F};
+  });
+}
+
 Case top_k(Draw& draw) {
   const std::int64_t rows = draw.size(1, 300), experts = draw.size(1, 200),
                      count = draw.size(1, std::min<std::int64_t>(8, experts));
@@ -214,6 +262,11 @@ std::vector<Maker> token_cases() {
           {"loss exponentials", loss_exponentials},
           {"loss", loss},
           {"loss backward", loss_backward},
+          {"log softmax", log_softmax},
+          {"likelihood backward", likelihood_backward},
+          {"log softmax backward", log_softmax_backward},
+          {"token loss", token_loss},
+          {"token loss backward", token_loss_backward},
           {"top k", top_k},
           {"top k in turn", top_k_in_turn},
           {"top k backward", top_k_backward},

@@ -121,6 +121,46 @@ TEST(Loss, OfEqualLogitsIsTheLogarithmOfTheVocabulary) {
   EXPECT_NEAR(cross_entropy(whole, vector_of(labels, Type::int64)), std::log(1000), 1e-5);
 }
 
+// Losses of a whole vocabulary, against those of parts put together.
+struct TokenLosses {
+  explicit TokenLosses(Matrix& of)
+      : logits(of),
+        log_probabilities(of.rows, of.columns),
+        likelihood_gradient(of.rows, of.columns),
+        gradient(of.rows, of.columns),
+        log_sum(1, of.rows),
+        loss(1, of.rows) {}
+  double operation_by_operation(const Tensor& labels) {
+    run_on_cpu({LogSoftmax{logits, labels, log_probabilities, loss},
+                LikelihoodBackward{labels, likelihood_gradient, 1},
+                LogSoftmaxBackward{likelihood_gradient, log_probabilities, gradient}});
+    return std::accumulate(loss.values.begin(), loss.values.end(), 0.0);
+  }
+  double in_one_pass(const Tensor& labels) {
+    run_on_cpu(
+        {TokenLoss{logits, labels, log_sum, loss}, TokenLossBackward{logits, labels, log_sum, gradient, 1}});
+    return std::accumulate(loss.values.begin(), loss.values.end(), 0.0);
+  }
+  Matrix& logits;
+  Matrix log_probabilities, likelihood_gradient, gradient, log_sum, loss;
+};
+
+TEST(TokenLoss, EqualsThatOfASplitVocabularyAndItsBackwardIsTheDerivative) {
+  Matrix logits = random_matrix(4, 12, 1);
+  for (float& value : logits.values) value *= 10;
+  std::vector<std::int64_t> labels = {0, 11, 5, 7};
+  const Tensor of_labels = vector_of(labels, Type::int64);
+  std::vector<VocabularyPart> split = {{logits, 0, 5}, {logits, 5, 7}};
+  const double expected = cross_entropy(split, of_labels);
+  TokenLosses whole(logits);
+  EXPECT_NEAR(whole.operation_by_operation(of_labels), expected, 1e-5 * expected);
+  const Matrix apart = whole.gradient;
+  EXPECT_NEAR(whole.in_one_pass(of_labels), expected, 1e-5 * expected);
+  const Matrix at_once = whole.gradient;
+  expect_gradient(logits.values, apart.values, [&] { return whole.operation_by_operation(of_labels); });
+  expect_gradient(logits.values, at_once.values, [&] { return whole.in_one_pass(of_labels); });
+}
+
 TEST(TopK, ChoosesTheBestAndItsBackwardIsTheDerivative) {
   Matrix scores(3, 8), weights(3, 2), direction = random_matrix(3, 2, 2), gradient(3, 8);
   for (std::size_t i = 0; i < 24; ++i) scores.values[i] = 0.3F * static_cast<float>(i * 5 % 8);  // far apart

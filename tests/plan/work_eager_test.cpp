@@ -91,6 +91,28 @@ TEST(Eager, AGateKeepsItsSiluForTheProduct) {
   EXPECT_EQ(saved_bytes(eager) - saved_bytes(fused), 2 * elements);
 }
 
+// The cast 6, log_softmax 16, the likelihood's gradient 4, that of log_softmax 20, of the cast 6.
+TEST(Eager, LossOfWholeRowsMoves52BytesALogitAndAFusedOneEight) {
+  Case c = llama_case();
+  c.plan.framework = Framework::torchtitan;
+  const auto bytes = [&c] {
+    const Block head = block_called(make_work(c.model, c.plan), "head");
+    double sum = 0;
+    for (const auto* list : {&head.forward, &head.backward_input})
+      for (const Kernel& kernel : *list) {
+        const auto* kind = std::get_if<Pointwise>(&kernel.what);
+        if (kind != nullptr &&
+            (*kind == Pointwise::cross_entropy || *kind == Pointwise::cross_entropy_backward))
+          sum += head.bytes_moved(kernel);
+      }
+    return sum;
+  };
+  const double logits = kTokens * 320, of_tokens = kTokens * (8 + 8 + 4 * 3);
+  EXPECT_EQ(bytes(), 8 * logits + of_tokens);
+  c.plan.fused_cross_entropy = false;
+  EXPECT_EQ(bytes(), 52 * logits + kTokens * (8 + 8 + 4));
+}
+
 TEST(Eager, MultipliesNoMoreAndHoldsNoMoreParameters) {
   Case c = llama_case();
   const Work fused = make_work(c.model, c.plan);

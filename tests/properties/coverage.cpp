@@ -64,6 +64,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("tensor parallel without sequence parallel", plan.tp > 1 && !plan.sequence_parallel);
   has("unfused attention", !plan.fused_attention);
   has("unfused cross entropy", !plan.fused_cross_entropy);
+  has("metrics of the loss", plan.train_metrics > 0);
   has("unfused norm", !plan.fused_norm);
   has("unfused rotary", !plan.fused_rotary);
   has("unfused activation", !plan.fused_activation);

@@ -70,6 +70,20 @@ TEST(Memory, LogitsLieOnTheLastStageInFp32WithOneCopyInTheLoss) {
   EXPECT_LT(stages[1].forward.logits, 2.1 * logits);
 }
 
+// Operation by operation fp32 log-probabilities, their gradient and that of the logits; fused the logits and
+// their gradient in 16 bits.
+TEST(Memory, LossOfPyTorchHoldsTwelveBytesALogitAndAFusedOneFour) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.framework = Framework::torchtitan;
+  const double logits = 128 * 1000;
+  const auto most = [&] {
+    return stage_bytes(make_work(small_model(), plan)).at(0).backward.logits / logits;
+  };
+  EXPECT_NEAR(most(), 4, 0.1);
+  plan.fused_cross_entropy = false;
+  EXPECT_NEAR(most(), 12, 0.1);
+}
+
 TEST(Memory, FullRecomputeHoldsLayerInputsAndTheLayerThatRunsAgain) {
   Plan plan = small_plan(1, 1, 1);
   const double kept_8 = stage_bytes(make_work(small_model(8), plan)).at(0).saved.total;

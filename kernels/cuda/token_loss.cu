@@ -1,0 +1,107 @@
+// The loss over a whole vocabulary: one block a row.
+#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/run.h"
+
+namespace rehearse::kernels::cuda {
+
+namespace {
+
+// The same number for every thread of the block.
+template <typename T>
+__device__ float log_sum_of_exponentials(Rows<T> logits, std::int64_t r) {
+  float largest = -INFINITY, sum = 0;
+  for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) largest = fmaxf(largest, logits.load(r, c));
+  largest = block_maximum(largest);
+  for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) sum += expf(logits.load(r, c) - largest);
+  return largest + logf(block_sum(sum));
+}
+
+__global__ void log_softmax(Rows<float> logits, const std::int64_t* labels, Rows<float> out, float* loss) {
+  for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
+    const float log_sum = log_sum_of_exponentials(logits, r);
+    for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) out.store(r, c, logits.load(r, c) - log_sum);
+    if (threadIdx.x == 0) loss[r] = log_sum - logits.load(r, labels[r]);
+  }
+}
+
+struct Likelihood {
+  Rows<float> out;
+  const std::int64_t* labels;
+  float scale;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const { out.store(r, c, c == labels[r] ? -scale : 0.0F); }
+};
+
+__global__ void log_softmax_backward(Rows<float> gradient, Rows<float> log_probabilities, Rows<float> out) {
+  for (std::int64_t r = blockIdx.x; r < gradient.rows; r += gridDim.x) {
+    float sum = 0;
+    for (std::int64_t c = threadIdx.x; c < gradient.columns; c += kThreads) sum += gradient.load(r, c);
+    sum = block_sum(sum);
+    for (std::int64_t c = threadIdx.x; c < gradient.columns; c += kThreads)
+      out.store(r, c, gradient.load(r, c) - sum * expf(log_probabilities.load(r, c)));
+  }
+}
+
+template <typename T>
+__global__ void token_loss(Rows<T> logits, const std::int64_t* labels, float* log_sums, float* loss) {
+  for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
+    const float log_sum = log_sum_of_exponentials(logits, r);
+    if (threadIdx.x != 0) continue;
+    log_sums[r] = log_sum;
+    loss[r] = log_sum - logits.load(r, labels[r]);
+  }
+}
+
+template <typename T>
+struct TokenGradient {
+  Rows<T> logits, out;
+  const std::int64_t* labels;
+  const float* log_sums;
+  float scale;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const {
+    const float probability = expf(logits.load(r, c) - log_sums[r]);
+    out.store(r, c, scale * (probability - (c == labels[r] ? 1.0F : 0.0F)));
+  }
+};
+
+unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
+const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
+
+}  // namespace
+
+void run(const Context& context, const LogSoftmax& call) {
+  log_softmax<<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
+      rows_of<float>(call.logits), labels_of(call.labels), rows_of<float>(call.log_probabilities), floats(call.loss));
+  launched("log softmax");
+}
+
+void run(const Context& context, const LikelihoodBackward& call) {
+  for_elements(context.stream, call.gradient.rows, call.gradient.columns,
+               Likelihood{rows_of<float>(call.gradient), labels_of(call.labels), call.scale}, "likelihood backward");
+}
+
+void run(const Context& context, const LogSoftmaxBackward& call) {
+  log_softmax_backward<<<blocks_of_rows(call.gradient), kThreads, 0, context.stream>>>(
+      rows_of<float>(call.gradient), rows_of<float>(call.log_probabilities), rows_of<float>(call.logit_gradient));
+  launched("log softmax backward");
+}
+
+void run(const Context& context, const TokenLoss& call) {
+  by_type(call.logits.type, [&](auto zero) {
+    using T = decltype(zero);
+    token_loss<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
+        rows_of<T>(call.logits), labels_of(call.labels), floats(call.log_sum), floats(call.loss));
+  });
+  launched("token loss");
+}
+
+void run(const Context& context, const TokenLossBackward& call) {
+  by_type(call.logits.type, [&](auto zero) {
+    using T = decltype(zero);
+    for_elements(context.stream, call.logits.rows, call.logits.columns,
+                 TokenGradient<T>{rows_of<T>(call.logits), rows_of<T>(call.logit_gradient), labels_of(call.labels),
+                                  floats(call.log_sum), call.scale},
+                 "token loss backward");
+  });
+}
+
+}  // namespace rehearse::kernels::cuda

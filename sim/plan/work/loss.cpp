@@ -1,0 +1,163 @@
+#include "plan/work/loss.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kLogitBytes = 4;
+
+bool is_of_whole_rows(const Plan& plan, const Shape& shape) {
+  return is_fsdp(plan.framework) && shape.tp == 1;
+}
+
+// A number a token, made equal on all ranks of the vocabulary.
+TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) {
+  if (shape.tp == 1) return partial;
+  const std::string name = b[partial].name;
+  const TensorId whole = b.activation(name + "_reduced", b[partial].elements, kLogitBytes);
+  b.forward({name + "_all_reduce",
+             Collective{CollectiveOp::all_reduce, Axis::tp, b[partial].bytes()},
+             {partial},
+             {whole}});
+  return whole;
+}
+
+// Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
+// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities. Where
+// nothing is fused each operation is a kernel on logits of the training precision: 52 bytes a logit
+// (Megatron-LM, core/tensor_parallel/cross_entropy.py, which works in place where it can).
+class CrossEntropy {
+ public:
+  CrossEntropy(BlockBuilder& b, const Shape& shape, TensorId logits)
+      : b_(b), shape_(shape), logits_(logits), elements_(b[logits].elements) {}
+
+  void fused() {
+    const TensorId largest = maximum(logits_);
+    forward("exponentials", {logits_, labels_, largest}, {exponentials_, target_, sum_});
+    loss();
+    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_] {
+      b->backward_input({"loss_backward",
+                         Pointwise::cross_entropy_backward,
+                         {probabilities, labels},
+                         {b->new_gradient(logits)}});
+    });
+  }
+
+  void unfused() {
+    const TensorId wide = per_logit("logits_fp32"), shifted = per_logit("shifted");
+    forward("logits_cast", {logits_}, {wide});
+    const TensorId largest = maximum(wide);
+    forward("shift", {wide, largest}, {shifted});
+    forward("exponentials", {shifted, labels_}, {exponentials_, target_});
+    forward("sum", {exponentials_}, {sum_});
+    loss();
+    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_, n = elements_] {
+      const TensorId gradient = b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes);
+      b->backward_input(
+          {"loss_backward", Pointwise::cross_entropy_backward, {probabilities, labels}, {gradient}});
+      b->backward_input(
+          {"logits_cast_backward", Pointwise::cross_entropy_backward, {gradient}, {b->new_gradient(logits)}});
+    });
+  }
+
+ private:
+  TensorId per_token(const char* name) {
+    return b_.activation(name, static_cast<double>(shape_.tokens), kLogitBytes);
+  }
+  TensorId per_logit(const char* name) { return b_.activation(name, elements_, kLogitBytes); }
+  void forward(const char* name, std::vector<TensorId> reads, std::vector<TensorId> writes) {
+    b_.forward({name, Pointwise::cross_entropy, std::move(reads), std::move(writes)});
+  }
+
+  TensorId maximum(TensorId logits) {
+    const TensorId own = per_token("maximum");
+    forward("maximum", {logits}, {own});
+    return over_vocabulary(b_, shape_, own);
+  }
+  void loss() {
+    const TensorId target = over_vocabulary(b_, shape_, target_), sum = over_vocabulary(b_, shape_, sum_);
+    forward("loss", {exponentials_, target, sum}, {probabilities_, per_token("loss")});
+  }
+
+  BlockBuilder& b_;
+  const Shape& shape_;
+  TensorId logits_;
+  double elements_;
+  TensorId labels_ = b_.batch("labels", static_cast<double>(shape_.tokens));
+  TensorId target_ = per_token("target"), sum_ = per_token("sum");
+  TensorId exponentials_ = per_logit("exponentials"), probabilities_ = per_logit("probabilities");
+};
+
+// PyTorch's cross-entropy of whole rows. Operation by operation (F.cross_entropy of logits made fp32, as
+// torchtitan and Hugging Face's models call it): log_softmax reads rows that no block's shared memory holds
+// three times forward and each tensor twice backward (ATen, native/cuda/SoftMax.cu), and 12 bytes a logit
+// stand at once in the backward pass. The likelihood itself reads one number a token. Fused (compiled, or
+// flash-attention's CrossEntropyLoss): the logits are read for their maximum and for their sum, and once more
+// for the gradient.
+class TokenLoss {
+ public:
+  TokenLoss(BlockBuilder& b, const Shape& shape, TensorId logits)
+      : b_(b),
+        tokens_(static_cast<double>(shape.tokens)),
+        logits_(logits),
+        labels_(b.batch("labels", tokens_)) {}
+
+  void fused() {
+    const TensorId log_sum = per_token("log_sum");
+    b_.forward(
+        {"token_loss", Pointwise::cross_entropy, {logits_, logits_, labels_}, {log_sum, per_token("loss")}});
+    b_.undo([b = &b_, logits = logits_, labels = labels_, log_sum] {
+      b->backward_input({"token_loss_backward",
+                         Pointwise::cross_entropy_backward,
+                         {logits, labels, log_sum},
+                         {b->new_gradient(logits)}});
+    });
+  }
+
+  void unfused() {
+    const double n = b_[logits_].elements;
+    const TensorId wide = b_.activation("logits_fp32", n, kLogitBytes),
+                   log_probabilities = b_.activation("log_probabilities", n, kLogitBytes);
+    b_.forward({"logits_cast", Pointwise::cross_entropy, {logits_}, {wide}});
+    b_.forward({"log_softmax",
+                Pointwise::cross_entropy,
+                {wide, wide, wide, labels_},
+                {log_probabilities, per_token("loss")}});
+    b_.undo([b = &b_, logits = logits_, labels = labels_, log_probabilities, n] {
+      const auto backward = [b](const char* name, std::vector<TensorId> reads, TensorId writes) {
+        b->backward_input({name, Pointwise::cross_entropy_backward, std::move(reads), {writes}});
+        return writes;
+      };
+      const TensorId of_likelihood = backward(
+          "likelihood_backward", {labels}, b->scratch_gradient("log_probabilities_gradient", n, kLogitBytes));
+      const TensorId of_wide = backward("log_softmax_backward",
+                                        {of_likelihood, log_probabilities, of_likelihood, log_probabilities},
+                                        b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes));
+      backward("logits_cast_backward", {of_wide}, b->new_gradient(logits));
+    });
+  }
+
+ private:
+  TensorId per_token(const char* name) { return b_.activation(name, tokens_, kLogitBytes); }
+
+  BlockBuilder& b_;
+  double tokens_;
+  TensorId logits_, labels_;
+};
+
+}  // namespace
+
+double logit_bytes(const Plan& plan, const Shape& shape) {
+  return plan.fused_cross_entropy && !is_of_whole_rows(plan, shape) ? kLogitBytes : 0;
+}
+
+void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, TensorId logits) {
+  if (is_of_whole_rows(plan, shape)) {
+    TokenLoss loss(builder, shape, logits);
+    return plan.fused_cross_entropy ? loss.fused() : loss.unfused();
+  }
+  CrossEntropy loss(builder, shape, logits);
+  plan.fused_cross_entropy ? loss.fused() : loss.unfused();
+}
+
+}  // namespace rehearse

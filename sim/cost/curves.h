@@ -15,7 +15,7 @@ struct Estimate {
   bool extrapolated = false;  // the shape lies outside what was measured
 };
 
-// Rate over the roofline bound, interpolated between the nearest measured shapes in log(m), log(n), log(k).
+// Time over that of the tiles at peak rates, interpolated between the nearest measured shapes.
 // MissingCalibration when the profile has no GEMM of this precision and none that stands in for it.
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "cost/gemm_tiles.h"
 
 namespace rehearse {
 
@@ -14,57 +16,61 @@ namespace {
 constexpr std::size_t kNeighbours = 8;
 // A side up to twice beyond the samples still counts as measured: tiles and waves repeat within an octave.
 const double kMargin = std::log(2.0);
+constexpr std::size_t kFirstSide = 1;  // of a LogShape
+// Shapes that fill the GPU alike run alike: this distance counts more than that of a side. Samples of A100
+// and H100 that are left out are predicted within a point alike by weights of 1 to 4.
+constexpr double kWeightOfWaves = 2;
 
 struct Near {
   double distance2 = 0;
-  double log_efficiency = 0;
+  double log_excess = 0;
 };
 
-// C^T = B^T A^T: a GEMM and its transpose run the same tiles, so m and n are sorted.
-LogShape fold(double m, double n, double k) {
-  return {std::log(std::min(m, n)), std::log(std::max(m, n)), std::log(k)};
-}
+// The samples nearest to a shape, nearest first.
+class Nearest {
+ public:
+  double limit() const { return count_ < kNeighbours ? INFINITY : near_[kNeighbours - 1].distance2; }
+  void add(const Near& point) {
+    std::size_t place = std::min(count_, kNeighbours - 1);
+    for (; place > 0 && near_[place - 1].distance2 > point.distance2; --place)
+      near_[place] = near_[place - 1];
+    near_[place] = point;
+    count_ = std::min(count_ + 1, kNeighbours);
+  }
+  const Near* begin() const { return near_.data(); }
+  const Near* end() const { return near_.data() + count_; }
 
-// The samples nearest to `at`, nearest first.
-std::vector<Near> nearest_points(const GemmCurve& curve, const LogShape& at) {
-  std::vector<Near> near;
-  near.reserve(kNeighbours + 1);
-  double limit = INFINITY;
+ private:
+  std::array<Near, kNeighbours> near_;
+  std::size_t count_ = 0;
+};
+
+Nearest nearest_points(const GemmCurve& curve, const LogShape& at) {
+  Nearest near;
   for (const GemmCurve::Point& point : curve.points) {
     double distance2 = 0;
-    for (std::size_t d = 0; d < at.size() && distance2 < limit; ++d) {
+    for (std::size_t d = 0; d < at.size() && distance2 < near.limit(); ++d)
       distance2 += (point.at[d] - at[d]) * (point.at[d] - at[d]);
-    }
-    if (distance2 >= limit) continue;
-    const auto place = std::upper_bound(near.begin(), near.end(), distance2,
-                                        [](double d2, const Near& other) { return d2 < other.distance2; });
-    near.insert(place, {distance2, point.log_efficiency});
-    if (near.size() > kNeighbours) near.pop_back();
-    if (near.size() == kNeighbours) limit = near.back().distance2;
+    if (distance2 < near.limit()) near.add({distance2, point.log_excess});
   }
   return near;
 }
 
-double log_efficiency(const GemmCurve& curve, const LogShape& at) {
-  const std::vector<Near> near = nearest_points(curve, at);
+double log_excess(const GemmCurve& curve, const LogShape& at) {
+  const Nearest near = nearest_points(curve, at);
+  const bool measured = near.begin()->distance2 == 0;  // several times when both of its layouts were
   double weights = 0, sum = 0;
-  if (near.front().distance2 == 0) {  // measured; several times when both of its layouts were
-    for (const Near& point : near) {
-      if (point.distance2 > 0) break;
-      weights += 1;
-      sum += point.log_efficiency;
-    }
-    return sum / weights;
-  }
   for (const Near& point : near) {
-    weights += 1 / point.distance2;
-    sum += point.log_efficiency / point.distance2;
+    if (measured && point.distance2 > 0) break;
+    const double weight = measured ? 1 : 1 / point.distance2;
+    weights += weight;
+    sum += weight * point.log_excess;
   }
   return sum / weights;
 }
 
 bool outside(const GemmCurve& curve, const LogShape& at) {
-  for (std::size_t d = 0; d < at.size(); ++d) {
+  for (std::size_t d = kFirstSide; d < at.size(); ++d) {
     if (at[d] < curve.low[d] - kMargin || at[d] > curve.high[d] + kMargin) return true;
   }
   return false;
@@ -91,15 +97,26 @@ Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
   return {peak->second, gpu.memory_bandwidth, operand_bytes, std::max(operand_bytes, 2.0)};
 }
 
-// A batch fills the multiprocessors as that many times the rows would.
+// C^T = B^T A^T: a GEMM and its transpose run the same tiles, so m and n are sorted. A batch fills the
+// multiprocessors as that many times the rows would.
 LogShape place(const GemmCurve& curve, double m, double n, double k, double batch) {
-  return curve.grouped ? fold(m, n, k) : fold(m * batch, n, k);
+  const double rows = curve.grouped ? m : m * batch;
+  const double waves =
+      curve.multiprocessors > 0 ? tiles_of(m, n, batch) / curve.multiprocessors : 1;  // not told apart
+  return {kWeightOfWaves * std::log(waves), std::log(std::min(rows, n)), std::log(std::max(rows, n)),
+          std::log(k)};
 }
 
 // A weight gradient's bound depends on its result: of samples it is added to in fp32.
-double bound(Roofline roof, double m, double n, double k, double batch, double result_bytes) {
+Roofline with_result(Roofline roof, double result_bytes) {
   if (result_bytes > 0) roof.result_bytes = result_bytes;
-  return gemm_bound(roof, m, n, k, batch);
+  return roof;
+}
+
+// What a measured time is compared with: a kernel starts, then its tiles run at peak rates.
+double at_peak(const GemmCurve& curve, const Roofline& roof, double m, double n, double k, double batch) {
+  if (curve.multiprocessors == 0) return gemm_bound(roof, m, n, k, batch);
+  return curve.launch_s + tiled_bound(roof, curve.multiprocessors, m, n, k, batch);
 }
 
 }  // namespace
@@ -121,19 +138,23 @@ std::vector<std::string> gemm_keys(const std::string& precision) {
 
 GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision, GemmPass pass,
                      bool grouped) {
-  GemmCurve curve{roofline_of(gpu, precision), profile.launch_s, {}, {}, {}};
+  GemmCurve curve;
+  curve.roof = roofline_of(gpu, precision);
+  curve.launch_s = profile.launch_s;
+  curve.multiprocessors = static_cast<double>(gpu.multiprocessors);
   curve.low.fill(INFINITY);
   curve.high.fill(-INFINITY);
   const std::string known = known_precision(profile, precision);
   const auto own = profile.gemm.find(gemm_key(known, pass, grouped));
   const bool told_apart = own != profile.gemm.end();
   curve.grouped = grouped && told_apart;
-  const double result_bytes = told_apart && pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0;
+  const Roofline roof =
+      with_result(curve.roof, told_apart && pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0);
   for (const GemmSample& sample : told_apart ? own->second : profile.gemm.at(known)) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
     const LogShape at = place(curve, m, n, k, batch);
-    curve.points.push_back({at, std::log(bound(curve.roof, m, n, k, batch, result_bytes) / sample.seconds)});
+    curve.points.push_back({at, std::log(sample.seconds / at_peak(curve, roof, m, n, k, batch))});
     for (std::size_t d = 0; d < at.size(); ++d) {
       curve.low[d] = std::min(curve.low[d], at[d]);
       curve.high[d] = std::max(curve.high[d], at[d]);
@@ -146,9 +167,9 @@ Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
   const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
              k = static_cast<double>(gemm.k), batch = static_cast<double>(gemm.batch);
   const LogShape at = place(curve, m, n, k, batch);
-  const double seconds = bound(curve.roof, m, n, k, batch, gemm.result_bytes) /
-                         std::min(1.0, std::exp(log_efficiency(curve, at)));
-  return {std::max(curve.launch_s, seconds), outside(curve, at)};
+  const Roofline roof = with_result(curve.roof, gemm.result_bytes);
+  const double seconds = at_peak(curve, roof, m, n, k, batch) * std::exp(log_excess(curve, at));
+  return {std::max({curve.launch_s, seconds, gemm_bound(roof, m, n, k, batch)}), outside(curve, at)};
 }
 
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision) {

@@ -1,4 +1,4 @@
-// How close to the roofline did the GEMMs of similar shape come?
+// How much longer than their tiles take at peak rates did the GEMMs of similar shape take?
 #pragma once
 
 #include <array>
@@ -10,18 +10,20 @@
 
 namespace rehearse {
 
-using LogShape = std::array<double, 3>;  // log of min(m, n), max(m, n), k
+// Log of the waves (cost/gemm_tiles.h), times kWeightOfWaves; then of min(m, n), max(m, n) and k.
+using LogShape = std::array<double, 4>;
 
 // One precision and kind of product of a profile, made ready for look-up.
 struct GemmCurve {
   struct Point {
     LogShape at;
-    double log_efficiency = 0;  // roofline bound over measured time
+    double log_excess = 0;  // measured time over that of the tiles, or of the roofline
   };
   Roofline roof;
   double launch_s = 0;
+  double multiprocessors = 0;  // 0: not on record
   std::vector<Point> points;
-  LogShape low, high;    // bounding box of the points
+  LogShape low, high;    // bounding box of the points, of their sides
   bool grouped = false;  // the points are of grouped kernels, at the rows of one group
 };
 

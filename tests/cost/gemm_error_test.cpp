@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "cluster/cluster.h"
 #include "cost/gemm_curve.h"
-#include "machines.h"
 
 namespace rehearse {
 namespace {
@@ -27,13 +28,14 @@ Errors summary(std::vector<double> errors) {
 
 // Every sample of at least `least_rows` rows predicted by all the others; `whole_series`: also without the
 // samples of the same weight matrix (n, k).
-Errors leave_out(const Profile& profile, const Gpu& gpu, std::int64_t least_rows, bool whole_series) {
-  const GemmCurve all = gemm_curve(profile, gpu, "fp16");
-  const std::vector<GemmSample>& samples = profile.gemm.at("fp16");
+Errors leave_out(const Profile& profile, const Gpu& gpu, const std::string& precision,
+                 std::int64_t least_rows, bool whole_series) {
+  const GemmCurve all = gemm_curve(profile, gpu, precision);
+  const std::vector<GemmSample>& samples = profile.gemm.at(precision);
+  GemmCurve others = all;
   std::vector<double> errors;
-  for (std::size_t i = 0; i < samples.size(); i += 3) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
     if (samples[i].m < least_rows) continue;
-    GemmCurve others = all;
     others.points.clear();
     for (std::size_t j = 0; j < samples.size(); ++j) {
       const bool series = samples[j].n == samples[i].n && samples[j].k == samples[i].k;
@@ -45,27 +47,68 @@ Errors leave_out(const Profile& profile, const Gpu& gpu, std::int64_t least_rows
   return summary(errors);
 }
 
-void expect_small(const std::string& name, const Gpu& gpu) {
+// `most_p90`: of the samples left out one by one, and of a weight matrix left out whole.
+void expect_small(const std::string& name, const Gpu& gpu, std::array<double, 2> most_p90) {
   const Profile profile = read_profile(name);
   for (const std::int64_t least_rows : {std::int64_t{1}, std::int64_t{1024}}) {
     for (const bool whole_series : {false, true}) {
-      const Errors errors = leave_out(profile, gpu, least_rows, whole_series);
+      const Errors errors = leave_out(profile, gpu, "fp16", least_rows, whole_series);
       fmt::print("{} m >= {:4} leaving out {}: median {:.1f} %, p90 {:.1f} %, bias {:+.1f} %\n", name,
                  least_rows, whole_series ? "the weight matrix" : "one sample       ", 100 * errors.median,
                  100 * errors.p90, 100 * errors.bias);
-      EXPECT_LT(errors.median, 0.08);
-      EXPECT_LT(errors.p90, 0.20);
-      EXPECT_LT(std::abs(errors.bias), 0.03);
+      EXPECT_LT(errors.median, 0.05);
+      EXPECT_LT(errors.p90, most_p90[whole_series ? 1 : 0]);
+      EXPECT_LT(std::abs(errors.bias), 0.01);
     }
   }
 }
 
-TEST(GemmError, OfA100ShapesLeftOutIsBelow8PercentInTheMedian) {
-  expect_small("a100-sxm-80gb", test::dgx_a100().gpu);
+// The share of samples that take longer, by more than `by`, than one of more rows of the same weight matrix:
+// cuBLAS chose a kernel that another shape shows to be slow, which no neighbour tells of.
+double outrun_share(const std::vector<GemmSample>& samples, double by) {
+  double outrun = 0;
+  for (const GemmSample& sample : samples)
+    outrun += std::ranges::any_of(samples, [&](const GemmSample& other) {
+      return other.n == sample.n && other.k == sample.k && other.m > sample.m &&
+             other.seconds * (1 + by) < sample.seconds;
+    });
+  return outrun / static_cast<double>(samples.size());
 }
 
-TEST(GemmError, OfH100ShapesLeftOutIsBelow8PercentInTheMedian) {
-  expect_small("h100-sxm", test::dgx_h100().gpu);
+Gpu gpu_of(const char* cluster) {
+  return read_cluster(cluster).gpu;
+}
+
+TEST(GemmError, OfA100ShapesLeftOutIsBelow12PercentInNineOfTen) {
+  expect_small("a100-sxm-80gb", gpu_of("dgx-a100-80gb"), {0.12, 0.12});
+}
+
+TEST(GemmError, OfH100ShapesLeftOutIsBelow12PercentInNineOfTen) {
+  expect_small("h100-sxm", gpu_of("dgx-h100"), {0.12, 0.125});
+  const auto outrun = [](const char* name) { return outrun_share(read_profile(name).gemm.at("fp16"), 0.05); };
+  const double of_h100 = outrun("h100-sxm"), of_a100 = outrun("a100-sxm-80gb");
+  fmt::print("outrun by a larger product: {:.1f} % on H100, {:.1f} % on A100\n", 100 * of_h100,
+             100 * of_a100);
+  EXPECT_GT(of_h100, 2 * of_a100);  // why H100's weight matrices are the hardest
+}
+
+TEST(GemmError, OfTheNineFp8ProductsOfH100IsBelow5PercentInTheMedian) {
+  const Errors errors = leave_out(read_profile("h100-sxm"), gpu_of("dgx-h100"), "fp8", 1, false);
+  fmt::print("h100-sxm fp8: median {:.1f} %, p90 {:.1f} %\n", 100 * errors.median, 100 * errors.p90);
+  EXPECT_LT(errors.median, 0.05);
+}
+
+// What telling tiles and waves apart is worth.
+TEST(GemmError, IsLargerWhereTheMultiprocessorsAreNotOnRecord) {
+  const Profile profile = read_profile("h100-sxm");
+  Gpu gpu = gpu_of("dgx-h100");
+  const Errors with = leave_out(profile, gpu, "fp16", 1, false);
+  gpu.multiprocessors = 0;
+  const Errors without = leave_out(profile, gpu, "fp16", 1, false);
+  fmt::print("without multiprocessors: median {:.1f} %, p90 {:.1f} %\n", 100 * without.median,
+             100 * without.p90);
+  EXPECT_GT(without.median, 1.1 * with.median);
+  EXPECT_GT(without.p90, 1.1 * with.p90);
 }
 
 }  // namespace

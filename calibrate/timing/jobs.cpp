@@ -166,47 +166,18 @@ class Collector {
   std::set<MessageJob> messages_;
 };
 
-Model grid_model(std::int64_t hidden, bool gpt) {
-  Model model;
-  model.layers = 1;
-  model.hidden = hidden;
-  model.head_dim = 64;
-  model.heads = model.kv_heads = hidden / model.head_dim;
-  model.ffn_hidden = 4 * hidden;
-  model.vocab = 8192;
-  model.max_positions = 1 << 15;
-  if (!gpt) return model;
-  model.norm = Norm::layer;
-  model.positions = Positions::learned;
-  model.gated_mlp = false;
-  model.qkv_bias = model.attention_out_bias = model.mlp_bias = true;
-  return model;
-}
-
 }  // namespace
 
-Jobs jobs_of(const Model& model, const Plan& plan) {
+Jobs jobs_of(const std::vector<Jobs::Shaped>& all) {
   Jobs jobs;
   Collector collector(jobs);
-  collector.add(model, plan);
+  for (const Jobs::Shaped& shaped : all) collector.add(shaped.model, shaped.plan);
   collector.finish();
   return jobs;
 }
 
-Jobs grid_jobs(Precision precision, std::int64_t widest) {
-  Jobs jobs;
-  Collector collector(jobs);
-  for (std::int64_t hidden = 256; hidden <= widest; hidden *= 2) {
-    for (const std::int64_t seq : {256, 1024, 4096}) {
-      Plan plan;
-      plan.precision = precision;
-      plan.seq = seq;
-      collector.add(grid_model(hidden, false), plan);
-      if (seq == 1024) collector.add(grid_model(hidden, true), plan);
-    }
-  }
-  collector.finish();
-  return jobs;
+Jobs jobs_of(const Model& model, const Plan& plan) {
+  return jobs_of({{model, plan}});
 }
 
 namespace {

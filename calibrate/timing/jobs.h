@@ -51,9 +51,8 @@ struct Jobs {
 // Every kernel shape of the plan's Work and optimizer step, and every message of its groups, with small ones
 // of each kind beside them, which tell latency from bandwidth. The plan must be legal.
 Jobs jobs_of(const Model& model, const Plan& plan);
-
-// The kernels of GPT and Llama layers of many widths and numbers of tokens: a table for any scenario.
-Jobs grid_jobs(Precision precision, std::int64_t widest);
+// Of several, each shape once.
+Jobs jobs_of(const std::vector<Jobs::Shaped>& all);
 
 // Whether the profile has the sample; of a message, whether it was among those measured.
 bool has_sample(const Profile& profile, const SampleKey& key);

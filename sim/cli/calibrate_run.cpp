@@ -10,6 +10,7 @@
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/coverage.h"
+#include "calibrate/timing/grid.h"
 #include "calibrate/timing/placements.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
@@ -48,11 +49,29 @@ std::string given_or(const GivenFlags& given, const std::string& flag, const std
 }
 
 // A profile must not hold times of one precision under the name of another.
-void require_timed(const CalibrateOptions& options, Precision precision) {
-  if (!options.on_cpu() || precision == Precision::fp32) return;
-  throw InputError({"command line", "--precision",
-                    "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
-                    "precision = " + to_string(precision), "--precision fp32"});
+void require_timed(const CalibrateOptions& options, const Gpu& gpu, Precision precision) {
+  const std::string found = "precision = " + to_string(precision);
+  const bool in_fp8 = precision == Precision::fp8;
+  if (options.on_cpu() && precision != Precision::fp32)
+    throw InputError({"command line", "--precision",
+                      in_fp8 ? "the CPU has no products of fp8: only fp32 can be timed on it"
+                             : "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
+                      found, "--precision fp32"});
+  if (in_fp8 && !gpu.peak_flops.contains("fp8"))
+    throw InputError({"command line", "--precision",
+                      gpu.name + " states no peak for fp8: its tensor cores have no products of fp8", found,
+                      "--precision bf16"});
+}
+
+Precision precision_of_grid(const CalibrateOptions& options) {
+  const std::string given = given_or(options.given, "--precision", options.on_cpu() ? "fp32" : "bf16");
+  std::vector<std::string> names;
+  for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32}) {
+    if (to_string(precision) == given) return precision;
+    names.push_back(to_string(precision));
+  }
+  throw InputError(
+      {"command line", "--precision", "a grid is of one of " + join(names), "precision = " + given, "bf16"});
 }
 
 // The grid needs a cluster only; anything else a whole scenario.
@@ -63,21 +82,15 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
   if (options.grid && options.given.file.empty() && !options.given.values.contains("--model")) {
     const bool on_cpu = options.on_cpu();
     request.cluster = read_cluster(given_or(options.given, "--cluster", on_cpu ? "cpu-node" : "dgx-h100"));
-    const std::string precision = given_or(options.given, "--precision", on_cpu ? "fp32" : "bf16");
-    if (precision != "fp32" && precision != "bf16" && precision != "fp16")
-      throw InputError({"command line", "--precision", "a grid is of one of fp32, bf16, fp16",
-                        "precision = " + precision, on_cpu ? "fp32" : "bf16"});
-    const Precision chosen = precision == "fp32"   ? Precision::fp32
-                             : precision == "bf16" ? Precision::bf16
-                                                   : Precision::fp16;
-    require_timed(options, chosen);
-    request.jobs = grid_jobs(chosen, options.grid_hidden);
+    const Precision precision = precision_of_grid(options);
+    require_timed(options, request.cluster.gpu, precision);
+    request.jobs = grid_jobs(precision, options.grid_hidden);
     if (kernels::launched().size > 1)
       request.jobs.messages = message_sweep(on_cpu ? kLargestOnCpu : kLargestOnGpu);
     return request;
   }
   const Scenario scenario = read_scenario(collect(options.given));
-  require_timed(options, scenario.experiment.plan.precision);
+  require_timed(options, scenario.experiment.cluster.gpu, scenario.experiment.plan.precision);
   request.cluster = scenario.experiment.cluster;
   request.jobs = jobs_of(scenario.experiment.model, scenario.experiment.plan);
   return request;
@@ -206,7 +219,8 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
       ->option_text("cpu|cuda");
   calibrate.add_option("-o,--output", options->output, "the profile; one that exists is continued")
       ->option_text("PROFILE.json");
-  calibrate.add_flag("--grid", options->grid, "time layers of many sizes, for any scenario");
+  calibrate.add_flag("--grid", options->grid,
+                     "time layers of many sizes, for any scenario; --precision chooses theirs");
   calibrate.add_option("--grid-hidden", options->grid_hidden, "widest layer of the grid")
       ->check(CLI::Range(256, 65536))
       ->option_text("N");
@@ -230,6 +244,7 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
       "Examples:\n"
       "  rehearse calibrate scenario.json --device cpu -o my-cpu.json\n"
       "  rehearse calibrate --grid --device cpu -o my-cpu.json\n"
+      "  rehearse calibrate --grid --grid-hidden 8192 --device cuda --precision fp8 -o my-gpu.json\n"
       "  mpirun -n 16 rehearse calibrate scenario.json --device cuda -o my-gpus.json\n"
       "  rehearse calibrate show my-cpu.json --svg rates.svg\n"
       "  rehearse calibrate diff my-cpu.json other.json");

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "calibrate/timing/jobs.h"
+#include "calibrate/timing/grid.h"
 #include "calibrate/timing/operands.h"
 
 namespace rehearse {
@@ -90,26 +90,29 @@ bool covers(const kernels::Tensor& filled, const kernels::Tensor& operand) {
 }
 
 // Numbers of the type that the product takes them for: bits of another would be infinite or none.
-TEST(Fp8Jobs, FillEveryOperandWithNumbersOfItsType) {
-  for (const Framework framework : {Framework::megatron_core, Framework::torchtitan}) {
-    const Jobs jobs = fp8_jobs(framework);
-    HostMemory device;
-    for (const KernelJob& job : jobs.kernels) {
-      NotingStream stream;
-      const Operands operands(device, stream, jobs, job, 0);
-      for (const kernels::Call& each : operands.calls(0)) {
-        const auto* call = std::get_if<Multiply>(&each);
-        if (call == nullptr) continue;
-        for (const kernels::Tensor& operand : {call->a, call->b, call->c}) {
-          const auto found =
-              std::find_if(stream.filled.begin(), stream.filled.end(), [&](const kernels::Tensor& filled) {
-                return filled.type == operand.type && covers(filled, operand);
-              });
-          EXPECT_NE(found, stream.filled.end()) << job.kernel.name;
-        }
+void expect_filled(const Jobs& jobs) {
+  HostMemory device;
+  for (const KernelJob& job : jobs.kernels) {
+    NotingStream stream;
+    const Operands operands(device, stream, jobs, job, 0);
+    for (const kernels::Call& each : operands.calls(0)) {
+      const auto* call = std::get_if<Multiply>(&each);
+      if (call == nullptr) continue;
+      for (const kernels::Tensor& operand : {call->a, call->b, call->c}) {
+        const auto found =
+            std::find_if(stream.filled.begin(), stream.filled.end(), [&](const kernels::Tensor& filled) {
+              return filled.type == operand.type && covers(filled, operand);
+            });
+        EXPECT_NE(found, stream.filled.end()) << job.kernel.name;
       }
     }
   }
+}
+
+TEST(Fp8Jobs, FillEveryOperandWithNumbersOfItsType) {
+  expect_filled(fp8_jobs(Framework::megatron_core));
+  expect_filled(fp8_jobs(Framework::torchtitan));
+  expect_filled(grid_jobs(Precision::fp8, 256));
 }
 
 }  // namespace

@@ -8,9 +8,8 @@
 
 namespace rehearse {
 
-// The side of the smallest tiles that run near the peak: smaller ones use too little of what the cache
-// delivers again, larger ones of cuBLAS are multiples (NVIDIA, Matrix Multiplication Background User's
-// Guide).
+// The side of the smallest tiles that run near the peak: smaller ones reuse too little of what the cache
+// delivers, larger ones of cuBLAS are multiples (NVIDIA, Matrix Multiplication Background User's Guide).
 constexpr double kTile = 128;
 constexpr double kMostParts = 16;    // that the sum over k is split into (split-K)
 constexpr double kPartialBytes = 8;  // each part's sum of an element of C: fp32, written and read again

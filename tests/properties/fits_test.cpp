@@ -4,12 +4,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "cli/studio_answer.h"
 #include "cli/sweep_row.h"
 #include "result/memory_table.h"
 #include "run.h"
+#include "scratch.h"
 #include "search/search.h"
 
 namespace rehearse::properties {
@@ -35,8 +35,7 @@ bool found_by_search(const Experiment& experiment) {
 // Nothing where the run is too large for the studio.
 std::optional<bool> said_by_studio(const ScenarioSource& source, Inputs& inputs) {
   GivenFlags given;
-  given.file = testing::TempDir() + "rehearse_fits.json";
-  std::ofstream(given.file) << source.json;
+  given.file = scratch().write("fits.json", source.json.dump());
   const Json answer = studio_answer("{}", given, {}, Engine::reference, inputs);
   if (!answer.contains("run")) return std::nullopt;
   return answer["run"]["report"]["memory"]["fits"].get<bool>();

@@ -8,7 +8,6 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
-#include "result/memory_table.h"
 #include "run/iteration.h"
 #include "schedule/check.h"
 
@@ -30,21 +29,18 @@ void check(const GivenFlags& given) {
   const Iteration iteration = run_iteration(scenario.experiment);
   require_sound(iteration.preparation.schedule, scenario.experiment.plan);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
-  const RankMemory rank = heaviest_rank(iteration.report);
-  const double capacity = iteration.report.facts.gpu_memory_bytes;
-  const std::string figures = fmt::format("pipeline rank {} needs {} of {}", rank.rank,
-                                          format_bytes(rank.peak_bytes), format_bytes(capacity));
-  if (rank.peak_bytes > capacity) {
+  const Footprint gpu = fullest_gpu(iteration.report);
+  if (!gpu.fits()) {
+    const RankMemory& rank = iteration.report.memory[static_cast<std::size_t>(gpu.rank)];
     throw DoesNotFit(
-        fmt::format("does not fit in memory: {} (parameters {}, gradients {}, optimizer {}, activations {}, "
-                    "logits {}, buffers {})",
-                    figures, format_bytes(rank.parameters_bytes), format_bytes(rank.gradients_bytes),
-                    format_bytes(rank.optimizer_bytes), format_bytes(rank.activations_bytes),
-                    format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes)));
+        fmt::format("does not fit in memory, {}: {} (of the peak: parameters {}, gradients {}, optimizer {}, "
+                    "activations {}, logits {}, buffers {})",
+                    room_in_words(gpu), in_words(gpu), format_bytes(rank.parameters_bytes),
+                    format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes),
+                    format_bytes(rank.activations_bytes), format_bytes(rank.logits_bytes),
+                    format_bytes(rank.buffers_bytes)));
   }
-  if (const std::string shortage = shortage_beside_peak(iteration.report); !shortage.empty())
-    say(stderr, "warning: {}\n", shortage);
-  say("legal; the schedule runs to its end; {}\n", figures);
+  say("legal; the schedule runs to its end; {}\n", in_words(gpu));
 }
 
 }  // namespace

@@ -83,19 +83,24 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
                     "--precision fp32, or no --predict"});
 }
 
-// Ranks share the memory of a CPU, and of a GPU that they divide.
+// Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
 void require_memory(const Report& predicted, const Site& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
   const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
-  double needed = 0;
-  for (const RankMemory& rank : predicted.memory)
-    needed = shared ? needed + rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp
-                    : std::max(needed, rank.peak_bytes);
-  if (needed > device.memory_bytes)
-    throw DoesNotFit(fmt::format("{} need {}; this {} has {}",
+  Footprint needed = fullest_gpu(predicted);
+  needed.capacity_bytes = device.memory_bytes;
+  if (is_cpu) needed.outside = {};
+  if (shared) {
+    needed.outside.communicators.clear();
+    needed.peak_bytes = 0;
+    for (const RankMemory& rank : predicted.memory)
+      needed.peak_bytes += rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp;
+  }
+  if (!needed.fits())
+    throw DoesNotFit(fmt::format("{} need {} ({}); this {} has {}",
                                  shared ? fmt::format("{} ranks together", predicted.plan.gpus()) : "a rank",
-                                 format_bytes(needed), is_cpu ? "machine" : "GPU",
-                                 format_bytes(device.memory_bytes)));
+                                 format_bytes(needed.needed_bytes()), parts_in_words(needed),
+                                 is_cpu ? "machine" : "GPU", format_bytes(device.memory_bytes)));
 }
 
 // Kernels are timed on a machine that does nothing else.

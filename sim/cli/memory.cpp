@@ -12,6 +12,7 @@
 #include "result/memory_table.h"
 #include "result/svg/memory.h"
 #include "run/iteration.h"
+#include "run/outside_allocator.h"
 
 namespace rehearse {
 
@@ -32,9 +33,14 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
 
 std::optional<FewestGpus> sizing_of(const Experiment& experiment, const RunFacts& facts) {
   const Cluster& cluster = experiment.cluster;
+  Experiment alike = experiment;  // whose pipeline ranks have equal nodes
+  alike.stage_nodes = {};
+  const auto outside = [&](const Plan& plan, const Work& work) {
+    return outside_allocator(alike, plan, work);
+  };
   return fewest_gpus(experiment.model, experiment.plan,
                      {facts.gpu_memory_bytes, facts.workspace_bytes, cluster.node.gpus,
-                      std::int64_t{cluster.max_nodes} * cluster.node.gpus});
+                      std::int64_t{cluster.max_nodes} * cluster.node.gpus, outside});
 }
 
 // True when it fits.
@@ -58,7 +64,7 @@ bool show_memory(const MemoryOptions& options) {
     for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
     say("{}", write_memory_table(report, peak_op, fewest));
   }
-  return heaviest_rank(report).peak_bytes <= report.facts.gpu_memory_bytes;
+  return fullest_gpu(report).fits();
 }
 
 }  // namespace

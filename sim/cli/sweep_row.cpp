@@ -1,8 +1,5 @@
 #include "cli/sweep_row.h"
 
-#include <fmt/core.h>
-
-#include "base/quantity.h"
 #include "cli/scenario.h"
 #include "result/report_json.h"
 #include "run/iteration.h"
@@ -18,11 +15,9 @@ Row run(const ScenarioSource& source, Inputs& inputs) {
   Report report = run_iteration(scenario.experiment).report;
   report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
   Row row{RowState::done, "", report_json(report, REHEARSE_VERSION)};
-  const RankMemory rank = heaviest_rank(report);
-  if (rank.peak_bytes > report.facts.gpu_memory_bytes) {
+  if (const Footprint gpu = fullest_gpu(report); !gpu.fits()) {
     row.state = RowState::does_not_fit;
-    row.reason = fmt::format("pipeline rank {} needs {} of {}", rank.rank, format_bytes(rank.peak_bytes),
-                             format_bytes(report.facts.gpu_memory_bytes));
+    row.reason = in_words(gpu);
   }
   return row;
 }

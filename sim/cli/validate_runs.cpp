@@ -8,10 +8,10 @@
 
 #include "base/quantity.h"
 #include "cli/progress.h"
-#include "cost/communicators.h"
 #include "result/lines.h"
 #include "result/memory.h"
 #include "result/sizing.h"
+#include "run/outside_allocator.h"
 #include "sweep/run_points.h"
 
 namespace rehearse {
@@ -24,13 +24,8 @@ double error_of(double predicted, double measured) {
 
 // What nvidia-smi shows beside what PyTorch's allocator reserved.
 double outside_allocator_bytes(const Experiment& experiment, int pipeline_rank) {
-  const Plan& plan = experiment.plan;
-  double bytes = context_bytes(experiment.cluster, plan);
-  const Work work = make_work(experiment.model, plan);
-  for (const auto& [communicator, held] : communicator_bytes(work, experiment.model, plan, experiment.cluster,
-                                                             experiment.profile, pipeline_rank))
-    bytes += held;
-  return bytes;
+  const Work work = make_work(experiment.model, experiment.plan);
+  return outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(pipeline_rank)].all();
 }
 
 double predicted_memory(const PublishedRun& run) {

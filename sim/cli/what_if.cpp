@@ -69,13 +69,14 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
     const Plan& plan = scenario.experiment.plan;
     if (plan.microbatches() * plan.stages() > kMostOps) return std::nullopt;
     const Report report = run_iteration(scenario.experiment).report;
-    const RankMemory heaviest = heaviest_rank(report);
+    const Footprint gpu = fullest_gpu(report);
     return Json{{"value", value},
                 {"step_time_s", report.step_time_s},
                 {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
                 {"bubble", report.bubble_mean},
-                {"peak_bytes", heaviest.peak_bytes},
-                {"fits", heaviest.peak_bytes <= report.facts.gpu_memory_bytes}};
+                {"peak_bytes", heaviest_rank(report).peak_bytes},
+                {"needed_bytes", gpu.needed_bytes()},
+                {"fits", gpu.fits()}};
   } catch (const std::exception&) {
     return std::nullopt;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <vector>
 
 #include "cost/links.h"
 #include "cost/nccl/model.h"
@@ -96,18 +96,21 @@ std::string message_name(CollectiveOp op) {
 }
 
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
-  std::map<int, std::set<int>> nics;
-  std::map<int, int> members;
-  for (const int rank : ranks) {
-    const int node = rank / cluster.node.gpus;
-    nics[node].insert(cluster.nic_of(rank % cluster.node.gpus));
-    ++members[node];
-  }
+  std::vector<int> ascending = ranks;
+  if (!std::ranges::is_sorted(ascending)) std::ranges::sort(ascending);
+  const int gpus = cluster.node.gpus;
+  int nodes = 0;
   double per_nic = 1;
-  for (const auto& [node, used] : nics) {
-    per_nic = std::max(per_nic, static_cast<double>(members[node]) / static_cast<double>(used.size()));
+  std::vector<int> used;  // NICs of a node
+  for (std::size_t first = 0, next = 0; first < ascending.size(); first = next) {
+    used.clear();
+    for (; next < ascending.size() && ascending[next] / gpus == ascending[first] / gpus; ++next)
+      if (const int nic = cluster.nic_of(ascending[next] % gpus); std::ranges::find(used, nic) == used.end())
+        used.push_back(nic);
+    per_nic = std::max(per_nic, static_cast<double>(next - first) / static_cast<double>(used.size()));
+    ++nodes;
   }
-  return {static_cast<int>(ranks.size()), static_cast<int>(nics.size()), per_nic, in_island(cluster, ranks)};
+  return {static_cast<int>(ranks.size()), nodes, per_nic, in_island(cluster, ranks)};
 }
 
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,

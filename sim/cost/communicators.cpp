@@ -22,6 +22,18 @@ constexpr double kScalar = 8;  // a norm, a loss, a flag
 struct Message {
   CollectiveOp op = CollectiveOp::all_reduce;
   double bytes = kScalar;
+  bool operator==(const Message&) const = default;
+};
+
+// What the communicators of a pipeline rank hang on. Nodes are alike: where in its node the first GPU lies is
+// enough.
+struct Place {
+  int first_gpu = 0;
+  nccl::Peers neighbours = {};  // pipeline ranks before and after
+  bool ties_embedding = false;
+  std::vector<int> blocks = {};   // that its stages run
+  double dense = 0, experts = 0;  // parameters of its largest stage
+  bool operator==(const Place&) const = default;
 };
 
 bool is_of_2021(const Plan& plan) {
@@ -36,25 +48,62 @@ bool is_exchange(CollectiveOp op) {
   return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
 }
 
+// Pipeline ranks before and after; the ends meet where chunks loop.
+nccl::Peers neighbours_of(int pipeline_rank, const Plan& plan, const Cluster& cluster, const RankGrid& grid) {
+  nccl::Peers peers;
+  const auto node = [&](int stage) { return grid.rank({0, 0, 0, 0, stage}) / cluster.node.gpus; };
+  const bool loops = plan.vpp > 1 && !is_v_shaped(plan.schedule);
+  int before = -1;
+  for (const int step : {-1, 1}) {
+    int other = pipeline_rank + step;
+    if (loops) other = (other + plan.pp) % plan.pp;
+    if (other < 0 || other >= plan.pp || other == pipeline_rank || other == before) continue;
+    ++(node(other) == node(pipeline_rank) ? peers.near : peers.far);
+    before = other;
+  }
+  return peers;
+}
+
+std::vector<Place> places(const Work& work, const Model& model, const Plan& plan, const Cluster& cluster) {
+  const RankGrid grid(plan);
+  const int last = pipeline_rank_of(plan.stages() - 1, plan);
+  std::vector<Place> places;
+  for (int rank = 0; rank < plan.pp; ++rank) {
+    const bool ties = model.tied_embeddings && last > 0 && (rank == 0 || rank == last);
+    places.push_back(
+        {grid.rank({0, 0, 0, 0, rank}) % cluster.node.gpus, neighbours_of(rank, plan, cluster, grid), ties});
+  }
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    Place& place = places[static_cast<std::size_t>(pipeline_rank_of(stage, plan))];
+    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
+      if (std::ranges::find(place.blocks, part.block) == place.blocks.end())
+        place.blocks.push_back(part.block);
+    const double of_experts = work.expert_parameters(stage);
+    place.experts = std::max(place.experts, of_experts);
+    place.dense = std::max(place.dense, work.parameters(stage) - of_experts);
+  }
+  return places;
+}
+
 class Communicators {
  public:
   Communicators(const Work& work, const Plan& plan, const Cluster& cluster, const nccl::Constants& constants,
-                int pipeline_rank)
+                const Place& place, int pipeline_rank)
       : work_(work),
         plan_(plan),
         cluster_(cluster),
         constants_(constants),
+        place_(place),
         release_(release_of(plan)),
         grid_(plan),
-        pipeline_rank_(pipeline_rank),
         rank_(grid_.rank({0, 0, 0, 0, pipeline_rank})) {}
 
-  std::vector<std::pair<std::string, double>> take(bool tied) {
+  CommunicatorBytes take() {
     add_world();
     add_inside();
     add_pipeline();
     add_replicas();
-    if (tied) add_tied();
+    if (place_.ties_embedding) add_tied();
     return std::move(held_);
   }
 
@@ -64,7 +113,7 @@ class Communicators {
         is_fsdp(plan_.framework) && plan_.dp * plan_.cp == plan_.gpus() && plan_.zero_shard == 0;
     const bool carries_pipeline = release_ == Release::v2_10;  // p2p_communication.py names no group then
     if (!is_that_of_shards)
-      hold("world", world_shape(), {Message{}}, carries_pipeline ? neighbours() : nccl::Peers{});
+      hold("world", world_shape(), {Message{}}, carries_pipeline ? place_.neighbours : nccl::Peers{});
     const bool is_sharded = plan_.framework == Framework::megatron_core && plan_.zero > 0;
     if (!is_fsdp(plan_.framework) && !is_sharded && plan_.tp * plan_.pp > 1)
       add("model", model_parallel(), {Message{}}, {});
@@ -127,57 +176,26 @@ class Communicators {
           continue;
         // Transformer Engine's chunks go through buffers of its own.
         if (axis == Axis::tp && collective->op == CollectiveOp::send_receive) continue;
-        messages.push_back({collective->op, collective->bytes});
+        const Message message{collective->op, collective->bytes};
+        if (std::ranges::find(messages, message) == messages.end()) messages.push_back(message);
       }
     };
-    for (const int stage : own_stages()) {
-      for (const Repeated& part : work_.parts[static_cast<std::size_t>(stage)]) {
-        const Block& block = work_.blocks[static_cast<std::size_t>(part.block)];
-        for (const auto* list :
-             {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
-          add_list(*list);
-      }
+    for (const int number : place_.blocks) {
+      const Block& block = work_.blocks[static_cast<std::size_t>(number)];
+      for (const auto* list :
+           {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
+        add_list(*list);
     }
     return messages;
   }
 
-  std::vector<int> own_stages() const {
-    std::vector<int> stages;
-    for (int stage = 0; stage < plan_.stages(); ++stage)
-      if (pipeline_rank_of(stage, plan_) == pipeline_rank_) stages.push_back(stage);
-    return stages;
-  }
-
-  // Pipeline ranks before and after; the ends meet where chunks loop.
-  nccl::Peers neighbours() const {
-    nccl::Peers peers;
-    const bool loops = plan_.vpp > 1 && !is_v_shaped(plan_.schedule);
-    std::vector<int> others;
-    for (const int step : {-1, 1}) {
-      int other = pipeline_rank_ + step;
-      if (loops) other = (other + plan_.pp) % plan_.pp;
-      if (other >= 0 && other < plan_.pp && other != pipeline_rank_) others.push_back(other);
-    }
-    others.erase(std::unique(others.begin(), others.end()), others.end());
-    for (const int other : others) {
-      const int node = grid_.rank({0, 0, 0, 0, other}) / cluster_.node.gpus;
-      ++(node == rank_ / cluster_.node.gpus ? peers.near : peers.far);
-    }
-    return peers;
-  }
-
   void add_pipeline() {
-    if (release_ != Release::v2_10) add("pp", grid_.group(rank_, Axis::pp), {}, neighbours());
+    if (release_ != Release::v2_10) add("pp", grid_.group(rank_, Axis::pp), {}, place_.neighbours);
   }
 
   // Gradients are summed, or scattered and parameters gathered; losses are averaged.
   void add_replicas() {
-    double dense = 0, experts = 0;
-    for (const int stage : own_stages()) {
-      const double of_experts = work_.expert_parameters(stage);
-      experts = std::max(experts, of_experts);
-      dense = std::max(dense, work_.parameters(stage) - of_experts);
-    }
+    const double dense = place_.dense, experts = place_.experts;
     const auto bytes = [&](double parameters) {
       return std::min(plan_.bucket_bytes, parameters * gradient_wire_bytes(plan_));
     };
@@ -197,7 +215,6 @@ class Communicators {
 
   void add_tied() {
     const int last = pipeline_rank_of(plan_.stages() - 1, plan_);
-    if (last == 0 || (pipeline_rank_ != 0 && pipeline_rank_ != last)) return;
     const std::vector<int> pipeline = grid_.group(rank_, Axis::pp);
     add("embedding", {pipeline.front(), pipeline[static_cast<std::size_t>(last)]},
         {{CollectiveOp::all_reduce, plan_.bucket_bytes}}, {});
@@ -225,22 +242,29 @@ class Communicators {
   const Plan& plan_;
   const Cluster& cluster_;
   const nccl::Constants& constants_;
+  const Place& place_;
   Release release_;
   RankGrid grid_;
-  int pipeline_rank_;
   int rank_;
-  std::vector<std::pair<std::string, double>> held_;
+  CommunicatorBytes held_;
 };
 
 }  // namespace
 
-std::vector<std::pair<std::string, double>> communicator_bytes(const Work& work, const Model& model,
-                                                               const Plan& plan, const Cluster& cluster,
-                                                               const Profile& profile, int pipeline_rank) {
-  // It refuses two ranks on one GPU.
-  if (!profile.collectives || cluster.node.gpu_link_kind == "device-memory") return {};
+std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model& model, const Plan& plan,
+                                                  const Cluster& cluster, const Profile& profile) {
+  std::vector<CommunicatorBytes> held(static_cast<std::size_t>(plan.pp));
+  // NCCL refuses two ranks on one GPU.
+  if (!profile.collectives || cluster.node.gpu_link_kind == "device-memory") return held;
   const nccl::Constants& constants = profile.collectives->constants;
-  return Communicators(work, plan, cluster, constants, pipeline_rank).take(model.tied_embeddings);
+  const std::vector<Place> all = places(work, model, plan, cluster);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto like = static_cast<std::size_t>(std::ranges::find(all, all[rank]) - all.begin());
+    held[rank] =
+        like < rank ? held[like]
+                    : Communicators(work, plan, cluster, constants, all[rank], static_cast<int>(rank)).take();
+  }
+  return held;
 }
 
 double context_bytes(const Cluster& cluster, const Plan& plan) {

@@ -14,14 +14,17 @@
 
 namespace rehearse {
 
-// Bytes of the buffers of each communicator, those of one first that all ranks share ("world"), on the GPU of
-// `pipeline_rank` that holds most: one for each group that the plan's collectives and messages need, as
-// PyTorch makes one when a group is first used, of the NCCL that came with it when the plan's framework did.
-// None where no NCCL runs (Profile::collectives), and between parts of one GPU.
-// Where groups of a kind lie differently, those of the pipeline rank's first GPU stand for all.
-std::vector<std::pair<std::string, double>> communicator_bytes(const Work& work, const Model& model,
-                                                               const Plan& plan, const Cluster& cluster,
-                                                               const Profile& profile, int pipeline_rank);
+// Bytes of the buffers of each communicator on one GPU, those of the one first that all ranks share
+// ("world").
+using CommunicatorBytes = std::vector<std::pair<std::string, double>>;
+
+// Of the GPU of each pipeline rank that holds most: one for each group that the plan's collectives and
+// messages need, as PyTorch makes one when a group is first used, of the NCCL that came with it when the
+// plan's framework did. None where no NCCL runs (Profile::collectives), and between parts of one GPU.
+// Where groups of a kind lie differently, those of the pipeline rank's first GPU stand for all. Pipeline
+// ranks that are alike are looked at once.
+std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model& model, const Plan& plan,
+                                                  const Cluster& cluster, const Profile& profile);
 
 // CUDA's context with the kernels that are loaded into it. What nvidia-smi shows once PyTorch has made one
 // element on a V100: 1343 MiB (Hugging Face Transformers 4.21, "Efficient training on a single GPU"); on an

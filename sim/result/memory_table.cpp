@@ -1,7 +1,5 @@
 #include "result/memory_table.h"
 
-#include <cmath>
-
 #include "base/quantity.h"
 #include "plan/recipe.h"
 #include "result/lines.h"
@@ -32,44 +30,39 @@ void add_ranks(Lines& table, const Report& report) {
   }
 }
 
-// What PyTorch's allocator knows nothing of.
-void add_outside(Lines& table, const Report& report, const RankMemory& heaviest) {
-  const OutsideAllocator outside = outside_allocator(report);
-  if (outside.all() <= 0) return table.line("           CUDA context and NCCL buffers are not counted");
-  std::string parts;
-  for (const auto& [name, bytes] : outside.communicators)
-    parts += (parts.empty() ? ": " : ", ") + name + " " + gigabytes(bytes);
-  table.line("           CUDA context about {}, NCCL's buffers {}{}", format_bytes(outside.context_bytes),
-             format_bytes(outside.nccl_bytes), parts);
-  const double capacity = report.facts.gpu_memory_bytes;
-  const double room = capacity - heaviest.peak_bytes - outside.all();
-  table.line("           peak, context and NCCL {} of {}, {} {}", format_bytes(capacity - room),
-             format_bytes(capacity), format_bytes(std::abs(room)), room >= 0 ? "free" : "too much");
+// With what PyTorch's allocator knows nothing of.
+void add_fullest(Lines& table, const Report& report) {
+  const Footprint gpu = fullest_gpu(report);
+  table.line("in all     pipeline rank {}: {} of {}, {}", gpu.rank, format_bytes(gpu.needed_bytes()),
+             format_bytes(gpu.capacity_bytes), room_in_words(gpu));
+  if (gpu.outside.all() <= 0) return table.line("           without CUDA context and NCCL buffers");
+  std::string communicators;
+  for (const auto& [name, bytes] : gpu.outside.communicators)
+    communicators += (communicators.empty() ? " = " : " + ") + name + " " + gigabytes(bytes);
+  table.line("           {}{}", parts_in_words(gpu), communicators);
 }
 
 void add_peak(Lines& table, const Report& report, const std::string& peak_op) {
   const RankMemory heaviest = heaviest_rank(report);
-  const double capacity = report.facts.gpu_memory_bytes, room = capacity - heaviest.peak_bytes;
-  table.line("heaviest   pipeline rank {}: {} of {}, {} ({:.1f} %) {}", heaviest.rank,
-             format_bytes(heaviest.peak_bytes), format_bytes(capacity), format_bytes(std::abs(room)),
-             capacity > 0 ? 100 * std::abs(room) / capacity : 0, room >= 0 ? "free" : "too much");
+  table.line("heaviest   pipeline rank {}: {} at the peak", heaviest.rank, format_bytes(heaviest.peak_bytes));
   if (heaviest.peak_op >= 0) {
     table.line("           at {}, while {} runs; alive then:", format_seconds(heaviest.peak_time_s), peak_op);
     for (const LiveMicrobatches& live : heaviest.alive)
       table.line("           stage {}, microbatch{} {}", live.stage,
                  live.microbatches.size() == 1 ? "" : "es", write_runs(live.microbatches));
   }
-  table.line("beside it  allocator slack about {} ({:.0f} % of reserved activation memory: GMLake, 2024);",
+  add_fullest(table, report);
+  table.line("beside it  allocator slack about {} ({:.0f} % of reserved activation memory: GMLake, 2024)",
              format_bytes(slack_bytes(heaviest)), 100 * kAllocatorSlack);
-  add_outside(table, report, heaviest);
 }
 
 void add_sizing(Lines& table, const Report& report, const std::optional<FewestGpus>& fewest) {
   const double parameters = static_cast<double>(report.parameters), capacity = report.facts.gpu_memory_bytes;
   if (fewest) {
     const Plan& plan = fewest->plan;
-    table.line("at least   {} GPU{} (tp {}, pp {}, vpp {}, dp 1: {} on the heaviest rank)", plan.gpus(),
-               plan.gpus() == 1 ? "" : "s", plan.tp, plan.pp, plan.vpp, format_bytes(fewest->peak_bytes));
+    table.line("at least   {} GPU{} (tp {}, pp {}, vpp {}, dp 1: {} on the fullest)", plan.gpus(),
+               plan.gpus() == 1 ? "" : "s", plan.tp, plan.pp, plan.vpp,
+               format_bytes(fewest->fullest.needed_bytes()));
   } else {
     table.line("at least   no legal plan with this batch, schedule and recompute fits at dp 1");
   }
@@ -81,8 +74,14 @@ void add_sizing(Lines& table, const Report& report, const std::optional<FewestGp
 Json fewest_json(const std::optional<FewestGpus>& fewest) {
   if (!fewest) return nullptr;
   const Plan& plan = fewest->plan;
-  return {{"gpus", plan.gpus()}, {"tp", plan.tp}, {"pp", plan.pp},
-          {"vpp", plan.vpp},     {"dp", 1},       {"peak_bytes", fewest->peak_bytes}};
+  const Footprint& fullest = fewest->fullest;
+  return {{"gpus", plan.gpus()},
+          {"tp", plan.tp},
+          {"pp", plan.pp},
+          {"vpp", plan.vpp},
+          {"dp", 1},
+          {"peak_bytes", fullest.peak_bytes},
+          {"needed_bytes", fullest.needed_bytes()}};
 }
 
 }  // namespace
@@ -117,24 +116,13 @@ std::string write_memory_table(const Report& report, const std::string& peak_op,
   return table.take();
 }
 
-std::string shortage_beside_peak(const Report& report) {
-  const double peak = heaviest_rank(report).peak_bytes, capacity = report.facts.gpu_memory_bytes;
-  const OutsideAllocator outside = outside_allocator(report);
-  if (peak > capacity || peak + outside.all() <= capacity) return "";
-  return fmt::format(
-      "{} of memory at the peak fit in {}, but not with CUDA's context ({}) and NCCL's buffers ({}) beside "
-      "it",
-      format_bytes(peak), format_bytes(capacity), format_bytes(outside.context_bytes),
-      format_bytes(outside.nccl_bytes));
-}
-
 Json memory_json(const Report& report, const std::string& peak_op, const std::optional<FewestGpus>& fewest,
                  const std::string& version) {
   Json whole = report_json(report, version);
   const RankMemory heaviest = heaviest_rank(report);
   Json json = {{"schema", "rehearse.memory/1"}, {"version", version}};
   json.update(whole["memory"]);
-  json["headroom_bytes"] = report.facts.gpu_memory_bytes - heaviest.peak_bytes;
+  json["headroom_bytes"] = fullest_gpu(report).room_bytes();
   json["peak_op"] = peak_op;
   json["peak_time_s"] = heaviest.peak_time_s;
   json["bytes_per_parameter"] = state_bytes(report.plan).total();

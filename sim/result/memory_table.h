@@ -17,12 +17,8 @@ std::string write_runs(const std::vector<int>& numbers);
 std::string write_memory_table(const Report& report, const std::string& peak_op,
                                const std::optional<FewestGpus>& fewest);
 
-// Why a plan whose peak fits may not run: CUDA's context and NCCL's buffers leave too little; "" where they
-// fit too, or the peak alone does not.
-std::string shortage_beside_peak(const Report& report);
-
-// The report's memory object with what the table adds: the state's bytes a parameter, the allocator's slack
-// and the fewest GPUs.
+// The report's memory object with what the table adds: the room on the fullest GPU, the state's bytes a
+// parameter, the allocator's slack and the fewest GPUs.
 nlohmann::ordered_json memory_json(const Report& report, const std::string& peak_op,
                                    const std::optional<FewestGpus>& fewest, const std::string& version);
 

@@ -92,35 +92,44 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   add_critical_rank(report, timeline, schedule, work, times);
   add_memory(report, timeline, schedule, work);
   if (!facts.memory_of_rank.empty())
-    report.facts.gpu_memory_bytes =
-        facts.memory_of_rank[static_cast<std::size_t>(heaviest_rank(report).rank)];
+    report.facts.gpu_memory_bytes = facts.memory_of_rank[static_cast<std::size_t>(fullest_gpu(report).rank)];
   return report;
 }
 
 }  // namespace
-
-OutsideAllocator outside_allocator(const Report& report) {
-  OutsideAllocator outside{report.facts.context_bytes, 0, {}};
-  const auto rank = static_cast<std::size_t>(heaviest_rank(report).rank);
-  if (rank < report.facts.nccl_buffers.size()) outside.communicators = report.facts.nccl_buffers[rank];
-  for (const auto& [communicator, bytes] : outside.communicators) outside.nccl_bytes += bytes;
-  return outside;
-}
 
 double TimeShares::sum() const {
   return compute + recompute + optimizer + bubble + exposed_tp + exposed_pp + exposed_dp + exposed_cp +
          exposed_ep + exposed_offload;
 }
 
+std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
+                                  const std::vector<OutsideAllocator>& outside, double capacity_bytes) {
+  std::vector<Footprint> gpus;
+  for (const RankMemory& rank : memory)
+    gpus.push_back({rank.rank, rank.peak_bytes,
+                    outside.empty() ? OutsideAllocator{} : outside[static_cast<std::size_t>(rank.rank)],
+                    capacity_bytes});
+  return gpus;
+}
+
+std::vector<Footprint> footprints(const Report& report) {
+  const RunFacts& facts = report.facts;
+  std::vector<Footprint> gpus = footprints(report.memory, facts.outside_allocator, facts.gpu_memory_bytes);
+  if (facts.memory_of_rank.empty()) return gpus;
+  for (Footprint& gpu : gpus) gpu.capacity_bytes = facts.memory_of_rank[static_cast<std::size_t>(gpu.rank)];
+  return gpus;
+}
+
+Footprint fullest_gpu(const Report& report) {
+  return fullest(footprints(report));
+}
+
 RankMemory heaviest_rank(const Report& report) {
-  const std::vector<double>& capacity = report.facts.memory_of_rank;
-  const auto beyond = [&capacity](const RankMemory& rank) {
-    return rank.peak_bytes - (capacity.empty() ? 0 : capacity[static_cast<std::size_t>(rank.rank)]);
-  };
-  const auto heaviest =
-      std::max_element(report.memory.begin(), report.memory.end(),
-                       [&beyond](const RankMemory& a, const RankMemory& b) { return beyond(a) < beyond(b); });
-  return heaviest == report.memory.end() ? RankMemory{} : *heaviest;
+  if (report.memory.empty()) return {};
+  if (!report.facts.memory_of_rank.empty())
+    return report.memory[static_cast<std::size_t>(fullest_gpu(report).rank)];
+  return *std::ranges::max_element(report.memory, {}, &RankMemory::peak_bytes);
 }
 
 std::string schedule_name(const Report& report) {

@@ -4,20 +4,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/model.h"
 #include "plan/plan.h"
 #include "plan/stage_times.h"
 #include "plan/work.h"
+#include "result/footprint.h"
 #include "result/timeline.h"
 #include "schedule/schedule.h"
 
 namespace rehearse {
-
-// Bytes of NCCL's buffers on one GPU by communicator: {"world", 4e8}, ...
-using NcclBuffers = std::vector<std::pair<std::string, double>>;
 
 // What the report says of the run but cannot compute from the timeline.
 struct RunFacts {
@@ -30,14 +27,13 @@ struct RunFacts {
   std::string gpu_name;
   int gpus = 1;
   int gpus_per_node = 1;
-  double gpu_memory_bytes = 0;                 // where memory_of_rank is given: of the heaviest rank
-  std::vector<double> memory_of_rank = {};     // by pipeline rank, where they differ
-  double workspace_bytes = 0;                  // of cuBLAS
-  double context_bytes = 0;                    // of CUDA, beside PyTorch's allocator
-  std::vector<NcclBuffers> nccl_buffers = {};  // beside it too, by pipeline rank
-  double peak_flops = 0;                       // of one GPU at the plan's precision, mean over pipeline ranks
-  std::string schedule_name = {};              // of an order that the plan has no name for
-  std::optional<double> bubble_ideal = {};     // of such an order
+  double gpu_memory_bytes = 0;                           // where memory_of_rank is given: of the fullest rank
+  std::vector<double> memory_of_rank = {};               // by pipeline rank, where they differ
+  double workspace_bytes = 0;                            // of cuBLAS
+  std::vector<OutsideAllocator> outside_allocator = {};  // by pipeline rank; empty: nothing
+  double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks
+  std::string schedule_name = {};           // of an order that the plan has no name for
+  std::optional<double> bubble_ideal = {};  // of such an order
   std::vector<std::string> warnings;
 };
 
@@ -105,18 +101,17 @@ struct Report {
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts);
 
-// The rank of report.memory that needs most, where memories differ has least to spare; zeros when there is
-// none.
-RankMemory heaviest_rank(const Report& report);
+// All that lies on the GPUs of each rank of `memory`; `outside` is by pipeline rank, or empty for nothing.
+std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
+                                  const std::vector<OutsideAllocator>& outside, double capacity_bytes);
 
-// What CUDA's context and NCCL's buffers take on that rank beside its peak; `all` is their sum. Zeros where
-// the run did not say.
-struct OutsideAllocator {
-  double context_bytes = 0, nccl_bytes = 0;
-  NcclBuffers communicators;
-  double all() const { return context_bytes + nccl_bytes; }
-};
-OutsideAllocator outside_allocator(const Report& report);
+// Of the report's ranks, and the one with the least room, which decides whether the plan fits.
+std::vector<Footprint> footprints(const Report& report);
+Footprint fullest_gpu(const Report& report);
+
+// The rank of report.memory with the highest peak, where memories differ the one of the fullest GPU; zeros
+// when there is none.
+RankMemory heaviest_rank(const Report& report);
 
 // "1f1b", or the name of an order that is none of the plan's.
 std::string schedule_name(const Report& report);

@@ -50,19 +50,20 @@ Json alive_json(const RankMemory& rank) {
   return alive;
 }
 
-Json outside_json(const Report& report) {
-  const OutsideAllocator outside = outside_allocator(report);
+Json outside_json(const OutsideAllocator& outside) {
   Json communicators = Json::array();
   for (const auto& [name, bytes] : outside.communicators)
     communicators.push_back({{"communicator", name}, {"bytes", bytes}});
   return {{"context_bytes", outside.context_bytes},
-          {"nccl_bytes", outside.nccl_bytes},
+          {"nccl_bytes", outside.nccl_bytes()},
           {"communicators", communicators}};
 }
 
 Json memory_json(const Report& report) {
   Json ranks = Json::array();
-  for (const RankMemory& rank : report.memory)
+  const std::vector<Footprint> gpus = footprints(report);
+  for (std::size_t r = 0; r < gpus.size(); ++r) {
+    const RankMemory& rank = report.memory[r];
     ranks.push_back({{"rank", rank.rank},
                      {"stage", rank.stage},
                      {"parameters_bytes", rank.parameters_bytes},
@@ -76,13 +77,20 @@ Json memory_json(const Report& report) {
                      {"workspace_bytes", rank.workspace_bytes},
                      {"peak_bytes", rank.peak_bytes},
                      {"peak_time_s", rank.peak_time_s},
-                     {"alive_at_peak", alive_json(rank)}});
+                     {"alive_at_peak", alive_json(rank)},
+                     {"context_bytes", gpus[r].outside.context_bytes},
+                     {"nccl_bytes", gpus[r].outside.nccl_bytes()},
+                     {"needed_bytes", gpus[r].needed_bytes()}});
+  }
   const RankMemory heaviest = heaviest_rank(report);
+  const Footprint gpu = fullest(gpus);
   return {{"capacity_bytes", report.facts.gpu_memory_bytes},
           {"peak_bytes", heaviest.peak_bytes},
           {"peak_rank", heaviest.rank},
-          {"fits", heaviest.peak_bytes <= report.facts.gpu_memory_bytes},
-          {"outside_allocator", outside_json(report)},
+          {"needed_bytes", gpu.needed_bytes()},
+          {"fullest_rank", gpu.rank},
+          {"fits", gpu.fits()},
+          {"outside_allocator", outside_json(gpu.outside)},
           {"ranks", ranks}};
 }
 

@@ -37,6 +37,16 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
   return plans;
 }
 
+std::vector<RankMemory> memory_of(const Plan& plan, const Work& work, double workspace_bytes) {
+  return rank_memory(make_order(shortened(plan)), plan, work, workspace_bytes);
+}
+
+Footprint fullest_gpu(const Model& model, const Plan& plan, const SizingLimits& limits) {
+  const Work work = make_work(model, plan);
+  const auto outside = limits.outside ? limits.outside(plan, work) : std::vector<OutsideAllocator>();
+  return fullest(footprints(memory_of(plan, work, limits.workspace_bytes), outside, limits.gpu_memory_bytes));
+}
+
 // Orders that are sought under a limit of memory: other microbatches, another order.
 bool is_sought(ScheduleName schedule) {
   return schedule == ScheduleName::zb_v || schedule == ScheduleName::v_half ||
@@ -54,8 +64,7 @@ Plan shortened(Plan plan) {
 }
 
 RankMemory heaviest_rank(const Model& model, const Plan& plan, double workspace_bytes) {
-  const Schedule order = make_order(shortened(plan));
-  const std::vector<RankMemory> ranks = rank_memory(order, plan, make_work(model, plan), workspace_bytes);
+  const std::vector<RankMemory> ranks = memory_of(plan, make_work(model, plan), workspace_bytes);
   return *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
 }
 
@@ -63,9 +72,9 @@ std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, cons
   std::optional<FewestGpus> best;
   for (const Plan& candidate : candidates(model, plan, limits)) {
     if (best && candidate.gpus() > best->plan.gpus()) break;
-    const double peak = heaviest_rank(model, candidate, limits.workspace_bytes).peak_bytes;
-    if (peak > limits.gpu_memory_bytes || (best && peak >= best->peak_bytes)) continue;
-    best = FewestGpus{candidate, peak};
+    const Footprint gpu = fullest_gpu(model, candidate, limits);
+    if (!gpu.fits() || (best && gpu.needed_bytes() >= best->fullest.needed_bytes())) continue;
+    best = FewestGpus{candidate, gpu};
   }
   return best;
 }

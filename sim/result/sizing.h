@@ -1,10 +1,13 @@
 // How many GPUs does a training run need at least?
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "model/model.h"
 #include "plan/plan.h"
+#include "result/footprint.h"
 #include "result/memory.h"
 
 namespace rehearse {
@@ -15,11 +18,13 @@ struct SizingLimits {
   double workspace_bytes = 0;
   int gpus_per_node = 1;       // tp stays within a node
   std::int64_t most_gpus = 0;  // 0: as many as asked for
+  // What lies beside the allocator on each pipeline rank of a plan; none: nothing.
+  std::function<std::vector<OutsideAllocator>(const Plan&, const Work&)> outside = {};
 };
 
 struct FewestGpus {
   Plan plan;
-  double peak_bytes = 0;  // of its heaviest rank
+  Footprint fullest;
 };
 
 // The heaviest rank of a legal plan, without what is offloaded of its activations. As many microbatches are

@@ -119,23 +119,18 @@ void add_communication(Page& page, const Report& report) {
 
 void add_memory(Page& page, const Report& report) {
   const RankMemory rank = heaviest_rank(report);
-  const double capacity = report.facts.gpu_memory_bytes;
-  const bool fits = rank.peak_bytes <= capacity;
-  const std::string room = fmt::format("{} ({}) {}", format_bytes(std::abs(capacity - rank.peak_bytes)),
-                                       percent(capacity > 0 ? std::abs(1 - rank.peak_bytes / capacity) : 0),
-                                       fits ? "free" : "too much");
   page.line("");
-  page.line("peak memory  {} of {} on pipeline rank {}, the heaviest; {}",
-            page.paint(format_bytes(rank.peak_bytes), Paint::bold), format_bytes(capacity), rank.rank,
-            page.paint(room, fits ? Paint::green : Paint::red));
+  page.line("peak memory  {} on pipeline rank {}, the heaviest",
+            page.paint(format_bytes(rank.peak_bytes), Paint::bold), rank.rank);
   page.line("             parameters {}, gradients {}, optimizer {},", format_bytes(rank.parameters_bytes),
             format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes));
   page.line("             activations {}, logits {}, buffers {}", format_bytes(rank.activations_bytes),
             format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes));
-  const OutsideAllocator outside = outside_allocator(report);
-  if (outside.all() > 0)
-    page.line("             beside it the CUDA context, about {}, and NCCL's buffers, {}",
-              format_bytes(outside.context_bytes), format_bytes(outside.nccl_bytes));
+  const Footprint gpu = fullest_gpu(report);
+  page.line("in all       {} of {} on pipeline rank {}; {}",
+            page.paint(format_bytes(gpu.needed_bytes()), Paint::bold), format_bytes(gpu.capacity_bytes),
+            gpu.rank, page.paint(room_in_words(gpu), gpu.fits() ? Paint::green : Paint::red));
+  if (gpu.outside.all() > 0) page.line("             {}", parts_in_words(gpu));
 }
 
 void add_provenance(Page& page, const Report& report) {

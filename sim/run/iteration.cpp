@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/communicators.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
-#include "result/memory_table.h"
 #include "run/alike.h"
 #include "run/band.h"
 #include "run/jitter.h"
 #include "run/order_bubble.h"
+#include "run/outside_allocator.h"
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
@@ -132,17 +131,6 @@ void warn_of_folding(const Experiment& experiment, const Preparation& preparatio
                   preparation.tasks.instances.size(), plan.gpus()));
 }
 
-void add_outside_allocator(const Experiment& experiment, const Work& work, RunFacts& facts) {
-  const Plan& plan = experiment.plan;
-  const StageNodes& nodes = experiment.stage_nodes;
-  for (int rank = 0; rank < plan.pp; ++rank) {
-    const Cluster& cluster = nodes.empty() ? experiment.cluster : nodes.of_rank(rank).cluster;
-    const Profile& profile = nodes.empty() ? experiment.profile : nodes.of_rank(rank).profile;
-    facts.context_bytes = std::max(facts.context_bytes, context_bytes(cluster, plan));
-    facts.nccl_buffers.push_back(communicator_bytes(work, experiment.model, plan, cluster, profile, rank));
-  }
-}
-
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
   const Plan& plan = experiment.plan;
   const StageNodes& nodes = experiment.stage_nodes;
@@ -169,7 +157,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     }
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
-  add_outside_allocator(experiment, preparation.work, facts);
+  facts.outside_allocator = outside_allocator(experiment, plan, preparation.work);
   warn_of_launches(preparation.prices, facts);
   warn_of_folding(experiment, preparation, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
@@ -240,8 +228,6 @@ Preparation prepare(const Experiment& experiment) {
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
   Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
                               preparation.work, preparation.prices.times, facts_of(experiment, preparation));
-  if (const std::string shortage = shortage_beside_peak(report); !shortage.empty())
-    report.facts.warnings.push_back(shortage);
   if (experiment.with_band) report.uncertainty = uncertainty(report, experiment);
   return report;
 }

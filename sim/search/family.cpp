@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "result/sizing.h"
+#include "run/outside_allocator.h"
 #include "schedule/orders.h"
 #include "search/bounds.h"
 
@@ -74,6 +75,14 @@ const Family::Activations& Family::activations_of(const Ops& ops, const Plan& pl
       Activations{&ops, &order, activation_memory(order.schedule, plan, ops.work, ops.bytes)});
 }
 
+const std::vector<OutsideAllocator>& Family::outside_of(const Ops& ops, const Plan& plan) {
+  const std::tuple sharding(plan.zero, plan.zero_shard, plan.bucket_bytes);
+  const auto found = std::ranges::find_if(
+      outside_, [&](const Outside& known) { return known.ops == &ops && known.sharding == sharding; });
+  if (found != outside_.end()) return found->ranks;
+  return outside_.emplace_back(Outside{&ops, sharding, outside_allocator(experiment_, plan, ops.work)}).ranks;
+}
+
 PlanBounds Family::bounds(const Plan& plan) {
   const Ops& ops = ops_of(plan);
   const Cluster& cluster = experiment_.cluster;
@@ -90,6 +99,10 @@ PlanBounds Family::bounds(const Plan& plan) {
     add_state(rank, plan, ops.work, workspace);
     bounds.peak_bytes = std::max(bounds.peak_bytes, rank.peak_bytes);
   }
+  const auto fits_beside = [&](const std::vector<OutsideAllocator>& outside) {
+    return fullest(footprints(ranks, outside, cluster.gpu.memory_bytes)).fits();
+  };
+  bounds.fits = fits_beside({}) && fits_beside(outside_of(ops, plan));
   return bounds;
 }
 

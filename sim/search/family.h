@@ -3,6 +3,7 @@
 
 #include <list>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "cost/kernel_times.h"
@@ -14,6 +15,7 @@ namespace rehearse {
 struct PlanBounds {
   double least_s = 0;     // least_step_time()
   double peak_bytes = 0;  // of the heaviest rank: exactly what the report says
+  bool fits = true;       // exactly what the report says, too
 };
 
 // Work, prices and orders that plans share, each made once. Plans of one family follow each other in a
@@ -42,16 +44,24 @@ class Family {
     const Order* order;
     std::vector<RankMemory> ranks;
   };
+  // By what NCCL's groups and messages hang on beside the ops: how state is sharded.
+  struct Outside {
+    const Ops* ops;
+    std::tuple<int, int, double> sharding;
+    std::vector<OutsideAllocator> ranks;
+  };
 
   const Ops& ops_of(const Plan& plan);
   const Order& order_of(const Plan& plan);
   const Activations& activations_of(const Ops& ops, const Plan& plan);
+  const std::vector<OutsideAllocator>& outside_of(const Ops& ops, const Plan& plan);
 
   const Experiment& experiment_;
   KernelTimes& kernels_;
   std::list<Ops> ops_;
   std::list<Order> orders_;
   std::list<Activations> activations_;
+  std::list<Outside> outside_;
 };
 
 // Whether `plan` belongs to the family of `other`: the same degrees and microbatch.

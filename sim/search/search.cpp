@@ -86,9 +86,8 @@ class Search {
       for (std::size_t i = first[f]; i < first[f + 1]; ++i) bounds[i] = family.bounds(with(thread, i).plan);
     });
     std::vector<Candidate> fitting;
-    const double capacity = experiments_.front()->cluster.gpu.memory_bytes;
     for (std::size_t i = 0; i < plans_.size(); ++i)
-      if (bounds[i].peak_bytes <= capacity) fitting.push_back({i, bounds[i].least_s, bounds[i].peak_bytes});
+      if (bounds[i].fits) fitting.push_back({i, bounds[i].least_s, bounds[i].peak_bytes});
     result_.does_not_fit = plans_.size() - fitting.size();
     return fitting;
   }

@@ -81,7 +81,7 @@
   function addChanges(report) {
     if (!baseline || baseline === latest) return;
     const quantities = [["step_time_s", -1], ["tokens_per_s", 1], ["mfu", 1], ["bubble", -1], ["memory", -1]];
-    const figure = (from, key) => (key === "bubble" ? from.bubble_fraction.mean : key === "memory" ? from.memory.peak_bytes
+    const figure = (from, key) => (key === "bubble" ? from.bubble_fraction.mean : key === "memory" ? from.memory.needed_bytes
       : from[key]);
     [...tiles.querySelectorAll("strong")].forEach((strong, i) => {
       const [key, better] = quantities[i], before = figure(baseline.report, key), now = figure(report, key);

@@ -40,7 +40,8 @@ Held held(const Plan& plan, int pipeline_rank, const std::string& model_name = "
           const std::string& cluster = "dgx-a100-80gb") {
   const Model model = read_model(model_name);
   const Machine& on = machine(cluster);
-  return communicator_bytes(make_work(model, plan), model, plan, on.cluster, on.profile, pipeline_rank);
+  return communicator_bytes(make_work(model, plan), model, plan, on.cluster,
+                            on.profile)[static_cast<std::size_t>(pipeline_rank)];
 }
 
 std::vector<std::string> names(const Held& held) {
@@ -63,7 +64,8 @@ TEST(Communicators, OfPartsOfOneGpuAreNone) {
   const Plan plan = plan_of(1, 1, 4);
   const Model model = read_model("gpt3-175b");
   EXPECT_THAT(communicator_bytes(make_work(model, plan), model, plan, read_cluster("h100-quarters"),
-                                 machine("dgx-h100").profile, 0),
+                                 machine("dgx-h100").profile)
+                  .front(),
               ElementsAre());
 }
 

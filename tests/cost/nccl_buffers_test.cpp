@@ -55,6 +55,24 @@ TEST(DoubleTree, JoinsAllNodesAndGivesNoneMoreThanFourNeighbours) {
   }
 }
 
+// Without looking at more nodes than it takes.
+TEST(DoubleTree, MostPairsAreThoseOfTheBusiestNode) {
+  for (int nodes = 2; nodes < 200; ++nodes) {
+    std::size_t most = 0;
+    for (int node = 0; node < nodes; ++node) {
+      std::size_t connections = 0;
+      for (const int tree : {0, 1}) {
+        const std::vector<int> neighbours = tree_neighbours(tree, node, nodes);
+        connections += 2 * neighbours.size();
+        for (const int beside : {(node + 1) % nodes, (node + nodes - 1) % nodes})
+          connections += std::ranges::count(neighbours, beside) == 0 ? 1 : 0;
+      }
+      most = std::max(most, connections);
+    }
+    EXPECT_EQ(most_pairs(nodes, {true, true}), static_cast<double>(most) / 4) << nodes;
+  }
+}
+
 TEST(DoubleTree, OfTwoNodesIsTheirRing) {
   EXPECT_EQ(most_pairs(2, {true, false}), 1);
   EXPECT_EQ(most_pairs(2, {true, true}), 1);

@@ -16,6 +16,7 @@ namespace {
 
 using namespace test;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Case interleaved_case() {
   Plan plan = small_plan(4, 2, 8, 2);
@@ -104,22 +105,19 @@ TEST(MemoryTable, HasARowForEachRankAndNamesTheHeaviest) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
-TEST(MemoryTable, StatesWhatTheAllocatorDoesNotKnowBesideThePeak) {
+TEST(MemoryTable, AddsWhatTheAllocatorDoesNotKnow) {
   Case made = interleaved_case();
   EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt),
-              HasSubstr("NCCL buffers are not counted"));
-  made.report.facts.context_bytes = 1e9;
-  made.report.facts.nccl_buffers.assign(made.report.memory.size(), {{"world", 2e9}, {"tp", 0.5e9}});
+              HasSubstr("without CUDA context and NCCL buffers"));
+  made.report.facts.outside_allocator.assign(made.report.memory.size(),
+                                             {1e9, {{"world", 2e9}, {"tp", 0.5e9}}});
   const std::string text = write_memory_table(made.report, "0B0", std::nullopt);
-  EXPECT_THAT(text, HasSubstr("NCCL's buffers 2.5 GB: world 2.00, tp 0.50"));
+  EXPECT_THAT(text, HasSubstr("CUDA's context 1 GB, NCCL's buffers 2.5 GB = world 2.00 + tp 0.50"));
   made.report.facts.gpu_memory_bytes = heaviest_rank(made.report).peak_bytes + 3e9;
-  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt), HasSubstr("500 MB too much"));
-  EXPECT_THAT(shortage_beside_peak(made.report),
-              HasSubstr("CUDA's context (1 GB) and NCCL's buffers (2.5 GB)"));
+  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt), HasSubstr("500 MB ("));
+  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt), HasSubstr("%) too much"));
   made.report.facts.gpu_memory_bytes += 1e9;
-  EXPECT_EQ(shortage_beside_peak(made.report), "");
-  made.report.facts.gpu_memory_bytes = 1;
-  EXPECT_EQ(shortage_beside_peak(made.report), "");
+  EXPECT_THAT(write_memory_table(made.report, "0B0", std::nullopt), Not(HasSubstr("too much")));
 }
 
 TEST(Sizing, RuleOfThumbIsThatOfTheNotes) {
@@ -129,18 +127,30 @@ TEST(Sizing, RuleOfThumbIsThatOfTheNotes) {
 TEST(Sizing, TheFewestGpusFitAndFewerDoNot) {
   Plan plan = small_plan(1, 1, 16);
   const Model model = small_model(8);
-  SizingLimits limits{1e12, 0, 4, 0};
+  SizingLimits limits{1e12, 0, 4, 0, {}};
   const auto roomy = fewest_gpus(model, plan, limits);
   ASSERT_TRUE(roomy);
   EXPECT_EQ(roomy->plan.gpus(), 1);
-  limits.gpu_memory_bytes = 0.99 * roomy->peak_bytes;
+  limits.gpu_memory_bytes = 0.99 * roomy->fullest.peak_bytes;
   const auto tight = fewest_gpus(model, plan, limits);
   ASSERT_TRUE(tight);
   EXPECT_GT(tight->plan.gpus(), 1);
-  EXPECT_LE(tight->peak_bytes, limits.gpu_memory_bytes);
+  EXPECT_TRUE(tight->fullest.fits());
   EXPECT_LE(tight->plan.tp, 4);
   limits.gpu_memory_bytes = 1;
   EXPECT_FALSE(fewest_gpus(model, plan, limits));
+}
+
+TEST(Sizing, CountsWhatLiesBesideTheAllocator) {
+  const Plan plan = small_plan(1, 1, 16);
+  const Model model = small_model(8);
+  SizingLimits limits{1e12, 0, 4, 0, {}};
+  limits.gpu_memory_bytes = fewest_gpus(model, plan, limits)->fullest.peak_bytes;
+  EXPECT_EQ(fewest_gpus(model, plan, limits)->plan.gpus(), 1);
+  limits.outside = [](const Plan& of, const Work&) {
+    return std::vector<OutsideAllocator>(static_cast<std::size_t>(of.pp), {of.gpus() > 1 ? 0.0 : 1.0, {}});
+  };
+  EXPECT_EQ(fewest_gpus(model, plan, limits)->plan.gpus(), 2);
 }
 
 TEST(MemorySvg, DrawsEveryRankOnceAndIsTheSameTwice) {

@@ -41,13 +41,13 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
   EXPECT_THAT(keys(json["communication"][0]),
               ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s",
                           "gpu_link_bytes", "nic_bytes", "host_bytes"));
-  EXPECT_THAT(keys(json["memory"]),
-              ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "fits", "outside_allocator", "ranks"));
+  EXPECT_THAT(keys(json["memory"]), ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "needed_bytes",
+                                                "fullest_rank", "fits", "outside_allocator", "ranks"));
   EXPECT_THAT(keys(json["memory"]["ranks"][0]),
               IsSupersetOf({"rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
                             "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes",
                             "master_weights_bytes", "working_bytes", "workspace_bytes", "peak_time_s",
-                            "alive_at_peak"}));
+                            "alive_at_peak", "context_bytes", "nccl_bytes", "needed_bytes"}));
   EXPECT_THAT(keys(json["profile"]), ElementsAre("name", "how", "extrapolated_share"));
   EXPECT_THAT(keys(json["plan"]),
               IsSupersetOf({"tp", "pp", "vpp", "dp", "cp", "micro_batch", "global_batch", "schedule"}));
@@ -81,16 +81,31 @@ TEST(ReportJson, PeakRankIsTheHeaviest) {
   EXPECT_EQ(memory["ranks"][memory["peak_rank"].get<std::size_t>()]["peak_bytes"], peak);
 }
 
-TEST(ReportJson, WhatLiesOutsideTheAllocatorIsNoPartOfThePeak) {
+TEST(ReportJson, WhatLiesOutsideTheAllocatorIsNoPartOfThePeakButOfWhatIsNeeded) {
   Case made = make_case(small_plan(2, 1, 4), Durations{});
   const double peak = heaviest_rank(made.report).peak_bytes;
-  made.report.facts.context_bytes = 5;
-  made.report.facts.nccl_buffers = {{{"world", 1}, {"dp", 2}}, {{"world", 1}, {"dp", 2}}};
+  made.report.facts.outside_allocator.assign(2, {5, {{"world", 1}, {"dp", 2}}});
   const Json memory = report_json(made.report, "")["memory"];
   EXPECT_EQ(memory["peak_bytes"], peak);
+  EXPECT_EQ(memory["needed_bytes"], peak + 8);
+  EXPECT_EQ(memory["ranks"][1]["needed_bytes"], memory["ranks"][1]["peak_bytes"].get<double>() + 8);
   EXPECT_EQ(memory["outside_allocator"]["context_bytes"], 5);
   EXPECT_EQ(memory["outside_allocator"]["nccl_bytes"], 3);
   EXPECT_EQ(memory["outside_allocator"]["communicators"][1]["communicator"], "dp");
+}
+
+// The peak's rank need not be the fullest.
+TEST(ReportJson, TheFullestRankIsTheOneThatDecides) {
+  Case made = make_case(small_plan(2, 1, 4), Durations{});
+  const int heaviest = heaviest_rank(made.report).rank;
+  const auto other = static_cast<std::size_t>(1 - heaviest);
+  made.report.facts.outside_allocator.assign(2, {});
+  made.report.facts.outside_allocator[other].context_bytes = 1e12;
+  const Json memory = report_json(made.report, "")["memory"];
+  EXPECT_EQ(memory["peak_rank"], heaviest);
+  EXPECT_EQ(memory["fullest_rank"], other);
+  EXPECT_EQ(memory["needed_bytes"], memory["ranks"][other]["peak_bytes"].get<double>() + 1e12);
+  EXPECT_EQ(memory["fits"], false);
 }
 
 TEST(ReportJson, WhatDoesNotFitSaysSo) {

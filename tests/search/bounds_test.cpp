@@ -93,6 +93,26 @@ TEST(Bounds, AreTheSameWhateverTheFamilySharedBefore) {
       const PlanBounds in_family = shared.bounds(given.plans[i]);
       EXPECT_EQ(own.least_s, in_family.least_s);
       EXPECT_EQ(own.peak_bytes, in_family.peak_bytes);
+      EXPECT_EQ(own.fits, in_family.fits);
+    }
+  }
+}
+
+// To the byte, whatever the family shared before.
+TEST(Bounds, FitWhereTheReportDoes) {
+  for (const std::uint32_t seed : {1u, 2u, 3u, 4u}) {
+    SearchCase given = search_case(seed);
+    Experiment& experiment = given.experiment;
+    experiment.engine = Engine::reference;
+    KernelTimes kernels(experiment.profile, experiment.cluster.gpu, "bf16");
+    Family family(experiment, kernels);
+    for (std::size_t i = 0; i < given.plans.size(); i += 3) {
+      experiment.plan = given.plans[i];
+      const double needed = fullest_gpu(run_iteration(experiment).report).needed_bytes();
+      experiment.cluster.gpu.memory_bytes = needed;
+      EXPECT_TRUE(family.bounds(experiment.plan).fits) << i;
+      experiment.cluster.gpu.memory_bytes = needed - 1;
+      EXPECT_FALSE(family.bounds(experiment.plan).fits) << i;
     }
   }
 }

@@ -58,7 +58,7 @@ SearchCase search_case(std::uint32_t seed) {
   experiment.cluster = read_cluster("dgx-a100-80gb");
   experiment.cluster.node.gpus = random() % 2 == 0 ? 4 : 8;
   experiment.profile = read_profile(experiment.cluster.profile);
-  const double most_gb[] = {1.5, 3, 6};
+  const double most_gb[] = {4, 6, 9};  // the context and NCCL's buffers take 2 to 3 of them
   experiment.cluster.gpu.memory_bytes = most_gb[random() % 3] * 1e9;
   Plan plan;
   plan.seq = 1024;

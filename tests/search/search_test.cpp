@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "cases.h"
 #include "sanitized.h"
 
@@ -53,6 +56,45 @@ TEST_P(SearchOf, TheFrontFallsInMemoryAsTimeRises) {
     EXPECT_GT(result.pareto[i].step_time_s, result.pareto[i - 1].step_time_s);
     EXPECT_LT(result.pareto[i].peak_bytes, result.pareto[i - 1].peak_bytes);
   }
+}
+
+// Every plan run by itself and judged by its own report.
+struct Judged {
+  FoundPlan found;
+  Footprint fullest;
+};
+
+std::vector<Judged> each_by_itself(const SearchCase& given) {
+  Experiment experiment = given.experiment;
+  experiment.engine = Engine::reference;
+  experiment.with_band = false;
+  std::vector<Judged> judged;
+  for (std::size_t i = 0; i < given.plans.size(); ++i) {
+    experiment.plan = given.plans[i];
+    const Report report = run_iteration(experiment).report;
+    judged.push_back({{i, report.step_time_s, heaviest_rank(report).peak_bytes}, fullest_gpu(report)});
+  }
+  return judged;
+}
+
+TEST_P(SearchOf, FindsTheBestThatFitWhereContextAndBuffersDecide) {
+  if (kThreadSanitizer) GTEST_SKIP() << kTakesMinutes;
+  SearchCase given = search_case(GetParam());
+  std::vector<Judged> judged = each_by_itself(given);
+  std::ranges::sort(judged, {}, [](const Judged& each) { return each.fullest.needed_bytes(); });
+  const double capacity = judged[judged.size() / 2].fullest.needed_bytes();
+  given.experiment.cluster.gpu.memory_bytes = capacity;
+  EXPECT_TRUE(std::ranges::any_of(judged, [&](const Judged& each) {
+    return each.found.peak_bytes <= capacity && each.fullest.needed_bytes() > capacity;
+  })) << "nothing was decided by them";
+  std::erase_if(judged, [&](const Judged& each) { return each.fullest.needed_bytes() > capacity; });
+  std::ranges::sort(judged, {}, [](const Judged& each) {
+    return std::tuple(each.found.step_time_s, each.found.peak_bytes, each.found.index);
+  });
+  const SearchResult result = search(given.experiment, given.plans, {5, 1, true});
+  EXPECT_EQ(result.does_not_fit, given.plans.size() - judged.size());
+  ASSERT_EQ(result.best.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(result.best[i], judged[i].found);
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallSpaces, SearchOf, ::testing::Range(1u, 9u));

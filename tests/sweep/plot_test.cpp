@@ -36,7 +36,7 @@ PlotRows rows_of(const Grid& grid, const std::function<void(PlotRow&, Point)>& c
     row.tokens_per_s_per_gpu = 100;
     row.bubble = 0.2;
     row.ideal_bubble = 0.1;
-    row.peak_bytes = 40e9;
+    row.needed_bytes = 40e9;
     row.capacity_bytes = 80e9;
     row.gpus = 64;
     row.microbatches = 8;
@@ -106,7 +106,7 @@ TEST(Plot, EveryRowIsInThePictureOfEveryKind) {
   const PlotRows rows = rows_of(grid, [](PlotRow& row, Point point) {
     row.microbatches = 8 << (point / 2);
     row.step_time_s += 0.1 * static_cast<double>(point);
-    row.peak_bytes += 1e9 * static_cast<double>(point);
+    row.needed_bytes += 1e9 * static_cast<double>(point);
     if (point == 3) row.state = RowState::does_not_fit;
     if (point == 4) row = {row.values, RowState::illegal, "a rule", false};
   });
@@ -195,7 +195,7 @@ RC_GTEST_PROP(PlotFront, HoldsExactlyWhatNoOtherRowBeats, ()) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].has_report = true;
     rows[i].step_time_s = costs[i].first;
-    rows[i].peak_bytes = costs[i].second;
+    rows[i].needed_bytes = costs[i].second;
   }
   const std::vector<std::size_t> front = front_of(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -219,7 +219,7 @@ Json report_of(const std::string& model, int tp, double seconds) {
           {"mfu", 0.5},
           {"bubble_fraction", {{"mean", 0.1}}},
           {"bubble_fraction_ideal", 0.05},
-          {"memory", {{"peak_bytes", 1e9}, {"capacity_bytes", 2e9}}},
+          {"memory", {{"peak_bytes", 1e9}, {"needed_bytes", 1.5e9}, {"capacity_bytes", 2e9}}},
           {"time_s", shares},
           {"communication",
            {{{"gpu_link_bytes", 3e9}, {"nic_bytes", 1e9}, {"host_bytes", 0}},

@@ -39,6 +39,7 @@ struct Peers {
   int near = 0;  // in its node
   int far = 0;
   bool any() const { return near + far > 0; }
+  bool operator==(const Peers&) const = default;
 };
 
 // One communicator, on the GPU of it that holds most. Keeps references to its arguments.

@@ -51,8 +51,10 @@ std::vector<int> tree_neighbours(int tree, int node, int nodes) {
 double most_pairs(int nodes, Shapes shapes) {
   if (nodes < 2) return 0;
   if (!shapes.tree) return shapes.ring ? 1 : 0;
+  // A node with three neighbours in one tree has one in the other, which stands beside it in the ring, too.
+  const double all = 2 * (3 + 1) + (shapes.ring ? 2 + 1 : 0);
   double most = 0;
-  for (int node = 0; node < nodes; ++node)
+  for (int node = 0; node < nodes && most < all; ++node)
     most =
         std::max(most, connections(0, node, nodes, shapes.ring) + connections(1, node, nodes, shapes.ring));
   return most / 4;  // of two channels, in pairs

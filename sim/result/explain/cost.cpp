@@ -95,8 +95,10 @@ std::string explain_memory(const Explained& run) {
             format_bytes(rank.buffers_bytes - rank.workspace_bytes));
   text.line("  workspace    {:>9}  cuBLAS, as PyTorch sets it", format_bytes(rank.workspace_bytes));
   text.line("");
-  text.line("{} bytes of state a parameter: recipe {}. A GPU has {}.", state.total(),
-            to_string(report.plan.recipe), format_bytes(report.facts.gpu_memory_bytes));
+  text.line("{} bytes of state a parameter: recipe {}.", state.total(), to_string(report.plan.recipe));
+  const Footprint gpu = fullest_gpu(report);
+  text.line("In all, {};", in_words(gpu));
+  text.line("{}.", room_in_words(gpu));
   text.line(
       "Source: Rajbhandari et al. 2020, section 3.1 (state); Korthikanti et al. 2022, section 4 "
       "(activations)");

@@ -6,8 +6,10 @@ Rehearse.tiles = function (report) {
     "div", { class: "tile" + (state ? " " + state : "") }, make("h3", {}, name), make("strong", {}, value),
     make("small", {}, more));
   const band = report.step_time_band_s, beside = memory.outside_allocator;
-  const more = beside ? beside.context_bytes + beside.nccl_bytes : 0;
-  const outside = more > 0 ? `; CUDA's context and NCCL take ${Rehearse.bytes(more)} beside it` : "";
+  const parts = [["CUDA's context", beside.context_bytes], ["NCCL's buffers", beside.nccl_bytes]]
+    .filter(([, bytes]) => bytes > 0).map(([name, bytes]) => `${name} ${Rehearse.bytes(bytes)}`);
+  const peak = memory.needed_bytes - beside.context_bytes - beside.nccl_bytes;
+  const sum = parts.length ? `: ${[Rehearse.bytes(peak) + " at the peak", ...parts].join(", ")}` : "";
   return make(
     "div", { class: "tiles" },
     tile("step time", Rehearse.seconds(report.step_time_s), band
@@ -19,8 +21,8 @@ Rehearse.tiles = function (report) {
     tile("bubble", Rehearse.percent(report.bubble_fraction.mean),
       `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank}); ` +
       `ideal ${Rehearse.percent(report.bubble_fraction_ideal)}`),
-    tile(memory.fits ? "memory" : "does not fit", Rehearse.bytes(memory.peak_bytes),
-      `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.peak_rank}` + outside,
+    tile(memory.fits ? "memory" : "does not fit", Rehearse.bytes(memory.needed_bytes),
+      `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.fullest_rank}` + sum,
       memory.fits ? "" : "bad"));
 };
 
@@ -64,9 +66,9 @@ Rehearse.timeBars = function (report) {
 
 Rehearse.memoryBars = function (report) {
   const capacity = report.memory.capacity_bytes;
-  const most = Math.max(capacity, report.memory.peak_bytes) * 1.02;
+  const most = Math.max(capacity, report.memory.needed_bytes) * 1.02;
   return Rehearse.stackedBars(Rehearse.memoryParts, report.memory.ranks.map((rank) => ({
-    name: `rank ${rank.rank}`, values: rank, total: Rehearse.bytes(rank.peak_bytes), limit: capacity, most
+    name: `rank ${rank.rank}`, values: rank, total: Rehearse.bytes(rank.needed_bytes), limit: capacity, most
   })), Rehearse.bytes);
 };
 

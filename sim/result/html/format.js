@@ -77,4 +77,6 @@ Rehearse.memoryParts = [
   ["optimizer_bytes", "optimizer", "#3c3c3c"],
   ["activations_bytes", "activations", "#009e73"],
   ["logits_bytes", "logits", "#cc79a7"],
-  ["buffers_bytes", "buffers", "#e69f00"]];
+  ["buffers_bytes", "buffers", "#e69f00"],
+  ["nccl_bytes", "NCCL's buffers", "#56b4e9"],
+  ["context_bytes", "CUDA's context", "#d4d4d4"]];

@@ -37,6 +37,7 @@ class MemoryPicture {
         report_(report),
         stages_(stage_bytes(work)),
         heaviest_(heaviest_rank(report)),
+        fullest_(fullest_gpu(report)),
         window_{0, report.step_time_s > 0 ? report.step_time_s : 1, kLeft, kPlot},
         most_(1.05 * std::max({report.facts.gpu_memory_bytes, heaviest_.peak_bytes, 1.0})) {}
 
@@ -66,8 +67,7 @@ class MemoryPicture {
     const std::string name = report_.model.name + " on " + report_.facts.cluster_name;
     put(R"(<text x="{}" y="26" font-size="17">Memory of one GPU over an iteration: {}</text>)", kLeft,
         escape(shorten(name, 80)));
-    put(R"(<text x="{}" y="46" fill="#555">heaviest: pipeline rank {}, {} of {}</text>)", kLeft,
-        heaviest_.rank, format_bytes(heaviest_.peak_bytes), format_bytes(report_.facts.gpu_memory_bytes));
+    put(R"(<text x="{}" y="46" fill="#555">{}</text>)", kLeft, escape(in_words(fullest_)));
   }
 
   void axes() {
@@ -117,10 +117,18 @@ class MemoryPicture {
   }
 
   void capacity() {
-    const double at = y(report_.facts.gpu_memory_bytes);
-    put(R"(<path d="M{} {}H{}" stroke="#c00" stroke-dasharray="6 4"/>)", number(kLeft), number(at),
-        number(kLeft + kPlot));
-    put(R"(<text x="{}" y="{}" fill="#c00">GPU memory</text>)", number(kLeft + 8), number(at - 5));
+    limit(report_.facts.gpu_memory_bytes, "6 4", -5, "GPU memory");
+    if (fullest_.outside.all() > 0)
+      limit(report_.facts.gpu_memory_bytes - fullest_.outside.all(), "2 3", 14,
+            "left beside CUDA's context and NCCL's buffers");
+  }
+
+  void limit(double bytes, const char* dashes, double offset, const char* name) {
+    if (bytes < 0) return;
+    const double at = y(bytes);
+    put(R"(<path d="M{} {}H{}" stroke="#c00" stroke-dasharray="{}"/>)", number(kLeft), number(at),
+        number(kLeft + kPlot), dashes);
+    put(R"(<text x="{}" y="{}" fill="#c00">{}</text>)", number(kLeft + 8), number(at + offset), name);
   }
 
   void peak() {
@@ -134,6 +142,7 @@ class MemoryPicture {
   const Report& report_;
   std::vector<StageBytes> stages_;
   RankMemory heaviest_;
+  Footprint fullest_;
   Window window_;
   double most_;  // bytes at the upper edge
   std::string body_;

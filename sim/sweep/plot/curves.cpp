@@ -112,7 +112,7 @@ class Curves {
       case PlotKind::step_time:
         return row.step_time_s / unit_.seconds;
       case PlotKind::memory:
-        return row.peak_bytes / 1e9;
+        return row.needed_bytes / 1e9;
       default:
         return row.tokens_per_s_per_gpu;
     }

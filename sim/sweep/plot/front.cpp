@@ -38,7 +38,7 @@ std::size_t colour_of(const PlotRow& row, const Grid& grid, int field) {
 }
 
 bool is_beyond(const PlotRow& row) {
-  return row.peak_bytes > kFarthest * row.capacity_bytes;
+  return row.needed_bytes > kFarthest * row.capacity_bytes;
 }
 
 std::string note_of(const std::vector<PlotRow>& rows, std::size_t drawn) {
@@ -65,7 +65,7 @@ class Front {
     for (const PlotRow& row : rows.rows) {
       if (is_beyond(row)) continue;
       slowest_s_ = std::max(slowest_s_, row.step_time_s);
-      largest_ = std::max(largest_, row.peak_bytes);
+      largest_ = std::max(largest_, row.needed_bytes);
     }
     unit_ = svg::unit_for(slowest_s_);
   }
@@ -87,7 +87,7 @@ class Front {
 
  private:
   ChartPoint point(const PlotRow& row) const {
-    return {row.peak_bytes / 1e9, row.step_time_s / unit_.seconds, row.fits(), hint_of(row, grid_)};
+    return {row.needed_bytes / 1e9, row.step_time_s / unit_.seconds, row.fits(), hint_of(row, grid_)};
   }
 
   std::size_t add_clouds(Chart& chart) const {
@@ -100,7 +100,7 @@ class Front {
       if (!row.has_report || is_beyond(row)) continue;
       const std::size_t colour = colour_of(row, grid_, field_);
       if (field_ >= 0) clouds[colour].name = name_of(row);
-      const int column = static_cast<int>(kCells * row.peak_bytes / largest_);
+      const int column = static_cast<int>(kCells * row.needed_bytes / largest_);
       const int line = static_cast<int>(kCells * row.step_time_s / slowest_s_);
       if (!taken.insert({column, line, colour, row.fits()}).second) continue;
       clouds[colour].points.push_back(point(row));
@@ -140,7 +140,7 @@ std::vector<std::size_t> front_of(const std::vector<PlotRow>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i].state == RowState::done && rows[i].has_report) order.push_back(i);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    if (rows[a].peak_bytes != rows[b].peak_bytes) return rows[a].peak_bytes < rows[b].peak_bytes;
+    if (rows[a].needed_bytes != rows[b].needed_bytes) return rows[a].needed_bytes < rows[b].needed_bytes;
     return rows[a].step_time_s < rows[b].step_time_s;
   });
   for (const std::size_t i : order)

@@ -93,6 +93,7 @@ void take_figures(const Json& report, PlotRow& row) {
     row.executed_bubble = figure("/executed_bubble_fraction/mean");
   }
   row.peak_bytes = figure("/memory/peak_bytes");
+  row.needed_bytes = figure("/memory/needed_bytes");
   row.capacity_bytes = figure("/memory/capacity_bytes");
   row.gpus = figure("/cluster/gpus");
   row.microbatches = figure("/plan/microbatches");
@@ -131,7 +132,7 @@ std::string hint_of(const PlotRow& row, const Grid& grid) {
   if (!row.has_report) return name + ": " + refusal(row);
   const std::string figures =
       fmt::format("{}: {}, {:.0f} tokens/s/GPU, bubble {:.1f} %, {}", name, format_seconds(row.step_time_s),
-                  row.tokens_per_s_per_gpu, 100 * row.bubble, format_bytes(row.peak_bytes));
+                  row.tokens_per_s_per_gpu, 100 * row.bubble, format_bytes(row.needed_bytes));
   return row.fits() ? figures : figures + " (does not fit)";
 }
 

@@ -1,0 +1,49 @@
+// Does a plan fit: has each GPU room for all that lies on it?
+//
+// Counted: the peak of PyTorch's allocator (result/memory.h), CUDA's context and NCCL's buffers
+// (cost/communicators.h). The allocator's slack is no part of it: cached blocks are given back before the
+// allocator gives up, and what fragmentation keeps hangs on its settings.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rehearse {
+
+// Bytes of NCCL's buffers on one GPU by communicator: {"world", 4e8}, ...
+using NcclBuffers = std::vector<std::pair<std::string, double>>;
+
+// What lies on a GPU that PyTorch's allocator knows nothing of. Zeros where there is no CUDA and no NCCL.
+struct OutsideAllocator {
+  double context_bytes = 0;
+  NcclBuffers communicators = {};
+  double nccl_bytes() const;
+  double all() const { return context_bytes + nccl_bytes(); }
+};
+
+// One GPU of a pipeline rank at its fullest moment.
+struct Footprint {
+  int rank = 0;           // pipeline rank
+  double peak_bytes = 0;  // of the allocator
+  OutsideAllocator outside = {};
+  double capacity_bytes = 0;  // memory of the GPU
+
+  double needed_bytes() const { return peak_bytes + outside.all(); }
+  double room_bytes() const { return capacity_bytes - needed_bytes(); }  // below 0: too much by so many
+  bool fits() const { return needed_bytes() <= capacity_bytes; }
+};
+
+// The GPU with the least room, the first of equal ones: the plan fits when it does. Zeros for none.
+Footprint fullest(const std::vector<Footprint>& gpus);
+
+// "61.2 GB at the peak, CUDA's context 1.06 GB, NCCL's buffers 3.1 GB"
+std::string parts_in_words(const Footprint& gpu);
+
+// "20.1 GB (23.5 %) free", or "too much".
+std::string room_in_words(const Footprint& gpu);
+
+// "pipeline rank 0 needs 65.4 GB of 85.5 GB: 61.2 GB at the peak, ...", the parts where there are several.
+std::string in_words(const Footprint& gpu);
+
+}  // namespace rehearse

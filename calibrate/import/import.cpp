@@ -145,6 +145,14 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   return launch;
 }
 
+// Where the GPU's tensor cores sum products of fp8 in less than fp32.
+void add_split_sums(const JsonReader& recipe, Json& profile) {
+  if (!recipe.has("fp8_split_sums")) return;
+  const JsonReader split = recipe.object("fp8_split_sums");
+  profile["fp8_split_sums"] = {{"times", split.number("times", 1, 10)}, {"source", split.text("source")}};
+  split.reject_unknown();
+}
+
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
@@ -173,6 +181,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"gemm", gemm}};
   if (!attention_of.empty()) profile["attention_of"] = attention_of;
   if (!stream_of.empty()) profile["stream_of"] = stream_of;
+  add_split_sums(recipe, profile);
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
@@ -192,6 +201,7 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   }
   if (recipe.has("attention"))
     profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
+  add_split_sums(recipe, profile);
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }
 

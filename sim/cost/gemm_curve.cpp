@@ -148,6 +148,7 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
   const auto own = profile.gemm.find(gemm_key(known, pass, grouped));
   const bool told_apart = own != profile.gemm.end();
   curve.grouped = grouped && told_apart;
+  if (known == "fp8" && pass != GemmPass::forward && !told_apart) curve.times_points = profile.fp8_split_sums;
   const Roofline roof =
       with_result(curve.roof, told_apart && pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0);
   for (const GemmSample& sample : told_apart ? own->second : profile.gemm.at(known)) {
@@ -168,7 +169,8 @@ Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
              k = static_cast<double>(gemm.k), batch = static_cast<double>(gemm.batch);
   const LogShape at = place(curve, m, n, k, batch);
   const Roofline roof = with_result(curve.roof, gemm.result_bytes);
-  const double seconds = at_peak(curve, roof, m, n, k, batch) * std::exp(log_excess(curve, at));
+  const double seconds =
+      curve.times_points * at_peak(curve, roof, m, n, k, batch) * std::exp(log_excess(curve, at));
   return {std::max({curve.launch_s, seconds, gemm_bound(roof, m, n, k, batch)}), outside(curve, at)};
 }
 

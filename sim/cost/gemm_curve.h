@@ -22,6 +22,7 @@ struct GemmCurve {
   Roofline roof;
   double launch_s = 0;
   double multiprocessors = 0;  // 0: not on record
+  double times_points = 1;     // what takes longer than the points: Profile::fp8_split_sums
   std::vector<Point> points;
   LogShape low, high;    // bounding box of the points, of their sides
   bool grouped = false;  // the points are of grouped kernels, at the rows of one group

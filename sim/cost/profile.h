@@ -67,6 +67,10 @@ struct Profile {
   std::vector<Source> sources;
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
+  // How many times as long a product of fp8 takes that adds partial sums up in fp32 outside the tensor cores,
+  // as backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
+  // use_fast_accum).
+  double fp8_split_sums = 1;
   std::vector<AttentionSample> attention;
   std::map<std::string, std::vector<AttentionSample>> attention_of;  // by kernel, of others than `attention`
   std::map<std::string, std::vector<StreamSample>> stream;           // by curve_name(), and "copy"

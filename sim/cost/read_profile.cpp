@@ -237,6 +237,12 @@ Profile parse_profile(const JsonReader& reader) {
   profile.host_collective_s = launch.number_or("host_collective_seconds", profile.host_launch_s, 0, 1);
   launch.text("source");
   launch.reject_unknown();
+  if (reader.has("fp8_split_sums")) {
+    const JsonReader split = reader.object("fp8_split_sums");
+    profile.fp8_split_sums = split.number("times", 1, 10);
+    split.text("source");
+    split.reject_unknown();
+  }
   if (reader.has("measurement")) profile.measurement = read_measurement(reader.object("measurement"));
   reader.reject_unknown();
   return profile;

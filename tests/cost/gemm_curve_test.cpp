@@ -107,5 +107,23 @@ RC_GTEST_PROP(GemmCurve, NeverTakesLessThanALaunch, ()) {
   RC_ASSERT(gemm_time(a100(), any_gemm()).seconds >= a100().launch_s);
 }
 
+// A table of forward products: backward ones add their sums up in fp32, unless they were timed apart.
+TEST(GemmCurve, OfFp8TakesLongerInTheBackwardPassWhereSumsAreSplit) {
+  Profile profile = read_profile("h100-sxm");
+  const Gpu gpu = read_cluster("dgx-h100").gpu;
+  const auto time_s = [&](GemmPass pass, const std::string& precision) {
+    Gemm gemm{8192, 8192, 8192, 1};
+    gemm.pass = pass;
+    return gemm_time(profile, gpu, gemm, precision).seconds;
+  };
+  const double forward_s = time_s(GemmPass::forward, "fp8");
+  for (const GemmPass pass : {GemmPass::input_gradient, GemmPass::weight_gradient}) {
+    EXPECT_DOUBLE_EQ(time_s(pass, "fp8"), 1.15 * forward_s);
+    EXPECT_DOUBLE_EQ(time_s(pass, "bf16"), time_s(GemmPass::forward, "bf16"));
+  }
+  profile.gemm["fp8/input_gradient"] = profile.gemm.at("fp8");
+  EXPECT_DOUBLE_EQ(time_s(GemmPass::input_gradient, "fp8"), forward_s);
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -99,22 +99,18 @@ Case loss_backward(Draw& draw) {
   return draw.finish([=](const Tensors& t) { return LossBackward{t[p], t[labels], t[out], first, 0.25F}; });
 }
 
-// Labels of a whole vocabulary: each is one of its columns.
-std::size_t labels_within(Draw& draw, std::int64_t rows, std::int64_t columns) {
-  return draw.integers(Type::int64, 1, rows, columns);
-}
-
 Case log_softmax(Draw& draw) {
   const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9),
-                    labels = labels_within(draw, rows, columns);
+                    labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t out = draw.out(Type::fp32, rows, columns), loss = draw.out(Type::fp32, 1, rows);
   return draw.finish([=](const Tensors& t) { return LogSoftmax{t[logits], t[labels], t[out], t[loss]}; });
 }
 
 Case likelihood_backward(Draw& draw) {
   const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
-  const std::size_t labels = labels_within(draw, rows, columns), out = draw.out(Type::fp32, rows, columns);
+  const std::size_t labels = draw.integers(Type::int64, 1, rows, columns),
+                    out = draw.out(Type::fp32, rows, columns);
   return draw.finish([=](const Tensors& t) { return LikelihoodBackward{t[labels], t[out], 0.25F}; });
 }
 
@@ -132,7 +128,7 @@ Case log_softmax_backward(Draw& draw) {
 Case token_loss(Draw& draw) {
   const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
   const std::size_t logits = draw.of(draw.type, rows, columns, -9, 9),
-                    labels = labels_within(draw, rows, columns);
+                    labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t sum = draw.out(Type::fp32, 1, rows), loss = draw.out(Type::fp32, 1, rows);
   return draw.finish([=](const Tensors& t) { return TokenLoss{t[logits], t[labels], t[sum], t[loss]}; });
 }
@@ -140,7 +136,7 @@ Case token_loss(Draw& draw) {
 Case token_loss_backward(Draw& draw) {
   const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
   const std::size_t logits = draw.of(draw.type, rows, columns, -9, 0),
-                    labels = labels_within(draw, rows, columns);
+                    labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t sum = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
   return draw.finish([=](const Tensors& t) {
     return TokenLossBackward{t[logits], t[labels], t[sum], t[out], 0.25F};

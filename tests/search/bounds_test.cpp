@@ -60,17 +60,27 @@ TEST(LeastStepTime, FollowsTheHeaviestStage) {
   EXPECT_NEAR(least_step_time(plan, times), 1 + 10 * (5 + 2) + 2, 1e-6);
 }
 
+// A space of plans, and a family that shares what it makes for them.
+struct Space {
+  SearchCase given;
+  KernelTimes kernels;
+  Family family;
+  explicit Space(std::uint32_t seed)
+      : given(search_case(seed)),
+        kernels(given.experiment.profile, given.experiment.cluster.gpu, "bf16"),
+        family(given.experiment, kernels) {
+    given.experiment.engine = Engine::reference;
+  }
+};
+
 TEST(Bounds, NeverExceedTheStepTimeAndMemoryIsExact) {
   for (const std::uint32_t seed : {1u, 2u, 3u, 4u}) {
-    SearchCase given = search_case(seed);
-    Experiment& experiment = given.experiment;
-    experiment.engine = Engine::reference;
-    KernelTimes kernels(experiment.profile, experiment.cluster.gpu, "bf16");
-    Family family(experiment, kernels);
+    Space space(seed);
+    Experiment& experiment = space.given.experiment;
     double tightest = 0;
-    for (std::size_t i = 0; i < given.plans.size(); i += 3) {
-      experiment.plan = given.plans[i];
-      const PlanBounds bounds = family.bounds(experiment.plan);
+    for (std::size_t i = 0; i < space.given.plans.size(); i += 3) {
+      experiment.plan = space.given.plans[i];
+      const PlanBounds bounds = space.family.bounds(experiment.plan);
       const Report report = run_iteration(experiment).report;
       EXPECT_LE(bounds.least_s, report.step_time_s) << to_string(experiment.plan.schedule);
       EXPECT_DOUBLE_EQ(bounds.peak_bytes, heaviest_rank(report).peak_bytes)
@@ -101,18 +111,15 @@ TEST(Bounds, AreTheSameWhateverTheFamilySharedBefore) {
 // To the byte, whatever the family shared before.
 TEST(Bounds, FitWhereTheReportDoes) {
   for (const std::uint32_t seed : {1u, 2u, 3u, 4u}) {
-    SearchCase given = search_case(seed);
-    Experiment& experiment = given.experiment;
-    experiment.engine = Engine::reference;
-    KernelTimes kernels(experiment.profile, experiment.cluster.gpu, "bf16");
-    Family family(experiment, kernels);
-    for (std::size_t i = 0; i < given.plans.size(); i += 3) {
-      experiment.plan = given.plans[i];
+    Space space(seed);
+    Experiment& experiment = space.given.experiment;
+    for (std::size_t i = 0; i < space.given.plans.size(); i += 3) {
+      experiment.plan = space.given.plans[i];
       const double needed = fullest_gpu(run_iteration(experiment).report).needed_bytes();
       experiment.cluster.gpu.memory_bytes = needed;
-      EXPECT_TRUE(family.bounds(experiment.plan).fits) << i;
+      EXPECT_TRUE(space.family.bounds(experiment.plan).fits) << i;
       experiment.cluster.gpu.memory_bytes = needed - 1;
-      EXPECT_FALSE(family.bounds(experiment.plan).fits) << i;
+      EXPECT_FALSE(space.family.bounds(experiment.plan).fits) << i;
     }
   }
 }

@@ -237,7 +237,8 @@ const std::vector<Flag>& scenario_flags() {
        "/plan/framework",
        text,
        "NAME",
-       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp1, fsdp, torchtitan or nanotron"},
+       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp1, fsdp, torchtitan, nanotron "
+       "or internevo"},
       {"--layers-per-stage",
        {},
        "/plan/layers_per_stage",

@@ -50,9 +50,20 @@ void add_split(Json& plan, const Json& parallel) {
   plan["layers_per_stage"].push_back(last);
 }
 
+// A number of ranks, also as text; "whole data-parallel group" is what a plan has by default. Other words are
+// refused where the plan is read.
+Json shard_of(const Json& group) {
+  if (contains(group, "whole")) return {};
+  int ranks = 0;
+  char more = 0;
+  const bool is_number = group.is_string() &&
+                         std::sscanf(group.get_ref<const std::string&>().c_str(), "%d%c", &ranks, &more) == 1;
+  return is_number ? Json(ranks) : group;
+}
+
 void add_data_parallel(Json& plan, const Json& parallel) {
   set(plan, "zero", said(parallel, "zero_stage"));
-  if (said(parallel, "zero1_group").is_number_integer()) plan["zero_shard"] = parallel.at("zero1_group");
+  set(plan, "zero_shard", shard_of(said(parallel, "zero1_group")));
   if (contains(said(parallel, "fsdp"), "not resharded")) {
     plan["zero"] = 3;
     plan["reshard_after_forward"] = false;

@@ -203,7 +203,7 @@ class Reading {
   void framework() {
     static const auto frameworks = by_name(std::array{
         Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021, Framework::deepspeed,
-        Framework::fsdp1, Framework::fsdp, Framework::torchtitan, Framework::nanotron});
+        Framework::fsdp1, Framework::fsdp, Framework::torchtitan, Framework::nanotron, Framework::internevo});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;

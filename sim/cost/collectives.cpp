@@ -82,6 +82,13 @@ bool in_island(const Cluster& cluster, const std::vector<int>& ranks) {
 
 }  // namespace
 
+CommunicationTime& CommunicationTime::operator+=(const CommunicationTime& next) {
+  latency_s += next.latency_s;
+  transfer_s += next.transfer_s;
+  extrapolated = extrapolated || next.extrapolated;
+  return *this;
+}
+
 const std::map<std::string, CollectiveOp>& message_ops() {
   static const std::map<std::string, CollectiveOp> ops = {
       {"all_reduce", CollectiveOp::all_reduce},         {"all_gather", CollectiveOp::all_gather},
@@ -120,6 +127,13 @@ CommunicationTime collective_time(const Profile& profile, const Cluster& cluster
   if (op == CollectiveOp::send_receive) return send_time(profile, cluster, bytes, group.nodes > 1);
   if (op == CollectiveOp::all_to_all) return all_to_all_time(profile, cluster, bytes, group);
   return ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
+}
+
+CommunicationTime lone_broadcast_time(const Profile& profile, const Cluster& cluster, double bytes,
+                                      const GroupShape& group) {
+  CommunicationTime time = collective_time(profile, cluster, CollectiveOp::broadcast, bytes, group);
+  if (profile.collectives) time.latency_s += nccl::round_s(*profile.collectives, cluster, bytes, group);
+  return time;
 }
 
 CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes,

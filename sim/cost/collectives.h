@@ -16,6 +16,8 @@ struct CommunicationTime {
   double transfer_s = 0;
   bool extrapolated = false;
   double total() const { return latency_s + transfer_s; }
+
+  CommunicationTime& operator+=(const CommunicationTime& next);  // one after the other
 };
 
 // Where the members of a group sit: n members on `nodes` nodes; `per_nic` members of a node share one NIC.
@@ -37,6 +39,11 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 // over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group);
+
+// A broadcast among others that begin at other ranks: over by when it has gone round the ring. Broadcasts of
+// one rank follow each other on the ring, as nccl-tests times them, and hide that.
+CommunicationTime lone_broadcast_time(const Profile& profile, const Cluster& cluster, double bytes,
+                                      const GroupShape& group);
 
 CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes, bool crosses_nodes);
 

@@ -210,6 +210,8 @@ class Communicators {
 
   std::vector<Message> sums(double bytes) const {
     if (plan_.zero == 0) return {Message{}, {CollectiveOp::all_reduce, bytes}};
+    if (owns_parameters(plan_))
+      return {Message{}, {CollectiveOp::all_reduce, bytes}, {CollectiveOp::broadcast, bytes}};
     return {Message{}, {CollectiveOp::reduce_scatter, bytes}, {CollectiveOp::all_gather, bytes}};
   }
 

@@ -14,6 +14,7 @@
 #include "cost/parameter_streams.h"
 #include "cost/train_metrics.h"
 #include "plan/fp8.h"
+#include "plan/owners.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
@@ -311,15 +312,13 @@ class Pricing {
   std::optional<GroupShape> all_;
 };
 
-// Seconds of the optimizer step, by pipeline rank: each rank steps its shard of the state.
+// Seconds of the optimizer step, by pipeline rank: that of the rank which steps most.
 std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Cluster& cluster,
                                   Pricing& pricing) {
   std::vector<double> shards(static_cast<std::size_t>(plan.pp), 0);
-  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
-    const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
     shards[static_cast<std::size_t>(pipeline_rank_of(stage, plan))] +=
-        dense / shard_size(plan) + experts / expert_shard_size(plan);
-  }
+        stepped_dense(work, plan, stage) + stepped_experts(work, plan, stage);
   std::vector<TimeParts> steps;
   for (const double shard : shards) {
     const bool at_host = plan.offload == Offload::optimizer;

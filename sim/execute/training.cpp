@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/nearest.h"
+#include "plan/sharding.h"
 #include "plan/work/shape.h"
 
 namespace rehearse {
@@ -96,6 +97,9 @@ class Limits {
   }
 
   void of_sharding() {
+    require(!owns_parameters(plan_), "framework",
+            "ranks that own whole parameters and broadcast them cannot be executed yet",
+            "framework = internevo, zero = 1", "framework deepspeed, or zero = 0");
     require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard", "a group of one has nothing to divide",
             "zero shard = 1", "zero = 0, or zero shard = 0");
     require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",

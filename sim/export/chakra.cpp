@@ -19,7 +19,7 @@ constexpr int kId = 1, kName = 2, kType = 3, kControl = 4, kData = 5, kStart = 6
               kAttribute = 10;
 }
 enum NodeType : std::uint64_t { load = 2, store = 3, compute = 4, send = 5, receive = 6, collective = 7 };
-enum CollectiveType : std::int64_t { all_reduce = 0, all_gather = 2, reduce_scatter = 7 };
+enum CollectiveType : std::int64_t { all_reduce = 0, all_gather = 2, broadcast = 5, reduce_scatter = 7 };
 namespace attribute {
 constexpr int kName = 1, kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kText = 29;
 }
@@ -178,10 +178,9 @@ class ChakraWriter {
   }
 
   void sum(ProtoWriter& node, const Op& op) {
-    const bool scatters = op.kind == OpKind::reduce_grad && plan_.zero > 0;
-    const CollectiveType type = op.kind == OpKind::unshard ? all_gather
-                                : scatters                 ? reduce_scatter
-                                                           : all_reduce;
+    const bool scatters = op.kind == OpKind::reduce_grad && scatters_gradients(plan_);
+    const CollectiveType gather = owns_parameters(plan_) ? broadcast : all_gather;
+    const CollectiveType type = op.kind == OpKind::unshard ? gather : scatters ? reduce_scatter : all_reduce;
     add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(type));
     add(node, "comm_size", attribute::kInt64, whole(sum_bytes(op)));
     const Json ranks = sum_group(grid_, plan_, op.kind, rank_);

@@ -5,6 +5,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kDeepSpeedBucketElements = 5e8;
+constexpr double kInternEvoBucketElements = 512.0 * 1024 * 1024;
 
 void as_megatron_2021(Plan& plan) {
   plan.sequence_parallel = false;
@@ -51,6 +52,12 @@ void apply_framework(Plan& plan) {
     case Framework::nanotron:
       plan.fused_cross_entropy = plan.fused_activation = false;
       if (plan.precision == Precision::bf16) plan.recipe = Recipe::nanotron;
+      return;
+    case Framework::internevo:
+      plan.sequence_parallel = plan.fused_activation = plan.fused_adam = false;
+      plan.grad_reduce = wire_precision(plan);
+      plan.bucket_bytes = kInternEvoBucketElements * (mixed ? 2 : 4);
+      if (mixed) plan.recipe = Recipe::sagemaker;
       return;
   }
 }

@@ -28,6 +28,12 @@ namespace rehearse {
 //  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a
 //                 kernel for each operation (models/llama.py, GLUActivation; norms and rotary positions are
 //                 FlashAttention's)
+//  internevo      gradients kept and reduced in the training precision, in buckets of 2^29 elements
+//                 (configs/7B_sft.py, reduce_bucket_size), and copied to fp32 by the rank that owns them
+//                 (owns_parameters()); norms read fp32 copies and run again in the backward pass
+//                 (modeling_internlm.py, dropout_selective_checkpoint), SwiGLU and Adam in a kernel for each
+//                 operation (linear.py, FeedForward; torch.optim.AdamW); no sequence parallelism (InternLM
+//                 of July 2023)
 void apply_framework(Plan& plan);
 
 }  // namespace rehearse

@@ -158,6 +158,8 @@ std::string to_string(Framework framework) {
       return "torchtitan";
     case Framework::nanotron:
       return "nanotron";
+    case Framework::internevo:
+      return "internevo";
   }
   return "";
 }

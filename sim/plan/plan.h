@@ -67,7 +67,8 @@ enum class Framework : std::uint8_t {
   fsdp1,
   fsdp,
   torchtitan,
-  nanotron
+  nanotron,
+  internevo
 };
 enum class ScheduleName : std::uint8_t {
   gpipe,

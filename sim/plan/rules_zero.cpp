@@ -22,6 +22,7 @@ class ZeroRules {
     if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
     groups();
     one_kind_of_group();
+    owners();
     pipeline();
     reductions();
     gathers();
@@ -65,6 +66,16 @@ class ZeroRules {
     report("zero_shard", "sharding in groups beside expert parallelism is not simulated",
            fmt::format("zero shard = {}, ep = {}, etp = {}", plan_.zero_shard, plan_.ep, plan_.etp),
            "zero shard = 0 (one group), or ep = 1 with etp = tp");
+  }
+
+  void owners() {
+    if (plan_.framework != Framework::internevo) return;
+    if (plan_.zero >= 2)
+      report("zero", "InternEvo divides the optimizer's state alone", fmt::format("zero = {}", plan_.zero),
+             "zero = 1");
+    if (plan_.overlap_param_gather)
+      report("overlap_param_gather", "InternEvo's owners broadcast their parameters after the step",
+             "framework = internevo", "off");
   }
 
   void pipeline() {

@@ -74,6 +74,14 @@ bool reduces_each_microbatch(const Plan& plan) {
   return plan.zero >= 2 && plan.reduce_each_microbatch;
 }
 
+bool owns_parameters(const Plan& plan) {
+  return plan.framework == Framework::internevo && plan.zero == 1 && shard_size(plan) > 1;
+}
+
+bool scatters_gradients(const Plan& plan) {
+  return plan.zero > 0 && !(owns_parameters(plan) && shard_replicas(plan) == 1);
+}
+
 bool exchanges_lists(const Plan& plan) {
   return plan.framework == Framework::deepspeed_2021 && plan.zero == 3;
 }
@@ -84,6 +92,10 @@ Copies copies(const Plan& plan) {
   if (plan.framework != Framework::fsdp1) return {2 * value, value + wire};
   const double cast = wire == value ? 0 : value + wire;
   return {0, 2 * value + cast + 2 * wire};
+}
+
+double bucket_copies(const Plan& plan) {
+  return plan.framework == Framework::internevo ? 6 : 0;
 }
 
 double parameter_bytes(const Plan& plan) {

@@ -38,6 +38,15 @@ std::vector<int> expert_replica_group(const Plan& plan, int rank);
 // they are not kept.
 bool reduces_each_microbatch(const Plan& plan);
 
+// Whether each parameter of a sharding group belongs to one rank of it, which steps it and broadcasts it: the
+// ZeRO-1 of InternEvo (internlm/solver/optimizer/hybrid_zero_optim.py; plan/owners.h says which). Those of
+// experts are divided evenly nonetheless.
+bool owns_parameters(const Plan& plan);
+
+// Whether REDUCE_GRAD leaves each rank of a sharding group its part of the sums alone. Owners all-reduce:
+// over several groups, what that moves is priced as scattered in each and summed across.
+bool scatters_gradients(const Plan& plan);
+
 // Whether each weight is gathered and reduced by itself, as a list with a tensor for every rank: ZeRO-3 of
 // DeepSpeed until July 2021 (deepspeed/runtime/zero/partition_parameters.py, _allgather_param,
 // _reduce_scatter_gradient).
@@ -54,6 +63,11 @@ struct Copies {
   double reduce = 0;
 };
 Copies copies(const Plan& plan);
+
+// Bytes read and written for each byte of a gradient bucket beside its all-reduce, in the same stream:
+// InternEvo puts the bucket together, divides it by the ranks and copies it back (hybrid_zero_optim.py,
+// _reduce_and_copy; solver/optimizer/utils.py, reduce_tensor). Zero for other frameworks.
+double bucket_copies(const Plan& plan);
 
 // Bytes of one parameter as it is computed with and gathered, of its gradient on the wire.
 double parameter_bytes(const Plan& plan);

@@ -34,7 +34,8 @@ struct Tensor {
   TensorRole role = TensorRole::activation;
   double elements = 0;  // on one rank
   double element_bytes = 2;
-  bool of_experts = false;  // a parameter that only the replicas of its expert hold: Plan::edp() ranks
+  bool of_experts = false;    // a parameter that only the replicas of its expert hold: Plan::edp() ranks
+  std::int16_t matrices = 1;  // of a parameter: how many lie side by side that others keep apart
   double bytes() const { return elements * element_bytes; }
 };
 

@@ -39,11 +39,11 @@ std::string quoted(const std::string& text) {
 }
 
 bool is_scattered(const Op& op, const Plan& plan) {
-  return op.kind == OpKind::reduce_grad && plan.zero > 0;
+  return op.kind == OpKind::reduce_grad && scatters_gradients(plan);
 }
 
 std::string kernel_of(const Op& op, const Plan& plan) {
-  if (op.kind == OpKind::unshard) return "AllGather";
+  if (op.kind == OpKind::unshard) return owns_parameters(plan) ? "Broadcast" : "AllGather";
   if (is_scattered(op, plan)) return "ReduceScatter";
   return op.stream == Stream::gradient ? "AllReduce" : "SendRecv";
 }
@@ -162,8 +162,10 @@ class TraceWriter {
              fmt::format(R"(,"bytes":{:.0f})", work_.boundary_bytes);
     const double values = work_.parameters(op.stage) / op.parts;
     if (op.kind == OpKind::unshard)
-      return message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
-                          dtype(plan.precision));
+      return owns_parameters(plan)
+                 ? message_args("broadcast", "dp", shard_size(plan), values, values, dtype(plan.precision))
+                 : message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
+                                dtype(plan.precision));
     if (op.stream != Stream::gradient) return "";
     const double summed = op.kind == OpKind::reduce_replicas ? values / shard_size(plan) : values;
     const double left = is_scattered(op, plan) ? values / members(op) : summed;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/lifetimes.h"
@@ -93,6 +94,16 @@ Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work&
                         calls / std::max(1, weights_of(op, weights).all);
   }
   return lists;
+}
+
+// Those of all owners that have any.
+std::int64_t broadcasts(const RankOps& ops, const Plan& plan, const Work& work) {
+  std::int64_t calls = 0;
+  for (const Op& op : ops.ops())
+    if (is_gather(op.kind) && op.stage < work.parts.size())
+      calls +=
+          std::ranges::count_if(owned_elements(work, plan, op.stage), [](double own) { return own > 0; });
+  return calls;
 }
 
 // Elements of the largest parameter of the last block: the head's copy of the token table.
@@ -200,13 +211,15 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
       line.calls = lists.calls;
       parameters = lists.parameters;
     }
+    if (owns_parameters(plan) && is_kind == is_gather) line.calls = broadcasts(ops, plan, work);
     add_line(lines, std::move(line), "dp", op, group, bytes_of_value * parameters, exposed_s);
   };
-  add(is_gradient, sharded ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan), exposed.dp);
+  add(is_gradient, scatters_gradients(plan) ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan),
+      exposed.dp);
   add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),
            gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work) / group,
            exposed.replicas);
-  add(is_gather, "all_gather", parameter_bytes(plan), exposed.gather);
+  add(is_gather, owns_parameters(plan) ? "broadcast" : "all_gather", parameter_bytes(plan), exposed.gather);
 }
 
 // Each rank copies what it has of the gradients and parameters: its shard.
@@ -215,10 +228,8 @@ double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const 
   double bytes = 0;
   for (const Op& op : ops.ops()) {
     if (!is_kind(op.kind) || op.stage >= stages.size()) continue;
-    const double experts = work.expert_parameters(op.stage);
     const double shard =
-        ((work.parameters(op.stage) - experts) / shard_size(plan) + experts / expert_shard_size(plan)) /
-        op.parts;
+        (stepped_dense(work, plan, op.stage) + stepped_experts(work, plan, op.stage)) / op.parts;
     if (op.kind == OpKind::offload_grad) bytes += shard * gradient_wire_bytes(plan);
     if (op.kind == OpKind::reload_param) bytes += shard * parameter_bytes(plan);
     if (has_microbatch(op.kind)) bytes += stages[op.stage].saved.others();

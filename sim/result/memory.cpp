@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "plan/owners.h"
 #include "plan/recipe.h"
 
 namespace rehearse {
@@ -93,9 +94,12 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.peak_op = static_cast<std::int32_t>(peak_op);
 }
 
-void add_parameters(RankMemory& memory, const Plan& plan) {
+void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
+  double stepped = 0;
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
+    if (pipeline_rank_of(stage, plan) == memory.rank) stepped += stepped_dense(work, plan, stage);
   const StateBytes state =
-      held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan);
+      held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan, stepped);
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
   // others.
@@ -133,7 +137,7 @@ std::vector<RankMemory> activation_memory(const Schedule& schedule, const Plan& 
 }
 
 void add_state(RankMemory& memory, const Plan& plan, const Work& work, double workspace_bytes) {
-  add_parameters(memory, plan);
+  add_parameters(memory, plan, work);
   // One message each way may be on the wire while the tensors of the running ops stand beside it.
   memory.buffers_bytes = workspace_bytes + (plan.pp > 1 ? 2 * work.boundary_bytes : 0) +
                          sharding_buffers(memory.rank, plan, work);

@@ -5,6 +5,7 @@
 // outside the allocator (cost/communicators.h), and the allocator's slack.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/recipe.h"
@@ -19,8 +20,8 @@ double gemm_workspace_bytes(bool hopper_or_later);
 
 // The plan's bytes of state for `dense` parameters and those of experts on one rank, divided among the ranks
 // that share them, without what lies on the host (Rajbhandari et al. 2020, section 5 and table 1; Ren et al.
-// 2021, section 3).
-StateBytes held_state(double dense, double experts, const Plan& plan);
+// 2021, section 3). `stepped`: of the dense ones those that the rank steps, where shares are uneven.
+StateBytes held_state(double dense, double experts, const Plan& plan, std::optional<double> stepped = {});
 
 // Gathered units beside the shard, and gradients on their way to where they are kept.
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);

@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) {
+StateBytes divided(double parameters, const Sharding& shards, double stepped, const Plan& plan) {
   StateBytes held = state_bytes(plan);
   // FSDP's fp32 weight is the optimizer's, and what is gathered and kept lies beside it.
   const bool gathers_copy = plan.zero == 3 && plan.recipe == Recipe::fsdp && shards.parameters == 1;
@@ -17,16 +17,16 @@ StateBytes divided(double parameters, const Sharding& shards, const Plan& plan) 
   held.gradient *= parameters / shards.gradients;
   held.fresh_gradient *= parameters;
   held.bucket *= parameters;
-  for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments})
-    *of_optimizer *= parameters / shards.optimizer;
+  for (double* of_optimizer : {&held.gradient_copy, &held.master, &held.moments}) *of_optimizer *= stepped;
   return held;
 }
 
 }  // namespace
 
-StateBytes held_state(double dense, double experts, const Plan& plan) {
-  StateBytes held = divided(dense, sharding(plan), plan);
-  const StateBytes of_experts = divided(experts, expert_sharding(plan), plan);
+StateBytes held_state(double dense, double experts, const Plan& plan, std::optional<double> stepped) {
+  const Sharding of_dense = sharding(plan), among_experts = expert_sharding(plan);
+  StateBytes held = divided(dense, of_dense, stepped.value_or(dense / of_dense.optimizer), plan);
+  const StateBytes of_experts = divided(experts, among_experts, experts / among_experts.optimizer, plan);
   held.parameter += of_experts.parameter;
   held.gradient += of_experts.gradient;
   held.fresh_gradient += of_experts.fresh_gradient;

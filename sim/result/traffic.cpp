@@ -74,7 +74,7 @@ class Sender {
   std::vector<int> members(const CommunicationLine& line) const {
     if (line.kind == "tied") return {at_stage(0), at_stage(plan_.pp - 1)};
     if (line.kind == "dp") {
-      if (plan_.zero == 0) return grid_.replicas(rank_);
+      if (plan_.zero == 0 || !scatters_gradients(plan_)) return grid_.replicas(rank_);
       return line.op == "all_reduce" ? replica_group(grid_, plan_, rank_) : shard_group(grid_, plan_, rank_);
     }
     if (line.kind == "cp") return grid_.group(rank_, Axis::cp);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
@@ -29,6 +30,13 @@ std::vector<double> unit_shares(const Work& work, int stage, double Unit::*kind,
   return shares;
 }
 
+std::vector<std::vector<double>> owned_bytes(const Work& work, const Plan& plan) {
+  std::vector<std::vector<double>> bytes;
+  for (int stage = 0; stage < plan.stages(); ++stage)
+    for (double& own : bytes.emplace_back(owned_elements(work, plan, stage))) own *= parameter_bytes(plan);
+  return bytes;
+}
+
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
   MessageSizes sizes;
   sizes.boundary_bytes = work.boundary_bytes;
@@ -44,6 +52,7 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
     sizes.expert_units.push_back(unit_shares(work, stage, &Unit::experts, experts));
   }
   if (exchanges_lists(plan)) sizes.weights = unit_weights(work);
+  if (owns_parameters(plan)) sizes.owned_bytes = owned_bytes(work, plan);
   for (const StageBytes& stage : stage_bytes(work)) sizes.saved_bytes.push_back(stage.saved.others());
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
   sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);

@@ -233,9 +233,11 @@ class Loading {
       case OpKind::unshard:
         return over_replicas(task, ref, CollectiveOp::all_gather, parameters(op));
       case OpKind::reduce_grad:
-        return over_replicas(task, ref,
-                             plan_.zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-                             gradients(op));
+        loads_.fixed_s[task] +=
+            bucket_copies(plan_) * gradients(op).dense / cluster_of(leader).gpu.memory_bandwidth;
+        return over_replicas(
+            task, ref, scatters_gradients(plan_) ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
+            gradients(op));
       case OpKind::reduce_replicas: {
         const Moved bytes = gradients(op);
         return alone(Ring::shard_replicas, CollectiveOp::all_reduce,
@@ -252,11 +254,32 @@ class Loading {
     const int leader = ref.instance;
     const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
     const double shards = one_group ? bytes.dense + bytes.experts : bytes.dense;
-    std::vector<Exchange> exchanges = {sizes_.weights.empty() ? exchange(Ring::shards, what, leader, shards)
-                                                              : lists(ref, what, shards)};
+    std::vector<Exchange> exchanges = {dense(ref, what, shards)};
     if (bytes.experts > 0 && !one_group)
       exchanges.push_back(exchange(Ring::experts, what, leader, bytes.experts));
     load(task, exchanges);
+  }
+
+  Exchange dense(OpRef ref, CollectiveOp what, double bytes) {
+    if (!sizes_.weights.empty()) return lists(ref, what, bytes);
+    if (!sizes_.owned_bytes.empty() && op_at(ref).kind == OpKind::unshard) return broadcasts(ref);
+    return exchange(Ring::shards, what, ref.instance, bytes);
+  }
+
+  // One after the other, each owner's own. No two begin at the same rank: each goes round the ring alone.
+  Exchange broadcasts(OpRef ref) {
+    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, 0);
+    all.time = {};
+    std::map<double, CommunicationTime> known;
+    for (const double bytes : sizes_.owned_bytes[op_at(ref).stage]) {
+      if (bytes == 0) continue;
+      const auto [time, is_new] = known.try_emplace(bytes);
+      if (is_new)
+        time->second =
+            lone_broadcast_time(profile_of(ref.instance), cluster_of(ref.instance), bytes, all.group->shape);
+      all.time += time->second;
+    }
+    return all;
   }
 
   // One after the other, each of an even part of the bytes.

@@ -62,6 +62,7 @@ struct MessageSizes {
   std::vector<std::vector<double>> expert_units = {};
   std::vector<std::vector<Weights>> weights =
       {};  // by stage and unit, where each is exchanged as a list by itself
+  std::vector<std::vector<double>> owned_bytes = {};  // by stage and owner (owns_parameters()); empty: none
 };
 
 // `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.

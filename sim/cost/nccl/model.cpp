@@ -125,4 +125,13 @@ CommunicationTime collective_time(const Model& model, const Cluster& cluster, Co
   return {total - transfer, transfer, !system.known()};
 }
 
+double round_s(const Model& model, const Cluster& cluster, double bytes, const GroupShape& group) {
+  if (group.members <= 1) return 0;
+  const System system(model, cluster, group, CollectiveOp::broadcast);
+  const Protocol protocol = system.believed(std::max(bytes, 1.0)).protocol;
+  const Algorithm row = protocol == Protocol::simple ? Algorithm::tree : Algorithm::ring;
+  const Wire wire = group.nodes > 1 ? Wire::network : system.graph().wire;
+  return group.members * model.constants.step_latency_s[index(wire)][index(row)][index(protocol)];
+}
+
 }  // namespace rehearse::nccl

@@ -92,6 +92,11 @@ class System {
 CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
                                   const GroupShape& group, std::optional<Algorithm> forced = {});
 
+// Seconds that a broadcast takes from its root to the last rank of the ring: a step for each rank, as NCCL
+// counts them where channels take different ways through a node (tuning.cc, ncclTopoTuneModel). None for a
+// group of one.
+double round_s(const Model& model, const Cluster& cluster, double bytes, const GroupShape& group);
+
 // reduce_scatter, which mirrors all_gather, is corrected with it.
 CollectiveOp family(CollectiveOp op);
 

@@ -48,8 +48,8 @@ TensorId BlockBuilder::activation(std::string name, double elements, double elem
   return add({std::move(name), TensorRole::activation, elements, element_bytes});
 }
 
-TensorId BlockBuilder::parameter(std::string name, double elements) {
-  return add({std::move(name), TensorRole::parameter, elements, shape_.element_bytes});
+TensorId BlockBuilder::parameter(std::string name, double elements, std::int16_t matrices) {
+  return add({std::move(name), TensorRole::parameter, elements, shape_.element_bytes, false, matrices});
 }
 
 TensorId BlockBuilder::expert_parameter(std::string name, double elements) {

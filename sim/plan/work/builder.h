@@ -20,7 +20,7 @@ class BlockBuilder {
   TensorId batch(std::string name, double elements);  // 64-bit token ids
   TensorId activation(std::string name, double elements);
   TensorId activation(std::string name, double elements, double element_bytes);
-  TensorId parameter(std::string name, double elements);
+  TensorId parameter(std::string name, double elements, std::int16_t matrices = 1);
   TensorId expert_parameter(std::string name, double elements);  // of routed experts
   TensorId tied_parameter(std::string name, double elements);
 

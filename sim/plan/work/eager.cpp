@@ -66,6 +66,15 @@ void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTen
 
 }  // namespace
 
+TensorId widen(BlockBuilder& b, const std::string& name, TensorId input) {
+  Eager eager(b, name);
+  const TensorId wide = eager.forward("widened", {input}, b[input].elements, kWide);
+  b.undo([&b, eager, input, wide]() mutable {
+    eager.into("widened", {b.gradient_of(wide)}, b.new_gradient(input));
+  });
+  return wide;
+}
+
 TensorId normalise_eagerly(BlockBuilder& b, const std::string& name, TensorId input, std::int64_t width) {
   Eager eager(b, name);
   NormTensors of{.input = input, .elements = b[input].elements, .bytes = b[input].element_bytes};

@@ -8,6 +8,9 @@
 
 namespace rehearse {
 
+// An fp32 copy, whose gradient is copied back.
+TensorId widen(BlockBuilder& builder, const std::string& name, TensorId input);
+
 // RMSNorm over vectors of `width` in fp32, 128 bytes an element of 2 over both passes (PyTorch before 2.8,
 // aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two products; derivatives.yaml
 // for the way back).

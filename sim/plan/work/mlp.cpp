@@ -25,7 +25,8 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
   if (model.gated_mlp) up.outputs.push_back({prefix + "gate", mlp.width});
   up.outputs.push_back({prefix + "up", mlp.width});
   const std::int64_t width = mlp.width * static_cast<std::int64_t>(up.outputs.size());
-  up.weight = b.parameter(mlp.name + "_up_weight", Shape::elements(width, shape.hidden));
+  up.weight = b.parameter(mlp.name + "_up_weight", Shape::elements(width, shape.hidden),
+                          static_cast<std::int16_t>(up.outputs.size()));
   if (mlp.bias) up.bias = b.parameter(mlp.name + "_up_bias", static_cast<double>(width));
 
   const std::vector<TensorId> projected = column_linear(b, shape, up);

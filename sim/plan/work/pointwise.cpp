@@ -18,13 +18,14 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
       norm == Norm::layer ? b.parameter(name + "_bias", static_cast<double>(width)) : TensorId{-1};
   const TensorId output =
       b.activation(name + "_output", b[input].elements, into_fp8 ? 1 : b[input].element_bytes);
+  if (b.shape().wide_norms) input = widen(b, name, input);
   std::vector<TensorId> reads = {input, weight};
   if (bias >= 0) reads.push_back(bias);
   b.forward({name, Pointwise::norm, reads, {output}});
   b.undo([&b, name, input, weight, bias, output] {
     const TensorId gradient = b.gradient_of(output);
     b.backward_input(
-        {name + "_backward", Pointwise::norm_backward, {gradient, input, weight}, {b.new_gradient(input)}});
+        {name + "_backward", Pointwise::norm_backward, {gradient, input, weight}, {b.gradient_like(input)}});
     std::vector<TensorId> gradients = {b.parameter_gradient(weight)};
     if (bias >= 0) gradients.push_back(b.parameter_gradient(bias));
     b.backward_weight({name + "_weight_gradient", Pointwise::norm_backward, {gradient, input}, gradients});

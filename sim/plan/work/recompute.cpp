@@ -25,6 +25,8 @@ std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers) {
 }
 
 bool reruns(const Plan& plan, RecomputeModule module) {
+  if (plan.framework == Framework::internevo && plan.recompute == Recompute::none)
+    return module == RecomputeModule::layernorm;
   const std::vector<RecomputeModule>& modules = plan.recompute_modules;
   return plan.recompute == Recompute::selective &&
          std::find(modules.begin(), modules.end(), module) != modules.end();

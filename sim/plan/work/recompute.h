@@ -22,7 +22,8 @@ struct LayerRun {
 // every recompute_layers-th input; block recomputes the first recompute_layers layers of each stage).
 std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers);
 
-// Does selective recompute of this plan run the module again?
+// Does selective recompute of this plan run the module again? InternEvo drops what norms make where nothing
+// else is recomputed (dropout_selective_checkpoint).
 bool reruns(const Plan& plan, RecomputeModule module);
 
 // What runs again under Recompute::op, of a block whose backward kernels are listed: all that they need but

@@ -32,6 +32,7 @@ struct Shape {
   // (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
+  bool wide_norms = false;                                               // norms read fp32 copies
   double element_bytes = 2;                                              // of activations and weights
   double gradient_bytes = 4;                                             // of parameters
 

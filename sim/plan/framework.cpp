@@ -34,6 +34,8 @@ void apply_framework(Plan& plan) {
     case Framework::megatron_core:
       return;
     case Framework::deepspeed_2021:
+      plan.fused_attention = plan.fused_cross_entropy = false;
+      [[fallthrough]];
     case Framework::deepspeed:
       plan.grad_reduce = wire_precision(plan);
       plan.bucket_bytes = kDeepSpeedBucketElements * (mixed ? 2 : 4);

@@ -14,7 +14,9 @@ namespace rehearse {
 //                 sequence parallelism with tensor parallelism
 //  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements
 //                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
-//  deepspeed-2021 the same with ZeRO-3's collectives of that spring, one for each weight (exchanges_lists())
+//  deepspeed-2021 the same with ZeRO-3's collectives of that spring, one for each weight (exchanges_lists()),
+//                 under a model of those days: attention and the loss in separate kernels (DeepSpeedExamples,
+//                 Megatron-LM-v1.1.5-ZeRO3)
 //  fsdp1          PyTorch's FullyShardedDataParallel: as fsdp, but each layer is one flat parameter, whose
 //                 gradient is put together, cast and divided before it is reduced (copies()), and Adam takes
 //                 a kernel for each operation (torch.optim.AdamW unless told fused=True)

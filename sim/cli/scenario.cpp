@@ -225,6 +225,7 @@ class Reading {
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
     plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
+    plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
     plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
     plan.one_queue = plan_.boolean_or("one_queue", false);

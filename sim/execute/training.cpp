@@ -43,9 +43,11 @@ class Limits {
     for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},
-                                       {"fused_adam", plan_.fused_adam}})
+                                       {"fused_adam", plan_.fused_adam},
+                                       {"fused_step", plan_.fused_step}})
       require(fused, field,
-              "norms, rotary positions, gated activations and Adam are executed as one kernel each",
+              "norms, rotary positions, gated activations and the optimizer's step are executed as one "
+              "kernel each",
               fmt::format("{} = false", field), "true");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");

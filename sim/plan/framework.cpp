@@ -12,6 +12,7 @@ void as_megatron_2021(Plan& plan) {
   plan.fused_attention = plan.fused_cross_entropy = false;
   plan.overlap_grad_reduce = false;
   plan.tp_backward_overlap = false;
+  plan.fused_step = false;
   if (plan.precision != Precision::fp16) return;
   plan.recipe = Recipe::sagemaker;
   plan.grad_reduce = Precision::fp16;

@@ -7,9 +7,9 @@ namespace rehearse {
 
 // Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage that the plan has:
 //  megatron-2021  Megatron-LM of Narayanan et al. 2021 (release 2.x): gradients of fp16 models are kept and
-//                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer; attention
-//                 and the loss in separate kernels; neither sequence parallelism nor collectives beside the
-//                 weight gradients
+//                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer, whose every
+//                 pass is a kernel of its own; attention and the loss in separate kernels; neither sequence
+//                 parallelism nor collectives beside the weight gradients
 //  megatron-core  gradients accumulated and reduced in fp32 beside the backward pass, fused attention,
 //                 sequence parallelism with tensor parallelism
 //  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements

@@ -128,6 +128,7 @@ struct Plan {
   bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
   bool fused_adam = true;        // one kernel a step; else a kernel an operation, as eager PyTorch
+  bool fused_step = true;        // Adam copies, unscales and clips too; else passes of their own do
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host

@@ -192,7 +192,8 @@ Work make_work(const Model& model, const Plan& plan);
 // Adam, fused unless the plan says otherwise: it reads gradient, two moments and master weight (the weight
 // itself where there is none), and writes all but the gradient, in the bytes of the plan's recipe. With
 // Plan::clip_grad the gradients' squares are summed before, over all ranks (Pascanu et al. 2013, algorithm
-// 1), and Adam reads the scale that follows.
+// 1), and Adam reads the scale that follows. Without Plan::fused_step gradients are copied to fp32, unscaled
+// (fp16) and clipped before it and the master weights copied after it, each in a pass over memory of its own.
 std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block& scratch);
 
 // What of them the GPU runs where Adam steps at the host: the sum of the squares, if anything is clipped.

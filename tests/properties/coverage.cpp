@@ -69,6 +69,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused rotary", !plan.fused_rotary);
   has("unfused activation", !plan.fused_activation);
   has("unfused Adam", !plan.fused_adam);
+  has("optimizer in passes", !plan.fused_step);
   has("pipeline messages beside compute", plan.overlap_p2p && plan.pp > 1);
   has("compute waits for pipeline messages", !plan.overlap_p2p && plan.pp > 1);
   has("tensor-parallel overlap", plan.tp_comm_overlap);
@@ -113,7 +114,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.cuda_graph = plan.one_queue = true;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation = false;
-  plan.fused_adam = false;
+  plan.fused_adam = plan.fused_step = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;

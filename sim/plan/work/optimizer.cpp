@@ -45,9 +45,29 @@ void add_eager_adam(const AdamTensors& of, double parameters, Block& scratch, st
   add("step", {of.weight, of.mean, denominator}, of.weight);
 }
 
+// With passes of its own the optimizer reads wide gradients, copied where they are kept narrow.
 double stepped_gradient_bytes(const Plan& plan) {
   const StateBytes bytes = state_bytes(plan);
+  if (!plan.fused_step && bytes.master > 0) return bytes.master;
   return bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;
+}
+
+// What stands before Adam where it does nothing else: of Megatron-LM's Float16OptimizerWithFloat16Params
+// (megatron/optimizer/optimizer.py, _copy_model_grads_to_main_grads, _unscale_main_grads_and_check_for_nan)
+// and clip_grads.py.
+void add_gradient_passes(const Plan& plan, TensorId gradient, Block& scratch, std::vector<Kernel>& kernels) {
+  const Tensor stepped = scratch.tensors[static_cast<std::size_t>(gradient)];
+  const double kept = state_bytes(plan).gradient;
+  if (kept < stepped.element_bytes) {
+    scratch.tensors.push_back({"kept_gradient", TensorRole::gradient, stepped.elements, kept});
+    const auto narrow = static_cast<TensorId>(scratch.tensors.size() - 1);
+    kernels.push_back({"gradient_copy", Pointwise::eager, {narrow}, {gradient}});
+  }
+  if (plan.precision == Precision::fp16)
+    kernels.push_back({"unscale", Pointwise::eager, {gradient}, {gradient}});
+  if (!(plan.clip_grad > 0)) return;
+  const TensorId scale = add_clipping(plan, gradient, scratch, kernels);
+  kernels.push_back({"clip", Pointwise::eager, {gradient, scale}, {gradient}});
 }
 
 }  // namespace
@@ -73,18 +93,22 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
   const TensorId master = has_master ? add("master_weight", TensorRole::state, bytes.master) : TensorId{-1};
   const TensorId weight = add("weight", TensorRole::parameter, bytes.parameter);
   std::vector<Kernel> kernels;
-  const TensorId scale = plan.clip_grad > 0 ? add_clipping(plan, gradient, scratch, kernels) : TensorId{-1};
-  if (!plan.fused_adam) {
-    const TensorId stepped = has_master ? master : weight;
+  TensorId scale = -1;
+  if (!plan.fused_step)
+    add_gradient_passes(plan, gradient, scratch, kernels);
+  else if (plan.clip_grad > 0)
+    scale = add_clipping(plan, gradient, scratch, kernels);
+  const TensorId stepped = has_master ? master : weight;
+  if (plan.fused_adam) {
+    Kernel adam{"adam", Pointwise::adam, {gradient, mean, square, stepped}, {mean, square, stepped}};
+    if (has_master && plan.fused_step) adam.writes.push_back(weight);
+    if (scale >= 0) adam.reads.push_back(scale);
+    kernels.push_back(std::move(adam));
+  } else {
     add_eager_adam({gradient, mean, square, stepped, scale}, parameters, scratch, kernels);
-    if (has_master) kernels.push_back({"weight_copy", Pointwise::eager, {master}, {weight}});
-    return kernels;
   }
-  Kernel adam{"adam", Pointwise::adam, {gradient, mean, square, weight}, {mean, square, weight}};
-  if (has_master)
-    adam = {"adam", Pointwise::adam, {gradient, mean, square, master}, {mean, square, master, weight}};
-  if (scale >= 0) adam.reads.push_back(scale);
-  kernels.push_back(std::move(adam));
+  if (has_master && !(plan.fused_adam && plan.fused_step))
+    kernels.push_back({"weight_copy", Pointwise::eager, {master}, {weight}});
   return kernels;
 }
 

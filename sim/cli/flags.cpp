@@ -148,7 +148,7 @@ const std::vector<Flag>& scenario_flags() {
        text,
        "NAME",
        "state of a parameter: megatron (18 bytes), zero (16), sagemaker (20), deepspeed-bf16 (20), "
-       "nanotron (20), fsdp (16), bf16 (8) or fp8-weights"},
+       "nanotron (20), fsdp (16), autocast (18), bf16 (8) or fp8-weights"},
       {"--precision", {}, "/plan/precision", text, "NAME", "bf16, fp16, fp8 or fp32"},
       {"--order", {}, "/plan/order", text, "AXES", "rank order, fastest first: tp-cp-ep-dp-pp"},
       {"--sequence-parallel",

@@ -44,9 +44,9 @@ std::vector<RecomputeModule> read_modules(const JsonReader& plan) {
 void read_recompute(const JsonReader& json, Plan& plan) {
   static const auto granularities = by_name(kRecomputes);
   static const auto methods = by_name(std::array{RecomputeMethod::uniform, RecomputeMethod::block});
-  static const auto recipes =
-      by_name(std::array{Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::deepspeed_bf16,
-                         Recipe::nanotron, Recipe::fsdp, Recipe::bf16, Recipe::fp8_weights});
+  static const auto recipes = by_name(std::array{Recipe::megatron, Recipe::zero, Recipe::sagemaker,
+                                                 Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
+                                                 Recipe::autocast, Recipe::bf16, Recipe::fp8_weights});
   plan.recompute = json.choice_or("recompute", Recompute::none, granularities);
   plan.recompute_method = json.choice_or("recompute_method", RecomputeMethod::uniform, methods);
   plan.recompute_layers = json.integer_or("recompute_num_layers", 1, 0, kMostLayers);

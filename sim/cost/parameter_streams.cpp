@@ -7,6 +7,8 @@ namespace rehearse {
 
 ParameterStreams parameter_streams(const Plan& plan) {
   ParameterStreams streams;
+  constexpr double kCast = 4 + 2;
+  if (plan.recipe == Recipe::autocast && plan.precision != Precision::fp32) streams.forward = {kCast};
   streams.backward_weight = addition_bytes(plan);
   if (!reduces_each_microbatch(plan)) return streams;
   const Copies of = copies(plan);

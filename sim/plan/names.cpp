@@ -70,6 +70,8 @@ std::string to_string(Recipe recipe) {
       return "nanotron";
     case Recipe::fsdp:
       return "fsdp";
+    case Recipe::autocast:
+      return "autocast";
     case Recipe::bf16:
       return "bf16";
     case Recipe::fp8_weights:

@@ -48,6 +48,7 @@ enum class Recipe : std::uint8_t {
   deepspeed_bf16,
   nanotron,
   fsdp,
+  autocast,
   bf16,
   fp8_weights
 };

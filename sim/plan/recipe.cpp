@@ -18,6 +18,8 @@ StateBytes state_bytes(const Plan& plan) {
       return {2, 4, 2, 0, 4, 8, plan.dp * plan.cp > 1 ? 2.0 : 0.0};
     case Recipe::fsdp:
       return {4, 4, 0, 0, 0, 8};
+    case Recipe::autocast:
+      return {4, 4, 2, 0, 0, 8};
     case Recipe::bf16:
       return {2, 2, 0, 0, 0, 4};
   }

@@ -11,7 +11,8 @@ namespace rehearse {
 struct StateBytes {
   double parameter = 2;       // as the forward pass reads it
   double gradient = 4;        // as it is accumulated and reduced
-  double fresh_gradient = 0;  // of the last microbatch, beside the one that it was added to; never sharded
+  double fresh_gradient = 0;  // of the last microbatch, beside the one that it was added to; never sharded.
+                              // Autocast's goes at once, where its copy of the weight stays as long
   double gradient_copy = 0;   // a second one that the optimizer reads
   double master = 4;
   double moments = 8;  // Adam's two
@@ -35,6 +36,9 @@ struct StateBytes {
 //                   does not ask for gradients that are views of the buckets)
 //  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
 //                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
+//  autocast     18  weight, gradient and moments in fp32; a 16-bit copy of the weight lives through a
+//                   microbatch's passes, and its 16-bit gradient is cast and added to the fp32 one
+//                   (torch.autocast: aten/src/ATen/autocast_mode.cpp, cached_cast)
 //  bf16          8  weight, gradient and moments in bf16, no master weight
 //  fp8-weights  18  as megatron, the weight held as fp8 twice, by rows and by columns, as FP8 GEMMs want
 //                   their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)

@@ -7,9 +7,9 @@
 namespace rehearse {
 namespace {
 
-const std::vector<Recipe> kRecipes = {
-    Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::deepspeed_bf16,
-    Recipe::nanotron, Recipe::fsdp, Recipe::bf16};
+const std::vector<Recipe> kRecipes = {Recipe::megatron,       Recipe::zero,     Recipe::sagemaker,
+                                      Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
+                                      Recipe::autocast,       Recipe::bf16};
 
 Plan in_bf16(const Plan& plan, Recipe recipe = Recipe::megatron) {
   return in_16_bits(plan, Precision::bf16, recipe);

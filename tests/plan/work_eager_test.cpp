@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/framework.h"
 #include "work_case.h"
 
 namespace rehearse {
@@ -136,6 +137,30 @@ TEST(Eager, AdamMoves80BytesAnElement) {
   EXPECT_EQ(bytes(), 80);
   plan.recipe = Recipe::megatron;  // a copy in 16 bits of the weight
   EXPECT_EQ(bytes(), 80 + 6);
+}
+
+// Of an fp16 element: 6 bytes to copy the gradient, 8 to unscale it, 4 for the norm, 8 to clip, 28 in Adam, 6
+// to copy the weight. In bf16 nothing is unscaled, and fp32 gradients need no copy.
+TEST(Eager, MegatronsOptimizerMoves60BytesAnElement) {
+  Plan plan;
+  plan.framework = Framework::megatron_2021;
+  plan.precision = Precision::fp16;
+  apply_framework(plan);
+  plan.clip_grad = 1;
+  constexpr double kElements = 1e6, kScalars = 3 * 4;  // squares and the scale, beside them
+  const auto bytes = [&plan] {
+    Block scratch;
+    double sum = 0;
+    for (const Kernel& kernel : optimizer_kernels(kElements, plan, scratch))
+      if (!std::holds_alternative<Collective>(kernel.what)) sum += scratch.bytes_moved(kernel);
+    return sum / kElements;
+  };
+  EXPECT_NEAR(bytes(), 6 + 8 + 4 + 8 + 28 + 6, kScalars / kElements * 2);
+  plan.precision = Precision::bf16;
+  plan.recipe = Recipe::megatron;
+  EXPECT_NEAR(bytes(), 4 + 8 + 28 + 6, kScalars / kElements * 2);
+  plan.fused_step = true;
+  EXPECT_NEAR(bytes(), 4 + 30, kScalars / kElements * 2);
 }
 
 TEST(EarlyStop, SkipsTheDownProjectionAndTheResidualSum) {

@@ -146,6 +146,8 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
     const Fields sharded = broken(c, [recipe](Plan& p) { p.recipe = recipe, p.zero = 2; });
     EXPECT_EQ(std::count(sharded.begin(), sharded.end(), "recipe"), 1);
   }
+  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::autocast, p.precision = Precision::fp16; }), Fields{});
+  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::autocast, p.zero = 3; }), Fields{"recipe"});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::zero, p.precision = Precision::fp32; }),
             Fields{"recipe"});
 }

@@ -197,6 +197,7 @@ std::set<std::string> wanted_features() {
                            "recipe=deepspeed-bf16",
                            "recipe=nanotron",
                            "recipe=fsdp",
+                           "recipe=autocast",
                            "recipe=bf16",
                            "recipe=fp8-weights",
                            "fabric=switch",

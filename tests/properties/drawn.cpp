@@ -178,7 +178,7 @@ class Drawing {
     if (precision_ == "fp8") return "fp8-weights";
     if (precision_ != "bf16") return "megatron";
     return plan()["zero"] <= 1 && *rc::gen::arbitrary<bool>()
-               ? *element<std::string>("deepspeed-bf16", "nanotron")
+               ? *element<std::string>("deepspeed-bf16", "nanotron", "autocast")
                : "bf16";
   }
 

@@ -214,6 +214,19 @@ TEST(Chakra, CollectivesNameTheirGroupAndBytes) {
   EXPECT_EQ(nodes.at("1REDUCE_TIED").attribute("pg_name"), "\"2\"");
 }
 
+TEST(Chakra, OwnersBroadcastWhatTheyStepped) {
+  Plan plan = small_plan(1, 1, 2, 2);
+  plan.zero = 1;
+  const auto type = [&plan](Framework framework, const char* op) {
+    plan.framework = framework;
+    return nodes_of(make_case(plan, Durations{1e-3, 2e-3, 0, 0, 0}), 0).at(op).attribute("comm_type");
+  };
+  EXPECT_EQ(type(Framework::internevo, "0UNSHARD"), "5");
+  EXPECT_EQ(type(Framework::internevo, "0REDUCE_GRAD.0"), "0");
+  EXPECT_EQ(type(Framework::deepspeed, "0UNSHARD"), "2");
+  EXPECT_EQ(type(Framework::deepspeed, "0REDUCE_GRAD.0"), "7");
+}
+
 // All operations of a microbatch over all ranks are those that the report counts.
 TEST(Chakra, OperationsSumToTheModels) {
   const Case made = make_case(small_plan(2, 1, 3), Durations{1e-3, 2e-3, 0, 0, 0});

@@ -141,8 +141,8 @@ TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
 
 // Its ZeRO-1 and the fp32 copies that its norms read; without either its plans train as others do.
 TEST(Execute, RefusesWhatOnlyInternEvoDoesAndRunsTheRest) {
-  const std::string internevo =
-      kSmall + "--pp 1 --framework internevo --swiglu-fusion on --adam-fusion on --iterations 1 --warmup 0 ";
+  const std::string fused = kSmall + "--pp 1 --swiglu-fusion on --adam-fusion on --iterations 1 --warmup 0 ";
+  const std::string internevo = fused + "--framework internevo ";
   const Outcome owners = run_program(internevo + "--precision fp32 --zero 1");
   EXPECT_EQ(owners.exit_code, 2);
   EXPECT_THAT(owners.err, AllOf(HasSubstr("--framework: ranks that own whole parameters"),
@@ -153,7 +153,7 @@ TEST(Execute, RefusesWhatOnlyInternEvoDoesAndRunsTheRest) {
                                HasSubstr("precision = fp32"), Not(HasSubstr("own whole parameters"))));
   const Outcome whole = run_program(internevo + "--precision fp32 --json");
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  const Outcome core = run_program(internevo + "--precision fp32 --json --framework megatron-core");
+  const Outcome core = run_program(fused + "--precision fp32 --json");
   EXPECT_EQ(Json::parse(whole.out)["execution"]["losses"], Json::parse(core.out)["execution"]["losses"]);
 }
 

@@ -54,12 +54,10 @@ TEST(Scenario, NamesInternEvoAsTheFlagDoes) {
   ASSERT_EQ(flags.exit_code, 0) << flags.err;
   const Json report = Json::parse(flags.out);
   EXPECT_EQ(report["plan"]["framework"], "internevo");
-  const std::string file = temporary_file(
-      "internevo.json", R"({"model": "llama2-7b", "cluster": "dgx-a100-80gb", "gpus": 16,
+  const std::string file =
+      temporary_file("internevo.json", R"({"model": "llama2-7b", "cluster": "dgx-a100-80gb", "gpus": 16,
                             "plan": {"framework": "internevo", "zero": 1, "global_batch": 64}})");
-  EXPECT_EQ(Json::parse(run_program("simulate --json " + file).out)["step_time_s"], report["step_time_s"]);
-  const std::string saved = temporary_file("internevo-plan.json", Json{{"plan", report["plan"]}}.dump());
-  EXPECT_EQ(Json::parse(run_program(small + saved).out)["plan"], report["plan"]);
+  EXPECT_EQ(Json::parse(run_program("simulate --json " + file).out), report);
   const Outcome wrong = run_program(small + "--framework internlm");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("internevo"), std::string::npos) << wrong.err;

@@ -97,7 +97,7 @@ TEST(Validate, ReadsShardingGroupsAsNumbersAndInWords) {
   EXPECT_EQ(seconds(R"(, "zero1_group": "8")"), eight);
   EXPECT_EQ(seconds(R"(, "zero1_group": "whole data-parallel group")"), whole);
   for (const char* words : {"a few", "8 nodes", "", "99999999999999999999"}) {
-    const Json run = internevo_run(std::string(R"(, "zero1_group": ")") + words + """);
+    const Json run = internevo_run(", \"zero1_group\": " + Json(words).dump());
     ASSERT_TRUE(run["skipped"].is_string()) << words;
     EXPECT_THAT(run["skipped"].get<std::string>(), HasSubstr("zero_shard")) << words;
   }

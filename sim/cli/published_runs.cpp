@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -54,11 +55,12 @@ void add_split(Json& plan, const Json& parallel) {
 // refused where the plan is read.
 Json shard_of(const Json& group) {
   if (contains(group, "whole")) return {};
+  if (!group.is_string()) return group;
+  const auto& text = group.get_ref<const std::string&>();
+  const char* const end = text.data() + text.size();
   int ranks = 0;
-  char more = 0;
-  const bool is_number = group.is_string() &&
-                         std::sscanf(group.get_ref<const std::string&>().c_str(), "%d%c", &ranks, &more) == 1;
-  return is_number ? Json(ranks) : group;
+  const auto read = std::from_chars(text.data(), end, ranks);
+  return read.ec == std::errc() && read.ptr == end ? Json(ranks) : group;
 }
 
 void add_data_parallel(Json& plan, const Json& parallel) {

@@ -199,20 +199,22 @@ class Communicators {
     const auto bytes = [&](double parameters) {
       return std::min(plan_.bucket_bytes, parameters * gradient_wire_bytes(plan_));
     };
-    add("dp", shard_group(grid_, plan_, rank_), sums(bytes(dense)), {});
+    const CollectiveOp gathers = owns_parameters(plan_) ? CollectiveOp::broadcast : CollectiveOp::all_gather;
+    add("dp", shard_group(grid_, plan_, rank_), sums(bytes(dense), gathers), {});
     if (shard_replicas(plan_) > 1)
       add("dp across", replica_group(grid_, plan_, rank_), {{CollectiveOp::all_reduce, bytes(dense)}}, {});
     if (experts <= 0 || plan_.edp() == 1) return;
-    add("expert dp", expert_shard_group(plan_, rank_), sums(bytes(experts)), {});
+    add("expert dp", expert_shard_group(plan_, rank_), sums(bytes(experts), CollectiveOp::all_gather), {});
     const std::vector<int> across = expert_replica_group(plan_, rank_);
     if (plan_.zero > 0) add("expert dp across", across, {{CollectiveOp::all_reduce, bytes(experts)}}, {});
   }
 
-  std::vector<Message> sums(double bytes) const {
+  std::vector<Message> sums(double bytes, CollectiveOp gathers) const {
     if (plan_.zero == 0) return {Message{}, {CollectiveOp::all_reduce, bytes}};
-    if (owns_parameters(plan_))
-      return {Message{}, {CollectiveOp::all_reduce, bytes}, {CollectiveOp::broadcast, bytes}};
-    return {Message{}, {CollectiveOp::reduce_scatter, bytes}, {CollectiveOp::all_gather, bytes}};
+    const bool owned = owns_parameters(plan_);
+    return {Message{},
+            {owned ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter, bytes},
+            {gathers, bytes}};
   }
 
   void add_tied() {

@@ -49,6 +49,10 @@ class Limits {
               "norms, rotary positions, gated activations and the optimizer's step are executed as one "
               "kernel each",
               fmt::format("{} = false", field), "true");
+    require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
+            "norms that read fp32 copies cannot be executed yet",
+            fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),
+            "framework deepspeed, or precision = fp32");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",

@@ -149,6 +149,7 @@ class Loading {
   struct Moved {
     double dense = 0;
     double experts = 0;
+    double all() const { return dense + experts; }
   };
 
   // The op's share of what lies in the units of its stage.
@@ -172,7 +173,13 @@ class Loading {
   double copied_bytes(const Op& op) const {
     if (has_microbatch(op.kind)) return sizes_.saved_bytes[op.stage];
     const Moved bytes = op.kind == OpKind::offload_grad ? gradients(op) : parameters(op);
-    return bytes.dense / shard_size(plan_) + bytes.experts / expert_shard_size(plan_);
+    return bytes.dense * stepped_share(op.stage) + bytes.experts / expert_shard_size(plan_);
+  }
+
+  // Of what a stage has outside experts, the part that the rank steps which steps most.
+  double stepped_share(std::size_t stage) const {
+    if (sizes_.owned_bytes.empty()) return 1.0 / shard_size(plan_);
+    return std::ranges::max(sizes_.owned_bytes[stage]) / std::max(1.0, sizes_.parameter_bytes[stage]);
   }
 
   // One collective of a task: which rings, how long alone.
@@ -233,19 +240,22 @@ class Loading {
       case OpKind::unshard:
         return over_replicas(task, ref, CollectiveOp::all_gather, parameters(op));
       case OpKind::reduce_grad:
-        loads_.fixed_s[task] +=
-            bucket_copies(plan_) * gradients(op).dense / cluster_of(leader).gpu.memory_bandwidth;
+        loads_.fixed_s[task] += bucket_copies_s(ref, gradients(op).all());
         return over_replicas(
             task, ref, scatters_gradients(plan_) ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
             gradients(op));
       case OpKind::reduce_replicas: {
         const Moved bytes = gradients(op);
-        return alone(Ring::shard_replicas, CollectiveOp::all_reduce,
-                     (bytes.dense + bytes.experts) / shard_size(plan_));
+        return alone(Ring::shard_replicas, CollectiveOp::all_reduce, bytes.all() / shard_size(plan_));
       }
       default:
         return alone(Ring::tied, CollectiveOp::all_reduce, sizes_.tied_bytes);
     }
+  }
+
+  double bucket_copies_s(OpRef ref, double bytes) const {
+    const double passes = bucket_copies(plan_);
+    return passes > 0 ? passes * bytes / cluster_of(ref.instance).gpu.memory_bandwidth : 0;
   }
 
   // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
@@ -253,17 +263,22 @@ class Loading {
   void over_replicas(TaskId task, OpRef ref, CollectiveOp what, const Moved& bytes) {
     const int leader = ref.instance;
     const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
-    const double shards = one_group ? bytes.dense + bytes.experts : bytes.dense;
-    std::vector<Exchange> exchanges = {dense(ref, what, shards)};
-    if (bytes.experts > 0 && !one_group)
-      exchanges.push_back(exchange(Ring::experts, what, leader, bytes.experts));
+    const bool together = one_group && !are_owned(ref);
+    std::vector<Exchange> exchanges = {dense(ref, what, together ? bytes.all() : bytes.dense)};
+    if (bytes.experts > 0 && !together)
+      exchanges.push_back(exchange(one_group ? Ring::shards : Ring::experts, what, leader, bytes.experts));
     load(task, exchanges);
   }
 
   Exchange dense(OpRef ref, CollectiveOp what, double bytes) {
     if (!sizes_.weights.empty()) return lists(ref, what, bytes);
-    if (!sizes_.owned_bytes.empty() && op_at(ref).kind == OpKind::unshard) return broadcasts(ref);
+    if (are_owned(ref)) return broadcasts(ref);
     return exchange(Ring::shards, what, ref.instance, bytes);
+  }
+
+  // Parameters outside experts that their owners broadcast.
+  bool are_owned(OpRef ref) const {
+    return !sizes_.owned_bytes.empty() && op_at(ref).kind == OpKind::unshard;
   }
 
   // One after the other, each owner's own. No two begin at the same rank: each goes round the ring alone.

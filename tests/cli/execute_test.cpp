@@ -139,6 +139,24 @@ TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
   EXPECT_THAT(slow.err, HasSubstr("--slow"));
 }
 
+// Its ZeRO-1 and the fp32 copies that its norms read; without either its plans train as others do.
+TEST(Execute, RefusesWhatOnlyInternEvoDoesAndRunsTheRest) {
+  const std::string fused = kSmall + "--pp 1 --swiglu-fusion on --adam-fusion on --iterations 1 --warmup 0 ";
+  const std::string internevo = fused + "--framework internevo ";
+  const Outcome owners = run_program(internevo + "--precision fp32 --zero 1");
+  EXPECT_EQ(owners.exit_code, 2);
+  EXPECT_THAT(owners.err, AllOf(HasSubstr("--framework: ranks that own whole parameters"),
+                                HasSubstr("nearest legal: framework deepspeed, or zero = 0")));
+  const Outcome norms = run_program(internevo + "--precision bf16");
+  EXPECT_EQ(norms.exit_code, 2);
+  EXPECT_THAT(norms.err, AllOf(HasSubstr("--framework: norms that read fp32 copies"),
+                               HasSubstr("precision = fp32"), Not(HasSubstr("own whole parameters"))));
+  const Outcome whole = run_program(internevo + "--precision fp32 --json");
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const Outcome core = run_program(fused + "--precision fp32 --json");
+  EXPECT_EQ(Json::parse(whole.out)["execution"]["losses"], Json::parse(core.out)["execution"]["losses"]);
+}
+
 TEST(Execute, RunsExpertsInTurnAndSaysSo) {
   const std::string sparse = "execute scenarios/mixtral-8x10m-2-cores.json --mbs 1 --gbs 4 ";
   const Outcome executed = run_program(sparse + "--seq 16 --iterations 1 --warmup 1 --json");

@@ -48,6 +48,21 @@ TEST(Scenario, AFlagBeatsTheFile) {
   EXPECT_LT(from_flag["step_time_s"], from_file["step_time_s"]);
 }
 
+TEST(Scenario, NamesInternEvoAsTheFlagDoes) {
+  const std::string small = "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --gbs 64 --json ";
+  const Outcome flags = run_program(small + "--framework internevo --zero 1");
+  ASSERT_EQ(flags.exit_code, 0) << flags.err;
+  const Json report = Json::parse(flags.out);
+  EXPECT_EQ(report["plan"]["framework"], "internevo");
+  const std::string file =
+      temporary_file("internevo.json", R"({"model": "llama2-7b", "cluster": "dgx-a100-80gb", "gpus": 16,
+                            "plan": {"framework": "internevo", "zero": 1, "global_batch": 64}})");
+  EXPECT_EQ(Json::parse(run_program("simulate --json " + file).out), report);
+  const Outcome wrong = run_program(small + "--framework internlm");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("internevo"), std::string::npos) << wrong.err;
+}
+
 TEST(Scenario, ModelPathsAreRelativeToTheScenario) {
   const std::string model = temporary_file("tiny.json", R"({"model_type": "llama", "hidden_size": 256,
       "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 1000,

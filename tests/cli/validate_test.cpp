@@ -76,6 +76,33 @@ TEST(Validate, WhatIsNoListOfRunsIsRefused) {
   EXPECT_EQ(run_program("validate nowhere.json").exit_code, 2);
 }
 
+// A run of InternEvo on 16 GPUs, with what its row says of ZeRO-1's group.
+Json internevo_run(const std::string& group) {
+  const std::string row = R"([{"id": "mine", "family": "internevo", "cluster": "dgx-a100-80gb",
+    "hardware": {"n_gpus": 16}, "batch": {"micro": 1, "global": 16}, "precision": "bf16", "recompute": "none",
+    "model": {"name": "m", "layers": 4, "hidden": 1024, "heads": 8, "vocab": 1024, "seq_len": 2048},
+    "parallel": {"tp": 1, "pp": 1, "dp": 16, "zero_stage": 1)" +
+                          group + R"(}, "measured": {"iteration_s": 1}}])";
+  return Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
+}
+
+TEST(Validate, ReadsShardingGroupsAsNumbersAndInWords) {
+  const auto seconds = [](const std::string& group) {
+    const Json run = internevo_run(group);
+    EXPECT_TRUE(run["skipped"].is_null()) << run["skipped"];
+    return run["predicted_s"];
+  };
+  const Json eight = seconds(R"(, "zero1_group": 8)"), whole = seconds("");
+  EXPECT_NE(eight, whole);
+  EXPECT_EQ(seconds(R"(, "zero1_group": "8")"), eight);
+  EXPECT_EQ(seconds(R"(, "zero1_group": "whole data-parallel group")"), whole);
+  for (const char* words : {"a few", "8 nodes", "", "99999999999999999999"}) {
+    const Json run = internevo_run(", \"zero1_group\": " + Json(words).dump());
+    ASSERT_TRUE(run["skipped"].is_string()) << words;
+    EXPECT_THAT(run["skipped"].get<std::string>(), HasSubstr("zero_shard")) << words;
+  }
+}
+
 TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
   const std::string row = R"([{"id": "mine", "family": "of my own", "cluster": "no-such-cluster",
     "hardware": {"n_gpus": 8}, "batch": {"micro": 1, "global": 8}, "precision": "bf16", "recompute": "none",

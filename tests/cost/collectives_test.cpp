@@ -75,6 +75,44 @@ TEST(Ring, OfGpusThatShareANicHasHalfItsRate) {
   EXPECT_DOUBLE_EQ(seconds, 15.0 / 16 * 1e9 / (4 * 0.9 * 25e9));
 }
 
+TEST(Ring, BroadcastMovesAllBytesOnce) {
+  const CommunicationTime inside = time_on(round_numbers(), CollectiveOp::broadcast, 1e9, 1, 8);
+  EXPECT_DOUBLE_EQ(inside.latency_s, 10e-6 + 7 * 1e-6);
+  EXPECT_DOUBLE_EQ(inside.transfer_s, 1e9 / (0.5 * 300e9));
+  const CommunicationTime across = time_on(round_numbers(), CollectiveOp::broadcast, 1e9, 4, 1);
+  EXPECT_DOUBLE_EQ(across.latency_s, 20e-6 + 3 * 4e-6);
+  EXPECT_DOUBLE_EQ(across.transfer_s, 1e9 / (0.9 * 25e9));
+}
+
+// Our own rings count their hops; nccl-tests let broadcasts of one rank follow each other.
+TEST(LoneBroadcast, GoesRoundOnceMoreWhereNcclHidesIt) {
+  const Cluster cluster = dgx_a100();
+  const GroupShape eight = group_shape(cluster, ranks_on(cluster, 1, 8));
+  const CommunicationTime ring = lone_broadcast_time(round_numbers(), cluster, 1e9, eight);
+  EXPECT_EQ(ring.latency_s, 10e-6 + 7 * 1e-6);
+  Profile profile = round_numbers();
+  profile.collectives = read_profile("a100-sxm-80gb").collectives;
+  const CommunicationTime followed = collective_time(profile, cluster, CollectiveOp::broadcast, 1e9, eight);
+  const CommunicationTime lone = lone_broadcast_time(profile, cluster, 1e9, eight);
+  EXPECT_EQ(lone.transfer_s, followed.transfer_s);
+  EXPECT_DOUBLE_EQ(lone.latency_s - followed.latency_s, 8 * 4e-6);
+}
+
+TEST(LoneBroadcast, OfOneMemberTakesNoTime) {
+  Profile profile = round_numbers();
+  profile.collectives = read_profile("a100-sxm-80gb").collectives;
+  EXPECT_EQ(lone_broadcast_time(profile, dgx_a100(), 1e9, {1, 1, 1}).total(), 0);
+}
+
+TEST(CommunicationTime, AddsUp) {
+  CommunicationTime sum{1, 2, false};
+  sum += {10, 20, true};
+  sum += {100, 200, false};
+  EXPECT_EQ(sum.latency_s, 111);
+  EXPECT_EQ(sum.transfer_s, 222);
+  EXPECT_TRUE(sum.extrapolated);
+}
+
 TEST(AllToAll, SendsRemoteSharesThroughTheNicBesideLocalOnes) {
   const CommunicationTime time = time_on(round_numbers(), CollectiveOp::all_to_all, 16e9, 2, 8);
   EXPECT_DOUBLE_EQ(time.transfer_s, 8e9 / (0.96 * 25e9));

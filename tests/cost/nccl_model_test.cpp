@@ -128,6 +128,18 @@ TEST(NcclTime, OfManySmallMessagesIsNoShorterThanTheNicsNeedToStartThem) {
   EXPECT_NEAR(collective_time(bare(), cluster, CollectiveOp::all_to_all, 64, rails).total(), 56e-3, 1e-6);
 }
 
+// A step a rank: 4 us of the tree's simple protocol and 0.6 us of the ring's LL on NVLink, 14 and 2.7 over
+// the network.
+TEST(NcclTime, OfARoundIsAStepForEachRank) {
+  const Model model = bare();
+  const GroupShape four_nodes{32, 4, 1};
+  EXPECT_DOUBLE_EQ(round_s(model, machine(), 1e9, kNode), 8 * 4e-6);
+  EXPECT_DOUBLE_EQ(round_s(model, machine(), 1024, kNode), 8 * 0.6e-6);
+  EXPECT_DOUBLE_EQ(round_s(model, machine(), 1e9, four_nodes), 32 * 14e-6);
+  EXPECT_DOUBLE_EQ(round_s(model, machine(), 1024, four_nodes), 32 * 2.7e-6);
+  EXPECT_EQ(round_s(model, machine(), 1e9, {1, 1, 1}), 0);
+}
+
 TEST(NcclTime, OfHardwareWithoutTablesSaysThatItIsExtrapolated) {
   EXPECT_TRUE(collective_time(bare(), machine(), CollectiveOp::all_reduce, 1, kNode).extrapolated);
   const Model shipped = read_model(kDefaultModel);

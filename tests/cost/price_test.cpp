@@ -225,6 +225,20 @@ TEST(Price, OfAStepStreamsThirtyBytesAParameter) {
   EXPECT_DOUBLE_EQ(prices.times.step[1].optimizer, 5e9 * 30 / 1e12);
 }
 
+// Three parameters of the first stage and five of the second over two ranks: one of them owns two, or three.
+TEST(Price, OfAStepIsThatOfTheRankThatOwnsMost) {
+  Plan plan = two_stages(1);
+  plan.dp = plan.global_batch = 2;
+  plan.zero = 1;
+  plan.framework = Framework::internevo;
+  const Prices prices = price(small_work(), plan, test::dgx_a100(), small_profile());
+  EXPECT_DOUBLE_EQ(prices.times.step[0].optimizer, 2e9 * 30 / 1e12);
+  EXPECT_DOUBLE_EQ(prices.times.step[1].optimizer, 3e9 * 30 / 1e12);
+  plan.framework = Framework::deepspeed;
+  const Prices even = price(small_work(), plan, test::dgx_a100(), small_profile());
+  EXPECT_DOUBLE_EQ(even.times.step[0].optimizer, 1.5e9 * 30 / 1e12);
+}
+
 TEST(Price, LooksEachShapeUpOnce) {
   const Profile profile = small_profile();
   const Cluster cluster = test::dgx_a100();

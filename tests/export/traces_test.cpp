@@ -214,6 +214,18 @@ TEST(Chakra, CollectivesNameTheirGroupAndBytes) {
   EXPECT_EQ(nodes.at("1REDUCE_TIED").attribute("pg_name"), "\"2\"");
 }
 
+TEST(Chakra, OwnersBroadcastWhatTheyStepped) {
+  Plan plan = small_plan(1, 1, 2, 2);
+  plan.zero = 1;
+  const auto types = [&plan](Framework framework) {
+    plan.framework = framework;
+    const auto nodes = nodes_of(make_case(plan, Durations{1e-3, 2e-3, 0, 0, 0}), 0);
+    return nodes.at("0REDUCE_GRAD.0").attribute("comm_type") + nodes.at("0UNSHARD").attribute("comm_type");
+  };
+  EXPECT_EQ(types(Framework::internevo), "05");
+  EXPECT_EQ(types(Framework::deepspeed), "72");
+}
+
 // All operations of a microbatch over all ranks are those that the report counts.
 TEST(Chakra, OperationsSumToTheModels) {
   const Case made = make_case(small_plan(2, 1, 3), Durations{1e-3, 2e-3, 0, 0, 0});

@@ -95,6 +95,22 @@ TEST(ZeroRules, WhatAStageCannotDoIsRefused) {
               HasSubstr("follows its forward at once"));
 }
 
+TEST(ZeroRules, InternEvoDividesTheOptimizerAloneAndBroadcastsAfterTheStep) {
+  const auto of_internevo = [](int zero, bool overlaps) {
+    return broken([&](Plan& p) {
+      p.framework = Framework::internevo;
+      p.zero = zero;
+      p.overlap_param_gather = overlaps;
+    });
+  };
+  for (const int zero : {0, 1}) EXPECT_EQ(of_internevo(zero, false), "");
+  for (const int zero : {2, 3}) {
+    EXPECT_THAT(of_internevo(zero, false), HasSubstr("divides the optimizer's state alone"));
+    EXPECT_THAT(of_internevo(zero, false), HasSubstr("nearest legal: zero = 1"));
+  }
+  EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcast their parameters after the step"));
+}
+
 TEST(ZeroRules, GroupsAndExpertsDoNotMix) {
   Model model = small_model();
   model.experts = Experts{8, 2, 512, 0};

@@ -147,7 +147,8 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
     EXPECT_EQ(std::count(sharded.begin(), sharded.end(), "recipe"), 1);
   }
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::autocast, p.precision = Precision::fp16; }), Fields{});
-  EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::autocast, p.zero = 3; }), Fields{"recipe"});
+  const Fields cast = broken(c, [](Plan& p) { p.recipe = Recipe::autocast, p.zero = 3; });
+  EXPECT_EQ(std::count(cast.begin(), cast.end(), "recipe"), 1);
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::zero, p.precision = Precision::fp32; }),
             Fields{"recipe"});
 }

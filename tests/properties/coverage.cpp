@@ -191,6 +191,7 @@ std::set<std::string> wanted_features() {
                            "framework=fsdp",
                            "framework=torchtitan",
                            "framework=nanotron",
+                           "framework=internevo",
                            "recipe=megatron",
                            "recipe=zero",
                            "recipe=sagemaker",

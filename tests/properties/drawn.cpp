@@ -141,16 +141,17 @@ class Drawing {
   void data_parallel() {
     const std::string framework =
         *element<std::string>("megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021",
-                              "deepspeed", "fsdp1", "fsdp", "torchtitan", "nanotron");
+                              "deepspeed", "fsdp1", "fsdp", "torchtitan", "nanotron", "internevo");
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
-    const int zero = *inRange(0, (of_.pp == 1 && framework != "nanotron") || fsdp ? 4 : 2);
+    const bool divides_optimizer_alone = framework == "nanotron" || framework == "internevo";
+    const int zero = *inRange(0, (of_.pp == 1 && !divides_optimizer_alone) || fsdp ? 4 : 2);
     plan()["framework"] = framework;
     plan()["zero"] = zero;
     plan()["overlap_grad_reduce"] = zero >= 2 || *rc::gen::arbitrary<bool>();
     const int replicas = of_.dp * of_.cp;
     if (zero > 0 && !has_experts_ && replicas > 2 && one_in(3))
       plan()["zero_shard"] = replicas % 2 == 0 ? *element(2, replicas / 2) : replicas;
-    if (zero == 1 || zero == 2) by_chance("overlap_param_gather", 2);
+    if ((zero == 1 || zero == 2) && framework != "internevo") by_chance("overlap_param_gather", 2);
     if (zero == 3) {
       by_chance("reshard_after_forward", 2);
       plan()["prefetch"] = *inRange(0, 4);

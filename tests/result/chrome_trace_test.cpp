@@ -94,6 +94,32 @@ TEST(ChromeTrace, NamesOpsAsTheFieldDoes) {
   EXPECT_EQ(slice["args"]["microbatch"], 1);
 }
 
+TEST(ChromeTrace, OwnersAllReduceAndBroadcastWholeParameters) {
+  Plan plan = small_plan(1, 1, 2, 4);
+  plan.zero = 1;
+  plan.framework = Framework::internevo;
+  const Case made = make_case(plan, Durations{1, 2, 0.5, 0.5, 0.5});
+  const Json trace = trace_of(made);
+  EXPECT_EQ(only(trace, "X", "ncclDevKernel_AllReduce 0REDUCE_GRAD.0").size(), 1u);
+  const Json broadcasts = only(trace, "X", "ncclDevKernel_Broadcast 0UNSHARD");
+  ASSERT_EQ(broadcasts.size(), 1u);
+  const Json& args = broadcasts[0]["args"];
+  EXPECT_EQ(args["Collective name"], "broadcast");
+  EXPECT_EQ(args["Group size"], 4);
+  EXPECT_EQ(args["In msg nelems"], made.work.parameters(0));
+  EXPECT_EQ(args["Out msg nelems"], made.work.parameters(0));
+}
+
+TEST(ChromeTrace, SeveralGroupsOfOwnersScatterAndBroadcastInEach) {
+  Plan plan = small_plan(1, 1, 2, 4);
+  plan.zero = 1;
+  plan.zero_shard = 2;
+  plan.framework = Framework::internevo;
+  const Json trace = trace_of(make_case(plan, Durations{1, 2, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(only(trace, "X", "ncclDevKernel_ReduceScatter 0REDUCE_GRAD.0").size(), 1u);
+  EXPECT_EQ(only(trace, "X", "ncclDevKernel_Broadcast 0UNSHARD").at(0)["args"]["Group size"], 2);
+}
+
 // Rank 0 of the hand-made timeline (report_test) is idle from 2 to 5; 0RECV_B0 moves from 4.5.
 TEST(ChromeTrace, WaitIsTheIdleOfComputeBeforeTheFirstByte) {
   Plan plan = small_plan(2, 1, 2);

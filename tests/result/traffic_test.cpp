@@ -54,6 +54,22 @@ TEST(Traffic, OfARingOverNodesLeavesThroughTheNicOfEachMember) {
   EXPECT_DOUBLE_EQ(dp.gpu_link, 1875.0 * 3 / 4);
 }
 
+// A broadcast takes each byte over all edges of the ring but one, wherever it begins.
+TEST(Traffic, OfOwnersIsAnAllReduceAndAllParametersOnce) {
+  Plan plan = plan_of(8, 1, 4);
+  plan.framework = Framework::internevo;
+  plan.zero = 1;
+  const auto nic = [&plan](const char* op, int group) {
+    return only(report_of(plan, {line("dp", op, group)})).nic;
+  };
+  EXPECT_DOUBLE_EQ(nic("all_reduce", 4), 1500);
+  EXPECT_DOUBLE_EQ(nic("broadcast", 4), 750);
+  plan.zero_shard = 2;  // groups of two: scattered in each, summed across, broadcast in each
+  EXPECT_DOUBLE_EQ(nic("reduce_scatter", 2), 500);
+  EXPECT_DOUBLE_EQ(nic("all_reduce", 2), 1000);
+  EXPECT_DOUBLE_EQ(nic("broadcast", 2), 500);
+}
+
 TEST(Traffic, OfAPipelineGoesWhereItsNeighboursAre) {
   EXPECT_DOUBLE_EQ(only(report_of(plan_of(8, 4, 1), {line("pp", "send_receive", 2)})).nic, 500);
   EXPECT_DOUBLE_EQ(only(report_of(plan_of(2, 4, 1), {line("pp", "send_receive", 2)})).gpu_link, 500);

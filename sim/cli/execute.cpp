@@ -17,6 +17,7 @@
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "cost/communicators.h"
 #include "execute/batch.h"
 #include "kernels/communicate/launched.h"
 #include "result/chrome_trace.h"
@@ -84,7 +85,7 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
 }
 
 // Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
-void require_memory(const Report& predicted, const Site& site) {
+void require_memory(const Report& predicted, const Cluster& cluster, const Site& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
   const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
   Footprint needed = fullest_gpu(predicted);
@@ -92,6 +93,7 @@ void require_memory(const Report& predicted, const Site& site) {
   if (is_cpu) needed.outside = {};
   if (shared) {
     needed.outside.communicators.clear();
+    if (are_parts_of_one_gpu(cluster)) needed.outside.context_bytes *= cluster.node.gpus;
     needed.peak_bytes = 0;
     for (const RankMemory& rank : predicted.memory)
       needed.peak_bytes += rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp;
@@ -245,7 +247,7 @@ int run_and_show(const ExecuteVerb& verb) {
   }
   const bool is_first = site.is_first();
   const std::string how = site.how;
-  if (is_first) require_memory(run.predicted.report, site);
+  if (is_first) require_memory(run.predicted.report, run.scenario.experiment.cluster, site);
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;

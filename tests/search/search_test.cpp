@@ -126,6 +126,9 @@ TEST(Search, RefusesWhereItsBoundsDoNotHold) {
   given = search_case(1);
   given.experiment.conditions.jitter.compute = 0.1;
   EXPECT_THROW(search(given.experiment, given.plans, {}), InputError);
+  given = search_case(1);
+  given.experiment.stage_nodes.kind_of_rank = {0};
+  EXPECT_THROW(search(given.experiment, given.plans, {}), InputError) << "GPUs may have less memory";
 }
 
 }  // namespace

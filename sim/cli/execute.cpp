@@ -147,20 +147,20 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   return {source.json, std::move(scenario), std::move(predicted), std::move(training)};
 }
 
-Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
-                 const std::string& device, const std::string& warning = "") {
+Report report_of(const ExecuteVerb& verb, const Prepared& run, const Schedule& schedule,
+                 const Timeline& timeline, const std::string& warning = "") {
   RunFacts facts = run.predicted.report.facts;
   if (!warning.empty()) facts.warnings.push_back(warning);
   facts.source = "execute";
-  facts.engine = device;
+  facts.engine = verb.device;
   const unsigned cores = std::thread::hardware_concurrency();
   const int ranks = run.training.plan.gpus();
-  if (device == "cpu" && ranks > static_cast<int>(cores))
+  if (kind_of(verb) == DeviceKind::cpu && ranks > static_cast<int>(cores))
     facts.warnings.push_back(
         fmt::format("{} ranks share {} cores: times are not those of a machine with a "
                     "core for each",
                     ranks, cores));
-  if (device == "cpu" && run.training.plan.precision != Precision::fp32)
+  if (is_emulated(verb, run.training.plan.precision))
     facts.warnings.push_back(
         fmt::format("the CPU emulates {}: losses and memory are those of hardware that has it, times are not",
                     to_string(run.training.plan.precision)));
@@ -181,7 +181,7 @@ Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& 
 void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const PartialRun& partial) {
   if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
   const std::string file = rank == 0 ? verb.show.trace : fmt::format("{}.rank{}", verb.show.trace, rank);
-  const Report report = report_of(run, partial.schedule, partial.timeline, verb.device);
+  const Report report = report_of(verb, run, partial.schedule, partial.timeline);
   write_file(file, [&](std::ostream& out) {
     write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
   });
@@ -189,7 +189,7 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
 }
 
 int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
-  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device,
+  const Report report = report_of(verb, run, run.training.schedule, execution.timeline,
                                   skipped_warning(execution, verb.warmup));
   Json facts = {{"losses", execution.losses},
                 {"step_times_s", execution.step_times_s},

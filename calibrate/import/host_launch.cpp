@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 
 #include "base/percentile.h"
@@ -15,6 +16,7 @@ double median_s(const Json& table, const Entry& entry, const std::function<doubl
   for (const Json& row : table.at("rows"))
     if (row.at(name).get<std::string>().find(gpu) != std::string::npos) values.push_back(value(row));
   if (values.empty()) entry.recipe.fail("gpu", "must be a GPU of the table", "found \"" + gpu + "\"");
+  std::ranges::sort(values);
   return rounded(1e-6 * percentile(values, 0.5));
 }
 

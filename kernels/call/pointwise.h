@@ -51,7 +51,8 @@ struct ActivationBackward {
   Tensor output_gradient, input, weights, input_gradient, weights_gradient;
 };
 
-// output = the sum of `inputs` (those given) and the bias of each column.
+// output = the sum of `inputs` (those given, at least one) and the bias of each column. The output may be any
+// of the inputs.
 struct Add {
   std::array<Tensor, 4> inputs;
   Tensor bias, output;

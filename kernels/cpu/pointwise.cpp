@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -24,6 +25,18 @@ void turn(const Rotary& call, const float* in, float* out, std::int64_t heads, s
       out[h * width + i] = a * cosines[i] - b * s;
       out[h * width + half + i] = b * cosines[i] + a * s;
     }
+  }
+}
+
+using Addends = std::array<const float*, std::tuple_size_v<decltype(Add::inputs)>>;
+
+// One row in one pass: each element is read of all addends before it is written, to one of them or not.
+template <std::size_t kGiven>
+void sum(const Addends& addends, float* out, std::int64_t columns) {
+  for (std::int64_t c = 0; c < columns; ++c) {
+    float total = addends[0][c];
+    for (std::size_t i = 1; i < kGiven; ++i) total += addends[i][c];
+    out[c] = total;
   }
 }
 
@@ -59,21 +72,16 @@ void run(const Rotary& call) {
 
 void run(const Add& call) {
   for_each(call.output.rows, [&](std::int64_t r) {
+    Addends addends{};
+    std::size_t given = 0;
+    for (const Tensor& input : call.inputs)
+      if (input.given()) addends[given++] = row(input, r);
     float* out = row(call.output, r);
-    bool first = true;
-    const auto add = [&](const float* in) {
-      if (first && in != out) std::copy_n(in, call.output.columns, out);
-      for (std::int64_t c = 0; !first && c < call.output.columns; ++c) out[c] += in[c];
-      first = false;
-    };
-    if (call.inputs[1].given() && !call.inputs[2].given()) {  // the residual sum, in one pass
-      const float *a = row(call.inputs[0], r), *b = row(call.inputs[1], r);
-      for (std::int64_t c = 0; c < call.output.columns; ++c) out[c] = a[c] + b[c];
-    } else {
-      for (const Tensor& input : call.inputs) {
-        if (input.given()) add(row(input, r));
-      }
-    }
+    const std::int64_t columns = call.output.columns;
+    if (given == 1) sum<1>(addends, out, columns);
+    if (given == 2) sum<2>(addends, out, columns);
+    if (given == 3) sum<3>(addends, out, columns);
+    if (given == 4) sum<4>(addends, out, columns);
     if (call.bias.given()) {
       const float* bias = data(call.bias);
       for (std::int64_t c = 0; c < call.output.columns; ++c) out[c] += bias[c];

@@ -102,9 +102,7 @@ Site open_here(const CalibrateOptions& options) {
   try {
     if (kernels::launched().size > 1) return open_process(kind, options.timeout_s);
     if (options.parts > 1) return parts_of_gpu(options.parts);
-    Site site;
-    site.devices.push_back(options.on_cpu() ? kernels::open_cpu() : kernels::open_cuda());
-    return site;
+    return one_device(kind);
   } catch (const kernels::DeviceMissing& missing) {
     throw MissingCalibration(missing.what());
   }

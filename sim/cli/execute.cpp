@@ -17,6 +17,7 @@
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "cost/communicators.h"
 #include "execute/batch.h"
 #include "kernels/communicate/launched.h"
 #include "result/chrome_trace.h"
@@ -84,7 +85,7 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
 }
 
 // Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
-void require_memory(const Report& predicted, const Site& site) {
+void require_memory(const Report& predicted, const Cluster& cluster, const Site& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
   const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
   Footprint needed = fullest_gpu(predicted);
@@ -92,6 +93,7 @@ void require_memory(const Report& predicted, const Site& site) {
   if (is_cpu) needed.outside = {};
   if (shared) {
     needed.outside.communicators.clear();
+    if (are_parts_of_one_gpu(cluster)) needed.outside.context_bytes *= cluster.node.gpus;
     needed.peak_bytes = 0;
     for (const RankMemory& rank : predicted.memory)
       needed.peak_bytes += rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp;
@@ -145,20 +147,20 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   return {source.json, std::move(scenario), std::move(predicted), std::move(training)};
 }
 
-Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& timeline,
-                 const std::string& device, const std::string& warning = "") {
+Report report_of(const ExecuteVerb& verb, const Prepared& run, const Schedule& schedule,
+                 const Timeline& timeline, const std::string& warning = "") {
   RunFacts facts = run.predicted.report.facts;
   if (!warning.empty()) facts.warnings.push_back(warning);
   facts.source = "execute";
-  facts.engine = device;
+  facts.engine = verb.device;
   const unsigned cores = std::thread::hardware_concurrency();
   const int ranks = run.training.plan.gpus();
-  if (device == "cpu" && ranks > static_cast<int>(cores))
+  if (kind_of(verb) == DeviceKind::cpu && ranks > static_cast<int>(cores))
     facts.warnings.push_back(
         fmt::format("{} ranks share {} cores: times are not those of a machine with a "
                     "core for each",
                     ranks, cores));
-  if (device == "cpu" && run.training.plan.precision != Precision::fp32)
+  if (is_emulated(verb, run.training.plan.precision))
     facts.warnings.push_back(
         fmt::format("the CPU emulates {}: losses and memory are those of hardware that has it, times are not",
                     to_string(run.training.plan.precision)));
@@ -179,7 +181,7 @@ Report report_of(const Prepared& run, const Schedule& schedule, const Timeline& 
 void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const PartialRun& partial) {
   if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
   const std::string file = rank == 0 ? verb.show.trace : fmt::format("{}.rank{}", verb.show.trace, rank);
-  const Report report = report_of(run, partial.schedule, partial.timeline, verb.device);
+  const Report report = report_of(verb, run, partial.schedule, partial.timeline);
   write_file(file, [&](std::ostream& out) {
     write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
   });
@@ -187,7 +189,7 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
 }
 
 int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
-  const Report report = report_of(run, run.training.schedule, execution.timeline, verb.device,
+  const Report report = report_of(verb, run, run.training.schedule, execution.timeline,
                                   skipped_warning(execution, verb.warmup));
   Json facts = {{"losses", execution.losses},
                 {"step_times_s", execution.step_times_s},
@@ -245,7 +247,7 @@ int run_and_show(const ExecuteVerb& verb) {
   }
   const bool is_first = site.is_first();
   const std::string how = site.how;
-  if (is_first) require_memory(run.predicted.report, site);
+  if (is_first) require_memory(run.predicted.report, run.scenario.experiment.cluster, site);
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;

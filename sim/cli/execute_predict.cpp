@@ -49,13 +49,6 @@ Profile profile_to_continue(const Experiment& experiment, const PredictOptions& 
   return fresh;
 }
 
-// What kernels are timed on where ranks are threads on cores.
-Site one_core() {
-  Site site;
-  site.devices.push_back(kernels::open_cpu());
-  return site;
-}
-
 Side side_of(const std::string& name, const Timeline& timeline, const Schedule& schedule,
              const Report& report, const Work& work, const Json& more) {
   std::ostringstream trace;
@@ -88,7 +81,8 @@ void add_predict_flags(CLI::App& verb, PredictOptions& options) {
 
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped) {
-  Site site = device == DeviceKind::cuda ? open_site(experiment.plan, device, 0) : one_core();
+  // Where ranks are threads on cores, one core tells the times of all.
+  Site site = device == DeviceKind::cuda ? open_site(experiment.plan, device, 0) : one_device(device);
   const Ranks ranks{std::move(site.devices), std::move(site.worlds), false};
   CalibrationRequest request;
   if (!ranks.worlds.empty()) request.ranks = &ranks;

@@ -31,10 +31,17 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
       schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
 }
 
-std::optional<FewestGpus> sizing_of(const Experiment& experiment, const RunFacts& facts) {
-  const Cluster& cluster = experiment.cluster;
+// Where nodes are mixed: on those that the fullest pipeline rank has.
+std::optional<FewestGpus> sizing_of(const Experiment& experiment, const Report& report) {
+  const RunFacts& facts = report.facts;
   Experiment alike = experiment;  // whose pipeline ranks have equal nodes
-  alike.stage_nodes = {};
+  if (const StageNodes& nodes = experiment.stage_nodes; !nodes.empty()) {
+    const NodeKind& kind = nodes.of_rank(fullest_gpu(report).rank);
+    alike.cluster = kind.cluster;
+    alike.profile = kind.profile;
+    alike.stage_nodes = {};
+  }
+  const Cluster& cluster = alike.cluster;
   const auto outside = [&](const Plan& plan, const Work& work) {
     return outside_allocator(alike, plan, work);
   };
@@ -57,7 +64,7 @@ bool show_memory(const MemoryOptions& options) {
     });
   }
   const std::string peak_op = peak_op_of(report, ready.schedule);
-  const auto fewest = sizing_of(scenario.experiment, report.facts);
+  const auto fewest = sizing_of(scenario.experiment, report);
   if (options.json) {
     fmt::print("{}\n", memory_json(report, peak_op, fewest, REHEARSE_VERSION).dump(2));
   } else {

@@ -79,7 +79,7 @@ PlanAnswer answer(const PlanOptions& options) {
         return a.report.at("step_time_s").get<double>() < b.report.at("step_time_s").get<double>();
       });
   for (const FoundPlan& found : result.pareto)
-    answer.front.push_back({legal.plans[found.index], found.step_time_s, found.peak_bytes});
+    answer.front.push_back({legal.plans[found.index], found.step_time_s, found.needed_bytes});
   answer.model = experiment.model;
   answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;
@@ -101,6 +101,7 @@ void add_plan(CLI::App& program, int& exit_code) {
       "or a\n"
       "list. The reference engine runs every plan that a bound does not rule out, --engine the best of "
       "them.\n"
+      "Memory is all that lies on the fullest GPU: the allocator's peak, CUDA's context, NCCL's buffers.\n"
       "Examples:\n"
       "  rehearse plan --model llama3-70b --cluster dgx-h100 --gpus 128 --gbs 512\n"
       "  rehearse plan --model gpt3-175b --cluster selene --gpus 4096 --gbs 1536 --schedule "

@@ -73,14 +73,14 @@ double number(const Json& report, const char* pointer) {
 }
 
 std::string table(const std::vector<Finalist>& finalists) {
-  std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>9}\n", kHead, "step", "tokens/s/GPU",
-                                 "MFU", "bubble", "memory");
+  std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>13}\n", kHead, "step", "tokens/s/GPU",
+                                 "MFU", "bubble", "memory in all");
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     const Json& report = finalists[i].report;
     text += fmt::format(
-        "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>9}\n", i + 1, columns_of(finalists[i].plan),
+        "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>13}\n", i + 1, columns_of(finalists[i].plan),
         number(report, "/step_time_s"), number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
-        100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/peak_bytes")));
+        100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/needed_bytes")));
   }
   return text;
 }
@@ -88,8 +88,8 @@ std::string table(const std::vector<Finalist>& finalists) {
 std::string front(const std::vector<FrontPlan>& plans) {
   std::string text = "Fastest for its memory (without contention of messages):\n";
   for (std::size_t i = 0; i < std::min(plans.size(), kFrontLines); ++i) {
-    text += fmt::format("     {} {:>8.4g} s {:>40}\n", columns_of(plans[i].plan), plans[i].step_time_s,
-                        format_bytes(plans[i].peak_bytes));
+    text += fmt::format("     {} {:>8.4g} s {:>44}\n", columns_of(plans[i].plan), plans[i].step_time_s,
+                        format_bytes(plans[i].needed_bytes));
   }
   if (plans.size() > kFrontLines)
     text += fmt::format("     {} more with --json\n", plans.size() - kFrontLines);
@@ -151,7 +151,7 @@ std::string write_plan_json(const PlanAnswer& answer) {
   for (const FrontPlan& plan : answer.front)
     pareto.push_back({{"plan", searched_fields(plan.plan)},
                       {"step_time_s", plan.step_time_s},
-                      {"peak_bytes", plan.peak_bytes}});
+                      {"needed_bytes", plan.needed_bytes}});
   const Json json = {{"plans", plans},
                      {"pareto", pareto},
                      {"considered", answer.considered},

@@ -19,7 +19,7 @@ struct Finalist {
 struct FrontPlan {
   Plan plan;
   double step_time_s = 0;
-  double peak_bytes = 0;
+  double needed_bytes = 0;  // of its fullest GPU
 };
 
 struct PlanAnswer {
@@ -30,7 +30,7 @@ struct PlanAnswer {
   double elapsed_s = 0;
 };
 
-// {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, peak_bytes}], "considered",
+// {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, needed_bytes}], "considered",
 // "illegal", "does_not_fit", "pruned", "simulated", "elapsed_s"}. launch: {"megatron", "deepspeed",
 // "torchtitan"}, each null where "why_not" says why.
 std::string write_plan_json(const PlanAnswer& answer);

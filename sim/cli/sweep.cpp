@@ -257,6 +257,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "divided\n"
       "by ';'. GPUs and global batch stay as given. What is illegal or does not fit is a row with its "
       "reason.\n"
+      "Memory is all that lies on the fullest GPU: the allocator's peak, CUDA's context, NCCL's buffers.\n"
       "Examples:\n"
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --mbs 1,2,4 --vpp 1,2,5 --engine reference\n"
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --pp 2:16:*2 --gbs 512:2048:*2 --csv rows.csv\n"

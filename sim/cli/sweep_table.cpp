@@ -55,7 +55,7 @@ Line line_of(Point point, const Row& row, const Grid& grid, bool executed) {
     line.push_back(fmt::format("{:.0f}", figure(row, "/tokens_per_s_per_gpu")));
     line.push_back(fmt::format("{:.1f} %", 100 * figure(row, "/mfu")));
     line.push_back(fmt::format("{:.1f} %", 100 * figure(row, "/bubble_fraction/mean")));
-    line.push_back(format_bytes(figure(row, "/memory/peak_bytes")));
+    line.push_back(format_bytes(figure(row, "/memory/needed_bytes")));
   } else {
     line.resize(line.size() + 5);
   }
@@ -84,7 +84,7 @@ std::string aligned(const std::vector<Line>& lines) {
 std::string sweep_table(const Store& store, const Grid& grid) {
   Line head;
   for (const SweptField& field : grid.fields) head.push_back(field.name);
-  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory"})
+  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory in all"})
     head.emplace_back(column);
   const bool executed = is_executed(store);
   if (executed)

@@ -22,19 +22,17 @@ double error_of(double predicted, double measured) {
   return predicted / measured - 1;
 }
 
-// What nvidia-smi shows beside what PyTorch's allocator reserved.
-double outside_allocator_bytes(const Experiment& experiment, int pipeline_rank) {
-  const Work work = make_work(experiment.model, experiment.plan);
-  return outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(pipeline_rank)].all();
-}
-
 double predicted_memory(const PublishedRun& run) {
   const bool without_profile = run.counted != Counted::nvidia_smi;
   const Experiment experiment = read_scenario(run.source, {run.model, without_profile}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
-  const RankMemory rank = heaviest_rank(run.model, experiment.plan, gemm_workspace_bytes(hopper_or_later));
-  return rank.peak_bytes + (run.counted != Counted::allocated ? slack_bytes(rank) : 0) +
-         (run.counted == Counted::nvidia_smi ? outside_allocator_bytes(experiment, rank.rank) : 0);
+  const Work work = make_work(experiment.model, experiment.plan);
+  const RankMemory rank = heaviest_rank(experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
+  if (run.counted == Counted::allocated) return rank.peak_bytes;
+  const double reserved = rank.peak_bytes + slack_bytes(rank);
+  if (run.counted != Counted::nvidia_smi) return reserved;
+  return reserved +
+         outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all();
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {

@@ -255,11 +255,15 @@ class Communicators {
 
 }  // namespace
 
+bool are_parts_of_one_gpu(const Cluster& cluster) {
+  return cluster.node.gpu_link_kind == "device-memory";
+}
+
 std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model& model, const Plan& plan,
                                                   const Cluster& cluster, const Profile& profile) {
   std::vector<CommunicatorBytes> held(static_cast<std::size_t>(plan.pp));
   // NCCL refuses two ranks on one GPU.
-  if (!profile.collectives || cluster.node.gpu_link_kind == "device-memory") return held;
+  if (!profile.collectives || are_parts_of_one_gpu(cluster)) return held;
   const nccl::Constants& constants = profile.collectives->constants;
   const std::vector<Place> all = places(work, model, plan, cluster);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -274,7 +278,8 @@ std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model&
 double context_bytes(const Cluster& cluster, const Plan& plan) {
   constexpr double kEager = 1343 * nccl::kMebibyte, kHopper = 1.06e9;
   if (cluster.nccl.sm == 0) return 0;
-  return cluster.nccl.sm >= 90 && !is_of_2021(plan) ? kHopper : kEager;
+  const double whole = cluster.nccl.sm >= 90 && !is_of_2021(plan) ? kHopper : kEager;
+  return are_parts_of_one_gpu(cluster) ? whole / cluster.node.gpus : whole;
 }
 
 }  // namespace rehearse

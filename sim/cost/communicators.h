@@ -14,6 +14,9 @@
 
 namespace rehearse {
 
+// Whether the cluster's GPUs are parts of one, within which messages stay.
+bool are_parts_of_one_gpu(const Cluster& cluster);
+
 // Bytes of the buffers of each communicator on one GPU, those of the one first that all ranks share
 // ("world").
 using CommunicatorBytes = std::vector<std::pair<std::string, double>>;
@@ -29,7 +32,8 @@ std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model&
 // CUDA's context with the kernels that are loaded into it. What nvidia-smi shows once PyTorch has made one
 // element on a V100: 1343 MiB (Hugging Face Transformers 4.21, "Efficient training on a single GPU"); on an
 // H100 beyond PyTorch's allocator before the first collective: 1.06 GB (NVIDIA/nccl issue 1685), kernels
-// being loaded as they are used (CUDA 11.7). 0 for GPUs that are not NVIDIA's.
+// being loaded as they are used (CUDA 11.7). Parts of one GPU have one together, of which each counts an
+// equal share. 0 for GPUs that are not NVIDIA's.
 double context_bytes(const Cluster& cluster, const Plan& plan);
 
 }  // namespace rehearse

@@ -21,8 +21,7 @@ std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, Device
 }
 
 Site thread_with_gpu() {
-  Site site;
-  site.devices.push_back(kernels::open_cuda());
+  Site site = one_device(DeviceKind::cuda);
   site.worlds = kernels::open_memory_worlds(1);
   site.how = "1 thread with one GPU";
   return site;
@@ -31,10 +30,15 @@ Site thread_with_gpu() {
 }  // namespace
 
 Site threads_of(const Plan& plan) {
-  Site site;
-  site.devices.push_back(kernels::open_cpu());
+  Site site = one_device(DeviceKind::cpu);
   site.worlds = kernels::open_memory_worlds(plan.gpus());
   site.how = fmt::format("{} thread{}", plan.gpus(), plan.gpus() == 1 ? "" : "s");
+  return site;
+}
+
+Site one_device(DeviceKind kind) {
+  Site site;
+  site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda() : kernels::open_cpu());
   return site;
 }
 

@@ -26,6 +26,9 @@ struct Site {
 // All ranks as threads.
 Site threads_of(const Plan& plan);
 
+// One core or GPU alone, without ranks: what kernels are timed on. kernels::DeviceMissing without it.
+Site one_device(DeviceKind kind);
+
 // As many threads, each with its part of the multiprocessors of one GPU. kernels::DeviceMissing without it.
 Site parts_of_gpu(int count);
 

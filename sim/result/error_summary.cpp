@@ -17,9 +17,10 @@ ErrorSummary summarise(const std::vector<double>& errors) {
   for (const double error : errors) sizes.push_back(std::abs(error));
   summary.mean_abs = std::accumulate(sizes.begin(), sizes.end(), 0.0) / count;
   summary.bias = std::accumulate(errors.begin(), errors.end(), 0.0) / count;
+  std::ranges::sort(sizes);
   summary.median_abs = percentile(sizes, 0.5);
   summary.p90_abs = percentile(sizes, 0.9);
-  summary.max_abs = *std::max_element(sizes.begin(), sizes.end());
+  summary.max_abs = sizes.back();
   return summary;
 }
 

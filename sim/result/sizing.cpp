@@ -63,8 +63,8 @@ Plan shortened(Plan plan) {
   return plan;
 }
 
-RankMemory heaviest_rank(const Model& model, const Plan& plan, double workspace_bytes) {
-  const std::vector<RankMemory> ranks = memory_of(plan, make_work(model, plan), workspace_bytes);
+RankMemory heaviest_rank(const Plan& plan, const Work& work, double workspace_bytes) {
+  const std::vector<RankMemory> ranks = memory_of(plan, work, workspace_bytes);
   return *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "run/rings.h"
-
 namespace rehearse {
 
 namespace {
@@ -206,20 +204,20 @@ const std::vector<Crossing>& Links::all_to_all(Ring ring, int instance, const Gr
 }
 
 const std::vector<Crossing>& Links::crossings(Ring ring, int instance, const GroupOf& group_of,
-                                              PairsOf pairs_of) {
+                                              MessagesOf messages_of) {
   const auto [found, is_new] = rings_.try_emplace(ring);
-  if (is_new) found->second = crossings(group_of, pairs_of);
+  if (is_new) found->second = crossings(group_of, messages_of);
   return found->second[static_cast<std::size_t>(instance)];
 }
 
-std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, PairsOf pairs_of) {
+std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, MessagesOf messages_of) {
   std::vector<std::vector<Crossing>> crossings(members_.size());
   if (!table_.has_shared_links()) {
     for (std::size_t i = 0; i < members_.size(); ++i) crossings[i] = {{nic_[i], 1}};
     return crossings;
   }
   std::vector<Pairs> pairs(members_.size());
-  std::vector<std::size_t> senders(members_.size());
+  std::vector<double> shares(members_.size(), 0);
   std::vector<bool> seen(instance_of_.size());
   for (int rank = 0; rank < grid_.size(); ++rank) {
     if (seen[static_cast<std::size_t>(rank)]) continue;
@@ -227,22 +225,23 @@ std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, Pai
     if (seen[static_cast<std::size_t>(group.front())]) continue;  // a group that `rank` itself is not in
     int last = -1;
     for (const int member : group) seen[static_cast<std::size_t>(member)] = true;
-    for (const auto& pair : pairs_of(group, cluster_.node.gpus)) {
+    const FarMessages messages = messages_of(group, cluster_.node.gpus);
+    for (const auto& pair : messages.pairs) {
       const int instance = instance_of_[static_cast<std::size_t>(pair.first)];
       if (instance < 0) continue;
       pairs[static_cast<std::size_t>(instance)].push_back(pair);
-      senders[static_cast<std::size_t>(instance)] += pair.first != last;
+      if (pair.first != last) shares[static_cast<std::size_t>(instance)] += messages.shares;
       last = pair.first;
     }
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (stands_alone(static_cast<int>(i)) && pairs[i].size() == 1) {
+    if (stands_alone(static_cast<int>(i)) && pairs[i].size() == 1 && shares[i] == 1) {
       const auto& [from, to] = pairs[i].front();
       crossings[i] = {{table_.across(table_.nic_of(place(from)), table_.nic_of(place(to))), 1}};
     } else {
       crossings[i] = {{nic_[i], 1}};
-      const double messages = static_cast<double>(pairs[i].size());
-      append_shared(pairs[i], messages / std::max(1.0, static_cast<double>(senders[i])), crossings[i]);
+      if (!pairs[i].empty())
+        append_shared(pairs[i], static_cast<double>(pairs[i].size()) / shares[i], crossings[i]);
     }
   }
   return crossings;

@@ -10,6 +10,7 @@
 
 #include "plan/ranks.h"
 #include "run/link_table.h"
+#include "run/rings.h"
 #include "schedule/tasks.h"
 
 namespace rehearse {
@@ -49,8 +50,8 @@ class Links {
   bool crosses_nodes(int a, int b) const;
   std::vector<Crossing> message(int a, int b);
 
-  // The flows between nodes of an instance in a ring over each group: a ring enters and leaves a node through
-  // the NIC of each member, towards the member in the same place of the next node.
+  // The flows between nodes of an instance in a ring over each group (run/rings.h). On NICs alone the cost
+  // model sets the pace of all members; on links of the fabric lie the bytes that cross it.
   const std::vector<Crossing>& ring(Ring ring, int instance, const GroupOf& group_of);
 
   // The same where each member sends as much to every other one.
@@ -63,13 +64,14 @@ class Links {
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;  // ranks that send to ranks
-  using PairsOf = Pairs (*)(const std::vector<int>& group, int gpus_per_node);
+  using MessagesOf = FarMessages (*)(const std::vector<int>& group, int gpus_per_node);
 
   LinkTable::GpuPlace place(int rank) const;
   bool stands_alone(int instance) const;
   Pairs peers(int a, int b) const;
-  const std::vector<Crossing>& crossings(Ring ring, int instance, const GroupOf& group_of, PairsOf pairs_of);
-  std::vector<std::vector<Crossing>> crossings(const GroupOf& group_of, PairsOf pairs_of);
+  const std::vector<Crossing>& crossings(Ring ring, int instance, const GroupOf& group_of,
+                                         MessagesOf messages_of);
+  std::vector<std::vector<Crossing>> crossings(const GroupOf& group_of, MessagesOf messages_of);
   // Messages between the same two lowest switches: all take the same way.
   struct Bundle {
     double messages = 0;

@@ -1,28 +1,33 @@
 #include "run/rings.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace rehearse {
 
-std::vector<std::pair<int, int>> ring_edges(const std::vector<int>& group, int gpus_per_node) {
+FarMessages ring_edges(const std::vector<int>& group, int gpus_per_node) {
   std::map<int, std::vector<int>> by_node;
   for (const int rank : group) by_node[rank / gpus_per_node].push_back(rank);
-  std::vector<std::pair<int, int>> edges;
-  if (by_node.size() < 2) return edges;
+  FarMessages messages;
+  if (by_node.size() < 2) return messages;
+  std::size_t fewest = group.size();
+  for (const auto& [node, members] : by_node) fewest = std::min(fewest, members.size());
   for (auto node = by_node.begin(); node != by_node.end(); ++node) {
     const auto next = std::next(node) == by_node.end() ? by_node.begin() : std::next(node);
-    for (std::size_t i = 0; i < node->second.size(); ++i)
-      edges.emplace_back(node->second[i], next->second[i % next->second.size()]);
+    for (std::size_t i = 0; i < fewest; ++i) messages.pairs.emplace_back(node->second[i], next->second[i]);
   }
-  return edges;
+  const double mean = static_cast<double>(group.size()) / static_cast<double>(by_node.size());
+  messages.shares = std::round(mean) / static_cast<double>(fewest);  // as cost/nccl/graph counts NICs
+  return messages;
 }
 
-std::vector<std::pair<int, int>> far_pairs(const std::vector<int>& group, int gpus_per_node) {
-  std::vector<std::pair<int, int>> pairs;
+FarMessages far_pairs(const std::vector<int>& group, int gpus_per_node) {
+  FarMessages messages;
   for (const int from : group)
     for (const int to : group)
-      if (from / gpus_per_node != to / gpus_per_node) pairs.emplace_back(from, to);
-  return pairs;
+      if (from / gpus_per_node != to / gpus_per_node) messages.pairs.emplace_back(from, to);
+  return messages;
 }
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which members of a group send to which across nodes?
+// Which members of a group send to which across nodes, and how much?
 #pragma once
 
 #include <utility>
@@ -6,11 +6,18 @@
 
 namespace rehearse {
 
-// In a ring: from each member to the member in the same place of the next node; none where the group keeps to
-// one node.
-std::vector<std::pair<int, int>> ring_edges(const std::vector<int>& group, int gpus_per_node);
+struct FarMessages {
+  std::vector<std::pair<int, int>> pairs;  // ranks that send to ranks, sender by sender
+  double shares =
+      1;  // that each sender sends, a share being what a member does where nodes have equally many
+};
 
-// In an all-to-all: from each member to every one in another node, senders one after the other.
-std::vector<std::pair<int, int>> far_pairs(const std::vector<int>& group, int gpus_per_node);
+// In a ring: from each member to the member in the same place of the next node; none where the group keeps to
+// one node. Rings go through as many members of each node as the smallest has (NCCL takes the fewest channels
+// of all), so that what enters a node leaves it: together as many shares as a node has members on average.
+FarMessages ring_edges(const std::vector<int>& group, int gpus_per_node);
+
+// In an all-to-all: from each member to every one in another node, a share divided evenly.
+FarMessages far_pairs(const std::vector<int>& group, int gpus_per_node);
 
 }  // namespace rehearse

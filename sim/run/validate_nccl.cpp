@@ -1,5 +1,7 @@
 #include "run/validate_nccl.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -15,17 +17,26 @@ bool is_in(SizeClass size, double bytes) {
   return size == SizeClass::all || nccl::size_class(bytes) == static_cast<std::size_t>(size);
 }
 
-ErrorBySize error_of(const std::vector<const NcclRow*>& rows, double share) {
-  ErrorBySize errors;
+// |predicted / measured - 1| of the rows of each class, ascending.
+using SortedErrors = std::array<std::vector<double>, std::tuple_size_v<ErrorBySize>>;
+
+SortedErrors errors_of(const std::vector<const NcclRow*>& rows) {
+  SortedErrors errors;
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    std::vector<double> sizes;
     for (const NcclRow* row : rows) {
       if (is_in(static_cast<SizeClass>(i), row->bytes))
-        sizes.push_back(std::abs(row->predicted_s / row->measured_s - 1));
+        errors[i].push_back(std::abs(row->predicted_s / row->measured_s - 1));
     }
-    if (!sizes.empty()) errors[i] = percentile(std::move(sizes), share);
+    std::ranges::sort(errors[i]);
   }
   return errors;
+}
+
+ErrorBySize percentile_of(const SortedErrors& errors, double share) {
+  ErrorBySize found;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (!errors[i].empty()) found[i] = percentile(errors[i], share);
+  return found;
 }
 
 std::vector<const NcclRow*> rows_of(const NcclTable& table) {
@@ -64,7 +75,7 @@ NcclTable validate_table(const std::string& file, const nccl::Model& model) {
     table.rows.clear();
     table.skipped = error.what();
   }
-  table.median_abs = error_of(rows_of(table), 0.5);
+  table.median_abs = percentile_of(errors_of(rows_of(table)), 0.5);
   return table;
 }
 
@@ -77,8 +88,9 @@ NcclSummary summary_of(const std::vector<NcclTable>& tables) {
     for (const NcclRow& row : table.rows) rows.push_back(&row);
   }
   summary.rows = static_cast<std::int64_t>(rows.size());
-  summary.median_abs = error_of(rows, 0.5);
-  summary.p90_abs = error_of(rows, 0.9);
+  const SortedErrors errors = errors_of(rows);
+  summary.median_abs = percentile_of(errors, 0.5);
+  summary.p90_abs = percentile_of(errors, 0.9);
   return summary;
 }
 

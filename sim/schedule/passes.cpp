@@ -1,6 +1,8 @@
 #include "schedule/passes.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "plan/sharding.h"
 #include "schedule/implied_waits.h"
@@ -15,14 +17,28 @@ GatherTime gather_time(const Plan& plan) {
   return plan.overlap_param_gather ? GatherTime::first_forward : GatherTime::after_step;
 }
 
-// Compute ops and messages alone, with the waits that are implied.
-Schedule pipeline_ops(const Schedule& order) {
+// Compute ops and messages alone, with the waits that are implied. Without overlap compute waits for all
+// messages before it, as in add_transfers().
+Schedule pipeline_ops(const Schedule& order, bool overlap) {
   Schedule kept{order.pp, order.stages, order.microbatches, {}};
   for (const RankOps& ops : order.ranks) {
     RankOps& list = kept.ranks.emplace_back();
     ImpliedWaits implied;
-    for (const Op& op : ops.ops())
-      if (op.kind <= OpKind::recv_backward) implied.note(op, list.add(op, implied.of(op)));
+    std::array<std::int32_t, kStreams> none, unwaited;
+    none.fill(-1);
+    unwaited = none;
+    for (const Op& op : ops.ops()) {
+      if (op.kind > OpKind::recv_backward) continue;
+      std::array<std::int32_t, kStreams> waits = none;
+      if (!overlap && is_compute(op.kind)) waits = std::exchange(unwaited, none);
+      for (const std::int32_t wait : implied.of(op)) {
+        std::int32_t& latest = waits[static_cast<std::size_t>(list[static_cast<std::size_t>(wait)].stream)];
+        latest = std::max(latest, wait);
+      }
+      const std::int32_t index = list.add(op, waits);
+      implied.note(op, index);
+      if (is_send(op.kind) || is_receive(op.kind)) unwaited[static_cast<std::size_t>(op.stream)] = index;
+    }
   }
   return kept;
 }
@@ -44,7 +60,7 @@ Schedule add_other_passes(Schedule schedule, const Plan& plan, const GradientSyn
 }  // namespace
 
 Schedule with_transfers(const Schedule& order, const Plan& plan) {
-  const Schedule kept = pipeline_ops(order);
+  const Schedule kept = pipeline_ops(order, plan.overlap_p2p);
   return has_messages(kept) ? kept : add_transfers(kept, plan.overlap_p2p);
 }
 

@@ -95,14 +95,11 @@ PlanBounds Family::bounds(const Plan& plan) {
       plan.offload == Offload::activations
           ? activation_memory(prepare(experiment_).schedule, plan, ops.work, ops.bytes)
           : activations_of(ops, plan).ranks;
-  for (RankMemory& rank : ranks) {
-    add_state(rank, plan, ops.work, workspace);
-    bounds.peak_bytes = std::max(bounds.peak_bytes, rank.peak_bytes);
-  }
-  const auto fits_beside = [&](const std::vector<OutsideAllocator>& outside) {
-    return fullest(footprints(ranks, outside, cluster.gpu.memory_bytes)).fits();
-  };
-  bounds.fits = fits_beside({}) && fits_beside(outside_of(ops, plan));
+  for (RankMemory& rank : ranks) add_state(rank, plan, ops.work, workspace);
+  Footprint gpu = fullest(footprints(ranks, {}, cluster.gpu.memory_bytes));
+  if (gpu.fits()) gpu = fullest(footprints(ranks, outside_of(ops, plan), cluster.gpu.memory_bytes));
+  bounds.fits = gpu.fits();
+  bounds.needed_bytes = gpu.needed_bytes();
   return bounds;
 }
 

@@ -13,9 +13,9 @@
 namespace rehearse {
 
 struct PlanBounds {
-  double least_s = 0;     // least_step_time()
-  double peak_bytes = 0;  // of the heaviest rank: exactly what the report says
-  bool fits = true;       // exactly what the report says, too
+  double least_s = 0;       // least_step_time()
+  bool fits = true;         // exactly what the report says
+  double needed_bytes = 0;  // of the fullest GPU; exactly what the report says, too, where it fits
 };
 
 // Work, prices and orders that plans share, each made once. Plans of one family follow each other in a

@@ -18,11 +18,11 @@ constexpr std::size_t kRound = 64;
 struct Candidate {
   std::size_t index = 0;
   double least_s = 0;
-  double peak_bytes = 0;
+  double needed_bytes = 0;
 };
 
 bool is_better(const FoundPlan& a, const FoundPlan& b) {
-  return std::tie(a.step_time_s, a.peak_bytes, a.index) < std::tie(b.step_time_s, b.peak_bytes, b.index);
+  return std::tie(a.step_time_s, a.needed_bytes, a.index) < std::tie(b.step_time_s, b.needed_bytes, b.index);
 }
 
 class Search {
@@ -87,7 +87,7 @@ class Search {
     });
     std::vector<Candidate> fitting;
     for (std::size_t i = 0; i < plans_.size(); ++i)
-      if (bounds[i].fits) fitting.push_back({i, bounds[i].least_s, bounds[i].peak_bytes});
+      if (bounds[i].fits) fitting.push_back({i, bounds[i].least_s, bounds[i].needed_bytes});
     result_.does_not_fit = plans_.size() - fitting.size();
     return fitting;
   }
@@ -96,7 +96,7 @@ class Search {
     if (result_.best.size() < options_.top || result_.best[options_.top - 1].step_time_s >= candidate.least_s)
       return false;
     return std::any_of(result_.pareto.begin(), result_.pareto.end(), [&](const FoundPlan& found) {
-      return found.peak_bytes <= candidate.peak_bytes && found.step_time_s < candidate.least_s;
+      return found.needed_bytes <= candidate.needed_bytes && found.step_time_s < candidate.least_s;
     });
   }
 
@@ -104,7 +104,7 @@ class Search {
     std::vector<FoundPlan> found(round.size());
     in_parallel(round.size(), options_.threads, [&](int thread, std::size_t i) {
       const Report report = run_iteration(with(thread, round[i].index)).report;
-      found[i] = {round[i].index, report.step_time_s, heaviest_rank(report).peak_bytes};
+      found[i] = {round[i].index, report.step_time_s, fullest_gpu(report).needed_bytes()};
     });
     result_.run += round.size();
     result_.best.insert(result_.best.end(), found.begin(), found.end());
@@ -115,7 +115,7 @@ class Search {
   void find_front() {
     result_.pareto.clear();
     for (const FoundPlan& plan : result_.best)
-      if (result_.pareto.empty() || plan.peak_bytes < result_.pareto.back().peak_bytes)
+      if (result_.pareto.empty() || plan.needed_bytes < result_.pareto.back().needed_bytes)
         result_.pareto.push_back(plan);
   }
 

@@ -17,7 +17,7 @@ struct SearchOptions {
 struct FoundPlan {
   std::size_t index = 0;  // into the plans given
   double step_time_s = 0;
-  double peak_bytes = 0;  // of its heaviest rank
+  double needed_bytes = 0;  // of its fullest GPU
 };
 
 struct SearchResult {
@@ -28,12 +28,12 @@ struct SearchResult {
   std::size_t run = 0;
 };
 
-// The same `best` and `pareto` as running every plan would find, and the same counts on any number of threads.
-// A plan is left out only when its least step time (search/bounds.h) is longer than that of `top` plans that
-// ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s model,
-// cluster and profile; plans of one family (search/family.h) that follow each other share work. The plan and
-// engine of `experiment` are not used. InputError where the bounds do not hold: ranks that do not step
-// together, GPUs of several kinds, durations that vary.
+// The same `best` and `pareto` as running every plan would find, and the same counts on any number of
+// threads. A plan is left out only when its least step time (search/bounds.h) is longer than that of `top`
+// plans that ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s
+// model, cluster and profile; plans of one family (search/family.h) that follow each other share work. The
+// plan and engine of `experiment` are not used. InputError where the bounds do not hold: ranks that do not
+// step together, GPUs of several kinds, durations that vary.
 SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
                     const SearchOptions& options);
 

@@ -150,7 +150,8 @@ void Store::each(const std::function<void(Point, const Row&)>& visit) const {
     while (rows.step()) visit(rows.integer(0), parse_row(path_, rows.integer(0), rows));
   } catch (const nlohmann::json::exception& error) {
     throw InputError({path_, fmt::format("/rows/{}", rows.integer(0)),
-                      "its report lacks a field or has one of another type", error.what(), ""});
+                      "its report lacks a field or has one of another type", error.what(),
+                      "sweep again without --resume or into another --store"});
   }
 }
 

@@ -32,8 +32,8 @@ class Store {
   // it is missing, of another sweep or no store.
   int merge(const std::string& path);
 
-  // Every row, by point. InputError for one that this program did not write, also where `visit` misses a
-  // field of its report.
+  // Every row, by point. InputError, which says to sweep again, for one that this program did not write, also
+  // where `visit` misses a field of its report: an earlier version may have written it.
   void each(const std::function<void(Point, const Row&)>& visit) const;
 
  private:

@@ -151,7 +151,7 @@ test("shows the rows of a sweep, its picture and curves to choose", () => withFo
     await page.locator(".wide th", { hasText: "tokens/s/GPU" }).click();
     const sorted = (await speeds()).filter(Boolean).map((text) => Number(text.replace(/\D/g, "")));
     assert.deepEqual(sorted, [...sorted].sort((a, b) => a - b));
-    await page.locator("select").last().selectOption("peak_bytes");
+    await page.locator("select").last().selectOption("needed_bytes");
     assert.match(await page.locator(".uplot").innerText(), /tp/);
     await look(page, "sweep", true);
     assert.deepEqual(errors, []);

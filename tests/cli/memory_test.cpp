@@ -44,6 +44,21 @@ TEST(MemoryVerb, RecomputeFlagsOfMegatronChangeIt) {
   EXPECT_EQ(run_program("memory " + kScenario + " --recompute-num-layers 2").exit_code, 2);
 }
 
+// What lies beside the allocator on the one GPU that is needed is its CUDA context alone, by kind of GPU.
+TEST(MemoryVerb, SizesMixedNodesByThoseOfTheFullestRank) {
+  const auto context_of_fewest = [](const std::string& nodes) {
+    const Json fewest =
+        Json::parse(run_program("memory --model gpt2 --cluster dgx-h100 --gpus 16 --tp 4 --pp 2 "
+                                "--gbs 8 --json --stage-nodes " +
+                                nodes)
+                        .out)["fewest_gpus"];
+    EXPECT_EQ(fewest["gpus"], 1);
+    return fewest["needed_bytes"].get<double>() - fewest["peak_bytes"].get<double>();
+  };
+  EXPECT_EQ(context_of_fewest("2*dgx-h100"), 1.06e9);
+  EXPECT_EQ(context_of_fewest("2*dgx-a100-80gb"), 1343.0 * (1 << 20));
+}
+
 TEST(ExplainVerb, ListsAndExplainsTopics) {
   EXPECT_THAT(run_program("explain").out, HasSubstr("bubble"));
   const Outcome outcome = run_program("explain batch " + kScenario);

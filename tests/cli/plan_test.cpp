@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/quantity.h"
 #include "program.h"
 
 namespace rehearse {
@@ -48,6 +49,15 @@ TEST(Plan, CountsAddUp) {
             count("illegal") + count("does_not_fit") + count("pruned") + count("simulated"));
   EXPECT_GT(found["elapsed_s"].get<double>(), 0);
   EXPECT_FALSE(found["pareto"].empty());
+}
+
+TEST(Plan, ShowsTheMemoryThatDecides) {
+  const Json found = Json::parse(run_program(std::string(kSearch) + "--top 1 --json").out);
+  const Json& first = found["plans"][0]["report"]["memory"];
+  EXPECT_EQ(found["pareto"][0]["needed_bytes"], first["needed_bytes"]);
+  const std::string text = run_program(std::string(kSearch) + "--top 1").out;
+  EXPECT_THAT(text, HasSubstr("memory in all"));
+  EXPECT_THAT(text, HasSubstr(" " + format_bytes(first["needed_bytes"].get<double>()) + "\n"));
 }
 
 TEST(Plan, FlagsAndListsNarrowTheSearch) {

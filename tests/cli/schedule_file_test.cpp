@@ -54,7 +54,10 @@ INSTANTIATE_TEST_SUITE_P(Orders, ScheduleFile,
                                            Named{"interleaved-1f1b", "--vpp 2"}, Named{"zb-h1", ""},
                                            Named{"zb-h2", ""}, Named{"zb-v", "--vpp 2"},
                                            Named{"v-half", "--vpp 2"}, Named{"v-min", "--vpp 2"},
-                                           Named{"dualpipe-v", "--vpp 2"}));
+                                           Named{"dualpipe-v", "--vpp 2"}, Named{"1f1b", "--overlap-p2p off"},
+                                           Named{"interleaved-1f1b", "--vpp 2 --overlap-p2p off"},
+                                           Named{"zb-h1", "--overlap-p2p off"},
+                                           Named{"zb-v", "--vpp 2 --overlap-p2p off"}));
 
 TEST(ScheduleFile, OfPyTorchIsSimulatedCheckedAndExecuted) {
   // torch.distributed.pipelining writes idle steps as empty cells.

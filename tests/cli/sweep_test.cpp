@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/quantity.h"
 #include "program.h"
 
 namespace rehearse {
@@ -180,6 +181,16 @@ TEST(Sweep, CsvGoesToAFileAndNeverOverAScenario) {
       run_program(kScenario + new_store() + "scenarios/llama3-70b-512-h100.json --csv rows.json");
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_FALSE(std::filesystem::exists("rows.json"));
+}
+
+TEST(Sweep, ShowsTheMemoryThatDecides) {
+  const std::string store = new_store();
+  const Outcome table = run_program(kScenario + store + "--tp 8");
+  EXPECT_THAT(table.out, HasSubstr("memory in all"));
+  const Json row = lines_of(run_program(kScenario + store + "--tp 8 --resume --jsonl").out).at(0);
+  const double needed = row["memory"]["needed_bytes"];
+  EXPECT_GT(needed, row["memory"]["peak_bytes"].get<double>() + 1e9) << "an H100 holds a context";
+  EXPECT_THAT(table.out, HasSubstr("  " + format_bytes(needed) + "  fastest"));
 }
 
 TEST(Sweep, DrawsItsRowsWithWhatWasHeldFixed) {

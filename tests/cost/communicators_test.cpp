@@ -115,6 +115,7 @@ TEST(Context, IsThePublishedOneOfTheGpuAndItsTime) {
   EXPECT_EQ(context_bytes(machine("dgx-h100").cluster, plan), 1.06e9);
   EXPECT_EQ(context_bytes(machine("dgx-a100-80gb").cluster, plan), 1343 * kMiB);
   EXPECT_EQ(context_bytes(read_cluster("cpu-node"), plan), 0);
+  EXPECT_EQ(context_bytes(read_cluster("h100-quarters"), plan), 1.06e9 / 4) << "one for the whole GPU";
 }
 
 }  // namespace

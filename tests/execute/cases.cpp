@@ -101,6 +101,10 @@ Plan alone(Plan plan) {
   return plan;
 }
 
+bool runs(const Plan& plan, const Model& model) {
+  return broken_rules(plan, model, plan.gpus()).empty() && not_executable(model, plan).empty();
+}
+
 double largest_error(const WholeTensors& found, const WholeTensors& expected, std::string& where) {
   double largest = 0;
   for (const auto& [name, values] : expected) {

@@ -27,6 +27,9 @@ Training training_of(const Model& model, const Plan& plan, int buckets = 2);
 // The plan's twin on one rank.
 Plan alone(Plan plan);
 
+// Whether the plan is legal and can be executed.
+bool runs(const Plan& plan, const Model& model);
+
 // The largest difference of any element over the largest element of its tensor; the tensor is named in
 // `where`. Infinite where names or sizes differ.
 double largest_error(const WholeTensors& found, const WholeTensors& expected, std::string& where);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "same_training.h"
+#include "split.h"
 
 namespace rehearse {
 namespace {
@@ -13,31 +14,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kClip = 0.1;  // below the norm of these networks' gradients
-
-struct Split {
-  ScheduleName schedule = ScheduleName::one_f_one_b;
-  int tp = 1, cp = 1, pp = 1, dp = 1, ep = 1, etp = 1, zero = 0;
-};
-
-std::string name_of(const Split& split) {
-  std::string name = to_string(split.schedule);
-  const auto add = [&](const char* axis, int degree) {
-    if (degree > 1) name += "_" + std::string(axis) + std::to_string(degree);
-  };
-  add("tp", split.tp);
-  add("cp", split.cp);
-  add("pp", split.pp);
-  add("dp", split.dp);
-  add("ep", split.ep);
-  add("etp", split.etp);
-  if (split.zero > 0) name += "_zero" + std::to_string(split.zero);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
-void PrintTo(const Split& split, std::ostream* out) {
-  *out << name_of(split);
-}
 
 Plan plan_of(const Split& split) {
   Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
@@ -52,10 +28,6 @@ Plan plan_of(const Split& split) {
   plan.micro_batch = split.dp > 2 ? 1 : 2;
   plan.clip_grad = kClip;
   return plan;
-}
-
-bool runs(const Plan& plan, const Model& model) {
-  return broken_rules(plan, model, plan.gpus()).empty() && not_executable(model, plan).empty();
 }
 
 // Without schedules and ZeRO, all that make up `ranks` ranks and divide the experts or the ranks' rows.

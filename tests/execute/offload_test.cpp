@@ -13,6 +13,7 @@
 #include "same_training.h"
 #include "schedule/check.h"
 #include "slow_copies.h"
+#include "split.h"
 
 namespace rehearse {
 namespace {
@@ -54,23 +55,6 @@ void expect_same_bits_as_without_offload(Crew& crew, Training training) {
   }
 }
 
-struct Split {
-  ScheduleName schedule;
-  int tp, pp, dp, zero;
-};
-
-std::string name_of(const Split& split) {
-  std::string name = to_string(split.schedule) + "_tp" + std::to_string(split.tp) + "_pp" +
-                     std::to_string(split.pp) + "_dp" + std::to_string(split.dp) + "_zero" +
-                     std::to_string(split.zero);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
-void PrintTo(const Split& split, std::ostream* out) {
-  *out << name_of(split);
-}
-
 Plan plan_of(const Split& split, Offload offload) {
   Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
   plan.sequence_parallel = split.tp > 1;
@@ -82,10 +66,6 @@ Plan plan_of(const Split& split, Offload offload) {
   return plan;
 }
 
-bool runs(const Plan& plan, const Model& model) {
-  return broken_rules(plan, model, plan.gpus()).empty() && not_executable(model, plan).empty();
-}
-
 // All that fit eight ranks.
 std::vector<Split> splits(Offload offload) {
   std::vector<Split> all;
@@ -95,7 +75,7 @@ std::vector<Split> splits(Offload offload) {
       for (const int pp : {1, 2, 4})
         for (const int dp : {1, 2, 4})
           for (const int zero : {0, 1, 2, 3}) {
-            const Split split{schedule, tp, pp, dp, zero};
+            const Split split{.schedule = schedule, .tp = tp, .pp = pp, .dp = dp, .zero = zero};
             if (tp * pp * dp <= 8 && runs(plan_of(split, offload), tiny_llama())) all.push_back(split);
           }
   return all;
@@ -151,11 +131,11 @@ TEST(OptimizerAtTheHost, StepsToTheSameBits) {
                                                 {kShort, Recipe::deepspeed_bf16, kWide},
                                                 {kShort, Recipe::fsdp, kWide},
                                                 {kShort, Recipe::bf16, kShort}})
-    for (const Split& split : {Split{ScheduleName::one_f_one_b, 1, 2, 1, 0},
-                               {ScheduleName::one_f_one_b, 2, 2, 2, 1},
-                               {ScheduleName::one_f_one_b, 2, 1, 2, 2},
-                               {ScheduleName::one_f_one_b, 1, 1, 2, 3},
-                               {ScheduleName::interleaved, 1, 2, 2, 2}}) {
+    for (const Split& split : {Split{.pp = 2},
+                               {.tp = 2, .pp = 2, .dp = 2, .zero = 1},
+                               {.tp = 2, .dp = 2, .zero = 2},
+                               {.dp = 2, .zero = 3},
+                               {.schedule = ScheduleName::interleaved, .pp = 2, .dp = 2, .zero = 2}}) {
       SCOPED_TRACE(name_of(split) + " " + to_string(precision) + " " + to_string(recipe) + " " +
                    to_string(wire));
       Plan plan = plan_of(split, Offload::optimizer);
@@ -170,7 +150,7 @@ TEST(OptimizerAtTheHost, StepsToTheSameBits) {
 
 TEST(OptimizerAtTheHost, ClipsByTheNormOfAllGradients) {
   for (const int zero : {1, 2}) {
-    Plan plan = plan_of({ScheduleName::one_f_one_b, 2, 1, 2, zero}, Offload::optimizer);
+    Plan plan = plan_of({.tp = 2, .dp = 2, .zero = zero}, Offload::optimizer);
     plan.clip_grad = kClip;
     const Training training = training_of(tiny_gpt(), plan, 3);
     Crew crew(training, {10, {}});
@@ -180,7 +160,7 @@ TEST(OptimizerAtTheHost, ClipsByTheNormOfAllGradients) {
 
 TEST(ShardingGroupsAtTheHost, SumTheirShards) {
   for (const int zero : {1, 2, 3}) {
-    Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 1, 4, zero}, Offload::optimizer);
+    Plan plan = plan_of({.dp = 4, .zero = zero}, Offload::optimizer);
     plan.framework = Framework::fsdp;
     plan.zero_shard = 2;
     ASSERT_TRUE(runs(plan, tiny_gpt()));
@@ -190,18 +170,19 @@ TEST(ShardingGroupsAtTheHost, SumTheirShards) {
 
 TEST(ExpertsAtTheHost, TrainAsOneRankDoes) {
   for (const int zero : {1, 2}) {
-    Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 1, 2, zero}, Offload::optimizer);
+    Plan plan = plan_of({.dp = 2, .zero = zero}, Offload::optimizer);
     plan.ep = 2;
     expect_same_training(training_of(tiny_mixtral(), plan), tiny_mixtral(), 3);
   }
-  Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 2, 2, 0}, Offload::activations);
+  Plan plan = plan_of({.pp = 2, .dp = 2}, Offload::activations);
   plan.ep = 2;
   expect_same_training(training_of(tiny_mixtral(), plan), tiny_mixtral());
 }
 
 TEST(AtTheHost, TheSameLossesAreFollowedDown) {
   for (const Offload offload : {Offload::activations, Offload::optimizer})
-    expect_same_losses(plan_of({ScheduleName::interleaved, 1, 2, 2, 1}, offload), tiny_llama());
+    expect_same_losses(plan_of({.schedule = ScheduleName::interleaved, .pp = 2, .dp = 2, .zero = 1}, offload),
+                       tiny_llama());
 }
 
 TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
@@ -209,7 +190,7 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
   model.dropout = true;
   for (const bool one_queue : {false, true})
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-      Plan plan = plan_of({ScheduleName::gpipe, 1, 2, 1, 0}, Offload::activations);
+      Plan plan = plan_of({.schedule = ScheduleName::gpipe, .pp = 2}, Offload::activations);
       plan.recompute = recompute;
       plan.fused_attention = false;
       plan.one_queue = one_queue;
@@ -229,11 +210,11 @@ TEST(AtTheHost, SlowCopiesAreWaitedFor) {
     expect_same_bits_as_without_offload(crew, training);
   };
   for (const Offload offload : {Offload::activations, Offload::optimizer})
-    for (const Split& split : {Split{ScheduleName::one_f_one_b, 1, 4, 1, 0},
-                               {ScheduleName::gpipe, 1, 2, 1, 0},
-                               {ScheduleName::zb_h1, 1, 2, 1, 0},
-                               {ScheduleName::one_f_one_b, 1, 1, 2, 2},
-                               {ScheduleName::one_f_one_b, 1, 2, 2, 2}}) {
+    for (const Split& split : {Split{.pp = 4},
+                               {.schedule = ScheduleName::gpipe, .pp = 2},
+                               {.schedule = ScheduleName::zb_h1, .pp = 2},
+                               {.dp = 2, .zero = 2},
+                               {.pp = 2, .dp = 2, .zero = 2}}) {
       SCOPED_TRACE(name_of(split) + " " + to_string(offload));
       for (const Model& model : {tiny_gpt(), tiny_llama()})
         if (const Plan plan = plan_of(split, offload); runs(plan, model)) train(model, plan);
@@ -264,11 +245,12 @@ TEST(ActivationsAtTheHost, LeaveAsMuchMemoryAsIsPredicted) {
                                      {ScheduleName::zb_v, 2}}) {
     SCOPED_TRACE(to_string(schedule) + " on " + std::to_string(pp));
     const Peaks without = peaks_on_first_rank(plan_of(schedule, 1, pp, 1));
-    const Peaks with = peaks_on_first_rank(plan_of({schedule, 1, pp, 1, 0}, Offload::activations));
+    const Peaks with = peaks_on_first_rank(plan_of({.schedule = schedule, .pp = pp}, Offload::activations));
     EXPECT_NE(with.predicted, without.predicted);
     EXPECT_EQ(without.found - with.found, without.predicted - with.predicted);
   }
-  const Peaks gpipe = peaks_on_first_rank(plan_of({ScheduleName::gpipe, 1, 2, 1, 0}, Offload::activations));
+  const Peaks gpipe =
+      peaks_on_first_rank(plan_of({.schedule = ScheduleName::gpipe, .pp = 2}, Offload::activations));
   EXPECT_EQ(gpipe.found, gpipe.predicted);
   EXPECT_LT(gpipe.found, 0.5 * peaks_on_first_rank(plan_of(ScheduleName::gpipe, 1, 2, 1)).found);
 }
@@ -276,7 +258,7 @@ TEST(ActivationsAtTheHost, LeaveAsMuchMemoryAsIsPredicted) {
 // GPipe keeps all microbatches: of each, all that is saved goes.
 TEST(ActivationsAtTheHost, AreAllThatIsSavedButForTheLoss) {
   const Training training =
-      training_of(tiny_gpt(), plan_of({ScheduleName::gpipe, 1, 2, 1, 0}, Offload::activations));
+      training_of(tiny_gpt(), plan_of({.schedule = ScheduleName::gpipe, .pp = 2}, Offload::activations));
   Crew crew(training, {10, {}});
   crew.step();
   const std::vector<StageBytes> stages = stage_bytes(training.work);
@@ -320,7 +302,7 @@ std::string failure_of(const Training& training) {
 }
 
 TEST(LostCopies, OfActivationsAreFoundBeforeAndWhileTheyRun) {
-  const Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 4, 1, 0}, Offload::activations);
+  const Plan plan = plan_of({.pp = 4}, Offload::activations);
   const Training good = training_of(tiny_llama(), plan);
   EXPECT_EQ(failure_of(good), "");
   const Training no_reload = changed(good, OpKind::reload), no_offload = changed(good, OpKind::offload);
@@ -335,7 +317,7 @@ TEST(LostCopies, OfActivationsAreFoundBeforeAndWhileTheyRun) {
 }
 
 TEST(LostCopies, OfTheOptimizerChangeTheTraining) {
-  const Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 1, 2, 1}, Offload::optimizer);
+  const Plan plan = plan_of({.dp = 2, .zero = 1}, Offload::optimizer);
   const Training good = training_of(tiny_llama(), plan);
   for (const OpKind lost : {OpKind::offload_grad, OpKind::reload_param}) {
     const Training bad = changed(good, lost);
@@ -345,7 +327,7 @@ TEST(LostCopies, OfTheOptimizerChangeTheTraining) {
     std::string where;
     EXPECT_GT(largest_error(crew.parameters(), other.parameters(), where), 1e-4) << to_string(lost);
   }
-  Plan each = plan_of({ScheduleName::one_f_one_b, 1, 1, 2, 2}, Offload::optimizer);
+  Plan each = plan_of({.dp = 2, .zero = 2}, Offload::optimizer);
   const Training sums = training_of(tiny_llama(), each);
   EXPECT_EQ(failure_of(sums), "");
   EXPECT_THAT(failure_of(changed(sums, OpKind::offload_grad)), HasSubstr("have not left"));

@@ -112,6 +112,22 @@ TEST(Add, SumsItsInputsAndTheBias) {
   EXPECT_FLOAT_EQ(three.at(2, 4), a.at(2, 4) + b.at(2, 4) + c.at(2, 4));
 }
 
+TEST(Add, WritesToAnyOfItsInputs) {
+  for (const std::size_t given : {1U, 2U, 3U, 4U}) {
+    for (std::size_t written = 0; written < given; ++written) {
+      std::vector<Matrix> in;
+      for (std::uint32_t i = 0; i < given; ++i) in.push_back(random_matrix(3, 5, i));
+      Matrix apart(3, 5);
+      Add to_own, to_input;
+      for (std::size_t i = 0; i < given; ++i) to_own.inputs[i] = to_input.inputs[i] = in[i];
+      to_own.output = apart;
+      to_input.output = in[written];
+      run_on_cpu({to_own, to_input}, 2);
+      EXPECT_EQ(in[written].values, apart.values) << "input " << written << " of " << given;
+    }
+  }
+}
+
 TEST(Quantise, WritesRowsAndColumnsAndRaisesTheMaximum) {
   Matrix x = random_matrix(3, 5, 1), rows(3, 5), columns(5, 3), scale(1, 1), maximum(1, 1), higher(1, 1);
   x.at(1, 4) = -7;

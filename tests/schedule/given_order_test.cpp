@@ -25,10 +25,9 @@ RC_GTEST_PROP(GivenOrder, OfComputeIsCompletedAsTheNamedOne, ()) {
 }
 
 RC_GTEST_PROP(GivenOrder, WithMessagesKeepsThemAndPlacesTheRestAnew, ()) {
-  Plan plan = (*any_shape()).plan;
-  plan.overlap_p2p = true;
+  const Plan plan = (*any_shape()).plan;
   const Schedule complete = complete_schedule(plan, sync_of(plan));
-  const Schedule read = read_csv(write_csv(add_transfers(make_order(plan), true)), "full.csv");
+  const Schedule read = read_csv(write_csv(add_transfers(make_order(plan), plan.overlap_p2p)), "full.csv");
   RC_ASSERT(same(complete_schedule(read, plan, sync_of(plan)), complete));
   const Schedule whole = read_csv(write_csv(complete), "whole.csv");
   RC_ASSERT(check_schedule(complete_schedule(whole, plan, sync_of(plan)), plan).empty());

@@ -11,7 +11,7 @@
 namespace rehearse {
 
 bool operator==(const FoundPlan& a, const FoundPlan& b) {
-  return a.index == b.index && a.step_time_s == b.step_time_s && a.peak_bytes == b.peak_bytes;
+  return a.index == b.index && a.step_time_s == b.step_time_s && a.needed_bytes == b.needed_bytes;
 }
 
 namespace {
@@ -54,7 +54,7 @@ TEST_P(SearchOf, TheFrontFallsInMemoryAsTimeRises) {
   EXPECT_EQ(result.pareto.front().index, result.best.front().index);
   for (std::size_t i = 1; i < result.pareto.size(); ++i) {
     EXPECT_GT(result.pareto[i].step_time_s, result.pareto[i - 1].step_time_s);
-    EXPECT_LT(result.pareto[i].peak_bytes, result.pareto[i - 1].peak_bytes);
+    EXPECT_LT(result.pareto[i].needed_bytes, result.pareto[i - 1].needed_bytes);
   }
 }
 
@@ -72,7 +72,8 @@ std::vector<Judged> each_by_itself(const SearchCase& given) {
   for (std::size_t i = 0; i < given.plans.size(); ++i) {
     experiment.plan = given.plans[i];
     const Report report = run_iteration(experiment).report;
-    judged.push_back({{i, report.step_time_s, heaviest_rank(report).peak_bytes}, fullest_gpu(report)});
+    const Footprint gpu = fullest_gpu(report);
+    judged.push_back({{i, report.step_time_s, gpu.needed_bytes()}, gpu});
   }
   return judged;
 }
@@ -85,16 +86,20 @@ TEST_P(SearchOf, FindsTheBestThatFitWhereContextAndBuffersDecide) {
   const double capacity = judged[judged.size() / 2].fullest.needed_bytes();
   given.experiment.cluster.gpu.memory_bytes = capacity;
   EXPECT_TRUE(std::ranges::any_of(judged, [&](const Judged& each) {
-    return each.found.peak_bytes <= capacity && each.fullest.needed_bytes() > capacity;
+    return each.fullest.peak_bytes <= capacity && each.fullest.needed_bytes() > capacity;
   })) << "nothing was decided by them";
   std::erase_if(judged, [&](const Judged& each) { return each.fullest.needed_bytes() > capacity; });
   std::ranges::sort(judged, {}, [](const Judged& each) {
-    return std::tuple(each.found.step_time_s, each.found.peak_bytes, each.found.index);
+    return std::tuple(each.found.step_time_s, each.found.needed_bytes, each.found.index);
   });
   const SearchResult result = search(given.experiment, given.plans, {5, 1, true});
   EXPECT_EQ(result.does_not_fit, given.plans.size() - judged.size());
   ASSERT_EQ(result.best.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(result.best[i], judged[i].found);
+  std::vector<FoundPlan> front;
+  for (const Judged& each : judged)
+    if (front.empty() || each.found.needed_bytes < front.back().needed_bytes) front.push_back(each.found);
+  EXPECT_EQ(result.pareto, front);
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallSpaces, SearchOf, ::testing::Range(1u, 9u));
@@ -121,6 +126,9 @@ TEST(Search, RefusesWhereItsBoundsDoNotHold) {
   given = search_case(1);
   given.experiment.conditions.jitter.compute = 0.1;
   EXPECT_THROW(search(given.experiment, given.plans, {}), InputError);
+  given = search_case(1);
+  given.experiment.stage_nodes.kind_of_rank = {0};
+  EXPECT_THROW(search(given.experiment, given.plans, {}), InputError) << "GPUs may have less memory";
 }
 
 }  // namespace

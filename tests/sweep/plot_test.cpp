@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/error.h"
 #include "scratch.h"
 #include "sweep/plot/fields.h"
 #include "sweep/plot/pictures.h"
@@ -12,6 +13,7 @@
 namespace rehearse::plot {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -261,6 +263,21 @@ TEST(PlotRows, SayWhatIsHeldFixedAndWhatFollows) {
   EXPECT_THAT(draw_plot(grid, rows, PlotKind::traffic), HasSubstr("5 GB, 2 GB over NICs"));
   EXPECT_FALSE(rows.rows[2].has_report);
   EXPECT_THAT(draw_plot(grid, rows), HasSubstr("&lt;m&gt;"));
+}
+
+TEST(PlotRows, OfAVersionWithoutAFigureAreToBeSweptAgain) {
+  const Scratch scratch;
+  const Grid grid{{kTp}};
+  Store store(scratch.file("a.db"), {}, grid, false);
+  Json earlier = report_of("m", 1, 2.5);
+  earlier["memory"].erase("needed_bytes");
+  store.put(0, {RowState::done, "", earlier});
+  try {
+    read_rows(store, grid);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("needed_bytes"), HasSubstr("sweep again")));
+  }
 }
 
 }  // namespace

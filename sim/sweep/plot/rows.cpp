@@ -92,7 +92,6 @@ void take_figures(const Json& report, PlotRow& row) {
     row.executed_step_time_s = figure("/executed_step_time_s");
     row.executed_bubble = figure("/executed_bubble_fraction/mean");
   }
-  row.peak_bytes = figure("/memory/peak_bytes");
   row.needed_bytes = figure("/memory/needed_bytes");
   row.capacity_bytes = figure("/memory/capacity_bytes");
   row.gpus = figure("/cluster/gpus");

@@ -42,7 +42,6 @@ struct PlotRow {
   bool has_report = false;
   double step_time_s = 0, tokens_per_s_per_gpu = 0, mfu = 0, bubble = 0, ideal_bubble = 0;
   double executed_step_time_s = 0, executed_bubble = 0;  // where the row was executed too
-  double peak_bytes = 0;                                 // of the allocator
   double needed_bytes = 0, capacity_bytes = 0;           // of the fullest GPU, by all that lies on it
   double gpus = 0, microbatches = 0, global_batch = 0;
   std::array<double, kTimeParts.size()> time_s{};        // by part

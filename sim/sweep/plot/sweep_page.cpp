@@ -17,7 +17,7 @@ Json row_json(const PlotRow& row) {
   json["tokens_per_s_per_gpu"] = row.tokens_per_s_per_gpu;
   json["mfu"] = row.mfu;
   json["bubble"] = row.bubble;
-  json["peak_bytes"] = row.peak_bytes;
+  json["needed_bytes"] = row.needed_bytes;
   return json;
 }
 

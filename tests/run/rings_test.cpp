@@ -1,0 +1,53 @@
+// What enters a node of a ring leaves it, however many members each node has.
+#include "run/rings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace rehearse {
+namespace {
+
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr int kGpus = 4;  // of a node
+
+TEST(RingEdges, JoinMembersInTheSamePlaceOfEqualNodes) {
+  const FarMessages messages = ring_edges({0, 2, 4, 6, 8, 10}, kGpus);
+  EXPECT_THAT(messages.pairs,
+              UnorderedElementsAre(Pair(0, 4), Pair(2, 6), Pair(4, 8), Pair(6, 10), Pair(8, 0), Pair(10, 2)));
+  EXPECT_EQ(messages.shares, 1);
+}
+
+TEST(RingEdges, AreNoneWithinANode) {
+  EXPECT_TRUE(ring_edges({0, 1, 3}, kGpus).pairs.empty());
+}
+
+TEST(RingEdges, BringEachNodeWhatLeavesIt) {
+  for (const std::vector<int>& group :
+       {std::vector{0, 1, 2, 4, 5}, {3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {2, 3, 4, 5, 6, 7, 8, 9}}) {
+    const FarMessages messages = ring_edges(group, kGpus);
+    std::map<int, double> in, out;
+    for (const auto& [from, to] : messages.pairs) {
+      out[from / kGpus] += messages.shares;
+      in[to / kGpus] += messages.shares;
+    }
+    EXPECT_EQ(in, out);
+    std::map<int, int> members;
+    for (const int rank : group) ++members[rank / kGpus];
+    const double mean = static_cast<double>(group.size()) / static_cast<double>(members.size());
+    ASSERT_EQ(out.size(), members.size());
+    for (const auto& [node, sent] : out) EXPECT_EQ(sent, std::round(mean)) << "node " << node;
+  }
+}
+
+TEST(FarPairs, AreAllInOtherNodes) {
+  EXPECT_THAT(far_pairs({0, 1, 4}, kGpus).pairs,
+              UnorderedElementsAre(Pair(0, 4), Pair(1, 4), Pair(4, 0), Pair(4, 1)));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -41,6 +41,7 @@ Launch deepspeed_config(const Plan& plan) {
   if (plan.precision == Precision::bf16 || plan.precision == Precision::fp8)
     config["bf16"] = {{"enabled", true}};
   if (plan.precision != Precision::fp32) config["communication_data_type"] = to_string(plan.grad_reduce);
+  if (plan.clip_grad > 0) config["gradient_clipping"] = plan.clip_grad;
   config["zero_optimization"] = zero_optimization(plan);
   if (plan.pp > 1) config["pipeline"] = {{"stages", plan.pp}};
   if (plan.tp > 1) config["tensor_parallel"] = {{"autotp_size", plan.tp}};

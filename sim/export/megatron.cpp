@@ -188,6 +188,7 @@ Launch megatron_flags(const Model& model, const Plan& plan) {
   line.flag("global-batch-size", plan.global_batch);
   add_degrees(line, plan);
   add_sharding(line, plan);
+  line.flag("clip-grad", plan.clip_grad);
   add_recompute(line, plan);
   add_precision(line, plan.precision);
   return {std::move(line).text(), ""};

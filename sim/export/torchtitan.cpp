@@ -80,9 +80,9 @@ Launch torchtitan_toml(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
   if (!reason.empty()) return {"", reason};
   const std::int64_t local = plan.pp > 1 ? plan.micro_batch * plan.microbatches() : plan.micro_batch;
-  std::string text =
-      fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n", local,
-                  plan.global_batch, plan.seq);
+  std::string text = fmt::format(
+      "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nmax_norm = {}\n\n", local,
+      plan.global_batch, plan.seq, plan.clip_grad);
   text += "[parallelism]\n" + data_parallel(plan);
   text += fmt::format("tensor_parallel_degree = {}\n", plan.tp) + pipeline(model, plan);
   if (plan.cp > 1) {

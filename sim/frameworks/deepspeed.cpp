@@ -14,7 +14,6 @@ constexpr double kMost = std::numeric_limits<double>::max();
 // Sections and values that leave time and memory of a step as they are.
 constexpr const char* kCostless[] = {"optimizer",
                                      "scheduler",
-                                     "gradient_clipping",
                                      "steps_per_print",
                                      "wall_clock_breakdown",
                                      "dump_state",
@@ -90,6 +89,8 @@ class DeepSpeedReader {
     if (gpus_ > 0) imported_.scenario["gpus"] = gpus_;
     plan_ = {{"framework", "deepspeed"}, {"precision", "fp32"}};
     precision();
+    if (said("gradient_clipping", config_))
+      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMost);
     degrees();
     if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
     batch();

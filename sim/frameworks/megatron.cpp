@@ -39,6 +39,7 @@ class MegatronReader {
     for (const DirectFlag& flag : direct_flags())
       if (flags_.has(flag.name)) plan_[std::string(flag.pointer).substr(6)] = direct_value(flags_, flag);
     precision();
+    clipping();
     sharding();
     pipeline();
     recompute();
@@ -74,6 +75,9 @@ class MegatronReader {
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
   }
+
+  // megatron/training/arguments.py: 1 unless told otherwise.
+  void clipping() { plan_["clip_grad"] = flags_.number_or("--clip-grad", 1); }
 
   void sharding() {
     if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;

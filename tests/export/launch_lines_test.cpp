@@ -125,6 +125,17 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));
 }
 
+TEST(Launch, SaysWhatGradientsAreClippedTo) {
+  Plan plan;
+  const Model model = read_model("gpt2");
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--clip-grad 0"));
+  EXPECT_FALSE(Json::parse(deepspeed_config(plan).text).contains("gradient_clipping"));
+  plan.clip_grad = 0.5;
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--clip-grad 0.5"));
+  EXPECT_EQ(Json::parse(deepspeed_config(plan).text)["gradient_clipping"], 0.5);
+  EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("\nmax_norm = 0.5\n"));
+}
+
 TEST(Torchtitan, SaysWhatItCannotRun) {
   Plan plan = large_plan();
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("ZeRO-1"));

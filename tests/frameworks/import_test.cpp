@@ -122,6 +122,32 @@ TEST(ImportMegatron, UnknownFlagsAndValuesAreNamedWithTheirLine) {
               HasSubstr("no error"));
 }
 
+// Megatron-LM's and torchtitan's own default is 1, DeepSpeed's 0.
+TEST(Import, ReadsWhatGradientsAreClippedTo) {
+  const auto of_script = [](const std::string& flags) {
+    return megatron(kShape + flags).scenario["plan"]["clip_grad"];
+  };
+  EXPECT_EQ(of_script(""), 1.0);
+  EXPECT_EQ(of_script("--clip-grad 0.25"), 0.25);
+  EXPECT_EQ(of_script("--clip-grad 0"), 0.0);
+  const auto of_config = [](const char* text) {
+    return import_deepspeed(JsonReader(Json::parse(text), "ds.json"), 8)
+        .scenario["plan"]
+        .value("clip_grad", 0.0);
+  };
+  EXPECT_EQ(of_config(R"({"train_batch_size": 8})"), 0);
+  EXPECT_EQ(of_config(R"({"train_batch_size": 8, "gradient_clipping": 0.5})"), 0.5);
+  EXPECT_EQ(of_config(R"({"train_batch_size": 8, "gradient_clipping": "auto"})"), 0);
+  const auto of_toml = [](const std::string& key) {
+    return import_torchtitan(
+               "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 4096\n" + key,
+               "train.toml", 8)
+        .scenario["plan"]["clip_grad"];
+  };
+  EXPECT_EQ(of_toml(""), 1.0);
+  EXPECT_EQ(of_toml("max_norm = 2.5\n"), 2.5);
+}
+
 TEST(ImportMegatron, NamesEachFlagOnce) {
   std::vector<std::string> names = known_megatron_flags();
   std::ranges::sort(names);

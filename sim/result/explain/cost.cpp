@@ -35,6 +35,12 @@ std::string divided(int ranks) {
   return ranks > 1 ? fmt::format(", divided among {} ranks", ranks) : "";
 }
 
+std::string where_optimizer_lies(const Plan& plan) {
+  if (plan.offload == Offload::optimizer) return ", on the host";
+  if (owns_parameters(plan)) return fmt::format(", of what the busiest of {} owners has", shard_size(plan));
+  return divided(sharding(plan).optimizer);
+}
+
 }  // namespace
 
 std::string explain_flops(const Explained& run) {
@@ -78,10 +84,9 @@ std::string explain_memory(const Explained& run) {
             divided(sharding(report.plan).parameters));
   text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes),
             state.gradients() - state.gradient_copy, divided(sharding(report.plan).gradients));
-  text.line(
-      "  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
-      format_bytes(rank.optimizer_bytes), state.master, state.moments,
-      report.plan.offload == Offload::optimizer ? ", on the host" : divided(sharding(report.plan).optimizer));
+  text.line("  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
+            format_bytes(rank.optimizer_bytes), state.master, state.moments,
+            where_optimizer_lies(report.plan));
   text.line("  activations  {:>9}  kept for the backward of:",
             format_bytes(rank.activations_bytes - rank.working_bytes));
   for (const LiveMicrobatches& live : rank.alive)

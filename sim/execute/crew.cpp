@@ -42,6 +42,11 @@ Crew::Crew(Training training, Watch watch, Site site)
   });
 }
 
+// After a failure a stream may still read what its peers hold: all end before any memory goes.
+Crew::~Crew() {
+  for (const std::unique_ptr<Rank>& rank : ranks_) rank->end_streams();
+}
+
 StepResult Crew::step() {
   const std::int64_t step = steps_++;
   on_every_rank([&](std::size_t rank) { ranks_[rank]->prepare(step); });

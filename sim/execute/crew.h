@@ -61,6 +61,7 @@ class Crew {
   // taken as it is: check_schedule() before. Without a site: threads.
   explicit Crew(Training training, Watch watch = {});
   Crew(Training training, Watch watch, Site site);
+  ~Crew();
 
   // One training step. kernels::DeviceError, naming the ranks and the ops at which they stand, when an op
   // fails, a process goes or none ends an op within the patience; Interrupted. Neither leaves a crew that can

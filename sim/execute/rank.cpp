@@ -211,6 +211,10 @@ void Rank::run() {
   end_step();
 }
 
+void Rank::end_streams() {
+  for (std::unique_ptr<kernels::Stream>& stream : streams_) stream.reset();
+}
+
 void Rank::add_up_losses() {
   double sum = 0;
   kernels::Stream& stream = *streams_[kCompute];

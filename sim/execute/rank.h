@@ -35,6 +35,8 @@ class Rank {
   std::shared_ptr<kernels::Event> mark();
   // Issues all ops of a prepared step and waits for them. What goes wrong is thrown.
   void run();
+  // Ends its streams, after what was put there. Those of its peers may still read its memory.
+  void end_streams();
 
   std::size_t ops() const { return ops_.size(); }
   const Op& op(std::size_t index) const { return ops_[index]; }

@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 #include "base/error.h"
 #include "cases.h"
 #include "execute/execute.h"
+#include "kernels/cpu/stream.h"
 #include "sanitized.h"
 
 namespace rehearse {
@@ -95,7 +97,7 @@ Training with_divided_parameters() {
   return training_of(tiny_llama(), plan);
 }
 
-TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
+Training without_a_gather() {
   Training training = with_divided_parameters();
   RankOps& ops = training.schedule.ranks[0];
   std::size_t gather = 0;
@@ -103,9 +105,63 @@ TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
   std::size_t drop = gather;
   while (ops[drop].kind != OpKind::reshard || ops[drop].part != 2) ++drop;
   ops = without(without(ops, drop), gather);
-  Crew crew(training, {kPatience, {}});
+  return training;
+}
+
+TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
+  Crew crew(without_a_gather(), {kPatience, {}});
   EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(
                                         AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
+}
+
+struct Counted {
+  std::shared_ptr<void> count;
+};
+
+// Counted until its thread has ended.
+class CountedStream : private Counted, public kernels::cpu::CpuStream {
+ public:
+  explicit CountedStream(std::shared_ptr<void> streams) : Counted{std::move(streams)}, CpuStream(1) {}
+};
+
+// Notes whether memory goes while streams are there that may read it.
+class WatchedDevice : public kernels::Device {
+ public:
+  struct Seen {
+    std::atomic<bool> failed = false;
+    std::atomic<int> released = 0, released_too_early = 0;  // since the failure
+  };
+  explicit WatchedDevice(Seen& seen) : seen_(seen) {}
+  kernels::DeviceFacts facts() const override { return cpu_->facts(); }
+  void* allocate(std::size_t bytes, kernels::Place place) override { return cpu_->allocate(bytes, place); }
+  void release(void* memory, kernels::Place place) override {
+    if (seen_.failed) ++seen_.released;
+    if (seen_.failed && streams_.use_count() > 1) ++seen_.released_too_early;
+    cpu_->release(memory, place);
+  }
+  std::unique_ptr<kernels::Stream> make_stream() override {
+    return std::make_unique<CountedStream>(streams_);
+  }
+  double clock_hz() override { return cpu_->clock_hz(); }
+
+ private:
+  Seen& seen_;
+  std::unique_ptr<kernels::Device> cpu_ = kernels::open_cpu();
+  std::shared_ptr<void> streams_ = std::make_shared<int>();
+};
+
+TEST(FailedStep, LeavesMemoryUntilTheStreamsOfAllRanksHaveEnded) {
+  const Training training = without_a_gather();
+  WatchedDevice::Seen seen;
+  {
+    Site site = threads_of(training.plan);
+    site.devices.front() = std::make_unique<WatchedDevice>(seen);
+    Crew crew(training, {kPatience, {}}, std::move(site));
+    EXPECT_THROW(crew.step(), kernels::DeviceError);
+    seen.failed = true;
+  }
+  EXPECT_GT(seen.released, 0);
+  EXPECT_EQ(seen.released_too_early, 0);
 }
 
 // Rank 0 receives the gradient of a microbatch before it sends what this is made from, on one stream.

@@ -172,10 +172,10 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
 void Crew::watch_over(const std::function<bool()>& all_done) {
   constexpr auto kAsk = std::chrono::milliseconds(2);
   constexpr double kPulse_s = 0.2, kGrace_s = 5;
-  const auto ended = [this] {
+  const auto advanced = [this] {
     std::size_t sum = made_;
     for (std::size_t rank = 0; made_ == ranks_.size() && rank < ranks_.size(); ++rank)
-      sum += ranks_[rank]->ops_ended();
+      sum += ranks_[rank]->ops_issued() + ranks_[rank]->ops_ended();
     return sum;
   };
   kernels::World& world = *site_.worlds.front();
@@ -185,7 +185,7 @@ void Crew::watch_over(const std::function<bool()>& all_done) {
     if (const std::string end = world.ended(); !end.empty()) give_up(end, End::failure);
     const double now = now_s();
     if (now - given_up_s_ > kGrace_s && watch_.stuck) watch_.stuck(failure_);
-    const std::size_t sum = ended();
+    const std::size_t sum = advanced();
     if (sum != before) changed_s = now;
     before = sum;
     if (now - pulsed_s > kPulse_s) {

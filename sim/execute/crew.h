@@ -28,7 +28,7 @@ class Interrupted : public std::runtime_error {
 };
 
 struct Watch {
-  double patience_s = 60;         // the longest that no op of any rank may end
+  double patience_s = 60;         // the longest that no op of any rank may be issued or end
   std::function<bool()> stopped;  // asked again and again, where given: whether to end the run
   // Where given: told why the run was given up when a rank has not ended five seconds after, held by a
   // library or a device; a thread cannot be ended, so this ends the program.

@@ -170,7 +170,7 @@ void Rank::bind(StageRun& stage) {
 
 void Rank::prepare(std::int64_t step) {
   step_ = step;
-  ended_ = 0;
+  issued_ = ended_ = 0;
   set_loss_scale();
   for (SegmentRun& segment : segment_runs_) {
     if (segment.gathered) point(segment.values, {});
@@ -200,7 +200,10 @@ std::shared_ptr<kernels::Event> Rank::mark() {
 }
 
 void Rank::run() {
-  for (std::size_t i = 0; i < ops_.size(); ++i) issue(i);
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    issue(i);
+    issued_ = i + 1;
+  }
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     ends_[i]->wait();
     ended_ = i + 1;

@@ -57,6 +57,7 @@ class Rank {
   // The op that has not ended, "" when all have; may be asked while run() runs.
   std::string stands_at() const;
   std::size_t ops_ended() const { return ended_.load(); }
+  std::size_t ops_issued() const { return issued_.load(); }  // a device may take few at a time
 
   int rank() const { return rank_; }
   int pipeline_rank() const { return pipeline_rank_; }
@@ -217,7 +218,7 @@ class Rank {
   const Op* op_ = nullptr;
   const Piece* piece_ = nullptr;
   std::vector<std::shared_ptr<kernels::Event>> begins_, ends_;  // by op
-  std::atomic<std::size_t> ended_ = 0;
+  std::atomic<std::size_t> issued_ = 0, ended_ = 0;
   std::int64_t step_ = 0;
   double loss_ = 0, gradient_norm_ = 0;
   Plan step_plan_;  // whose optimizer kernels run

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <thread>
 
 #include "base/error.h"
 #include "cases.h"
@@ -264,6 +266,30 @@ TEST(PartialRun, HasWhatEndedBeforeTheFailure) {
   EXPECT_GT(partial.schedule.ranks[0].size(), 10U);
   EXPECT_LT(partial.schedule.ranks[0].size(), training.schedule.ranks[0].size());
   EXPECT_GT(partial.timeline.end(), 0);
+}
+
+// Issues as slowly as a device does whose queue is full.
+class SlowlyIssued : public kernels::cpu::CpuStream {
+ public:
+  SlowlyIssued() : CpuStream(1) {}
+  std::shared_ptr<kernels::Event> record() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 * kSlower));
+    return CpuStream::record();
+  }
+};
+
+class SlowDevice : public SmallDevice {
+ public:
+  SlowDevice() : SmallDevice(std::numeric_limits<std::size_t>::max()) {}
+  std::unique_ptr<kernels::Stream> make_stream() override { return std::make_unique<SlowlyIssued>(); }
+};
+
+TEST(Patience, IsNotLostWhileOpsAreIssued) {
+  const Training training = two_stages();
+  Site site = threads_of(training.plan);
+  site.devices.front() = std::make_unique<SlowDevice>();
+  Crew crew(training, {kPatience, {}}, std::move(site));
+  EXPECT_GT(seconds([&] { EXPECT_NO_THROW(crew.step()); }), 2 * kPatience);
 }
 
 TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {

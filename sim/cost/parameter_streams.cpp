@@ -7,8 +7,7 @@ namespace rehearse {
 
 ParameterStreams parameter_streams(const Plan& plan) {
   ParameterStreams streams;
-  constexpr double kCast = 4 + 2;
-  if (plan.recipe == Recipe::autocast && plan.precision != Precision::fp32) streams.forward = {kCast};
+  if (const double cast = weight_cast_bytes(plan); cast > 0) streams.forward = {cast};
   streams.backward_weight = addition_bytes(plan);
   if (!reduces_each_microbatch(plan)) return streams;
   const Copies of = copies(plan);

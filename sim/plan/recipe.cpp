@@ -2,6 +2,12 @@
 
 namespace rehearse {
 
+namespace {
+
+constexpr double kCast = 4 + 2;  // between fp32 and 16 bits, either way
+
+}  // namespace
+
 StateBytes state_bytes(const Plan& plan) {
   if (plan.precision == Precision::fp32) return {4, 4, 0, 0, 0, 8};
   switch (plan.recipe) {
@@ -26,8 +32,12 @@ StateBytes state_bytes(const Plan& plan) {
   return {};
 }
 
+double weight_cast_bytes(const Plan& plan) {
+  return plan.recipe == Recipe::autocast && plan.precision != Precision::fp32 ? kCast : 0;
+}
+
 std::vector<double> addition_bytes(const Plan& plan) {
-  constexpr double kCast = 2 + 4, kAdd = 4 + 4 + 4, kAddOfTwoTypes = 2 + 4 + 4;
+  constexpr double kAdd = 4 + 4 + 4, kAddOfTwoTypes = 2 + 4 + 4;
   if (state_bytes(plan).fresh_gradient == 0) return {};
   if (plan.recipe == Recipe::nanotron) return {kAddOfTwoTypes};
   return {kCast, kAdd};

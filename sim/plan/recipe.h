@@ -45,6 +45,9 @@ struct StateBytes {
 //  fp32         16  weight, gradient and moments in fp32, no second weight
 StateBytes state_bytes(const Plan& plan);
 
+// Where weights are cast for each microbatch: the bytes that this reads and writes for an element; else 0.
+double weight_cast_bytes(const Plan& plan);
+
 // Where a microbatch's gradient is added to the one that is kept by kernels of their own: the bytes that each
 // of them reads and writes for an element.
 std::vector<double> addition_bytes(const Plan& plan);

@@ -24,7 +24,7 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
                           fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe zero"});
   if (plan.recipe == Recipe::autocast && plan.zero > 1)
     violations.push_back({"", "recipe", "torch.autocast casts whole weights",
-                          fmt::format("zero {}", plan.zero), "zero 1, or recipe fsdp"});
+                          fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe fsdp"});
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

@@ -6,6 +6,7 @@
 
 #include "plan/owners.h"
 #include "plan/recipe.h"
+#include "plan/sharding.h"
 
 namespace rehearse {
 
@@ -94,12 +95,18 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.peak_op = static_cast<std::int32_t>(peak_op);
 }
 
-void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
-  double stepped = 0;
+// Of the parameters outside experts, those of the owner that has most; none where shares are even.
+std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work& work) {
+  if (!owns_parameters(plan)) return {};
+  double owned = 0;
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
-    if (pipeline_rank_of(stage, plan) == memory.rank) stepped += stepped_dense(work, plan, stage);
-  const StateBytes state =
-      held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan, stepped);
+    if (pipeline_rank_of(stage, plan) == pipeline_rank) owned += stepped_dense(work, plan, stage);
+  return owned;
+}
+
+void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
+  const StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters,
+                                      plan, most_owned(memory.rank, plan, work));
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
   // others.

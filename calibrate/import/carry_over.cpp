@@ -1,5 +1,7 @@
 #include "calibrate/import/carry_over.h"
 
+#include <algorithm>
+
 #include "calibrate/import/tables.h"
 #include "cost/roofline.h"
 
@@ -23,11 +25,13 @@ Rates reached(const JsonReader& recipe, const std::string& precision) {
   return rates;
 }
 
-void scale_gemms(Json& rows, double operand_bytes, const Rates& flops, const Rates& bandwidth) {
+// `least`: what no product's time is scaled by less than.
+void scale_gemms(Json& rows, double operand_bytes, const Rates& flops, const Rates& bandwidth, double least) {
   const Roofline from{flops.base, bandwidth.base, operand_bytes}, to{flops.own, bandwidth.own, operand_bytes};
   for (Json& row : rows) {
     const double m = row[0], n = row[1], k = row[2];
-    row[3] = rounded(row[3].get<double>() * gemm_bound(to, m, n, k) / gemm_bound(from, m, n, k));
+    const double ratio = gemm_bound(to, m, n, k) / gemm_bound(from, m, n, k);
+    row[3] = rounded(row[3].get<double>() * std::max(least, ratio));
   }
 }
 
@@ -59,7 +63,9 @@ Json carry_over(const JsonReader& recipe, const Json& base) {
     const std::string precision = item.key().substr(0, item.key().find('/'));
     if (!kept.contains(precision)) continue;
     Json& table = profile["gemm"][item.key()] = item.value();
-    scale_gemms(table["rows"], precision == "fp8" ? 1 : 2, reached(recipe, precision), bandwidth);
+    // Kernels that load an element or two at a time gain nothing from faster tensor cores.
+    const double least = item.key().find("/align") == std::string::npos ? 0 : 1;
+    scale_gemms(table["rows"], precision == "fp8" ? 1 : 2, reached(recipe, precision), bandwidth, least);
   }
   for (auto& [kind, table] : profile["stream"].items()) scale_rates(table, bandwidth.ratio());
   const double products = reached(recipe, "fp16").ratio();

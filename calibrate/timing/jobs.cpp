@@ -27,7 +27,7 @@ std::string precision_of(const Block& block, const Kernel& kernel, const Plan& p
 SampleKey key_of(const Gemm& gemm, const std::string& precision) {
   const std::int64_t rows = (gemm.m + gemm.chunks - 1) / gemm.chunks;
   return {SampleKey::Table::gemm,
-          gemm_key(precision, gemm.pass, gemm.of_experts),
+          gemm_key(precision, gemm_kind(gemm, precision)),
           {static_cast<double>(rows), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
            static_cast<double>(gemm.batch)}};
 }

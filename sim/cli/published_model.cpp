@@ -1,5 +1,7 @@
 #include "cli/published_model.h"
 
+#include <algorithm>
+
 namespace rehearse {
 
 namespace {
@@ -43,9 +45,31 @@ void add_latent(Model& model, const Json& row) {
   model.latent = latent;
 }
 
+bool assumes_vocabulary(const Json& run) {
+  return std::ranges::count(said_or(run, "missing", Json::array()), Json("vocab")) > 0;
+}
+
+bool pads_vocabulary(const Json& practice) {
+  const Json plan = practice.value("plan", Json::object());
+  const std::string framework = plan.value("framework", "megatron");
+  return framework.starts_with("megatron");
+}
+
+// Rows of the table on all ranks of tensor parallelism. Megatron-LM pads it until each has a multiple of 128
+// (--make-vocab-size-divisible-by).
+std::int64_t vocabulary(const Json& run, const Json& practice) {
+  const Json& row = run.at("model");
+  const std::int64_t tp = std::max<std::int64_t>(1, said_or<std::int64_t>(run.at("parallel"), "tp", 1));
+  if (practice.contains("vocab") && assumes_vocabulary(run))
+    return practice.at("vocab").get<std::int64_t>() / tp * tp;
+  const std::int64_t said = row.at("vocab"), multiple = pads_vocabulary(practice) ? 128 * tp : 1;
+  return (said + multiple - 1) / multiple * multiple;
+}
+
 }  // namespace
 
-Model published_model(const Json& row, const Json& practice) {
+Model published_model(const Json& run, const Json& practice) {
+  const Json& row = run.at("model");
   Model model;
   model.name = row.at("name");
   model.layers = row.at("layers");
@@ -54,7 +78,7 @@ Model published_model(const Json& row, const Json& practice) {
   model.kv_heads = said_or(row, "kv_heads", model.heads);
   model.head_dim = said_or(row, "head_dim", model.heads > 0 ? model.hidden / model.heads : 0);
   model.ffn_hidden = said_or(row, "ffn_hidden", 4 * model.hidden);
-  model.vocab = row.at("vocab");
+  model.vocab = vocabulary(run, practice);
   model.max_positions = row.at("seq_len");
   model.dropout = practice.value("dropout", false);
   if (!said_or(row, "gated_mlp", true)) add_gpt2(model, row, practice);

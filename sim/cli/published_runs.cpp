@@ -188,7 +188,7 @@ PublishedRun run_of(const Json& row, const Json& practices) {
   run.memory_bytes = memory_of(row, practice);
   run.counted = counted_of(practice);
   if (!run.missing.empty()) return run;
-  run.model = published_model(row.at("model"), practice);
+  run.model = published_model(row, practice);
   run.source.json = {{"schema", "rehearse.scenario/1"},
                      {"model", run.model.name},
                      {"cluster", row.at("cluster")},

@@ -76,18 +76,6 @@ bool outside(const GemmCurve& curve, const LogShape& at) {
   return false;
 }
 
-// Of the precision that the profile has: fp16 and bf16 stand in for each other.
-std::string known_precision(const Profile& profile, const std::string& precision) {
-  for (const std::string& name : {precision, std::string(precision == "bf16" ? "fp16" : "bf16")}) {
-    if (profile.gemm.count(name) > 0 && (name == precision || precision == "fp16" || precision == "bf16"))
-      return name;
-  }
-  std::vector<std::string> known;
-  for (const auto& entry : profile.gemm) known.push_back(entry.first);
-  throw MissingCalibration(
-      fmt::format("profile {} has no {} GEMMs; it has {}", profile.name, precision, join(known)));
-}
-
 Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
   const auto peak = gpu.peak_flops.find(precision);
   if (peak == gpu.peak_flops.end()) {
@@ -116,42 +104,27 @@ Roofline with_result(Roofline roof, double result_bytes) {
 // What a measured time is compared with: a kernel starts, then its tiles run at peak rates.
 double at_peak(const GemmCurve& curve, const Roofline& roof, double m, double n, double k, double batch) {
   if (curve.multiprocessors == 0) return gemm_bound(roof, m, n, k, batch);
-  return curve.launch_s + tiled_bound(roof, curve.multiprocessors, m, n, k, batch);
+  const double most_parts = curve.splits_k ? kMostParts : 1;
+  return curve.launch_s + tiled_bound(roof, curve.multiprocessors, m, n, k, batch, most_parts);
 }
 
 }  // namespace
 
-std::string gemm_key(const std::string& precision, GemmPass pass, bool grouped) {
-  const std::string kind = precision + (grouped ? "/grouped" : "");
-  if (pass == GemmPass::forward) return kind;
-  return kind + (pass == GemmPass::input_gradient ? "/input_gradient" : "/weight_gradient");
-}
-
-std::vector<std::string> gemm_keys(const std::string& precision) {
-  std::vector<std::string> keys;
-  for (const bool grouped : {false, true}) {
-    for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient})
-      keys.push_back(gemm_key(precision, pass, grouped));
-  }
-  return keys;
-}
-
-GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision, GemmPass pass,
-                     bool grouped) {
+GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision,
+                     const GemmKind& kind) {
   GemmCurve curve;
   curve.roof = roofline_of(gpu, precision);
   curve.launch_s = profile.launch_s;
   curve.multiprocessors = static_cast<double>(gpu.multiprocessors);
   curve.low.fill(INFINITY);
   curve.high.fill(-INFINITY);
-  const std::string known = known_precision(profile, precision);
-  const auto own = profile.gemm.find(gemm_key(known, pass, grouped));
-  const bool told_apart = own != profile.gemm.end();
-  curve.grouped = grouped && told_apart;
-  if (known == "fp8" && pass != GemmPass::forward && !told_apart) curve.times_points = profile.fp8_split_sums;
+  const KnownGemms known = known_gemms(profile, precision, kind);
+  curve.grouped = known.kind.grouped;
+  curve.splits_k = known.kind.align == 8;
+  if (precision == "fp8" && kind.pass != known.kind.pass) curve.times_points = profile.fp8_split_sums;
   const Roofline roof =
-      with_result(curve.roof, told_apart && pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0);
-  for (const GemmSample& sample : told_apart ? own->second : profile.gemm.at(known)) {
+      with_result(curve.roof, known.kind.pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0);
+  for (const GemmSample& sample : *known.samples) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
     const LogShape at = place(curve, m, n, k, batch);
@@ -175,7 +148,7 @@ Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
 }
 
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision) {
-  return gemm_time(gemm_curve(profile, gpu, precision, gemm.pass, gemm.of_experts), gemm);
+  return gemm_time(gemm_curve(profile, gpu, precision, gemm_kind(gemm, precision)), gemm);
 }
 
 }  // namespace rehearse

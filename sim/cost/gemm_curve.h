@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cost/curves.h"
+#include "cost/gemm_kind.h"
 #include "cost/roofline.h"
 
 namespace rehearse {
@@ -26,21 +27,18 @@ struct GemmCurve {
   std::vector<Point> points;
   LogShape low, high;    // bounding box of the points, of their sides
   bool grouped = false;  // the points are of grouped kernels, at the rows of one group
+  bool splits_k = true;  // the kernels that load less than 16 bytes at once do not: their names tell
 };
 
 // Bytes moved for each element of a weight gradient that is added to an fp32 result, as profiles time them.
 constexpr double kAccumulatedBytes = 8;
 
-// How a profile calls the products of a kind: "fp16", "fp16/weight_gradient", "fp16/grouped/input_gradient".
-std::string gemm_key(const std::string& precision, GemmPass pass, bool grouped);
-std::vector<std::string> gemm_keys(const std::string& precision);
-
 // MissingCalibration when the profile has no GEMM of `precision` and none that stands in for it (fp16 and
 // bf16 stand in for each other: the tensor cores run both at one rate), or the GPU states no peak for it.
-// Products of a kind that the profile does not tell apart are looked up among the forward ones; grouped ones,
+// Products of a kind that the profile does not tell apart are looked up as known_gemms() says; grouped ones,
 // among those that fill the GPU with as many rows.
 GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision,
-                     GemmPass pass = GemmPass::forward, bool grouped = false);
+                     const GemmKind& kind = {});
 
 Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm);
 

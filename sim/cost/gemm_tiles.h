@@ -18,14 +18,14 @@ inline double tiles_of(double m, double n, double batch) {
   return batch * std::ceil(m / kTile) * std::ceil(n / kTile);
 }
 
-// Seconds at peak rates: whole tiles, in waves that end together, with k split where that fills them better;
-// then the results are written. Tiles of other sizes fill the last wave better than these do, by up to all
-// that it lacks: half of that counts. Never below gemm_bound().
+// Seconds at peak rates: whole tiles, in waves that end together, with k split, into `most` parts at most,
+// where that fills them better; then the results are written. Tiles of other sizes fill the last wave better
+// than these do, by up to all that it lacks: half of that counts. Never below gemm_bound().
 inline double tiled_bound(const Roofline& roof, double multiprocessors, double m, double n, double k,
-                          double batch) {
+                          double batch, double most = kMostParts) {
   const double one_k_s = 2 * kTile * kTile * multiprocessors / roof.peak_flops;  // of one tile
   const double element_s = batch * m * n / roof.memory_bandwidth;  // for a byte of each element of C
-  const double most_parts = std::max(1.0, std::min(kMostParts, k / kTile));
+  const double most_parts = std::max(1.0, std::min(most, k / kTile));
   double least = INFINITY;
   for (double parts = 1; parts <= most_parts; ++parts) {
     const double waves = parts * tiles_of(m, n, batch) / multiprocessors;

@@ -4,22 +4,34 @@
 
 namespace rehearse {
 
+namespace {
+
+const std::string kBf16 = "bf16";
+
+// Below KernelTimes::kKinds.
+std::size_t index_of(const GemmKind& kind) {
+  const std::size_t align = kind.align == 8 ? 0 : kind.align == 2 ? 1 : 2;
+  return 6 * align + 2 * static_cast<std::size_t>(kind.pass) + (kind.grouped ? 1 : 0);
+}
+
+}  // namespace
+
 KernelTimes::KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision)
     : profile_(profile), gpu_(gpu), precision_(std::move(precision)) {}
 
 Estimate KernelTimes::gemm(const Gemm& gemm, bool in_bf16) {
-  const std::size_t kind =
-      2 * static_cast<std::size_t>(gemm.pass) + (gemm.of_experts ? 1 : 0) + (in_bf16 ? 6 : 0);
+  const GemmKind kind = gemm_kind(gemm, in_bf16 ? kBf16 : precision_);
+  const std::size_t index = index_of(kind) + (in_bf16 ? kKinds : 0);
   const Shape shape = {0,
                        static_cast<double>(gemm.m),
                        static_cast<double>(gemm.n),
                        static_cast<double>(gemm.k),
                        static_cast<double>(gemm.batch),
-                       static_cast<double>(kind),
+                       static_cast<double>(index),
                        gemm.result_bytes};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
-  std::optional<GemmCurve>& curve = curves_[kind];
-  if (!curve) curve = gemm_curve(profile_, gpu_, in_bf16 ? "bf16" : precision_, gemm.pass, gemm.of_experts);
+  std::optional<GemmCurve>& curve = curves_[index];
+  if (!curve) curve = gemm_curve(profile_, gpu_, in_bf16 ? kBf16 : precision_, kind);
   return known_[shape] = gemm_time(*curve, gemm);
 }
 

@@ -32,8 +32,8 @@ class KernelTimes {
   const Profile& profile_;
   const Gpu& gpu_;
   std::string precision_;
-  std::array<std::optional<GemmCurve>, 12>
-      curves_;  // by pass, alone, grouped, in bf16; made for the first GEMM
+  static constexpr std::size_t kKinds = 18;  // of products: 3 passes, alone or grouped, 3 alignments
+  std::array<std::optional<GemmCurve>, 2 * kKinds> curves_;  // in bf16 last; each made for its first GEMM
   std::map<Shape, Estimate> known_;
   std::map<Shape, CommunicationTime> collectives_;
 };

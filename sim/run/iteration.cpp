@@ -13,6 +13,7 @@
 #include "run/band.h"
 #include "run/jitter.h"
 #include "run/order_bubble.h"
+#include "run/misaligned.h"
 #include "run/outside_allocator.h"
 #include "run/reference.h"
 #include "run/simulate.h"
@@ -168,6 +169,8 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   }
   facts.outside_allocator = outside_allocator(experiment, plan, preparation.work);
   warn_of_launches(preparation.prices, facts);
+  const std::string misaligned = misaligned_products(preparation.work, plan, experiment.profile);
+  if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",

@@ -103,6 +103,35 @@ TEST(Validate, ReadsShardingGroupsAsNumbersAndInWords) {
   }
 }
 
+// Seconds of a step on two GPUs whose row says `vocab`, and what it says to be `missing`.
+double seconds_of(const std::string& family, int vocab, const std::string& missing = "[]") {
+  const std::string row =
+      R"([{"id": "mine", "cluster": "dgx-a100-80gb", "hardware": {"n_gpus": 2},
+    "batch": {"micro": 8, "global": 8}, "precision": "bf16", "recompute": "none",
+    "parallel": {"tp": 2, "pp": 1, "dp": 1}, "measured": {"iteration_s": 1}, "family": ")" +
+      family + R"(", "missing": )" + missing +
+      R"(, "model": {"name": "m", "layers": 4, "hidden": 1024, "heads": 8, "seq_len": 2048,
+    "vocab": )" +
+      std::to_string(vocab) + "}}]";
+  const Json run =
+      Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
+  EXPECT_TRUE(run["predicted_s"].is_number()) << run;
+  return run.value("predicted_s", 0.0);
+}
+
+// 50432 = 197 x 256: so many rows on each of two ranks are the next multiple of 128.
+TEST(Validate, MegatronPadsTheVocabularyAndOthersDoNot) {
+  EXPECT_EQ(seconds_of("sc21", 50257), seconds_of("sc21", 50432));
+  EXPECT_GT(seconds_of("nanotron", 50257), seconds_of("nanotron", 50432));
+}
+
+// vTrain: 50257 // 2 = 25128 rows a rank, which are a multiple of 8.
+TEST(Validate, AVocabularyThatTheRowAssumesIsTheFamilys) {
+  const double assumed = seconds_of("vtrain-single", 51200, R"(["vocab"])");
+  EXPECT_EQ(assumed, seconds_of("vtrain-single", 1024, R"(["vocab"])"));
+  EXPECT_LT(assumed, seconds_of("vtrain-single", 51200));
+}
+
 TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
   const std::string row = R"([{"id": "mine", "family": "of my own", "cluster": "no-such-cluster",
     "hardware": {"n_gpus": 8}, "batch": {"micro": 1, "global": 8}, "precision": "bf16", "recompute": "none",

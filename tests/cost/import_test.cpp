@@ -55,6 +55,26 @@ TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {
   EXPECT_DOUBLE_EQ(profile["attention"]["rows"][0][4], 3e14);
 }
 
+// Faster tensor cores do not help kernels that load an element at a time; slower ones hold them up too.
+TEST(CarryOver, MisalignedProductsGainNothingFromFasterTensorCores) {
+  Json recipe = recipe_of("h200-sxm");
+  recipe["gpu"]["memory_bandwidth"] = 3.35e12;
+  const Json rows = {{"rows", {{8192, 8192, 8191, 8e-3}}}};
+  const Json base = {{"gpu", {{"memory_bandwidth", 3.35e12}}},
+                     {"sources", Json::array()},
+                     {"gemm", {{"fp16", rows}, {"fp16/align1", rows}}},
+                     {"stream", Json::object()},
+                     {"attention", {{"rows", Json::array()}}}};
+  const auto seconds_at = [&](double own) {
+    recipe["reached"] = {{"fp16", {{"base", 700e12}, {"own", own}}}};
+    const Json gemm = carry_over(JsonReader(recipe, "recipe"), base)["gemm"];
+    return std::pair(gemm["fp16"]["rows"][0][3].get<double>(),
+                     gemm["fp16/align1"]["rows"][0][3].get<double>());
+  };
+  EXPECT_EQ(seconds_at(1400e12), std::pair(4e-3, 8e-3));
+  EXPECT_EQ(seconds_at(350e12), std::pair(16e-3, 16e-3));
+}
+
 TEST(CarryOver, RefusesPrecisionsThatTheBaseHasNoProductsOf) {
   Json recipe = recipe_of("a100-sxm-40gb");
   recipe["reached"]["fp8"] = {{"base", 1e15}, {"own", 1e15}};

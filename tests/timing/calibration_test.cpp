@@ -215,7 +215,7 @@ TEST(Jobs, TimeEachDistinctKernelOnce) {
   // Projection, its input gradient and its weight gradient are all 64 x 64 x 64 here, each with a layout of
   // its own.
   for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient})
-    EXPECT_EQ(count({SampleKey::Table::gemm, gemm_key("fp32", pass, false), {64, 64, 64, 1}}), 1);
+    EXPECT_EQ(count({SampleKey::Table::gemm, gemm_key("fp32", {pass}), {64, 64, 64, 1}}), 1);
 }
 
 TEST(Jobs, HoldTheMessagesOfEveryGroup) {
@@ -276,7 +276,7 @@ TEST(DrawRates, NamesEveryTable) {
 TEST(DrawRates, HasRoomForTheLongestName) {
   constexpr double kLetter = 7;  // wide on average, of 12 px sans serif
   Profile profile = empty_profile();
-  const std::string name = "gemm " + gemm_key("fp32", GemmPass::weight_gradient, true);
+  const std::string name = "gemm " + gemm_key("fp32", {GemmPass::weight_gradient, true});
   profile.gemm[name.substr(5)] = {{8, 8, 8, 1e-6}};
   const std::string svg = draw_rates(profile);
   const std::size_t text = svg.rfind("<text x=\"", svg.find(">" + name + "<"));

@@ -66,6 +66,21 @@ TEST(ChartPicture, MarksWhatDoesNotFitAndWhatIsRefused) {
   EXPECT_THAT(picture, HasSubstr(">2</text>")) << "two at one place";
 }
 
+TEST(ChartPicture, MarksWhatDoesNotFitInTheLegendAsTheSeriesDoes) {
+  Chart chart = two_curves();
+  chart.series.resize(1);
+  for (std::size_t style : {0U, 1U}) {
+    chart.series[0].style = style;
+    chart.series[0].points = {{1, 10, true, ""}, {2, 20, false, ""}};
+    const std::string hollow = style == 0 ? R"(m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z" fill="#fff")"
+                                          : R"(m-4-4h8v8h-8z" fill="#fff")";
+    const std::string picture = draw_chart(chart);
+    const std::size_t of_point = picture.find(hollow);
+    ASSERT_NE(of_point, std::string::npos);
+    EXPECT_NE(picture.find(hollow, of_point + 1), std::string::npos) << "the legend's";
+  }
+}
+
 TEST(ChartPicture, BreaksWhatWasHeldFixedWithinItsWidth) {
   Chart chart = two_curves();
   chart.held = "Held fixed:";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "result/svg/axis.h"
@@ -24,8 +25,11 @@ class ChartPicture {
  public:
   explicit ChartPicture(const Chart& chart) : chart_(chart) {
     for (const ChartSeries& series : chart.series)
-      for (const ChartPoint& point : series.points) reach(point.x, point.y, point.fits);
-    for (const RefusedPoint& point : chart.refused) reach(point.x, 0, true);
+      for (const ChartPoint& point : series.points) {
+        reach(point.x, point.y);
+        if (!point.fits && !hollow_) hollow_ = series.style;
+      }
+    for (const RefusedPoint& point : chart.refused) reach(point.x, 0);
     if (chart.limit) most_y_ = std::max(most_y_, chart.limit->at);
     if (chart.vertical_limit) most_x_ = std::max(most_x_, chart.vertical_limit->at);
     if (chart.x_from_zero) least_x_ = 0;
@@ -50,11 +54,10 @@ class ChartPicture {
   }
 
  private:
-  void reach(double x, double y, bool fits) {
+  void reach(double x, double y) {
     least_x_ = empty_ ? x : std::min(least_x_, x);
     most_x_ = empty_ ? x : std::max(most_x_, x);
     most_y_ = std::max(most_y_, y);
-    hollow_ = hollow_ || !fits;
     empty_ = false;
   }
 
@@ -168,7 +171,7 @@ class ChartPicture {
     }
     if (named > shown) entry(at, fmt::format("and {} more", named - shown));
     if (hollow_) {
-      put_marker(canvas_, left + 13, at, 7, false, "");
+      put_marker(canvas_, left + 13, at, *hollow_, false, "");
       entry(at, "does not fit in memory");
     }
     if (!chart_.refused.empty()) {
@@ -180,7 +183,8 @@ class ChartPicture {
   const Chart& chart_;
   Canvas canvas_;
   double least_x_ = 0, most_x_ = 0, most_y_ = 0, plot_ = 0, top_ = 0;
-  bool empty_ = true, hollow_ = false;
+  bool empty_ = true;
+  std::optional<std::size_t> hollow_;  // style of the first series with a point that does not fit
 };
 
 }  // namespace

@@ -95,14 +95,15 @@ TEST(ZeroMemory, Bf16OptimizerKeepsBothGradientsWhole) {
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
 }
 
-// And DistributedDataParallel's buckets hold them once more.
-TEST(ZeroMemory, NanotronKeepsBothGradientsAndTheBucketsWhole) {
+// And DistributedDataParallel's buckets hold them once more; ZeRO-1 goes without it.
+TEST(ZeroMemory, NanotronKeepsBothGradientsAndWithoutZeroTheBucketsWhole) {
   Plan plan;
   plan.recipe = Recipe::nanotron;
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12);
   plan.dp = 4;
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 2 + 12);
   plan.zero = 1;
-  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 2 + 12.0 / 4);
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
 }
 
 // Ren et al. 2021, section 3: the GPU keeps the fp16 parameters alone.

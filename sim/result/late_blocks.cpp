@@ -20,7 +20,8 @@ Largest largest_tensors(int pipeline_rank, const Plan& plan, const Work& work) {
       for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors) {
         const bool trained = tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
         if (trained) most.parameter = std::max(most.parameter, tensor.elements);
-        if (tensor.role == TensorRole::activation) most.activation = std::max(most.activation, tensor.bytes());
+        if (tensor.role == TensorRole::activation)
+          most.activation = std::max(most.activation, tensor.bytes());
       }
     }
   }

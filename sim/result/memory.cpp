@@ -106,8 +106,8 @@ std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work
 }
 
 void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
-  StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters,
-                                      plan, most_owned(memory.rank, plan, work));
+  StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan,
+                                most_owned(memory.rank, plan, work));
   // Whole when the backward pass has given up its activations, so that only what is more than those adds up.
   if (drops_fresh_gradients(plan)) {
     const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;

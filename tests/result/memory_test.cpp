@@ -168,8 +168,8 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   Plan plan = small_plan(1, 1, 1);
   const Work work = make_work(small_model(), plan);
   const std::vector<std::pair<Recipe, double>> recipes = {
-      {Recipe::megatron, 18}, {Recipe::zero, 16},     {Recipe::sagemaker, 20}, {Recipe::deepspeed_bf16, 20},
-      {Recipe::autocast, 18}, {Recipe::bf16, 8},      {Recipe::fp8_weights, 18}};
+      {Recipe::megatron, 18}, {Recipe::zero, 16}, {Recipe::sagemaker, 20},  {Recipe::deepspeed_bf16, 20},
+      {Recipe::autocast, 18}, {Recipe::bf16, 8},  {Recipe::fp8_weights, 18}};
   for (const auto& [recipe, bytes] : recipes) {
     plan.recipe = recipe;
     const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);

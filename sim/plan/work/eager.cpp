@@ -154,7 +154,8 @@ TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, T
 PackedHeads pack_heads(BlockBuilder& b, TensorId query, TensorId key, TensorId value) {
   const double bytes = b[query].element_bytes, of_query = b[query].elements, of_key = b[key].elements;
   const auto copy = [&](const char* name, double elements) { return b.activation(name, elements, bytes); };
-  PackedHeads packed{copy("query_packed", of_query), copy("key_packed", of_key), copy("value_packed", of_key)};
+  PackedHeads packed{copy("query_packed", of_query), copy("key_packed", of_key),
+                     copy("value_packed", of_key)};
   const TensorId apart = copy("keys_and_values_apart", 2 * of_key);
   const TensorId joined = copy("keys_and_values_joined", 2 * of_key);
   b.forward({"heads_apart", Pointwise::eager, {query, key, value}, {packed.query, apart}});

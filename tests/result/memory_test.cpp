@@ -178,14 +178,14 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   }
 }
 
-// The word table of 1000 x 256 is the largest parameter, its logits the largest activation.
+// The gate and up projections of 2 x 1024 x 256 are the largest parameter, logits the largest activation.
 TEST(Memory, ABlockThatComesLateIsReservedIfItIsLargerThanAnyActivation) {
   Plan plan = small_plan(1, 1, 4);
   const auto late = [&] { return late_block_bytes(0, plan, make_work(small_model(), plan)); };
   EXPECT_EQ(late(), 0);
   plan.recipe = Recipe::deepspeed_bf16;
-  EXPECT_EQ(late(), 4 * 1000 * 256);
-  plan.seq = 256;
+  EXPECT_EQ(late(), 4 * 2 * 1024 * 256);
+  plan.seq = 1024;
   EXPECT_EQ(late(), 0);
 }
 

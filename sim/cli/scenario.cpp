@@ -56,9 +56,9 @@ class Reading {
   Scenario read() {
     names();
     degrees();
+    framework();
     pipeline();
     step();
-    framework();
     batch();
     options();
     data_parallel();

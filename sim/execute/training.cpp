@@ -53,6 +53,9 @@ class Limits {
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),
             "framework deepspeed, or precision = fp32");
+    require(!shape_on_one_rank(model_, plan_).packs_heads, "framework",
+            "copies of the heads before attention cannot be executed yet", "framework = nanotron",
+            "framework megatron-core with recipe nanotron");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",

@@ -4,7 +4,6 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kDeepSpeedBucketElements = 5e8;
 constexpr double kInternEvoBucketElements = 512.0 * 1024 * 1024;
 
 void as_megatron_2021(Plan& plan) {
@@ -55,6 +54,7 @@ void apply_framework(Plan& plan) {
     case Framework::nanotron:
       plan.fused_cross_entropy = plan.fused_activation = false;
       if (plan.precision == Precision::bf16) plan.recipe = Recipe::nanotron;
+      if (plan.zero > 0) plan.overlap_grad_reduce = false;
       return;
     case Framework::internevo:
       plan.sequence_parallel = plan.fused_activation = plan.fused_adam = false;

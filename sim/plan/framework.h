@@ -5,6 +5,9 @@
 
 namespace rehearse {
 
+// Gradients that DeepSpeed reduces at once (runtime/zero/config.py, reduce_bucket_size).
+constexpr double kDeepSpeedBucketElements = 5e8;
+
 // Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage that the plan has:
 //  megatron-2021  Megatron-LM of Narayanan et al. 2021 (release 2.x): gradients of fp16 models are kept and
 //                 reduced in fp16 after the backward pass, and copied to fp32 for the optimizer, whose every
@@ -12,8 +15,8 @@ namespace rehearse {
 //                 parallelism nor collectives beside the weight gradients
 //  megatron-core  gradients accumulated and reduced in fp32 beside the backward pass, fused attention,
 //                 sequence parallelism with tensor parallelism
-//  deepspeed      gradients kept and reduced in the training precision, in buckets of 5e8 elements
-//                 (runtime/zero/config.py, reduce_bucket_size), after every microbatch from ZeRO-2 on
+//  deepspeed      gradients kept and reduced in the training precision, in buckets of
+//                 kDeepSpeedBucketElements, after every microbatch from ZeRO-2 on
 //  deepspeed-2021 the same with ZeRO-3's collectives of that spring, one for each weight (exchanges_lists()),
 //                 under a model of those days: attention and the loss in separate kernels (DeepSpeedExamples,
 //                 Megatron-LM-v1.1.5-ZeRO3)
@@ -27,9 +30,11 @@ namespace rehearse {
 //  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
 //                 parameters stay whole between microbatches and are reduced once
 //                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
-//  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32; the loss and SwiGLU in a
-//                 kernel for each operation (models/llama.py, GLUActivation; norms and rotary positions are
-//                 FlashAttention's)
+//  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32, beside the backward pass by
+//                 DistributedDataParallel; with ZeRO-1 all-reduced after it without one (trainer.py,
+//                 make_ddp); the loss and SwiGLU in a kernel for each operation (models/llama.py,
+//                 GLUActivation; norms and rotary positions are FlashAttention's), heads copied before
+//                 attention (plan/work/eager.h), layers split by cost (plan/layer_split.h)
 //  internevo      gradients kept and reduced in the training precision, in buckets of 2^29 elements
 //                 (configs/7B_sft.py, reduce_bucket_size), and copied to fp32 by the rank that owns them
 //                 (owns_parameters()); norms read fp32 copies and run again in the backward pass

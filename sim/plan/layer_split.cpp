@@ -126,6 +126,22 @@ std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, boo
   return split;
 }
 
+std::vector<int> split_at_shares(const Model& model, const Plan& plan) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const double attention = 4 * hidden * static_cast<double>(model.heads * model.head_dim);
+  const double layer = attention + 3 * hidden * static_cast<double>(model.ffn_hidden);
+  const double all = layer * static_cast<double>(model.layers) + hidden * static_cast<double>(model.vocab);
+  std::vector<int> split(static_cast<std::size_t>(plan.stages()), 0);
+  std::size_t stage = 0;
+  for (std::int64_t i = 1; i <= model.layers; ++i) {
+    ++split[stage];
+    const double share = static_cast<double>(stage + 1) / static_cast<double>(split.size());
+    if (layer * static_cast<double>(i) > all * share) ++stage;
+  }
+  if (stage + 1 == split.size()) return split;
+  return {};
+}
+
 std::vector<int> parse_layout(const std::string& layout) {
   const std::string all = LayoutText(layout).written_out();
   const auto layers_end = all.find_last_not_of("L");

@@ -20,6 +20,11 @@ std::vector<int> split_with_ends(std::int64_t layers, const Plan& plan, int firs
 // --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split
 std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, bool embedding, bool loss);
 
+// A stage takes layers until its share of the multiplications of layers and head is exceeded: nanotron's
+// split (models/base.py, build_model; models/llama.py, get_block_compute_costs). Even where the head would
+// not come to lie on the last stage.
+std::vector<int> split_at_shares(const Model& model, const Plan& plan);
+
 // Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2L": E embedding, t layer, L loss, |
 // border of stages in model order, x*n and (...)*n repetition, commas ignored.
 std::vector<int> parse_layout(const std::string& layout);

@@ -21,7 +21,7 @@ StateBytes state_bytes(const Plan& plan) {
     case Recipe::deepspeed_bf16:
       return {2, 4, 2, 0, 4, 8};
     case Recipe::nanotron:
-      return {2, 4, 2, 0, 4, 8, plan.dp * plan.cp > 1 ? 2.0 : 0.0};
+      return {2, 4, 2, 0, 4, 8, plan.dp * plan.cp > 1 && plan.zero == 0 ? 2.0 : 0.0};
     case Recipe::fsdp:
       return {4, 4, 0, 0, 0, 8};
     case Recipe::autocast:
@@ -30,6 +30,10 @@ StateBytes state_bytes(const Plan& plan) {
       return {2, 2, 0, 0, 0, 4};
   }
   return {};
+}
+
+bool drops_fresh_gradients(const Plan& plan) {
+  return plan.recipe == Recipe::nanotron;
 }
 
 double weight_cast_bytes(const Plan& plan) {

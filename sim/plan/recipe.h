@@ -31,9 +31,11 @@ struct StateBytes {
 //  deepspeed-bf16 20  as megatron, and the 16-bit gradient of a microbatch until the next one's backward: two
 //                   kernels a parameter add it to the fp32 one (DeepSpeed's BF16_Optimizer as of April 2022,
 //                   update_hp_grads)
-//  nanotron       20  as deepspeed-bf16, added by one kernel a parameter, and with data parallelism 2 more in
-//                   DistributedDataParallel's buckets (nanotron, optim/gradient_accumulator.py; trainer.py
-//                   does not ask for gradients that are views of the buckets)
+//  nanotron       20  as deepspeed-bf16, added by one kernel a parameter at the end of each backward pass and
+//                   dropped there; with data parallelism, but without ZeRO-1, 2 more in
+//                   DistributedDataParallel's buckets (nanotron, optim/gradient_accumulator.py,
+//                   _accumulate_grad; trainer.py, make_ddp, which does not ask for gradients that are views
+//                   of the buckets)
 //  fsdp         16  weight, gradient and moments in fp32; the 16-bit weight lives while it is gathered
 //                   (PyTorch's fully_shard with a MixedPrecisionPolicy)
 //  autocast     18  weight, gradient and moments in fp32; a 16-bit copy of the weight lives through a
@@ -44,6 +46,9 @@ struct StateBytes {
 //                   their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)
 //  fp32         16  weight, gradient and moments in fp32, no second weight
 StateBytes state_bytes(const Plan& plan);
+
+// Whether fresh_gradient goes at the end of each backward pass: it comes as activations go.
+bool drops_fresh_gradients(const Plan& plan);
 
 // Where weights are cast for each microbatch: the bytes that this reads and writes for an element; else 0.
 double weight_cast_bytes(const Plan& plan);

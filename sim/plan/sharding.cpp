@@ -79,6 +79,7 @@ bool owns_parameters(const Plan& plan) {
 }
 
 bool scatters_gradients(const Plan& plan) {
+  if (plan.framework == Framework::nanotron) return plan.zero > 1;
   return plan.zero > 0 && !(owns_parameters(plan) && shard_replicas(plan) == 1);
 }
 

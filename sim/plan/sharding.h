@@ -44,7 +44,8 @@ bool reduces_each_microbatch(const Plan& plan);
 bool owns_parameters(const Plan& plan);
 
 // Whether REDUCE_GRAD leaves each rank of a sharding group its part of the sums alone. Owners all-reduce:
-// over several groups, what that moves is priced as scattered in each and summed across.
+// over several groups, what that moves is priced as scattered in each and summed across. So does nanotron's
+// ZeRO-1 (trainer.py, training_step: sync_gradients_across_dp with reduce_scatter=False).
 bool scatters_gradients(const Plan& plan);
 
 // Whether each weight is gathered and reduced by itself, as a list with a tensor for every rank: ZeRO-3 of

@@ -82,7 +82,8 @@ std::vector<LiveMicrobatches> alive_during(const RankOps& ops, std::size_t last)
 void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<StageBytes>& stages) {
   LiveBytes most, held;
   std::size_t peak_op = 0;
-  replay(ops, stages, [&](std::size_t i, const LiveBytes& between, const LiveBytes& now, bool) {
+  replay(ops, stages, [&](std::size_t i, const LiveBytes& between, const LiveBytes& now, bool ended) {
+    if (ended && completes_gradient(ops[i].kind)) memory.left_bytes = std::max(memory.left_bytes, now.total);
     if (now.total <= most.total) return;
     most = now;
     held = between;
@@ -105,8 +106,13 @@ std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work
 }
 
 void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
-  const StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters,
-                                      plan, most_owned(memory.rank, plan, work));
+  StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan,
+                                most_owned(memory.rank, plan, work));
+  // Whole when the backward pass has given up its activations, so that only what is more than those adds up.
+  if (drops_fresh_gradients(plan)) {
+    const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;
+    state.fresh_gradient = std::max(0.0, state.fresh_gradient - given_up);
+  }
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
   // others.

@@ -33,6 +33,14 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
 constexpr double kAllocatorSlack = 0.15;
 double slack_bytes(const RankMemory& memory);
 
+// The largest block that a rank asks for when the activations of its microbatches have gone, if it is larger
+// than each of these: no free block of the allocator holds it, and it is reserved beside them
+// (c10/cuda/CUDACachingAllocator.cpp, get_free_block). DeepSpeed's BF16_Optimizer widens the gradient of a
+// parameter to fp32 (runtime/bf16_optimizer.py, update_hp_grads), its ZeRO-1 flattens the gradients of a
+// bucket (runtime/zero/stage_1_and_2.py, allreduce_bucket); Megatron-LM of 2021 has ZeRO-1 from there. A
+// stated figure, as slack_bytes() is.
+double late_block_bytes(int pipeline_rank, const Plan& plan, const Work& work);
+
 // One entry for each pipeline rank: its peak by item. Activations are replayed in the order of its compute
 // stream: they come with a forward and go with the end of its backward (of its W where the backward is
 // split).

@@ -157,6 +157,13 @@ TEST(Execute, RefusesWhatOnlyInternEvoDoesAndRunsTheRest) {
   EXPECT_EQ(Json::parse(whole.out)["execution"]["losses"], Json::parse(core.out)["execution"]["losses"]);
 }
 
+TEST(Execute, RefusesTheCopiesThatOnlyNanotronMakes) {
+  const Outcome copies = run_program(kSmall + "--swiglu-fusion on --framework nanotron");
+  EXPECT_EQ(copies.exit_code, 2);
+  EXPECT_THAT(copies.err, AllOf(HasSubstr("--framework: copies of the heads"),
+                                HasSubstr("framework megatron-core with recipe nanotron")));
+}
+
 TEST(Execute, RunsExpertsInTurnAndSaysSo) {
   const std::string sparse = "execute scenarios/mixtral-8x10m-2-cores.json --mbs 1 --gbs 4 ";
   const Outcome executed = run_program(sparse + "--seq 16 --iterations 1 --warmup 1 --json");

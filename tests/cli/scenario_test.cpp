@@ -63,6 +63,17 @@ TEST(Scenario, NamesInternEvoAsTheFlagDoes) {
   EXPECT_NE(wrong.err.find("internevo"), std::string::npos) << wrong.err;
 }
 
+// A layer is 202.4 M multiplications, the head 0.65 of one: 32.65 in all.
+TEST(Scenario, NanotronSplitsLayersAtSharesUnlessTold) {
+  const std::string run =
+      "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --pp 4 --gbs 64 --json --framework nanotron ";
+  const auto layers = [](const std::string& arguments) {
+    return Json::parse(run_program(arguments).out)["plan"]["layers_per_stage"];
+  };
+  EXPECT_EQ(layers(run), Json({9, 8, 8, 7}));
+  EXPECT_EQ(layers(run + "--layers-per-stage 8,8,8,8"), Json({8, 8, 8, 8}));
+}
+
 TEST(Scenario, ModelPathsAreRelativeToTheScenario) {
   const std::string model = temporary_file("tiny.json", R"({"model_type": "llama", "hidden_size": 256,
       "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 1000,

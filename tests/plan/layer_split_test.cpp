@@ -117,5 +117,23 @@ TEST(BalancedSplit, GivesAHeavyHeadFewerLayers) {
   EXPECT_EQ(balanced_split(std::vector<double>(10, 1.0), 0, 2, 4), (Layers{3, 3, 3, 1}));
 }
 
+// Layers of 4 h h + 3 h f multiplications, a head of V h: nanotron's cost of a block.
+Model weighing(std::int64_t layers, std::int64_t vocab) {
+  Model model;
+  model.layers = layers;
+  model.hidden = 64;
+  model.heads = 4;
+  model.head_dim = 16;
+  model.ffn_hidden = 256;
+  model.vocab = vocab;
+  return model;
+}
+
+TEST(Split, AtSharesGoesOnUntilAShareIsExceeded) {
+  EXPECT_EQ(split_at_shares(weighing(16, 4 * (4 * 64 + 3 * 256)), plan_of(2, 1)), (Layers{11, 5}));  // of 20
+  EXPECT_EQ(split_at_shares(weighing(16, 3 * (4 * 64 + 3 * 256)), plan_of(2, 1)), (Layers{10, 6}));  // of 19
+  EXPECT_EQ(split_at_shares(weighing(4, 8 * (4 * 64 + 3 * 256)), plan_of(2, 1)), Layers{});  // head on rank 0
+}
+
 }  // namespace
 }  // namespace rehearse

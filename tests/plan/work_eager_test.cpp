@@ -186,5 +186,43 @@ TEST(EarlyStop, RunsGroupsOfLayersToTheirEnd) {
   EXPECT_EQ(layer.recompute.size(), layer.forward.size());
 }
 
+Case nanotron_case(std::int64_t kv_heads) {
+  Case c = llama_case();
+  c.model = llama(2, 64, 4, kv_heads, 160, 320);
+  c.plan.framework = Framework::nanotron;
+  return c;
+}
+
+double saved_beyond_megatron(const Case& nanotron) {
+  Case other = nanotron;
+  other.plan.framework = Framework::megatron_core;
+  const auto saved = [](const Case& c) {
+    const Block block = layer_of(c);
+    return block.bytes(block.saved);
+  };
+  return saved(nanotron) - saved(other);
+}
+
+// As many keys as queries are copied as one tensor, of which attention's queries keep all.
+TEST(Eager, NanotronKeepsKeysAndValuesTwiceWhereTheyAreAsManyAsQueries) {
+  EXPECT_EQ(saved_beyond_megatron(nanotron_case(4)), 2 * (kTokens * 64) * 2);
+  EXPECT_EQ(saved_beyond_megatron(nanotron_case(2)), 0);
+}
+
+TEST(Eager, NanotronCopiesHeadsThreeTimesForwardAndBackward) {
+  const double row = kTokens * 64 * 2;
+  const auto copies = [](const Block& block) {
+    Moved sum = moved(block, "heads_");
+    const Moved joined = moved(block, "keys_and_values_");
+    return Moved{sum.kernels + joined.kernels, sum.bytes + joined.bytes};
+  };
+  const Moved many = copies(layer_of(nanotron_case(4)));
+  EXPECT_EQ(many.kernels, 3 + 3);
+  EXPECT_EQ(many.bytes, (2 * 3 + 2 * 2 + 2 * 2 + 2 * 2 + 2 * 3 + 2 * 3) * row);
+  const Moved few = copies(layer_of(nanotron_case(2)));  // keys and values are half as wide
+  EXPECT_EQ(few.kernels, 3 + 2);
+  EXPECT_EQ(few.bytes, (2 * 2 + 2 * 1 + 2 * 1 + 2 * 1 + 2 * 2) * row);
+}
+
 }  // namespace
 }  // namespace rehearse

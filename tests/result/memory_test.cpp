@@ -168,8 +168,8 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   Plan plan = small_plan(1, 1, 1);
   const Work work = make_work(small_model(), plan);
   const std::vector<std::pair<Recipe, double>> recipes = {
-      {Recipe::megatron, 18}, {Recipe::zero, 16},     {Recipe::sagemaker, 20}, {Recipe::deepspeed_bf16, 20},
-      {Recipe::nanotron, 20}, {Recipe::autocast, 18}, {Recipe::bf16, 8},       {Recipe::fp8_weights, 18}};
+      {Recipe::megatron, 18}, {Recipe::zero, 16}, {Recipe::sagemaker, 20},  {Recipe::deepspeed_bf16, 20},
+      {Recipe::autocast, 18}, {Recipe::bf16, 8},  {Recipe::fp8_weights, 18}};
   for (const auto& [recipe, bytes] : recipes) {
     plan.recipe = recipe;
     const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);
@@ -178,9 +178,54 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   }
 }
 
+// The gate and up projections of 2 x 1024 x 256 are the largest parameter, logits the largest activation.
+TEST(Memory, ABlockThatComesLateIsReservedIfItIsLargerThanAnyActivation) {
+  Plan plan = small_plan(1, 1, 4);
+  const auto late = [&] { return late_block_bytes(0, plan, make_work(small_model(), plan)); };
+  EXPECT_EQ(late(), 0);
+  plan.recipe = Recipe::deepspeed_bf16;
+  EXPECT_EQ(late(), 4 * 2 * 1024 * 256);
+  plan.seq = 1024;
+  EXPECT_EQ(late(), 0);
+}
+
+TEST(Memory, ZeroOneOfDeepSpeedFlattensABucketOrAllItHas) {
+  Plan plan = small_plan(1, 1, 4, 4);
+  plan.framework = Framework::megatron_2021;
+  plan.recipe = Recipe::sagemaker;
+  plan.zero = 1;
+  const Work work = make_work(small_model(), plan);
+  EXPECT_EQ(late_block_bytes(0, plan, work), 2 * work.parameters(0));
+  Model large = small_model();
+  large.vocab = 1 << 21;
+  EXPECT_EQ(late_block_bytes(0, plan, make_work(large, plan)), 0);  // its logits are larger
+  plan.seq = 32;
+  EXPECT_EQ(late_block_bytes(0, plan, make_work(large, plan)), 2 * 5e8);
+  plan.zero = 0;
+  EXPECT_EQ(late_block_bytes(0, plan, work), 0);
+}
+
 TEST(Memory, WorkspaceIsThatOfPyTorch) {
   EXPECT_EQ(gemm_workspace_bytes(true), 33554432);
   EXPECT_EQ(gemm_workspace_bytes(false), 8519680);
+}
+
+// They are there when the activations of their microbatch have gone.
+TEST(Memory, FreshGradientsThatAreDroppedTakeThePlaceOfActivations) {
+  const auto gradients = [](std::int64_t seq, int microbatches) {
+    Plan plan = small_plan(2, 1, microbatches);
+    plan.recipe = Recipe::nanotron;
+    plan.seq = seq;
+    const Work work = make_work(small_model(), plan);
+    const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);
+    const double given_up = rank.activations_bytes - rank.left_bytes;
+    EXPECT_DOUBLE_EQ(rank.gradients_bytes,
+                     4 * work.parameters(0) + std::max(0.0, 2 * work.parameters(0) - given_up));
+    EXPECT_DOUBLE_EQ(rank.left_bytes, microbatches > 1 ? work.saved_bytes(0) : 0);
+    return rank.gradients_bytes / work.parameters(0);
+  };
+  EXPECT_GT(gradients(2, 1), 5);
+  EXPECT_EQ(gradients(1024, 4), 4);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "model/read.h"
+#include "plan/framework.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory.h"
@@ -95,14 +96,29 @@ TEST(ZeroMemory, Bf16OptimizerKeepsBothGradientsWhole) {
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
 }
 
-// And DistributedDataParallel's buckets hold them once more.
-TEST(ZeroMemory, NanotronKeepsBothGradientsAndTheBucketsWhole) {
+// And DistributedDataParallel's buckets hold them once more; ZeRO-1 goes without it.
+TEST(ZeroMemory, NanotronKeepsBothGradientsAndWithoutZeroTheBucketsWhole) {
   Plan plan;
   plan.recipe = Recipe::nanotron;
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12);
   plan.dp = 4;
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 2 + 12);
   plan.zero = 1;
-  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 2 + 12.0 / 4);
+  EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
+}
+
+TEST(ZeroOne, OfNanotronAllReducesGradientsAfterTheBackwardPass) {
+  Plan plan;
+  plan.framework = Framework::nanotron;
+  plan.dp = 4;
+  apply_framework(plan);
+  EXPECT_TRUE(plan.overlap_grad_reduce);
+  plan.zero = 1;
+  apply_framework(plan);
+  EXPECT_FALSE(plan.overlap_grad_reduce);
+  EXPECT_FALSE(scatters_gradients(plan));
+  plan.framework = Framework::megatron_core;
+  EXPECT_TRUE(scatters_gradients(plan));
 }
 
 // Ren et al. 2021, section 3: the GPU keeps the fp16 parameters alone.

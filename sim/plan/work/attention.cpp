@@ -21,6 +21,13 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     heads.query = normalise(b, "query_norm", Norm::rms, heads.query, shape.head_dim);
     heads.key = normalise(b, "key_norm", Norm::rms, heads.key, shape.head_dim);
   }
+  if (shape.packs_heads) {
+    const PackedHeads packed = pack_heads(b, heads.query, heads.key, heads.value);
+    heads.query = packed.query;
+    heads.key = packed.key;
+    heads.value = packed.value;
+    heads.held = packed.held;
+  }
   if (model.positions == Positions::rotary) {
     const std::vector<TensorId> rotated = rotate(b, heads.query, heads.key);
     heads.query = rotated[0];

@@ -151,4 +151,35 @@ TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, T
   return output;
 }
 
+PackedHeads pack_heads(BlockBuilder& b, TensorId query, TensorId key, TensorId value) {
+  const double bytes = b[query].element_bytes, of_query = b[query].elements, of_key = b[key].elements;
+  const auto copy = [&](const char* name, double elements) { return b.activation(name, elements, bytes); };
+  PackedHeads packed{copy("query_packed", of_query), copy("key_packed", of_key),
+                     copy("value_packed", of_key)};
+  const TensorId apart = copy("keys_and_values_apart", 2 * of_key);
+  const TensorId joined = copy("keys_and_values_joined", 2 * of_key);
+  b.forward({"heads_apart", Pointwise::eager, {query, key, value}, {packed.query, apart}});
+  b.forward({"keys_and_values_joined", Pointwise::eager, {apart}, {joined}});
+  b.forward({"keys_and_values_packed", Pointwise::eager, {joined}, {packed.key, packed.value}});
+  if (of_query == of_key) packed.held = apart;
+  b.undo([&b, query, key, value, packed, bytes, of_query, of_key] {
+    const TensorId of_joined = b.scratch_gradient("keys_and_values_joined_gradient", 2 * of_key, bytes);
+    b.backward_input({"keys_and_values_joined_backward",
+                      Pointwise::eager,
+                      {b.gradient_of(packed.key), b.gradient_of(packed.value)},
+                      {of_joined}});
+    std::vector<TensorId> reads = {b.gradient_of(packed.query), of_joined};
+    if (packed.held >= 0) {
+      const TensorId stacked = b.scratch_gradient("heads_stacked_gradient", of_query + 2 * of_key, bytes);
+      b.backward_input({"heads_stacked_backward", Pointwise::eager, reads, {stacked}});
+      reads = {stacked};
+    }
+    b.backward_input({"heads_apart_backward",
+                      Pointwise::eager,
+                      reads,
+                      {b.new_gradient(query), b.new_gradient(key), b.new_gradient(value)}});
+  });
+  return packed;
+}
+
 }  // namespace rehearse

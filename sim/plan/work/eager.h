@@ -29,4 +29,13 @@ TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);
 TensorId gate_eagerly(BlockBuilder& builder, const std::string& name, TensorId gate, TensorId up,
                       double elements);
 
+// Queries, keys and values as nanotron hands them to FlashAttention (models/llama.py, CausalSelfAttention):
+// copied with the sequences apart, keys and values then joined and copied side by side, for rotary kernels
+// that work in place. Where keys are as many as queries all three are copied as one tensor, of which the
+// queries keep the whole: that of the copied keys and values is `held` until attention's backward pass.
+struct PackedHeads {
+  TensorId query = -1, key = -1, value = -1, held = -1;
+};
+PackedHeads pack_heads(BlockBuilder& builder, TensorId query, TensorId key, TensorId value);
+
 }  // namespace rehearse

@@ -60,7 +60,11 @@ TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const He
   Core core = attend(b, shape, shape_of(model, shape, heads), {heads.query, heads.key, heads.value},
                      output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
-  b.undo([&b, core] { attend_backward(b, core, core.operands, new_gradients(b, core.operands)); });
+  b.undo([&b, core, held = heads.held] {
+    std::vector<TensorId> operands = core.operands;
+    if (held >= 0) operands.push_back(held);
+    attend_backward(b, core, operands, new_gradients(b, core.operands));
+  });
   return core.output;
 }
 

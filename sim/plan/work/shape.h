@@ -33,9 +33,9 @@ struct Shape {
   bool fused_softmax = true;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   bool wide_norms = false;                                               // norms read fp32 copies
-  bool packs_heads = false;                                              // copied before attention: pack()
-  double element_bytes = 2;                                              // of activations and weights
-  double gradient_bytes = 4;                                             // of parameters
+  bool packs_heads = false;   // copied before attention: pack_heads()
+  double element_bytes = 2;   // of activations and weights
+  double gradient_bytes = 4;  // of parameters
 
   double token_bytes(std::int64_t width) const { return elements(tokens, width) * element_bytes; }
   double token_elements() const { return elements(tokens, hidden); }

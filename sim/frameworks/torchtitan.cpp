@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include <limits>
+#include <cmath>
 #include <map>
 #include <set>
 #include <sstream>
@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
-// TOML as the strict reader takes it.
+// TOML as the strict reader takes it; JSON has no inf and nan, which are text here.
 Json to_json(const toml::node& node) {
   if (const toml::table* table = node.as_table()) {
     Json json = Json::object();
@@ -48,7 +48,8 @@ Json to_json(const toml::node& node) {
   if (const auto text = node.value<std::string>(); node.is_string()) return *text;
   if (node.is_boolean()) return node.value<bool>().value();
   if (node.is_integer()) return node.value<std::int64_t>().value();
-  if (node.is_floating_point()) return node.value<double>().value();
+  if (const auto number = node.value<double>(); node.is_floating_point() && std::isfinite(*number))
+    return *number;
   std::ostringstream text;
   node.visit([&text](const auto& value) { text << value; });
   return text.str();
@@ -237,7 +238,7 @@ class TorchtitanReader {
     if (from.text_or("mixed_precision_param", "bfloat16") == "float32") plan_["precision"] = "fp32";
     if (from.text_or("mixed_precision_reduce", "float32") == "bfloat16") plan_["grad_reduce"] = "bf16";
     if (from.boolean_or("enable_cpu_offload", false)) plan_["offload"] = "optimizer";
-    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, std::numeric_limits<double>::max());
+    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMostClipGrad);
     for (const char* key : {"dataset", "dataset_path", "steps", "gc_freq", "gc_debug", "seed",
                             "deterministic", "debug_moe_force_load_balance", "dtype", "tokens_per_step"})
       from.has(key);

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <cmath>
 #include <map>
 #include <set>
 #include <sstream>
@@ -33,7 +32,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
-// TOML as the strict reader takes it; JSON has no inf and nan, which are text here.
+// TOML as the strict reader takes it.
 Json to_json(const toml::node& node) {
   if (const toml::table* table = node.as_table()) {
     Json json = Json::object();
@@ -48,8 +47,7 @@ Json to_json(const toml::node& node) {
   if (const auto text = node.value<std::string>(); node.is_string()) return *text;
   if (node.is_boolean()) return node.value<bool>().value();
   if (node.is_integer()) return node.value<std::int64_t>().value();
-  if (const auto number = node.value<double>(); node.is_floating_point() && std::isfinite(*number))
-    return *number;
+  if (node.is_floating_point()) return node.value<double>().value();
   std::ostringstream text;
   node.visit([&text](const auto& value) { text << value; });
   return text.str();

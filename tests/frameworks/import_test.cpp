@@ -162,7 +162,7 @@ TEST(Import, RefusesToClipGradientsToMoreThanAScenarioCan) {
     return refusal([&] { import_torchtitan(model + "max_norm = " + norm, "train.toml", 8); });
   };
   EXPECT_THAT(of_toml("1e10"), AllOf(HasSubstr("/training/max_norm"), HasSubstr("to 1e+09")));
-  EXPECT_THAT(of_toml("inf"), AllOf(HasSubstr("/training/max_norm"), HasSubstr("found \"inf\"")));
+  EXPECT_THAT(of_toml("inf"), AllOf(HasSubstr("/training/max_norm"), HasSubstr("found inf")));
 }
 
 TEST(Import, RefusesBucketsThatNoMachineHolds) {

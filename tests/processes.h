@@ -66,6 +66,12 @@ class Process {
     }
     return -1;
   }
+  // Whether it has ended, and nobody has waited for it.
+  bool has_ended() const {
+    siginfo_t end = {};
+    return waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == pid_;
+  }
   // That it has computed, as the system counts it; 0 when it has ended.
   double busy_seconds() const {
     std::ifstream in("/proc/" + std::to_string(pid_) + "/stat");
@@ -78,7 +84,7 @@ class Process {
   // Until the program has said what signals shall do, or has ended.
   void await_handlers() const {
     constexpr unsigned long kCaught = 1UL << (SIGTERM - 1);
-    for (int turns = 0; turns < 6000; ++turns) {
+    for (int turns = 0; turns < 6000 && !has_ended(); ++turns) {
       std::ifstream in("/proc/" + std::to_string(pid_) + "/status");
       unsigned long caught = 0;
       for (std::string word; in >> word;)

@@ -53,6 +53,12 @@ class Guard {
   std::array<std::int64_t, kDeepest + 2> keys_{};
 };
 
+// Flags and TOML may hold inf and nan, which JSON writes as null.
+std::string shown(const Json& found) {
+  const bool finite = !found.is_number_float() || std::isfinite(found.get<double>());
+  return finite ? found.dump() : fmt::format("{}", found.get<double>());
+}
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& path, const JsonLimits& limits) {
@@ -142,7 +148,7 @@ std::vector<JsonReader> JsonReader::objects(const std::string& key) const {
 std::int64_t JsonReader::integer(const std::string& key, std::int64_t least, std::int64_t most) const {
   const Json& found = required(key);
   const std::string rule = fmt::format("must be an integer from {} to {}", least, most);
-  if (!found.is_number_integer()) fail(key, rule, "found " + found.dump());
+  if (!found.is_number_integer()) fail(key, rule, "found " + shown(found));
   if (found.is_number_unsigned() && found.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
     fail(key, rule, "found " + found.dump(), std::to_string(most));
   }
@@ -162,7 +168,7 @@ double JsonReader::number(const std::string& key, double least, double most) con
   const std::string rule = fmt::format("must be a number from {:g} to {:g}", least, most);
   if (!found.is_number()) fail(key, rule, "found " + found.dump());
   const auto number = found.get<double>();
-  if (!(number >= least && number <= most)) fail(key, rule, "found " + found.dump());
+  if (!(number >= least && number <= most)) fail(key, rule, "found " + shown(found));
   return number;
 }
 

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <limits>
-
 #include "frameworks/imported.h"
 
 namespace rehearse {
@@ -9,7 +7,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kMostBucket = 1e18;  // elements, above those of any model
 
 // Sections and values that leave time and memory of a step as they are.
 constexpr const char* kCostless[] = {"optimizer",
@@ -90,7 +88,7 @@ class DeepSpeedReader {
     plan_ = {{"framework", "deepspeed"}, {"precision", "fp32"}};
     precision();
     if (said("gradient_clipping", config_))
-      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMost);
+      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMostClipGrad);
     degrees();
     if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
     batch();
@@ -151,7 +149,7 @@ class DeepSpeedReader {
     plan_["overlap_grad_reduce"] =
         said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
     if (said("reduce_bucket_size", zero)) {
-      const double elements = zero.number("reduce_bucket_size", 0, kMost);
+      const double elements = zero.number("reduce_bucket_size", 0, kMostBucket);
       const double bytes = elements * (plan_.value("precision", "bf16") == "fp32" ? 4 : 2);
       if (bytes >= 1) plan_["bucket"] = fmt::format("{:.0f}B", bytes);
     }

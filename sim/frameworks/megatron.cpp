@@ -76,8 +76,12 @@ class MegatronReader {
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
   }
 
-  // megatron/training/arguments.py: 1 unless told otherwise.
-  void clipping() { plan_["clip_grad"] = flags_.number_or("--clip-grad", 1); }
+  // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.
+  void clipping() {
+    const double norm = flags_.number_or("--clip-grad", 1);
+    if (norm > kMostClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMostClipGrad));
+    plan_["clip_grad"] = std::max(norm, 0.0);
+  }
 
   void sharding() {
     if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;

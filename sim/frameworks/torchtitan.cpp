@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -237,7 +236,7 @@ class TorchtitanReader {
     if (from.text_or("mixed_precision_param", "bfloat16") == "float32") plan_["precision"] = "fp32";
     if (from.text_or("mixed_precision_reduce", "float32") == "bfloat16") plan_["grad_reduce"] = "bf16";
     if (from.boolean_or("enable_cpu_offload", false)) plan_["offload"] = "optimizer";
-    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, std::numeric_limits<double>::max());
+    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMostClipGrad);
     for (const char* key : {"dataset", "dataset_path", "steps", "gc_freq", "gc_debug", "seed",
                             "deterministic", "debug_moe_force_load_balance", "dtype", "tokens_per_step"})
       from.has(key);

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "scratch.h"
 
@@ -81,6 +84,16 @@ TEST(JsonReader, NumberKeepsToItsRange) {
     const JsonReader plan = reader(std::string(R"({"share": )") + value + "}");
     EXPECT_THAT(message([&] { plan.number("share", 0, 1); }), HasSubstr("must be a number from 0 to 1"))
         << value;
+  }
+}
+
+TEST(JsonReader, SaysInfAndNanWhereTheyAreNoNumber) {
+  for (const auto& [value, said] :
+       {std::pair{std::numeric_limits<double>::infinity(), "found inf"}, {std::nan(""), "found nan"}}) {
+    const Json json = {{"share", value}};
+    const JsonReader plan(json, "command line");
+    EXPECT_THAT(message([&] { plan.number("share", 0, 1); }), HasSubstr(said));
+    EXPECT_THAT(message([&] { plan.integer("share", 0, 1); }), HasSubstr(said));
   }
 }
 

@@ -148,6 +148,29 @@ TEST(Import, ReadsWhatGradientsAreClippedTo) {
   EXPECT_EQ(of_toml("max_norm = 2.5\n"), 2.5);
 }
 
+// What no scenario can say is refused where it stands.
+TEST(Import, RefusesToClipGradientsToMoreThanAScenarioCan) {
+  EXPECT_EQ(megatron(kShape + "--clip-grad -1").scenario["plan"]["clip_grad"], 0.0)
+      << "as Megatron-LM takes it";
+  EXPECT_THAT(refusal([] { megatron(kShape + "--clip-grad 1e10"); }),
+              AllOf(HasSubstr("train.sh: line 1: --clip-grad"), HasSubstr("1e+09")));
+  const Json config = {{"train_batch_size", 8}, {"gradient_clipping", 1e10}};
+  EXPECT_THAT(refusal([&] { import_deepspeed(JsonReader(config, "ds.json"), 8); }),
+              AllOf(HasSubstr("/gradient_clipping"), HasSubstr("to 1e+09")));
+  const auto of_toml = [](const std::string& norm) {
+    const std::string model = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 4096\n";
+    return refusal([&] { import_torchtitan(model + "max_norm = " + norm, "train.toml", 8); });
+  };
+  EXPECT_THAT(of_toml("1e10"), AllOf(HasSubstr("/training/max_norm"), HasSubstr("to 1e+09")));
+  EXPECT_THAT(of_toml("inf"), AllOf(HasSubstr("/training/max_norm"), HasSubstr("found inf")));
+}
+
+TEST(Import, RefusesBucketsThatNoMachineHolds) {
+  const Json config = {{"train_batch_size", 8}, {"zero_optimization", {{"reduce_bucket_size", 1e308}}}};
+  EXPECT_THAT(refusal([&] { import_deepspeed(JsonReader(config, "ds.json"), 8); }),
+              AllOf(HasSubstr("/zero_optimization/reduce_bucket_size"), HasSubstr("to 1e+18")));
+}
+
 TEST(ImportMegatron, NamesEachFlagOnce) {
   std::vector<std::string> names = known_megatron_flags();
   std::ranges::sort(names);

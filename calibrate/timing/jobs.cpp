@@ -18,17 +18,11 @@ namespace rehearse {
 
 namespace {
 
-// Of an fp8 plan some products are of bf16.
-std::string precision_of(const Block& block, const Kernel& kernel, const Plan& plan) {
-  const bool is_bf16 = plan.precision == Precision::fp8 && !multiplies_fp8(block, kernel, plan.precision);
-  return to_string(is_bf16 ? Precision::bf16 : plan.precision);
-}
-
-SampleKey key_of(const Gemm& gemm, const std::string& precision) {
-  const std::int64_t rows = (gemm.m + gemm.chunks - 1) / gemm.chunks;
+SampleKey key_of(Gemm gemm, const std::string& precision) {
+  gemm.m = (gemm.m + gemm.chunks - 1) / gemm.chunks;
   return {SampleKey::Table::gemm,
           gemm_key(precision, gemm_kind(gemm, precision)),
-          {static_cast<double>(rows), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
+          {static_cast<double>(gemm.m), static_cast<double>(gemm.n), static_cast<double>(gemm.k),
            static_cast<double>(gemm.batch)}};
 }
 
@@ -87,7 +81,7 @@ class Collector {
   void add_kernel(const Block& block, const Kernel& kernel, Phase phase) {
     SampleKey key;
     if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) {
-      key = key_of(*gemm, precision_of(block, kernel, plan()));
+      key = key_of(*gemm, to_string(precision_of(block, kernel, plan().precision)));
     } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {

@@ -12,6 +12,7 @@
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
 #include "cost/layer_costs.h"
+#include "frameworks/imported.h"
 #include "model/read.h"
 #include "plan/framework.h"
 
@@ -175,7 +176,7 @@ class Reading {
   void step() {
     Plan& plan = scenario_.experiment.plan;
     plan.sync_step = plan_.boolean_or("sync_step", true);
-    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, 1e9);
+    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, kMostClipGrad);
   }
 
   void batch() {

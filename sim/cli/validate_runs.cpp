@@ -29,8 +29,7 @@ double predicted_memory(const PublishedRun& run) {
   const Work work = make_work(experiment.model, experiment.plan);
   const RankMemory rank = heaviest_rank(experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
   if (run.counted == Counted::allocated) return rank.peak_bytes;
-  const double reserved =
-      rank.peak_bytes + slack_bytes(rank) + late_block_bytes(rank.rank, experiment.plan, work);
+  const double reserved = rank.peak_bytes + slack_bytes(rank) + late_block_bytes(rank, experiment.plan, work);
   if (run.counted != Counted::nvidia_smi) return reserved;
   return reserved +
          outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all();

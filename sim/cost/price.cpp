@@ -85,7 +85,7 @@ class Pricing {
 
   Estimate time_of(const Block& block, const Kernel& kernel) {
     if (const auto* gemm = std::get_if<Gemm>(&kernel.what))
-      return in_chunks(*gemm, precision_ == Precision::fp8 && !multiplies_fp8(block, kernel, precision_));
+      return in_chunks(*gemm, precision_of(block, kernel, precision_) != precision_);
     if (const auto* attention = std::get_if<Attention>(&kernel.what)) return in_steps(*attention);
     if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
       return times_.pointwise(*kind, block.bytes_moved(kernel));

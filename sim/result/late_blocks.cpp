@@ -28,13 +28,6 @@ Largest largest_tensors(int pipeline_rank, const Plan& plan, const Work& work) {
   return most;
 }
 
-double parameters_of(int pipeline_rank, const Plan& plan, const Work& work) {
-  double parameters = 0;
-  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
-    if (pipeline_rank_of(stage, plan) == pipeline_rank) parameters += work.parameters(stage);
-  return parameters;
-}
-
 bool flattens_buckets(const Plan& plan) {
   return plan.zero == 1 && plan.dp * plan.cp > 1 && plan.recipe != Recipe::deepspeed_bf16 &&
          (plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed ||
@@ -43,14 +36,12 @@ bool flattens_buckets(const Plan& plan) {
 
 }  // namespace
 
-double late_block_bytes(int pipeline_rank, const Plan& plan, const Work& work) {
-  const Largest most = largest_tensors(pipeline_rank, plan, work);
+double late_block_bytes(const RankMemory& memory, const Plan& plan, const Work& work) {
+  const Largest most = largest_tensors(memory.rank, plan, work);
   double block = 0;
   if (plan.recipe == Recipe::deepspeed_bf16) block = most.parameter * state_bytes(plan).gradient;
-  if (flattens_buckets(plan)) {
-    const double elements = std::min(kDeepSpeedBucketElements, parameters_of(pipeline_rank, plan, work));
-    block = elements * state_bytes(plan).gradient;
-  }
+  if (flattens_buckets(plan))
+    block = std::min(kDeepSpeedBucketElements, memory.parameters) * state_bytes(plan).gradient;
   return block > most.activation ? block : 0;
 }
 

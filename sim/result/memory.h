@@ -39,7 +39,7 @@ double slack_bytes(const RankMemory& memory);
 // parameter to fp32 (runtime/bf16_optimizer.py, update_hp_grads), its ZeRO-1 flattens the gradients of a
 // bucket (runtime/zero/stage_1_and_2.py, allreduce_bucket); Megatron-LM of 2021 has ZeRO-1 from there. A
 // stated figure, as slack_bytes() is.
-double late_block_bytes(int pipeline_rank, const Plan& plan, const Work& work);
+double late_block_bytes(const RankMemory& memory, const Plan& plan, const Work& work);
 
 // One entry for each pipeline rank: its peak by item. Activations are replayed in the order of its compute
 // stream: they come with a forward and go with the end of its backward (of its W where the backward is

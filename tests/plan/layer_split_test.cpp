@@ -9,6 +9,7 @@
 
 #include "plan/balance.h"
 #include "plan/layer_split.h"
+#include "work_case.h"
 
 namespace rehearse {
 namespace {
@@ -119,14 +120,7 @@ TEST(BalancedSplit, GivesAHeavyHeadFewerLayers) {
 
 // Layers of 4 h h + 3 h f multiplications, a head of V h: nanotron's cost of a block.
 Model weighing(std::int64_t layers, std::int64_t vocab) {
-  Model model;
-  model.layers = layers;
-  model.hidden = 64;
-  model.heads = 4;
-  model.head_dim = 16;
-  model.ffn_hidden = 256;
-  model.vocab = vocab;
-  return model;
+  return llama(layers, 64, 4, 4, 256, vocab);
 }
 
 TEST(Split, AtSharesGoesOnUntilAShareIsExceeded) {

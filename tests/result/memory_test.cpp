@@ -178,10 +178,14 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   }
 }
 
+double late_bytes(const Plan& plan, const Work& work) {
+  return late_block_bytes(rank_memory(full_schedule(plan), plan, work).at(0), plan, work);
+}
+
 // The gate and up projections of 2 x 1024 x 256 are the largest parameter, logits the largest activation.
 TEST(Memory, ABlockThatComesLateIsReservedIfItIsLargerThanAnyActivation) {
   Plan plan = small_plan(1, 1, 4);
-  const auto late = [&] { return late_block_bytes(0, plan, make_work(small_model(), plan)); };
+  const auto late = [&] { return late_bytes(plan, make_work(small_model(), plan)); };
   EXPECT_EQ(late(), 0);
   plan.recipe = Recipe::deepspeed_bf16;
   EXPECT_EQ(late(), 4 * 2 * 1024 * 256);
@@ -195,14 +199,14 @@ TEST(Memory, ZeroOneOfDeepSpeedFlattensABucketOrAllItHas) {
   plan.recipe = Recipe::sagemaker;
   plan.zero = 1;
   const Work work = make_work(small_model(), plan);
-  EXPECT_EQ(late_block_bytes(0, plan, work), 2 * work.parameters(0));
+  EXPECT_EQ(late_bytes(plan, work), 2 * work.parameters(0));
   Model large = small_model();
   large.vocab = 1 << 21;
-  EXPECT_EQ(late_block_bytes(0, plan, make_work(large, plan)), 0);  // its logits are larger
+  EXPECT_EQ(late_bytes(plan, make_work(large, plan)), 0);  // its logits are larger
   plan.seq = 32;
-  EXPECT_EQ(late_block_bytes(0, plan, make_work(large, plan)), 2 * 5e8);
+  EXPECT_EQ(late_bytes(plan, make_work(large, plan)), 2 * 5e8);
   plan.zero = 0;
-  EXPECT_EQ(late_block_bytes(0, plan, work), 0);
+  EXPECT_EQ(late_bytes(plan, work), 0);
 }
 
 TEST(Memory, WorkspaceIsThatOfPyTorch) {

@@ -19,6 +19,12 @@ std::vector<Flag> flags_of_state() {
        "NAME",
        "state of a parameter: megatron (18 bytes), zero (16), sagemaker (20), deepspeed-bf16 (20), "
        "nanotron (20), fsdp (16), autocast (18), bf16 (8) or fp8-weights"},
+      {"--fp8-weight-copies",
+       {},
+       "/plan/fp8_weight_copies",
+       integer,
+       "1|2",
+       "fp8 weights held once (Blackwell, scaled by tensor) or by rows and by columns"},
       {"--zero", {}, "/plan/zero", integer, "0..3", "shard optimizer state, gradients, parameters"},
       {"--zero-shard", {}, "/plan/zero_shard", integer, "N", "ranks of a sharding group; default: dp"},
       {"--bucket", {}, "/plan/bucket", text, "BYTES", "gradient bucket, such as 160MB"},

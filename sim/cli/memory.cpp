@@ -10,6 +10,7 @@
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "result/memory_table.h"
+#include "result/reserved.h"
 #include "result/svg/memory.h"
 #include "run/iteration.h"
 #include "run/outside_allocator.h"
@@ -29,6 +30,13 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
   if (heaviest.peak_op < 0) return "";
   return to_string(
       schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
+}
+
+double reserved_of(const Report& report, const Preparation& ready) {
+  const RankMemory rank = heaviest_rank(report);
+  const Footprint gpu = footprints(report)[static_cast<std::size_t>(rank.rank)];
+  return reserved_bytes(ready.schedule.ranks[static_cast<std::size_t>(rank.rank)], rank, report.plan,
+                        ready.work, gpu.capacity_bytes - gpu.outside.all());
 }
 
 // Where nodes are mixed: on those that the fullest pipeline rank has.
@@ -63,13 +71,13 @@ bool show_memory(const MemoryOptions& options) {
       out << draw_memory(iteration.timeline, ready.schedule, report, ready.work);
     });
   }
-  const std::string peak_op = peak_op_of(report, ready.schedule);
+  const HeaviestRank heaviest = {peak_op_of(report, ready.schedule), reserved_of(report, ready)};
   const auto fewest = sizing_of(scenario.experiment, report);
   if (options.json) {
-    fmt::print("{}\n", memory_json(report, peak_op, fewest, REHEARSE_VERSION).dump(2));
+    fmt::print("{}\n", memory_json(report, heaviest, fewest, REHEARSE_VERSION).dump(2));
   } else {
     for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
-    say("{}", write_memory_table(report, peak_op, fewest));
+    say("{}", write_memory_table(report, heaviest, fewest));
   }
   return fullest_gpu(report).fits();
 }

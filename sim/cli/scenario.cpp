@@ -161,7 +161,8 @@ class Reading {
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
     plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
-    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b);
+    plan.overlap_p2p =
+        plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b && !plan.launch_blocking);
   }
 
   void order_of_file() {
@@ -170,7 +171,7 @@ class Reading {
     Plan& plan = experiment.plan;
     plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 0, kMostInt));
     splits_by_cost_ = read_layers(plan_, experiment.model, plan);
-    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", true);
+    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", !plan.launch_blocking);
   }
 
   void step() {
@@ -212,6 +213,8 @@ class Reading {
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
     plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
     apply_framework(plan);
+    plan.launch_blocking = plan_.boolean_or("launch_blocking", false);
+    if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
   }
 
   void options() {

@@ -10,8 +10,10 @@
 #include "cli/progress.h"
 #include "result/lines.h"
 #include "result/memory.h"
+#include "result/reserved.h"
 #include "result/sizing.h"
 #include "run/outside_allocator.h"
+#include "schedule/orders.h"
 #include "sweep/run_points.h"
 
 namespace rehearse {
@@ -29,10 +31,13 @@ double predicted_memory(const PublishedRun& run) {
   const Work work = make_work(experiment.model, experiment.plan);
   const RankMemory rank = heaviest_rank(experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
   if (run.counted == Counted::allocated) return rank.peak_bytes;
-  const double reserved = rank.peak_bytes + slack_bytes(rank) + late_block_bytes(rank, experiment.plan, work);
-  if (run.counted != Counted::nvidia_smi) return reserved;
-  return reserved +
-         outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all();
+  const double outside =
+      run.counted == Counted::nvidia_smi
+          ? outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all()
+          : 0;
+  const RankOps ops = make_order(shortened(experiment.plan)).ranks[static_cast<std::size_t>(rank.rank)];
+  const double room = experiment.cluster.gpu.memory_bytes - outside;
+  return outside + reserved_bytes(ops, rank, experiment.plan, work, room);
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {

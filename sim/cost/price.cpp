@@ -52,6 +52,7 @@ class Pricing {
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
+        launch_blocking_(plan.launch_blocking),
         train_metrics_(plan.train_metrics),
         streams_(parameter_streams(plan)),
         list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
@@ -189,7 +190,8 @@ class Pricing {
     return seconds;
   }
 
-  // The host launches one kernel after the other: an op lasts at least as long as that takes.
+  // The host launches one kernel after the other: an op lasts at least as long as that takes, or so much
+  // longer where the host waits for each kernel before it goes on.
   void wait_for_launches(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
     double forward = 0, input = 0, weight = 0;
     for (const Repeated& part : parts) {
@@ -199,7 +201,9 @@ class Pricing {
       input += repeats * (launches_s(block.recompute) + launches_s(block.backward_input));
       weight += repeats * (launches_s(block.backward_weight) + accumulations_s(block));
     }
-    const auto wait = [](double launches, double kernels) { return std::max(0.0, launches - kernels); };
+    const auto wait = [this](double launches, double kernels) {
+      return launch_blocking_ ? launches : std::max(0.0, launches - kernels);
+    };
     const double both =
         stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();
     const double of_input = wait(input, stage.backward_input.total());
@@ -300,7 +304,7 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   Precision precision_;
-  bool cuda_graph_;
+  bool cuda_graph_, launch_blocking_;
   int train_metrics_;
   ParameterStreams streams_;
   double list_host_s_;  // of one exchange of a list; 0: none are

@@ -121,6 +121,7 @@ struct Plan {
   bool recompute_early_stop = false;  // full: ends with the last tensor that the backward pass asks for
   Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
+  int fp8_weight_copies = 2;  // where weights are held in fp8: by rows and by columns, or once
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
@@ -134,6 +135,7 @@ struct Plan {
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host
   bool one_queue = false;           // CUDA_DEVICE_MAX_CONNECTIONS=1: launch order is execution order
+  bool launch_blocking = false;     // CUDA_LAUNCH_BLOCKING=1: the host waits for each kernel
   double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest
   std::vector<int> layers_per_stage;                                               // empty: split evenly

@@ -6,9 +6,7 @@ namespace {
 
 constexpr double kCast = 4 + 2;  // between fp32 and 16 bits, either way
 
-}  // namespace
-
-StateBytes state_bytes(const Plan& plan) {
+StateBytes of_recipe(const Plan& plan) {
   if (plan.precision == Precision::fp32) return {4, 4, 0, 0, 0, 8};
   switch (plan.recipe) {
     case Recipe::megatron:
@@ -30,6 +28,14 @@ StateBytes state_bytes(const Plan& plan) {
       return {2, 2, 0, 0, 0, 4};
   }
   return {};
+}
+
+}  // namespace
+
+StateBytes state_bytes(const Plan& plan) {
+  StateBytes bytes = of_recipe(plan);
+  if (plan.fp8_weight_copies == 1) bytes.parameter = 1;
+  return bytes;
 }
 
 bool drops_fresh_gradients(const Plan& plan) {

@@ -42,9 +42,11 @@ struct StateBytes {
 //                   microbatch's passes, and its 16-bit gradient is cast and added to the fp32 one
 //                   (torch.autocast: aten/src/ATen/autocast_mode.cpp, cached_cast)
 //  bf16          8  weight, gradient and moments in bf16, no master weight
-//  fp8-weights  18  as megatron, the weight held as fp8 twice, by rows and by columns, as FP8 GEMMs want
-//                   their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)
+//  fp8-weights  18  as megatron, the weight held as fp8 twice, by rows and by columns, as Hopper's FP8 GEMMs
+//                   want their operands (Transformer Engine; Megatron-LM's --fp8-param-gather)
 //  fp32         16  weight, gradient and moments in fp32, no second weight
+// With Plan::fp8_weight_copies 1 fp8 weights take a byte less: from Blackwell on GEMMs scaled by tensor take
+// operands of either layout (Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported).
 StateBytes state_bytes(const Plan& plan);
 
 // Whether fresh_gradient goes at the end of each backward pass: it comes as activations go.

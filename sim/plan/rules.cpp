@@ -8,6 +8,7 @@
 #include "plan/nearest.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/rules_blocking.h"
 #include "plan/rules_recipe.h"
 #include "plan/rules_recompute.h"
 #include "plan/rules_split.h"
@@ -45,6 +46,7 @@ class Rules {
     add_context_rules(plan_, model_, violations_);
     add_recompute_rules(plan_, model_, violations_);
     add_recipe_rules(plan_, violations_);
+    add_blocking_rules(plan_, violations_);
     return violations_;
   }
 

@@ -25,6 +25,12 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
   if (plan.recipe == Recipe::autocast && plan.zero > 1)
     violations.push_back({"", "recipe", "torch.autocast casts whole weights",
                           fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe fsdp"});
+  const bool holds_fp8 =
+      plan.precision == Precision::fp8 && (plan.recipe == Recipe::fp8_weights || plan.recipe == Recipe::zero);
+  if (plan.fp8_weight_copies < 1 || plan.fp8_weight_copies > 2 || (plan.fp8_weight_copies == 1 && !holds_fp8))
+    violations.push_back({"", "fp8_weight_copies", "fp8 weights are held once or twice",
+                          fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
+                          holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

@@ -1,48 +1,65 @@
+#include "result/late_blocks.h"
+
 #include <algorithm>
+#include <cmath>
 
 #include "plan/framework.h"
-#include "result/memory.h"
+#include "plan/recipe.h"
 
 namespace rehearse {
 
 namespace {
 
-struct Largest {
-  double parameter = 0;   // elements
-  double activation = 0;  // bytes
-};
+constexpr double kFp32 = 4;
 
-Largest largest_tensors(int pipeline_rank, const Plan& plan, const Work& work) {
-  Largest most;
+// Elements of the largest parameter on a pipeline rank.
+double largest_parameter(int pipeline_rank, const Plan& plan, const Work& work) {
+  double most = 0;
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
-    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
-      for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors) {
-        const bool trained = tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
-        if (trained) most.parameter = std::max(most.parameter, tensor.elements);
-        if (tensor.role == TensorRole::activation)
-          most.activation = std::max(most.activation, tensor.bytes());
-      }
-    }
+    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
+      for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors)
+        if (tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied)
+          most = std::max(most, tensor.elements);
   }
   return most;
 }
 
-bool flattens_buckets(const Plan& plan) {
-  return plan.zero == 1 && plan.dp * plan.cp > 1 && plan.recipe != Recipe::deepspeed_bf16 &&
+bool is_deepspeed_zero_1(const Plan& plan) {
+  return plan.zero == 1 && plan.recipe != Recipe::deepspeed_bf16 &&
          (plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed ||
           plan.framework == Framework::deepspeed_2021);
 }
 
+std::vector<LateBlocks> of_deepspeed_zero_1(const RankMemory& memory, const Plan& plan, double largest) {
+  const StateBytes state = state_bytes(plan);
+  const double share = memory.parameters / (plan.dp * plan.cp);
+  const double gathers = std::max(1.0, std::floor(memory.parameters / kDeepSpeedBucketElements));
+  std::vector<LateBlocks> blocks;
+  blocks.push_back({std::min(kDeepSpeedBucketElements, memory.parameters) * state.gradient});
+  if (plan.precision == Precision::fp16) blocks.push_back({std::min(share, largest) * kFp32});
+  blocks.push_back({share * state.gradient});
+  blocks.push_back({memory.parameters / gathers * state.parameter});
+  return blocks;
+}
+
+LateBlocks of_nanotron_zero_1(const RankMemory& memory, const Plan& plan) {
+  const int ranks = plan.dp * plan.cp;
+  const double whole = memory.parameters * state_bytes(plan).parameter;
+  LateBlocks blocks(static_cast<std::size_t>(ranks) + 1, whole / ranks);
+  blocks.push_back(whole);
+  return blocks;
+}
+
 }  // namespace
 
-double late_block_bytes(const RankMemory& memory, const Plan& plan, const Work& work) {
-  const Largest most = largest_tensors(memory.rank, plan, work);
-  double block = 0;
-  if (plan.recipe == Recipe::deepspeed_bf16) block = most.parameter * state_bytes(plan).gradient;
-  if (flattens_buckets(plan))
-    block = std::min(kDeepSpeedBucketElements, memory.parameters) * state_bytes(plan).gradient;
-  return block > most.activation ? block : 0;
+std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work) {
+  const double largest = largest_parameter(memory.rank, plan, work);
+  if (plan.recipe == Recipe::deepspeed_bf16) return {{largest * kFp32}};
+  if (plan.dp * plan.cp == 1) return {};
+  if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, largest);
+  if (plan.framework == Framework::nanotron && plan.zero == 1) return {of_nanotron_zero_1(memory, plan)};
+  return {};
 }
 
 }  // namespace rehearse

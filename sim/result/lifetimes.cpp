@@ -1,11 +1,10 @@
 #include "result/lifetimes.h"
 
+#include "result/block_walk.h"
+
 namespace rehearse {
 
 namespace {
-
-using Marks = std::vector<bool>;  // by tensor
-using Kernels = std::vector<const Kernel*>;
 
 // The bytes of one repeat of a block. `again`: what its backward reads once its recompute has run.
 struct BlockBytes {
@@ -13,177 +12,55 @@ struct BlockBytes {
   LiveBytes forward, backward, backward_input, backward_weight;
 };
 
-void mark(Marks& marks, const std::vector<TensorId>& ids) {
-  for (const TensorId id : ids)
-    if (id >= 0) marks[static_cast<std::size_t>(id)] = true;
-}
-
-bool is_in_place(const Kernel& kernel) {
-  const auto* collective = std::get_if<Collective>(&kernel.what);
-  return collective != nullptr && collective->op == CollectiveOp::all_reduce;
-}
-
 bool is_loss(const Kernel& kernel) {
   const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
   return pointwise != nullptr &&
          (*pointwise == Pointwise::cross_entropy || *pointwise == Pointwise::cross_entropy_backward);
 }
 
-class BlockWalk {
+class Sums {
  public:
-  explicit BlockWalk(const Block& block)
-      : block_(block), counted_(block.tensors.size()), of_loss_(of_loss(block)) {
-    for (std::size_t i = 0; i < counted_.size(); ++i) {
-      const TensorRole role = block.tensors[i].role;
-      counted_[i] =
-          role == TensorRole::input || role == TensorRole::activation || role == TensorRole::gradient;
-    }
-    for (const Kernel& kernel : block.backward_weight)  // parameter gradients: in the accumulator
-      for (const TensorId id : kernel.writes)
-        if (block.tensors[static_cast<std::size_t>(id)].role == TensorRole::gradient)
-          counted_[static_cast<std::size_t>(id)] = false;
-  }
+  explicit Sums(const Block& block) : block_(block), walk_(block), of_loss_(of_loss(block)) {}
 
   BlockBytes bytes() const {
-    const Marks saved = marked(block_.saved);
-    const Marks kept = read_before_written(block_.backward_weight);
-    Marks before_backward = saved;
-    mark(before_backward, {block_.output_gradient});
-    if (block_.joins_previous) mark(before_backward, {block_.input});
-    Marks after_forward = saved;
-    mark(after_forward, {block_.output});
-    Marks after_input = kept;
-    mark(after_input, {block_.input_gradient});
-
-    BlockBytes bytes;
-    bytes.saved = sum(saved);
-    bytes.kept = sum(kept);
-    bytes.again = sum(read_after_recompute(before_backward));
-    bytes.forward = peak(pointers(block_.forward), marked({block_.input}), after_forward);
-    Kernels inputs = pointers(block_.recompute);
-    append(inputs, block_.backward_input);
-    bytes.backward_input = peak(inputs, before_backward, after_input);
-    bytes.backward_weight = peak(pointers(block_.backward_weight), kept, marked({}));
-    bytes.backward = peak(autograd_order(), before_backward, marked({block_.input_gradient}));
-    return bytes;
+    const BlockEvents events = walk_.events();
+    const LiveBytes before = sum(walk_.and_output_gradient(walk_.before_recompute()));
+    return {.saved = sum(walk_.saved()),
+            .kept = sum(walk_.kept()),
+            .again = sum(walk_.again()),
+            .forward = peak(sum(walk_.input()), events.forward),
+            .backward = peak(before, events.backward),
+            .backward_input = peak(before, events.backward_input),
+            .backward_weight = peak(sum(walk_.kept()), events.backward_weight)};
   }
 
  private:
-  static Kernels pointers(const std::vector<Kernel>& kernels) {
-    Kernels list;
-    append(list, kernels);
-    return list;
-  }
-
-  static void append(Kernels& list, const std::vector<Kernel>& kernels) {
-    for (const Kernel& kernel : kernels) list.push_back(&kernel);
-  }
-
-  Marks marked(const std::vector<TensorId>& ids) const {
-    Marks marks(block_.tensors.size());
-    mark(marks, ids);
-    return marks;
-  }
-
-  Marks read_before_written(const std::vector<Kernel>& kernels) const {
-    Marks written(block_.tensors.size()), read(block_.tensors.size());
-    for (const Kernel& kernel : kernels) {
-      for (const TensorId id : kernel.reads) {
-        const auto i = static_cast<std::size_t>(id);
-        if (counted_[i] && !written[i]) read[i] = true;
-      }
-      mark(written, kernel.writes);
-    }
-    return read;
-  }
-
-  Marks read_after_recompute(const Marks& before) const {
-    Marks there = before;
-    for (const Kernel& kernel : block_.recompute) mark(there, kernel.writes);
-    if (block_.output_gradient >= 0) there[static_cast<std::size_t>(block_.output_gradient)] = false;
-    const Marks input = read_before_written(block_.backward_input);
-    const Marks weight = read_before_written(block_.backward_weight);
-    for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] && (input[i] || weight[i]);
-    return there;
-  }
-
-  // Each weight gradient as soon as what it reads is there.
-  Kernels autograd_order() const {
-    Kernels order = pointers(block_.recompute);
-    Kernels waiting = pointers(block_.backward_weight);
-    Marks missing(block_.tensors.size());
-    for (const auto* kernels : {&block_.backward_input, &block_.backward_weight})
-      for (const Kernel& kernel : *kernels) mark(missing, kernel.writes);
-    const auto run = [&](const Kernel* kernel) {
-      for (const TensorId id : kernel->writes) missing[static_cast<std::size_t>(id)] = false;
-      order.push_back(kernel);
-    };
-    const auto run_ready = [&] {
-      std::erase_if(waiting, [&](const Kernel* kernel) {
-        const bool ready = std::none_of(kernel->reads.begin(), kernel->reads.end(),
-                                        [&](TensorId id) { return missing[static_cast<std::size_t>(id)]; });
-        if (ready) run(kernel);
-        return ready;
-      });
-    };
-    run_ready();
-    for (const Kernel& kernel : block_.backward_input) {
-      run(&kernel);
-      run_ready();
-    }
-    return order;
-  }
-
-  void add(LiveBytes& live, std::size_t tensor, double sign) const {
-    const double bytes = counted_[tensor] ? sign * block_.tensors[tensor].bytes() : 0;
-    live.total += bytes;
-    if (of_loss_[tensor]) live.logits += bytes;
+  LiveBytes of(std::size_t tensor) const {
+    const double bytes = walk_.counted()[tensor] ? block_.tensors[tensor].bytes() : 0;
+    return {bytes, of_loss_[tensor] ? bytes : 0};
   }
 
   LiveBytes sum(const Marks& marks) const {
     LiveBytes live;
     for (std::size_t i = 0; i < marks.size(); ++i)
-      if (marks[i]) add(live, i, 1);
+      if (marks[i]) live = live + of(i);
     return live;
   }
 
-  // The most live bytes while `order` runs, from `before` on; what is in `after` stays.
-  LiveBytes peak(const Kernels& order, const Marks& before, const Marks& after) const {
-    constexpr std::size_t kStays = static_cast<std::size_t>(-1);
-    std::vector<std::size_t> last_use(block_.tensors.size(), 0);
-    for (std::size_t k = 0; k < order.size(); ++k)
-      for (const auto* ids : {&order[k]->reads, &order[k]->writes})
-        for (const TensorId id : *ids) last_use[static_cast<std::size_t>(id)] = k;
-    for (std::size_t i = 0; i < after.size(); ++i)
-      if (after[i]) last_use[i] = kStays;
-
-    Marks live = before;
-    LiveBytes now = sum(before), most = now;
-    const auto free = [&](const std::vector<TensorId>& ids, std::size_t k) {
-      for (const TensorId id : ids) {
-        const auto i = static_cast<std::size_t>(id);
-        if (!live[i] || last_use[i] != k) continue;
-        live[i] = false;
-        add(now, i, -1);
-      }
-    };
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      if (is_in_place(*order[k])) free(order[k]->reads, k);
-      for (const TensorId id : order[k]->writes) {
-        const auto i = static_cast<std::size_t>(id);
-        if (!live[i]) add(now, i, 1);
-        live[i] = true;
-      }
+  LiveBytes peak(LiveBytes now, const TensorEvents& events) const {
+    LiveBytes most = now;
+    for (const TensorEvent& event : events) {
+      const LiveBytes bytes = of(static_cast<std::size_t>(event.tensor));
+      if (event.change == TensorChange::comes) now = now + bytes;
+      if (event.change == TensorChange::goes) now = now - bytes;
       if (now.total > most.total) most = now;
-      free(order[k]->reads, k);
-      free(order[k]->writes, k);
     }
     return most;
   }
 
   const Block& block_;
-  Marks counted_;
-  Marks of_loss_;
+  BlockWalk walk_;
+  std::vector<bool> of_loss_;
 };
 
 void raise(LiveBytes& most, const LiveBytes& candidate) {
@@ -251,12 +128,15 @@ StageBytes stage_of(const std::vector<Group>& groups) {
 }  // namespace
 
 std::vector<bool> of_loss(const Block& block) {
-  Marks marks(block.tensors.size());
+  std::vector<bool> marks(block.tensors.size());
+  const auto mark = [&](const std::vector<TensorId>& ids) {
+    for (const TensorId id : ids) marks[static_cast<std::size_t>(id)] = true;
+  };
   for (const auto* kernels : {&block.forward, &block.backward_input}) {
     for (const Kernel& kernel : *kernels) {
       if (!is_loss(kernel)) continue;
-      mark(marks, kernel.reads);
-      mark(marks, kernel.writes);
+      mark(kernel.reads);
+      mark(kernel.writes);
     }
   }
   return marks;
@@ -264,7 +144,7 @@ std::vector<bool> of_loss(const Block& block) {
 
 std::vector<StageBytes> stage_bytes(const Work& work) {
   std::vector<BlockBytes> blocks;
-  for (const Block& block : work.blocks) blocks.push_back(BlockWalk(block).bytes());
+  for (const Block& block : work.blocks) blocks.push_back(Sums(block).bytes());
   std::vector<StageBytes> stages;
   for (const auto& parts : work.parts) stages.push_back(stage_of(groups_of(work, parts, blocks)));
   return stages;

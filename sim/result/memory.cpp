@@ -112,6 +112,7 @@ void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
   if (drops_fresh_gradients(plan)) {
     const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;
     state.fresh_gradient = std::max(0.0, state.fresh_gradient - given_up);
+    memory.passing_gradients_bytes = state.fresh_gradient;
   }
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
@@ -126,11 +127,6 @@ void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
 double gemm_workspace_bytes(bool hopper_or_later) {
   constexpr double kKib = 1024;
   return hopper_or_later ? 8 * 4096 * kKib : (2 * 4096 + 8 * 16) * kKib;
-}
-
-double slack_bytes(const RankMemory& memory) {
-  const double moving = memory.activations_bytes + memory.logits_bytes;
-  return moving * kAllocatorSlack / (1 - kAllocatorSlack);
 }
 
 std::vector<RankMemory> activation_memory(const Schedule& schedule, const Plan& plan, const Work& work,

@@ -2,7 +2,7 @@
 //
 // Counted: what PyTorch's allocator hands out - parameters, gradients, optimizer state, activations, logits,
 // messages in flight, cuBLAS's workspace. Stated beside: the CUDA context and NCCL's own buffers, which lie
-// outside the allocator (cost/communicators.h), and the allocator's slack.
+// outside the allocator (cost/communicators.h), and what the allocator reserves (result/reserved.h).
 #pragma once
 
 #include <optional>
@@ -25,21 +25,6 @@ StateBytes held_state(double dense, double experts, const Plan& plan, std::optio
 
 // Gathered units beside the shard, and gradients on their way to where they are kept.
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
-
-// Share of the memory that the caching allocator reserves for activations and cannot use: 15 % on average
-// over the training runs of eight language models (Guo et al. 2024, GMLake). The state of the
-// parameters is allocated once and loses nothing. A stated figure: no part of any peak;
-// `validate` adds it where a source printed what was reserved.
-constexpr double kAllocatorSlack = 0.15;
-double slack_bytes(const RankMemory& memory);
-
-// The largest block that a rank asks for when the activations of its microbatches have gone, if it is larger
-// than each of these: no free block of the allocator holds it, and it is reserved beside them
-// (c10/cuda/CUDACachingAllocator.cpp, get_free_block). DeepSpeed's BF16_Optimizer widens the gradient of a
-// parameter to fp32 (runtime/bf16_optimizer.py, update_hp_grads), its ZeRO-1 flattens the gradients of a
-// bucket (runtime/zero/stage_1_and_2.py, allreduce_bucket); Megatron-LM of 2021 has ZeRO-1 from there. A
-// stated figure, as slack_bytes() is.
-double late_block_bytes(const RankMemory& memory, const Plan& plan, const Work& work);
 
 // One entry for each pipeline rank: its peak by item. Activations are replayed in the order of its compute
 // stream: they come with a forward and go with the end of its backward (of its W where the backward is

@@ -42,18 +42,29 @@ void add_fullest(Lines& table, const Report& report) {
   table.line("           {}{}", parts_in_words(gpu), communicators);
 }
 
-void add_peak(Lines& table, const Report& report, const std::string& peak_op) {
+// What is reserved and free is given back before the allocator gives up: the peak decides whether a plan
+// fits, unless the fragments in use leave too little.
+void add_reserved(Lines& table, const Report& report, double reserved_bytes) {
+  const RankMemory heaviest = heaviest_rank(report);
+  const Footprint gpu = footprints(report)[static_cast<std::size_t>(heaviest.rank)];
+  table.line("reserved   {} by PyTorch's allocator, {} more than the peak", format_bytes(reserved_bytes),
+             format_bytes(reserved_bytes - heaviest.peak_bytes));
+  if (gpu.fits() && reserved_bytes + gpu.outside.all() > gpu.capacity_bytes)
+    table.line("           its fragments do not fit; expandable_segments:True has none");
+}
+
+void add_peak(Lines& table, const Report& report, const HeaviestRank& facts) {
   const RankMemory heaviest = heaviest_rank(report);
   table.line("heaviest   pipeline rank {}: {} at the peak", heaviest.rank, format_bytes(heaviest.peak_bytes));
   if (heaviest.peak_op >= 0) {
-    table.line("           at {}, while {} runs; alive then:", format_seconds(heaviest.peak_time_s), peak_op);
+    table.line("           at {}, while {} runs; alive then:", format_seconds(heaviest.peak_time_s),
+               facts.peak_op);
     for (const LiveMicrobatches& live : heaviest.alive)
       table.line("           stage {}, microbatch{} {}", live.stage,
                  live.microbatches.size() == 1 ? "" : "es", write_runs(live.microbatches));
   }
   add_fullest(table, report);
-  table.line("beside it  allocator slack about {} ({:.0f} % of reserved activation memory: GMLake, 2024)",
-             format_bytes(slack_bytes(heaviest)), 100 * kAllocatorSlack);
+  add_reserved(table, report, facts.reserved_bytes);
 }
 
 void add_sizing(Lines& table, const Report& report, const std::optional<FewestGpus>& fewest) {
@@ -98,7 +109,7 @@ std::string write_runs(const std::vector<int>& numbers) {
   return text;
 }
 
-std::string write_memory_table(const Report& report, const std::string& peak_op,
+std::string write_memory_table(const Report& report, const HeaviestRank& heaviest,
                                const std::optional<FewestGpus>& fewest) {
   const Plan& plan = report.plan;
   Lines table;
@@ -111,22 +122,23 @@ std::string write_memory_table(const Report& report, const std::string& peak_op,
              plan.precision == Precision::fp32 ? "fp32" : "recipe " + to_string(plan.recipe));
   add_ranks(table, report);
   table.line("");
-  add_peak(table, report, peak_op);
+  add_peak(table, report, heaviest);
   add_sizing(table, report, fewest);
   return table.take();
 }
 
-Json memory_json(const Report& report, const std::string& peak_op, const std::optional<FewestGpus>& fewest,
+Json memory_json(const Report& report, const HeaviestRank& heaviest, const std::optional<FewestGpus>& fewest,
                  const std::string& version) {
   Json whole = report_json(report, version);
-  const RankMemory heaviest = heaviest_rank(report);
+  const RankMemory rank = heaviest_rank(report);
   Json json = {{"schema", "rehearse.memory/1"}, {"version", version}};
   json.update(whole["memory"]);
   json["headroom_bytes"] = fullest_gpu(report).room_bytes();
-  json["peak_op"] = peak_op;
-  json["peak_time_s"] = heaviest.peak_time_s;
+  json["peak_op"] = heaviest.peak_op;
+  json["peak_time_s"] = rank.peak_time_s;
   json["bytes_per_parameter"] = state_bytes(report.plan).total();
-  json["allocator_slack_bytes"] = slack_bytes(heaviest);
+  json["reserved_bytes"] = heaviest.reserved_bytes;
+  json["allocator_slack_bytes"] = heaviest.reserved_bytes - rank.peak_bytes;
   json["fewest_gpus"] = fewest_json(fewest);
   json["rule_of_thumb_gpus"] =
       rule_of_thumb_gpus(static_cast<double>(report.parameters), report.facts.gpu_memory_bytes);

@@ -13,13 +13,18 @@ namespace rehearse {
 // "0-3, 5": ascending numbers in runs.
 std::string write_runs(const std::vector<int>& numbers);
 
-// `peak_op` is the name of the op that runs at the heaviest rank's peak.
-std::string write_memory_table(const Report& report, const std::string& peak_op,
+// What is known of the heaviest rank beside the report.
+struct HeaviestRank {
+  std::string peak_op;        // name of the op that runs at its peak
+  double reserved_bytes = 0;  // by PyTorch's allocator (result/reserved.h)
+};
+
+std::string write_memory_table(const Report& report, const HeaviestRank& heaviest,
                                const std::optional<FewestGpus>& fewest);
 
 // The report's memory object with what the table adds: the room on the fullest GPU, the state's bytes a
-// parameter, the allocator's slack and the fewest GPUs.
-nlohmann::ordered_json memory_json(const Report& report, const std::string& peak_op,
+// parameter, what the allocator reserves, and how much more that is than the peak, and the fewest GPUs.
+nlohmann::ordered_json memory_json(const Report& report, const HeaviestRank& heaviest,
                                    const std::optional<FewestGpus>& fewest, const std::string& version);
 
 }  // namespace rehearse

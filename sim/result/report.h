@@ -71,12 +71,13 @@ struct RankMemory {
   double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
          logits_bytes = 0,  // saved, and their copies in the loss
       buffers_bytes = 0, peak_bytes = 0;
-  double master_bytes = 0;     // of the optimizer's: master weights
-  double left_bytes = 0;       // most activations between ops when a backward has ended
-  double working_bytes = 0;    // of the activations: gradients, recomputed tensors, ... of the op that runs
-  double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
-  std::int32_t peak_op = -1;   // index of the op of its list that runs then; -1: none
-  double peak_time_s = 0;      // when that op begins
+  double master_bytes = 0;   // of the optimizer's: master weights
+  double left_bytes = 0;     // most activations between ops when a backward has ended
+  double working_bytes = 0;  // of the activations: gradients, recomputed tensors, ... of the op that runs
+  double passing_gradients_bytes = 0;  // of the gradients: those that go as a backward pass ends
+  double workspace_bytes = 0;          // of the buffers: cuBLAS's workspace
+  std::int32_t peak_op = -1;           // index of the op of its list that runs then; -1: none
+  double peak_time_s = 0;              // when that op begins
   std::vector<LiveMicrobatches> alive;
 };
 

@@ -76,6 +76,8 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("tensor-parallel overlap backward", plan.tp_backward_overlap && plan.tp > 1);
   has("CUDA graphs", plan.cuda_graph);
   has("one queue", plan.one_queue);
+  has("host that waits for each kernel", plan.launch_blocking);
+  has("fp8 weights held once", plan.fp8_weight_copies == 1);
   has("expert imbalance", plan.moe_imbalance > 1);
   has("expert capacity", plan.moe_capacity > 0);
 }
@@ -111,7 +113,8 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.zero = 3;
   plan.zero_shard = 2;
   plan.overlap_param_gather = plan.sequence_parallel = plan.overlap_p2p = plan.tp_comm_overlap = true;
-  plan.cuda_graph = plan.one_queue = true;
+  plan.cuda_graph = plan.one_queue = plan.launch_blocking = true;
+  plan.fp8_weight_copies = 1;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation = false;
   plan.fused_adam = plan.fused_step = false;

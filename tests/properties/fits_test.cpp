@@ -55,7 +55,7 @@ RC_GTEST_PROP(LegalRun, FitsForEverybodyWhoAsksOrForNobody, ()) {
     RC_ASSERT(row.report["memory"]["fits"] == expected);
     const Experiment experiment = read(source);
     const Report report = run_iteration(experiment).report;
-    const Json memory = memory_json(report, "", std::nullopt, "");
+    const Json memory = memory_json(report, {}, std::nullopt, "");
     RC_ASSERT(memory["fits"] == expected);
     RC_ASSERT((memory["headroom_bytes"].get<double>() >= 0) == expected);
     if (is_searched(experiment)) RC_ASSERT(found_by_search(experiment) == expected);

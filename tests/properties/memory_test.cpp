@@ -52,7 +52,7 @@ RC_GTEST_PROP(LegalRun, HasTheMemoryThatTheMemoryVerbSays, ()) {
   RC_ASSERT(timeline.has_value());
   Json report = report_json(report_of(run->experiment, run->ready, *timeline), "")["memory"];
   const Report asked = report_of(run->experiment, run->ready, run->reference);
-  const Json memory = memory_json(asked, "", std::nullopt, "");
+  const Json memory = memory_json(asked, {}, std::nullopt, "");
   RC_ASSERT(report.at("peak_bytes") == memory.at("peak_bytes"));
   Json ranks = report_json(asked, "")["memory"];
   for (Json* each : {&report, &ranks})

@@ -30,8 +30,11 @@ std::vector<T> joined(std::vector<T> list, const std::vector<T>& more) {
 
 }  // namespace
 
-BlockWalk::BlockWalk(const Block& block, bool of_parameters)
-    : block_(block), counted_(block.tensors.size()), of_parameters_(block.tensors.size()) {
+BlockWalk::BlockWalk(const Block& block, const WalkOptions& options)
+    : block_(block),
+      collective_launches_(options.collective),
+      counted_(block.tensors.size()),
+      of_parameters_(block.tensors.size()) {
   for (std::size_t i = 0; i < counted_.size(); ++i) {
     const TensorRole role = block.tensors[i].role;
     counted_[i] = role == TensorRole::input || role == TensorRole::activation || role == TensorRole::gradient;
@@ -41,7 +44,7 @@ BlockWalk::BlockWalk(const Block& block, bool of_parameters)
       const auto i = static_cast<std::size_t>(id);
       if (block.tensors[i].role != TensorRole::gradient) continue;
       of_parameters_[i] = true;
-      counted_[i] = of_parameters;
+      counted_[i] = options.of_parameters;
     }
   }
 }
@@ -115,7 +118,7 @@ BlockWalk::Kernels BlockWalk::autograd_order() const {
 // and is waited for (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, syncStreams). Autograd adds the
 // gradient of a parameter to those before by a kernel of its own.
 std::int32_t BlockWalk::launches(const Kernel& kernel) const {
-  if (std::holds_alternative<Collective>(kernel.what)) return 2;
+  if (std::holds_alternative<Collective>(kernel.what)) return collective_launches_;
   std::int32_t launches = 1;
   for (const TensorId id : kernel.writes) launches += of_parameters_[static_cast<std::size_t>(id)];
   return launches;

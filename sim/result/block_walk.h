@@ -41,10 +41,17 @@ struct BlockEvents {
 // Tensors of a block that are there at some moment, by TensorId.
 using Marks = std::vector<bool>;
 
+struct WalkOptions {
+  bool of_parameters = false;  // the gradients of parameters come too, and stay
+  // Launches of a collective that share the queue of the compute kernels. It runs on a stream of its own,
+  // which waits for an event of theirs and is waited for (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp,
+  // syncStreams).
+  std::int32_t collective = 2;
+};
+
 class BlockWalk {
  public:
-  // `of_parameters`: the gradients of parameters come too, and stay.
-  explicit BlockWalk(const Block& block, bool of_parameters = false);
+  explicit BlockWalk(const Block& block, const WalkOptions& options = {});
 
   // Tensors that are allocated as activations: not parameters nor what the data loader holds.
   const Marks& counted() const { return counted_; }
@@ -67,6 +74,7 @@ class BlockWalk {
   TensorEvents walk(const Kernels& order, const Marks& before, const Marks& after) const;
 
   const Block& block_;
+  std::int32_t collective_launches_;
   Marks counted_, of_parameters_;
 };
 

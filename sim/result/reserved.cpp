@@ -1,12 +1,13 @@
 #include "result/reserved.h"
 
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "plan/recipe.h"
-#include "result/block_walk.h"
 #include "result/caching_allocator.h"
 #include "result/late_blocks.h"
+#include "result/walked_stage.h"
 
 namespace rehearse {
 
@@ -19,36 +20,31 @@ std::size_t index(TensorId tensor) {
   return static_cast<std::size_t>(tensor);
 }
 
-struct WalkedBlock {
-  const Block* block = nullptr;
-  BlockEvents events;
-  Marks saved, kept;
-};
-
-// The blocks of a stage, one by one.
-struct WalkedStage {
-  std::vector<const WalkedBlock*> blocks;
-  std::vector<std::size_t> first_slot;  // by block, of its tensors
-  std::size_t slots = 0;
-};
+// Launches of a collective that share the queue of the compute kernels: an event and a wait, or also the
+// collective's kernel with its own wait and event.
+constexpr std::int32_t kOwnQueue = 2, kSharedQueue = 5;
 
 class Replay {
  public:
   Replay(const Plan& plan, const Work& work, double capacity_bytes)
-      : lead_(host_lead(plan)), allocator_(std::llround(capacity_bytes)) {
-    for (const Block& block : work.blocks) {
-      const BlockWalk walk(block, drops_fresh_gradients(plan));
-      blocks_.push_back({&block, walk.events(), walk.saved(), walk.kept()});
-    }
-    for (const auto& parts : work.parts) stages_.push_back(stage_of(parts));
-  }
+      : habits_(memory_habits(plan)),
+        blocks_(walked_blocks(work,
+                              {drops_fresh_gradients(plan), habits_.shares_queue ? kSharedQueue : kOwnQueue},
+                              habits_.gather_buffers)),
+        stages_(walked_stages(work, blocks_)),
+        allocator_(std::llround(capacity_bytes)) {}
 
   void iteration(const RankOps& ops, const std::vector<LateBlocks>& late) {
     for (const Op& op : ops.ops()) {
-      if (!is_compute(op.kind) || op.part > 0 || op.stage >= stages_.size()) continue;
-      if (lead_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
+      if (op.stage >= stages_.size() || stages_[op.stage].blocks.empty()) continue;
+      if (op.kind == OpKind::reload) reload(op);
+      if (!is_compute(op.kind) || op.part > 0) continue;
+      if (habits_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
+      // The copy at the host counts from the first op that waits for it.
+      for (const std::int32_t wait : ops.waits(op))
+        if (const Op& copy = ops[static_cast<std::size_t>(wait)]; copy.kind == OpKind::offload) offload(copy);
       run(op);
-      if (lead_.waits_for_messages) wait_for_gpu();
+      if (habits_.waits_after_pass) wait_for_gpu();
     }
     wait_for_gpu();
     for (const LateBlocks& together : late) {
@@ -62,23 +58,37 @@ class Replay {
 
  private:
   using Slots = std::vector<Handle>;
+  struct Buffer {
+    std::int64_t bytes = 0;
+    Handle handle = kNone;
+  };
 
-  WalkedStage stage_of(const std::vector<Repeated>& parts) const {
-    WalkedStage stage;
-    for (const Repeated& part : parts) {
-      for (std::int64_t n = 0; n < part.repeats; ++n) {
-        stage.blocks.push_back(&blocks_[static_cast<std::size_t>(part.block)]);
-        stage.first_slot.push_back(stage.slots);
-        stage.slots += stage.blocks.back()->block->tensors.size();
-      }
-    }
-    return stage;
-  }
-
-  void run(const Op& op) {
+  auto turn_to(const Op& op) {
     stage_ = &stages_[op.stage];
     const auto microbatch = microbatches_.try_emplace({op.stage, op.microbatch}, stage_->slots, kNone).first;
     slots_ = &microbatch->second;
+    return microbatch;
+  }
+
+  // Calls visit(block, tensor) for what goes to the host.
+  template <typename Visit>
+  void offloaded(const Op& op, Visit visit) {
+    turn_to(op);
+    for (std::size_t b = 0; b < stage_->blocks.size(); ++b) {
+      const Marks& marks = stage_->blocks[b]->to_host;
+      for (std::size_t i = 0; i < marks.size(); ++i)
+        if (marks[i]) visit(b, static_cast<TensorId>(i));
+    }
+  }
+  void offload(const Op& op) {
+    offloaded(op, [this](std::size_t block, TensorId tensor) { drop(slot(block, tensor)); });
+  }
+  void reload(const Op& op) {
+    offloaded(op, [this](std::size_t block, TensorId tensor) { make(block, tensor); });
+  }
+
+  void run(const Op& op) {
+    const auto microbatch = turn_to(op);
     if (op.kind == OpKind::forward) forward();
     if (op.kind == OpKind::backward) backward(&BlockEvents::backward, &BlockEvents::backward_of_recomputed);
     if (op.kind == OpKind::backward_input)
@@ -99,9 +109,19 @@ class Replay {
     Handle& handle = slot(block, tensor);
     if (handle != kNone) return;
     allocator_.reach(executed());
-    handle = allocator_.allocate(std::llround(stage_->blocks[block]->block->tensors[index(tensor)].bytes()));
+    const WalkedBlock& walked = *stage_->blocks[block];
+    const std::int64_t bytes = std::llround(walked.block->tensors[index(tensor)].bytes());
+    if (const int buffer = walked.gather_buffer[index(tensor)]; buffer > 0)
+      return keep(buffers_[buffer - 1], bytes);
+    handle = allocator_.allocate(bytes);
     exchanged_.resize(std::max(exchanged_.size(), static_cast<std::size_t>(handle) + 1));
     exchanged_[static_cast<std::size_t>(handle)] = false;
+  }
+
+  void keep(Buffer& buffer, std::int64_t bytes) {
+    if (buffer.bytes >= bytes) return;
+    if (buffer.bytes > 0) allocator_.free(buffer.handle);
+    buffer = {bytes, allocator_.allocate(bytes)};
   }
 
   void drop(Handle& handle) {
@@ -120,7 +140,7 @@ class Replay {
       Handle& handle = slot(block, event.tensor);
       if (event.change == TensorChange::comes) make(block, event.tensor);
       if (event.change == TensorChange::goes) drop(handle);
-      if (event.change == TensorChange::exchanged && lead_.records_streams && handle != kNone) {
+      if (event.change == TensorChange::exchanged && habits_.records_streams && handle != kNone) {
         exchanged_[static_cast<std::size_t>(handle)] = true;
         last_exchange_ = launched_;
       }
@@ -184,39 +204,49 @@ class Replay {
     hand_over(b + 1, next.block->input_gradient, next.kept, b, gradient);
   }
 
-  HostLead lead_;
+  MemoryHabits habits_;
   std::vector<WalkedBlock> blocks_;
   std::vector<WalkedStage> stages_;
   CachingAllocator allocator_;
   std::map<std::pair<std::uint16_t, std::int32_t>, Slots> microbatches_;  // stage, number
   const WalkedStage* stage_ = nullptr;                                    // of the op that runs
   Slots* slots_ = nullptr;                                                // of its microbatch
-  std::vector<bool> exchanged_;                                           // by handle
+  std::array<Buffer, 2> buffers_;
+  std::vector<bool> exchanged_;  // by handle
   std::int64_t launched_ = 0, waited_ = 0, last_exchange_ = 0;
 };
 
 }  // namespace
 
-HostLead host_lead(const Plan& plan) {
-  if (plan.launch_blocking) return {};
-  const bool sends = plan.pp > 1;
+MemoryHabits memory_habits(const Plan& plan) {
+  MemoryHabits habits;
   switch (plan.framework) {
     case Framework::megatron_2021:
-      return {true, true, sends && plan.zero == 0};
+      habits = {.records_streams = true, .waits_before_forward = true};
+      habits.waits_after_pass = plan.zero == 0;  // ZeRO comes with DeepSpeed's engine
+      break;
     case Framework::deepspeed_2021:
     case Framework::deepspeed:
-      return {true, true, false};
+      habits = {.records_streams = true, .waits_before_forward = true};
+      break;
     case Framework::nanotron:
-      return {true, false, sends};
+      habits = {.records_streams = true, .waits_after_pass = plan.pp > 1, .gather_buffers = 2};
+      habits.shares_queue = plan.tp > 1;
+      break;
     case Framework::internevo:
-      return {true, false, false};
+      habits = {.records_streams = true};
+      break;
     case Framework::megatron_core:
+      habits = {.gather_buffers = 1};
+      break;
     case Framework::fsdp1:
     case Framework::fsdp:
     case Framework::torchtitan:
-      return {};
+      break;
   }
-  return {};
+  if (plan.launch_blocking) habits.records_streams = false;  // the GPU is always where the host is
+  if (plan.one_queue) habits.shares_queue = true;
+  return habits;
 }
 
 ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, const Plan& plan,
@@ -237,7 +267,8 @@ double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& 
                       double capacity_bytes) {
   const double replayed = memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes;
   const double steady = memory.peak_bytes - replayed;
-  return steady + replay_allocations(ops, memory, plan, work, capacity_bytes - steady).reserved;
+  const ReservedBytes bytes = replay_allocations(ops, memory, plan, work, capacity_bytes - steady);
+  return steady + std::max(bytes.reserved, replayed);
 }
 
 }  // namespace rehearse

@@ -12,19 +12,27 @@
 
 namespace rehearse {
 
-// How a framework's host runs ahead of a GPU that is slower than it.
-struct HostLead {
+// What a framework does that decides how much is reserved. Its host runs ahead of the GPU wherever it does
+// not wait for it.
+struct MemoryHabits {
   // ProcessGroupNCCL calls record_stream for the tensors of a collective, unless
   // TORCH_NCCL_AVOID_RECORD_STREAMS=1 is set, as NVIDIA's launchers do and torchtitan asks for.
   bool records_streams = false;
   // The host waits for the GPU before each forward pass: it reads the sizes of a microbatch that were
   // broadcast (Megatron-LM, core/tensor_parallel/data.py, _build_key_size_numel_dictionaries).
   bool waits_before_forward = false;
-  // And after each pass of a pipeline: torch.cuda.synchronize() follows batch_isend_irecv (Megatron-LM,
-  // p2p_communication.py), or shapes are received first (nanotron, pipeline_parallel/p2p.py).
-  bool waits_for_messages = false;
+  // And after each pass: the timers around it call torch.cuda.synchronize() (Megatron-LM of 2021,
+  // megatron/global_vars.py, _Timer), or the next one receives the shapes of its input first (nanotron,
+  // pipeline_parallel/p2p.py).
+  bool waits_after_pass = false;
+  // What tensor-parallel ranks gather lies in buffers that stay, one for all layers' inputs (Megatron-LM,
+  // core/tensor_parallel/layers.py, get_global_memory_buffer) and, in nanotron, one for the gradients of
+  // their outputs (tensor_parallel/functional.py, MemoryBuffer).
+  int gather_buffers = 0;
+  // CUDA_DEVICE_MAX_CONNECTIONS=1, which nanotron asks for: events and kernels of all streams share a queue.
+  bool shares_queue = false;
 };
-HostLead host_lead(const Plan& plan);
+MemoryHabits memory_habits(const Plan& plan);
 
 // Kernels that a stream takes before the host waits for one to end: "about 1,000" (NVIDIA's developer forum,
 // topic 68937; Stack Overflow 53970187).

@@ -15,8 +15,8 @@ struct RunPrediction {
   PublishedRun run;
   std::optional<double> seconds;  // of an iteration
   double uncertainty = 0;         // of them, relative (Report::uncertainty)
-  // Of the heaviest rank, with the allocator's slack, the CUDA context and NCCL's buffers where they were
-  // counted.
+  // Of the heaviest rank, with what the allocator reserves, the CUDA context and NCCL's buffers where they
+  // were counted.
   std::optional<double> memory_bytes;
   std::string skipped;  // why there are no seconds; "" when there are
 };

@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kGemmSeconds = 1e-3;  // of 4096 x 4096 x 4096
 
-Prices priced(double host_launch_s, bool cuda_graph = false, std::int64_t chunks = 1) {
+Prices priced(double host_launch_s, bool cuda_graph = false, std::int64_t chunks = 1,
+              bool launch_blocking = false) {
   Profile profile = test::round_numbers();
   profile.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}, {1024, 4096, 4096, 0.3e-3}};
   profile.host_launch_s = host_launch_s;
@@ -25,6 +26,7 @@ Prices priced(double host_launch_s, bool cuda_graph = false, std::int64_t chunks
   work.parts = {{{0, 3}}};
   Plan plan;
   plan.cuda_graph = cuda_graph;
+  plan.launch_blocking = launch_blocking;
   return price(work, plan, test::dgx_a100(), profile);
 }
 
@@ -40,6 +42,17 @@ TEST(Launches, SlowerThanTheKernelsSetThePace) {
   EXPECT_DOUBLE_EQ(stage.backward_input.compute, 4.5 * kGemmSeconds);
   EXPECT_DOUBLE_EQ(stage.backward_weight.compute, 9 * kGemmSeconds);
   EXPECT_NEAR(stage.side_by_side.compute, 0, 1e-15);
+}
+
+// CUDA_LAUNCH_BLOCKING=1: no launch is hidden behind the kernel before.
+TEST(Launches, ComeAfterTheKernelBeforeWhereTheHostWaitsForIt) {
+  const Prices prices = priced(0.1 * kGemmSeconds, false, 1, true);
+  const StageTimes& stage = prices.times.stages[0];
+  EXPECT_DOUBLE_EQ(stage.forward.compute, 6 * 1.1 * kGemmSeconds);
+  EXPECT_DOUBLE_EQ(stage.backward_input.compute, 3 * 1.1 * kGemmSeconds);
+  EXPECT_DOUBLE_EQ(stage.backward_weight.compute, 6 * 1.1 * kGemmSeconds);
+  EXPECT_NEAR(stage.side_by_side.compute, 0, 1e-15);
+  EXPECT_NEAR(prices.launch_bound_s, 15 * 0.1 * kGemmSeconds, 1e-15);
 }
 
 TEST(Launches, WaitedForAreToldApartFromKernels) {

@@ -139,6 +139,14 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::fp8_weights; }), Fields{"recipe"});
   EXPECT_EQ(broken(c, [](Plan& p) { p.recipe = Recipe::bf16, p.precision = Precision::fp16; }),
             Fields{"recipe"});
+  EXPECT_EQ(broken(c, [](Plan& p) { p.fp8_weight_copies = 1; }), Fields{"fp8_weight_copies"});
+  const auto fp8 = [](Plan& p, int copies) {
+    p.precision = Precision::fp8;
+    p.recipe = Recipe::fp8_weights;
+    p.fp8_weight_copies = copies;
+  };
+  EXPECT_EQ(broken(c, [fp8](Plan& p) { fp8(p, 1); }), Fields{});
+  EXPECT_EQ(broken(c, [fp8](Plan& p) { fp8(p, 3); }), Fields{"fp8_weight_copies"});
   for (const Recipe recipe : {Recipe::deepspeed_bf16, Recipe::nanotron}) {
     EXPECT_EQ(broken(c, [recipe](Plan& p) { p.recipe = recipe, p.precision = Precision::fp16; }),
               Fields{"recipe"});

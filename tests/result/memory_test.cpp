@@ -178,35 +178,17 @@ TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   }
 }
 
-double late_bytes(const Plan& plan, const Work& work) {
-  return late_block_bytes(rank_memory(full_schedule(plan), plan, work).at(0), plan, work);
-}
-
-// The gate and up projections of 2 x 1024 x 256 are the largest parameter, logits the largest activation.
-TEST(Memory, ABlockThatComesLateIsReservedIfItIsLargerThanAnyActivation) {
-  Plan plan = small_plan(1, 1, 4);
-  const auto late = [&] { return late_bytes(plan, make_work(small_model(), plan)); };
-  EXPECT_EQ(late(), 0);
-  plan.recipe = Recipe::deepspeed_bf16;
-  EXPECT_EQ(late(), 4 * 2 * 1024 * 256);
-  plan.seq = 1024;
-  EXPECT_EQ(late(), 0);
-}
-
-TEST(Memory, ZeroOneOfDeepSpeedFlattensABucketOrAllItHas) {
-  Plan plan = small_plan(1, 1, 4, 4);
-  plan.framework = Framework::megatron_2021;
-  plan.recipe = Recipe::sagemaker;
-  plan.zero = 1;
-  const Work work = make_work(small_model(), plan);
-  EXPECT_EQ(late_bytes(plan, work), 2 * work.parameters(0));
-  Model large = small_model();
-  large.vocab = 1 << 21;
-  EXPECT_EQ(late_bytes(plan, make_work(large, plan)), 0);  // its logits are larger
-  plan.seq = 32;
-  EXPECT_EQ(late_bytes(plan, make_work(large, plan)), 2 * 5e8);
-  plan.zero = 0;
-  EXPECT_EQ(late_bytes(plan, work), 0);
+TEST(Memory, Fp8WeightsThatAreHeldOnceTakeAByte) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.precision = Precision::fp8;
+  for (const Recipe recipe : {Recipe::fp8_weights, Recipe::zero}) {
+    plan.recipe = recipe;
+    plan.fp8_weight_copies = 2;
+    const double twice = state_bytes(plan).total();
+    plan.fp8_weight_copies = 1;
+    EXPECT_EQ(state_bytes(plan).parameter, 1);
+    EXPECT_EQ(state_bytes(plan).total(), twice - 1);
+  }
 }
 
 TEST(Memory, WorkspaceIsThatOfPyTorch) {
@@ -223,8 +205,8 @@ TEST(Memory, FreshGradientsThatAreDroppedTakeThePlaceOfActivations) {
     const Work work = make_work(small_model(), plan);
     const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);
     const double given_up = rank.activations_bytes - rank.left_bytes;
-    EXPECT_DOUBLE_EQ(rank.gradients_bytes,
-                     4 * work.parameters(0) + std::max(0.0, 2 * work.parameters(0) - given_up));
+    EXPECT_DOUBLE_EQ(rank.passing_gradients_bytes, std::max(0.0, 2 * work.parameters(0) - given_up));
+    EXPECT_DOUBLE_EQ(rank.gradients_bytes, 4 * work.parameters(0) + rank.passing_gradients_bytes);
     EXPECT_DOUBLE_EQ(rank.left_bytes, microbatches > 1 ? work.saved_bytes(0) : 0);
     return rank.gradients_bytes / work.parameters(0);
   };

@@ -1,0 +1,78 @@
+// What an iteration asks for when its activations have gone.
+#include "result/late_blocks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "result/memory.h"
+
+namespace rehearse {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr double kLargest = 2 * 1024 * 256;  // gate and up projections of small_model()
+
+std::vector<LateBlocks> late(const Plan& plan, const Model& model = small_model()) {
+  const Work work = make_work(model, plan);
+  return late_blocks(rank_memory(full_schedule(plan), plan, work).at(0), plan, work);
+}
+
+double parameters(const Plan& plan) {
+  return make_work(small_model(), plan).parameters(0);
+}
+
+TEST(LateBlocks, AreNoneInMegatronLm) {
+  EXPECT_THAT(late(small_plan(1, 1, 4, 4)), IsEmpty());
+}
+
+TEST(LateBlocks, TheLargestGradientIsWidened) {
+  Plan plan = small_plan(1, 1, 4);
+  plan.recipe = Recipe::deepspeed_bf16;
+  EXPECT_THAT(late(plan), ElementsAre(ElementsAre(4 * kLargest)));
+}
+
+TEST(LateBlocks, ZeroOneOfDeepSpeedPutsBucketsAndSharesSideBySide) {
+  Plan plan = small_plan(1, 1, 4, 4);
+  plan.framework = Framework::megatron_2021;
+  plan.recipe = Recipe::sagemaker;
+  plan.zero = 1;
+  const double all = parameters(plan);
+  EXPECT_THAT(late(plan), ElementsAre(ElementsAre(2 * all), ElementsAre(2 * all / 4), ElementsAre(2 * all)));
+  plan.precision = Precision::fp16;  // looks for infinities
+  EXPECT_THAT(late(plan)[1], ElementsAre(4 * kLargest));
+  plan.dp = 64;
+  plan.global_batch = 256;
+  EXPECT_THAT(late(plan)[1], ElementsAre(4 * all / 64));
+  plan.zero = 0;
+  EXPECT_THAT(late(plan), IsEmpty());
+}
+
+TEST(LateBlocks, BucketsAreOfHalfABillionElements) {
+  Plan plan = small_plan(1, 1, 4, 4);
+  plan.framework = Framework::deepspeed;
+  plan.recipe = Recipe::zero;
+  plan.zero = 1;
+  Model large = small_model();
+  large.vocab = 1 << 22;
+  const double all = make_work(large, plan).parameters(0);
+  ASSERT_GT(all, 4 * 5e8);
+  const auto blocks = late(plan, large);
+  EXPECT_EQ(blocks.front(), LateBlocks{2 * 5e8});
+  EXPECT_EQ(blocks.back(), LateBlocks{2 * all / 4});  // four gathers of a little more each
+}
+
+TEST(LateBlocks, NanotronGathersAllParametersTwice) {
+  Plan plan = small_plan(1, 1, 4, 2);
+  plan.framework = Framework::nanotron;
+  plan.recipe = Recipe::nanotron;
+  plan.zero = 1;
+  const double all = parameters(plan);
+  EXPECT_THAT(late(plan), ElementsAre(ElementsAre(all, all, all, 2 * all)));
+}
+
+}  // namespace
+}  // namespace rehearse

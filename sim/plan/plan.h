@@ -134,7 +134,7 @@ struct Plan {
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host
-  bool one_queue = false;           // CUDA_DEVICE_MAX_CONNECTIONS=1: launch order is execution order
+  bool one_queue = false;           // all streams share one: each op runs after the one launched before
   bool launch_blocking = false;     // CUDA_LAUNCH_BLOCKING=1: the host waits for each kernel
   double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest

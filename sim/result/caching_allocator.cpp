@@ -64,15 +64,15 @@ CachingAllocator::Handle CachingAllocator::take_free(std::int64_t bytes, bool sm
 void CachingAllocator::split(Handle handle, std::int64_t bytes) {
   const Block whole = at(handle);
   const Handle rest =
-      new_block({whole.address + bytes, whole.bytes - bytes, handle, whole.after, true, whole.is_small});
+      new_block({whole.address + bytes, whole.bytes - bytes, 0, handle, whole.after, true, whole.is_small});
   if (whole.after >= 0) at(whole.after).before = rest;
   at(handle).bytes = bytes;
   at(handle).after = rest;
   pool(whole.is_small).insert(rest);
 }
 
-CachingAllocator::Handle CachingAllocator::allocate(std::int64_t bytes) {
-  bytes = std::max(rounded_up(bytes, kSmallestBlock), kSmallestBlock);
+CachingAllocator::Handle CachingAllocator::allocate(std::int64_t requested) {
+  const std::int64_t bytes = std::max(rounded_up(requested, kSmallestBlock), kSmallestBlock);
   const bool small = bytes <= kSmall;
   Handle handle = take_free(bytes, small);
   if (handle < 0 && segment_bytes(bytes) > capacity_ - reserved_) {
@@ -83,8 +83,9 @@ CachingAllocator::Handle CachingAllocator::allocate(std::int64_t bytes) {
   if (handle < 0) handle = new_segment(segment_bytes(bytes), small);
   const std::int64_t left = at(handle).bytes - bytes;
   if (small ? left >= kSmallestBlock : left > kSmall) split(handle, bytes);
-  allocated_ += at(handle).bytes;
-  most_allocated_ = std::max(most_allocated_, allocated_);
+  at(handle).requested = requested;
+  requested_ += requested;
+  most_requested_ = std::max(most_requested_, requested_);
   return handle;
 }
 
@@ -107,7 +108,7 @@ void CachingAllocator::absorb(Handle handle, Handle neighbour) {
 }
 
 void CachingAllocator::free(Handle handle) {
-  allocated_ -= at(handle).bytes;
+  requested_ -= at(handle).requested;
   absorb(handle, at(handle).before);
   absorb(handle, at(handle).after);
   at(handle).is_free = true;

@@ -37,11 +37,11 @@ class CachingAllocator {
   void reach(std::int64_t moment);
 
   std::int64_t most_reserved_bytes() const { return most_reserved_; }    // in segments
-  std::int64_t most_allocated_bytes() const { return most_allocated_; }  // in blocks, rounded
+  std::int64_t most_requested_bytes() const { return most_requested_; }  // of blocks in use
 
  private:
   struct Block {
-    std::int64_t address = 0, bytes = 0;
+    std::int64_t address = 0, bytes = 0, requested = 0;
     Handle before = -1, after = -1;  // neighbours in the segment
     bool is_free = false, is_small = false;
   };
@@ -72,7 +72,7 @@ class CachingAllocator {
   std::vector<Handle> unused_;  // entries of blocks_
   FreeBlocks small_{Order{&blocks_}, &memory_}, large_{Order{&blocks_}, &memory_};
   std::deque<UsedElsewhere> used_elsewhere_;
-  std::int64_t next_address_ = 0, reserved_ = 0, allocated_ = 0, most_reserved_ = 0, most_allocated_ = 0;
+  std::int64_t next_address_ = 0, reserved_ = 0, requested_ = 0, most_reserved_ = 0, most_requested_ = 0;
 };
 
 }  // namespace rehearse

@@ -55,8 +55,14 @@ LateBlocks of_nanotron_zero_1(const RankMemory& memory, const Plan& plan) {
 
 std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work) {
   const double largest = largest_parameter(memory.rank, plan, work);
-  if (plan.recipe == Recipe::deepspeed_bf16) return {{largest * kFp32}};
-  if (plan.dp * plan.cp == 1) return {};
+  const bool has_replicas = plan.dp * plan.cp > 1;
+  if (plan.recipe == Recipe::deepspeed_bf16) {
+    std::vector<LateBlocks> blocks = {{largest * kFp32}};
+    const double bucket = std::max(largest, std::min(kDeepSpeedBucketElements, memory.parameters));
+    if (has_replicas) blocks.push_back({bucket * kFp32});
+    return blocks;
+  }
+  if (!has_replicas) return {};
   if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, largest);
   if (plan.framework == Framework::nanotron && plan.zero == 1) return {of_nanotron_zero_1(memory, plan)};
   return {};

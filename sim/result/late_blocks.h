@@ -18,7 +18,8 @@ using LateBlocks = std::vector<double>;  // bytes; there together
 //    rank's share in fp32, to find infinities (_has_inf_or_nan); the share's gradients side by side (step);
 //    what torch.distributed.all_gather puts the shares of a bucket of parameters into
 //  DeepSpeed's BF16_Optimizer: the gradient of the largest parameter in fp32 (runtime/bf16_optimizer.py,
-//    update_hp_grads)
+//    update_hp_grads); the fp32 gradients of a bucket side by side (runtime/engine.py of April 2022,
+//    allreduce_bucket)
 //  nanotron's ZeRO-1: each rank's share of the parameters side by side, and all of them once more in
 //    all_gather (distributed.py, all_gather_coalesced; optim/zero.py, _all_gather_params)
 std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work);

@@ -6,10 +6,11 @@ namespace rehearse {
 
 namespace {
 
-// The bytes of one repeat of a block. `again`: what its backward reads once its recompute has run.
+// The bytes of one repeat of a block. `again`: what its backward reads once its recompute has run, alone.
 struct BlockBytes {
   LiveBytes saved, kept, again;
   LiveBytes forward, backward, backward_input, backward_weight;
+  LiveBytes recompute, backward_of_recomputed, backward_input_of_recomputed;
 };
 
 bool is_loss(const Kernel& kernel) {
@@ -25,13 +26,17 @@ class Sums {
   BlockBytes bytes() const {
     const BlockEvents events = walk_.events();
     const LiveBytes before = sum(walk_.and_output_gradient(walk_.before_recompute()));
+    const LiveBytes between = sum(walk_.and_output_gradient(walk_.again()));
     return {.saved = sum(walk_.saved()),
             .kept = sum(walk_.kept()),
             .again = sum(walk_.again()),
             .forward = peak(sum(walk_.input()), events.forward),
             .backward = peak(before, events.backward),
             .backward_input = peak(before, events.backward_input),
-            .backward_weight = peak(sum(walk_.kept()), events.backward_weight)};
+            .backward_weight = peak(sum(walk_.kept()), events.backward_weight),
+            .recompute = peak(sum(walk_.before_recompute()), events.recompute),
+            .backward_of_recomputed = peak(between, events.backward_of_recomputed),
+            .backward_input_of_recomputed = peak(between, events.backward_input_of_recomputed)};
   }
 
  private:
@@ -94,10 +99,23 @@ LiveBytes sum_of(const Group& group, LiveBytes BlockBytes::*what) {
   return sum;
 }
 
-// The backward of a group begins at its last block, when all the others have been recomputed.
-LiveBytes group_peak(const Group& group, LiveBytes BlockBytes::*what) {
-  LiveBytes peak = group.blocks.back()->*what;
-  for (std::size_t i = 0; i + 1 < group.blocks.size(); ++i) peak = peak + group.blocks[i]->again;
+// Its blocks are recomputed one after the other, the last with its backward (`whole`); then the others'
+// `rest` follows, last first. `kept`: what stays of those that are through.
+LiveBytes group_peak(const Group& group, LiveBytes BlockBytes::*whole, LiveBytes BlockBytes::*rest,
+                     LiveBytes BlockBytes::*kept) {
+  const auto& blocks = group.blocks;
+  LiveBytes peak, again, waiting = sum_of(group, &BlockBytes::saved), through;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    waiting = waiting - blocks[i]->saved;
+    raise(peak, again + blocks[i]->recompute + waiting);
+    again = again + blocks[i]->again;
+  }
+  raise(peak, again + blocks.back()->*whole);
+  for (std::size_t i = blocks.size() - 1; i-- > 0;) {
+    if (kept != nullptr) through = through + blocks[i + 1]->*kept;
+    again = again - blocks[i]->again;
+    raise(peak, again + blocks[i]->*rest + through);
+  }
   return peak;
 }
 
@@ -113,9 +131,12 @@ StageBytes stage_of(const std::vector<Group>& groups) {
   LiveBytes saved = stage.saved, kept = stage.kept, done;
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     const LiveBytes own = sum_of(*group, &BlockBytes::saved), own_kept = sum_of(*group, &BlockBytes::kept);
-    raise(stage.backward, saved - own + group_peak(*group, &BlockBytes::backward));
+    raise(stage.backward,
+          saved - own +
+              group_peak(*group, &BlockBytes::backward, &BlockBytes::backward_of_recomputed, nullptr));
     raise(stage.backward_weight, kept - own_kept + group->blocks.back()->backward_weight);
-    const LiveBytes peak = group_peak(*group, &BlockBytes::backward_input);
+    const LiveBytes peak = group_peak(*group, &BlockBytes::backward_input,
+                                      &BlockBytes::backward_input_of_recomputed, &BlockBytes::kept);
     raise(stage.backward_input, saved - own + done + peak);
     saved = saved - own * group->repeats;
     kept = kept - own_kept * group->repeats;

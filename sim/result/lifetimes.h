@@ -1,10 +1,8 @@
 // How many bytes of activations does one microbatch hold on a stage: while each of its ops runs, and between
 // them?
 //
-// Found by walking the kernel lists: a tensor comes to life when a kernel writes it and dies after the last
-// kernel that reads it, as PyTorch's autograd frees it. Layers follow each other in forward order, and in
-// reverse order backward, each freeing what it saved. In op B each weight gradient follows the input gradient
-// of its step. Gradients of parameters lie in the accumulator, all-reduces work in place.
+// Found by walking the kernel lists (result/block_walk.h). Layers follow each other in forward order, and in
+// reverse order backward, each freeing what it saved.
 #pragma once
 
 #include <algorithm>

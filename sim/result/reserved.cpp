@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "plan/recipe.h"
 #include "result/caching_allocator.h"
@@ -81,10 +82,21 @@ class Replay {
     }
   }
   void offload(const Op& op) {
+    if (const auto leaving = leaving_.extract({op.stage, op.microbatch}); !leaving.empty()) {
+      for (Handle& handle : leaving.mapped()) drop(handle);
+      return;
+    }
     offloaded(op, [this](std::size_t block, TensorId tensor) { drop(slot(block, tensor)); });
   }
+  // It may come again before what was sent is gone.
   void reload(const Op& op) {
-    offloaded(op, [this](std::size_t block, TensorId tensor) { make(block, tensor); });
+    Slots leaving;
+    offloaded(op, [&](std::size_t block, TensorId tensor) {
+      if (const Handle sent = std::exchange(slot(block, tensor), kNone); sent != kNone)
+        leaving.push_back(sent);
+      make(block, tensor);
+    });
+    if (!leaving.empty()) leaving_[{op.stage, op.microbatch}] = leaving;
   }
 
   void run(const Op& op) {
@@ -208,9 +220,11 @@ class Replay {
   std::vector<WalkedBlock> blocks_;
   std::vector<WalkedStage> stages_;
   CachingAllocator allocator_;
-  std::map<std::pair<std::uint16_t, std::int32_t>, Slots> microbatches_;  // stage, number
-  const WalkedStage* stage_ = nullptr;                                    // of the op that runs
-  Slots* slots_ = nullptr;                                                // of its microbatch
+  using ByMicrobatch = std::map<std::pair<std::uint16_t, std::int32_t>, Slots>;  // stage, number
+  ByMicrobatch microbatches_;
+  ByMicrobatch leaving_;                // for the host, where they have come again
+  const WalkedStage* stage_ = nullptr;  // of the op that runs
+  Slots* slots_ = nullptr;              // of its microbatch
   std::array<Buffer, 2> buffers_;
   std::vector<bool> exchanged_;  // by handle
   std::int64_t launched_ = 0, waited_ = 0, last_exchange_ = 0;
@@ -259,7 +273,7 @@ ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, c
     before = replay.allocator().most_reserved_bytes();
     replay.iteration(ops, late);
   }
-  return {static_cast<double>(replay.allocator().most_allocated_bytes()),
+  return {static_cast<double>(replay.allocator().most_requested_bytes()),
           static_cast<double>(replay.allocator().most_reserved_bytes())};
 }
 

@@ -63,6 +63,19 @@ TEST(Scenario, NamesInternEvoAsTheFlagDoes) {
   EXPECT_NE(wrong.err.find("internevo"), std::string::npos) << wrong.err;
 }
 
+TEST(Scenario, AHostThatWaitsOverlapsNothingUnlessToldTo) {
+  const std::string run =
+      "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --tp 4 --dp 2 --pp 2 --gbs 16 --json ";
+  const Json ahead = Json::parse(run_program(run).out);
+  const Json waits = Json::parse(run_program(run + "--launch-blocking on").out);
+  for (const char* overlap : {"overlap_grad_reduce", "overlap_p2p", "tp_backward_overlap"})
+    EXPECT_EQ(waits["plan"][overlap], false);
+  EXPECT_GT(waits["step_time_s"], ahead["step_time_s"]);
+  const Outcome both = run_program(run + "--launch-blocking on --overlap-grad-reduce on");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_NE(both.err.find("overlap_grad_reduce is on"), std::string::npos) << both.err;
+}
+
 // A layer is 202.4 M multiplications, the head 0.65 of one: 32.65 in all.
 TEST(Scenario, NanotronSplitsLayersAtSharesUnlessTold) {
   const std::string run =

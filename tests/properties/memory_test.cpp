@@ -15,18 +15,6 @@ namespace {
 
 constexpr double kEnough = 1e17;  // bytes
 
-// Of all microbatches at once.
-std::size_t most_tensors(const RankOps& ops, const Work& work) {
-  std::size_t tensors = 0;
-  for (const Op& op : ops.ops()) {
-    if (op.kind != OpKind::forward || op.part > 0) continue;
-    for (const Repeated& part : work.parts[op.stage])
-      tensors += static_cast<std::size_t>(part.repeats) *
-                 work.blocks[static_cast<std::size_t>(part.block)].tensors.size();
-  }
-  return tensors;
-}
-
 RC_GTEST_PROP(LegalRun, HoldsNoNegativeMemoryAndGivesAllActivationsBack, ()) {
   const auto run = legal_run();
   const Report report = report_of(run->experiment, run->ready, run->reference);
@@ -75,10 +63,10 @@ RC_GTEST_PROP(LegalRun, AllocatesWhatItsLifetimesSay, ()) {
     RC_ASSERT(bytes.reserved >= bytes.allocated);
     if (habits.gather_buffers > 0 && plan.tp > 1) continue;
     const double alive = rank.activations_bytes + rank.logits_bytes;
-    RC_ASSERT(bytes.allocated >= (1 - 1e-9) * alive);
+    RC_ASSERT(bytes.allocated >= (1 - 1e-9) * alive - 1);
     if (habits.records_streams || drops_fresh_gradients(plan) || !late_blocks(rank, plan, work).empty())
       continue;
-    RC_ASSERT(bytes.allocated <= alive + 512 * static_cast<double>(most_tensors(ops, work)));
+    RC_ASSERT(bytes.allocated <= (1 + 1e-9) * alive + 1);
   }
 }
 

@@ -12,7 +12,7 @@ TEST(CachingAllocator, SegmentsAreOfTwoOrTwentyMebibytesOrOfTheBlocksOwnSize) {
   CachingAllocator small, middle, large;
   small.allocate(1);
   EXPECT_EQ(small.most_reserved_bytes(), 2 * kMib);
-  EXPECT_EQ(small.most_allocated_bytes(), 512);
+  EXPECT_EQ(small.most_requested_bytes(), 1);
   middle.allocate(kMib + 1);
   EXPECT_EQ(middle.most_reserved_bytes(), 20 * kMib);
   large.allocate(11 * kMib);
@@ -31,7 +31,7 @@ TEST(CachingAllocator, AFreeBlockIsTakenAgain) {
   CachingAllocator allocator;
   for (int i = 0; i < 10; ++i) allocator.free(allocator.allocate(100 * kMib));
   EXPECT_EQ(allocator.most_reserved_bytes(), 100 * kMib);
-  EXPECT_EQ(allocator.most_allocated_bytes(), 100 * kMib);
+  EXPECT_EQ(allocator.most_requested_bytes(), 100 * kMib);
 }
 
 // What stays lies in a block that was larger: the next large one finds no room.

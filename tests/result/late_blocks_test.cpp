@@ -33,6 +33,9 @@ TEST(LateBlocks, TheLargestGradientIsWidened) {
   Plan plan = small_plan(1, 1, 4);
   plan.recipe = Recipe::deepspeed_bf16;
   EXPECT_THAT(late(plan), ElementsAre(ElementsAre(4 * kLargest)));
+  plan.dp = 2;
+  plan.global_batch = 8;
+  EXPECT_THAT(late(plan), ElementsAre(ElementsAre(4 * kLargest), ElementsAre(4 * parameters(plan))));
 }
 
 TEST(LateBlocks, ZeroOneOfDeepSpeedPutsBucketsAndSharesSideBySide) {

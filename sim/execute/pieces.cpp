@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "plan/stages.h"
-#include "result/lifetimes.h"
+#include "result/memory/lifetimes.h"
 
 namespace rehearse {
 

@@ -11,7 +11,7 @@
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "result/idle.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "result/report_json.h"
 
 namespace rehearse {

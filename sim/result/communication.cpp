@@ -8,7 +8,7 @@
 #include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
-#include "result/lifetimes.h"
+#include "result/memory/lifetimes.h"
 #include "schedule/exchanged_weights.h"
 
 namespace rehearse {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "result/communication.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "result/shares.h"
 
 namespace rehearse {

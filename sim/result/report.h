@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 #include "plan/stage_times.h"
 #include "plan/work.h"
-#include "result/footprint.h"
+#include "result/memory/footprint.h"
 #include "result/timeline.h"
 #include "schedule/schedule.h"
 

@@ -8,7 +8,7 @@
 #include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "run/alike.h"
 #include "run/band.h"
 #include "run/jitter.h"

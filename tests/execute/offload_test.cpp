@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "same_training.h"
 #include "schedule/check.h"
 #include "slow_copies.h"

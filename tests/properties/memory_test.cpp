@@ -3,11 +3,11 @@
 #include <rapidcheck/gtest.h>
 
 #include "plan/recipe.h"
-#include "result/late_blocks.h"
-#include "result/memory.h"
-#include "result/memory_table.h"
+#include "result/memory/late_blocks.h"
+#include "result/memory/memory.h"
+#include "result/memory/reserved.h"
+#include "result/memory/table.h"
 #include "result/report_json.h"
-#include "result/reserved.h"
 #include "run.h"
 
 namespace rehearse::properties {

@@ -1,5 +1,5 @@
 // PyTorch's caching allocator, by its own rules.
-#include "result/caching_allocator.h"
+#include "result/memory/caching_allocator.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "cases.h"
-#include "result/memory_table.h"
+#include "result/memory/table.h"
 #include "result/svg/memory.h"
 
 namespace rehearse {

@@ -1,5 +1,5 @@
 // A plan fits when all that lies on each of its GPUs has room, to the byte.
-#include "result/footprint.h"
+#include "result/memory/footprint.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // What an iteration asks for when its activations have gone.
-#include "result/late_blocks.h"
+#include "result/memory/late_blocks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 namespace {

@@ -2,7 +2,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "cases.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plan/recipe.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "schedule/orders.h"
 
 namespace rehearse {

@@ -1,10 +1,10 @@
 // What PyTorch's allocator reserves beyond what is alive, and because of what.
-#include "result/reserved.h"
+#include "result/memory/reserved.h"
 
 #include <gtest/gtest.h>
 
 #include "cases.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 namespace {

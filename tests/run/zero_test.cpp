@@ -8,7 +8,7 @@
 #include "plan/framework.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "run/iteration.h"
 
 namespace rehearse {

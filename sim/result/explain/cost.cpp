@@ -4,8 +4,8 @@
 #include "plan/sharding.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
-#include "result/memory.h"
-#include "result/memory_table.h"
+#include "result/memory/memory.h"
+#include "result/memory/table.h"
 
 namespace rehearse {
 

@@ -3,7 +3,7 @@
 #include "plan/recipe.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 

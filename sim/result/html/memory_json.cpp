@@ -3,7 +3,7 @@
 
 #include "result/drawn_ranks.h"
 #include "result/html/timeline_json.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse::html {
 

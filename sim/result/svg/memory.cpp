@@ -9,7 +9,7 @@
 
 #include "base/quantity.h"
 #include "result/drawn_ranks.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "result/svg/axis.h"
 #include "result/svg/text.h"
 

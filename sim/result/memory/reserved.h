@@ -1,9 +1,10 @@
 // How much memory does PyTorch's caching allocator reserve on a pipeline rank?
 //
-// The rank's ops are replayed with the tensors of their blocks one by one (result/block_walk.h), as the host
-// launches their kernels, through the allocator's own rules (result/caching_allocator.h). What it reserves
-// beyond the most that is alive at once is lost to fragments, and to tensors that a collective may still be
-// reading: their memory stays untouched until the GPU has come to where the host was when it dropped them.
+// The rank's ops are replayed with the tensors of their blocks one by one (result/memory/block_walk.h), as
+// the host launches their kernels, through the allocator's own rules (result/memory/caching_allocator.h).
+// What it reserves beyond the most that is alive at once is lost to fragments, and to tensors that a
+// collective may still be reading: their memory stays untouched until the GPU has come to where the host was
+// when it dropped them.
 #pragma once
 
 #include "plan/work.h"

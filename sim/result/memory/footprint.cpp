@@ -1,4 +1,4 @@
-#include "result/footprint.h"
+#include "result/memory/footprint.h"
 
 #include <fmt/core.h>
 

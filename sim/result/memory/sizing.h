@@ -7,8 +7,8 @@
 
 #include "model/model.h"
 #include "plan/plan.h"
-#include "result/footprint.h"
-#include "result/memory.h"
+#include "result/memory/footprint.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 

@@ -1,8 +1,8 @@
 // Does a plan fit: has each GPU room for all that lies on it?
 //
-// Counted: the peak of PyTorch's allocator (result/memory.h), CUDA's context and NCCL's buffers
-// (cost/communicators.h). What the allocator reserves beyond its peak (result/reserved.h) is no part of it:
-// free segments are given back before the allocator gives up.
+// Counted: the peak of PyTorch's allocator (result/memory/memory.h), CUDA's context and NCCL's buffers
+// (cost/communicators.h). What the allocator reserves beyond its peak (result/memory/reserved.h) is no part
+// of it: free segments are given back before the allocator gives up.
 #pragma once
 
 #include <string>

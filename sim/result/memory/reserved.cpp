@@ -1,4 +1,4 @@
-#include "result/reserved.h"
+#include "result/memory/reserved.h"
 
 #include <array>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "plan/recipe.h"
-#include "result/caching_allocator.h"
-#include "result/late_blocks.h"
-#include "result/walked_stage.h"
+#include "result/memory/caching_allocator.h"
+#include "result/memory/late_blocks.h"
+#include "result/memory/walked_stage.h"
 
 namespace rehearse {
 

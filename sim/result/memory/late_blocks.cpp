@@ -1,4 +1,4 @@
-#include "result/late_blocks.h"
+#include "result/memory/late_blocks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "result/memory/sizing.h"
 #include "result/report.h"
-#include "result/sizing.h"
 
 namespace rehearse {
 
@@ -16,7 +16,7 @@ std::string write_runs(const std::vector<int>& numbers);
 // What is known of the heaviest rank beside the report.
 struct HeaviestRank {
   std::string peak_op;        // name of the op that runs at its peak
-  double reserved_bytes = 0;  // by PyTorch's allocator (result/reserved.h)
+  double reserved_bytes = 0;  // by PyTorch's allocator (result/memory/reserved.h)
 };
 
 std::string write_memory_table(const Report& report, const HeaviestRank& heaviest,

@@ -1,4 +1,4 @@
-#include "result/caching_allocator.h"
+#include "result/memory/caching_allocator.h"
 
 #include <algorithm>
 #include <tuple>

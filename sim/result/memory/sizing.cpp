@@ -1,4 +1,4 @@
-#include "result/sizing.h"
+#include "result/memory/sizing.h"
 
 #include <algorithm>
 #include <cmath>

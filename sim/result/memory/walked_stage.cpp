@@ -1,6 +1,6 @@
-#include "result/walked_stage.h"
+#include "result/memory/walked_stage.h"
 
-#include "result/lifetimes.h"
+#include "result/memory/lifetimes.h"
 
 namespace rehearse {
 

@@ -1,9 +1,9 @@
-#include "result/memory_table.h"
+#include "result/memory/table.h"
 
 #include "base/quantity.h"
 #include "plan/recipe.h"
 #include "result/lines.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 #include "result/report_json.h"
 
 namespace rehearse {

@@ -2,14 +2,14 @@
 //
 // Counted: what PyTorch's allocator hands out - parameters, gradients, optimizer state, activations, logits,
 // messages in flight, cuBLAS's workspace. Stated beside: the CUDA context and NCCL's own buffers, which lie
-// outside the allocator (cost/communicators.h), and what the allocator reserves (result/reserved.h).
+// outside the allocator (cost/communicators.h), and what the allocator reserves (result/memory/reserved.h).
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "plan/recipe.h"
-#include "result/lifetimes.h"
+#include "result/memory/lifetimes.h"
 #include "result/report.h"
 
 namespace rehearse {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "result/block_walk.h"
+#include "result/memory/block_walk.h"
 
 namespace rehearse {
 

@@ -1,8 +1,8 @@
 // How many bytes of activations does one microbatch hold on a stage: while each of its ops runs, and between
 // them?
 //
-// Found by walking the kernel lists (result/block_walk.h). Layers follow each other in forward order, and in
-// reverse order backward, each freeing what it saved.
+// Found by walking the kernel lists (result/memory/block_walk.h). Layers follow each other in forward order,
+// and in reverse order backward, each freeing what it saved.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 #include <algorithm>
 #include <map>

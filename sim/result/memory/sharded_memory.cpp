@@ -2,7 +2,7 @@
 
 #include "plan/sharding.h"
 #include "plan/units.h"
-#include "result/memory.h"
+#include "result/memory/memory.h"
 
 namespace rehearse {
 

@@ -1,4 +1,4 @@
-#include "result/block_walk.h"
+#include "result/memory/block_walk.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "result/lifetimes.h"
+#include "result/memory/lifetimes.h"
 
-#include "result/block_walk.h"
+#include "result/memory/block_walk.h"
 
 namespace rehearse {
 

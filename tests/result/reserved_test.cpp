@@ -73,6 +73,15 @@ TEST(Reserved, WhatGoesToTheHostIsGivenBackUntilItComesAgain) {
   EXPECT_NEAR(run.bytes.allocated, run.alive(), 1);
 }
 
+TEST(Reserved, OpsOfStagesWithoutLayersSeeWhatWentToTheHost) {
+  Plan plan = small_plan(2, 2, 8);
+  plan.framework = Framework::torchtitan;
+  plan.offload = Offload::activations;
+  plan.layers_per_stage = {6, 0, 0, 2};
+  const Replayed run = replayed(plan);
+  EXPECT_NEAR(run.bytes.allocated, run.alive(), 1);
+}
+
 // The host is a whole pass ahead: no tensor of an all-reduce is free before the pass has run.
 TEST(Reserved, TensorsOfCollectivesStayUntilTheGpuHasCome) {
   Plan plan = tensor_parallel(Framework::deepspeed);

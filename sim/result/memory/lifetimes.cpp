@@ -123,8 +123,11 @@ StageBytes stage_of(const std::vector<Group>& groups) {
   StageBytes stage;
   for (const Group& group : groups) {
     const LiveBytes saved = sum_of(group, &BlockBytes::saved);
-    const LiveBytes before_last = stage.saved + saved * (group.repeats - 1);
-    for (const BlockBytes* block : group.blocks) raise(stage.forward, before_last + block->forward);
+    LiveBytes before = stage.saved + saved * (group.repeats - 1);
+    for (const BlockBytes* block : group.blocks) {
+      raise(stage.forward, before + block->forward);
+      before = before + block->saved;
+    }
     stage.saved = stage.saved + saved * group.repeats;
     stage.kept = stage.kept + sum_of(group, &BlockBytes::kept) * group.repeats;
   }
@@ -134,7 +137,11 @@ StageBytes stage_of(const std::vector<Group>& groups) {
     raise(stage.backward,
           saved - own +
               group_peak(*group, &BlockBytes::backward, &BlockBytes::backward_of_recomputed, nullptr));
-    raise(stage.backward_weight, kept - own_kept + group->blocks.back()->backward_weight);
+    LiveBytes waiting = kept;
+    for (auto block = group->blocks.rbegin(); block != group->blocks.rend(); ++block) {
+      waiting = waiting - (*block)->kept;
+      raise(stage.backward_weight, waiting + (*block)->backward_weight);
+    }
     const LiveBytes peak = group_peak(*group, &BlockBytes::backward_input,
                                       &BlockBytes::backward_input_of_recomputed, &BlockBytes::kept);
     raise(stage.backward_input, saved - own + done + peak);

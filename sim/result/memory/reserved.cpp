@@ -37,13 +37,14 @@ class Replay {
 
   void iteration(const RankOps& ops, const std::vector<LateBlocks>& late) {
     for (const Op& op : ops.ops()) {
-      if (op.stage >= stages_.size() || stages_[op.stage].blocks.empty()) continue;
+      if (op.stage >= stages_.size()) continue;
       if (op.kind == OpKind::reload) reload(op);
-      if (!is_compute(op.kind) || op.part > 0) continue;
-      if (habits_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
+      if (!is_compute(op.kind)) continue;
       // The copy at the host counts from the first op that waits for it.
       for (const std::int32_t wait : ops.waits(op))
         if (const Op& copy = ops[static_cast<std::size_t>(wait)]; copy.kind == OpKind::offload) offload(copy);
+      if (op.part > 0 || stages_[op.stage].blocks.empty()) continue;
+      if (habits_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
       run(op);
       if (habits_.waits_after_pass) wait_for_gpu();
     }

@@ -18,7 +18,7 @@ void add_blocking_rules(const Plan& plan, std::vector<Violation>& violations) {
   forbid(plan.tp > 1 && plan.tp_backward_overlap, "tp_backward_overlap is on", "tp_backward_overlap off");
   forbid(plan.cp > 1 && plan.cp_exchange == ContextExchange::ring, "cp_comm_type is p2p",
          "cp_comm_type allgather");
-  forbid(plan.zero == 3, "ZeRO-3 gathers ahead", "zero 2");
+  forbid(plan.zero >= 2, "ZeRO-2 and 3 reduce gradients beside the backward pass", "zero 1");
   forbid(plan.offload != Offload::none, "offload is on", "offload none");
   forbid(plan.cuda_graph, "cuda_graph is on", "cuda_graph off");
 }

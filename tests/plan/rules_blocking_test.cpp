@@ -47,6 +47,7 @@ TEST(BlockingRules, NameEachOverlap) {
       [](Plan& p) { p.tp_comm_overlap = true; },
       [](Plan& p) { p.tp_backward_overlap = true; },
       [](Plan& p) { p.cp_exchange = ContextExchange::ring; },
+      [](Plan& p) { p.zero = 2; },
       [](Plan& p) { p.zero = 3; },
       [](Plan& p) { p.offload = Offload::optimizer; },
       [](Plan& p) { p.cuda_graph = true; },

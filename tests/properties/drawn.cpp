@@ -203,12 +203,12 @@ class Drawing {
     if (precision_ == "fp8" && (recipe == "zero" || recipe == "fp8-weights") && one_in(2))
       plan()["fp8_weight_copies"] = 1;
     recompute();
-    if (one_in(6)) launch_blocking();
+    if (one_in(10)) launch_blocking();
   }
 
   // Where all that may overlap can be told not to.
   void launch_blocking() {
-    if (plan().value("zero", 0) == 3 || plan().contains("offload") || (of_.cp > 1 && exchange_ == "p2p"))
+    if (plan().value("zero", 0) >= 2 || plan().contains("offload") || (of_.cp > 1 && exchange_ == "p2p"))
       return;
     for (const char* overlap : {"overlap_grad_reduce", "overlap_p2p", "overlap_param_gather",
                                 "tp_comm_overlap", "tp_backward_overlap", "cuda_graph"})

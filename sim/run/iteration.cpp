@@ -100,13 +100,14 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
                                          profile.gpu, cluster.gpu.name));
 }
 
-void warn_of_launches(const Prices& prices, RunFacts& facts) {
+void warn_of_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
   constexpr double kWorthAWord = 0.01;
   const double share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
   if (share < kWorthAWord) return;
+  const char* const instead =
+      plan.launch_blocking ? "--launch-blocking off hides it" : "--cuda-graph on takes it away";
   facts.warnings.push_back(fmt::format(
-      "{:.0f} % of the time of kernels is waiting for the host to launch them; --cuda-graph on takes it away",
-      100 * share));
+      "{:.0f} % of the time of kernels is waiting for the host to launch them; {}", 100 * share, instead));
 }
 
 // A fold that is not known to change nothing is made only where simulating every rank would take long: each
@@ -168,7 +169,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
   facts.outside_allocator = outside_allocator(experiment, plan, preparation.work);
-  warn_of_launches(preparation.prices, facts);
+  warn_of_launches(plan, preparation.prices, facts);
   const std::string misaligned = misaligned_products(preparation.work, plan, experiment.profile);
   if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);

@@ -1,8 +1,9 @@
-// How fast are schedules made, and how fast do the two engines walk them?
+// How fast are schedules made, how fast do the two engines walk them, and how fast are allocations replayed?
 //
 // Bounds: the longest path touches each task and each edge once (about 3 edges a task, 12 bytes each);
 // SimGrid pays a heap insertion and removal for each timer. SimGrid allows one simulation a process, so each
-// of its measurements runs in a child of its own and reports the seconds that it took.
+// of its measurements runs in a child of its own and reports the seconds that it took. The allocator searches
+// a sorted set for each tensor that comes or goes, and writes one slot.
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <chrono>
 
 #include "model/read.h"
+#include "result/memory/memory.h"
+#include "result/memory/reserved.h"
 #include "run/iteration.h"
 #include "run/reference.h"
 #include "run/simulate.h"
@@ -137,10 +140,21 @@ void Gpt3Simulate(benchmark::State& state) {
   }
 }
 
+// The first rank's ops, by as many iterations as it takes.
+void Gpt3Allocations(benchmark::State& state) {
+  const Experiment experiment = gpt3(state);
+  const Preparation ready = prepare(experiment);
+  const RankOps& ops = ready.schedule.ranks[0];
+  const RankMemory memory = rank_memory(ready.schedule, experiment.plan, ready.work)[0];
+  for (auto _ : state)
+    benchmark::DoNotOptimize(replay_allocations(ops, memory, experiment.plan, ready.work, 80e9));
+}
+
 BENCHMARK(MakeSchedule)->Args({64, 512, 2})->Unit(benchmark::kMillisecond);
 BENCHMARK(DeriveTasks)->Args({64, 512, 2})->Unit(benchmark::kMillisecond);
 BENCHMARK(LongestPath)->Args({64, 512, 2})->Unit(benchmark::kMillisecond);
 BENCHMARK(Simulate)->Args({64, 512, 2})->Unit(benchmark::kMillisecond)->UseManualTime();
+BENCHMARK(Gpt3Allocations)->Arg(1)->Arg(3)->Unit(benchmark::kMillisecond);
 BENCHMARK(Gpt3Prepare)->Arg(1)->Arg(3)->Unit(benchmark::kMillisecond);
 BENCHMARK(Gpt3LongestPath)->Arg(1)->Arg(3)->Unit(benchmark::kMillisecond);
 BENCHMARK(Gpt3Simulate)->Arg(1)->Arg(3)->Unit(benchmark::kMillisecond)->UseManualTime();

@@ -71,6 +71,7 @@ TEST(Scenario, AHostThatWaitsOverlapsNothingUnlessToldTo) {
   for (const char* overlap : {"overlap_grad_reduce", "overlap_p2p", "tp_backward_overlap"})
     EXPECT_EQ(waits["plan"][overlap], false);
   EXPECT_GT(waits["step_time_s"], ahead["step_time_s"]);
+  EXPECT_NE(waits["warnings"].dump().find("--launch-blocking off"), std::string::npos) << waits["warnings"];
   const Outcome both = run_program(run + "--launch-blocking on --overlap-grad-reduce on");
   EXPECT_EQ(both.exit_code, 2);
   EXPECT_NE(both.err.find("overlap_grad_reduce is on"), std::string::npos) << both.err;

@@ -10,6 +10,7 @@
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "result/memory/reserved.h"
+#include "result/memory/sizing.h"
 #include "result/memory/table.h"
 #include "result/svg/memory.h"
 #include "run/iteration.h"
@@ -32,11 +33,16 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
       schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
 }
 
-double reserved_of(const Report& report, const Preparation& ready) {
+// Of the heaviest rank, if its peak fits.
+std::optional<double> reserved_of(const Experiment& experiment, const Report& report,
+                                  const Preparation& ready) {
   const RankMemory rank = heaviest_rank(report);
   const Footprint gpu = footprints(report)[static_cast<std::size_t>(rank.rank)];
+  if (!gpu.fits()) return {};
+  const std::int64_t microbatches =
+      experiment.order ? kAllMicrobatches : shortened(report.plan).microbatches();
   return reserved_bytes(ready.schedule.ranks[static_cast<std::size_t>(rank.rank)], rank, report.plan,
-                        ready.work, gpu.capacity_bytes - gpu.outside.all());
+                        ready.work, gpu.capacity_bytes - gpu.outside.all(), microbatches);
 }
 
 // Where nodes are mixed: on those that the fullest pipeline rank has.
@@ -71,7 +77,8 @@ bool show_memory(const MemoryOptions& options) {
       out << draw_memory(iteration.timeline, ready.schedule, report, ready.work);
     });
   }
-  const HeaviestRank heaviest = {peak_op_of(report, ready.schedule), reserved_of(report, ready)};
+  const HeaviestRank heaviest = {peak_op_of(report, ready.schedule),
+                                 reserved_of(scenario.experiment, report, ready)};
   const auto fewest = sizing_of(scenario.experiment, report);
   if (options.json) {
     fmt::print("{}\n", memory_json(report, heaviest, fewest, REHEARSE_VERSION).dump(2));

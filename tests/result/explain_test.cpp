@@ -101,9 +101,19 @@ TEST(MemoryTable, NumbersAreWrittenInRuns) {
 TEST(MemoryTable, HasARowForEachRankAndNamesTheHeaviest) {
   const Case made = interleaved_case();
   const std::string text = write_memory_table(made.report, {"0B0"}, std::nullopt);
-  for (const char* part :
-       {"heaviest   pipeline rank", "while 0B0 runs", "rule of thumb", "by PyTorch's allocator"})
+  for (const char* part : {"heaviest   pipeline rank", "while 0B0 runs", "rule of thumb"})
     EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr("reserved")));
+}
+
+TEST(MemoryTable, SaysWhatIsReservedAndWhereFragmentsDoNotFit) {
+  Case made = interleaved_case();
+  const double peak = heaviest_rank(made.report).peak_bytes;
+  const auto table = [&] { return write_memory_table(made.report, {"0B0", peak + 2e9}, std::nullopt); };
+  EXPECT_THAT(table(), HasSubstr("by PyTorch's allocator, 2 GB more than the peak"));
+  EXPECT_THAT(table(), Not(HasSubstr("fragments")));
+  made.report.facts.gpu_memory_bytes = peak + 1e9;
+  EXPECT_THAT(table(), HasSubstr("its fragments do not fit"));
 }
 
 TEST(MemoryTable, AddsWhatTheAllocatorDoesNotKnow) {

@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "result/memory/memory.h"
+#include "result/memory/sizing.h"
 
 namespace rehearse {
 namespace {
@@ -143,6 +144,19 @@ TEST(Reserved, AStageWithoutLayersReservesNothing) {
   const Schedule schedule = full_schedule(plan);
   const RankMemory memory = rank_memory(schedule, plan, work).at(1);
   EXPECT_EQ(replay_allocations(schedule.ranks[1], memory, plan, work, kEnough).reserved, 0);
+}
+
+TEST(Reserved, AFewRoundsAreEnoughWhereTheOrderGoesOnAlike) {
+  Plan plan = fsdp_like(4, 64);
+  plan.recompute = Recompute::full;
+  const Work work = make_work(small_model(), plan);
+  const Schedule schedule = full_schedule(plan);
+  const RankMemory memory = rank_memory(schedule, plan, work).at(0);
+  const ReservedBytes all = replay_allocations(schedule.ranks[0], memory, plan, work, kEnough);
+  const ReservedBytes some =
+      replay_allocations(schedule.ranks[0], memory, plan, work, kEnough, shortened(plan).microbatches());
+  EXPECT_EQ(all.allocated, some.allocated);
+  EXPECT_EQ(all.reserved, some.reserved);
 }
 
 TEST(Reserved, AddsWhatStaysForTheWholeRun) {

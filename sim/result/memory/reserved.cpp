@@ -35,14 +35,16 @@ class Replay {
         stages_(walked_stages(work, blocks_)),
         allocator_(std::llround(capacity_bytes)) {}
 
-  void iteration(const RankOps& ops, const std::vector<LateBlocks>& late) {
+  void iteration(const RankOps& ops, const std::vector<LateBlocks>& late, std::int64_t microbatches) {
     for (const Op& op : ops.ops()) {
-      if (op.stage >= stages_.size()) continue;
+      if (op.stage >= stages_.size() || op.microbatch >= microbatches) continue;
       if (op.kind == OpKind::reload) reload(op);
       if (!is_compute(op.kind)) continue;
       // The copy at the host counts from the first op that waits for it.
       for (const std::int32_t wait : ops.waits(op))
-        if (const Op& copy = ops[static_cast<std::size_t>(wait)]; copy.kind == OpKind::offload) offload(copy);
+        if (const Op& copy = ops[static_cast<std::size_t>(wait)];
+            copy.kind == OpKind::offload && copy.microbatch < microbatches)
+          offload(copy);
       if (op.part > 0 || stages_[op.stage].blocks.empty()) continue;
       if (habits_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
       run(op);
@@ -265,24 +267,25 @@ MemoryHabits memory_habits(const Plan& plan) {
 }
 
 ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, const Plan& plan,
-                                 const Work& work, double capacity_bytes) {
+                                 const Work& work, double capacity_bytes, std::int64_t microbatches) {
   constexpr int kIterations = 4;
   Replay replay(plan, work, capacity_bytes);
   const std::vector<LateBlocks> late = late_blocks(memory, plan, work);
   std::int64_t before = -1;
   for (int i = 0; i < kIterations && replay.allocator().most_reserved_bytes() != before; ++i) {
     before = replay.allocator().most_reserved_bytes();
-    replay.iteration(ops, late);
+    replay.iteration(ops, late, microbatches);
   }
   return {static_cast<double>(replay.allocator().most_requested_bytes()),
           static_cast<double>(replay.allocator().most_reserved_bytes())};
 }
 
 double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& plan, const Work& work,
-                      double capacity_bytes) {
+                      double capacity_bytes, std::int64_t microbatches) {
   const double replayed = memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes;
   const double steady = memory.peak_bytes - replayed;
-  const ReservedBytes bytes = replay_allocations(ops, memory, plan, work, capacity_bytes - steady);
+  const ReservedBytes bytes =
+      replay_allocations(ops, memory, plan, work, capacity_bytes - steady, microbatches);
   return steady + std::max(bytes.reserved, replayed);
 }
 

@@ -7,6 +7,8 @@
 // when it dropped them.
 #pragma once
 
+#include <limits>
+
 #include "plan/work.h"
 #include "result/report.h"
 #include "schedule/schedule.h"
@@ -44,14 +46,19 @@ struct ReservedBytes {
   double reserved = 0;   // the most in segments
 };
 
+constexpr std::int64_t kAllMicrobatches = std::numeric_limits<std::int64_t>::max();
+
 // For activations, logits, gradients of parameters that go as a backward pass ends, and late blocks, over as
 // many iterations as it takes until no more is reserved, four at most. `capacity_bytes`: room for them.
+// `microbatches`: so many are replayed, the first ones; where an order goes on alike, a few rounds are enough
+// (shortened() in sizing.h).
 ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, const Plan& plan,
-                                 const Work& work, double capacity_bytes);
+                                 const Work& work, double capacity_bytes,
+                                 std::int64_t microbatches = kAllMicrobatches);
 
 // All that is reserved on a rank with `capacity_bytes` for its allocator. What stays there for the whole run
 // is allocated once and loses nothing.
 double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& plan, const Work& work,
-                      double capacity_bytes);
+                      double capacity_bytes, std::int64_t microbatches = kAllMicrobatches);
 
 }  // namespace rehearse

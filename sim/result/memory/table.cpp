@@ -49,7 +49,7 @@ void add_reserved(Lines& table, const Report& report, double reserved_bytes) {
   const Footprint gpu = footprints(report)[static_cast<std::size_t>(heaviest.rank)];
   table.line("reserved   {} by PyTorch's allocator, {} more than the peak", format_bytes(reserved_bytes),
              format_bytes(reserved_bytes - heaviest.peak_bytes));
-  if (gpu.fits() && reserved_bytes + gpu.outside.all() > gpu.capacity_bytes)
+  if (reserved_bytes + gpu.outside.all() > gpu.capacity_bytes)
     table.line("           its fragments do not fit; expandable_segments:True has none");
 }
 
@@ -64,7 +64,7 @@ void add_peak(Lines& table, const Report& report, const HeaviestRank& facts) {
                  live.microbatches.size() == 1 ? "" : "es", write_runs(live.microbatches));
   }
   add_fullest(table, report);
-  add_reserved(table, report, facts.reserved_bytes);
+  if (facts.reserved_bytes) add_reserved(table, report, *facts.reserved_bytes);
 }
 
 void add_sizing(Lines& table, const Report& report, const std::optional<FewestGpus>& fewest) {
@@ -137,8 +137,9 @@ Json memory_json(const Report& report, const HeaviestRank& heaviest, const std::
   json["peak_op"] = heaviest.peak_op;
   json["peak_time_s"] = rank.peak_time_s;
   json["bytes_per_parameter"] = state_bytes(report.plan).total();
-  json["reserved_bytes"] = heaviest.reserved_bytes;
-  json["allocator_slack_bytes"] = heaviest.reserved_bytes - rank.peak_bytes;
+  const auto& reserved = heaviest.reserved_bytes;
+  json["reserved_bytes"] = reserved ? Json(*reserved) : Json(nullptr);
+  json["allocator_slack_bytes"] = reserved ? Json(*reserved - rank.peak_bytes) : Json(nullptr);
   json["fewest_gpus"] = fewest_json(fewest);
   json["rule_of_thumb_gpus"] =
       rule_of_thumb_gpus(static_cast<double>(report.parameters), report.facts.gpu_memory_bytes);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -29,13 +30,17 @@ double predicted_memory(const PublishedRun& run) {
   const Experiment experiment = read_scenario(run.source, {run.model, without_profile}).experiment;
   const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
   const Work work = make_work(experiment.model, experiment.plan);
-  const RankMemory rank = heaviest_rank(experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
+  // Without what is offloaded of its activations, by as many microbatches as it takes to reach the peak.
+  const Schedule order = make_order(shortened(experiment.plan));
+  const std::vector<RankMemory> ranks =
+      rank_memory(order, experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
+  const RankMemory& rank = *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
   if (run.counted == Counted::allocated) return rank.peak_bytes;
   const double outside =
       run.counted == Counted::nvidia_smi
           ? outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all()
           : 0;
-  const RankOps ops = make_order(shortened(experiment.plan)).ranks[static_cast<std::size_t>(rank.rank)];
+  const RankOps& ops = order.ranks[static_cast<std::size_t>(rank.rank)];
   const double room = experiment.cluster.gpu.memory_bytes - outside;
   return outside + reserved_bytes(ops, rank, experiment.plan, work, room);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "plan/plan.h"
+#include "small_model.h"
 
 namespace rehearse {
 namespace {
@@ -20,17 +21,10 @@ Plan blocking() {
 }
 
 std::size_t broken(const std::function<void(Plan&)>& change) {
-  Model model;
-  model.layers = 8;
-  model.hidden = 512;
-  model.heads = model.kv_heads = 8;
-  model.head_dim = 64;
-  model.ffn_hidden = 2048;
-  model.vocab = 1024;
   Plan plan = blocking();
   change(plan);
   std::size_t count = 0;
-  for (const Violation& violation : broken_rules(plan, model, plan.gpus()))
+  for (const Violation& violation : broken_rules(plan, test::small_model(), plan.gpus()))
     count += violation.pointer == "launch_blocking";
   return count;
 }

@@ -7,22 +7,13 @@
 #include <set>
 
 #include "plan/sharding.h"
+#include "small_model.h"
 
 namespace rehearse {
 namespace {
 
+using test::small_model;
 using ::testing::HasSubstr;
-
-Model small_model() {
-  Model model;
-  model.layers = 8;
-  model.hidden = 512;
-  model.heads = model.kv_heads = 8;
-  model.head_dim = 64;
-  model.ffn_hidden = 2048;
-  model.vocab = 1024;
-  return model;
-}
 
 // What is broken in a plan of 8 data-parallel ranks, one sentence each.
 std::string broken(const std::function<void(Plan&)>& change) {

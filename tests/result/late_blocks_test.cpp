@@ -25,6 +25,14 @@ double parameters(const Plan& plan) {
   return make_work(small_model(), plan).parameters(0);
 }
 
+Plan with_zero_1(Framework framework, Recipe recipe, int dp) {
+  Plan plan = small_plan(1, 1, 4, dp);
+  plan.framework = framework;
+  plan.recipe = recipe;
+  plan.zero = 1;
+  return plan;
+}
+
 TEST(LateBlocks, AreNoneInMegatronLm) {
   EXPECT_THAT(late(small_plan(1, 1, 4, 4)), IsEmpty());
 }
@@ -39,10 +47,7 @@ TEST(LateBlocks, TheLargestGradientIsWidened) {
 }
 
 TEST(LateBlocks, ZeroOneOfDeepSpeedPutsBucketsAndSharesSideBySide) {
-  Plan plan = small_plan(1, 1, 4, 4);
-  plan.framework = Framework::megatron_2021;
-  plan.recipe = Recipe::sagemaker;
-  plan.zero = 1;
+  Plan plan = with_zero_1(Framework::megatron_2021, Recipe::sagemaker, 4);
   const double all = parameters(plan);
   EXPECT_THAT(late(plan), ElementsAre(ElementsAre(2 * all), ElementsAre(2 * all / 4), ElementsAre(2 * all)));
   plan.precision = Precision::fp16;  // looks for infinities
@@ -55,10 +60,7 @@ TEST(LateBlocks, ZeroOneOfDeepSpeedPutsBucketsAndSharesSideBySide) {
 }
 
 TEST(LateBlocks, BucketsAreOfHalfABillionElements) {
-  Plan plan = small_plan(1, 1, 4, 4);
-  plan.framework = Framework::deepspeed;
-  plan.recipe = Recipe::zero;
-  plan.zero = 1;
+  const Plan plan = with_zero_1(Framework::deepspeed, Recipe::zero, 4);
   Model large = small_model();
   large.vocab = 1 << 22;
   const double all = make_work(large, plan).parameters(0);
@@ -69,10 +71,7 @@ TEST(LateBlocks, BucketsAreOfHalfABillionElements) {
 }
 
 TEST(LateBlocks, NanotronGathersAllParametersTwice) {
-  Plan plan = small_plan(1, 1, 4, 2);
-  plan.framework = Framework::nanotron;
-  plan.recipe = Recipe::nanotron;
-  plan.zero = 1;
+  const Plan plan = with_zero_1(Framework::nanotron, Recipe::nanotron, 2);
   const double all = parameters(plan);
   EXPECT_THAT(late(plan), ElementsAre(ElementsAre(all, all, all, 2 * all)));
 }

@@ -163,21 +163,27 @@ TensorEvents BlockWalk::walk(const Kernels& order, const Marks& before, const Ma
   return events;
 }
 
-BlockEvents BlockWalk::events() const {
+BlockEvents BlockWalk::events(bool in_groups) const {
   Marks output = saved(), input = kept();
   mark(output, {block_.output});
   mark(input, {block_.input_gradient});
   const Kernels recompute = pointers(block_.recompute), inputs = pointers(block_.backward_input),
                 autograd = autograd_order();
-  const Marks before = and_output_gradient(before_recompute()), between = and_output_gradient(again()),
-              gradient = marked({block_.input_gradient});
-  return {.forward = walk(pointers(block_.forward), marked({block_.input}), output),
-          .backward = walk(joined(recompute, autograd), before, gradient),
-          .backward_input = walk(joined(recompute, inputs), before, input),
-          .backward_weight = walk(pointers(block_.backward_weight), kept(), marked({})),
-          .recompute = walk(recompute, before_recompute(), again()),
-          .backward_of_recomputed = walk(autograd, between, gradient),
-          .backward_input_of_recomputed = walk(inputs, between, input)};
+  const Marks before = and_output_gradient(before_recompute()), gradient = marked({block_.input_gradient});
+  BlockEvents events{.forward = walk(pointers(block_.forward), marked({block_.input}), output),
+                     .backward = walk(joined(recompute, autograd), before, gradient),
+                     .backward_input = walk(joined(recompute, inputs), before, input),
+                     .backward_weight = walk(pointers(block_.backward_weight), kept(), marked({}))};
+  if (!in_groups) return events;
+  const Marks between = and_output_gradient(again());
+  events.recompute = walk(recompute, before_recompute(), again());
+  events.backward_of_recomputed = walk(autograd, between, gradient);
+  events.backward_input_of_recomputed = walk(inputs, between, input);
+  return events;
+}
+
+bool recomputes_in_groups(const Work& work) {
+  return std::ranges::any_of(work.blocks, &Block::joins_previous);
 }
 
 }  // namespace rehearse

@@ -29,13 +29,13 @@ using TensorEvents = std::vector<TensorEvent>;
 // What happens to the tensors of a block as one of its ops runs, in order. What is there before it, and stays
 // after it, makes no event: what is saved between F and B or I, what is kept between I and W.
 struct BlockEvents {
-  TensorEvents forward;                 // from the input on; the output stays
-  TensorEvents backward;                // with the recompute, to the input's gradient
-  TensorEvents backward_input;          // the same of op I
-  TensorEvents backward_weight;         // of op W
-  TensorEvents recompute;               // alone: of a block that is recomputed together with the next one
-  TensorEvents backward_of_recomputed;  // and what follows it, in op B
-  TensorEvents backward_input_of_recomputed;  // in op I
+  TensorEvents forward;          // from the input on; the output stays
+  TensorEvents backward;         // with the recompute, to the input's gradient
+  TensorEvents backward_input;   // the same of op I
+  TensorEvents backward_weight;  // of op W
+  TensorEvents recompute = {};   // alone: of a block that is recomputed together with the next one
+  TensorEvents backward_of_recomputed = {};        // and what follows it, in op B
+  TensorEvents backward_input_of_recomputed = {};  // in op I
 };
 
 // Tensors of a block that are there at some moment, by TensorId.
@@ -62,7 +62,8 @@ class BlockWalk {
   Marks again() const;             // what the backward reads once the recompute has run
   Marks kept() const { return read_before_written(block_.backward_weight); }
   Marks and_output_gradient(Marks marks) const;
-  BlockEvents events() const;
+  // `in_groups`: some block joins another, so that recomputes may run alone; else those lists are empty.
+  BlockEvents events(bool in_groups) const;
 
  private:
   using Kernels = std::vector<const Kernel*>;
@@ -77,5 +78,8 @@ class BlockWalk {
   std::int32_t collective_launches_;
   Marks counted_, of_parameters_;
 };
+
+// Whether some of its blocks are recomputed together.
+bool recomputes_in_groups(const Work& work);
 
 }  // namespace rehearse

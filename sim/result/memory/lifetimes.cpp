@@ -23,8 +23,8 @@ class Sums {
  public:
   explicit Sums(const Block& block) : block_(block), walk_(block), of_loss_(of_loss(block)) {}
 
-  BlockBytes bytes() const {
-    const BlockEvents events = walk_.events();
+  BlockBytes bytes(bool in_groups) const {
+    const BlockEvents events = walk_.events(in_groups);
     const LiveBytes before = sum(walk_.and_output_gradient(walk_.before_recompute()));
     const LiveBytes between = sum(walk_.and_output_gradient(walk_.again()));
     return {.saved = sum(walk_.saved()),
@@ -172,7 +172,8 @@ std::vector<bool> of_loss(const Block& block) {
 
 std::vector<StageBytes> stage_bytes(const Work& work) {
   std::vector<BlockBytes> blocks;
-  for (const Block& block : work.blocks) blocks.push_back(Sums(block).bytes());
+  const bool in_groups = recomputes_in_groups(work);
+  for (const Block& block : work.blocks) blocks.push_back(Sums(block).bytes(in_groups));
   std::vector<StageBytes> stages;
   for (const auto& parts : work.parts) stages.push_back(stage_of(groups_of(work, parts, blocks)));
   return stages;

@@ -268,7 +268,7 @@ MemoryHabits memory_habits(const Plan& plan) {
 
 ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, const Plan& plan,
                                  const Work& work, double capacity_bytes, std::int64_t microbatches) {
-  constexpr int kIterations = 4;
+  constexpr int kIterations = 4;  // all published runs settle in the first; one that never does must end
   Replay replay(plan, work, capacity_bytes);
   const std::vector<LateBlocks> late = late_blocks(memory, plan, work);
   std::int64_t before = -1;

@@ -37,14 +37,11 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
   return plans;
 }
 
-std::vector<RankMemory> memory_of(const Plan& plan, const Work& work, double workspace_bytes) {
-  return rank_memory(make_order(shortened(plan)), plan, work, workspace_bytes);
-}
-
 Footprint fullest_gpu(const Model& model, const Plan& plan, const SizingLimits& limits) {
   const Work work = make_work(model, plan);
   const auto outside = limits.outside ? limits.outside(plan, work) : std::vector<OutsideAllocator>();
-  return fullest(footprints(memory_of(plan, work, limits.workspace_bytes), outside, limits.gpu_memory_bytes));
+  const auto ranks = rank_memory(make_order(shortened(plan)), plan, work, limits.workspace_bytes);
+  return fullest(footprints(ranks, outside, limits.gpu_memory_bytes));
 }
 
 // Orders that are sought under a limit of memory: other microbatches, another order.
@@ -61,11 +58,6 @@ Plan shortened(Plan plan) {
   const std::int64_t enough = kRounds * plan.pp * plan.micro_batch * plan.dp;
   plan.global_batch = std::min(plan.global_batch, enough);
   return plan;
-}
-
-RankMemory heaviest_rank(const Plan& plan, const Work& work, double workspace_bytes) {
-  const std::vector<RankMemory> ranks = memory_of(plan, work, workspace_bytes);
-  return *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
 }
 
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits) {

@@ -27,10 +27,6 @@ struct FewestGpus {
   Footprint fullest;
 };
 
-// The heaviest rank of a legal plan with its Work, without what is offloaded of its activations. As many
-// microbatches are walked as are needed to reach the peak.
-RankMemory heaviest_rank(const Plan& plan, const Work& work, double workspace_bytes);
-
 // The plan with as many microbatches as are needed to reach its peak.
 Plan shortened(Plan plan);
 

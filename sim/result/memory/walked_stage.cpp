@@ -37,9 +37,10 @@ Marks for_host(const Block& block, const BlockWalk& walk) {
 
 std::vector<WalkedBlock> walked_blocks(const Work& work, const WalkOptions& options, int gather_buffers) {
   std::vector<WalkedBlock> walked;
+  const bool in_groups = recomputes_in_groups(work);
   for (const Block& block : work.blocks) {
     const BlockWalk walk(block, options);
-    walked.push_back({&block, walk.events(), walk.saved(), walk.kept(), for_host(block, walk),
+    walked.push_back({&block, walk.events(in_groups), walk.saved(), walk.kept(), for_host(block, walk),
                       buffers_of(block, gather_buffers)});
   }
   return walked;

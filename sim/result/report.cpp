@@ -55,8 +55,8 @@ void add_critical_rank(Report& report, const Timeline& timeline, const Schedule&
   report.communication = communication_lines(rank, ops, report.plan, work, time);
 }
 
-void add_memory(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work) {
-  report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);
+// On the timeline as it is drawn, whenever a rank's own iteration begins.
+void add_peak_times(Report& report, const Timeline& timeline) {
   for (RankMemory& memory : report.memory) {
     const auto rank = std::find_if(
         timeline.ranks.begin(), timeline.ranks.end(),
@@ -90,7 +90,7 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   add_throughput(report, work);
   add_bubble(report, timeline, schedule);
   add_critical_rank(report, timeline, schedule, work, times);
-  add_memory(report, timeline, schedule, work);
+  report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);
   if (!facts.memory_of_rank.empty())
     report.facts.gpu_memory_bytes = facts.memory_of_rank[static_cast<std::size_t>(fullest_gpu(report).rank)];
   return report;
@@ -163,9 +163,10 @@ double ideal_bubble_fraction(const Plan& plan) {
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
                    const Work& work, const OpTimes& times, const RunFacts& facts) {
   require_fits(timeline, schedule);
-  if (!plan.sync_step)
-    return report_of(from_own_begin(timeline, schedule), schedule, model, plan, work, times, facts);
-  return report_of(timeline, schedule, model, plan, work, times, facts);
+  Report report = report_of(plan.sync_step ? timeline : from_own_begin(timeline, schedule), schedule, model,
+                            plan, work, times, facts);
+  add_peak_times(report, timeline);
+  return report;
 }
 
 }  // namespace rehearse

@@ -142,8 +142,7 @@ RC_GTEST_PROP(Memory, OfASplitBackwardIsFreedInTwoSteps, ()) {
   RC_ASSERT(stage.forward.total >= stage.saved.total);
 }
 
-TEST(Memory, CurveComesBackToZeroAndItsPeakIsTheReported) {
-  const Plan plan = small_plan(3, 1, 6);
+void expect_curve_of_the_reported_peak(const Plan& plan) {
   const Case made = make_case(plan, Durations{});
   for (std::size_t r = 0; r < 3; ++r) {
     const auto curve =
@@ -162,6 +161,13 @@ TEST(Memory, CurveComesBackToZeroAndItsPeakIsTheReported) {
     EXPECT_DOUBLE_EQ(peak, memory.activations_bytes + memory.logits_bytes);
     EXPECT_DOUBLE_EQ(when, memory.peak_time_s);
   }
+}
+
+TEST(Memory, CurveComesBackToZeroAndItsPeakIsTheReported) {
+  Plan plan = small_plan(3, 1, 6);
+  expect_curve_of_the_reported_peak(plan);
+  plan.sync_step = false;  // each rank begins its iteration on its own
+  expect_curve_of_the_reported_peak(plan);
 }
 
 TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {

@@ -150,13 +150,15 @@ class Pricing {
     return {static_cast<double>(count) * one.seconds, one.extrapolated};
   }
 
-  // Sends between GPUs of a node are left to copy engines, those between nodes hold two blocks: neither
-  // counts.
-  double taken(const Collective& collective, std::int64_t chunks) {
-    if (collective.op == CollectiveOp::send_receive) return 0;
-    return chunks > 1 ? share_taken(cluster_.gpu, kUserBufferBlocks)
-                      : measured_share(profile_, collective.op, group_of(collective))
-                            .value_or(share_taken(profile_, cluster_, group_of(collective)));
+  // What a kernel of so many chunks loses beside a call. Sends between GPUs of a node are left to copy
+  // engines, those between nodes hold two blocks: neither counts as blocks.
+  double lost(const Collective& collective, std::int64_t chunks, double call_s) {
+    const GroupShape& group = group_of(collective);
+    const UnderWay call{collective.op, collective.bytes, call_s};
+    if (collective.op == CollectiveOp::send_receive) return share_lost(cluster_.gpu, group.members, call, 0);
+    if (chunks > 1)
+      return share_lost(cluster_.gpu, group.members, call, share_taken(cluster_.gpu, kUserBufferBlocks));
+    return share_lost(profile_, cluster_.gpu, group, call, share_taken(profile_, cluster_, group));
   }
 
   // The host's time for a kernel is that of the framework's operation: chunks and calls of one operation are
@@ -242,7 +244,7 @@ class Pricing {
   };
 
   // What the kernel that a collective names hides of it, when that stands in `kernels`: call by call beside
-  // chunk by chunk, which has only the multiprocessors that the call leaves.
+  // chunk by chunk, which has only what the call leaves.
   Hidden hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
     if (collective == nullptr || kernel.overlap.with.empty()) return {};
@@ -253,7 +255,7 @@ class Pricing {
     const std::int64_t chunks = chunks_of(*beside);
     const double call_s = call_time(*collective).total();
     const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks);
-    const double hidden_s = std::min(call_s * (1 - taken(*collective, chunks)), chunk_s);
+    const double hidden_s = std::min(call_s * (1 - lost(*collective, chunks, call_s)), chunk_s);
     return {static_cast<double>(collective->calls - kernel.overlap.exposed_calls), hidden_s,
             call_s + chunk_s - hidden_s};
   }

@@ -187,7 +187,7 @@ class Loading {
     Ring ring = Ring::shards;
     const Group* group = nullptr;
     CommunicationTime time;
-    double taken = 0;  // of the multiprocessors of its GPUs
+    double taken = 0;  // from kernels beside it
     bool crosses() const { return group->shape.nodes > 1; }
   };
 
@@ -226,8 +226,10 @@ class Loading {
 
   Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
     const Group& of = group(ring, leader);
-    return {ring, &of, collective_time(profile_of(leader), cluster_of(leader), op, bytes, of.shape),
-            measured_share(profile_of(leader), op, of.shape).value_or(of.taken)};
+    const Profile& profile = profile_of(leader);
+    const Cluster& cluster = cluster_of(leader);
+    const CommunicationTime time = collective_time(profile, cluster, op, bytes, of.shape);
+    return {ring, &of, time, share_lost(profile, cluster.gpu, of.shape, {op, bytes, time.total()}, of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {

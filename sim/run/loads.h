@@ -23,8 +23,8 @@ namespace rehearse {
 // By task. fixed_s: seconds that nothing can stretch (a compute op's all but what is `inside`, a message's
 // latency). transfer_s: seconds on the links when no other task uses them (its own flows share them); a task
 // without flows has none.
-// taken: share of its GPUs' multiprocessors that a collective holds (share_taken), which fixed_s of the
-// kernels beside it does not reflect yet (delays_beside_collectives).
+// taken: what a collective takes from kernels beside it (share_lost), which their fixed_s does not reflect
+// yet (delays_beside_collectives).
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;

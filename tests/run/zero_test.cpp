@@ -247,7 +247,7 @@ TEST(Zero, StageThreeCollapsesAtSmallBatchesOfAGpu) {
     experiment.plan.seq = seq;
     return run_iteration(experiment).report.mfu;
   };
-  EXPECT_GT(mfu(3, 4096), 0.95 * mfu(1, 4096));
+  EXPECT_GT(mfu(3, 4096), 0.9 * mfu(1, 4096));
   EXPECT_LT(mfu(3, 128), 0.5 * mfu(3, 4096));
   EXPECT_LT(mfu(3, 128), 0.5 * mfu(1, 128));
 }

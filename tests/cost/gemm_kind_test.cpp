@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -78,8 +79,8 @@ TEST(GemmKind, KernelsThatLoadPiecemealDoNotSplitTheSum) {
   EXPECT_NEAR(gemm_time(whole, {512, 4096, 4095}).seconds, 3e-4, 1e-12);
 }
 
-// Elsewhere, other products: on an H200 eight times as long as aligned ones (72000 x 3072 x 3072, an operand at
-// an odd address: 14.2 ms against 1.715), on a T4 2.4 times (an output layer of 50257, 101 ms against 43).
+// Elsewhere, other products: on an H200 eight times as long as aligned ones (72000 x 3072 x 3072, an operand
+// at an odd address: 14.2 ms against 1.715), on a T4 2.4 times (an output layer of 50257, 101 ms against 43).
 TEST(GemmKind, MisalignedProductsTakeSeveralTimesAsLong) {
   for (const char* name : {"a100-sxm-80gb", "h100-sxm"}) {
     const Profile profile = read_profile(name);
@@ -94,6 +95,47 @@ TEST(GemmKind, MisalignedProductsTakeSeveralTimesAsLong) {
       EXPECT_GT(even, aligned) << name;
     }
   }
+}
+
+TEST(GemmKind, ExpertsOfAProfileWithoutGroupsAreOneProductAfterTheOther) {
+  const Cluster cluster = read_cluster("dgx-h100");
+  const Profile profile = read_profile("h100-sxm");
+  Gemm experts{2048, 1536, 2048, 16, true}, heads = experts, one = experts;
+  heads.of_experts = one.of_experts = false;
+  one.batch = 1;
+  const auto seconds = [&](const Gemm& gemm) {
+    return gemm_time(profile, cluster.gpu, gemm, "bf16").seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds(experts), 16 * seconds(one));
+  EXPECT_LT(seconds(heads), seconds(experts));
+}
+
+// With its own products of groups left out, B200's are predicted from its other ones.
+TEST(GemmKind, ExpertsThatWereMeasuredAreNearerToCallsInTurnThanToOneProductOfAllRows) {
+  const Gpu gpu = read_cluster("b200-8gpu").gpu;
+  const Profile whole = read_profile("b200-sxm");
+  Profile without = whole;
+  for (const std::string& key : gemm_keys("fp16"))
+    if (key.find("/grouped") != std::string::npos) without.gemm.erase(key);
+  std::vector<double> in_turn, together;
+  for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient}) {
+    for (const GemmSample& sample : whole.gemm.at(gemm_key("fp16", {pass, true}))) {
+      Gemm gemm{sample.m, sample.n, sample.k, sample.batch, true, 1, pass};
+      const auto error = [&] {
+        return std::abs(gemm_time(without, gpu, gemm, "fp16").seconds / sample.seconds - 1);
+      };
+      in_turn.push_back(error());
+      gemm.of_experts = false;
+      together.push_back(error());
+    }
+  }
+  ASSERT_EQ(in_turn.size(), 40U);
+  const auto median = [](std::vector<double>& errors) {
+    std::nth_element(errors.begin(), errors.begin() + 20, errors.end());
+    return errors[20];
+  };
+  EXPECT_LT(median(in_turn), 0.1);
+  EXPECT_GT(median(together), 0.18);
 }
 
 }  // namespace

@@ -199,6 +199,10 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
     const Json own = gemm_json(recipe, data, gpu, sources);
     profile["gemm"].update(own);
   }
+  if (recipe.has("stream")) {
+    const Json own = stream_json(recipe.objects("stream"), data, gpu, sources);
+    profile["stream"].update(own);
+  }
   if (recipe.has("attention"))
     profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
   add_split_sums(recipe, profile);

@@ -85,7 +85,8 @@ class Collector {
     } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
-      if (*kind == Pointwise::eager) return;  // streams as "add" does
+      // No kernels of ours: they stream as "add" and "permute" do.
+      if (*kind == Pointwise::eager || *kind == Pointwise::scatter_add) return;
       key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
     } else {
       return add_collective(std::get<Collective>(kernel.what));

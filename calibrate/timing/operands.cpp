@@ -11,11 +11,15 @@ constexpr std::size_t kAlignment = 256;
 constexpr double kMostSets = 2048;
 constexpr std::uint64_t kSeed = 20260101;
 
+bool moves_rows(const KernelJob& job) {
+  return job.key.name == "permute" || job.key.name == "reorder";
+}
+
 // What an integer tensor counts up to: rows of the table that it indexes.
 std::int64_t bound_of(const KernelJob& job, const Jobs& jobs) {
   const Model& model = jobs.plans[job.plan].model;
   const bool of_experts = model.experts && job.kernel.name.find("top_k") != std::string::npos;
-  const bool routes = model.experts && (job.key.name == "permute" || job.key.name == "bias_gradient");
+  const bool routes = model.experts && (moves_rows(job) || job.key.name == "bias_gradient");
   if (of_experts || routes) return model.experts->count;
   return shape_on_one_rank(model, jobs.plans[job.plan].plan).vocab;
 }
@@ -56,7 +60,7 @@ Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs&
   const double wanted = std::ceil(least_bytes / static_cast<double>(std::max<std::size_t>(1, set_bytes_)));
   sets_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, kMostSets));
   memory_ = kernels::Buffer(device, sets_ * set_bytes_);
-  if (job.key.name == "permute") {
+  if (moves_rows(job)) {
     double rows = 0;
     for (const TensorId id : job.kernel.reads)
       rows = std::max(rows, block.tensors[static_cast<std::size_t>(id)].elements);

@@ -228,6 +228,7 @@ class Reading {
     plan.fused_norm = plan_.boolean_or("fused_norm", plan.fused_norm);
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
+    plan.fused_permute = plan_.boolean_or("fused_permute", plan.fused_permute);
     plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
     plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);

@@ -22,6 +22,8 @@ constexpr std::array kNames = {"norm",
                                "embedding",
                                "embedding_backward",
                                "permute",
+                               "scatter_add",
+                               "reorder",
                                "cross_entropy",
                                "cross_entropy_backward",
                                "bias_gradient",
@@ -41,6 +43,8 @@ std::vector<std::string> curves_for(Pointwise kind) {
     case Pointwise::square_sum:
     case Pointwise::clip_scale:
       return {curve_name(kind), "adam", "copy"};
+    case Pointwise::scatter_add:
+      return {curve_name(kind), "permute", "copy"};
     case Pointwise::eager:
       return {curve_name(kind), "add", "copy"};
     default:

@@ -43,12 +43,14 @@ class Limits {
     for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},
+                                       {"fused_permute", plan_.fused_permute},
                                        {"fused_adam", plan_.fused_adam},
                                        {"fused_step", plan_.fused_step}})
-      require(fused, field,
-              "norms, rotary positions, gated activations and the optimizer's step are executed as one "
-              "kernel each",
-              fmt::format("{} = false", field), "true");
+      require(
+          fused, field,
+          "norms, rotary positions, gated activations, permutations and the optimizer's step are executed as "
+          "one kernel each",
+          fmt::format("{} = false", field), "true");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),

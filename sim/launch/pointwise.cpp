@@ -313,6 +313,7 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::embedding_backward:
       return embedding_backward(launch);
     case Pointwise::permute:
+    case Pointwise::reorder:
       return permute_calls(launch);
     case Pointwise::cross_entropy:
       return loss_calls(launch);
@@ -329,7 +330,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::clip_scale:
       return {ClipScale{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0]),
                         static_cast<float>(launch.bound.plan.clip_grad)}};
-    case Pointwise::eager:  // no plan that is executed has one (not_executable())
+    case Pointwise::scatter_add:
+    case Pointwise::eager:  // no plan that is executed has them (not_executable())
       break;
   }
   return {};

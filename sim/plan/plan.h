@@ -129,6 +129,7 @@ struct Plan {
   bool fused_norm = true;        // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
   bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
+  bool fused_permute = true;     // Megatron-LM's moe_permute_fusion; else rows are added up by scatter_add_
   bool fused_adam = true;        // one kernel a step; else a kernel an operation, as eager PyTorch
   bool fused_step = true;        // Adam copies, unscales and clips too; else passes of their own do
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass

@@ -82,7 +82,9 @@ enum class Pointwise : std::uint8_t {
   softmax_backward,
   embedding,
   embedding_backward,
-  permute,  // rows to and from the order of their experts
+  permute,      // rows to and from the order of their experts
+  scatter_add,  // the same, added up one by one in memory
+  reorder,      // blocks of rows change places
   cross_entropy,
   cross_entropy_backward,
   bias_gradient,

@@ -127,6 +127,7 @@ Json plan_json(const Report& report) {
           {"fused_norm", plan.fused_norm},
           {"fused_rotary", plan.fused_rotary},
           {"fused_activation", plan.fused_activation},
+          {"fused_permute", plan.fused_permute},
           {"fused_adam", plan.fused_adam},
           {"fused_step", plan.fused_step},
           {"overlap_grad_reduce", plan.overlap_grad_reduce},

@@ -55,6 +55,16 @@ TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {
   EXPECT_DOUBLE_EQ(profile["attention"]["rows"][0][4], 3e14);
 }
 
+TEST(CarryOver, StreamsOfTheGpuItselfStandInPlaceOfCarriedOnes) {
+  const Json profile =
+      import_profile(JsonReader(recipe_of("b200-sxm"), "recipe"), kCalibrate + "/data").at("stream");
+  EXPECT_EQ(profile["permute"]["rows"][0], Json({294256640, 1.6002e12}));
+  const Json h100 =
+      import_profile(JsonReader(recipe_of("h100-sxm"), "recipe"), kCalibrate + "/data").at("stream");
+  EXPECT_NEAR(profile["scatter_add"]["rows"][0][1].get<double>() / 8e12,
+              h100["scatter_add"]["rows"][0][1].get<double>() / 3.35e12, 1e-4);
+}
+
 // Faster tensor cores do not help kernels that load an element at a time; slower ones hold them up too.
 TEST(CarryOver, MisalignedProductsGainNothingFromFasterTensorCores) {
   Json recipe = recipe_of("h200-sxm");

@@ -125,6 +125,14 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));
 }
 
+TEST(Megatron, SaysWhetherThePermutationIsFused) {
+  const Model model = read_model("mixtral-8x7b");
+  Plan plan;
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-permute-fusion"));
+  plan.fused_permute = false;
+  EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-permute-fusion")));
+}
+
 TEST(Launch, SaysWhatGradientsAreClippedTo) {
   Plan plan;
   const Model model = read_model("gpt2");

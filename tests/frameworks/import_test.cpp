@@ -79,6 +79,10 @@ TEST(ImportMegatron, ReadsTheSampleScriptOfGpt3) {
 
 TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
   const Imported found = megatron(text_of("mixtral_8x7b.args"));
+  EXPECT_EQ(found.scenario["plan"]["fused_permute"], false);
+  EXPECT_EQ(
+      megatron(text_of("mixtral_8x7b.args") + " --moe-permute-fusion").scenario["plan"]["fused_permute"],
+      true);
   const Json& plan = found.scenario["plan"];
   EXPECT_EQ(plan["ep"], 8);
   EXPECT_EQ(plan["pp"], 4);

@@ -159,6 +159,22 @@ TEST(ExpertKernels, OfASingleExpertAreTheDenseMlp) {
   EXPECT_EQ(std::tie(router.m, router.n, router.k), std::make_tuple(2048, 1, 256));
 }
 
+TEST(ExpertKernels, AddUpRowsInMemoryWhereThePermutationIsNotFused) {
+  Case c = preset("mixtral-8x7b", 4);
+  const auto kinds = [&c](const std::string& name) {
+    const Work work = make_work(c.model, c.plan);
+    const Block& layer = block_called(work, "sparse_layer");
+    return std::pair(std::get<Pointwise>(kernel_called(layer.forward, name).what),
+                     std::get<Pointwise>(kernel_called(layer.backward_input, name + "_backward").what));
+  };
+  EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::permute));
+  EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::permute, Pointwise::permute));
+  c.plan.fused_permute = false;
+  EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::scatter_add));
+  EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::scatter_add, Pointwise::permute));
+  EXPECT_EQ(kinds("sort_by_expert"), std::pair(Pointwise::reorder, Pointwise::reorder));
+}
+
 TEST(ExpertBlocks, FollowTheOrderOfDenseAndSparseLayers) {
   Model model = llama(6, 64, 8, 8, 128, 256);
   model.experts = Experts{4, 2, 32, 0, 3};

@@ -68,6 +68,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused norm", !plan.fused_norm);
   has("unfused rotary", !plan.fused_rotary);
   has("unfused activation", !plan.fused_activation);
+  has("unfused permutation", !plan.fused_permute);
   has("unfused Adam", !plan.fused_adam);
   has("optimizer in passes", !plan.fused_step);
   has("pipeline messages beside compute", plan.overlap_p2p && plan.pp > 1);
@@ -116,7 +117,8 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.cuda_graph = plan.one_queue = plan.launch_blocking = true;
   plan.fp8_weight_copies = 1;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
-  plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation = false;
+  plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation =
+      plan.fused_permute = false;
   plan.fused_adam = plan.fused_step = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;

@@ -86,8 +86,11 @@ const std::vector<Better> kBetter = {{"wider GPU links", widen_gpu_links},
                                      {"a wider fabric", relieve_fabric},
                                      {"faster GPUs", speed_up_gpus}};
 
-// Links that take what their width says, and no multiprocessors.
-void without_nccl(Profile& profile, const Node& node) {
+// Links that take what their width says, and nothing from the kernels beside them.
+void without_nccl(Profile& profile, Cluster& cluster) {
+  constexpr double kNoLimit = 1e30;
+  const Node& node = cluster.node;
+  cluster.gpu.memory_bandwidth = kNoLimit;
   profile.collectives = nullptr;
   profile.links.clear();
   for (const std::string& kind : {node.gpu_link_kind, node.nic_kind}) {
@@ -97,8 +100,8 @@ void without_nccl(Profile& profile, const Node& node) {
 }
 
 void without_nccl(Run& run) {
-  without_nccl(run.experiment.profile, run.experiment.cluster.node);
-  for (NodeKind& kind : run.experiment.stage_nodes.kinds) without_nccl(kind.profile, kind.cluster.node);
+  without_nccl(run.experiment.profile, run.experiment.cluster);
+  for (NodeKind& kind : run.experiment.stage_nodes.kinds) without_nccl(kind.profile, kind.cluster);
   run.ready = prepared(run.experiment, run.loads);
   run.reference = reference(run.ready.schedule, run.ready.tasks, run.loads);
 }

@@ -61,7 +61,8 @@ class SparseLayer {
         model_(model),
         shape_(shape),
         to_(routing_of(*model.experts, plan, shape)),
-        reruns_activation_(reruns(plan, RecomputeModule::moe_act)) {}
+        reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
+        adding_(plan.fused_permute ? Pointwise::permute : Pointwise::scatter_add) {}
 
   TensorId run(TensorId input) {
     Travellers tokens = send_out(route(input));
@@ -80,17 +81,20 @@ class SparseLayer {
     return b_.activation(name, static_cast<double>(rows), kScoreBytes);
   }
 
-  // A kernel that moves each tensor of `from` to the one of `to`, and back in the backward pass.
-  void move(const std::string& name, Pointwise what, const std::vector<TensorId>& from,
+  // A kernel that moves each tensor of `from` to the one of `to`, and one that moves its gradient back.
+  struct Moves {
+    Pointwise there, back;
+  };
+  void move(const std::string& name, const Moves& what, const std::vector<TensorId>& from,
             const std::vector<TensorId>& to, const std::vector<TensorId>& map) {
     std::vector<TensorId> reads = from;
     reads.insert(reads.end(), map.begin(), map.end());
-    b_.forward({name, what, reads, to});
-    b_.undo([&b = b_, name, what, from, to, map] {
+    b_.forward({name, what.there, reads, to});
+    b_.undo([&b = b_, name, back = what.back, from, to, map] {
       std::vector<TensorId> gradients = map, makes;
       for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
       for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
-      b.backward_input({name + "_backward", what, gradients, makes});
+      b.backward_input({name + "_backward", back, gradients, makes});
     });
   }
 
@@ -140,7 +144,8 @@ class SparseLayer {
   // One row for each choice, in the order of the experts, then to their ranks.
   Travellers send_out(const Travellers& tokens) {
     const Travellers sent{make_rows("permuted", to_.sent), make_weights("permuted_weights", to_.sent)};
-    move("permute", Pointwise::permute, {tokens.rows, tokens.weights}, {sent.rows, sent.weights}, {choices_});
+    move("permute", {Pointwise::permute, adding_}, {tokens.rows, tokens.weights}, {sent.rows, sent.weights},
+         {choices_});
     if (to_.ep == 1) return sent;
     const Travellers arrived{make_rows("dispatched", to_.received),
                              make_weights("dispatched_weights", to_.received)};
@@ -172,7 +177,7 @@ class SparseLayer {
       from.push_back(tokens.weights);
       to.push_back(sorted.weights);
     }
-    move(name, Pointwise::permute, from, to, {});
+    move(name, {Pointwise::reorder, Pointwise::reorder}, from, to, {});
     return sorted;
   }
 
@@ -226,7 +231,7 @@ class SparseLayer {
       rows = returned;
     }
     const TensorId output = make_rows("routed_output", shape_.rows);
-    move("unpermute", Pointwise::permute, {rows}, {output}, {choices_});
+    move("unpermute", {adding_, Pointwise::permute}, {rows}, {output}, {choices_});
     return output;
   }
 
@@ -235,6 +240,7 @@ class SparseLayer {
   const Shape& shape_;
   Routing to_;
   bool reruns_activation_;
+  Pointwise adding_;  // what adds up the rows of a token
   TensorId choices_ = -1;
 };
 

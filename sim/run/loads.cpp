@@ -285,10 +285,11 @@ class Loading {
 
   // One after the other, each owner's own. No two begin at the same rank: each goes round the ring alone.
   Exchange broadcasts(OpRef ref) {
-    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, 0);
+    const std::vector<double>& owned = sizes_.owned_bytes[op_at(ref).stage];
+    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, std::ranges::max(owned));
     all.time = {};
     std::map<double, CommunicationTime> known;
-    for (const double bytes : sizes_.owned_bytes[op_at(ref).stage]) {
+    for (const double bytes : owned) {
       if (bytes == 0) continue;
       const auto [time, is_new] = known.try_emplace(bytes);
       if (is_new)

@@ -58,7 +58,7 @@ TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {
 TEST(CarryOver, StreamsOfTheGpuItselfStandInPlaceOfCarriedOnes) {
   const Json profile =
       import_profile(JsonReader(recipe_of("b200-sxm"), "recipe"), kCalibrate + "/data").at("stream");
-  EXPECT_EQ(profile["permute"]["rows"][0], Json({294256640, 1.6002e12}));
+  EXPECT_DOUBLE_EQ(profile["permute"]["rows"][0][1], 1.6e12);
   const Json h100 =
       import_profile(JsonReader(recipe_of("h100-sxm"), "recipe"), kCalibrate + "/data").at("stream");
   EXPECT_NEAR(profile["scatter_add"]["rows"][0][1].get<double>() / 8e12,

@@ -17,7 +17,7 @@ Block head_block(const Model& model, const Plan& plan) {
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
   head.weight =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
-  head.outputs = {{"logits", shape.vocab, logit_bytes(plan, shape)}};
+  head.outputs = {{"logits", shape.vocab}};
   add_loss(b, plan, shape, column_linear(b, shape, head).front());
   return b.finish();
 }

@@ -23,41 +23,31 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) 
 }
 
 // Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
-// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities. Where
-// nothing is fused each operation is a kernel on logits of the training precision: 52 bytes a logit
-// (Megatron-LM, core/tensor_parallel/cross_entropy.py, which works in place where it can).
+// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities. Of
+// 16-bit logits an fp32 copy is made, and of its gradient a 16-bit one. 40 bytes a logit where what lies
+// between two reductions is compiled (Megatron-LM, core/fusions/fused_cross_entropy.py; on H100 it takes as
+// long as 50 at the rate of a triad: linkedin/Liger-Kernel, megatron_cross_entropy), 52 where each operation
+// is a kernel (core/tensor_parallel/cross_entropy.py, which works in place where it can; as long as 59).
 class CrossEntropy {
  public:
   CrossEntropy(BlockBuilder& b, const Shape& shape, TensorId logits)
       : b_(b), shape_(shape), logits_(logits), elements_(b[logits].elements) {}
 
   void fused() {
-    const TensorId largest = maximum(logits_);
-    forward("exponentials", {logits_, labels_, largest}, {exponentials_, target_, sum_});
+    const TensorId wide = widened(), largest = maximum(wide);
+    forward("exponentials", {wide, labels_, largest}, {exponentials_, target_, sum_});
     loss();
-    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_] {
-      b->backward_input({"loss_backward",
-                         Pointwise::cross_entropy_backward,
-                         {probabilities, labels},
-                         {b->new_gradient(logits)}});
-    });
+    undo();
   }
 
   void unfused() {
-    const TensorId wide = per_logit("logits_fp32"), shifted = per_logit("shifted");
-    forward("logits_cast", {logits_}, {wide});
+    const TensorId wide = widened(), shifted = per_logit("shifted");
     const TensorId largest = maximum(wide);
     forward("shift", {wide, largest}, {shifted});
     forward("exponentials", {shifted, labels_}, {exponentials_, target_});
     forward("sum", {exponentials_}, {sum_});
     loss();
-    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_, n = elements_] {
-      const TensorId gradient = b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes);
-      b->backward_input(
-          {"loss_backward", Pointwise::cross_entropy_backward, {probabilities, labels}, {gradient}});
-      b->backward_input(
-          {"logits_cast_backward", Pointwise::cross_entropy_backward, {gradient}, {b->new_gradient(logits)}});
-    });
+    undo();
   }
 
  private:
@@ -69,6 +59,14 @@ class CrossEntropy {
     b_.forward({name, Pointwise::cross_entropy, std::move(reads), std::move(writes)});
   }
 
+  bool are_wide() const { return b_[logits_].element_bytes == kLogitBytes; }
+  TensorId widened() {
+    if (are_wide()) return logits_;
+    const TensorId wide = per_logit("logits_fp32");
+    forward("logits_cast", {logits_}, {wide});
+    return wide;
+  }
+
   TensorId maximum(TensorId logits) {
     const TensorId own = per_token("maximum");
     forward("maximum", {logits}, {own});
@@ -77,6 +75,19 @@ class CrossEntropy {
   void loss() {
     const TensorId target = over_vocabulary(b_, shape_, target_), sum = over_vocabulary(b_, shape_, sum_);
     forward("loss", {exponentials_, target, sum}, {probabilities_, per_token("loss")});
+  }
+
+  void undo() {
+    b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_, n = elements_,
+             wide = are_wide()] {
+      const auto backward = [b](const char* name, std::vector<TensorId> reads, TensorId writes) {
+        b->backward_input({name, Pointwise::cross_entropy_backward, std::move(reads), {writes}});
+      };
+      const TensorId gradient =
+          wide ? b->new_gradient(logits) : b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes);
+      backward("loss_backward", {probabilities, labels}, gradient);
+      if (!wide) backward("logits_cast_backward", {gradient}, b->new_gradient(logits));
+    });
   }
 
   BlockBuilder& b_;
@@ -146,10 +157,6 @@ class TokenLoss {
 };
 
 }  // namespace
-
-double logit_bytes(const Plan& plan, const Shape& shape) {
-  return plan.fused_cross_entropy && !is_of_whole_rows(plan, shape) ? kLogitBytes : 0;
-}
 
 void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, TensorId logits) {
   if (is_of_whole_rows(plan, shape)) {

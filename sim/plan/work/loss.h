@@ -5,9 +5,6 @@
 
 namespace rehearse {
 
-// Of a logit as the output layer writes it; 0: as any activation.
-double logit_bytes(const Plan& plan, const Shape& shape);
-
 // Frameworks of PyTorch's FSDP compute it on whole rows as PyTorch does, all others over the ranks of the
 // vocabulary as Megatron-LM does.
 void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, TensorId logits);

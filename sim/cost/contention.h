@@ -20,7 +20,7 @@ double share_taken(const Profile& profile, const Cluster& cluster, const GroupSh
 // The same of blocks that are known by number.
 double share_taken(const Gpu& gpu, double blocks);
 
-// A collective under way: bytes as nccl-tests' size, seconds from its first byte to its last.
+// A collective under way: bytes as nccl-tests' size, and how long it takes alone.
 struct UnderWay {
   CollectiveOp op = CollectiveOp::all_reduce;
   double bytes = 0;

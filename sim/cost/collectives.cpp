@@ -11,23 +11,14 @@ namespace rehearse {
 
 namespace {
 
-// Hops in a row, and bytes that every rank puts on the ring (Patarasu and Yuan 2009; nccl-tests
-// doc/PERFORMANCE.md).
+// Hops in a row, and bytes that every rank puts on the ring.
 struct RingLoad {
   double rounds = 1;  // times round the ring
   double bytes = 0;
 };
 
-RingLoad ring_load(CollectiveOp op, double bytes, double members) {
-  const double share = (members - 1) / members;
-  switch (op) {
-    case CollectiveOp::all_reduce:
-      return {2, 2 * share * bytes};
-    case CollectiveOp::broadcast:
-      return {1, bytes};
-    default:
-      return {1, share * bytes};
-  }
+RingLoad ring_load(CollectiveOp op, double bytes, int members) {
+  return {op == CollectiveOp::all_reduce ? 2.0 : 1.0, sent_bytes(op, bytes, members)};
 }
 
 double members_of_a_node(const GroupShape& group) {
@@ -81,6 +72,19 @@ bool in_island(const Cluster& cluster, const std::vector<int>& ranks) {
 }
 
 }  // namespace
+
+double sent_bytes(CollectiveOp op, double bytes, int members) {
+  const double others = (members - 1.0) / members;
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return 2 * others * bytes;
+    case CollectiveOp::broadcast:
+    case CollectiveOp::send_receive:
+      return bytes;
+    default:
+      return others * bytes;
+  }
+}
 
 CommunicationTime& CommunicationTime::operator+=(const CommunicationTime& next) {
   latency_s += next.latency_s;

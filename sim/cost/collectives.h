@@ -35,6 +35,10 @@ std::string message_name(CollectiveOp op);
 // The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 
+// By one rank of a ring, which receives as many (Patarasu and Yuan 2009; nccl-tests doc/PERFORMANCE.md).
+// bytes is the full buffer (nccl-tests' size).
+double sent_bytes(CollectiveOp op, double bytes, int members);
+
 // By NCCL's cost model and its corrections where the profile has them (cost/nccl/model.h), else as a ring
 // over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,

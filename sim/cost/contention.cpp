@@ -7,25 +7,6 @@
 
 namespace rehearse {
 
-namespace {
-
-// By one rank of a ring; it receives as many.
-double sent_bytes(CollectiveOp op, double bytes, int members) {
-  const double others = static_cast<double>(members - 1) / members;
-  switch (op) {
-    case CollectiveOp::all_reduce:
-      return 2 * others * bytes;
-    case CollectiveOp::all_gather:
-    case CollectiveOp::reduce_scatter:
-    case CollectiveOp::all_to_all:
-      return others * bytes;
-    default:
-      return bytes;
-  }
-}
-
-}  // namespace
-
 std::optional<double> measured_share(const Profile& profile, CollectiveOp op, const GroupShape& group) {
   if (!profile.measurement || profile.measurement->beside.empty()) return std::nullopt;
   const std::string name = message_name(op);
@@ -54,7 +35,7 @@ double share_taken(const Gpu& gpu, double blocks) {
 double memory_taken(const Gpu& gpu, int members, const UnderWay& collective) {
   if (members < 2 || collective.seconds <= 0 || gpu.memory_bandwidth <= 0) return 0;
   const double moved = 2 * sent_bytes(collective.op, collective.bytes, members);
-  return std::min(kMostTaken, moved / collective.seconds / gpu.memory_bandwidth);
+  return moved / collective.seconds / gpu.memory_bandwidth;
 }
 
 double share_lost(const Gpu& gpu, int members, const UnderWay& collective, double blocks) {

@@ -83,7 +83,7 @@ enum class Pointwise : std::uint8_t {
   embedding,
   embedding_backward,
   permute,      // rows to and from the order of their experts
-  scatter_add,  // the same, added up one by one in memory
+  scatter_add,  // rows of a token added up in memory, one at a time
   reorder,      // blocks of rows change places
   cross_entropy,
   cross_entropy_backward,

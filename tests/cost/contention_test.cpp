@@ -53,7 +53,7 @@ TEST(Contention, OfAGatherBesideAProductIsWhatWasMeasuredOnH100) {
   EXPECT_NEAR(product + gather * share_lost(cluster.gpu, 8, call, 0), 1.77e-3, 0.05 * 1.77e-3);
 }
 
-// NVIDIA/nccl issue 1428: a product took 2.08 ms beside an all-gather on A100, 1.18 ms alone. S. Jeaugey
+// NVIDIA/nccl#1428: a product took 2.08 ms beside an all-gather on A100, 1.18 ms alone. S. Jeaugey
 // there: the link's bandwidth two or three times; it is counted twice here.
 TEST(Contention, OfAGatherBesideAProductIsNearlyWhatWasMeasuredOnA100) {
   const Cluster cluster = read_cluster("dgx-a100-80gb");

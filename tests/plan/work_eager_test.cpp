@@ -92,26 +92,39 @@ TEST(Eager, AGateKeepsItsSiluForTheProduct) {
   EXPECT_EQ(saved_bytes(eager) - saved_bytes(fused), 2 * elements);
 }
 
+double loss_bytes(const Case& c) {
+  const Block head = block_called(make_work(c.model, c.plan), "head");
+  double sum = 0;
+  for (const auto* list : {&head.forward, &head.backward_input})
+    for (const Kernel& kernel : *list) {
+      const auto* kind = std::get_if<Pointwise>(&kernel.what);
+      if (kind != nullptr &&
+          (*kind == Pointwise::cross_entropy || *kind == Pointwise::cross_entropy_backward))
+        sum += head.bytes_moved(kernel);
+    }
+  return sum;
+}
+
 // The cast 6, log_softmax 16, the likelihood's gradient 4, that of log_softmax 20, of the cast 6.
 TEST(Eager, LossOfWholeRowsMoves52BytesALogitAndAFusedOneEight) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;
-  const auto bytes = [&c] {
-    const Block head = block_called(make_work(c.model, c.plan), "head");
-    double sum = 0;
-    for (const auto* list : {&head.forward, &head.backward_input})
-      for (const Kernel& kernel : *list) {
-        const auto* kind = std::get_if<Pointwise>(&kernel.what);
-        if (kind != nullptr &&
-            (*kind == Pointwise::cross_entropy || *kind == Pointwise::cross_entropy_backward))
-          sum += head.bytes_moved(kernel);
-      }
-    return sum;
-  };
   const double logits = kTokens * 320, of_tokens = kTokens * (8 + 8 + 4 * 3);
-  EXPECT_EQ(bytes(), 8 * logits + of_tokens);
+  EXPECT_EQ(loss_bytes(c), 8 * logits + of_tokens);
   c.plan.fused_cross_entropy = false;
-  EXPECT_EQ(bytes(), 52 * logits + kTokens * (8 + 8 + 4));
+  EXPECT_EQ(loss_bytes(c), 52 * logits + kTokens * (8 + 8 + 4));
+}
+
+// Beside what is one number a token.
+TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
+  Case c = llama_case();
+  const auto bytes_a_logit = [&c] { return std::floor(loss_bytes(c) / (kTokens * 320)); };
+  EXPECT_EQ(bytes_a_logit(), 40);
+  c.plan.fused_cross_entropy = false;
+  EXPECT_EQ(bytes_a_logit(), 52);
+  c.plan.fused_cross_entropy = true;
+  c.plan.precision = Precision::fp32;
+  EXPECT_EQ(bytes_a_logit(), 28);
 }
 
 TEST(Eager, MultipliesNoMoreAndHoldsNoMoreParameters) {

@@ -18,6 +18,7 @@
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
+#include "plan/units.h"
 #include "plan/weights.h"
 
 namespace rehearse {
@@ -218,7 +219,6 @@ class Pricing {
   }
 
   // Before each gather of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
-  // Weights are gathered for either pass, gradients reduced once.
   void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
     for (const Repeated& part : parts) {
       const Weights weights = weights_of(work.blocks[static_cast<std::size_t>(part.block)]);
@@ -226,8 +226,7 @@ class Pricing {
       const double again = static_cast<double>(part.repeats * weights.dropped) * list_host_s_;
       stage.forward.compute += wait;
       stage.backward_input.compute += wait + again;
-      stage.backward_weight.compute += wait;
-      launch_bound_s += 3 * wait + again;
+      launch_bound_s += 2 * wait + again;
     }
   }
 
@@ -335,6 +334,11 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
          at_host ? clipping_kernels(shard, plan, scratch) : optimizer_kernels(shard, plan, scratch))
       seconds += pricing.time_of(scratch, kernel).seconds;
   }
+  if (!exchanges_lists(plan)) return steps;
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
+    for (const Unit& unit : units(work, stage))
+      steps[static_cast<std::size_t>(pipeline_rank_of(stage, plan))].optimizer +=
+          lists_apart_s(shard_size(plan), unit.weights.kept);
   return steps;
 }
 

@@ -80,7 +80,8 @@ bool owns_parameters(const Plan& plan) {
 
 bool scatters_gradients(const Plan& plan) {
   if (plan.framework == Framework::nanotron) return plan.zero > 1;
-  return plan.zero > 0 && !(owns_parameters(plan) && shard_replicas(plan) == 1);
+  const bool reduces_whole = owns_parameters(plan) || exchanges_lists(plan);
+  return plan.zero > 0 && !(reduces_whole && shard_replicas(plan) == 1);
 }
 
 bool exchanges_lists(const Plan& plan) {
@@ -96,7 +97,7 @@ Copies copies(const Plan& plan) {
 }
 
 double bucket_copies(const Plan& plan) {
-  return plan.framework == Framework::internevo ? 6 : 0;
+  return plan.framework == Framework::internevo || exchanges_lists(plan) ? 6 : 0;
 }
 
 double parameter_bytes(const Plan& plan) {

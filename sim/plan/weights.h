@@ -1,6 +1,8 @@
-// How many of a block's parameters does DeepSpeed's ZeRO-3 exchange, and which of them twice in a backward
-// pass?
+// How many of a block's parameters did DeepSpeed's ZeRO-3 of 2021 gather, which of them twice in a backward
+// pass, and in how many buckets did it reduce their gradients?
 #pragma once
+
+#include <algorithm>
 
 #include "plan/work.h"
 
@@ -13,10 +15,21 @@ struct Weights {
   // Dropped, and gathered again, between the recompute of their block and its backward: 1e9 elements or more
   // are computed with until they are needed (stage3_max_reuse_distance).
   int dropped = 0;
+  // All-reductions of the gradients: one begins before a bucket would exceed kDeepSpeedBucketElements
+  // (deepspeed/runtime/zero/stage3.py, reduce_independent_p_g_buckets_and_remove_grads).
+  int buckets = 0;
+  int kept = 0;        // smaller parameters
+  double largest = 0;  // elements of the largest of all
+  // While one computes that is as large as DeepSpeed holds at once, none is gathered ahead (config.py,
+  // stage3_max_live_parameters; stage3.py, prefetch_next_sub_modules).
+  bool gathered_ahead() const { return largest < 1e9; }
 
   Weights& operator+=(const Weights& other) {
     all += other.all;
     dropped += other.dropped;
+    buckets += other.buckets;
+    kept += other.kept;
+    largest = std::max(largest, other.largest);
     return *this;
   }
 };

@@ -70,30 +70,31 @@ double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, co
   return parameters;
 }
 
-// Where each weight is exchanged as a list by itself: the lists and what they move. A unit's weights count
-// alike.
-struct Lists {
+// Where each weight is gathered as a list by itself: the exchanges and what they move. A unit's weights
+// count alike.
+struct Exchanges {
   std::int64_t calls = 0;
   double parameters = 0;
 };
-Lists lists_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
+Exchanges exchanges_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
   const std::vector<std::vector<Weights>> weights = unit_weights(work);
   std::vector<std::vector<double>> moved(work.parts.size());
   for (std::size_t stage = 0; stage < moved.size(); ++stage)
     for (const Unit& unit : units(work, static_cast<int>(stage)))
       moved[stage].push_back(unit.dense + (plan.edp() > 1 ? unit.experts : 0));
-  Lists lists;
+  Exchanges exchanges;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     if (!is_kind(op.kind)) continue;
     const std::vector<double>& of_stage = moved[op.stage];
-    const int calls = list_exchanges(ops, i, weights);
-    lists.calls += calls;
-    lists.parameters += (op.parts > 1 ? of_stage[static_cast<std::size_t>(unit_of(op))]
-                                      : std::accumulate(of_stage.begin(), of_stage.end(), 0.0)) *
-                        calls / std::max(1, weights_of(op, weights).all);
+    const int calls = weight_exchanges(ops, i, weights);
+    const Weights of_op = weights_of(op, weights);
+    exchanges.calls += calls;
+    exchanges.parameters += (op.parts > 1 ? of_stage[static_cast<std::size_t>(unit_of(op))]
+                                          : std::accumulate(of_stage.begin(), of_stage.end(), 0.0)) *
+                            calls / std::max(1, op.kind == OpKind::unshard ? of_op.all : of_op.buckets);
   }
-  return lists;
+  return exchanges;
 }
 
 // Those of all owners that have any.
@@ -207,9 +208,9 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
     CommunicationLine line = line_of(rank, ops, is_kind);
     double parameters = parameters_moved(ops, is_kind, plan, work);
     if (exchanges_lists(plan)) {
-      const Lists lists = lists_of(ops, is_kind, plan, work);
-      line.calls = lists.calls;
-      parameters = lists.parameters;
+      const Exchanges exchanges = exchanges_of(ops, is_kind, plan, work);
+      line.calls = exchanges.calls;
+      parameters = exchanges.parameters;
     }
     if (owns_parameters(plan) && is_kind == is_gather) line.calls = broadcasts(ops, plan, work);
     add_line(lines, std::move(line), "dp", op, group, bytes_of_value * parameters, exposed_s);

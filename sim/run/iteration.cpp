@@ -68,6 +68,9 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;
+  sync.gathers_ahead = sizes.weights.empty() || std::ranges::any_of(sizes.weights, [](const auto& units) {
+                         return std::ranges::any_of(units, &Weights::gathered_ahead);
+                       });
   for (const std::vector<double>& units : sizes.units)
     sync.buckets.push_back(std::max(1, static_cast<int>(units.size())));
   if (plan.zero == 3) return sync;

@@ -273,7 +273,7 @@ class Loading {
   }
 
   Exchange dense(OpRef ref, CollectiveOp what, double bytes) {
-    if (!sizes_.weights.empty()) return lists(ref, what, bytes);
+    if (!sizes_.weights.empty()) return by_weights(ref, what, bytes);
     if (are_owned(ref)) return broadcasts(ref);
     return exchange(Ring::shards, what, ref.instance, bytes);
   }
@@ -301,12 +301,15 @@ class Loading {
   }
 
   // One after the other, each of an even part of the bytes.
-  Exchange lists(OpRef ref, CollectiveOp what, double bytes) {
-    const double each = bytes / std::max(1, weights_of(op_at(ref), sizes_.weights).all);
-    const int times = list_exchanges(ops_of(ref), static_cast<std::size_t>(ref.op), sizes_.weights);
+  Exchange by_weights(OpRef ref, CollectiveOp what, double bytes) {
+    const Weights weights = weights_of(op_at(ref), sizes_.weights);
+    const bool gathers = op_at(ref).kind == OpKind::unshard;
+    const double each = bytes / std::max(1, gathers ? weights.all : weights.buckets);
+    const int times = weight_exchanges(ops_of(ref), static_cast<std::size_t>(ref.op), sizes_.weights);
     Exchange all = exchange(Ring::shards, what, ref.instance, each);
-    all.time.latency_s +=
-        list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
+    if (gathers)
+      all.time.latency_s +=
+          list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
     all.time.latency_s *= times;
     all.time.transfer_s *= times;
     return all;

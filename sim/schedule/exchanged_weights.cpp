@@ -23,8 +23,10 @@ bool gathers_for_backward(const RankOps& ops, std::size_t index) {
   return false;
 }
 
-int list_exchanges(const RankOps& ops, std::size_t index, const std::vector<std::vector<Weights>>& weights) {
+int weight_exchanges(const RankOps& ops, std::size_t index,
+                     const std::vector<std::vector<Weights>>& weights) {
   const Weights of_op = weights_of(ops[index], weights);
+  if (ops[index].kind != OpKind::unshard) return of_op.buckets;
   return of_op.all + (gathers_for_backward(ops, index) ? of_op.dropped : 0);
 }
 

@@ -1,4 +1,4 @@
-// Which weights does an op exchange, and how often, where each is exchanged as a list by itself
+// Which weights does an op exchange, and how often, where each is gathered as a list by itself
 // (exchanges_lists())?
 #pragma once
 
@@ -16,8 +16,8 @@ Weights weights_of(const Op& op, const std::vector<std::vector<Weights>>& weight
 // Whether ops[index] is an UNSHARD whose unit a backward uses next.
 bool gathers_for_backward(const RankOps& ops, std::size_t index);
 
-// Exchanges of ops[index]: one for each weight, and a gather for a backward repeats those that the recompute
-// drops.
-int list_exchanges(const RankOps& ops, std::size_t index, const std::vector<std::vector<Weights>>& weights);
+// Exchanges of ops[index]: a gather for each weight, for a backward once more for those that the recompute
+// drops; a reduction for each bucket.
+int weight_exchanges(const RankOps& ops, std::size_t index, const std::vector<std::vector<Weights>>& weights);
 
 }  // namespace rehearse

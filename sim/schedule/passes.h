@@ -26,6 +26,7 @@ struct GradientSync {
   bool each_microbatch = false;  // every backward in parts with its reductions, not only the last
   bool across = false;           // REDUCE_REPLICAS after each REDUCE_GRAD: shards are summed over groups
   bool to_host = false;          // then OFFLOAD_GRAD; after STEP, RELOAD_PARAM for each stage
+  bool gathers_ahead = true;     // whether units are gathered before their turn, as many as the plan says
 };
 Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync);
 

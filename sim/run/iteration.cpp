@@ -68,6 +68,10 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;
+  // The GPU starts blocks of kernels in the order in which these reach the head of their streams (Amert et
+  // al. 2017, section 4): flattening, dividing and reducing wait for one another behind the kernels of the
+  // backward pass, and DeepSpeed's next gather for all of them.
+  sync.alone = exchanges_lists(plan);
   sync.gathers_ahead = sizes.weights.empty() || std::ranges::any_of(sizes.weights, [](const auto& units) {
                          return std::ranges::any_of(units, &Weights::gathered_ahead);
                        });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "schedule/passes.h"
 #include "schedule/placement.h"
@@ -51,6 +52,7 @@ std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, c
   std::vector<std::int32_t> moved(from.size());
   std::vector<std::int32_t> waits;
   std::int32_t last_backward = -1;
+  std::int32_t reduction = -1;  // that the next op on the compute stream waits for
   for (std::size_t i = 0; i < from.size(); ++i) {
     const Op& op = from[i];
     waits.clear();
@@ -59,9 +61,11 @@ std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, c
                          (sync.each_microbatch || last.of_stage[op.stage] == static_cast<std::int32_t>(i));
     const int parts = reduces ? sync.buckets[op.stage] : 1;
     for (int part = 0; part < parts; ++part) {
+      if (op.stream == Stream::compute && reduction >= 0) waits.push_back(std::exchange(reduction, -1));
       moved[i] = to.add(part_of(op, part, parts), waits);
       waits.clear();  // the other parts follow on the same stream
       if (reduces) add_reduction(to, sync, op.stage, part, parts, moved[i]);
+      if (reduces && sync.alone) reduction = static_cast<std::int32_t>(to.size()) - 1;
       if (completes_gradient(op.kind)) last_backward = moved[i];
     }
   }

@@ -82,7 +82,7 @@ class GatherWalk {
       auto whole = whole_[static_cast<std::size_t>(use.stage)].begin() + use.unit;
       if (*whole) return;
       *whole = true;
-      gathered_[next_gather_] = to_.add(unit_op(OpKind::unshard, use), {});
+      gathered_[next_gather_] = to_.add(unit_op(OpKind::unshard, use), {reduction_});
     }
   }
 
@@ -99,6 +99,7 @@ class GatherWalk {
     for (const std::int32_t wait : from_.waits(op)) waits.push_back(moved_[static_cast<std::size_t>(wait)]);
     if (next_use_ == uses_.size() || uses_[next_use_].op != i) {
       moved_[i] = to_.add(op, waits);
+      if (gather_.after_reductions && op.stream == Stream::gradient) reduction_ = moved_[i];
       return;
     }
     const bool split = op.parts == 1;
@@ -107,11 +108,12 @@ class GatherWalk {
         op.part = static_cast<std::uint16_t>(part);
         op.parts = static_cast<std::uint16_t>(gather_.units[op.stage]);
       }
+      if (gather_.after_reductions) gather_until(next_use_ + ahead_);
       waits.push_back(gathered_[next_use_]);
       moved_[i] = to_.add(op, waits);
       waits.clear();  // the other parts follow on the same stream
       if (uses_[next_use_].drops) drop(uses_[next_use_], moved_[i]);
-      gather_until(next_use_ + 1 + ahead_);
+      if (!gather_.after_reductions) gather_until(next_use_ + 1 + ahead_);
     }
   }
 
@@ -129,6 +131,7 @@ class GatherWalk {
   std::vector<Use> uses_;
   std::vector<std::int32_t> gathered_;  // by use: its UNSHARD
   std::vector<std::int32_t> moved_;     // by op of from_: its last part in to_
+  std::int32_t reduction_ = -1;         // in to_: the one that gathers wait for
   std::size_t next_gather_ = 0;
   std::size_t next_use_ = 0;
   RankOps to_;

@@ -54,8 +54,8 @@ Schedule add_other_passes(Schedule schedule, const Plan& plan, const GradientSyn
   if (plan.offload == Offload::activations) schedule = add_activation_offload(schedule);
   schedule = add_gradient_sync(schedule, sync);
   if (shard_size(plan) == 1 && expert_shard_size(plan) == 1) return schedule;
-  return add_parameter_gather(schedule,
-                              {gather_time(plan), sync.gathers_ahead ? plan.prefetch : 0, sync.buckets});
+  return add_parameter_gather(
+      schedule, {gather_time(plan), sync.gathers_ahead ? plan.prefetch : 0, sync.buckets, sync.alone});
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct GradientSync {
   bool each_microbatch = false;  // every backward in parts with its reductions, not only the last
   bool across = false;           // REDUCE_REPLICAS after each REDUCE_GRAD: shards are summed over groups
   bool to_host = false;          // then OFFLOAD_GRAD; after STEP, RELOAD_PARAM for each stage
+  bool alone = false;            // a rank computes and gathers on only when its reduction has ended
   bool gathers_ahead = true;     // whether units are gathered before their turn, as many as the plan says
 };
 Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync);
@@ -44,7 +45,8 @@ enum class GatherTime : std::uint8_t {
 struct ParameterGather {
   GatherTime time = GatherTime::after_step;
   int prefetch = 1;
-  std::vector<int> units;  // by stage, each >= 1; of a backward already in parts, as many
+  std::vector<int> units;         // by stage, each >= 1; of a backward already in parts, as many
+  bool after_reductions = false;  // each_use: a gather waits for every REDUCE_GRAD before it
 };
 Schedule add_parameter_gather(const Schedule& schedule, const ParameterGather& gather);
 

@@ -34,6 +34,14 @@ TEST(GradientSync, OverlappedReducesEachBucketAfterItsPartOfTheLastBackward) {
   EXPECT_EQ(to_string(ops[static_cast<std::size_t>(ops.waits(send)[0])]), "1B1.2");
 }
 
+TEST(GradientSync, AloneHoldsUpWhatTheRankComputesNext) {
+  GradientSync sync{true, false, 2, {2}};
+  sync.each_microbatch = sync.alone = true;
+  EXPECT_EQ(write_text(add_gradient_sync(one_f_one_b(1, 2), sync)),
+            "rank 0: 0F0 0B0.0/2 0REDUCE_GRAD.0/2 0B0.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 "
+            "0F1(0REDUCE_GRAD.1/2) 0B1.0/2 0REDUCE_GRAD.0/2 0B1.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 0STEP\n");
+}
+
 TEST(GradientSync, WithoutOverlapReducesAfterTheRanksLastBackward) {
   const Schedule schedule = synced(interleaved_1f1b(2, 2, 2), false, false, 2, {1, 1, 1, 1});
   EXPECT_THAT(rank_text(schedule, 0), ::testing::EndsWith("0B1 2REDUCE_GRAD 0REDUCE_GRAD 0STEP"));

@@ -42,6 +42,29 @@ TEST(ParameterGather, WithoutPrefetchTheNextGatherFollowsTheDrop) {
                                      "0B0.1", "0RESHARD.0", "0REDUCE_GRAD.1", "0STEP"));
 }
 
+Schedule gathered_alone(int prefetch, int units) {
+  GradientSync sync{true, false, 2, {units}};
+  sync.alone = true;
+  const Schedule reduced = add_gradient_sync(one_f_one_b(1, 1), sync);
+  return add_parameter_gather(reduced, {GatherTime::each_use, prefetch, {units}, true});
+}
+
+TEST(ParameterGather, AfterReductionsWaitsForEachBeforeIt) {
+  EXPECT_EQ(write_text(gathered_alone(0, 2)),
+            "rank 0: 0UNSHARD.0/2 0F0.0/2(0UNSHARD.0/2) 0RESHARD.0/2(0F0.0/2) 0UNSHARD.1/2 "
+            "0F0.1/2(0UNSHARD.1/2) 0RESHARD.1/2(0F0.1/2) 0UNSHARD.1/2 0B0.0/2(0UNSHARD.1/2) "
+            "0RESHARD.1/2(0B0.0/2) 0REDUCE_GRAD.0/2 0UNSHARD.0/2(0REDUCE_GRAD.0/2) "
+            "0B0.1/2(0REDUCE_GRAD.0/2,0UNSHARD.0/2) 0RESHARD.0/2(0B0.1/2) 0REDUCE_GRAD.1/2 0STEP\n");
+}
+
+TEST(ParameterGather, AfterReductionsIsStillAheadOfTheUnitsTurn) {
+  EXPECT_THAT(names(gathered_alone(1, 3)),
+              ::testing::ElementsAre("0UNSHARD.0", "0UNSHARD.1", "0F0.0", "0RESHARD.0", "0UNSHARD.2", "0F0.1",
+                                     "0RESHARD.1", "0F0.2", "0RESHARD.2", "0UNSHARD.2", "0UNSHARD.1", "0B0.0",
+                                     "0RESHARD.2", "0REDUCE_GRAD.0", "0UNSHARD.0", "0B0.1", "0RESHARD.1",
+                                     "0REDUCE_GRAD.1", "0B0.2", "0RESHARD.0", "0REDUCE_GRAD.2", "0STEP"));
+}
+
 TEST(ParameterGather, KeptForTheIterationEachUnitIsGatheredOnce) {
   EXPECT_THAT(names(gathered(GatherTime::iteration, 1, 2)),
               ::testing::ElementsAre("0UNSHARD.0", "0UNSHARD.1", "0F0.0", "0F0.1", "0B0.0", "0RESHARD.1",

@@ -138,7 +138,9 @@ class Pricing {
     const std::int64_t chunks = gemm.chunks;
     gemm.m = (gemm.m + chunks - 1) / chunks;
     gemm.chunks = 1;
-    return times(chunks, times_.gemm(gemm, in_bf16));
+    Estimate all = times(chunks, times_.gemm(gemm, in_bf16));
+    all.seconds /= 1 - share_taken(cluster_.gpu, gemm.sms_left);
+    return all;
   }
 
   Estimate in_steps(Attention attention) {
@@ -152,11 +154,13 @@ class Pricing {
   }
 
   // What a kernel of so many chunks loses beside a call. Sends between GPUs of a node are left to copy
-  // engines, those between nodes hold two blocks: neither counts as blocks.
-  double lost(const Collective& collective, std::int64_t chunks, double call_s) {
+  // engines, those between nodes hold two blocks: neither counts as blocks; nor do multiprocessors that the
+  // kernel does without anyway.
+  double lost(const Collective& collective, std::int64_t chunks, double call_s, bool has_sms) {
     const GroupShape& group = group_of(collective);
     const UnderWay call{collective.op, collective.bytes, call_s};
-    if (collective.op == CollectiveOp::send_receive) return share_lost(cluster_.gpu, group.members, call, 0);
+    if (collective.op == CollectiveOp::send_receive || has_sms)
+      return share_lost(cluster_.gpu, group.members, call, 0);
     if (chunks > 1)
       return share_lost(cluster_.gpu, group.members, call, share_taken(cluster_.gpu, kUserBufferBlocks));
     return share_lost(profile_, cluster_.gpu, group, call, share_taken(profile_, cluster_, group));
@@ -252,9 +256,11 @@ class Pricing {
     });
     if (beside == kernels.end()) return {};
     const std::int64_t chunks = chunks_of(*beside);
+    const auto* gemm = std::get_if<Gemm>(&beside->what);
+    const bool has_sms = gemm != nullptr && gemm->sms_left > 0;
     const double call_s = call_time(*collective).total();
     const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks);
-    const double hidden_s = std::min(call_s * (1 - lost(*collective, chunks, call_s)), chunk_s);
+    const double hidden_s = std::min(call_s * (1 - lost(*collective, chunks, call_s, has_sms)), chunk_s);
     return {static_cast<double>(collective->calls - kernel.overlap.exposed_calls), hidden_s,
             call_s + chunk_s - hidden_s};
   }

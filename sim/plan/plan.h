@@ -161,6 +161,10 @@ struct Plan {
   double moe_capacity = 0;   // experts padded to this multiple of an even share; 0: dropless
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
+  // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its
+  // reduce-scatter all along (Transformer Engine's num_sm with set_sm_margin); 0: none.
+  int tp_comm_proj_sms = 0;
+  int tp_comm_fc2_sms = 0;
   bool tp_backward_overlap =
       true;  // a collective of one half of the backward pass beside a GEMM of the other
 

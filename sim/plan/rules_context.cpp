@@ -25,6 +25,12 @@ class ContextRules {
       report("tp_comm_overlap", "needs tensor and sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = {}", plan_.tp, plan_.sequence_parallel ? "on" : "off"),
              "off");
+    if (plan_.tp_comm_overlap) return;
+    for (const auto& [field, sms] : {std::pair("tp_comm_proj_sms", plan_.tp_comm_proj_sms),
+                                     std::pair("tp_comm_fc2_sms", plan_.tp_comm_fc2_sms)})
+      if (sms > 0)
+        report(field, "are left to a reduce-scatter beside chunks of its product",
+               fmt::format("tp_comm_overlap = off, {} = {}", field, sms), "0, or tp_comm_overlap = on");
   }
 
  private:

@@ -52,6 +52,7 @@ struct Gemm {
   std::int64_t chunks = 1;
   GemmPass pass = GemmPass::forward;
   double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
+  int sms_left = 0;         // multiprocessors that it does without, for the collective beside its chunks
 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =

@@ -154,6 +154,8 @@ Json plan_json(const Report& report) {
           {"moe_capacity", plan.moe_capacity},
           {"cp_comm_type", to_string(plan.cp_exchange)},
           {"tp_comm_overlap", plan.tp_comm_overlap},
+          {"tp_comm_proj_sms", plan.tp_comm_proj_sms},
+          {"tp_comm_fc2_sms", plan.tp_comm_fc2_sms},
           {"tp_backward_overlap", plan.tp_backward_overlap}};
 }
 

@@ -97,6 +97,39 @@ TEST(Overlap, OfChunksCostsThemTheMultiprocessorsOfTheScatter) {
   EXPECT_NEAR(priced(block, cluster).forward.tp, one + 3 * one / 8, 1e-12);
 }
 
+TEST(Overlap, OfChunksThatLeaveMultiprocessorsCostsTheWholeProductThese) {
+  Cluster cluster = unlimited_memory();
+  cluster.gpu.multiprocessors = 128;
+  Block block = empty_block();
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = 4;
+  gemm.sms_left = 32;
+  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  const StageTimes times = priced(block, cluster);
+  EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3 / 0.75, 1e-12);
+  EXPECT_NEAR(times.forward.tp, alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6}), 1e-12);
+}
+
+// NeMo's userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192.
+TEST(Overlap, LeavesMultiprocessorsOfTheForwardRowParallelProductsAlone) {
+  Plan plan = eight_ranks();
+  plan.sequence_parallel = plan.tp_comm_overlap = true;
+  plan.tp_comm_proj_sms = 24;
+  plan.tp_comm_fc2_sms = 16;
+  const Work work = make_work(read_model("llama3-8b"), plan);
+  for (const Block& block : work.blocks) {
+    for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
+      for (const Kernel& kernel : *kernels) {
+        const auto* gemm = std::get_if<Gemm>(&kernel.what);
+        if (gemm == nullptr) continue;
+        EXPECT_EQ(gemm->sms_left, kernel.name == "projection" ? 24 : kernel.name == "mlp_down" ? 16 : 0)
+            << kernel.name;
+      }
+    }
+  }
+}
+
 TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};

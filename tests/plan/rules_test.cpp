@@ -243,6 +243,14 @@ TEST(Rules, OverlapInChunksNeedsSequenceParallelism) {
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("sequence parallelism"));
 }
 
+TEST(Rules, MultiprocessorsAreLeftInChunksAlone) {
+  Plan plan = legal_plan();
+  plan.tp_comm_fc2_sms = 16;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("tp_comm_fc2_sms"));
+  plan.sequence_parallel = plan.tp_comm_overlap = true;
+  EXPECT_THAT(broken_rules(plan, llama_70b(), 512), IsEmpty());
+}
+
 TEST(Rules, HostileSizesAreRefusedWithoutOverflow) {
   Plan plan = legal_plan();
   plan.tp = plan.pp = plan.dp = 2000000000;

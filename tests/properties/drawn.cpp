@@ -194,6 +194,7 @@ class Drawing {
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);
+    if (plan().value("tp_comm_overlap", false) && one_in(2)) plan()["tp_comm_fc2_sms"] = 16;
     by_chance("tp_backward_overlap", 3);
     by_chance("cuda_graph", 3);
     by_chance("one_queue", 4);
@@ -214,6 +215,7 @@ class Drawing {
     for (const char* overlap : {"overlap_grad_reduce", "overlap_p2p", "overlap_param_gather",
                                 "tp_comm_overlap", "tp_backward_overlap", "cuda_graph"})
       plan()[overlap] = false;
+    plan().erase("tp_comm_fc2_sms");
     plan()["launch_blocking"] = true;
   }
 

@@ -94,7 +94,8 @@ Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Sh
   const bool rerun = reruns(plan, RecomputeModule::core_attn);
   const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
                                                  : unfused_core(b, model, shape, heads, rerun);
-  Branch branch{row_linear(b, shape, "projection", attended, shape.heads * heads.v_width)};
+  Branch branch{
+      row_linear(b, shape, "projection", attended, shape.heads * heads.v_width, shape.tp_comm_proj_sms)};
   if (model.attention_out_bias)
     branch.bias = b.parameter("projection_bias", static_cast<double>(shape.hidden));
   return branch;

@@ -35,7 +35,7 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
       model.gated_mlp && !shape.fused_activation
           ? gate_eagerly(b, prefix + "activation", projected[0], projected[1], elements)
           : activate(b, prefix + "activation", projected, elements);
-  Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width)};
+  Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width, shape.tp_comm_fc2_sms)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;
 }

@@ -23,6 +23,7 @@ struct Shape {
   std::int64_t cp = 1;
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;
+  int tp_comm_proj_sms = 0, tp_comm_fc2_sms = 0;  // as in Plan
   bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient

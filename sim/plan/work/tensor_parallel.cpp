@@ -160,12 +160,15 @@ std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, con
 }
 
 TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,
-                    std::int64_t width) {
+                    std::int64_t width, int sms_left) {
   const TensorId weight = b.parameter(name + "_weight", Shape::elements(width, shape.hidden));
   const TensorId product =
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};
-  if (shape.tp_comm_overlap) gemm.chunks = kReduceScatterChunks;
+  if (shape.tp_comm_overlap) {
+    gemm.chunks = kReduceScatterChunks;
+    gemm.sms_left = sms_left;
+  }
   const QuantisedInput operand = quantise_input(b, shape, name, input);
   b.forward({name, gemm, {operand.rows, weight}, {product}});
   b.undo([&b, shape, name, input, operand, weight, product, width] {

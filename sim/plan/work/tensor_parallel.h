@@ -44,9 +44,10 @@ std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shap
                                         const ColumnLinear& linear);
 
 // From shape.tokens rows of `width` to shape.rows rows of shape.hidden, without the bias: it is added once,
-// after the partial sums have met. Makes the parameter NAME_weight.
+// after the partial sums have met. Makes the parameter NAME_weight. `sms_left`: as Gemm::sms_left, where
+// shape.tp_comm_overlap cuts the product into chunks.
 TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId input,
-                    std::int64_t width);
+                    std::int64_t width, int sms_left = 0);
 
 // Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`. `gemm`
 // names the kernel that made them, "" when it is none that may be cut into chunks.

@@ -153,15 +153,15 @@ class Pricing {
     return {static_cast<double>(count) * one.seconds, one.extrapolated};
   }
 
-  // What a kernel of so many chunks loses beside a call. Sends between GPUs of a node are left to copy
-  // engines, those between nodes hold two blocks: neither counts as blocks; nor do multiprocessors that the
-  // kernel does without anyway.
-  double lost(const Collective& collective, std::int64_t chunks, double call_s, bool has_sms) {
+  // What a kernel loses beside a call. Sends between GPUs of a node are left to copy engines, those between
+  // nodes hold two blocks: neither counts as blocks; nor do multiprocessors that it does without anyway.
+  double lost(const Collective& collective, const Kernel& beside, double call_s) {
     const GroupShape& group = group_of(collective);
     const UnderWay call{collective.op, collective.bytes, call_s};
-    if (collective.op == CollectiveOp::send_receive || has_sms)
+    const auto* gemm = std::get_if<Gemm>(&beside.what);
+    if (collective.op == CollectiveOp::send_receive || (gemm && gemm->sms_left > 0))
       return share_lost(cluster_.gpu, group.members, call, 0);
-    if (chunks > 1)
+    if (chunks_of(beside) > 1)
       return share_lost(cluster_.gpu, group.members, call, share_taken(cluster_.gpu, kUserBufferBlocks));
     return share_lost(profile_, cluster_.gpu, group, call, share_taken(profile_, cluster_, group));
   }
@@ -255,12 +255,9 @@ class Pricing {
       return other.name == kernel.overlap.with;
     });
     if (beside == kernels.end()) return {};
-    const std::int64_t chunks = chunks_of(*beside);
-    const auto* gemm = std::get_if<Gemm>(&beside->what);
-    const bool has_sms = gemm != nullptr && gemm->sms_left > 0;
     const double call_s = call_time(*collective).total();
-    const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks);
-    const double hidden_s = std::min(call_s * (1 - lost(*collective, chunks, call_s, has_sms)), chunk_s);
+    const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks_of(*beside));
+    const double hidden_s = std::min(call_s * (1 - lost(*collective, *beside, call_s)), chunk_s);
     return {static_cast<double>(collective->calls - kernel.overlap.exposed_calls), hidden_s,
             call_s + chunk_s - hidden_s};
   }

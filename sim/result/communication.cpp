@@ -88,11 +88,10 @@ Exchanges exchanges_of(const RankOps& ops, IsKind is_kind, const Plan& plan, con
     if (!is_kind(op.kind)) continue;
     const std::vector<double>& of_stage = moved[op.stage];
     const int calls = weight_exchanges(ops, i, weights);
-    const Weights of_op = weights_of(op, weights);
     exchanges.calls += calls;
     exchanges.parameters += (op.parts > 1 ? of_stage[static_cast<std::size_t>(unit_of(op))]
                                           : std::accumulate(of_stage.begin(), of_stage.end(), 0.0)) *
-                            calls / std::max(1, op.kind == OpKind::unshard ? of_op.all : of_op.buckets);
+                            calls / exchanged_parts(op, weights);
   }
   return exchanges;
 }

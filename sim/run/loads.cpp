@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
@@ -302,12 +301,10 @@ class Loading {
 
   // One after the other, each of an even part of the bytes.
   Exchange by_weights(OpRef ref, CollectiveOp what, double bytes) {
-    const Weights weights = weights_of(op_at(ref), sizes_.weights);
-    const bool gathers = op_at(ref).kind == OpKind::unshard;
-    const double each = bytes / std::max(1, gathers ? weights.all : weights.buckets);
+    const double each = bytes / exchanged_parts(op_at(ref), sizes_.weights);
     const int times = weight_exchanges(ops_of(ref), static_cast<std::size_t>(ref.op), sizes_.weights);
     Exchange all = exchange(Ring::shards, what, ref.instance, each);
-    if (gathers)
+    if (op_at(ref).kind == OpKind::unshard)
       all.time.latency_s +=
           list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
     all.time.latency_s *= times;

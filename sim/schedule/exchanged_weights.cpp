@@ -1,5 +1,7 @@
 #include "schedule/exchanged_weights.h"
 
+#include <algorithm>
+
 namespace rehearse {
 
 Weights weights_of(const Op& op, const std::vector<std::vector<Weights>>& weights) {
@@ -8,6 +10,11 @@ Weights weights_of(const Op& op, const std::vector<std::vector<Weights>>& weight
   Weights sum;
   for (const Weights& unit : units) sum += unit;
   return sum;
+}
+
+int exchanged_parts(const Op& op, const std::vector<std::vector<Weights>>& weights) {
+  const Weights of_op = weights_of(op, weights);
+  return std::max(1, op.kind == OpKind::unshard ? of_op.all : of_op.buckets);
 }
 
 bool gathers_for_backward(const RankOps& ops, std::size_t index) {

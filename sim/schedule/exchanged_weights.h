@@ -13,6 +13,10 @@ namespace rehearse {
 // Of the op's unit, or of the whole stage where the op has one part. `weights`: by stage and unit.
 Weights weights_of(const Op& op, const std::vector<std::vector<Weights>>& weights);
 
+// Into how many even parts the op's exchanges divide what it moves: a gather's weights, a reduction's
+// buckets; at least one.
+int exchanged_parts(const Op& op, const std::vector<std::vector<Weights>>& weights);
+
 // Whether ops[index] is an UNSHARD whose unit a backward uses next.
 bool gathers_for_backward(const RankOps& ops, std::size_t index);
 

@@ -35,6 +35,8 @@ std::string why_not(const Plan& plan) {
   if (plan.order != kOrder && plan.order != kPipelineFirst)
     return "Megatron-LM orders ranks tp-cp-ep-dp-pp or tp-cp-ep-pp-dp";
   if (plan.recompute == Recompute::op) return "Megatron-LM recomputes by module, not by op";
+  if (plan.tp_comm_proj_sms > 0 || plan.tp_comm_fc2_sms > 0)
+    return "Megatron-LM reads the multiprocessors of user buffers from a file (--tp-comm-overlap-cfg)";
   if (plan.zero >= 2 && plan.pp > 1) return "Megatron-LM shards no gradients under pipeline parallelism";
   return "";
 }

@@ -23,6 +23,7 @@ Weights weights_of(const Block& block) {
     weights.dropped += !block.recompute.empty() && until_reuse >= kMaxReuseDistance;
     until_reuse += 2 * tensor->elements;
   }
+  if (weights.kept > 0) weights.buckets = std::max(1, weights.buckets);
   return weights;
 }
 

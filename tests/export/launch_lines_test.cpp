@@ -71,6 +71,9 @@ TEST(Megatron, HasNoWordsForSomePlans) {
   plan = large_plan();
   plan.order = {Axis::dp, Axis::tp, Axis::cp, Axis::ep, Axis::pp};
   EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("orders ranks"));
+  plan = large_plan();
+  plan.tp_comm_fc2_sms = 8;
+  EXPECT_THAT(megatron_flags(model, plan).why_not, HasSubstr("--tp-comm-overlap-cfg"));
   EXPECT_EQ(megatron_flags(model, plan).text, "");
 }
 

@@ -18,14 +18,19 @@ constexpr double kOfAnyRanks = 130e-6 + 250e-6 - 140.8e-6 - 8 * (kView + kCopy);
 }  // namespace
 
 double list_copies_s(const Profile& profile, const Cluster& cluster, int ranks, double bytes) {
-  constexpr double kZeroed = 1, kReadAndWritten = 2;
-  const double bandwidth = cluster.gpu.memory_bandwidth;
-  return kZeroed * bytes / bandwidth +
-         std::max(ranks * profile.launch_s, kReadAndWritten * bytes / bandwidth);
+  constexpr double kReadAndWritten = 2;
+  return std::max(ranks * profile.launch_s, kReadAndWritten * bytes / cluster.gpu.memory_bandwidth);
 }
 
 double list_host_s(const Profile& profile, int ranks) {
   return profile.host_collective_s + kOfAnyRanks + ranks * (kView + kCopy);
+}
+
+double list_wait_s(const Profile& profile, const Cluster& cluster, int ranks, double bytes,
+                   std::optional<double> beside_s) {
+  const double copies_s = list_copies_s(profile, cluster, ranks, bytes);
+  const double left_s = beside_s ? std::clamp(*beside_s + copies_s - ranks * kCopy, 0.0, copies_s) : 0;
+  return list_host_s(profile, ranks) + bytes / cluster.gpu.memory_bandwidth + left_s;
 }
 
 double lists_apart_s(int ranks, int parameters) {

@@ -55,8 +55,8 @@ class Pricing {
         cuda_graph_(plan.cuda_graph),
         launch_blocking_(plan.launch_blocking),
         train_metrics_(plan.train_metrics),
+        list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
         streams_(parameter_streams(plan)),
-        list_host_s_(exchanges_lists(plan) ? list_host_s(profile, shard_size(plan)) : 0),
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
         grid_(plan),
@@ -81,7 +81,7 @@ class Pricing {
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
     }
     if (!cuda_graph_) wait_for_launches(work, parts, stage);
-    if (list_host_s_ > 0) wait_for_lists(work, parts, stage);
+    if (list_ranks_ > 0) wait_for_lists(work, parts, stage);
     return stage;
   }
 
@@ -97,9 +97,7 @@ class Pricing {
     return times(collective.calls, {call.total(), call.extrapolated});
   }
 
-  double priced_s = 0;
-  double extrapolated_s = 0;
-  double launch_bound_s = 0;
+  double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
 
  private:
   const GroupShape& group_of(const Collective& collective) {
@@ -226,11 +224,14 @@ class Pricing {
   void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
     for (const Repeated& part : parts) {
       const Weights weights = weights_of(work.blocks[static_cast<std::size_t>(part.block)]);
-      const double wait = static_cast<double>(part.repeats * weights.all) * list_host_s_;
-      const double again = static_cast<double>(part.repeats * weights.dropped) * list_host_s_;
-      stage.forward.compute += wait;
-      stage.backward_input.compute += wait + again;
-      launch_bound_s += 2 * wait + again;
+      const double bytes = weights.bytes / std::max(1, weights.all);
+      std::optional<double> beside_s;
+      if (weights.gathered_ahead()) beside_s = call_time({CollectiveOp::all_gather, Axis::dp, bytes}).total();
+      const double wait =
+          static_cast<double>(part.repeats) * list_wait_s(profile_, cluster_, list_ranks_, bytes, beside_s);
+      stage.forward.compute += wait * weights.all;
+      stage.backward_input.compute += wait * (weights.all + weights.dropped);
+      launch_bound_s += wait * (2 * weights.all + weights.dropped);
     }
   }
 
@@ -309,9 +310,8 @@ class Pricing {
   const Profile& profile_;
   Precision precision_;
   bool cuda_graph_, launch_blocking_;
-  int train_metrics_;
+  int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
-  double list_host_s_;  // of one exchange of a list; 0: none are
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;

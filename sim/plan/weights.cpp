@@ -19,6 +19,7 @@ Weights weights_of(const Block& block) {
     weights.buckets += begins;
     bucket = (begins ? 0 : bucket) + tensor->elements;
     ++weights.all;
+    weights.bytes += tensor->bytes();
     weights.largest = std::max(weights.largest, tensor->elements);
     weights.dropped += !block.recompute.empty() && until_reuse >= kMaxReuseDistance;
     until_reuse += 2 * tensor->elements;

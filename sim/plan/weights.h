@@ -20,6 +20,7 @@ struct Weights {
   int buckets = 0;
   int kept = 0;        // smaller parameters
   double largest = 0;  // elements of the largest of all
+  double bytes = 0;    // of all, as they are gathered
   // While one computes that is as large as DeepSpeed holds at once, none is gathered ahead (config.py,
   // stage3_max_live_parameters; stage3.py, prefetch_next_sub_modules).
   bool gathered_ahead() const { return largest < 1e9; }
@@ -29,6 +30,7 @@ struct Weights {
     dropped += other.dropped;
     buckets += other.buckets;
     kept += other.kept;
+    bytes += other.bytes;
     largest = std::max(largest, other.largest);
     return *this;
   }

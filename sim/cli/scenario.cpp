@@ -264,9 +264,10 @@ class Reading {
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
     plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
     plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
-    constexpr int kMostSms = 1024;
-    plan.tp_comm_proj_sms = static_cast<int>(plan_.integer_or("tp_comm_proj_sms", 0, 0, kMostSms));
-    plan.tp_comm_fc2_sms = static_cast<int>(plan_.integer_or("tp_comm_fc2_sms", 0, 0, kMostSms));
+    const int sms = scenario_.experiment.cluster.gpu.multiprocessors;
+    const int most_sms = sms > 0 ? sms - 1 : kMostInt;  // the product needs one
+    plan.tp_comm_proj_sms = static_cast<int>(plan_.integer_or("tp_comm_proj_sms", 0, 0, most_sms));
+    plan.tp_comm_fc2_sms = static_cast<int>(plan_.integer_or("tp_comm_fc2_sms", 0, 0, most_sms));
     plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", plan.tp_backward_overlap);
   }
 

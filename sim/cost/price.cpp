@@ -18,7 +18,6 @@
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
-#include "plan/units.h"
 #include "plan/weights.h"
 
 namespace rehearse {
@@ -54,6 +53,7 @@ class Pricing {
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
         launch_blocking_(plan.launch_blocking),
+        prefetches_(plan.prefetch > 0),
         train_metrics_(plan.train_metrics),
         list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
         streams_(parameter_streams(plan)),
@@ -226,7 +226,8 @@ class Pricing {
       const Weights weights = weights_of(work.blocks[static_cast<std::size_t>(part.block)]);
       const double bytes = weights.bytes / std::max(1, weights.all);
       std::optional<double> beside_s;
-      if (weights.gathered_ahead()) beside_s = call_time({CollectiveOp::all_gather, Axis::dp, bytes}).total();
+      if (prefetches_ && weights.gathered_ahead())
+        beside_s = call_time({CollectiveOp::all_gather, Axis::dp, bytes}).total();
       const double wait =
           static_cast<double>(part.repeats) * list_wait_s(profile_, cluster_, list_ranks_, bytes, beside_s);
       stage.forward.compute += wait * weights.all;
@@ -309,7 +310,7 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   Precision precision_;
-  bool cuda_graph_, launch_blocking_;
+  bool cuda_graph_, launch_blocking_, prefetches_;
   int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
   bool groups_lie_evenly_;
@@ -339,9 +340,10 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   }
   if (!exchanges_lists(plan)) return steps;
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
-    for (const Unit& unit : units(work, stage))
+    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
       steps[static_cast<std::size_t>(pipeline_rank_of(stage, plan))].optimizer +=
-          lists_apart_s(shard_size(plan), unit.weights.kept);
+          static_cast<double>(part.repeats) *
+          lists_apart_s(shard_size(plan), weights_of(work.blocks[static_cast<std::size_t>(part.block)]).kept);
   return steps;
 }
 

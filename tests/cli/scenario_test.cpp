@@ -77,10 +77,23 @@ TEST(Scenario, AHostThatWaitsOverlapsNothingUnlessToldTo) {
   EXPECT_NE(both.err.find("overlap_grad_reduce is on"), std::string::npos) << both.err;
 }
 
+// An A100 has 108.
+TEST(Scenario, AProductKeepsAMultiprocessor) {
+  const std::string run =
+      "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 8 --tp 8 --gbs 8 --sequence-parallel on "
+      "--tp-comm-overlap on --json --tp-comm-fc2-sms ";
+  EXPECT_LT(Json::parse(run_program(run + "0").out)["step_time_s"],
+            Json::parse(run_program(run + "107").out)["step_time_s"]);
+  const Outcome all = run_program(run + "108");
+  EXPECT_EQ(all.exit_code, 2);
+  EXPECT_NE(all.err.find("from 0 to 107"), std::string::npos) << all.err;
+}
+
 // A layer is 202.4 M multiplications, the head 0.65 of one: 32.65 in all.
 TEST(Scenario, NanotronSplitsLayersAtSharesUnlessTold) {
   const std::string run =
-      "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --pp 4 --gbs 64 --json --framework nanotron ";
+      "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --pp 4 --gbs 64 --json --framework "
+      "nanotron ";
   const auto layers = [](const std::string& arguments) {
     return Json::parse(run_program(arguments).out)["plan"]["layers_per_stage"];
   };

@@ -3,6 +3,7 @@
 
 #include "cases.h"
 #include "cost/lists.h"
+#include "cost/price.h"
 #include "model/read.h"
 #include "plan/weights.h"
 #include "run/iteration.h"
@@ -87,6 +88,24 @@ TEST(Lists, AreNotGatheredAheadOfAWeightThatIsAllThatMayBeHeld) {
       (line.op == "all_gather" ? gathers_s : reductions_s) += line.busy_s;
     EXPECT_NEAR(report.time.exposed_dp, reductions_s + (ahead ? 0 : gathers_s), 0.1 * gathers_s) << model;
   }
+}
+
+// A gather that runs by itself takes its copies along: told to gather nothing ahead, they are not waited for
+// once more.
+TEST(Lists, CountTheCopiesOfAGatherOnce) {
+  const Profile profile = read_profile("a100-sxm-80gb");
+  const Cluster cluster = read_cluster("selene");
+  const auto forward_s = [&](int prefetch) {
+    Plan plan = replicas("gpt3-175b", 64).plan;
+    plan.framework = Framework::deepspeed_2021;
+    plan.zero = 3;
+    plan.prefetch = prefetch;
+    const Work work = make_work(read_model("gpt3-175b"), plan);
+    return price(work, plan, cluster, profile).times.stages[0].forward.compute;
+  };
+  const Weights layer = weights_of(layer_of("gpt3-175b", Recompute::none));
+  const double copies_s = list_copies_s(profile, cluster, 64, layer.bytes / layer.all);
+  EXPECT_NEAR(forward_s(1) - forward_s(0), 96 * 4 * copies_s, 0.02 * 96 * 4 * copies_s);
 }
 
 TEST(Lists, OfAUnitServeThePassThatUsesItNext) {

@@ -128,7 +128,7 @@ class Rank {
   void scatter_rows(const Launch& launch, kernels::Stream& stream);
   void swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream);
   void run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream);
-  void return_gradients(const Launch& launch, std::int64_t step, kernels::Stream& stream);
+  void return_gradients(const Launch& launch, int step, kernels::Stream& stream);
   struct Staged;
   Staged stage(std::int64_t elements);
   void make_positions();

@@ -116,38 +116,27 @@ void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stre
 // Attention step by step: after each, keys and values go on to the next rank of the ring. A backward step's
 // gradients of keys and values go back to where these came from.
 void Rank::run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream) {
-  const std::int64_t rows = launch.bound.shape.tokens;
-  const std::size_t key = attention.backward ? 2 : 1;
-  const TensorId received = launch.kernel.reads[key + 2];
-  const std::int64_t keys = launch.elements(launch.kernel.reads[key]),
-                     values = launch.elements(launch.kernel.reads[key + 1]);
-  const Staged leaving = stage(keys + values);
-  copy(stream, launch.read(key, rows), part_of(leaving.all, 0, rows, keys / rows));
-  copy(stream, launch.read(key + 1, rows), part_of(leaving.all, keys, rows, values / rows));
+  const std::size_t own = attention.backward ? 2 : 1;
+  const View leaving = launch.whole(launch.kernel.reads[own]);
+  const View arrived = part_of(launch.whole(launch.kernel.reads[own + 1]), 0, 1, leaving.columns);
   kernels::Communicator& ring = *groups_.context;
   const int next = (ring.rank() + 1) % ring.size(), last = (ring.rank() + ring.size() - 1) % ring.size();
-  const View arrived = part_of(launch.whole(received), 0, 1, keys + values);
   const std::vector<kernels::Call> calls = calls_of(launch.bound, launch.kernel, launch.phase);
   for (std::size_t step = 0; step < calls.size(); ++step) {
-    if (step > 0) ring.send_receive(stream, leaving.all, next, arrived, last);
-    if (step > 0 && step + 1 < calls.size()) copy(stream, arrived, leaving.all);
+    if (step > 0) ring.send_receive(stream, leaving, next, arrived, last);
+    if (step > 0 && step + 1 < calls.size()) copy(stream, arrived, leaving);
     stream.launch(calls[step]);
-    if (step > 0 && attention.backward) return_gradients(launch, static_cast<std::int64_t>(step), stream);
+    if (step > 0 && attention.backward) return_gradients(launch, static_cast<int>(step), stream);
   }
 }
 
-// Part `step` of the gradients of all steps: query, then key and value.
-void Rank::return_gradients(const Launch& launch, std::int64_t step, kernels::Stream& stream) {
-  const std::vector<TensorId>& reads = launch.kernel.reads;
-  const std::int64_t query = launch.elements(reads[1]),
-                     others = launch.elements(reads[2]) + launch.elements(reads[3]);
-  const View made =
-      part_of(launch.whole(launch.kernel.writes[0]), step * (query + others) + query, 1, others);
-  const Staged returned = stage(others);
+// Those of key and value of step `step`.
+void Rank::return_gradients(const Launch& launch, int step, kernels::Stream& stream) {
+  const View made = launch.whole(launch.kernel.writes[static_cast<std::size_t>(2 * step + 1)]);
+  const Staged returned = stage(made.columns);
   kernels::Communicator& ring = *groups_.context;
-  const auto distance = static_cast<int>(step);
-  ring.send_receive(stream, made, (ring.rank() + ring.size() - distance) % ring.size(), returned.all,
-                    (ring.rank() + distance) % ring.size());
+  ring.send_receive(stream, made, (ring.rank() + ring.size() - step) % ring.size(), returned.all,
+                    (ring.rank() + step) % ring.size());
   copy(stream, returned.all, made);
 }
 

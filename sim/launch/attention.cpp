@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "launch/views.h"
@@ -46,104 +47,100 @@ KeysAndValues two_or_one(const Launch& launch, const kernels::AttentionShape& sh
           launch.part(ids.at(first), rows * width, rows, shape.kv_heads * shape.v_head_dim)};
 }
 
-// Reads {query, key, value}; {query, gathered keys and values}; of a ring {query, key, value, received}.
+// Reads {query, key, value}; {query, gathered keys and values}; of a ring {query, own keys and values,
+// received ones}. Writes {output, log-sum-exp} of every step.
 Calls forward(const Launch& launch, const Attention& attention) {
   AttentionForward call;
   call.shape = shape_of(launch, attention);
-  const std::vector<TensorId>& reads = launch.kernel.reads;
-  const std::int64_t rows = call.shape.queries.rows(), width = call.shape.heads * call.shape.v_head_dim;
+  const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
+  const std::int64_t rows = call.shape.queries.rows();
+  const bool together = attention.steps > 1 || reads.size() == 2;
   call.query = launch.rows(reads[0], rows);
   Calls calls;
-  for (std::int64_t step = 0; step < attention.steps; ++step) {
-    const bool received = step > 0;
-    call.shape.keys.positions = positions_of(launch, attention.keys, step);
-    const KeysAndValues keys =
-        two_or_one(launch, call.shape, received ? 3 : 1, reads.size() == 2 || received, reads);
+  for (std::size_t step = 0; step < writes.size() / 2; ++step) {
+    call.shape.keys.positions = positions_of(launch, attention.keys, static_cast<std::int64_t>(step));
+    const KeysAndValues keys = two_or_one(launch, call.shape, step == 0 ? 1 : 2, together, reads);
     call.key = keys.key;
     call.value = keys.value;
-    call.output = attention.steps == 1
-                      ? launch.write(0, rows)
-                      : launch.part(launch.kernel.writes[0], step * rows * width, rows, width);
-    call.log_sum_exp =
-        launch.part(launch.kernel.writes[1], step * rows * call.shape.heads, rows, call.shape.heads);
+    call.output = launch.rows(writes[2 * step], rows);
+    call.log_sum_exp = launch.rows(writes[2 * step + 1], rows);
     calls.push_back(call);
   }
   return calls;
 }
 
-// Reads {output gradient, operands as above, output, log-sum-exp}, of a ring then what travels on; writes one
-// gradient an operand, or of a ring all of a step's, step after step.
+// Reads {output gradient, operands as above, output, log-sum-exp}, of a ring what travels on before the
+// output; writes one gradient an operand, or of a ring {query's, key's and value's} of every step.
 Calls backward(const Launch& launch, const Attention& attention) {
   AttentionBackward call;
   call.shape = shape_of(launch, attention);
   const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
   const std::int64_t rows = call.shape.queries.rows();
-  const bool ring = attention.steps > 1, together = !ring && writes.size() == 2;
+  const bool together = attention.steps > 1 || writes.size() == 2;
   call.output_gradient = launch.rows(reads[0], rows);
   call.query = launch.rows(reads[1], rows);
-  const std::size_t after = together ? 3 : 4;
-  // A ring's operands stand before its stops, the results after them.
-  const std::size_t results = ring ? reads.size() - 2 : after;
-  call.output = launch.rows(reads[results], rows);
-  call.log_sum_exp = launch.rows(reads[results + 1], rows);
+  call.output = launch.rows(reads.at(reads.size() - 2), rows);
+  call.log_sum_exp = launch.rows(reads.back(), rows);
   Calls calls;
-  const std::int64_t q = launch.elements(reads[1]), k = launch.elements(reads[2]),
-                     v = together ? 0 : launch.elements(reads[3]);
   for (std::int64_t step = 0; step < attention.steps; ++step) {
     call.shape.keys.positions = positions_of(launch, attention.keys, step);
-    const KeysAndValues keys = step == 0 ? two_or_one(launch, call.shape, 2, together, reads)
-                                         : two_or_one(launch, call.shape, 4, true, reads);
+    const KeysAndValues keys = two_or_one(launch, call.shape, step == 0 ? 2 : 3, together, reads);
     call.key = keys.key;
     call.value = keys.value;
-    if (ring) {
-      const std::int64_t first = step * (q + k + v), key_rows = call.shape.keys.rows();
-      call.query_gradient = launch.part(writes[0], first, rows, q / rows);
-      call.key_gradient = launch.part(writes[0], first + q, key_rows, k / key_rows);
-      call.value_gradient = launch.part(writes[0], first + q + k, key_rows, v / key_rows);
-    } else {
-      call.query_gradient = launch.write(0, rows);
-      const KeysAndValues gradients = two_or_one(launch, call.shape, 1, together, writes);
-      call.key_gradient = gradients.key;
-      call.value_gradient = gradients.value;
-    }
+    const auto first = static_cast<std::size_t>(2 * step);
+    call.query_gradient = launch.rows(writes[first], rows);
+    const KeysAndValues gradients = two_or_one(launch, call.shape, first + 1, together, writes);
+    call.key_gradient = gradients.key;
+    call.value_gradient = gradients.value;
     calls.push_back(call);
   }
   return calls;
 }
 
-// {parts, log-sum-exps} of all steps join to {output, log-sum-exp}.
+// {part, log-sum-exp} of a step begin {output, log-sum-exp}, or join what is there.
 Calls merge(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
-  const std::int64_t rows = shape.tokens, width = launch.elements(launch.kernel.writes[0]) / rows;
-  const TensorId parts = launch.kernel.reads[0], sums = launch.kernel.reads[1];
-  Calls calls = {kernels::Cast{launch.part(parts, 0, rows, width), launch.write(0, rows)},
-                 kernels::Cast{launch.part(sums, 0, rows, shape.heads), launch.write(1, rows)}};
-  for (std::int64_t step = 1; step < shape.cp; ++step) {
-    calls.push_back(kernels::AttentionMerge{shape.heads, launch.part(parts, step * rows * width, rows, width),
-                                            launch.part(sums, step * rows * shape.heads, rows, shape.heads),
-                                            launch.write(0, rows), launch.write(1, rows)});
+  const std::int64_t rows = shape.tokens;
+  if (launch.kernel.reads.size() == 2)
+    return {kernels::Cast{launch.read(0, rows), launch.write(0, rows)},
+            kernels::Cast{launch.read(1, rows), launch.write(1, rows)}};
+  return {kernels::AttentionMerge{shape.heads, launch.read(0, rows), launch.read(1, rows),
+                                  launch.write(0, rows), launch.write(1, rows)}};
+}
+
+// A step's gradients of {query}, {key and value} begin those of query, key and value, or are added to them.
+Calls add_step(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const std::vector<TensorId>& sums = launch.kernel.writes;
+  const std::int64_t key = launch.elements(sums[1]), value = launch.elements(sums[2]);
+  const std::array<kernels::Tensor, 3> parts = {launch.read(0, rows),
+                                                launch.part(launch.kernel.reads[1], 0, rows, key / rows),
+                                                launch.part(launch.kernel.reads[1], key, rows, value / rows)};
+  Calls calls;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const kernels::Tensor sum = launch.rows(sums[i], rows);
+    if (launch.kernel.reads.size() == 2) {
+      calls.push_back(kernels::Cast{parts[i], sum});
+    } else {
+      kernels::Add add;
+      add.output = sum;
+      add.inputs = {sum, parts[i]};
+      calls.push_back(add);
+    }
   }
   return calls;
 }
 
-// The gradients of all steps, of query, key and value each.
-Calls add_steps(const Launch& launch) {
-  const Shape& shape = launch.bound.shape;
-  const std::int64_t all = launch.elements(launch.kernel.reads[0]) / shape.cp;
-  Calls calls;
-  std::int64_t first = 0;
-  for (const TensorId id : launch.kernel.writes) {
-    const std::int64_t width = launch.elements(id) / shape.tokens;
-    for (std::int64_t step = 1; step < shape.cp; ++step) {
-      kernels::Add sum;
-      sum.output = launch.rows(id, shape.tokens);
-      sum.inputs = {step == 1 ? launch.part(launch.kernel.reads[0], first, shape.tokens, width) : sum.output,
-                    launch.part(launch.kernel.reads[0], step * all + first, shape.tokens, width)};
-      calls.push_back(sum);
-    }
-    first += launch.elements(id);
-  }
-  return calls;
+// {key, value} into one tensor, the keys of all rows first; or what is joined already, once more.
+Calls pack(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const TensorId packed = launch.kernel.writes[0];
+  if (launch.kernel.reads.size() == 1)
+    return {kernels::Cast{launch.whole(launch.kernel.reads[0]), launch.whole(packed)}};
+  const std::int64_t key = launch.elements(launch.kernel.reads[0]),
+                     value = launch.elements(launch.kernel.reads[1]);
+  return {kernels::Cast{launch.read(0, rows), launch.part(packed, 0, rows, key / rows)},
+          kernels::Cast{launch.read(1, rows), launch.part(packed, key, rows, value / rows)}};
 }
 
 }  // namespace
@@ -152,8 +149,10 @@ Calls attention_calls(const Launch& launch, const Attention& attention) {
   return attention.backward ? backward(launch, attention) : forward(launch, attention);
 }
 
-Calls sum_of_steps(const Launch& launch) {
-  return launch.named("ring_merge") ? merge(launch) : add_steps(launch);
+Calls ring_calls(const Launch& launch) {
+  if (launch.kernel.name.starts_with("ring_merge")) return merge(launch);
+  if (launch.kernel.name.starts_with("ring_gradient_sum")) return add_step(launch);
+  return pack(launch);
 }
 
 }  // namespace rehearse

@@ -160,7 +160,6 @@ Calls dropout(const Launch& launch) {
 }
 
 Calls add(const Launch& launch) {
-  if (launch.kernel.name.starts_with("ring_")) return sum_of_steps(launch);
   const TensorId output = launch.kernel.writes[0];
   const std::int64_t rows = stream_rows(launch, output);
   Add call;
@@ -289,6 +288,7 @@ Calls bias_gradient(const Launch& launch) {
 }  // namespace
 
 Calls pointwise_calls(const Launch& launch, Pointwise kind) {
+  if (launch.kernel.name.starts_with("ring_")) return ring_calls(launch);
   switch (kind) {
     case Pointwise::norm:
       return norm(launch);

@@ -55,6 +55,6 @@ Calls permute_calls(const Launch& launch);
 Calls loss_calls(const Launch& launch);
 Calls loss_backward_calls(const Launch& launch);
 Calls choice_calls(const Launch& launch);  // top_k and top_k_backward
-Calls sum_of_steps(const Launch& launch);  // ring_merge and ring_gradient_sum
+Calls ring_calls(const Launch& launch);    // what a ring packs, joins and adds up
 
 }  // namespace rehearse

@@ -40,6 +40,24 @@ TEST_P(Ring, PassesKeysAndValuesToAllOthersAndTheirGradientsBack) {
   EXPECT_EQ(moved(layer.backward_input, CollectiveOp::send_receive), 2 * (cp - 1) * chunk);
 }
 
+double moved(const Block& block, const std::vector<Kernel>& kernels, const std::string& start) {
+  double bytes = 0;
+  for (const Kernel& kernel : kernels)
+    if (kernel.name.starts_with(start)) bytes += block.bytes_moved(kernel);
+  return bytes;
+}
+
+TEST_P(Ring, ReadsAndWritesEverySumAgainAtEachStepAfterTheFirst) {
+  const double cp = GetParam(), rows = kSeq / cp, passes = 2 + 3 * (cp - 1);
+  const Block layer = layer_of(context_case(GetParam(), ContextExchange::ring));
+  const double queries = 2 * kHidden * rows, others = 2 * 2 * kKeys * rows, log_sum_exp = 4 * 16 * rows;
+  EXPECT_EQ(moved(layer, layer.forward, "ring_pack"), 2 * others);
+  EXPECT_EQ(moved(layer, layer.forward, "ring_merge"), passes * (queries + log_sum_exp));
+  EXPECT_EQ(moved(layer, layer.backward_input, "ring_pack"), 2 * others);
+  EXPECT_EQ(moved(layer, layer.backward_input, "ring_join"), cp * 2 * others);
+  EXPECT_EQ(moved(layer, layer.backward_input, "ring_gradient_sum"), passes * (queries + others));
+}
+
 INSTANTIATE_TEST_SUITE_P(Context, Ring, testing::Values(2, 4, 8));
 
 TEST(Context, GatherBringsAllKeysAndValuesTwiceAndScattersTheirGradients) {

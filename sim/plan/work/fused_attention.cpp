@@ -1,22 +1,9 @@
 // FlashAttention, alone or over the ranks of a context-parallel group.
-#include "plan/work/blocks.h"
+#include "plan/work/attention_core.h"
 
 namespace rehearse {
 
-namespace {
-
-constexpr double kLogSumExpBytes = 4;
-
-// One call's operands and results; with context parallelism they are not the block's own.
-struct Core {
-  Attention what;
-  std::vector<TensorId> operands;  // query, key, value, or what stands for them
-  TensorId output = -1;            // of the first run
-  TensorId output_for_backward = -1;
-  TensorId log_sum_exp = -1;
-};
-
-Attention shape_of(const Model& model, const Shape& shape, const Heads& heads) {
+Attention attention_of(const Model& model, const Shape& shape, const Heads& heads) {
   Attention what{shape.batch, shape.heads, shape.kv_heads, heads.width, shape.seq, shape.seq};
   if (heads.v_width != heads.width) what.v_head_dim = heads.v_width;
   what.window = model.window;
@@ -25,17 +12,6 @@ Attention shape_of(const Model& model, const Shape& shape, const Heads& heads) {
 
 double output_elements(const Shape& shape, const Heads& heads) {
   return Shape::elements(shape.tokens, shape.heads * heads.v_width);
-}
-
-// FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
-Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, std::vector<TensorId> operands,
-            double elements, const std::string& output) {
-  const double rows = Shape::elements(shape.tokens, shape.heads);
-  Core core{what, std::move(operands), b.activation(output, elements), -1,
-            b.activation("log_sum_exp", rows, kLogSumExpBytes)};
-  b.forward({"attention", what, core.operands, {core.output, core.log_sum_exp}});
-  core.output_for_backward = core.output;
-  return core;
 }
 
 void attend_backward(BlockBuilder& b, const Core& core, const std::vector<TensorId>& operands,
@@ -55,9 +31,22 @@ std::vector<TensorId> new_gradients(BlockBuilder& b, const std::vector<TensorId>
   return gradients;
 }
 
+namespace {
+
+// FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
+Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, std::vector<TensorId> operands,
+            double elements, const std::string& output) {
+  const double rows = Shape::elements(shape.tokens, shape.heads);
+  Core core{what, std::move(operands), b.activation(output, elements), -1,
+            b.activation("log_sum_exp", rows, kLogSumExpBytes)};
+  b.forward({"attention", what, core.operands, {core.output, core.log_sum_exp}});
+  core.output_for_backward = core.output;
+  return core;
+}
+
 TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
-  Core core = attend(b, shape, shape_of(model, shape, heads), {heads.query, heads.key, heads.value},
+  Core core = attend(b, shape, attention_of(model, shape, heads), {heads.query, heads.key, heads.value},
                      output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, core, held = heads.held] {
@@ -65,65 +54,6 @@ TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const He
     if (held >= 0) operands.push_back(held);
     attend_backward(b, core, operands, new_gradients(b, core.operands));
   });
-  return core.output;
-}
-
-// Every step works on the keys and values that came from the next rank while the previous ones travel on; in
-// the backward pass their gradients travel behind them, so that the first step sends keys and values, the
-// last gradients, and all others both (Transformer Engine, AttnFuncWithCPAndKVP2P).
-void send_round(BlockBuilder& b, const Shape& shape, const Heads& heads, TensorId last_stop) {
-  const double bytes = b[heads.key].bytes() + b[heads.value].bytes();
-  const Collective send{CollectiveOp::send_receive, Axis::cp, bytes, shape.cp - 1};
-  b.forward({"ring", send, {heads.key, heads.value}, {last_stop}, {"attention"}});
-}
-
-void send_round_backward(BlockBuilder& b, const Shape& shape, const Heads& heads,
-                         const std::vector<TensorId>& stops) {
-  const double bytes = b[heads.key].bytes() + b[heads.value].bytes();
-  const Collective one{CollectiveOp::send_receive, Axis::cp, bytes, 2};
-  const Collective both{CollectiveOp::send_receive, Axis::cp, 2 * bytes, shape.cp - 2};
-  b.backward_input({"ring_backward_ends", one, {heads.key, heads.value}, {stops[0]}, {"attention_backward"}});
-  if (shape.cp == 2) return;
-  b.backward_input(
-      {"ring_backward_middle", both, {heads.key, heads.value}, {stops[1]}, {"attention_backward"}});
-}
-
-void ring_backward(BlockBuilder& b, const Shape& shape, const Heads& heads, const Core& core) {
-  const double travelling = b[heads.key].elements + b[heads.value].elements;
-  const auto steps = static_cast<double>(shape.cp);
-  std::vector<TensorId> stops = {b.scratch_gradient("ring_backward_ends_received", travelling)};
-  if (shape.cp > 2) stops.push_back(b.scratch_gradient("ring_backward_middle_received", 2 * travelling));
-  send_round_backward(b, shape, heads, stops);
-  const TensorId parts =
-      b.scratch_gradient("attention_gradient_steps", steps * (b[heads.query].elements + travelling));
-  std::vector<TensorId> operands = core.operands;
-  operands.insert(operands.end(), stops.begin(), stops.end());
-  attend_backward(b, core, operands, {parts});
-  b.backward_input({"ring_gradient_sum",
-                    Pointwise::add,
-                    {parts},
-                    new_gradients(b, {heads.query, heads.key, heads.value})});
-}
-
-TensorId ring(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
-  const std::size_t first = b.forward_kernels();
-  const TensorId last_stop = b.activation("ring_received", b[heads.key].elements + b[heads.value].elements);
-  send_round(b, shape, heads, last_stop);
-
-  Attention what = shape_of(model, shape, heads);
-  what.steps = shape.cp;
-  const auto steps = static_cast<double>(shape.cp);
-  const double rows = Shape::elements(shape.tokens, shape.heads);
-  const TensorId parts = b.activation("attended_steps", steps * output_elements(shape, heads));
-  const TensorId sums = b.activation("log_sum_exp_steps", steps * rows, kLogSumExpBytes);
-  b.forward({"attention", what, {heads.query, heads.key, heads.value, last_stop}, {parts, sums}});
-
-  Core core{what, {heads.query, heads.key, heads.value}};
-  core.output = b.activation("attended", output_elements(shape, heads));
-  core.log_sum_exp = b.activation("log_sum_exp", rows, kLogSumExpBytes);
-  b.forward({"ring_merge", Pointwise::add, {parts, sums}, {core.output, core.log_sum_exp}});
-  core.output_for_backward = rerun ? b.rerun_from(first, core.output) : core.output;
-  b.undo([&b, shape, heads, core] { ring_backward(b, shape, heads, core); });
   return core.output;
 }
 
@@ -139,7 +69,7 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
   const TensorId whole = b.activation("keys_and_values_gathered", elements);
   b.forward({"keys_and_values_all_gather", gather, {heads.key, heads.value}, {whole}});
 
-  Attention what = shape_of(model, shape, heads);
+  Attention what = attention_of(model, shape, heads);
   what.keys = shape.seq * shape.cp;
   Core core = attend(b, shape, what, {heads.query, whole}, output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
@@ -181,7 +111,7 @@ TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, con
   const std::size_t first = b.forward_kernels();
   const std::vector<TensorId> operands =
       exchange(b, "heads_all_to_all", {heads.query, heads.key, heads.value});
-  Attention what = shape_of(model, shape, heads);
+  Attention what = attention_of(model, shape, heads);
   what.heads = shape.heads / shape.cp;
   what.kv_heads = shape.kv_heads / shape.cp;
   what.query = what.keys = shape.seq * shape.cp;
@@ -199,7 +129,7 @@ TensorId fused_attention(BlockBuilder& b, const Model& model, const Shape& shape
   if (shape.cp == 1) return alone(b, model, shape, heads, rerun);
   switch (shape.cp_exchange) {
     case ContextExchange::ring:
-      return ring(b, model, shape, heads, rerun);
+      return ring_attention(b, model, shape, heads, rerun);
     case ContextExchange::gather:
       return gathered(b, model, shape, heads, rerun);
     case ContextExchange::all_to_all:

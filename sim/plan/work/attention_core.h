@@ -1,0 +1,33 @@
+// What every way of running FlashAttention has in common: its operands, its results and its backward kernel.
+#pragma once
+
+#include "plan/work/blocks.h"
+
+namespace rehearse {
+
+inline constexpr double kLogSumExpBytes = 4;
+
+// One call's operands and results; with context parallelism they are not the block's own.
+struct Core {
+  Attention what;
+  std::vector<TensorId> operands;  // query, key, value, or what stands for them
+  TensorId output = -1;            // of the first run
+  TensorId output_for_backward = -1;
+  TensorId log_sum_exp = -1;
+};
+
+// Of this rank's queries over as many keys.
+Attention attention_of(const Model& model, const Shape& shape, const Heads& heads);
+double output_elements(const Shape& shape, const Heads& heads);
+
+// Reads the gradient of core.output, `operands`, the output and its log-sum-exp.
+void attend_backward(BlockBuilder& builder, const Core& core, const std::vector<TensorId>& operands,
+                     std::vector<TensorId> makes);
+
+std::vector<TensorId> new_gradients(BlockBuilder& builder, const std::vector<TensorId>& of);
+
+// Attention over keys and values that go round the ranks of a context-parallel group.
+TensorId ring_attention(BlockBuilder& builder, const Model& model, const Shape& shape, const Heads& heads,
+                        bool rerun);
+
+}  // namespace rehearse

@@ -1,0 +1,110 @@
+// Keys and values go round a ring, as Transformer Engine 2.2 has it (AttnFuncWithCPAndKVP2P): packed into a
+// buffer that travels; each step's output scaled into the sum; in the backward pass each step's gradients
+// joined and added to a buffer that travels behind. Steps that touch half of a rank's queries or keys count
+// whole: the last rank has all queries in each step, the first one all keys.
+#include <fmt/core.h>
+
+#include "plan/work/attention_core.h"
+
+namespace rehearse {
+
+namespace {
+
+double travelling(const BlockBuilder& b, const Heads& heads) {
+  return b[heads.key].elements + b[heads.value].elements;
+}
+
+std::string at(const char* name, std::int64_t step) {
+  return fmt::format("{}_{}", name, step);
+}
+
+// Every step works on the keys and values that came from the next rank while the previous ones travel on; in
+// the backward pass their gradients travel behind them, so that the first step sends keys and values, the
+// last gradients, and all others both.
+void send_round(BlockBuilder& b, const Shape& shape, TensorId packed, TensorId last_stop) {
+  const Collective send{CollectiveOp::send_receive, Axis::cp, b[packed].bytes(), shape.cp - 1};
+  b.forward({"ring", send, {packed}, {last_stop}, {"attention"}});
+}
+
+void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
+                         const std::vector<TensorId>& stops) {
+  const double bytes = b[packed].bytes();
+  const Collective one{CollectiveOp::send_receive, Axis::cp, bytes, 2};
+  const Collective both{CollectiveOp::send_receive, Axis::cp, 2 * bytes, shape.cp - 2};
+  b.backward_input({"ring_backward_ends", one, {packed}, {stops[0]}, {"attention_backward"}});
+  if (shape.cp == 2) return;
+  b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {"attention_backward"}});
+}
+
+// The first step's part begins the sum, each later one reads and writes it.
+void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core) {
+  for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
+    std::vector<TensorId> reads = {parts[2 * step], parts[2 * step + 1]};
+    if (step > 0) reads.insert(reads.end(), {core.output, core.log_sum_exp});
+    b.forward({at("ring_merge", static_cast<std::int64_t>(step)),
+               Pointwise::add,
+               std::move(reads),
+               {core.output, core.log_sum_exp}});
+  }
+}
+
+// {query's, packed key's and value's} gradients of every step.
+void merge_gradients(BlockBuilder& b, const std::vector<TensorId>& parts, const Heads& heads) {
+  const std::vector<TensorId> sums = new_gradients(b, {heads.query, heads.key, heads.value});
+  for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
+    const auto number = static_cast<std::int64_t>(step);
+    const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", number), travelling(b, heads));
+    b.backward_input({at("ring_join", number), Pointwise::reorder, {parts[2 * step + 1]}, {joined}});
+    std::vector<TensorId> reads = {parts[2 * step], joined};
+    if (step > 0) reads.insert(reads.end(), sums.begin(), sums.end());
+    b.backward_input({at("ring_gradient_sum", number), Pointwise::add, std::move(reads), sums});
+  }
+}
+
+void ring_backward(BlockBuilder& b, const Shape& shape, const Heads& heads, const Core& core) {
+  const double elements = travelling(b, heads);
+  const TensorId packed = b.scratch_gradient("ring_packed_again", elements);
+  b.backward_input({"ring_pack_again", Pointwise::reorder, {heads.key, heads.value}, {packed}});
+  std::vector<TensorId> operands = {heads.query, packed};
+  std::vector<TensorId> stops = {b.scratch_gradient("ring_backward_ends_received", elements)};
+  if (shape.cp > 2) stops.push_back(b.scratch_gradient("ring_backward_middle_received", 2 * elements));
+  send_round_backward(b, shape, packed, stops);
+  operands.insert(operands.end(), stops.begin(), stops.end());
+  std::vector<TensorId> parts;
+  for (std::int64_t step = 0; step < shape.cp; ++step) {
+    parts.push_back(b.scratch_gradient(at("query_gradient_step", step), b[heads.query].elements));
+    parts.push_back(b.scratch_gradient(at("key_and_value_gradient_step", step), elements));
+  }
+  attend_backward(b, core, operands, parts);
+  merge_gradients(b, parts, heads);
+}
+
+}  // namespace
+
+TensorId ring_attention(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads,
+                        bool rerun) {
+  const std::size_t first = b.forward_kernels();
+  const TensorId packed = b.activation("ring_packed", travelling(b, heads));
+  b.forward({"ring_pack", Pointwise::reorder, {heads.key, heads.value}, {packed}});
+  const TensorId last_stop = b.activation("ring_received", travelling(b, heads));
+  send_round(b, shape, packed, last_stop);
+
+  Core core{attention_of(model, shape, heads), {heads.query, heads.key, heads.value}};
+  core.what.steps = shape.cp;
+  const double elements = output_elements(shape, heads), rows = Shape::elements(shape.tokens, shape.heads);
+  std::vector<TensorId> parts;
+  for (std::int64_t step = 0; step < shape.cp; ++step) {
+    parts.push_back(b.activation(at("attended_step", step), elements));
+    parts.push_back(b.activation(at("log_sum_exp_step", step), rows, kLogSumExpBytes));
+  }
+  b.forward({"attention", core.what, {heads.query, packed, last_stop}, parts});
+
+  core.output = b.activation("attended", elements);
+  core.log_sum_exp = b.activation("log_sum_exp", rows, kLogSumExpBytes);
+  merge(b, parts, core);
+  core.output_for_backward = rerun ? b.rerun_from(first, core.output) : core.output;
+  b.undo([&b, shape, heads, core] { ring_backward(b, shape, heads, core); });
+  return core.output;
+}
+
+}  // namespace rehearse

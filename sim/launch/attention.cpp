@@ -97,36 +97,48 @@ Calls backward(const Launch& launch, const Attention& attention) {
   return calls;
 }
 
-// {part, log-sum-exp} of a step begin {output, log-sum-exp}, or join what is there.
+// {part, log-sum-exp} of a step begin {output, log-sum-exp}, or join the sum that is read with them.
 Calls merge(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t rows = shape.tokens;
-  if (launch.kernel.reads.size() == 2)
-    return {kernels::Cast{launch.read(0, rows), launch.write(0, rows)},
-            kernels::Cast{launch.read(1, rows), launch.write(1, rows)}};
-  return {kernels::AttentionMerge{shape.heads, launch.read(0, rows), launch.read(1, rows),
-                                  launch.write(0, rows), launch.write(1, rows)}};
+  const std::size_t begun = launch.kernel.reads.size() == 2 ? 0 : 2;
+  Calls calls = {kernels::Cast{launch.read(begun, rows), launch.write(0, rows)},
+                 kernels::Cast{launch.read(begun + 1, rows), launch.write(1, rows)}};
+  if (begun > 0)
+    calls.push_back(kernels::AttentionMerge{shape.heads, launch.read(0, rows), launch.read(1, rows),
+                                            launch.write(0, rows), launch.write(1, rows)});
+  return calls;
 }
 
-// A step's gradients of {query}, {key and value} begin those of query, key and value, or are added to them.
-Calls add_step(const Launch& launch) {
+// Query's, key's and value's gradients: three tensors, or two of which the other holds all keys and then all
+// values.
+std::array<kernels::Tensor, 3> gradients_in(const Launch& launch, const std::vector<TensorId>& ids,
+                                            std::size_t first, std::int64_t key_columns) {
   const std::int64_t rows = launch.bound.shape.tokens;
-  const std::vector<TensorId>& sums = launch.kernel.writes;
-  const std::int64_t key = launch.elements(sums[1]), value = launch.elements(sums[2]);
-  const std::array<kernels::Tensor, 3> parts = {launch.read(0, rows),
-                                                launch.part(launch.kernel.reads[1], 0, rows, key / rows),
-                                                launch.part(launch.kernel.reads[1], key, rows, value / rows)};
+  const kernels::Tensor query = launch.rows(ids[first], rows);
+  if (ids.size() - first == 3)
+    return {query, launch.rows(ids[first + 1], rows), launch.rows(ids[first + 2], rows)};
+  const std::int64_t columns = launch.elements(ids[first + 1]) / rows;
+  return {query, launch.part(ids[first + 1], 0, rows, key_columns),
+          launch.part(ids[first + 1], rows * key_columns, rows, columns - key_columns)};
+}
+
+// A step's gradients begin the sum, or are added to the one that is read with them.
+Calls add_step(const Launch& launch) {
+  const std::int64_t keys = launch.bound.shape.kv_heads * launch.bound.model.head_dim;
+  const std::vector<TensorId>& reads = launch.kernel.reads;
+  const auto parts = gradients_in(launch, {reads[0], reads[1]}, 0, keys);
+  const auto sums = gradients_in(launch, launch.kernel.writes, 0, keys);
   Calls calls;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const kernels::Tensor sum = launch.rows(sums[i], rows);
-    if (launch.kernel.reads.size() == 2) {
-      calls.push_back(kernels::Cast{parts[i], sum});
-    } else {
-      kernels::Add add;
-      add.output = sum;
-      add.inputs = {sum, parts[i]};
-      calls.push_back(add);
+    if (reads.size() == 2) {
+      calls.push_back(kernels::Cast{parts[i], sums[i]});
+      continue;
     }
+    kernels::Add add;
+    add.output = sums[i];
+    add.inputs = {gradients_in(launch, reads, 2, keys)[i], parts[i]};
+    calls.push_back(add);
   }
   return calls;
 }

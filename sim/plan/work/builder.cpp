@@ -149,10 +149,8 @@ TensorId BlockBuilder::rerun_from(std::size_t first, TensorId kept) {
   if (kept < 0) return kept;
   const Tensor original = (*this)[kept];
   const TensorId copy = activation(original.name + "_again", original.elements, original.element_bytes);
-  for (auto kernel = rerun; kernel != block_.recompute.end(); ++kernel) {
-    std::replace(kernel->reads.begin(), kernel->reads.end(), kept, copy);
+  for (auto kernel = rerun; kernel != block_.recompute.end(); ++kernel)
     std::replace(kernel->writes.begin(), kernel->writes.end(), kept, copy);
-  }
   return copy;
 }
 

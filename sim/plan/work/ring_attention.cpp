@@ -36,28 +36,40 @@ void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
   b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {"attention_backward"}});
 }
 
-// The first step's part begins the sum, each later one reads and writes it.
+// {output, log-sum-exp} of every step, summed up into those of `core`: the first step's begin the sum, and
+// each later one adds to what was there.
 void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core) {
+  std::vector<TensorId> sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
-    std::vector<TensorId> reads = {parts[2 * step], parts[2 * step + 1]};
-    if (step > 0) reads.insert(reads.end(), {core.output, core.log_sum_exp});
-    b.forward({at("ring_merge", static_cast<std::int64_t>(step)),
-               Pointwise::add,
-               std::move(reads),
-               {core.output, core.log_sum_exp}});
+    const auto number = static_cast<std::int64_t>(step);
+    const TensorId part = parts[2 * step], log_sum_exp = parts[2 * step + 1];
+    std::vector<TensorId> reads = {part, log_sum_exp};
+    reads.insert(reads.end(), sum.begin(), sum.end());
+    if (2 * step + 2 == parts.size())
+      sum = {core.output, core.log_sum_exp};
+    else
+      sum = {b.activation(at("attended_sum", number), b[part].elements),
+             b.activation(at("log_sum_exp_sum", number), b[log_sum_exp].elements, kLogSumExpBytes)};
+    b.forward({at("ring_merge", number), Pointwise::add, std::move(reads), sum});
   }
 }
 
-// {query's, packed key's and value's} gradients of every step.
+// {query's, packed key's and value's} gradients of every step, likewise.
 void merge_gradients(BlockBuilder& b, const std::vector<TensorId>& parts, const Heads& heads) {
-  const std::vector<TensorId> sums = new_gradients(b, {heads.query, heads.key, heads.value});
+  std::vector<TensorId> sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
     const auto number = static_cast<std::int64_t>(step);
-    const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", number), travelling(b, heads));
+    const double elements = travelling(b, heads), queries = b[heads.query].elements;
+    const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", number), elements);
     b.backward_input({at("ring_join", number), Pointwise::reorder, {parts[2 * step + 1]}, {joined}});
     std::vector<TensorId> reads = {parts[2 * step], joined};
-    if (step > 0) reads.insert(reads.end(), sums.begin(), sums.end());
-    b.backward_input({at("ring_gradient_sum", number), Pointwise::add, std::move(reads), sums});
+    reads.insert(reads.end(), sum.begin(), sum.end());
+    if (2 * step + 2 == parts.size())
+      sum = new_gradients(b, {heads.query, heads.key, heads.value});
+    else
+      sum = {b.scratch_gradient(at("query_gradient_sum", number), queries),
+             b.scratch_gradient(at("key_and_value_gradient_sum", number), elements)};
+    b.backward_input({at("ring_gradient_sum", number), Pointwise::add, std::move(reads), sum});
   }
 }
 

@@ -153,6 +153,15 @@ void add_split_sums(const JsonReader& recipe, Json& profile) {
   split.reject_unknown();
 }
 
+// How much GPUs of the kind differ.
+void add_gpu_spread(const JsonReader& recipe, Json& profile) {
+  if (!recipe.has("gpu_spread")) return;
+  const JsonReader spread = recipe.object("gpu_spread");
+  profile["gpu_spread"] = {{"deviation", spread.number("deviation", 0, 1)},
+                           {"source", spread.text("source")}};
+  spread.reject_unknown();
+}
+
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
@@ -182,6 +191,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   if (!attention_of.empty()) profile["attention_of"] = attention_of;
   if (!stream_of.empty()) profile["stream_of"] = stream_of;
   add_split_sums(recipe, profile);
+  add_gpu_spread(recipe, profile);
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
@@ -206,6 +216,7 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   if (recipe.has("attention"))
     profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
   add_split_sums(recipe, profile);
+  add_gpu_spread(recipe, profile);
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }
 

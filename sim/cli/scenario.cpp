@@ -23,6 +23,7 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
 constexpr double kMostVariation = 10;
+constexpr double kMostGpuSpread = 0.2;  // as of a profile
 constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
@@ -124,6 +125,8 @@ class Reading {
     };
     choose("attention_kernel", use_attention);
     choose("norm_kernel", use_norm);
+    if (top_.has("gpu_spread") && !replaced_.without_profile)
+      experiment.profile.gpu_spread = top_.number("gpu_spread", 0, kMostGpuSpread);
     static const std::map<std::string, Engine> engines = {{"simgrid", Engine::simgrid},
                                                           {"reference", Engine::reference}};
     static const std::map<std::string, Fold> folds = {{"auto", Fold::replicas}, {"none", Fold::none}};

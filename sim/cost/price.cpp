@@ -8,10 +8,12 @@
 #include "cost/collectives.h"
 #include "cost/contention.h"
 #include "cost/even.h"
+#include "cost/host_launches.h"
 #include "cost/kernel_times.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
 #include "cost/parameter_streams.h"
+#include "cost/slowest_gpu.h"
 #include "cost/train_metrics.h"
 #include "plan/fp8.h"
 #include "plan/owners.h"
@@ -60,7 +62,8 @@ class Pricing {
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
         grid_(plan),
-        experts_(RankGrid::of_experts(plan)) {}
+        experts_(RankGrid::of_experts(plan)),
+        slowest_(slowest_gpu(profile, cluster, grid_.size())) {}
 
   StageTimes stage(const Work& work, const std::vector<Repeated>& parts, StageTransfers& transfers) {
     StageTimes stage;
@@ -137,14 +140,16 @@ class Pricing {
     gemm.m = (gemm.m + chunks - 1) / chunks;
     gemm.chunks = 1;
     Estimate all = times(chunks, times_.gemm(gemm, in_bf16));
-    all.seconds /= 1 - share_taken(cluster_.gpu, gemm.sms_left);
+    all.seconds *= slowest_ / (1 - share_taken(cluster_.gpu, gemm.sms_left));
     return all;
   }
 
   Estimate in_steps(Attention attention) {
     const std::int64_t steps = attention.steps;
     attention.steps = 1;
-    return times(steps, times_.attention(attention));
+    Estimate all = times(steps, times_.attention(attention));
+    all.seconds *= slowest_;
+    return all;
   }
 
   static Estimate times(std::int64_t count, const Estimate& one) {
@@ -162,26 +167,6 @@ class Pricing {
     if (chunks_of(beside) > 1)
       return share_lost(cluster_.gpu, group.members, call, share_taken(cluster_.gpu, kUserBufferBlocks));
     return share_lost(profile_, cluster_.gpu, group, call, share_taken(profile_, cluster_, group));
-  }
-
-  // The host's time for a kernel is that of the framework's operation: chunks and calls of one operation are
-  // launched by a loop of its own, one right after the other.
-  double launches_s(const std::vector<Kernel>& kernels) const {
-    const auto collectives = std::count_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
-      return std::holds_alternative<Collective>(kernel.what);
-    });
-    const auto others = static_cast<double>(kernels.size()) - static_cast<double>(collectives);
-    return others * profile_.host_launch_s + static_cast<double>(collectives) * profile_.host_collective_s;
-  }
-
-  // Autograd adds each parameter's gradient to that of earlier microbatches by a kernel of its own (PyTorch,
-  // torch/csrc/autograd/functions/accumulate_grad.h).
-  double accumulations_s(const Block& block) const {
-    const auto parameters =
-        std::count_if(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
-          return tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
-        });
-    return static_cast<double>(parameters) * profile_.host_launch_s;
   }
 
   // Kernels that no op of the Work names.
@@ -202,9 +187,9 @@ class Pricing {
     for (const Repeated& part : parts) {
       const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
       const auto repeats = static_cast<double>(part.repeats);
-      forward += repeats * launches_s(block.forward);
-      input += repeats * (launches_s(block.recompute) + launches_s(block.backward_input));
-      weight += repeats * (launches_s(block.backward_weight) + accumulations_s(block));
+      forward += repeats * launches_s(profile_, block.forward);
+      input += repeats * (launches_s(profile_, block.recompute) + launches_s(profile_, block.backward_input));
+      weight += repeats * (launches_s(profile_, block.backward_weight) + accumulations_s(profile_, block));
     }
     const auto wait = [this](double launches, double kernels) {
       return launch_blocking_ ? launches : std::max(0.0, launches - kernels);
@@ -316,6 +301,7 @@ class Pricing {
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;
+  double slowest_;  // a product's time on the job's slowest GPU
   // By axis, and the same among experts; found when first asked for: groups along dp are large.
   std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
   std::optional<GroupShape> all_;
@@ -382,6 +368,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   Pricing pricing(plan, cluster, profile, times);
   Prices prices;
   price_stages(work, pricing, prices);
+  prices.slowest_gpu = slowest_gpu(profile, cluster, plan.gpus());
   prices.times.step = step_times(work, plan, cluster, pricing);
   return prices;
 }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kLongest = 1e6;  // seconds; no kernel takes longer
 constexpr double kFastest = 1e18;
+constexpr double kWidest = 0.2;  // of a spread between GPUs, of which the slowest of many are several
 constexpr std::int64_t kLargest = std::int64_t{1} << 40;
 
 // What the samples are checked against.
@@ -242,6 +243,12 @@ Profile parse_profile(const JsonReader& reader) {
     profile.fp8_split_sums = split.number("times", 1, 10);
     split.text("source");
     split.reject_unknown();
+  }
+  if (reader.has("gpu_spread")) {
+    const JsonReader spread = reader.object("gpu_spread");
+    profile.gpu_spread = spread.number("deviation", 0, kWidest);
+    spread.text("source");
+    spread.reject_unknown();
   }
   if (reader.has("measurement")) profile.measurement = read_measurement(reader.object("measurement"));
   reader.reject_unknown();

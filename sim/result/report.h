@@ -23,6 +23,7 @@ struct RunFacts {
   std::string profile_name;
   std::string profile_how;  // "measured", "published", "modelled"
   double extrapolated_share = 0;
+  double slowest_gpu = 1;  // times that products take on it
   std::string cluster_name;
   std::string gpu_name;
   int gpus = 1;

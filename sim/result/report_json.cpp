@@ -176,7 +176,8 @@ Json cluster_json(const RunFacts& facts) {
   return {{"name", facts.cluster_name},
           {"gpu", facts.gpu_name},
           {"gpus", facts.gpus},
-          {"gpus_per_node", facts.gpus_per_node}};
+          {"gpus_per_node", facts.gpus_per_node},
+          {"slowest_gpu", facts.slowest_gpu}};
 }
 
 void add_rates(Json& json, const Report& report) {

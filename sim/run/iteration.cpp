@@ -160,6 +160,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   }
   facts.extrapolated_share =
       preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
+  facts.slowest_gpu = preparation.prices.slowest_gpu;
   facts.cluster_name = experiment.cluster.name;
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;

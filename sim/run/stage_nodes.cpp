@@ -117,6 +117,7 @@ Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes)
     prices.priced_s += of_kind.priced_s;
     prices.extrapolated_s += of_kind.extrapolated_s;
     prices.launch_bound_s += of_kind.launch_bound_s;
+    prices.slowest_gpu = std::max(prices.slowest_gpu, of_kind.slowest_gpu);
   }
   return prices;
 }

@@ -105,6 +105,13 @@ TEST(BadProfile, WithAPrecisionThatHasNoPeak) {
               StartsWith("/gemm/fp8: needs a peak"));
 }
 
+TEST(BadProfile, WithGpusFurtherApartThanAFifth) {
+  EXPECT_THAT(broken([](Json& json) {
+                json["gpu_spread"] = {{"deviation", 0.3}, {"source", "none"}};
+              }),
+              StartsWith("/gpu_spread/deviation: "));
+}
+
 TEST(BadProfile, WithoutSources) {
   EXPECT_THAT(broken([](Json& json) { json["sources"] = Json::array(); }), StartsWith("/sources: "));
 }

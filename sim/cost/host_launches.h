@@ -1,0 +1,19 @@
+// How long does the host take to launch a list of kernels, without CUDA graphs?
+#pragma once
+
+#include <vector>
+
+#include "cost/profile.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// Seconds. The host's time for a kernel is that of the framework's operation: chunks and calls of one
+// operation are launched by a loop of its own, one right after the other.
+double launches_s(const Profile& profile, const std::vector<Kernel>& kernels);
+
+// Seconds for those by which autograd adds each parameter's gradient to that of earlier microbatches
+// (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h).
+double accumulations_s(const Profile& profile, const Block& block);
+
+}  // namespace rehearse

@@ -40,8 +40,9 @@ struct Rotary {
 };
 
 // gelu: the tanh form (Hendrycks and Gimpel 2016). swiglu: SiLU of the first half of the columns times the
-// second (Shazeer 2020). `weights` (fp32, one a row) scales rows, as a router asks for.
-enum class ActivationKind : std::uint8_t { gelu, swiglu };
+// second (Shazeer 2020). squared_relu: relu(x)^2 (So et al. 2021). `weights` (fp32, one a row) scales rows,
+// as a router asks for.
+enum class ActivationKind : std::uint8_t { gelu, swiglu, squared_relu };
 struct Activation {
   ActivationKind kind = ActivationKind::gelu;
   Tensor input, weights, output;

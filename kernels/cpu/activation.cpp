@@ -29,7 +29,12 @@ void swiglu_row(const float* x, float scale, float* y, std::int64_t width) {
   for (std::int64_t c = 0; c < width; ++c) y[c] = scale * x[c] * sigmoid(x[c]) * x[width + c];
 }
 
-// Both return the sum of the output's gradient times the unscaled output: the gradient of the row's weight.
+void squared_relu_row(const float* x, float scale, float* y, std::int64_t width) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < width; ++c) y[c] = x[c] > 0 ? scale * x[c] * x[c] : 0;
+}
+
+// All return the sum of the output's gradient times the unscaled output: the gradient of the row's weight.
 float gelu_row_backward(const float* gradient, const float* x, float scale, float* out, std::int64_t width) {
   float dot = 0;
 #pragma omp simd reduction(+ : dot)
@@ -53,14 +58,36 @@ float swiglu_row_backward(const float* gradient, const float* x, float scale, fl
   return dot;
 }
 
+float squared_relu_row_backward(const float* gradient, const float* x, float scale, float* out,
+                                std::int64_t width) {
+  float dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (std::int64_t c = 0; c < width; ++c) {
+    const float positive = x[c] > 0 ? x[c] : 0;
+    dot += gradient[c] * positive * positive;
+    out[c] = scale * gradient[c] * 2 * positive;
+  }
+  return dot;
+}
+
+struct Rows {
+  decltype(&gelu_row) forward;
+  decltype(&gelu_row_backward) backward;
+};
+
+// By kind.
+constexpr Rows kRows[] = {{gelu_row, gelu_row_backward},
+                          {swiglu_row, swiglu_row_backward},
+                          {squared_relu_row, squared_relu_row_backward}};
+
 }  // namespace
 
 void run(const Activation& call) {
   const float* weights = data(call.weights);
   for_each(call.output.rows, [&](std::int64_t r) {
     const float scale = weights == nullptr ? 1.0F : weights[r];
-    const auto apply = call.kind == ActivationKind::gelu ? gelu_row : swiglu_row;
-    apply(row(call.input, r), scale, row(call.output, r), call.output.columns);
+    kRows[static_cast<std::size_t>(call.kind)].forward(row(call.input, r), scale, row(call.output, r),
+                                                       call.output.columns);
   });
 }
 
@@ -69,9 +96,9 @@ void run(const ActivationBackward& call) {
   float* weights_gradient = data(call.weights_gradient);
   for_each(call.output_gradient.rows, [&](std::int64_t r) {
     const float scale = weights == nullptr ? 1.0F : weights[r];
-    const auto apply = call.kind == ActivationKind::gelu ? gelu_row_backward : swiglu_row_backward;
-    const float dot = apply(row(call.output_gradient, r), row(call.input, r), scale,
-                            row(call.input_gradient, r), call.output_gradient.columns);
+    const float dot = kRows[static_cast<std::size_t>(call.kind)].backward(
+        row(call.output_gradient, r), row(call.input, r), scale, row(call.input_gradient, r),
+        call.output_gradient.columns);
     if (weights_gradient != nullptr) weights_gradient[r] = dot;
   });
 }

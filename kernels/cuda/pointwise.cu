@@ -41,29 +41,38 @@ template <typename T>
 struct Activate {
   Rows<T> in, out;
   const float* weights;
-  bool gated;
+  ActivationKind kind;
   __device__ void operator()(std::int64_t r, std::int64_t c) const {
     const float x = in.load(r, c), scale = weights == nullptr ? 1.0F : weights[r];
-    out.store(r, c, scale * (gated ? x * sigmoid(x) * in.load(r, c + out.columns) : gelu(x)));
+    const float positive = fmaxf(x, 0.0F);
+    out.store(r, c,
+              scale * (kind == ActivationKind::swiglu ? x * sigmoid(x) * in.load(r, c + out.columns)
+                       : kind == ActivationKind::gelu ? gelu(x)
+                                                      : positive * positive));
   }
 };
 
 // One block a row, which also sums the gradient of the row's weight.
 template <typename T>
-__global__ void activate_backward(Rows<T> dy, Rows<T> in, const float* weights, Rows<T> dx, float* dweights, bool gated) {
+__global__ void activate_backward(Rows<T> dy, Rows<T> in, const float* weights, Rows<T> dx, float* dweights,
+                                  ActivationKind kind) {
   for (std::int64_t r = blockIdx.x; r < dy.rows; r += gridDim.x) {
     const float scale = weights == nullptr ? 1.0F : weights[r];
     float dot = 0;
     for (std::int64_t c = threadIdx.x; c < dy.columns; c += kThreads) {
       const float x = in.load(r, c), g = dy.load(r, c);
-      if (gated) {
+      if (kind == ActivationKind::swiglu) {
         const float up = in.load(r, c + dy.columns), s = sigmoid(x);
         dot += g * x * s * up;
         dx.store(r, c, scale * g * up * s * (1 + x * (1 - s)));
         dx.store(r, c + dy.columns, scale * g * x * s);
-      } else {
+      } else if (kind == ActivationKind::gelu) {
         dot += g * gelu(x);
         dx.store(r, c, scale * g * gelu_slope(x));
+      } else {
+        const float positive = fmaxf(x, 0.0F);
+        dot += g * positive * positive;
+        dx.store(r, c, scale * g * 2 * positive);
       }
     }
     dot = block_sum(dot);
@@ -168,7 +177,7 @@ void run(const Context& context, const Activation& call) {
     using T = decltype(zero);
     for_elements(context.stream, call.output.rows, call.output.columns,
                  Activate<T>{rows_of<T>(call.input), rows_of<T>(call.output), floats(call.weights),
-                             call.kind == ActivationKind::swiglu},
+                             call.kind},
                  "activation");
   });
 }
@@ -178,7 +187,7 @@ void run(const Context& context, const ActivationBackward& call) {
     using T = decltype(zero);
     activate_backward<T><<<some_blocks(call.output_gradient.rows), kThreads, 0, context.stream>>>(
         rows_of<T>(call.output_gradient), rows_of<T>(call.input), floats(call.weights), rows_of<T>(call.input_gradient),
-        floats(call.weights_gradient), call.kind == ActivationKind::swiglu);
+        floats(call.weights_gradient), call.kind);
   });
   launched("activation backward");
 }

@@ -62,7 +62,7 @@ std::vector<Flag> flags_of_kernels() {
        "/plan/fused_activation",
        on_off,
        "on|off",
-       "a gated activation in one kernel, not two"},
+       "a gated activation or squared ReLU in one kernel, not one an operation"},
       {"--moe-permute-fusion",
        {},
        "/plan/fused_permute",

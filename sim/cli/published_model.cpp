@@ -15,6 +15,7 @@ void add_gpt2(Model& model, const Json& row, const Json& practice) {
   model.norm = Norm::layer;
   model.gated_mlp = false;
   const bool nemotron = said_or<std::string>(row, "activation", "") == "squared relu";
+  model.squared_relu = nemotron;
   const bool biases = !nemotron && practice.value("biases", true);
   model.qkv_bias = model.attention_out_bias = model.mlp_bias = biases;
   if (nemotron) return;

@@ -15,6 +15,8 @@ constexpr std::array kNames = {"norm",
                                "rotary",
                                "activation",
                                "activation_backward",
+                               "varying_activation",
+                               "varying_activation_backward",
                                "dropout",
                                "add",
                                "softmax",
@@ -40,6 +42,10 @@ std::vector<std::string> curves_for(Pointwise kind) {
       return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
       return {curve_name(kind), "activation", "copy"};
+    case Pointwise::varying_activation:
+      return {curve_name(kind), "activation", "copy"};
+    case Pointwise::varying_activation_backward:
+      return {curve_name(kind), "activation_backward", "activation", "copy"};
     case Pointwise::square_sum:
     case Pointwise::clip_scale:
       return {curve_name(kind), "adam", "copy"};

@@ -10,7 +10,8 @@ namespace {
 using namespace kernels;  // every call's name
 
 ActivationKind activation_of(const Model& model) {
-  return model.gated_mlp ? ActivationKind::swiglu : ActivationKind::gelu;
+  if (model.gated_mlp) return ActivationKind::swiglu;
+  return model.squared_relu ? ActivationKind::squared_relu : ActivationKind::gelu;
 }
 
 // A weight as long as a row: the block's own norms; shorter: one vector a head.
@@ -297,8 +298,10 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::rotary:
       return rotary(launch);
     case Pointwise::activation:
+    case Pointwise::varying_activation:
       return activation(launch);
     case Pointwise::activation_backward:
+    case Pointwise::varying_activation_backward:
       return activation_backward(launch);
     case Pointwise::dropout:
       return dropout(launch);

@@ -47,7 +47,8 @@ struct Model {
   std::int64_t max_positions = 0;
   Norm norm = Norm::rms;
   Positions positions = Positions::rotary;
-  bool gated_mlp = true;  // SwiGLU: gate and up projection; else one up projection and GELU
+  bool gated_mlp = true;      // SwiGLU: gate and up projection; else one up projection and GELU
+  bool squared_relu = false;  // in place of GELU
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;

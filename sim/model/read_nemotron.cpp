@@ -2,12 +2,12 @@
 
 namespace rehearse {
 
-// The rotary part of a head (partial_rotary_factor) has no parameters, and squared ReLU reads and writes what
-// GELU does.
+// The rotary part of a head (partial_rotary_factor) has no parameters.
 Model read_nemotron(const JsonReader& config) {
   Model model = read_decoder(config);
   model.norm = Norm::layer;
   model.gated_mlp = false;
+  model.squared_relu = true;
   model.qkv_bias = config.boolean_or("attention_bias", false);
   model.attention_out_bias = model.qkv_bias;
   model.mlp_bias = config.boolean_or("mlp_bias", false);

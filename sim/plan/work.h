@@ -77,6 +77,8 @@ enum class Pointwise : std::uint8_t {
   rotary,
   activation,
   activation_backward,
+  varying_activation,  // of ever other rows: torch.compile's kernels for no one shape
+  varying_activation_backward,
   dropout,
   add,
   softmax,

@@ -138,7 +138,7 @@ void add_provenance(Page& page, const Report& report) {
   page.line("profile      {} ({}), {} of the kernel time extrapolated", printable(facts.profile_name),
             facts.profile_how, percent(facts.extrapolated_share));
   if (facts.slowest_gpu > 1)
-    page.line("             products {} longer on the slowest of {} GPUs, as expected",
+    page.line("             products {} longer: what to expect of the slowest of {} GPUs",
               percent(facts.slowest_gpu - 1), facts.gpus);
   for (const std::string& key : report.model.not_modelled)
     page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), printable(key));

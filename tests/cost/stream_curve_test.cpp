@@ -25,6 +25,17 @@ TEST(StreamCurve, TakesACopyWhereAKindHasNoCurve) {
   EXPECT_THROW(pointwise_time(Profile{}, kGpu, Pointwise::adam, 2e6), MissingCalibration);
 }
 
+TEST(StreamCurve, OfVaryingRowsIsThatOfAllWhereNothingElseIsKnown) {
+  Profile profile;
+  profile.stream["activation"] = {{1e6, 0.5e12}};
+  const auto seconds = [&](Pointwise kind) { return pointwise_time(profile, kGpu, kind, 1e6).seconds; };
+  EXPECT_DOUBLE_EQ(seconds(Pointwise::varying_activation), 2e-6);
+  EXPECT_DOUBLE_EQ(seconds(Pointwise::varying_activation_backward), 2e-6);
+  profile.stream["varying_activation"] = {{1e6, 0.25e12}};
+  EXPECT_DOUBLE_EQ(seconds(Pointwise::varying_activation), 4e-6);
+  EXPECT_DOUBLE_EQ(seconds(Pointwise::activation), 2e-6);
+}
+
 TEST(StreamCurve, MarksWhatIsSmallerThanHalfTheSmallestSample) {
   Profile profile;
   profile.stream["copy"] = {{1e6, 1e12}};

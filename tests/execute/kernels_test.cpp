@@ -42,6 +42,15 @@ TEST(Loss, OfPyTorchTrainsAlikeFusedOrNot) {
   }
 }
 
+TEST(SquaredRelu, TrainsAsOneRankDoes) {
+  Model model = tiny_gpt();
+  model.squared_relu = true;
+  for (const auto& [tp, pp] : {std::pair{2, 1}, {1, 2}, {2, 2}}) {
+    SCOPED_TRACE(testing::Message() << "tp " << tp << " pp " << pp);
+    expect_same_training(training_of(model, plan_of(ScheduleName::one_f_one_b, tp, pp, 1)), model);
+  }
+}
+
 // PyTorch keeps what the forward pass gathered along the sequence.
 TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
   for (const Recompute recompute : kRecomputes) {

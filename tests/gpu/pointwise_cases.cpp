@@ -70,19 +70,25 @@ Case rotary(Draw& draw) {
   });
 }
 
+ActivationKind any_activation(Draw& draw) {
+  if (draw.coin()) return ActivationKind::swiglu;
+  return draw.coin() ? ActivationKind::gelu : ActivationKind::squared_relu;
+}
+
 Case activation(Draw& draw) {
-  const bool gated = draw.coin(), weighted = draw.coin();
+  const ActivationKind kind = any_activation(draw);
+  const bool gated = kind == ActivationKind::swiglu, weighted = draw.coin();
   const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
   const std::size_t in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
   const std::size_t weights = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
   return draw.finish([=](const Tensors& t) {
-    return Activation{gated ? ActivationKind::swiglu : ActivationKind::gelu, t[in],
-                      weighted ? t[weights] : Tensor(), t[out]};
+    return Activation{kind, t[in], weighted ? t[weights] : Tensor(), t[out]};
   });
 }
 
 Case activation_backward(Draw& draw) {
-  const bool gated = draw.coin(), weighted = draw.coin();
+  const ActivationKind kind = any_activation(draw);
+  const bool gated = kind == ActivationKind::swiglu, weighted = draw.coin();
   const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
   const std::size_t dy = draw.of(rows, columns),
                     in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
@@ -91,12 +97,8 @@ Case activation_backward(Draw& draw) {
   const std::size_t dweights = draw.out(Type::fp32, 1, rows);
   return draw.finish(
       [=](const Tensors& t) {
-        return ActivationBackward{gated ? ActivationKind::swiglu : ActivationKind::gelu,
-                                  t[dy],
-                                  t[in],
-                                  weighted ? t[weights] : Tensor(),
-                                  t[dx],
-                                  weighted ? t[dweights] : Tensor()};
+        return ActivationBackward{
+            kind, t[dy], t[in], weighted ? t[weights] : Tensor(), t[dx], weighted ? t[dweights] : Tensor()};
       },
       static_cast<double>(columns));
 }

@@ -88,15 +88,19 @@ TEST_P(Activations, FollowTheirFormulasAndTheirBackwardIsTheDerivative) {
   };
   loss();
   const double a = x.at(1, 2);
+  const double gelu = 0.5 * a * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a)));
   const double plain = gated ? a / (1 + std::exp(-a)) * double{x.at(1, 15)}
-                             : 0.5 * a * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a)));
+                       : GetParam() == ActivationKind::squared_relu ? a * std::max(a, 0.0)
+                                                                    : gelu;
   EXPECT_NEAR(y.at(1, 2), plain * double{weights.at(0, 1)}, 1e-5);
   run_on_cpu({ActivationBackward{GetParam(), direction, x, weights, dx, dweights}}, 2);
   expect_gradient(x.values, dx.values, loss);
   expect_gradient(weights.values, dweights.values, loss);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Activations, testing::Values(ActivationKind::gelu, ActivationKind::swiglu));
+INSTANTIATE_TEST_SUITE_P(Kinds, Activations,
+                         testing::Values(ActivationKind::gelu, ActivationKind::swiglu,
+                                         ActivationKind::squared_relu));
 
 TEST(Add, SumsItsInputsAndTheBias) {
   Matrix a = random_matrix(3, 5, 1), b = random_matrix(3, 5, 2), c = random_matrix(3, 5, 3);

@@ -146,6 +146,7 @@ TEST(Nemotron, HasLayerNormAndNoGate) {
   const Model model = read_model("nemotron4-15b");
   EXPECT_EQ(model.norm, Norm::layer);
   EXPECT_FALSE(model.gated_mlp);
+  EXPECT_TRUE(model.squared_relu);
   EXPECT_FALSE(model.mlp_bias);
   EXPECT_EQ(model.kv_heads, 8);
 }

@@ -53,6 +53,19 @@ TEST(ExpertFlops, OfDeepSeekV3AreSixTimesTheActiveParametersAndTheScores) {
   EXPECT_NEAR(multiplying(c.model), 37e9, 0.03 * 37e9);  // 37 B: DeepSeek-V3, section 1
 }
 
+TEST(ExpertRows, VaryUnlessTheyArePaddedToACapacity) {
+  Case c = preset("mixtral-8x7b", 8);
+  const auto kind = [&c] {
+    const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
+    for (const Kernel& kernel : layer.forward)
+      if (kernel.name == "experts_activation") return std::get<Pointwise>(kernel.what);
+    return Pointwise::add;
+  };
+  EXPECT_EQ(kind(), Pointwise::varying_activation);
+  c.plan.moe_capacity = 1;
+  EXPECT_EQ(kind(), Pointwise::activation);
+}
+
 RC_GTEST_PROP(ExpertFlops, DoNotDependOnTheSplitOverRanks, ()) {
   Case c = any_split(true);
   c.model.kv_heads = c.model.heads;

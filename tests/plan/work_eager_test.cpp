@@ -92,6 +92,18 @@ TEST(Eager, AGateKeepsItsSiluForTheProduct) {
   EXPECT_EQ(saved_bytes(eager) - saved_bytes(fused), 2 * elements);
 }
 
+TEST(Eager, ASquaredReluMoves28BytesAnElementWhereFusedOnesMove10) {
+  Case c = llama_case();
+  c.model.gated_mlp = false;
+  c.model.squared_relu = true;
+  const double elements = kTokens * 160;
+  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 10 * elements);
+  c.plan.fused_activation = false;
+  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 28 * elements);
+  c.model.squared_relu = false;  // GELU is one kernel of PyTorch's
+  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 10 * elements);
+}
+
 double loss_bytes(const Case& c) {
   const Block head = block_called(make_work(c.model, c.plan), "head");
   double sum = 0;

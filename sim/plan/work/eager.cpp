@@ -151,6 +151,20 @@ TensorId gate_eagerly(BlockBuilder& b, const std::string& name, TensorId gate, T
   return output;
 }
 
+TensorId square_eagerly(BlockBuilder& b, const std::string& name, TensorId input, double elements) {
+  Eager eager(b, name);
+  const double bytes = b[input].element_bytes;
+  const TensorId relu = eager.forward("relu", {input}, elements, bytes);
+  const TensorId output = eager.forward("output", {relu}, elements, bytes);
+  b.undo([&b, eager, input, relu, output, elements, bytes]() mutable {
+    const TensorId power = eager.backward("power", {relu}, elements, bytes);
+    const TensorId twice = eager.backward("twice", {power}, elements, bytes);
+    const TensorId of_relu = eager.backward("relu", {b.gradient_of(output), twice}, elements, bytes);
+    eager.into("input", {of_relu, relu}, b.gradient_like(input));
+  });
+  return output;
+}
+
 PackedHeads pack_heads(BlockBuilder& b, TensorId query, TensorId key, TensorId value) {
   const double bytes = b[query].element_bytes, of_query = b[query].elements, of_key = b[key].elements;
   const auto copy = [&](const char* name, double elements) { return b.activation(name, elements, bytes); };

@@ -29,6 +29,11 @@ TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);
 TensorId gate_eagerly(BlockBuilder& builder, const std::string& name, TensorId gate, TensorId up,
                       double elements);
 
+// Squared ReLU, torch.pow(relu(x), 2), 28 bytes an element of 2 over both passes where one kernel each moves
+// 10 (PyTorch, tools/autograd/derivatives.yaml: pow takes the first power and doubles it before it
+// multiplies).
+TensorId square_eagerly(BlockBuilder& builder, const std::string& name, TensorId input, double elements);
+
 // Queries, keys and values as nanotron hands them to FlashAttention (models/llama.py, CausalSelfAttention):
 // copied with the sequences apart, keys and values then joined and copied side by side, for rotary kernels
 // that work in place. Where keys are as many as queries all three are copied as one tensor, of which the

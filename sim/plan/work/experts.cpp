@@ -62,6 +62,7 @@ class SparseLayer {
         shape_(shape),
         to_(routing_of(*model.experts, plan, shape)),
         reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
+        rows_vary_(plan.moe_capacity <= 0),
         adding_(plan.fused_permute ? Pointwise::permute : Pointwise::scatter_add) {}
 
   TensorId run(TensorId input) {
@@ -210,7 +211,7 @@ class SparseLayer {
     const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
     const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
     const std::size_t first = b_.forward_kernels();
-    const TensorId activated = activate(b_, "experts_activation", {up, tokens.weights}, elements);
+    const TensorId activated = activate(b_, "experts_activation", {up, tokens.weights}, elements, rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
     return grouped("experts_down", activated, to_.ffn, shape_.hidden);
   }
@@ -240,6 +241,7 @@ class SparseLayer {
   const Shape& shape_;
   Routing to_;
   bool reruns_activation_;
+  bool rows_vary_;    // nothing pads them to a capacity
   Pointwise adding_;  // what adds up the rows of a token
   TensorId choices_ = -1;
 };

@@ -4,19 +4,35 @@
 
 namespace rehearse {
 
-TensorId activate(BlockBuilder& b, const std::string& name, std::vector<TensorId> reads, double elements) {
+TensorId activate(BlockBuilder& b, const std::string& name, std::vector<TensorId> reads, double elements,
+                  bool varying) {
+  const Pointwise there = varying ? Pointwise::varying_activation : Pointwise::activation;
+  const Pointwise back = varying ? Pointwise::varying_activation_backward : Pointwise::activation_backward;
   const TensorId output = b.activation(name == "activation" ? "activated" : name + "_output", elements);
-  b.forward({name, Pointwise::activation, reads, {output}});
-  b.undo([&b, name, reads, output] {
+  b.forward({name, there, reads, {output}});
+  b.undo([&b, name, back, reads, output] {
     std::vector<TensorId> needs = {b.gradient_of(output)}, makes;
     for (const TensorId read : reads) {
       needs.push_back(read);
       makes.push_back(b.gradient_like(read));
     }
-    b.backward_input({name + "_backward", Pointwise::activation_backward, needs, makes});
+    b.backward_input({name + "_backward", back, needs, makes});
   });
   return output;
 }
+
+namespace {
+
+// PyTorch's GELU is one kernel as it is.
+TensorId activate_as_planned(BlockBuilder& b, const Model& model, const Shape& shape, const std::string& name,
+                             const std::vector<TensorId>& projected, double elements) {
+  if (shape.fused_activation || !(model.gated_mlp || model.squared_relu))
+    return activate(b, name, projected, elements);
+  return model.gated_mlp ? gate_eagerly(b, name, projected[0], projected[1], elements)
+                         : square_eagerly(b, name, projected[0], elements);
+}
+
+}  // namespace
 
 Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
                     TensorId input) {
@@ -31,10 +47,7 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
 
   const std::vector<TensorId> projected = column_linear(b, shape, up);
   const double elements = Shape::elements(shape.tokens, mlp.width);
-  const TensorId activated =
-      model.gated_mlp && !shape.fused_activation
-          ? gate_eagerly(b, prefix + "activation", projected[0], projected[1], elements)
-          : activate(b, prefix + "activation", projected, elements);
+  const TensorId activated = activate_as_planned(b, model, shape, prefix + "activation", projected, elements);
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width, shape.tp_comm_fc2_sms)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;

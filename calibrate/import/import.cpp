@@ -7,6 +7,7 @@
 #include "calibrate/import/carry_over.h"
 #include "calibrate/import/tables.h"
 #include "cost/read_profile.h"
+#include "cost/slowest_gpu.h"
 
 namespace rehearse {
 
@@ -157,7 +158,7 @@ void add_split_sums(const JsonReader& recipe, Json& profile) {
 void add_gpu_spread(const JsonReader& recipe, Json& profile) {
   if (!recipe.has("gpu_spread")) return;
   const JsonReader spread = recipe.object("gpu_spread");
-  profile["gpu_spread"] = {{"deviation", spread.number("deviation", 0, 1)},
+  profile["gpu_spread"] = {{"deviation", spread.number("deviation", 0, kMostGpuSpread)},
                            {"source", spread.text("source")}};
   spread.reject_unknown();
 }

@@ -12,6 +12,7 @@
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
 #include "cost/layer_costs.h"
+#include "cost/slowest_gpu.h"
 #include "frameworks/imported.h"
 #include "model/read.h"
 #include "plan/framework.h"
@@ -23,7 +24,6 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
 constexpr double kMostVariation = 10;
-constexpr double kMostGpuSpread = 0.2;  // as of a profile
 constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 

@@ -7,6 +7,7 @@
 
 #include "cost/measurement_json.h"
 #include "cost/nccl/read_model.h"
+#include "cost/slowest_gpu.h"
 
 namespace rehearse {
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr double kLongest = 1e6;  // seconds; no kernel takes longer
 constexpr double kFastest = 1e18;
-constexpr double kWidest = 0.2;  // of a spread between GPUs, of which the slowest of many are several
 constexpr std::int64_t kLargest = std::int64_t{1} << 40;
 
 // What the samples are checked against.
@@ -246,7 +246,7 @@ Profile parse_profile(const JsonReader& reader) {
   }
   if (reader.has("gpu_spread")) {
     const JsonReader spread = reader.object("gpu_spread");
-    profile.gpu_spread = spread.number("deviation", 0, kWidest);
+    profile.gpu_spread = spread.number("deviation", 0, kMostGpuSpread);
     spread.text("source");
     spread.reject_unknown();
   }

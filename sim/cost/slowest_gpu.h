@@ -6,6 +6,9 @@
 
 namespace rehearse {
 
+// Of Profile::gpu_spread: the slowest of many is several of them behind.
+inline constexpr double kMostGpuSpread = 0.2;
+
 // The largest of `count` standard normal variables, as expected (Blom 1958); 0 of one.
 double expected_largest(int count);
 

@@ -130,14 +130,15 @@ Calls add_step(const Launch& launch) {
   const auto parts = gradients_in(launch, {reads[0], reads[1]}, 0, keys);
   const auto sums = gradients_in(launch, launch.kernel.writes, 0, keys);
   Calls calls;
+  if (reads.size() == 2) {
+    for (std::size_t i = 0; i < parts.size(); ++i) calls.push_back(kernels::Cast{parts[i], sums[i]});
+    return calls;
+  }
+  const auto begun = gradients_in(launch, reads, 2, keys);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (reads.size() == 2) {
-      calls.push_back(kernels::Cast{parts[i], sums[i]});
-      continue;
-    }
     kernels::Add add;
     add.output = sums[i];
-    add.inputs = {gradients_in(launch, reads, 2, keys)[i], parts[i]};
+    add.inputs = {begun[i], parts[i]};
     calls.push_back(add);
   }
   return calls;

@@ -14,7 +14,7 @@ double travelling(const BlockBuilder& b, const Heads& heads) {
   return b[heads.key].elements + b[heads.value].elements;
 }
 
-std::string at(const char* name, std::int64_t step) {
+std::string at(const char* name, std::size_t step) {
   return fmt::format("{}_{}", name, step);
 }
 
@@ -41,16 +41,15 @@ void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
 void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core) {
   std::vector<TensorId> sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
-    const auto number = static_cast<std::int64_t>(step);
     const TensorId part = parts[2 * step], log_sum_exp = parts[2 * step + 1];
     std::vector<TensorId> reads = {part, log_sum_exp};
     reads.insert(reads.end(), sum.begin(), sum.end());
     if (2 * step + 2 == parts.size())
       sum = {core.output, core.log_sum_exp};
     else
-      sum = {b.activation(at("attended_sum", number), b[part].elements),
-             b.activation(at("log_sum_exp_sum", number), b[log_sum_exp].elements, kLogSumExpBytes)};
-    b.forward({at("ring_merge", number), Pointwise::add, std::move(reads), sum});
+      sum = {b.activation(at("attended_sum", step), b[part].elements),
+             b.activation(at("log_sum_exp_sum", step), b[log_sum_exp].elements, kLogSumExpBytes)};
+    b.forward({at("ring_merge", step), Pointwise::add, std::move(reads), sum});
   }
 }
 
@@ -58,18 +57,17 @@ void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core
 void merge_gradients(BlockBuilder& b, const std::vector<TensorId>& parts, const Heads& heads) {
   std::vector<TensorId> sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
-    const auto number = static_cast<std::int64_t>(step);
     const double elements = travelling(b, heads), queries = b[heads.query].elements;
-    const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", number), elements);
-    b.backward_input({at("ring_join", number), Pointwise::reorder, {parts[2 * step + 1]}, {joined}});
+    const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", step), elements);
+    b.backward_input({at("ring_join", step), Pointwise::reorder, {parts[2 * step + 1]}, {joined}});
     std::vector<TensorId> reads = {parts[2 * step], joined};
     reads.insert(reads.end(), sum.begin(), sum.end());
     if (2 * step + 2 == parts.size())
       sum = new_gradients(b, {heads.query, heads.key, heads.value});
     else
-      sum = {b.scratch_gradient(at("query_gradient_sum", number), queries),
-             b.scratch_gradient(at("key_and_value_gradient_sum", number), elements)};
-    b.backward_input({at("ring_gradient_sum", number), Pointwise::add, std::move(reads), sum});
+      sum = {b.scratch_gradient(at("query_gradient_sum", step), queries),
+             b.scratch_gradient(at("key_and_value_gradient_sum", step), elements)};
+    b.backward_input({at("ring_gradient_sum", step), Pointwise::add, std::move(reads), sum});
   }
 }
 
@@ -83,7 +81,7 @@ void ring_backward(BlockBuilder& b, const Shape& shape, const Heads& heads, cons
   send_round_backward(b, shape, packed, stops);
   operands.insert(operands.end(), stops.begin(), stops.end());
   std::vector<TensorId> parts;
-  for (std::int64_t step = 0; step < shape.cp; ++step) {
+  for (std::size_t step = 0; step < static_cast<std::size_t>(shape.cp); ++step) {
     parts.push_back(b.scratch_gradient(at("query_gradient_step", step), b[heads.query].elements));
     parts.push_back(b.scratch_gradient(at("key_and_value_gradient_step", step), elements));
   }
@@ -105,7 +103,7 @@ TensorId ring_attention(BlockBuilder& b, const Model& model, const Shape& shape,
   core.what.steps = shape.cp;
   const double elements = output_elements(shape, heads), rows = Shape::elements(shape.tokens, shape.heads);
   std::vector<TensorId> parts;
-  for (std::int64_t step = 0; step < shape.cp; ++step) {
+  for (std::size_t step = 0; step < static_cast<std::size_t>(shape.cp); ++step) {
     parts.push_back(b.activation(at("attended_step", step), elements));
     parts.push_back(b.activation(at("log_sum_exp_step", step), rows, kLogSumExpBytes));
   }

@@ -50,7 +50,8 @@ std::size_t inner_group(const Collective& collective) {
 class Pricing {
  public:
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
-      : cluster_(cluster),
+      : on_slowest(slowest_gpu(profile, cluster, plan.gpus())),
+        cluster_(cluster),
         profile_(profile),
         precision_(plan.precision),
         cuda_graph_(plan.cuda_graph),
@@ -62,8 +63,7 @@ class Pricing {
         groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
         grid_(plan),
-        experts_(RankGrid::of_experts(plan)),
-        slowest_(slowest_gpu(profile, cluster, grid_.size())) {}
+        experts_(RankGrid::of_experts(plan)) {}
 
   StageTimes stage(const Work& work, const std::vector<Repeated>& parts, StageTransfers& transfers) {
     StageTimes stage;
@@ -100,6 +100,7 @@ class Pricing {
     return times(collective.calls, {call.total(), call.extrapolated});
   }
 
+  const double on_slowest;  // times that a product takes on the job's slowest GPU
   double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
 
  private:
@@ -140,7 +141,7 @@ class Pricing {
     gemm.m = (gemm.m + chunks - 1) / chunks;
     gemm.chunks = 1;
     Estimate all = times(chunks, times_.gemm(gemm, in_bf16));
-    all.seconds *= slowest_ / (1 - share_taken(cluster_.gpu, gemm.sms_left));
+    all.seconds *= on_slowest / (1 - share_taken(cluster_.gpu, gemm.sms_left));
     return all;
   }
 
@@ -148,7 +149,7 @@ class Pricing {
     const std::int64_t steps = attention.steps;
     attention.steps = 1;
     Estimate all = times(steps, times_.attention(attention));
-    all.seconds *= slowest_;
+    all.seconds *= on_slowest;
     return all;
   }
 
@@ -301,7 +302,6 @@ class Pricing {
   bool groups_lie_evenly_;
   KernelTimes& times_;
   RankGrid grid_, experts_;
-  double slowest_;  // a product's time on the job's slowest GPU
   // By axis, and the same among experts; found when first asked for: groups along dp are large.
   std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
   std::optional<GroupShape> all_;
@@ -368,7 +368,7 @@ Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const P
   Pricing pricing(plan, cluster, profile, times);
   Prices prices;
   price_stages(work, pricing, prices);
-  prices.slowest_gpu = slowest_gpu(profile, cluster, plan.gpus());
+  prices.slowest_gpu = pricing.on_slowest;
   prices.times.step = step_times(work, plan, cluster, pricing);
   return prices;
 }

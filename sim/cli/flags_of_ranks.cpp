@@ -126,6 +126,12 @@ std::vector<Flag> flags_of_ranks() {
        number,
        "X",
        "experts padded to X even shares; 0: dropless"},
+      {"--core-release",
+       {},
+       "/plan/core_release",
+       integer,
+       "N",
+       "minor version of Megatron core whose experts run: 9 for 0.9; 0: current"},
   };
 }
 

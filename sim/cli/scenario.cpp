@@ -232,6 +232,7 @@ class Reading {
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
     plan.fused_permute = plan_.boolean_or("fused_permute", plan.fused_permute);
+    plan.fused_router = plan_.boolean_or("fused_router", plan.fused_router);
     plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
     plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
@@ -265,6 +266,7 @@ class Reading {
         plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 0, kMostInt));
     plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
+    plan.core_release = static_cast<int>(plan_.integer_or("core_release", 0, 0, 99));
     plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
     plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
     const int sms = scenario_.experiment.cluster.gpu.multiprocessors;

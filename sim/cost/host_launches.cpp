@@ -4,12 +4,37 @@
 
 namespace rehearse {
 
+namespace {
+
+double launch_s(const Profile& profile, const Kernel& kernel) {
+  return std::holds_alternative<Collective>(kernel.what) ? profile.host_collective_s : profile.host_launch_s;
+}
+
+}  // namespace
+
 double launches_s(const Profile& profile, const std::vector<Kernel>& kernels) {
-  const auto collectives = std::count_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
-    return std::holds_alternative<Collective>(kernel.what);
-  });
-  const auto others = static_cast<double>(kernels.size()) - static_cast<double>(collectives);
-  return others * profile.host_launch_s + static_cast<double>(collectives) * profile.host_collective_s;
+  double seconds = 0;
+  for (const Kernel& kernel : kernels) seconds += launch_s(profile, kernel);
+  return seconds;
+}
+
+double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
+                const std::vector<double>& seconds) {
+  const auto first =
+      std::find_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.host_waits; });
+  if (first == kernels.end()) return 0;
+  // Since the host last waited: when it has launched, when the GPU is done, what that ran meanwhile.
+  double host = 0, gpu = 0, busy = 0, idle = 0;
+  for (std::size_t i = 1; i <= kernels.size(); ++i) {
+    const std::size_t at = (static_cast<std::size_t>(first - kernels.begin()) + i) % kernels.size();
+    host += launch_s(profile, kernels[at]);
+    gpu = std::max(gpu, host) + seconds[at];
+    busy += seconds[at];
+    if (!kernels[at].host_waits) continue;
+    idle += gpu - busy;
+    host = gpu = busy = 0;
+  }
+  return idle;
 }
 
 double accumulations_s(const Profile& profile, const Block& block) {

@@ -12,6 +12,12 @@ namespace rehearse {
 // operation are launched by a loop of its own, one right after the other.
 double launches_s(const Profile& profile, const std::vector<Kernel>& kernels);
 
+// Seconds that the GPU idles in one run of a list that is run over and over: where the host waits for a
+// kernel it has launched nothing that comes after, and the GPU follows it until it is ahead again. `seconds`
+// by kernel. 0 where the host waits for none.
+double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
+                const std::vector<double>& seconds);
+
 // Seconds for those by which autograd adds each parameter's gradient to that of earlier microbatches
 // (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h).
 double accumulations_s(const Profile& profile, const Block& block);

@@ -1,14 +1,12 @@
 #include "cost/price.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <tuple>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
-#include "cost/even.h"
 #include "cost/host_launches.h"
+#include "cost/inner_groups.h"
 #include "cost/kernel_times.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
@@ -17,7 +15,6 @@
 #include "cost/train_metrics.h"
 #include "plan/fp8.h"
 #include "plan/owners.h"
-#include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
 #include "plan/weights.h"
@@ -60,10 +57,8 @@ class Pricing {
         train_metrics_(plan.train_metrics),
         list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
         streams_(parameter_streams(plan)),
-        groups_lie_evenly_(lies_evenly(plan, cluster)),
         times_(times),
-        grid_(plan),
-        experts_(RankGrid::of_experts(plan)) {}
+        groups_(plan, cluster) {}
 
   StageTimes stage(const Work& work, const std::vector<Repeated>& parts, StageTransfers& transfers) {
     StageTimes stage;
@@ -83,6 +78,7 @@ class Pricing {
       stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
       stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
     }
+    if (!cuda_graph_ && !launch_blocking_) wait_for_results(work, parts, stage);
     if (!cuda_graph_) wait_for_launches(work, parts, stage);
     if (list_ranks_ > 0) wait_for_lists(work, parts, stage);
     return stage;
@@ -104,38 +100,6 @@ class Pricing {
   double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
 
  private:
-  const GroupShape& group_of(const Collective& collective) {
-    if (collective.of_all) return all_ranks();
-    const bool of_experts = collective.of_experts;
-    auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
-    if (!shape) shape = slowest_group(of_experts ? experts_ : grid_, collective.axis);
-    return *shape;
-  }
-
-  // Where groups lie differently those that are spread over most nodes set the pace of all.
-  GroupShape slowest_group(const RankGrid& grid, Axis axis) const {
-    GroupShape slowest = group_shape(cluster_, grid.group(0, axis));
-    if (groups_lie_evenly_) return slowest;
-    const auto spread = [](const GroupShape& shape) {
-      return std::tuple(shape.nodes, shape.per_nic, !shape.in_island);
-    };
-    for (int rank = 1; rank < grid.size(); ++rank) {
-      if (grid.coordinates(rank)[static_cast<std::size_t>(axis)] != 0) continue;
-      const GroupShape shape = group_shape(cluster_, grid.group(rank, axis));
-      if (spread(shape) > spread(slowest)) slowest = shape;
-    }
-    return slowest;
-  }
-
-  const GroupShape& all_ranks() {
-    if (!all_) {
-      std::vector<int> ranks(static_cast<std::size_t>(grid_.size()));
-      std::iota(ranks.begin(), ranks.end(), 0);
-      all_ = group_shape(cluster_, ranks);
-    }
-    return *all_;
-  }
-
   Estimate in_chunks(Gemm gemm, bool in_bf16) {
     const std::int64_t chunks = gemm.chunks;
     gemm.m = (gemm.m + chunks - 1) / chunks;
@@ -160,7 +124,7 @@ class Pricing {
   // What a kernel loses beside a call. Sends between GPUs of a node are left to copy engines, those between
   // nodes hold two blocks: neither counts as blocks; nor do multiprocessors that it does without anyway.
   double lost(const Collective& collective, const Kernel& beside, double call_s) {
-    const GroupShape& group = group_of(collective);
+    const GroupShape& group = groups_.of(collective);
     const UnderWay call{collective.op, collective.bytes, call_s};
     const auto* gemm = std::get_if<Gemm>(&beside.what);
     if (collective.op == CollectiveOp::send_receive || (gemm && gemm->sms_left > 0))
@@ -179,6 +143,28 @@ class Pricing {
         seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
     }
     return seconds;
+  }
+
+  // Where the host waits for what a kernel writes, the GPU waits for the host after it.
+  void wait_for_results(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
+    for (const Repeated& part : parts) {
+      const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
+      const auto repeats = static_cast<double>(part.repeats);
+      const double forward = repeats * stalled_s(block, block.forward);
+      const double again = repeats * stalled_s(block, block.recompute);
+      stage.forward.compute += forward;
+      stage.backward_input.compute += again;
+      launch_bound_s += forward + again;
+    }
+  }
+
+  double stalled_s(const Block& block, const std::vector<Kernel>& kernels) {
+    if (std::none_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.host_waits; }))
+      return 0;
+    std::vector<double> seconds;
+    for (const Kernel& kernel : kernels)
+      seconds.push_back(time_of(block, kernel).seconds - hidden(block, kernel, kernels).total());
+    return stalls_s(profile_, kernels, seconds);
   }
 
   // The host launches one kernel after the other: an op lasts at least as long as that takes, or so much
@@ -223,7 +209,7 @@ class Pricing {
   }
 
   CommunicationTime call_time(const Collective& collective) {
-    return times_.collective(cluster_, collective.op, collective.bytes, group_of(collective));
+    return times_.collective(cluster_, collective.op, collective.bytes, groups_.of(collective));
   }
 
   // Calls of a collective that run beside a chunk each, and seconds of one of those.
@@ -299,12 +285,8 @@ class Pricing {
   bool cuda_graph_, launch_blocking_, prefetches_;
   int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
-  bool groups_lie_evenly_;
   KernelTimes& times_;
-  RankGrid grid_, experts_;
-  // By axis, and the same among experts; found when first asked for: groups along dp are large.
-  std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;
-  std::optional<GroupShape> all_;
+  InnerGroups groups_;
 };
 
 // Seconds of the optimizer step, by pipeline rank: that of the rank which steps most.

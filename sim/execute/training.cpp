@@ -44,12 +44,13 @@ class Limits {
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},
                                        {"fused_permute", plan_.fused_permute},
+                                       {"fused_router", plan_.fused_router},
                                        {"fused_adam", plan_.fused_adam},
                                        {"fused_step", plan_.fused_step}})
       require(
           fused, field,
-          "norms, rotary positions, gated activations, permutations and the optimizer's step are executed as "
-          "one kernel each",
+          "norms, rotary positions, gated activations, routers, permutations and the optimizer's step are "
+          "executed as one kernel each",
           fmt::format("{} = false", field), "true");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
@@ -74,6 +75,9 @@ class Limits {
             "a router bias moves by how unequally experts are chosen, and those that are executed are chosen "
             "equally often",
             model_.name, "a model without a router bias");
+    require(!plan_.weights_rows_at_home(), "core_release",
+            "rows weighted when they have returned from their experts cannot be executed yet",
+            fmt::format("core_release = {}", plan_.core_release), "0 or 13");
     require(plan_.expert_load() == 1, plan_.moe_capacity > 0 ? "moe_capacity" : "moe_imbalance",
             "experts receive equal shares when they are executed",
             fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),

@@ -88,6 +88,7 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   line.flag("moe-token-dispatcher-type", "alltoall");
   line.flag("moe-grouped-gemm");
   line.flag_if(plan.fused_permute, "moe-permute-fusion");
+  line.flag_if(plan.fused_router, "moe-router-fusion");
   line.flag("expert-model-parallel-size", plan.ep);
   line.flag("expert-tensor-parallel-size", plan.etp);
   if (plan.moe_capacity > 0) line.flag("moe-expert-capacity-factor", plan.moe_capacity);

@@ -73,7 +73,10 @@ class MegatronReader {
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
-    if (flags_.has("--num-experts")) plan_["fused_permute"] = flags_.has("--moe-permute-fusion");
+    if (flags_.has("--num-experts")) {
+      plan_["fused_permute"] = flags_.has("--moe-permute-fusion");
+      plan_["fused_router"] = flags_.has("--moe-router-fusion");
+    }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
   }
 

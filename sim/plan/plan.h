@@ -130,6 +130,7 @@ struct Plan {
   bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
   bool fused_permute = true;     // Megatron-LM's moe_permute_fusion; else rows are added up by scatter_add_
+  bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
   bool fused_adam = true;        // one kernel a step; else a kernel an operation, as eager PyTorch
   bool fused_step = true;        // Adam copies, unscales and clips too; else passes of their own do
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
@@ -159,6 +160,10 @@ struct Plan {
   int etp = 1;               // tensor parallel inside an expert
   double moe_imbalance = 1;  // rows that the busiest rank's experts receive, over an even share
   double moe_capacity = 0;   // experts padded to this multiple of an even share; 0: dropless
+  // Minor version of the Megatron core that runs the experts, 0: current. Before 10 (v0.10) ep is carved out
+  // of dp alone; of 10 to 12 an unfused permutation picks rows by a mask; up to 12 rows are weighted when
+  // they have returned, later together with the activation.
+  int core_release = 0;
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
   // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its
@@ -171,6 +176,9 @@ struct Plan {
   int gpus() const { return tp * cp * dp * pp; }
   int stages() const { return pp * vpp; }
   int edp() const { return tp * cp * dp / (ep * etp); }  // replicas of an expert
+  bool experts_within_dp() const { return core_release > 0 && core_release < 10; }
+  bool picks_rows_by_mask() const { return !fused_permute && core_release >= 10 && core_release < 13; }
+  bool weights_rows_at_home() const { return core_release > 0 && core_release < 13; }
   double expert_load() const { return moe_capacity > 0 ? moe_capacity : ep > 1 ? moe_imbalance : 1; }
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
 

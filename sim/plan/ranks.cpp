@@ -5,6 +5,8 @@ namespace rehearse {
 RankGrid::RankGrid(const Plan& plan) : RankGrid({plan.tp, plan.cp, 1, plan.dp, plan.pp}, plan.order) {}
 
 RankGrid RankGrid::of_experts(const Plan& plan) {
+  if (plan.experts_within_dp())
+    return RankGrid({plan.etp, plan.cp, plan.ep, plan.dp / plan.ep, plan.pp}, plan.order);
   return RankGrid({plan.etp, 1, plan.ep, plan.edp(), plan.pp}, plan.order);
 }
 
@@ -41,7 +43,8 @@ std::vector<int> RankGrid::group(int rank, Axis axis) const {
 std::array<std::size_t, 2> RankGrid::replica_axes() const {
   constexpr auto cp = static_cast<std::size_t>(Axis::cp), dp = static_cast<std::size_t>(Axis::dp);
   for (const Axis axis : order_)
-    if (axis == Axis::cp || axis == Axis::dp) return axis == Axis::cp ? std::array{cp, dp} : std::array{dp, cp};
+    if (axis == Axis::cp || axis == Axis::dp)
+      return axis == Axis::cp ? std::array{cp, dp} : std::array{dp, cp};
   return {cp, dp};
 }
 

@@ -17,7 +17,8 @@ class RankGrid {
   explicit RankGrid(const Plan& plan);
 
   // The same ranks as the experts see them (Megatron-LM, core/parallel_state.py): tp is plan.etp, ep is
-  // plan.ep, dp counts the replicas of an expert, cp stays 0.
+  // plan.ep, dp counts the replicas of an expert, cp stays 0. Before Megatron core 0.10 ep was carved out of
+  // dp alone: replicas then lie along cp too.
   static RankGrid of_experts(const Plan& plan);
 
   int size() const { return size_; }

@@ -22,6 +22,7 @@ class ExpertRules {
     divides("etp", plan_.etp, "width of an expert", model_.experts->ffn_hidden);
     divides("tp", plan_.tp, "width of the shared experts", model_.experts->shared_ffn_hidden);
     if (mesh()) pipelines();
+    if (plan_.experts_within_dp()) within_dp();
     if (plan_.tp > 1 && !plan_.sequence_parallel)
       report("sequence_parallel", "experts with tensor parallelism need sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = off", plan_.tp), "on");
@@ -50,6 +51,8 @@ class ExpertRules {
     if (plan_.etp != 1) report("etp", "the model has no experts", fmt::format("etp = {}", plan_.etp), "1");
     if (plan_.moe_imbalance != 1)
       report("moe_imbalance", "the model has no experts", fmt::format("found {}", plan_.moe_imbalance), "1");
+    if (plan_.core_release != 0)
+      report("core_release", "the model has no experts", fmt::format("found {}", plan_.core_release), "0");
     if (plan_.moe_capacity != 0)
       report("moe_capacity", "the model has no experts", fmt::format("found {}", plan_.moe_capacity), "0");
   }
@@ -73,6 +76,19 @@ class ExpertRules {
              return ranks % (ep * plan_.etp) == 0 && model_.experts->count % ep == 0;
            }));
     return false;
+  }
+
+  void within_dp() {
+    const std::string release = fmt::format("core_release = {}", plan_.core_release);
+    if (plan_.dp % plan_.ep != 0)
+      report("ep", "ep must divide dp before Megatron core 0.10",
+             fmt::format("ep = {}, dp = {}, {}", plan_.ep, plan_.dp, release),
+             nearest_legal(plan_.ep, plan_.dp, [&](std::int64_t ep) {
+               return plan_.dp % ep == 0 && model_.experts->count % ep == 0;
+             }));
+    if (plan_.etp != plan_.tp)
+      report("etp", "experts were split as other layers before Megatron core 0.10",
+             fmt::format("etp = {}, tp = {}, {}", plan_.etp, plan_.tp, release), std::to_string(plan_.tp));
   }
 
   void pipelines() {

@@ -131,6 +131,7 @@ struct Kernel {
   std::vector<TensorId> reads;
   std::vector<TensorId> writes;
   Overlap overlap = {};
+  bool host_waits = false;  // for what it writes, before it launches the next one
 };
 
 // Pieces that a GEMM or attention runs in, one after the other.

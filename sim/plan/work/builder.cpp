@@ -64,6 +64,10 @@ void BlockBuilder::forward(Kernel kernel) {
   block_.forward.push_back(std::move(kernel));
 }
 
+void BlockBuilder::host_waits() {
+  block_.forward.back().host_waits = true;
+}
+
 void BlockBuilder::backward_input(Kernel kernel) {
   block_.backward_input.push_back(std::move(kernel));
 }

@@ -25,6 +25,7 @@ class BlockBuilder {
   TensorId tied_parameter(std::string name, double elements);
 
   void forward(Kernel kernel);
+  void host_waits();  // for the forward kernel just written
   void backward_input(Kernel kernel);
   void backward_weight(Kernel kernel);
 

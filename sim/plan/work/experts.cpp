@@ -1,15 +1,15 @@
 #include <cmath>
+#include <utility>
 
 #include "plan/work/blocks.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/quantise.h"
+#include "plan/work/router.h"
 #include "plan/work/tensor_parallel.h"
 
 namespace rehearse {
 
 namespace {
-
-constexpr double kScoreBytes = 4;  // the router's scores and choices are fp32 and int32
 
 // What one rank sends to and receives from the experts. Rows of all ranks differ: with tensor parallelism a
 // plan is legal only with sequence parallelism.
@@ -48,10 +48,12 @@ Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape)
   return to;
 }
 
-// Rows on their way, and the weight of each in its token's sum.
+// Rows on their way, and the weight of each in its token's sum (-1: that stays at home).
 struct Travellers {
   TensorId rows = -1;
   TensorId weights = -1;
+
+  std::vector<TensorId> all() const { return weights < 0 ? std::vector{rows} : std::vector{rows, weights}; }
 };
 
 class SparseLayer {
@@ -63,10 +65,15 @@ class SparseLayer {
         to_(routing_of(*model.experts, plan, shape)),
         reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
         rows_vary_(plan.moe_capacity <= 0),
+        plan_(plan),
         adding_(plan.fused_permute ? Pointwise::permute : Pointwise::scatter_add) {}
 
   TensorId run(TensorId input) {
-    Travellers tokens = send_out(route(input));
+    const Choices chosen = route(b_, model_, plan_, shape_, input);
+    choices_ = chosen.experts;
+    Travellers tokens{input, chosen.weights};
+    if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
+    tokens = send_out(tokens);
     tokens = gather_over_tensor_ranks(tokens);
     tokens = sort("sort_by_expert", tokens);
     TensorId rows = compute(tokens);
@@ -80,6 +87,11 @@ class SparseLayer {
   }
   TensorId make_weights(const std::string& name, std::int64_t rows) {
     return b_.activation(name, static_cast<double>(rows), kScoreBytes);
+  }
+  Travellers make(const std::string& name, std::int64_t rows, const Travellers& like) {
+    Travellers made{make_rows(name, rows)};
+    if (like.weights >= 0) made.weights = make_weights(name + "_weights", rows);
+    return made;
   }
 
   // A kernel that moves each tensor of `from` to the one of `to`, and one that moves its gradient back.
@@ -111,47 +123,15 @@ class SparseLayer {
     });
   }
 
-  // Scores of all experts, then the top-k: their weights, and where each row goes.
-  Travellers route(TensorId input) {
-    ColumnLinear router{"router", input};
-    router.weight = b_.parameter("router_weight", Shape::elements(shape_.hidden, to_.experts));
-    router.outputs = {{"expert_scores", to_.experts}};
-    const TensorId scores = replicated_linear(b_, shape_, router).front();
-    const std::int64_t chosen = shape_.rows * to_.choices;
-    const TensorId weights = make_weights("expert_weights", chosen);
-    choices_ = b_.activation("expert_choices", static_cast<double>(chosen), kScoreBytes);
-    std::vector<TensorId> reads = {scores};
-    if (model_.experts->router_bias) reads.push_back(router_bias());
-    b_.forward({"top_k", Pointwise::softmax, reads, {weights, choices_}});
-    b_.undo([&b = b_, scores, weights, choices = choices_] {
-      b.backward_input({"top_k_backward",
-                        Pointwise::softmax_backward,
-                        {b.gradient_of(weights), scores, choices},
-                        {b.new_gradient(scores)}});
-    });
-    return {input, weights};
-  }
-
-  // Raised or lowered by how many tokens chose each expert (DeepSeek-V3, section 2.1.2): its "gradient".
-  TensorId router_bias() {
-    const TensorId bias = b_.parameter("router_bias", static_cast<double>(to_.experts));
-    b_.undo([&b = b_, bias, choices = choices_] {
-      b.backward_weight(
-          {"router_bias_gradient", Pointwise::bias_gradient, {choices}, {b.parameter_gradient(bias)}});
-    });
-    return bias;
-  }
-
   // One row for each choice, in the order of the experts, then to their ranks.
   Travellers send_out(const Travellers& tokens) {
-    const Travellers sent{make_rows("permuted", to_.sent), make_weights("permuted_weights", to_.sent)};
-    move("permute", {Pointwise::permute, adding_}, {tokens.rows, tokens.weights}, {sent.rows, sent.weights},
-         {choices_});
+    const Travellers sent = make("permuted", to_.sent, tokens);
+    move("permute", {Pointwise::permute, adding_}, tokens.all(), sent.all(), {choices_});
     if (to_.ep == 1) return sent;
-    const Travellers arrived{make_rows("dispatched", to_.received),
-                             make_weights("dispatched_weights", to_.received)};
+    const Travellers arrived = make("dispatched", to_.received, tokens);
     over_experts("dispatch", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep,
                  b_[arrived.rows].bytes(), sent.rows, arrived.rows);
+    if (sent.weights < 0) return arrived;
     over_experts("dispatch_weights", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep,
                  b_[arrived.weights].bytes(), sent.weights, arrived.weights);
     return arrived;
@@ -159,10 +139,11 @@ class SparseLayer {
 
   Travellers gather_over_tensor_ranks(const Travellers& tokens) {
     if (to_.etp == 1) return tokens;
-    const Travellers all{make_rows("expert_rows", to_.local * to_.rows),
-                         make_weights("expert_row_weights", to_.local * to_.rows)};
+    Travellers all{make_rows("expert_rows", to_.local * to_.rows)};
+    if (tokens.weights >= 0) all.weights = make_weights("expert_row_weights", to_.local * to_.rows);
     over_experts("expert_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter, Axis::tp,
                  b_[all.rows].bytes(), tokens.rows, all.rows);
+    if (tokens.weights < 0) return all;
     over_experts("expert_weights_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
                  Axis::tp, b_[all.weights].bytes(), tokens.weights, all.weights);
     return all;
@@ -172,13 +153,8 @@ class SparseLayer {
   Travellers sort(const std::string& name, const Travellers& tokens) {
     if (to_.local == 1 || to_.ep * to_.etp == 1) return tokens;
     Travellers sorted{make_rows(name + "_rows", to_.local * to_.rows)};
-    std::vector<TensorId> from = {tokens.rows}, to = {sorted.rows};
-    if (tokens.weights >= 0) {
-      sorted.weights = make_weights(name + "_weights", to_.local * to_.rows);
-      from.push_back(tokens.weights);
-      to.push_back(sorted.weights);
-    }
-    move(name, {Pointwise::reorder, Pointwise::reorder}, from, to, {});
+    if (tokens.weights >= 0) sorted.weights = make_weights(name + "_weights", to_.local * to_.rows);
+    move(name, {Pointwise::reorder, Pointwise::reorder}, tokens.all(), sorted.all(), {});
     return sorted;
   }
 
@@ -211,7 +187,9 @@ class SparseLayer {
     const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
     const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
     const std::size_t first = b_.forward_kernels();
-    const TensorId activated = activate(b_, "experts_activation", {up, tokens.weights}, elements, rows_vary_);
+    std::vector<TensorId> reads = {up};
+    if (tokens.weights >= 0) reads.push_back(tokens.weights);
+    const TensorId activated = activate(b_, "experts_activation", reads, elements, rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
     return grouped("experts_down", activated, to_.ffn, shape_.hidden);
   }
@@ -231,9 +209,35 @@ class SparseLayer {
                    rows, returned);
       rows = returned;
     }
+    return add_up({rows, weights_at_home_});
+  }
+
+  // Each token's rows, weighted here where they were not on their way.
+  TensorId add_up(Travellers returned) {
+    if (returned.weights >= 0 && !plan_.fused_permute) returned = {weigh(returned)};
     const TensorId output = make_rows("routed_output", shape_.rows);
-    move("unpermute", {adding_, Pointwise::permute}, {rows}, {output}, {choices_});
+    move("unpermute", {adding_, Pointwise::permute}, returned.all(), {output}, {choices_});
     return output;
+  }
+
+  // The weights of the rows by their mask, if so picked, and a product; its gradients are taken apart.
+  TensorId weigh(const Travellers& of) {
+    TensorId weights = of.weights;
+    if (plan_.picks_rows_by_mask()) {
+      weights = make_weights("picked_weights", to_.sent);
+      move("pick_weights", {Pointwise::eager, Pointwise::eager}, {of.weights}, {weights}, {});
+      b_.host_waits();
+    }
+    const TensorId weighed = make_rows("weighed", to_.sent);
+    b_.forward({"weigh", Pointwise::eager, {of.rows, weights}, {weighed}});
+    b_.undo([&b = b_, rows = of.rows, weights, weighed] {
+      const TensorId gradient = b.gradient_of(weighed);
+      const TensorId products = b.scratch_gradient("weight_products", b[rows].elements);
+      b.backward_input({"weigh_backward", Pointwise::eager, {gradient, weights}, {b.new_gradient(rows)}});
+      b.backward_input({"weight_products", Pointwise::eager, {gradient, rows}, {products}});
+      b.backward_input({"weight_sums", Pointwise::eager, {products}, {b.gradient_like(weights)}});
+    });
+    return weighed;
   }
 
   BlockBuilder& b_;
@@ -241,9 +245,10 @@ class SparseLayer {
   const Shape& shape_;
   Routing to_;
   bool reruns_activation_;
-  bool rows_vary_;    // nothing pads them to a capacity
+  bool rows_vary_;  // nothing pads them to a capacity
+  const Plan& plan_;
   Pointwise adding_;  // what adds up the rows of a token
-  TensorId choices_ = -1;
+  TensorId choices_ = -1, weights_at_home_ = -1;
 };
 
 // Every token visits the shared experts: an MLP split like any other.

@@ -54,6 +54,7 @@ void add_model(Line& line, const Model& model) {
   line.flag("normalization", model.norm == Norm::rms ? "RMSNorm" : "LayerNorm");
   if (model.positions == Positions::rotary) line.flag("position-embedding-type", "rope");
   line.flag_if(model.gated_mlp, "swiglu");
+  line.flag_if(model.squared_relu, "squared-relu");
   line.flag_if(!model.tied_embeddings, "untie-embeddings-and-output-weights");
   line.flag_if(!model.mlp_bias, "disable-bias-linear");
   line.flag_if(model.qkv_bias && !model.mlp_bias, "add-qkv-bias");

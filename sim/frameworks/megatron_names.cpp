@@ -107,6 +107,7 @@ constexpr std::array kCombined = {"--nproc_per_node",
                                   "--moe-layer-freq",
                                   "--moe-shared-expert-intermediate-size",
                                   "--moe-permute-fusion",
+                                  "--moe-router-fusion",
                                   "--window-size"};
 
 constexpr std::array kUnmodelled = {"--rampup-batch-size",

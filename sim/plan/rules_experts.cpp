@@ -21,8 +21,10 @@ class ExpertRules {
     divides("ep", plan_.ep, "experts", model_.experts->count);
     divides("etp", plan_.etp, "width of an expert", model_.experts->ffn_hidden);
     divides("tp", plan_.tp, "width of the shared experts", model_.experts->shared_ffn_hidden);
-    if (mesh()) pipelines();
-    if (plan_.experts_within_dp()) within_dp();
+    if (plan_.experts_within_dp())
+      within_dp();
+    else if (mesh())
+      pipelines();
     if (plan_.tp > 1 && !plan_.sequence_parallel)
       report("sequence_parallel", "experts with tensor parallelism need sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = off", plan_.tp), "on");

@@ -1,6 +1,7 @@
 // An op lasts at least as long as the host takes to launch its kernels.
 #include <gtest/gtest.h>
 
+#include "cost/host_launches.h"
 #include "cost/price.h"
 #include "machines.h"
 
@@ -81,6 +82,51 @@ TEST(Launches, OfCollectivesTakeTheHostLonger) {
 // 4 pieces of 1,024 rows take 1.2 ms, which one launch of 1.1 ms does not outlast.
 TEST(Launches, OfAllPiecesOfAProductAreOneOfTheFramework) {
   EXPECT_EQ(priced(1.1 * kGemmSeconds, false, 4).launch_bound_s, 0);
+}
+
+// Kernels of 1 s, launches of 2 s. The host waits for the first of three: the second begins when it is
+// launched, 2 s later, the third at 4 s, and the first of the next round at 6 s, where it is launched: 1 s of
+// each of the three gaps is idle, and 1 s more while the first two launches follow each other.
+TEST(Stalls, LastUntilTheHostIsAheadAgain) {
+  Profile profile;
+  profile.host_launch_s = 2;
+  profile.host_collective_s = 5;
+  std::vector<Kernel> kernels(3, Kernel{"a", Pointwise::add, {}, {}});
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 1, 1}), 0) << "the host waits for none";
+  kernels[0].host_waits = true;
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 1, 1}), 6 + 1 - 3);
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 9, 1}), 2) << "a long kernel hides the launches after it";
+  EXPECT_EQ(stalls_s(profile, kernels, {9, 1, 1}), 4) << "but not those before it";
+  kernels[1] = {"b", Collective{}, {}, {}};
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 9, 1}), 5);
+}
+
+TEST(Stalls, AddUpWhereTheHostWaitsSeveralTimes) {
+  Profile profile;
+  profile.host_launch_s = 2;
+  std::vector<Kernel> kernels(2, Kernel{"a", Pointwise::add, {}, {}, {}, true});
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 5}), 2 + 2);
+}
+
+TEST(Stalls, LengthenThePassUnlessAGraphLaunchesIt) {
+  Profile profile = test::round_numbers();
+  profile.gemm["bf16"] = {{4096, 4096, 4096, kGemmSeconds}};
+  profile.host_launch_s = 0.1 * kGemmSeconds;
+  Block block;
+  block.forward = {{"a", Gemm{4096, 4096, 4096}, {}, {}, {}, true}};
+  Work work;
+  work.blocks = {block};
+  work.parts = {{{0, 3}}};
+  Plan plan;
+  const auto forward = [&] {
+    return price(work, plan, test::dgx_a100(), profile).times.stages[0].forward.compute;
+  };
+  EXPECT_DOUBLE_EQ(forward(), 3 * 1.1 * kGemmSeconds);
+  plan.launch_blocking = true;
+  EXPECT_DOUBLE_EQ(forward(), 3 * 1.1 * kGemmSeconds);
+  plan.launch_blocking = false;
+  plan.cuda_graph = true;
+  EXPECT_DOUBLE_EQ(forward(), 3 * kGemmSeconds);
 }
 
 TEST(Launches, OfAGraphCostNothing) {

@@ -184,6 +184,12 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   plan.moe_imbalance = 2;
   EXPECT_THAT(refusal(model, plan), HasSubstr("moe_imbalance: experts receive equal shares"));
   plan.moe_imbalance = 1;
+  plan.core_release = 12;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("core_release: rows weighted when they have returned"));
+  plan.core_release = 0;
+  plan.fused_router = false;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("fused_router"));
+  plan.fused_router = true;
   model.experts->router_bias = true;
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: a router bias"));
   model.experts->router_bias = false;

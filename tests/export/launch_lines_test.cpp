@@ -136,6 +136,19 @@ TEST(Megatron, SaysWhetherThePermutationIsFused) {
   EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-permute-fusion")));
 }
 
+TEST(Megatron, SaysWhetherTheRouterIsFused) {
+  const Model model = read_model("mixtral-8x7b");
+  Plan plan;
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-router-fusion"));
+  plan.fused_router = false;
+  EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-router-fusion")));
+}
+
+TEST(Megatron, SaysThatTheActivationIsSquaredReLU) {
+  EXPECT_THAT(megatron_flags(read_model("nemotron4-15b"), {}).text, HasSubstr("--squared-relu"));
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), {}).text, Not(HasSubstr("--squared-relu")));
+}
+
 TEST(Launch, SaysWhatGradientsAreClippedTo) {
   Plan plan;
   const Model model = read_model("gpt2");

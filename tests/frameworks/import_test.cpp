@@ -83,6 +83,9 @@ TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
   EXPECT_EQ(
       megatron(text_of("mixtral_8x7b.args") + " --moe-permute-fusion").scenario["plan"]["fused_permute"],
       true);
+  EXPECT_EQ(found.scenario["plan"]["fused_router"], false);
+  EXPECT_EQ(megatron(text_of("mixtral_8x7b.args") + " --moe-router-fusion").scenario["plan"]["fused_router"],
+            true);
   const Json& plan = found.scenario["plan"];
   EXPECT_EQ(plan["ep"], 8);
   EXPECT_EQ(plan["pp"], 4);

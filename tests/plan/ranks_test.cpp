@@ -45,6 +45,22 @@ TEST(Ranks, OfExpertsAreCarvedOutOfTensorAndDataParallelRanks) {
   EXPECT_EQ(experts.group(5, Axis::pp), RankGrid(plan).group(5, Axis::pp));
 }
 
+// Megatron core 0.9: an expert's ranks lie tp x cp apart, its replicas along what is left.
+TEST(Ranks, OfExpertsWereCarvedOutOfDataParallelRanksAlone) {
+  Plan plan;
+  plan.tp = plan.etp = 4;
+  plan.cp = 2;
+  plan.dp = 4;
+  plan.ep = 2;
+  EXPECT_EQ(RankGrid::of_experts(plan).group(1, Axis::ep), (std::vector{1, 5}));
+  EXPECT_EQ(RankGrid::of_experts(plan).replicas(1), (std::vector{1, 9, 17, 25}));
+  plan.core_release = 9;
+  EXPECT_EQ(RankGrid::of_experts(plan).group(1, Axis::ep), (std::vector{1, 9}));
+  EXPECT_EQ(RankGrid::of_experts(plan).replicas(1), (std::vector{1, 5, 17, 21}));
+  plan.core_release = 10;
+  EXPECT_EQ(RankGrid::of_experts(plan).group(1, Axis::ep), (std::vector{1, 5}));
+}
+
 TEST(Ranks, ThatHoldTheSameParametersDifferAlongDataAndContext) {
   Plan plan;
   plan.tp = 2;

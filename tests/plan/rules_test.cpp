@@ -209,6 +209,22 @@ TEST(Rules, ExpertLoadsAreNumbersOfRowsOverAnEvenShare) {
   EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("equal shares"));
 }
 
+TEST(Rules, ExpertsOfEarlierMegatronsLayWithinDataParallelRanks) {
+  Plan plan = mixture_plan();
+  plan.core_release = 9;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("split as other layers"));
+  plan.etp = plan.tp;
+  EXPECT_THAT(broken_rules(plan, mixture(), 512), IsEmpty());
+  plan.cp = 4;
+  plan.dp = 4;
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("ep must divide dp"));
+  plan.core_release = 10;
+  EXPECT_THAT(broken_rules(plan, mixture(), 512), IsEmpty());
+  plan = legal_plan();
+  plan.core_release = 9;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("no experts"));
+}
+
 TEST(Rules, ContextParallelismCutsTheSequenceIntoPairsOfChunks) {
   Plan plan = legal_plan();
   plan.cp = 4;

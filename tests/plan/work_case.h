@@ -92,6 +92,7 @@ inline Case any_case() {
   c.plan.fused_rotary = *rc::gen::arbitrary<bool>();
   c.plan.fused_activation = *rc::gen::arbitrary<bool>();
   c.plan.fused_permute = *rc::gen::arbitrary<bool>();
+  c.plan.fused_router = *rc::gen::arbitrary<bool>();
   c.plan.recompute_early_stop = *rc::gen::arbitrary<bool>();
   return c;
 }

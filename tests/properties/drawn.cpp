@@ -188,8 +188,8 @@ class Drawing {
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
     if (one_in(5)) plan()["train_metrics"] = 2;
-    for (const char* kernel :
-         {"fused_norm", "fused_rotary", "fused_activation", "fused_permute", "fused_adam", "fused_step"})
+    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_permute",
+                               "fused_router", "fused_adam", "fused_step"})
       by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
@@ -237,7 +237,10 @@ class Drawing {
   }
 
   void experts() {
-    if (!has_experts_ || !one_in(2)) return;
+    if (!has_experts_) return;
+    const bool within_dp = of_.dp % of_.ep == 0 && of_.etp == of_.tp;
+    if (one_in(2)) plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
+    if (!one_in(2)) return;
     if (*rc::gen::arbitrary<bool>())
       plan()["moe_imbalance"] = *element(1.0, 1.3, 2.0);
     else

@@ -232,6 +232,7 @@ class Reading {
     plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
     plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
     plan.fused_permute = plan_.boolean_or("fused_permute", plan.fused_permute);
+    plan.fused_accumulation = plan_.boolean_or("fused_accumulation", plan.fused_accumulation);
     plan.fused_router = plan_.boolean_or("fused_router", plan.fused_router);
     plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
     plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);

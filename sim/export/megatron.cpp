@@ -154,6 +154,7 @@ void add_sharding(Line& line, const Plan& plan) {
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   line.flag_if(!plan.fused_rotary, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
+  line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");
   line.flag_if(plan.overlap_grad_reduce, "overlap-grad-reduce");
   line.flag_if(plan.overlap_param_gather, "overlap-param-gather");
   line.flag_if(plan.grad_reduce == Precision::bf16, "grad-reduce-in-bf16");

@@ -72,6 +72,7 @@ class MegatronReader {
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
+    if (flags_.has("--no-gradient-accumulation-fusion")) plan_["fused_accumulation"] = false;
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
     if (flags_.has("--num-experts")) {
       plan_["fused_permute"] = flags_.has("--moe-permute-fusion");

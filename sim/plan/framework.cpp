@@ -27,6 +27,7 @@ Precision wire_precision(const Plan& plan) {
 void apply_framework(Plan& plan) {
   plan.sequence_parallel = plan.tp > 1;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.pp == 1;
+  plan.fused_accumulation = plan.framework == Framework::megatron_core;
   const bool mixed = plan.precision != Precision::fp32;
   switch (plan.framework) {
     case Framework::megatron_2021:

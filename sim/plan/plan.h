@@ -131,8 +131,10 @@ struct Plan {
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
   bool fused_permute = true;     // Megatron-LM's moe_permute_fusion; else rows are added up by scatter_add_
   bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
-  bool fused_adam = true;        // one kernel a step; else a kernel an operation, as eager PyTorch
-  bool fused_step = true;        // Adam copies, unscales and clips too; else passes of their own do
+  bool fused_accumulation = true;   // Megatron-LM's gradient_accumulation_fusion: weight gradients' products
+                                    // add to those of earlier microbatches; else autograd does
+  bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch
+  bool fused_step = true;           // Adam copies, unscales and clips too; else passes of their own do
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host

@@ -1,5 +1,7 @@
 #include "plan/recipe.h"
 
+#include "plan/sharding.h"
+
 namespace rehearse {
 
 namespace {
@@ -30,6 +32,20 @@ StateBytes of_recipe(const Plan& plan) {
   return {};
 }
 
+// PyTorch, torch/csrc/autograd/functions/accumulate_grad.h: a gradient that comes in its own type becomes the
+// first microbatch's, and later ones are added in place, where they are reduced first a rank's shard of them;
+// Megatron-LM's hook adds every one to fp32.
+std::vector<double> autograd_bytes(const Plan& plan) {
+  const bool shards = reduces_each_microbatch(plan);
+  if (plan.fused_accumulation && !shards) return {};
+  const double kept = state_bytes(plan).gradient;
+  const double fresh = shards || plan.precision == Precision::fp32 ? kept : 2;
+  const auto microbatches = static_cast<double>(plan.microbatches());
+  const double added = kept > fresh ? microbatches : microbatches - 1;
+  if (added == 0) return {};
+  return {(fresh + 2 * kept) / (shards ? shard_size(plan) : 1) * added / microbatches};
+}
+
 }  // namespace
 
 StateBytes state_bytes(const Plan& plan) {
@@ -48,7 +64,7 @@ double weight_cast_bytes(const Plan& plan) {
 
 std::vector<double> addition_bytes(const Plan& plan) {
   constexpr double kAdd = 4 + 4 + 4, kAddOfTwoTypes = 2 + 4 + 4;
-  if (state_bytes(plan).fresh_gradient == 0) return {};
+  if (state_bytes(plan).fresh_gradient == 0) return autograd_bytes(plan);
   if (plan.recipe == Recipe::nanotron) return {kAddOfTwoTypes};
   return {kCast, kAdd};
 }

@@ -56,7 +56,7 @@ bool drops_fresh_gradients(const Plan& plan);
 double weight_cast_bytes(const Plan& plan);
 
 // Where a microbatch's gradient is added to the one that is kept by kernels of their own: the bytes that each
-// of them reads and writes for an element.
+// of them reads and writes for an element, averaged over the microbatches of a step.
 std::vector<double> addition_bytes(const Plan& plan);
 
 }  // namespace rehearse

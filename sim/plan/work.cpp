@@ -55,14 +55,19 @@ double Block::bytes(const std::vector<TensorId>& ids) const {
 }
 
 double Block::bytes_moved(const Kernel& kernel) const {
+  const auto tensor = [this](TensorId id) -> const Tensor& { return tensors[static_cast<std::size_t>(id)]; };
   double sum = bytes(kernel.reads) + bytes(kernel.writes);
   const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
-  if (pointwise == nullptr || *pointwise != Pointwise::embedding) return sum;
-  const double looked_up = bytes(kernel.writes);
-  for (const TensorId id : kernel.reads) {
-    const Tensor& tensor = tensors[static_cast<std::size_t>(id)];
-    if (tensor.role == TensorRole::parameter) sum += std::min(0.0, looked_up - tensor.bytes());
+  if (pointwise == nullptr) return sum;
+  if (*pointwise == Pointwise::embedding_backward) {
+    const Tensor& gradient = tensor(kernel.writes.front());
+    const double made_bytes = tensor(kernel.reads.front()).element_bytes;
+    if (made_bytes < gradient.element_bytes) sum += 2 * made_bytes * gradient.elements + gradient.bytes();
   }
+  if (*pointwise != Pointwise::embedding) return sum;
+  const double looked_up = bytes(kernel.writes);
+  for (const TensorId id : kernel.reads)
+    if (tensor(id).role == TensorRole::parameter) sum += std::min(0.0, looked_up - tensor(id).bytes());
   return sum;
 }
 

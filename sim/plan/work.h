@@ -160,9 +160,11 @@ struct Block {
   TensorId input = -1, output = -1, output_gradient = -1, input_gradient = -1;
 
   double bytes(const std::vector<TensorId>& ids) const;
-  double bytes_moved(const Kernel& kernel) const;  // read and written; of a table only the rows looked up
-  double parameters() const;                       // elements of role parameter
-  double expert_parameters() const;                // those of them that belong to routed experts
+  // Read and written; of a table only the rows looked up. Its gradient PyTorch makes whole, in the type of
+  // the rows', and adds where another is kept (aten/src/ATen/native/cuda/Embedding.cu).
+  double bytes_moved(const Kernel& kernel) const;
+  double parameters() const;         // elements of role parameter
+  double expert_parameters() const;  // those of them that belong to routed experts
 };
 
 // Activations that a backward kernel or `recompute` reads and `recompute` does not make again, in order of

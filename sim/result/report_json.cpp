@@ -129,6 +129,7 @@ Json plan_json(const Report& report) {
           {"fused_activation", plan.fused_activation},
           {"fused_permute", plan.fused_permute},
           {"fused_router", plan.fused_router},
+          {"fused_accumulation", plan.fused_accumulation},
           {"fused_adam", plan.fused_adam},
           {"fused_step", plan.fused_step},
           {"overlap_grad_reduce", plan.overlap_grad_reduce},

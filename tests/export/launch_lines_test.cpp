@@ -144,6 +144,13 @@ TEST(Megatron, SaysWhetherTheRouterIsFused) {
   EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-router-fusion")));
 }
 
+TEST(Megatron, SaysWhereProductsDoNotAddUpGradients) {
+  Plan plan;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("accumulation-fusion")));
+  plan.fused_accumulation = false;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, HasSubstr("--no-gradient-accumulation-fusion"));
+}
+
 TEST(Megatron, SaysThatTheActivationIsSquaredReLU) {
   EXPECT_THAT(megatron_flags(read_model("nemotron4-15b"), {}).text, HasSubstr("--squared-relu"));
   EXPECT_THAT(megatron_flags(read_model("gpt2"), {}).text, Not(HasSubstr("--squared-relu")));

@@ -70,6 +70,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused activation", !plan.fused_activation);
   has("unfused permutation", !plan.fused_permute);
   has("unfused router", !plan.fused_router);
+  has("gradients added by autograd", !plan.fused_accumulation);
   has("experts within dp", plan.experts_within_dp());
   has("rows picked by a mask", plan.picks_rows_by_mask());
   has("unfused Adam", !plan.fused_adam);
@@ -121,7 +122,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.fp8_weight_copies = 1;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation =
-      plan.fused_permute = plan.fused_router = false;
+      plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;

@@ -189,7 +189,7 @@ class Drawing {
     by_chance("fused_cross_entropy", 2);
     if (one_in(5)) plan()["train_metrics"] = 2;
     for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_permute",
-                               "fused_router", "fused_adam", "fused_step"})
+                               "fused_router", "fused_accumulation", "fused_adam", "fused_step"})
       by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;

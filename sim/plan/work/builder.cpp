@@ -138,7 +138,8 @@ Gemm BlockBuilder::input_gradient(Gemm gemm) const {
 
 Gemm BlockBuilder::weight_gradient(Gemm gemm) const {
   gemm.pass = GemmPass::weight_gradient;
-  if (shape_.gradient_bytes > shape_.element_bytes) gemm.result_bytes = 2 * shape_.gradient_bytes;
+  if (shape_.fused_accumulation && shape_.gradient_bytes > shape_.element_bytes)
+    gemm.result_bytes = 2 * shape_.gradient_bytes;
   return gemm;
 }
 

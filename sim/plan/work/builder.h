@@ -41,8 +41,8 @@ class BlockBuilder {
   TensorId parameter_gradient(TensorId tensor);  // to be written by this step: accumulated
   TensorId scratch_gradient(std::string name, double elements);  // on the way to a gradient
   TensorId scratch_gradient(std::string name, double elements, double element_bytes);
-  // The products of a linear layer's backward pass. The weight's is added to its gradient where that is kept
-  // in more bytes than the operands (Megatron-LM's gradient accumulation fusion), else written.
+  // The products of a linear layer's backward pass. With shape().fused_accumulation the weight's is added to
+  // its gradient where that is kept in more bytes than the operands, else written.
   Gemm input_gradient(Gemm gemm) const;
   Gemm weight_gradient(Gemm gemm) const;
   void pass_gradient(TensorId from, TensorId to);  // `to` has the gradient of `from`: no kernel

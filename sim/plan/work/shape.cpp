@@ -27,6 +27,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
   shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;
+  shape.fused_accumulation = plan.fused_accumulation;
   shape.tp_comm_proj_sms = plan.tp_comm_proj_sms;
   shape.tp_comm_fc2_sms = plan.tp_comm_fc2_sms;
   shape.tp_backward_overlap = plan.tp_backward_overlap;

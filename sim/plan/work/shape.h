@@ -33,6 +33,7 @@ struct Shape {
   // (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
+  bool fused_accumulation = true;                                        // as in Plan
   bool wide_norms = false;                                               // norms read fp32 copies
   bool packs_heads = false;   // copied before attention: pack_heads()
   double element_bytes = 2;   // of activations and weights

@@ -134,7 +134,7 @@ class EagerRouter {
   }
 
   BlockBuilder& b_;
-  const Plan plan_;
+  const Plan& plan_;
   TensorId scores_;
   double all_, experts_;
 };

@@ -14,9 +14,7 @@ namespace {
 // What one rank sends to and receives from the experts. Rows of all ranks differ: with tensor parallelism a
 // plan is legal only with sequence parallelism.
 struct Routing {
-  std::int64_t experts = 0;   // of the whole layer
   std::int64_t local = 0;     // on this rank
-  std::int64_t choices = 0;   // top-k
   std::int64_t sent = 0;      // rows
   std::int64_t received = 0;  // rows from the ranks of the ep group
   std::int64_t rows = 0;      // of one local expert, with what the etp group gathers
@@ -31,13 +29,11 @@ std::int64_t scaled_up(std::int64_t rows, double factor, std::int64_t parts) {
 
 Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape) {
   Routing to;
-  to.experts = experts.count;
-  to.choices = experts.per_token;
   to.local = experts.count / plan.ep;
   to.ep = plan.ep;
   to.etp = plan.etp;
   to.ffn = experts.ffn_hidden / plan.etp;
-  const std::int64_t chosen = shape.rows * to.choices;
+  const std::int64_t chosen = shape.rows * experts.per_token;
   const std::int64_t from_group = scaled_up(chosen * to.ep, plan.expert_load(), experts.count);
   to.received = to.local * from_group;
   to.rows = from_group * to.etp;

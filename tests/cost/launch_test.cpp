@@ -85,8 +85,8 @@ TEST(Launches, OfAllPiecesOfAProductAreOneOfTheFramework) {
 }
 
 // Kernels of 1 s, launches of 2 s. The host waits for the first of three: the second begins when it is
-// launched, 2 s later, the third at 4 s, and the first of the next round at 6 s, where it is launched: 1 s of
-// each of the three gaps is idle, and 1 s more while the first two launches follow each other.
+// launched, 2 s later, the third at 4 s, the first of the next round at 6 s. That ends after 7 s, of which
+// kernels ran for 3.
 TEST(Stalls, LastUntilTheHostIsAheadAgain) {
   Profile profile;
   profile.host_launch_s = 2;

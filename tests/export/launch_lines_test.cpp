@@ -128,27 +128,18 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));
 }
 
-TEST(Megatron, SaysWhetherThePermutationIsFused) {
+TEST(Megatron, SaysWhatIsFused) {
   const Model model = read_model("mixtral-8x7b");
   Plan plan;
-  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-permute-fusion"));
-  plan.fused_permute = false;
-  EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-permute-fusion")));
-}
-
-TEST(Megatron, SaysWhetherTheRouterIsFused) {
-  const Model model = read_model("mixtral-8x7b");
-  Plan plan;
-  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-router-fusion"));
-  plan.fused_router = false;
-  EXPECT_THAT(megatron_flags(model, plan).text, Not(HasSubstr("--moe-router-fusion")));
-}
-
-TEST(Megatron, SaysWhereProductsDoNotAddUpGradients) {
-  Plan plan;
-  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("accumulation-fusion")));
-  plan.fused_accumulation = false;
-  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, HasSubstr("--no-gradient-accumulation-fusion"));
+  std::string text = megatron_flags(model, plan).text;
+  EXPECT_THAT(text, HasSubstr("--moe-permute-fusion"));
+  EXPECT_THAT(text, HasSubstr("--moe-router-fusion"));
+  EXPECT_THAT(text, Not(HasSubstr("accumulation-fusion"))) << "Megatron-LM's default";
+  plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
+  text = megatron_flags(model, plan).text;
+  EXPECT_THAT(text, Not(HasSubstr("--moe-permute-fusion")));
+  EXPECT_THAT(text, Not(HasSubstr("--moe-router-fusion")));
+  EXPECT_THAT(text, HasSubstr("--no-gradient-accumulation-fusion"));
 }
 
 TEST(Megatron, SaysThatTheActivationIsSquaredReLU) {

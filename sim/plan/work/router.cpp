@@ -33,7 +33,6 @@ constexpr std::array kChosen = {"narrowed", "gates_zero", "gates_copy", "gates",
                                 "map_zero", "map_copy",   "map"};
 constexpr std::array kCapacity = {"capacity_top_k", "mask_zero", "mask_copy", "mask"};
 constexpr std::array kChosenBackward = {"gates_backward", "narrowed_backward"};
-constexpr std::array kTopKBackward = {"top_k_zero_backward"};
 constexpr std::array kLoss = {"loss_product", "loss_total", "loss_scaled", "loss_logged", "loss_tracked"};
 constexpr std::array kLossBackward = {"loss_one_backward", "loss_scale_backward", "loss_scaled_backward",
                                       "loss_product_backward", "loss_spread_backward"};
@@ -89,7 +88,7 @@ class EagerRouter {
     gradient = backward(kChosenBackward, gradient, all_);
     const TensorId of_best = b_.scratch_gradient(name("shares_backward"), all_, kScoreBytes);
     b_.backward_input({name("shares_backward"), Pointwise::eager, {gradient, shares}, {of_best}});
-    const TensorId zero = backward(kTopKBackward, of_best, all_);
+    const TensorId zero = backward(std::array{"top_k_zero_backward"}, of_best, all_);
     b_.backward_input(
         {name("top_k_backward"), Pointwise::eager, {zero, to.experts}, {b_.new_gradient(scores_)}});
   }

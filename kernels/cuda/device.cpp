@@ -25,15 +25,20 @@ std::string blas_version() {
          std::to_string(number % 100);
 }
 
+// The GPU of this number, made current: libraries start on the one that is.
+int made_current(int index) {
+  check(cudaSetDevice(index), "device");
+  return index;
+}
+
 class CudaDevice : public Device {
  public:
   // All of a GPU, or a partition of it.
   explicit CudaDevice(int index, bool cudnn = true, std::unique_ptr<cuda::Partition> partition = nullptr)
-      : index_(index),
+      : index_(made_current(index)),
         partition_(std::move(partition)),
         products_(partition_ ? partition_->multiprocessors() : 0),
         fused_attention_(cudnn ? cuda::open_fused_attention(partition_.get()) : nullptr) {
-    check(cudaSetDevice(index_), "device");
     check(cudaGetDeviceProperties(&properties_, index_), "properties");
   }
 
@@ -86,7 +91,7 @@ class CudaDevice : public Device {
   std::int64_t cudnn_calls() const override { return fused_attention_ ? fused_attention_->calls() : 0; }
 
  private:
-  int index_;
+  int index_;  // first: what follows is made on it
   std::unique_ptr<cuda::Partition> partition_;
   cudaDeviceProp properties_ = {};
   cuda::Products products_;

@@ -31,7 +31,7 @@ class DeviceMissing : public DeviceError {
 class Event {
  public:
   virtual ~Event() = default;
-  // Blocks the caller. What stands before it may have failed: the CPU throws that here.
+  // Blocks the caller. What stands before it may have failed: the failure is thrown here too.
   virtual void wait() = 0;
   // From `earlier`, of the same device, to this one; both must have happened.
   virtual double seconds_since(Event& earlier) = 0;

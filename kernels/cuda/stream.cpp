@@ -49,7 +49,8 @@ void Watch::wait(const std::function<cudaError_t()>& ready) {
   check(state, "wait");
 }
 
-CudaEvent::CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch) : watch_(std::move(watch)) {
+CudaEvent::CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch, std::exception_ptr failure)
+    : failure_(std::move(failure)), watch_(std::move(watch)) {
   check(cudaEventCreate(&event_), "event");
   const cudaError_t recorded = cudaEventRecord(event_, stream);
   if (recorded == cudaSuccess) return;
@@ -62,7 +63,12 @@ CudaEvent::~CudaEvent() {
 }
 
 void CudaEvent::wait() {
-  watch_->wait([this] { return cudaEventQuery(event_); });
+  watch_->wait([event = get()] { return cudaEventQuery(event); });
+}
+
+cudaEvent_t CudaEvent::get() const {
+  if (failure_) std::rethrow_exception(failure_);
+  return event_;
 }
 
 double CudaEvent::seconds_since(Event& earlier) {
@@ -127,13 +133,13 @@ void CudaStream::clear(void* memory, std::size_t bytes) {
 
 std::shared_ptr<Event> CudaStream::record() {
   check(cudaSetDevice(device_), "device");
-  return std::make_shared<CudaEvent>(context_.stream, watch_);
+  return std::make_shared<CudaEvent>(context_.stream, watch_, failure_);
 }
 
 void CudaStream::wait(const std::shared_ptr<Event>& event) {
   put([&](cudaStream_t stream) {
-    const auto& other = dynamic_cast<CudaEvent&>(*event);
-    check(cudaStreamWaitEvent(stream, other.get(), 0), "wait for an event");
+    const cudaEvent_t other = dynamic_cast<CudaEvent&>(*event).get();
+    check(cudaStreamWaitEvent(stream, other, 0), "wait for an event");
   });
 }
 

@@ -1,6 +1,7 @@
 // A stream of a GPU, and who must be asked while it is waited for.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,16 +31,19 @@ class Watch {
 
 class CudaEvent : public Event {
  public:
-  CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch);
+  // `failure`: what stands before it has not been put.
+  CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch, std::exception_ptr failure);
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
   ~CudaEvent() override;
   void wait() override;
   double seconds_since(Event& earlier) override;
-  cudaEvent_t get() const { return event_; }
+  // What a stream waits for; throws the failure that stands before it.
+  cudaEvent_t get() const;
 
  private:
   cudaEvent_t event_ = nullptr;
+  std::exception_ptr failure_;
   std::shared_ptr<Watch> watch_;
 };
 

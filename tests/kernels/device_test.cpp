@@ -58,6 +58,33 @@ TEST(Stream, ThrowsAFailureOnceAndSkipsWhatStandsBehindIt) {
   stream->synchronize();
 }
 
+void expect_failures_at_events(Device& device) {
+  const auto first = device.make_stream(), second = device.make_stream();
+  const Buffer memory(device, 8);
+  first->launch(Randomise{Tensor(memory.data(), Type::int32, 1, 2), 0, 1, 1});  // no device has such
+  const auto event = first->record();
+  second->wait(event);
+  EXPECT_THROW(event->wait(), DeviceError);
+  EXPECT_THROW(second->record()->wait(), DeviceError);
+  EXPECT_THROW(first->synchronize(), DeviceError);
+  EXPECT_THROW(second->synchronize(), DeviceError);
+  first->record()->wait();
+}
+
+TEST(Event, ThrowsWhatHasFailedBeforeItOnAnyStreamThatItWaitsFor) {
+  expect_failures_at_events(*open_cpu());
+}
+
+TEST(Event, ThrowsWhatHasFailedBeforeItOnAGpu) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_cuda();
+  } catch (const DeviceMissing& missing) {
+    GTEST_SKIP() << missing.what();
+  }
+  expect_failures_at_events(*device);
+}
+
 TEST(Stream, CopiesAndClears) {
   const auto device = open_cpu();
   const auto stream = device->make_stream();

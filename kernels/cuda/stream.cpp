@@ -14,6 +14,13 @@ namespace {
 // What NVIDIA advises for Hopper (cuBLAS library documentation, cublasSetWorkspace).
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
+// Memory of the host that CUDA has not pinned.
+bool is_pageable(const void* memory) {
+  cudaPointerAttributes attributes = {};
+  check(cudaPointerGetAttributes(&attributes, memory), "place of memory");
+  return attributes.type == cudaMemoryTypeUnregistered;
+}
+
 }  // namespace
 
 void Watch::add(std::weak_ptr<std::function<void()>> watcher) {
@@ -123,6 +130,8 @@ void CudaStream::launch_on_host(const Call& call) {
 
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
   put([&](cudaStream_t stream) {
+    // CUDA blocks until it has filled such memory, and would do so for ever where a collective hangs before.
+    if (bytes > 0 && is_pageable(to)) watch_->wait([stream] { return cudaStreamQuery(stream); });
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
   });
 }

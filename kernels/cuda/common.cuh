@@ -93,11 +93,18 @@ inline unsigned some_blocks(std::int64_t wanted) {
 }
 inline unsigned blocks_for(std::int64_t count) { return some_blocks((count + kThreads - 1) / kThreads); }
 
-// A kernel gets more than 48 KiB of shared memory only when it was asked for.
+// A kernel gets more than 48 KiB of shared memory only when it was asked for: always all that a block can have,
+// as the ranks of one GPU launch the same kernel at once with sizes of their own.
 template <typename Kernel>
 void allow_shared(Kernel kernel, std::size_t bytes) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of a kernel");
+  int device = 0, most = 0;
+  cudaFuncAttributes own = {};
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory");
+  check(cudaFuncGetAttributes(&own, kernel), "shared memory of a kernel");
+  const int left = most - static_cast<int>(own.sharedSizeBytes);
+  if (bytes > static_cast<std::size_t>(left)) throw DeviceError("a kernel needs more shared memory than this GPU has");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, left), "shared memory of a kernel");
 }
 
 // body(row, column) for every element, consecutive threads along a row.

@@ -26,10 +26,6 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) { return __fl
 template <>
 __device__ inline __half from_float<__half>(float x) { return __float2half(x); }
 
-// Gradients of parameters are summed by many threads at once, in any order.
-template <typename T>
-__device__ inline void add_to(T* sum, float x) { atomicAdd(sum, from_float<T>(x)); }
-
 // body(T{}) with the C++ type of the elements.
 template <typename Body>
 void by_type(Type type, const Body& body) {

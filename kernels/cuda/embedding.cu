@@ -1,6 +1,9 @@
 // Rows of tables by token and by position.
+#include <type_traits>
+
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/run.h"
+#include "kernels/cuda/sums.cuh"
 
 namespace rehearse::kernels::cuda {
 
@@ -26,14 +29,48 @@ struct Embed {
   }
 };
 
-template <typename T, typename G>
+template <typename T>
 struct EmbedBack {
   Lookup row_of;
   Rows<T> dy;
+  Rows<float> dtable;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const {
+    const std::int64_t index = row_of(r);
+    if (index >= 0) atomicAdd(dtable.row(index) + c, dy.load(r, c));
+  }
+};
+
+// Which row is the first with its token? By row of the table.
+struct FindFirst {
+  Lookup row_of;
+  std::int32_t* first;
+  __device__ void operator()(std::int64_t, std::int64_t r) const {
+    const std::int64_t index = row_of(r);
+    if (index >= 0) atomicMin(first + index, static_cast<std::int32_t>(r));
+  }
+};
+
+template <typename T>
+struct SumAtFirst {
+  Lookup row_of;
+  const std::int32_t* first;
+  Rows<T> dy;
+  Rows<float> sums;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const {
+    const std::int64_t index = row_of(r);
+    if (index >= 0) atomicAdd(sums.row(first[index]) + c, dy.load(r, c));
+  }
+};
+
+template <typename G>
+struct AddFirst {
+  Lookup row_of;
+  const std::int32_t* first;
+  Rows<float> sums;
   Rows<G> dtable;
   __device__ void operator()(std::int64_t r, std::int64_t c) const {
     const std::int64_t index = row_of(r);
-    if (index >= 0) add_to(dtable.row(index) + c, dy.load(r, c));
+    if (index >= 0 && first[index] == r) dtable.store(index, c, dtable.load(index, c) + sums.load(r, c));
   }
 };
 
@@ -46,15 +83,34 @@ struct AddPositions {
   }
 };
 
-template <typename T, typename G>
+template <typename T>
 struct PositionsBack {
   DeviceTokens tokens;
   Rows<T> dy;
-  Rows<G> dtable;
+  Rows<float> dtable;
   __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    add_to(dtable.row(tokens.position(r)) + c, dy.load(r, c));
+    atomicAdd(dtable.row(tokens.position(r)) + c, dy.load(r, c));
   }
 };
+
+// The table's gradient in 16 bits: fp32 sums of the rows that are there, as the table has many more.
+template <typename T, typename G>
+void embed_back(const Context& context, const EmbeddingBackward& call, const Lookup& lookup) {
+  constexpr int kLate = 0x7f;  // in all bytes: behind every row
+  const Tensor& dy = call.output_gradient;
+  const auto sum_bytes = static_cast<std::size_t>(dy.elements()) * sizeof(float),
+             first_bytes = static_cast<std::size_t>(lookup.rows) * sizeof(std::int32_t);
+  auto* memory = static_cast<std::byte*>(context.scratch->at_least(sum_bytes + first_bytes, context.stream));
+  const Rows<float> sums{reinterpret_cast<float*>(memory), dy.rows, dy.columns, dy.columns};
+  auto* first = reinterpret_cast<std::int32_t*>(memory + sum_bytes);
+  check(cudaMemsetAsync(memory, 0, sum_bytes, context.stream), "embedding backward");
+  check(cudaMemsetAsync(first, kLate, first_bytes, context.stream), "embedding backward");
+  for_elements(context.stream, 1, dy.rows, FindFirst{lookup, first}, "embedding backward");
+  for_elements(context.stream, dy.rows, dy.columns, SumAtFirst<T>{lookup, first, rows_of<T>(dy), sums},
+               "embedding backward");
+  for_elements(context.stream, dy.rows, dy.columns, AddFirst<G>{lookup, first, sums, rows_of<G>(call.table_gradient)},
+               "embedding backward");
+}
 
 }  // namespace
 
@@ -72,9 +128,13 @@ void run(const Context& context, const EmbeddingBackward& call) {
     using T = decltype(zero);
     using G = decltype(none);
     const Lookup lookup{data<std::int64_t>(call.tokens), call.first, call.table_gradient.rows};
-    for_elements(context.stream, call.output_gradient.rows, call.output_gradient.columns,
-                 EmbedBack<T, G>{lookup, rows_of<T>(call.output_gradient), rows_of<G>(call.table_gradient)},
-                 "embedding backward");
+    if constexpr (std::is_same_v<G, float>) {
+      for_elements(context.stream, call.output_gradient.rows, call.output_gradient.columns,
+                   EmbedBack<T>{lookup, rows_of<T>(call.output_gradient), rows_of<float>(call.table_gradient)},
+                   "embedding backward");
+    } else {
+      embed_back<T, G>(context, call, lookup);
+    }
   });
 }
 
@@ -89,12 +149,15 @@ void run(const Context& context, const Positions& call) {
 }
 
 void run(const Context& context, const PositionsBackward& call) {
-  by_types(call.output_gradient.type, call.table_gradient.type, [&](auto zero, auto none) {
+  by_type(call.output_gradient.type, [&](auto zero) {
     using T = decltype(zero);
-    using G = decltype(none);
-    for_elements(
-        context.stream, call.output_gradient.rows, call.output_gradient.columns,
-        PositionsBack<T, G>{on_device(call.tokens), rows_of<T>(call.output_gradient), rows_of<G>(call.table_gradient)},
+    const Rows<T> dy = rows_of<T>(call.output_gradient);
+    sum_in_fp32(
+        context, std::array{call.table_gradient},
+        [&](const auto& sums) {
+          for_elements(context.stream, dy.rows, dy.columns, PositionsBack<T>{on_device(call.tokens), dy, sums[0]},
+                       "positions backward");
+        },
         "positions backward");
   });
 }

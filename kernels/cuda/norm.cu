@@ -1,6 +1,7 @@
 // One block a vector; sums of squares and products in fp32.
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
+#include "kernels/cuda/sums.cuh"
 
 namespace rehearse::kernels::cuda {
 
@@ -64,8 +65,8 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, const T* weight, Rows<T> 
 }
 
 // Blocks take vectors in turn, keep the sums of every column in shared memory, and add them at the end.
-template <typename T, typename G>
-__global__ void weight_gradient(Rows<T> dy, Rows<T> in, G* dweight, G* dbias, NormShape shape) {
+template <typename T>
+__global__ void weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, float* dbias, NormShape shape) {
   extern __shared__ float weight_sums[];
   const std::int64_t width = in.columns / shape.groups;
   float* bias_sums = weight_sums + width;
@@ -81,8 +82,8 @@ __global__ void weight_gradient(Rows<T> dy, Rows<T> in, G* dweight, G* dbias, No
     }
   }
   for (std::int64_t c = threadIdx.x; c < width; c += kThreads) {
-    add_to(dweight + c, weight_sums[c]);
-    if (dbias != nullptr) add_to(dbias + c, bias_sums[c]);
+    atomicAdd(dweight + c, weight_sums[c]);
+    if (dbias != nullptr) atomicAdd(dbias + c, bias_sums[c]);
   }
 }
 
@@ -120,15 +121,17 @@ void run(const Context& context, const NormWeightGradient& call) {
   constexpr std::int64_t kMostBlocks = 256;  // each adds to every column once
   const auto bytes = static_cast<std::size_t>(2 * (call.input.columns / call.shape.groups)) * sizeof(float);
   const unsigned blocks = some_blocks(std::min(kMostBlocks, call.input.rows * call.shape.groups));
-  by_types(call.input.type, call.weight_gradient.type, [&](auto zero, auto none) {
+  by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    using G = decltype(none);
-    allow_shared(weight_gradient<T, G>, bytes);
-    weight_gradient<<<blocks, kThreads, bytes, context.stream>>>(
-        rows_of<T>(call.output_gradient), rows_of<T>(call.input), data<G>(call.weight_gradient),
-        data<G>(call.bias_gradient), call.shape);
+    allow_shared(weight_gradient<T>, bytes);
+    sum_in_fp32(
+        context, std::array{call.weight_gradient, call.bias_gradient},
+        [&](const auto& sums) {
+          weight_gradient<<<blocks, kThreads, bytes, context.stream>>>(
+              rows_of<T>(call.output_gradient), rows_of<T>(call.input), sums[0].data, sums[1].data, call.shape);
+        },
+        "norm weight gradient");
   });
-  launched("norm weight gradient");
 }
 
 }  // namespace rehearse::kernels::cuda

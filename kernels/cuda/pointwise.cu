@@ -1,6 +1,7 @@
 // Kernels that pass over memory once: a thread an element, or a pair of them.
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
+#include "kernels/cuda/sums.cuh"
 #include "kernels/philox.h"
 
 namespace rehearse::kernels::cuda {
@@ -123,8 +124,8 @@ struct DropBack {
 };
 
 // A block takes 32 columns and a stretch of rows: eight rows at a time, then one sum over them.
-template <typename T, typename G>
-__global__ void column_sums(Rows<T> in, G* sums) {
+template <typename T>
+__global__ void column_sums(Rows<T> in, float* sums) {
   __shared__ float part[kThreads];
   const std::int64_t column = std::int64_t{blockIdx.x} * 32 + threadIdx.x % 32;
   float sum = 0;
@@ -135,7 +136,7 @@ __global__ void column_sums(Rows<T> in, G* sums) {
   __syncthreads();
   if (threadIdx.x >= 32 || column >= in.columns) return;
   for (int i = 1; i < 8; ++i) sum += part[threadIdx.x + 32 * i];
-  add_to(sums + column, sum);
+  atomicAdd(sums + column, sum);
 }
 
 template <typename From, typename To>
@@ -225,12 +226,15 @@ void run(const Context& context, const BiasGradient& call) {
   const Tensor& in = call.output_gradient;
   const auto across = static_cast<unsigned>((in.columns + 31) / 32);
   const auto down = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / 64, 1, 128));
-  by_types(in.type, call.bias_gradient.type, [&](auto zero, auto none) {
+  by_type(in.type, [&](auto zero) {
     using T = decltype(zero);
-    using G = decltype(none);
-    column_sums<<<dim3(across, down), kThreads, 0, context.stream>>>(rows_of<T>(in), data<G>(call.bias_gradient));
+    sum_in_fp32(
+        context, std::array{call.bias_gradient},
+        [&](const auto& sums) {
+          column_sums<<<dim3(across, down), kThreads, 0, context.stream>>>(rows_of<T>(in), sums[0].data);
+        },
+        "bias gradient");
   });
-  launched("bias gradient");
 }
 
 void run(const Context& context, const Cast& call) {

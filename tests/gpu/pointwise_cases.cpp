@@ -49,7 +49,8 @@ Case norm_weight_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
   const std::int64_t rows = draw.size(1, 600), width = draw.size(8, 700), columns = shape.groups * width;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns);
-  const std::size_t dweight = draw.out(Type::fp32, 1, width), dbias = draw.out(Type::fp32, 1, width);
+  const Type of_gradients = draw.coin() ? Type::fp32 : draw.type;
+  const std::size_t dweight = draw.out(of_gradients, 1, width), dbias = draw.out(of_gradients, 1, width);
   return draw.finish(
       [=](const Tensors& t) {
         return NormWeightGradient{shape, t[dy], t[in], t[dweight], shape.centred ? t[dbias] : Tensor()};
@@ -140,7 +141,8 @@ Case dropout_backward(Draw& draw) {
 
 Case bias_gradient(Draw& draw) {
   const std::int64_t rows = draw.size(1, 900), columns = draw.size(1, 500);
-  const std::size_t dy = draw.of(rows, columns), sums = draw.out(Type::fp32, 1, columns);
+  const Type of_sums = draw.coin() ? Type::fp32 : draw.type;
+  const std::size_t dy = draw.of(rows, columns), sums = draw.out(of_sums, 1, columns);
   return draw.finish(
       [=](const Tensors& t) {
         return BiasGradient{t[dy], t[sums]};

@@ -19,7 +19,7 @@ Case embedding_backward(Draw& draw) {
   const std::int64_t rows = draw.size(1, 300), columns = draw.size(1, 400), table_rows = draw.size(1, 90);
   const std::int64_t first = draw.size(0, 40);
   const std::size_t dy = draw.of(rows, columns), tokens = draw.integers(Type::int64, 1, rows, 130);
-  const std::size_t sums = draw.out(Type::fp32, table_rows, columns);
+  const std::size_t sums = draw.out(draw.coin() ? Type::fp32 : draw.type, table_rows, columns);
   return draw.finish(
       [=](const Tensors& t) {
         return EmbeddingBackward{t[dy], t[tokens], t[sums], first};
@@ -38,7 +38,8 @@ Case positions(Draw& draw) {
 Case positions_backward(Draw& draw) {
   const Tokens tokens{draw.size(1, 4), draw.size(1, 90), draw.coin(), {}};
   const std::int64_t columns = draw.size(1, 400);
-  const std::size_t dy = draw.of(tokens.rows(), columns), sums = draw.out(Type::fp32, tokens.length, columns);
+  const Type of_sums = draw.coin() ? Type::fp32 : draw.type;
+  const std::size_t dy = draw.of(tokens.rows(), columns), sums = draw.out(of_sums, tokens.length, columns);
   return draw.finish(
       [=](const Tensors& t) {
         return PositionsBackward{tokens, t[dy], t[sums]};

@@ -1,0 +1,53 @@
+// Gradients of parameters are summed by many threads at once and in any order: in fp32, as sums of 16 bits soon
+// stop growing, and rounded once a call, as the CPU does.
+#pragma once
+
+#include <array>
+
+#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/run.h"
+#include "kernels/cuda/scratch.h"
+
+namespace rehearse::kernels::cuda {
+
+template <typename G>
+struct AddSums {
+  Rows<float> sums;
+  Rows<G> gradient;
+  __device__ void operator()(std::int64_t r, std::int64_t c) const {
+    gradient.store(r, c, gradient.load(r, c) + sums.load(r, c));
+  }
+};
+
+// sum(rows of each of the gradients), which adds to them by atomicAdd(); those that are not given have no data.
+// They are of one type.
+template <std::size_t N, typename Sum>
+void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients, const Sum& sum, const char* what) {
+  std::array<Rows<float>, N> sums;
+  const bool as_they_are = gradients[0].type == Type::fp32;
+  std::size_t bytes = 0;
+  for (const Tensor& gradient : gradients) bytes += static_cast<std::size_t>(gradient.elements()) * sizeof(float);
+  if (bytes == 0) return;
+  float* free = nullptr;
+  if (!as_they_are) {
+    free = static_cast<float*>(context.scratch->at_least(bytes, context.stream));
+    check(cudaMemsetAsync(free, 0, bytes, context.stream), what);
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    const Tensor& gradient = gradients[i];
+    if (!gradient.given()) continue;
+    sums[i] = as_they_are ? rows_of<float>(gradient)
+                          : Rows<float>{free, gradient.rows, gradient.columns, gradient.columns};
+    if (!as_they_are) free += gradient.elements();
+  }
+  sum(sums);
+  launched(what);
+  if (as_they_are) return;
+  by_type(gradients[0].type, [&](auto none) {
+    using G = decltype(none);
+    for (std::size_t i = 0; i < N; ++i)
+      for_elements(context.stream, sums[i].rows, sums[i].columns, AddSums<G>{sums[i], rows_of<G>(gradients[i])}, what);
+  });
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -104,14 +104,21 @@ class Connection {
     throw DeviceError(reason_);
   }
 
+  // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
   void settle(ncclResult_t result, const char* what) {
     constexpr auto kPause = std::chrono::microseconds(50);
+    constexpr double kSpin_s = 1e-3;
     const auto begin = Clock::now();
     while (result == ncclInProgress) {
       if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) result = ncclInternalError;
+      if (result != ncclInProgress) break;
+      if (seconds_since(begin) < kSpin_s) {
+        std::this_thread::yield();
+        continue;
+      }
       if (const std::string end = ended_(); !end.empty()) give_up(end);
       if (seconds_since(begin) > kPatience_s) give_up(std::string("NCCL does not ") + what);
-      if (result == ncclInProgress) std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kPause);
     }
     if (result != ncclSuccess)
       give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result));

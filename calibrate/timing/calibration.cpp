@@ -199,6 +199,7 @@ class Calibrating {
       ++result_.measured;
     }
     measurement().beside.insert(measurement().beside.end(), timed.beside.begin(), timed.beside.end());
+    result_.notes.insert(result_.notes.end(), timed.notes.begin(), timed.notes.end());
   }
 
   // What the profile holds for so many seconds: the time of a GEMM, the rate of the others.

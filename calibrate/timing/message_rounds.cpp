@@ -142,10 +142,14 @@ class Rounds {
     for (std::size_t set = 0; set < operands.sets(); ++set) sets.push_back(operands.calls(set));
     all_ += messages.size();
     for (const PlacedMessage* message : messages) {
-      if (!goes_on(to_string(product->key) + " beside " + to_string(message->job))) return;
+      const std::string what = to_string(product->key) + " beside " + to_string(message->job);
+      if (!goes_on(what)) return;
       const auto [alone_s, beside_s] =
           timer_.time_beside(*message, sets, request_.budget_s, request_.stopped);
-      if (alone_s.empty() || beside_s.empty()) continue;
+      if (beside_s.empty()) {
+        result_.notes.push_back(what + ": missing, as the messages end before the product does");
+        continue;
+      }
       const MessageJob& job = message->job;
       const Timing beside = summarise(beside_s);
       const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(product->key.size[i]); };

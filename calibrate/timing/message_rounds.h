@@ -31,6 +31,7 @@ struct TimedMessages {
   };
   std::vector<Timed> messages;
   std::vector<BesideSample> beside;
+  std::vector<std::string> notes;  // what could not be timed, and why
   bool complete = true;
 };
 

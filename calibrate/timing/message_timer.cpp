@@ -16,7 +16,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kMostNotes = 256;  // floats that ranks tell each other at once
-constexpr int kMostTries = 6;
 
 kernels::Tensor vector_of(const kernels::Buffer& memory, std::size_t elements) {
   return {memory.data(), kernels::Type::fp32, 1, static_cast<std::int64_t>(elements)};
@@ -204,17 +203,10 @@ MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, con
     both.alone_s = sample([&](int launches) { return group_->run_beside(sets, launches, 0, stopped()); },
                           budget_s, stop);
     const double kernels_s = summarise(both.alone_s).seconds;
-    double factor = 2;
-    both.beside_s = sample(
-        [&](int launches) {
-          double seconds = -1;
-          for (int tries = 0; seconds < 0 && tries < kMostTries; ++tries) {
-            const double messages = std::ceil(factor * launches * kernels_s / message_s);
-            seconds = group_->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
-            if (seconds < 0) factor *= 2;
-          }
-          if (seconds < 0) throw kernels::DeviceError("messages end before the kernels beside them");
-          return seconds;
+    both.beside_s = sample_beside(
+        [&](int launches, double factor) {
+          const double messages = std::ceil(factor * launches * kernels_s / message_s);
+          return group_->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
         },
         budget_s, stop);
   }

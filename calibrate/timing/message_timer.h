@@ -33,7 +33,7 @@ class MessageTimer {
   // Seconds of one run of the calls of a set, sets taken in turns, alone and while the message is sent again
   // and again. `sets` are of this rank's device.
   struct Beside {
-    std::vector<double> alone_s, beside_s;  // by sample
+    std::vector<double> alone_s, beside_s;  // by sample; none beside messages that always end first
   };
   using Sets = std::vector<std::vector<kernels::Call>>;
   Beside time_beside(const PlacedMessage& message, const Sets& sets, double budget_s,

@@ -11,6 +11,7 @@ constexpr double kShortest = 2e-3;  // of a sample, so that the clock's own grai
 constexpr std::size_t kLeastSamples = 5;
 constexpr int kMostLaunches = 4096;
 constexpr int kMostSamples = 101;
+constexpr int kMostTries = 6;
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
@@ -45,6 +46,23 @@ std::vector<double> sample(const std::function<double(int launches)>& run, doubl
     if (stopped()) break;
   }
   return values;
+}
+
+std::vector<double> sample_beside(const std::function<double(int launches, double factor)>& run,
+                                  double budget_s, const std::function<bool()>& stopped) {
+  double factor = 2;
+  bool covered = true;
+  const auto covered_run = [&](int launches) {
+    for (int tries = 0; covered && tries < kMostTries; ++tries) {
+      const double seconds = run(launches, factor);
+      if (seconds >= 0) return seconds;
+      factor *= 2;
+    }
+    covered = false;
+    return budget_s;
+  };
+  const std::vector<double> values = sample(covered_run, budget_s, [&] { return !covered || stopped(); });
+  return covered ? values : std::vector<double>();
 }
 
 }  // namespace rehearse

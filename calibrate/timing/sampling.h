@@ -23,4 +23,10 @@ Timing summarise(std::vector<double> values);
 std::vector<double> sample(const std::function<double(int launches)>& run, double budget_s,
                            const std::function<bool()>& stopped);
 
+// The same of launches beside something that is to go on for at least `factor` times as long as they take
+// alone: run() is negative when that ended first, and is tried again with twice the factor. Nothing when it
+// does so every time.
+std::vector<double> sample_beside(const std::function<double(int launches, double factor)>& run,
+                                  double budget_s, const std::function<bool()>& stopped);
+
 }  // namespace rehearse

@@ -51,5 +51,25 @@ TEST(Sample, EndsWhenItIsStopped) {
   EXPECT_EQ(sample([](int launches) { return 0.01 * launches; }, 100, [] { return true; }).size(), 1U);
 }
 
+TEST(Sample, IsTriedAgainUntilWhatGoesOnBesideItIsTheLast) {
+  const std::vector<double> seconds = sample_beside(
+      [](int launches, double factor) { return factor < 8 ? -1 : 0.05 * launches; }, 0.5, never);
+  ASSERT_GE(seconds.size(), 5U);
+  for (const double each : seconds) EXPECT_NEAR(each, 0.05, 1e-9);
+}
+
+TEST(Sample, IsMissingWhereWhatGoesOnBesideItAlwaysEndsFirst) {
+  int calls = 0;
+  double most = 0;
+  const auto run = [&](int, double factor) {
+    ++calls;
+    most = std::max(most, factor);
+    return -1.0;
+  };
+  EXPECT_TRUE(sample_beside(run, 0.5, never).empty());
+  EXPECT_EQ(calls, 6);
+  EXPECT_EQ(most, 64);
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -14,20 +14,15 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
+// Of those that this process may use: a launcher may have kept it to some.
 int cores_per_gpu() {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess) gpus = 1;
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) / std::max(1, gpus));
-}
-
-// CUDA's own thread runs the calls; it may have been made by one that was bound to a core.
-void unbind_this_thread() {
-  static thread_local bool unbound = false;
-  if (std::exchange(unbound, true)) return;
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
-  sched_setaffinity(0, sizeof(all), &all);
+  const int share = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) / std::max(1, gpus);
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  return std::max(1, known ? std::min(share, CPU_COUNT(&allowed)) : share);
 }
 
 }  // namespace
@@ -41,7 +36,6 @@ void HostCalls::put(const Call& call, cudaStream_t stream) {
 
 void HostCalls::run(void* given) {
   const std::unique_ptr<Item> item(static_cast<Item*>(given));
-  unbind_this_thread();
   cpu::team = item->threads;
   try {
     cpu::run_widened(item->call);

@@ -11,7 +11,8 @@
 
 namespace rehearse::kernels::cuda {
 
-// By the CPU's kernels, on each GPU's share of the cores of its machine.
+// By the CPU's kernels, on each GPU's share of the cores of its machine, or as many of them as the process
+// has.
 class HostCalls {
  public:
   // Runs when all that was put on the stream before has ended; what is put after it waits.

@@ -147,7 +147,7 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const auto run = [&, rank] {
-      pin_to_core(static_cast<std::size_t>(site_.first_core) + rank);
+      if (site_.first_core) pin_to_core(static_cast<std::size_t>(*site_.first_core) + rank);
       try {
         work(rank);
       } catch (const std::exception& error) {

@@ -32,6 +32,7 @@ Site thread_with_gpu() {
 Site threads_of(const Plan& plan) {
   Site site = one_device(DeviceKind::cpu);
   site.worlds = kernels::open_memory_worlds(plan.gpus());
+  site.first_core = 0;
   site.how = fmt::format("{} thread{}", plan.gpus(), plan.gpus() == 1 ? "" : "s");
   return site;
 }
@@ -59,7 +60,7 @@ Site open_process(DeviceKind kind, double patience_s) {
   site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank)
                                                   : kernels::open_cpu());
   site.worlds.push_back(open_world(self, kind, patience_s));
-  site.first_core = self.local_rank;
+  if (kind == DeviceKind::cpu) site.first_core = self.local_rank;
   site.how = fmt::format("one process a rank, started by {}", self.launcher);
   return site;
 }

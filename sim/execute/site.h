@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ enum class DeviceKind : std::uint8_t { cpu, cuda };
 struct Site {
   std::vector<std::unique_ptr<kernels::Device>> devices;  // one for all of its ranks, or one each
   std::vector<std::unique_ptr<kernels::World>> worlds;    // of the ranks that it runs: all, or one
-  int first_core = 0;                                     // of its first rank, among those of the machine
-  std::string how;                                        // "4 threads", "one process a rank, under mpirun"
+  // Of its first rank, among those of the machine. None: ranks with GPUs are not kept on one, where NCCL's
+  // threads would be too.
+  std::optional<int> first_core = {};
+  std::string how;  // "4 threads", "one process a rank, under mpirun"
 
   kernels::Device& device(std::size_t rank) const { return *devices[devices.size() == 1 ? 0 : rank]; }
   bool is_first() const { return worlds.front()->rank() == 0; }

@@ -111,6 +111,10 @@ class Buffer {
 // arithmetic on 16 bits: what such tensors hold is widened, and rounded again.
 std::unique_ptr<Device> open_cpu(int threads = 1);
 
+// How many GPUs this process sees. DeviceMissing without a driver, one at least, or a build with
+// REHEARSE_CUDA.
+int count_gpus();
+
 // GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA. Attention in
 // bf16 and fp16 is cuDNN's where the build has it, it takes the call, and `cudnn` allows it.
 std::unique_ptr<Device> open_cuda(int index = 0, bool cudnn = true);

@@ -2,8 +2,13 @@
 
 namespace rehearse::kernels {
 
-std::unique_ptr<Device> open_cuda(int /*index*/, bool /*cudnn*/) {
+int count_gpus() {
   throw DeviceMissing("this build has no CUDA; configure with the preset \"cuda\"");
+}
+
+std::unique_ptr<Device> open_cuda(int /*index*/, bool /*cudnn*/) {
+  count_gpus();  // throws
+  return nullptr;
 }
 
 std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int /*count*/) {

@@ -78,4 +78,8 @@ Launched launched() {
   return self;
 }
 
+int gpu_of(const Launched& self, int visible) {
+  return visible == 1 ? 0 : self.local_rank;
+}
+
 }  // namespace rehearse::kernels

@@ -9,7 +9,7 @@ namespace rehearse::kernels {
 // environment.
 struct Launched {
   int rank = 0, size = 1;
-  int local_rank = 0;              // on this machine: the number of its GPU
+  int local_rank = 0;              // on this machine
   std::string host = "127.0.0.1";  // of rank 0: MASTER_ADDR
   int port = 29500;                // MASTER_PORT, torchrun's default
   std::string launcher = {};       // "torchrun", "mpirun", "srun"; "": none
@@ -20,5 +20,10 @@ struct Launched {
 // several machines without MASTER_ADDR. Where torchrun's agent holds MASTER_PORT for its own notes, the port
 // is the next one.
 Launched launched();
+
+// The number of a rank's GPU among those that its process sees, `visible` of them: its local rank's, or the
+// only one, where the launcher shows each process its own (srun --gpus-per-task=1). Two ranks that see the
+// same one NCCL refuses, unless NCCL_HOSTID says that they are on different machines.
+int gpu_of(const Launched& self, int visible);
 
 }  // namespace rehearse::kernels

@@ -99,6 +99,16 @@ class CudaDevice : public Device {
 };
 
 void require_gpu(int index) {
+  const int count = count_gpus();
+  if (index < 0 || index >= count) {
+    throw DeviceMissing("there is no GPU " + std::to_string(index) + ": this machine has " +
+                        std::to_string(count));
+  }
+}
+
+}  // namespace
+
+int count_gpus() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver ||
@@ -107,13 +117,8 @@ void require_gpu(int index) {
     throw DeviceMissing(std::string("there is no GPU: ") + cudaGetErrorString(result));
   }
   check(result, "count of GPUs");
-  if (index < 0 || index >= count) {
-    throw DeviceMissing("there is no GPU " + std::to_string(index) + ": this machine has " +
-                        std::to_string(count));
-  }
+  return count;
 }
-
-}  // namespace
 
 std::unique_ptr<Device> open_cuda(int index, bool cudnn) {
   require_gpu(index);

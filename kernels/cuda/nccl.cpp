@@ -121,7 +121,8 @@ class Connection {
       std::this_thread::sleep_for(kPause);
     }
     if (result != ncclSuccess)
-      give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result));
+      give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result) + ": " +
+              ncclGetLastError(comm_));
   }
 
   const Ended& ended_;
@@ -239,7 +240,7 @@ class NcclCommunicator : public Communicator {
 class NcclWorld : public StoreWorld {
  public:
   explicit NcclWorld(double patience_s) : StoreWorld(launched(), patience_s) {
-    cuda::check(cudaSetDevice(self().local_rank), "device");
+    cuda::check(cudaSetDevice(gpu_), "device");
   }
 
   std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
@@ -249,7 +250,7 @@ class NcclWorld : public StoreWorld {
     for (const int member : members) key.append(" ").append(std::to_string(member));
     const int before = connected_[key]++;
     key.append(" #").append(std::to_string(before));
-    cuda::check(cudaSetDevice(self().local_rank), "device");
+    cuda::check(cudaSetDevice(gpu_), "device");
     return std::make_unique<NcclCommunicator>(identity(key, place == 0), place,
                                               static_cast<int>(members.size()), ended_);
   }
@@ -271,6 +272,7 @@ class NcclWorld : public StoreWorld {
     return id;
   }
 
+  const int gpu_ = gpu_of(self(), count_gpus());
   Ended ended_ = [this] { return ended(); };
   std::map<std::string, int> connected_;  // how often, by group
 };

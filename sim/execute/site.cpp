@@ -57,8 +57,9 @@ Site parts_of_gpu(int count) {
 Site open_process(DeviceKind kind, double patience_s) {
   const kernels::Launched self = kernels::launched();
   Site site;
-  site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda(self.local_rank)
-                                                  : kernels::open_cpu());
+  site.devices.push_back(kind == DeviceKind::cuda
+                             ? kernels::open_cuda(kernels::gpu_of(self, kernels::count_gpus()))
+                             : kernels::open_cpu());
   site.worlds.push_back(open_world(self, kind, patience_s));
   if (kind == DeviceKind::cpu) site.first_core = self.local_rank;
   site.how = fmt::format("one process a rank, started by {}", self.launcher);

@@ -166,6 +166,15 @@ TEST_F(Launcher, SrunOverMachinesNeedsAnAddress) {
   EXPECT_EQ(launched().size, 16);
 }
 
+TEST_F(Launcher, MayShowEachProcessTheGpusOfAllOrItsOwnAlone) {
+  set("SLURM_PROCID", "3");
+  set("SLURM_NTASKS", "4");
+  set("SLURM_LOCALID", "3");
+  EXPECT_EQ(gpu_of(launched(), 4), 3);
+  EXPECT_EQ(gpu_of(launched(), 1), 0);
+  EXPECT_EQ(gpu_of(launched(), 2), 3);  // which is refused
+}
+
 TEST_F(Launcher, NonsenseIsRefused) {
   set("RANK", "8");
   EXPECT_THROW(launched(), DeviceError);

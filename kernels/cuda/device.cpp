@@ -1,7 +1,7 @@
 // A GPU: memory, streams, and what there is to say of it.
 #include <cublasLt.h>
 
-#include <cstdio>
+#include <cstdlib>
 
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/fused_attention.h"
@@ -126,6 +126,9 @@ std::unique_ptr<Device> open_cuda(int index, bool cudnn) {
 }
 
 std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count) {
+  // All the hardware queues that there can be, read when CUDA starts: of the usual eight the streams of all
+  // parts would share some, and wait for each other there.
+  if (count > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   require_gpu(index);
   std::vector<std::unique_ptr<Device>> devices;
   for (std::unique_ptr<cuda::Partition>& partition : cuda::divide(index, count))

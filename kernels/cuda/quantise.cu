@@ -27,29 +27,39 @@ struct Extent {
   std::int64_t rows = 0, columns = 0;
 };
 
-// One block a tile. Magnitudes are not negative, so that their bits order as they do.
+__host__ __device__ constexpr std::int64_t tiles(std::int64_t count) { return (count + kTile - 1) / kTile; }
+
+// Blocks take tiles in turn, and join in one maximum at the end, as all the warps of a tensor would queue for it.
+// Magnitudes are not negative, so that their bits order as they do.
 template <typename From, typename To>
 __global__ void quantise(Extent extent, View<From> in, const float* scale, float* maximum, View<To> rows,
                          View<To> columns) {
   __shared__ float tile[kTile][kTile + 1];
-  const std::int64_t first_row = std::int64_t{blockIdx.y} * kTile, first_column = std::int64_t{blockIdx.x} * kTile;
+  const int x = static_cast<int>(threadIdx.x) % kTile, first_y = static_cast<int>(threadIdx.x) / kTile;
+  const std::int64_t across = tiles(extent.columns), all = tiles(extent.rows) * across;
   const float factor = scale == nullptr ? 1.0F : 1.0F / *scale;
   float largest = 0;
-  for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
-    const std::int64_t r = first_row + y, c = first_column + threadIdx.x;
-    if (r >= extent.rows || c >= extent.columns) continue;
-    const float value = value_of(in.data[r * in.stride + c]);
-    largest = fmaxf(largest, fabsf(value));
-    tile[y][threadIdx.x] = value * factor;
-    if (rows.data != nullptr) rows.data[r * rows.stride + c] = To(value * factor);
+  for (std::int64_t t = blockIdx.x; t < all; t += gridDim.x) {
+    const std::int64_t first_row = t / across * kTile, first_column = t % across * kTile;
+    for (int y = first_y; y < kTile; y += kThreads / kTile) {
+      const std::int64_t r = first_row + y, c = first_column + x;
+      if (r >= extent.rows || c >= extent.columns) continue;
+      const float value = value_of(in.data[r * in.stride + c]);
+      largest = fmaxf(largest, fabsf(value));
+      tile[y][x] = value * factor;
+      if (rows.data != nullptr) rows.data[r * rows.stride + c] = To(value * factor);
+    }
+    if (columns.data == nullptr) continue;
+    __syncthreads();
+    for (int y = first_y; y < kTile; y += kThreads / kTile) {
+      const std::int64_t c = first_column + y, r = first_row + x;
+      if (r < extent.rows && c < extent.columns) columns.data[c * columns.stride + r] = To(tile[x][y]);
+    }
+    __syncthreads();  // the next tile takes its place
   }
-  if (maximum != nullptr) atomicMax(reinterpret_cast<int*>(maximum), __float_as_int(largest));
-  if (columns.data == nullptr) return;
-  __syncthreads();
-  for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
-    const std::int64_t c = first_column + y, r = first_row + threadIdx.x;
-    if (r < extent.rows && c < extent.columns) columns.data[c * columns.stride + r] = To(tile[threadIdx.x][y]);
-  }
+  if (maximum == nullptr) return;
+  largest = block_maximum(largest);
+  if (threadIdx.x == 0) atomicMax(reinterpret_cast<int*>(maximum), __float_as_int(largest));
 }
 
 }  // namespace
@@ -57,16 +67,14 @@ __global__ void quantise(Extent extent, View<From> in, const float* scale, float
 void run(const Context& context, const Quantise& call) {
   const Extent extent{call.input.rows, call.input.columns};
   if (extent.rows * extent.columns == 0) return;
-  constexpr std::int64_t kMostRows = 65535LL * kTile;  // of one launch
-  if (extent.rows > kMostRows) throw DeviceError("a tensor of more than 2 million rows cannot be quantised");
+  constexpr std::int64_t kMostBlocks = 2048;  // more than a GPU runs at once
   const Type to = call.rows.given() ? call.rows.type : call.columns.given() ? call.columns.type : Type::fp8_e4m3;
-  const dim3 blocks(static_cast<unsigned>((extent.columns + kTile - 1) / kTile),
-                    static_cast<unsigned>((extent.rows + kTile - 1) / kTile));
+  const unsigned blocks = some_blocks(std::min(kMostBlocks, tiles(extent.rows) * tiles(extent.columns)));
   by_any(call.input.type, [&](auto from) {
     by_fp8(to, [&](auto zero) {
       using From = decltype(from);
       using To = decltype(zero);
-      quantise<From, To><<<blocks, dim3(kTile, kThreads / kTile), 0, context.stream>>>(
+      quantise<From, To><<<blocks, kThreads, 0, context.stream>>>(
           extent, view_of<From>(call.input), floats(call.scale), floats(call.maximum), view_of<To>(call.rows),
           view_of<To>(call.columns));
     });

@@ -42,6 +42,12 @@ Owned<cublasLtMatrixLayout_t> layout(const Tensor& tensor, std::int64_t batch, s
   return owned;
 }
 
+void set_bias(cublasLtMatmulDesc_t description, const Tensor& bias) {
+  check_blas(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.data,
+                                            sizeof bias.data),
+             "bias");
+}
+
 Owned<cublasLtMatmulDesc_t> description(const Multiply& call, int multiprocessors) {
   cublasLtMatmulDesc_t made = nullptr;
   check_blas(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "description");
@@ -58,8 +64,8 @@ Owned<cublasLtMatmulDesc_t> description(const Multiply& call, int multiprocessor
   }
   if (call.bias.given()) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);  // of the columns of C, the rows of C^T
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias.data);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(call.bias.type));
+    set_bias(made, call.bias);
   }
   return owned;
 }
@@ -93,11 +99,6 @@ void check_blas(cublasStatus_t result, const char* what) {
   if (result != CUBLAS_STATUS_SUCCESS) {
     throw DeviceError(std::string("cuBLASLt ") + what + ": " + cublasLtGetStatusString(result));
   }
-}
-
-Product product_of(const Multiply& call, int multiprocessors) {
-  return {description(call, multiprocessors), layout(call.b, call.batch, call.step_b),
-          layout(call.a, call.batch, call.step_a), layout(call.c, call.batch, call.step_c)};
 }
 
 Products::Products(int multiprocessors) : multiprocessors_(multiprocessors) {
@@ -134,8 +135,9 @@ Products::Key Products::key_of(const Multiply& call) {
           alignment(call.bias.data)};
 }
 
-cublasLtMatmulAlgo_t Products::choose(const Multiply& call, const Product& product,
-                                      std::size_t workspace_bytes) const {
+Product Products::make(const Multiply& call, std::size_t workspace_bytes) const {
+  Product product = {description(call, multiprocessors_), layout(call.b, call.batch, call.step_b),
+                     layout(call.a, call.batch, call.step_a), layout(call.c, call.batch, call.step_c)};
   const auto wanted = preference(call, workspace_bytes);
   cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
@@ -144,27 +146,27 @@ cublasLtMatmulAlgo_t Products::choose(const Multiply& call, const Product& produ
                                             wanted.get(), 1, &best, &found),
              "choice of an algorithm");
   if (found == 0) throw DeviceError("cuBLASLt knows no algorithm for this matrix product");
-  return best.algo;
+  product.algorithm = best.algo;
+  return product;
 }
 
-cublasLtMatmulAlgo_t Products::algorithm(const Multiply& call, const Product& product,
-                                         std::size_t workspace_bytes) {
+void Products::launch(const Context& context, const Multiply& call) {
   const Key key = key_of(call);
-  const std::lock_guard lock(mutex_);
-  const auto found = chosen_.find(key);
-  if (found != chosen_.end()) return found->second;
-  return chosen_.emplace(key, choose(call, product, workspace_bytes)).first->second;
+  const std::lock_guard lock(mutex_);  // of the description too, as the bias is another each time
+  auto known = known_.find(key);
+  if (known == known_.end()) known = known_.emplace(key, make(call, context.workspace_bytes)).first;
+  const Product& product = known->second;
+  if (call.bias.given()) set_bias(product.what.get(), call.bias);
+  const float one = 1, beta = call.accumulate ? 1.0F : 0.0F;
+  check_blas(cublasLtMatmul(handle_, product.what.get(), &one, call.b.data, product.first.get(), call.a.data,
+                            product.second.get(), &beta, call.c.data, product.result.get(), call.c.data,
+                            product.result.get(), &product.algorithm, context.workspace,
+                            context.workspace_bytes, context.stream),
+             "product");
 }
 
 void run(const Context& context, const Multiply& call) {
-  const Product product = product_of(call, context.products->multiprocessors());
-  const cublasLtMatmulAlgo_t algorithm = context.products->algorithm(call, product, context.workspace_bytes);
-  const float one = 1, beta = call.accumulate ? 1.0F : 0.0F;
-  check_blas(cublasLtMatmul(context.products->handle(), product.what.get(), &one, call.b.data,
-                            product.first.get(), call.a.data, product.second.get(), &beta, call.c.data,
-                            product.result.get(), call.c.data, product.result.get(), &algorithm,
-                            context.workspace, context.workspace_bytes, context.stream),
-             "product");
+  context.products->launch(context, call);
 }
 
 }  // namespace rehearse::kernels::cuda

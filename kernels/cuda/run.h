@@ -14,7 +14,7 @@ class Scratch;
 // What a launch needs besides its operands.
 struct Context {
   cudaStream_t stream = nullptr;
-  Products* products = nullptr;  // cuBLASLt and the algorithms that it chose
+  Products* products = nullptr;  // cuBLASLt and what it was told so far
   void* workspace = nullptr;     // of this stream alone
   std::size_t workspace_bytes = 0;
   FusedAttention* fused_attention = nullptr;  // nullptr: by our own kernels

@@ -234,6 +234,7 @@ class Reading {
     plan.fused_permute = plan_.boolean_or("fused_permute", plan.fused_permute);
     plan.fused_accumulation = plan_.boolean_or("fused_accumulation", plan.fused_accumulation);
     plan.fused_router = plan_.boolean_or("fused_router", plan.fused_router);
+    plan.scatter_gather = plan_.boolean_or("scatter_gather", plan.scatter_gather);
     plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
     plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);
     plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);

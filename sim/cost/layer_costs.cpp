@@ -17,6 +17,7 @@ Work in_pieces(const Model& model, Plan plan) {
     for (const Repeated& part : stage)
       for (std::int64_t i = 0; i < part.repeats; ++i) pieces.push_back({{part.block, 1}});
   work.parts = std::move(pieces);
+  work.arrival = {};
   return work;
 }
 

@@ -59,6 +59,8 @@ class Limits {
     require(!shape_on_one_rank(model_, plan_).packs_heads, "framework",
             "copies of the heads before attention cannot be executed yet", "framework = nanotron",
             "framework megatron-core with recipe nanotron");
+    require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
+            "scatter_gather = true", "false");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",

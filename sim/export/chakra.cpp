@@ -41,6 +41,9 @@ std::vector<int> sum_group(const RankGrid& grid, const Plan& plan, OpKind kind, 
 double forward_half(const Work& work, OpKind kind, int stage,
                     double (*measure)(const Block&, const Kernel&)) {
   double total = 0;
+  if (kind == OpKind::forward ? work.receives_activation(stage)
+                              : begins_backward(kind) && work.receives_gradient(stage))
+    for (const Kernel& kernel : work.arrival.forward) total += measure(work.arrival, kernel);
   for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const auto add = [&](const std::vector<Kernel>& kernels) {
@@ -48,7 +51,7 @@ double forward_half(const Work& work, OpKind kind, int stage,
         total += static_cast<double>(part.repeats) * measure(block, kernel);
     };
     if (kind == OpKind::forward) add(block.forward);
-    if (kind == OpKind::backward || kind == OpKind::backward_input) {
+    if (begins_backward(kind)) {
       add(block.recompute);
       add(block.backward_input);
     }

@@ -33,6 +33,7 @@ constexpr std::array kDirect = {
     DirectFlag{"--overlap-grad-reduce", "/plan/overlap_grad_reduce", on},
     DirectFlag{"--overlap-param-gather", "/plan/overlap_param_gather", on},
     DirectFlag{"--no-overlap-p2p-communication", "/plan/overlap_p2p", off},
+    DirectFlag{"--no-scatter-gather-tensors-in-pipeline", "/plan/scatter_gather", off},
     DirectFlag{"--no-async-tensor-model-parallel-allreduce", "/plan/tp_backward_overlap", off},
     DirectFlag{"--tp-comm-overlap", "/plan/tp_comm_overlap", on},
     DirectFlag{"--recompute-granularity", "/plan/recompute", text},

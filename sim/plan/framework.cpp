@@ -12,6 +12,7 @@ void as_megatron_2021(Plan& plan) {
   plan.overlap_grad_reduce = false;
   plan.tp_backward_overlap = false;
   plan.fused_step = false;
+  plan.scatter_gather = true;
   if (plan.precision != Precision::fp16) return;
   plan.recipe = Recipe::sagemaker;
   plan.grad_reduce = Precision::fp16;
@@ -38,6 +39,7 @@ void apply_framework(Plan& plan) {
       plan.fused_attention = plan.fused_cross_entropy = false;
       [[fallthrough]];
     case Framework::deepspeed:
+      plan.scatter_gather = true;
       plan.grad_reduce = wire_precision(plan);
       plan.bucket_bytes = kDeepSpeedBucketElements * (mixed ? 2 : 4);
       if (mixed) plan.recipe = Recipe::zero;

@@ -137,10 +137,12 @@ struct Plan {
   bool fused_step = true;           // Adam copies, unscales and clips too; else passes of their own do
   bool overlap_grad_reduce = true;  // bucketed gradient all-reduce beside the backward pass
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
-  bool cuda_graph = false;          // whole passes are launched at once: no kernel waits for the host
-  bool one_queue = false;           // all streams share one: each op runs after the one launched before
-  bool launch_blocking = false;     // CUDA_LAUNCH_BLOCKING=1: the host waits for each kernel
-  double bucket_bytes = 160e6;      // gradient bucket: Megatron-LM's 40 M parameters of fp32
+  bool scatter_gather = false;  // without sequence parallelism each tensor-parallel rank sends its part of an
+                                // activation to the next stage, where the parts are gathered
+  bool cuda_graph = false;      // whole passes are launched at once: no kernel waits for the host
+  bool one_queue = false;       // all streams share one: each op runs after the one launched before
+  bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for each kernel
+  double bucket_bytes = 160e6;   // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest
   std::vector<int> layers_per_stage;                                               // empty: split evenly
   int microbatch_group = 0;  // interleaving: microbatches of a chunk before the next chunk; 0: pp
@@ -178,6 +180,9 @@ struct Plan {
   int gpus() const { return tp * cp * dp * pp; }
   int stages() const { return pp * vpp; }
   int edp() const { return tp * cp * dp / (ep * etp); }  // replicas of an expert
+  // Messages between stages carry a tensor-parallel rank's part: of activations that all its ranks hold
+  // whole.
+  bool sends_parts() const { return scatter_gather && tp > 1 && pp > 1 && !sequence_parallel; }
   bool experts_within_dp() const { return core_release > 0 && core_release < 10; }
   bool picks_rows_by_mask() const { return !fused_permute && core_release >= 10 && core_release < 13; }
   bool weights_rows_at_home() const { return core_release > 0 && core_release < 13; }

@@ -95,6 +95,22 @@ double Work::saved_bytes(int stage) const {
   return sum_over(*this, stage, [](const Block& block) { return block.bytes(block.saved); });
 }
 
+namespace {
+
+// PyTorch gathers into one tensor and copies that to the places that Megatron-LM (mpu/random.py,
+// gather_split_1d_tensor) and DeepSpeed (runtime/utils.py, PartitionedTensor.full) name.
+Block arrival_block(const Tensor& whole) {
+  Block block;
+  block.name = "arrival";
+  block.tensors = {whole, whole};
+  block.tensors[0].name = "gathered";
+  block.forward = {{"gather_parts", Collective{CollectiveOp::all_gather, Axis::tp, whole.bytes()}, {}, {0}},
+                   {"place_parts", Pointwise::eager, {0}, {1}}};
+  return block;
+}
+
+}  // namespace
+
 Work make_work(const Model& model, const Plan& plan) {
   Work work;
   const auto add = [&work](Block block) {
@@ -113,7 +129,8 @@ Work make_work(const Model& model, const Plan& plan) {
   for (std::size_t s = 0; s < stages.size(); ++s)
     if (stages[s].head) work.parts[s].push_back({head, 1});
   const Block& last = work.blocks[static_cast<std::size_t>(head)];
-  work.boundary_bytes = last.bytes({last.input});
+  work.boundary_bytes = last.bytes({last.input}) / (plan.sends_parts() ? plan.tp : 1);
+  if (plan.sends_parts()) work.arrival = arrival_block(last.tensors[static_cast<std::size_t>(last.input)]);
   return work;
 }
 

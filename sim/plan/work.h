@@ -190,7 +190,13 @@ struct Work {
   double parameters(int stage) const;
   double expert_parameters(int stage) const;  // those of them that Plan::edp() ranks hold in common
   double saved_bytes(int stage) const;        // bytes that one microbatch's forward leaves for its backward
-  double boundary_bytes = 0;                  // the activation that passes from stage to stage, on one rank
+  double boundary_bytes = 0;                  // of what passes from stage to stage, on one rank
+
+  // Its forward kernels run on what comes from another stage, an activation or the gradient of one, before a
+  // kernel of the stage does: none where messages come whole.
+  Block arrival;
+  bool receives_activation(int stage) const { return stage > 0; }
+  bool receives_gradient(int stage) const { return stage + 1 < static_cast<int>(parts.size()); }
 };
 
 // The work of a legal plan (broken_rules() empty).

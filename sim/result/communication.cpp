@@ -137,11 +137,14 @@ void count(Tallies& tallies, const std::vector<Kernel>& kernels, std::int64_t ti
 // The collectives of `times` ops of this kind on a stage.
 void count(Tallies& tallies, const Work& work, int stage, OpKind kind, std::int64_t times) {
   if (stage >= static_cast<int>(work.parts.size())) return;
+  if (kind == OpKind::forward ? work.receives_activation(stage)
+                              : begins_backward(kind) && work.receives_gradient(stage))
+    count(tallies, work.arrival.forward, times);
   for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const std::int64_t runs = times * part.repeats;
     if (kind == OpKind::forward) count(tallies, block.forward, runs);
-    if (kind == OpKind::backward || kind == OpKind::backward_input) {
+    if (begins_backward(kind)) {
       count(tallies, block.recompute, runs);
       count(tallies, block.backward_input, runs);
     }

@@ -134,6 +134,7 @@ Json plan_json(const Report& report) {
           {"fused_step", plan.fused_step},
           {"overlap_grad_reduce", plan.overlap_grad_reduce},
           {"overlap_p2p", plan.overlap_p2p},
+          {"scatter_gather", plan.scatter_gather},
           {"cuda_graph", plan.cuda_graph},
           {"one_queue", plan.one_queue},
           {"launch_blocking", plan.launch_blocking},

@@ -61,6 +61,10 @@ struct Op {
 inline bool is_compute(OpKind kind) {
   return kind <= OpKind::backward_weight;
 }
+// B or I: takes the gradient of the stage's output.
+inline bool begins_backward(OpKind kind) {
+  return kind == OpKind::backward || kind == OpKind::backward_input;
+}
 // B or W: the weight gradients of a microbatch are complete after it.
 inline bool completes_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_weight;

@@ -134,6 +134,11 @@ TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
   const Outcome fp8 = run_program(kSmall + "--precision fp8");
   EXPECT_EQ(fp8.exit_code, 2);
   EXPECT_THAT(fp8.err, AllOf(HasSubstr("--precision"), HasSubstr("bf16")));
+  const Outcome parts = run_program(
+      "execute scenarios/gpt-420m-h100-quarters.json --tp 2 --pp 2 --sequence-parallel off "
+      "--scatter-gather on --device cpu");
+  EXPECT_EQ(parts.exit_code, 2);
+  EXPECT_THAT(parts.err, AllOf(HasSubstr("--scatter-gather"), HasSubstr("false")));
   const Outcome slow = run_program(kSmall + "--slow rank=1:0.5");
   EXPECT_EQ(slow.exit_code, 2);
   EXPECT_THAT(slow.err, HasSubstr("--slow"));

@@ -49,7 +49,7 @@ TEST(Validate, SharingLinksMakesNoRunFaster) {
     EXPECT_GE(with, without * (1 - 1e-6)) << shared["id"];
     slower += with > 1.01 * without ? 1 : 0;
   }
-  EXPECT_GT(slower, 5);
+  EXPECT_GE(slower, 5);
 }
 
 // Within the aim of 10 %: what PyTorch allocated, as Qi et al. 2023 and SimuMax measured it.

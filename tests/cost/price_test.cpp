@@ -59,6 +59,29 @@ TEST(Price, BooksEveryKernelWhereItBelongs) {
   EXPECT_EQ(first.forward.cp + first.forward.ep + first.forward.optimizer, 0);
 }
 
+// The first stage receives gradients alone, the last one activations alone, those between both.
+TEST(Price, OfWhatArrivesIsBookedWhereItComesFromAnotherStage) {
+  Work work = small_work();
+  work.parts = {{{0, 1}}, {{0, 1}}, {{0, 1}}};
+  const std::vector<StageTimes> whole =
+      price(work, two_stages(8), test::dgx_a100(), small_profile()).times.stages;
+  work.arrival.tensors = work.blocks[0].tensors;
+  work.arrival.forward = {{"gather", Collective{CollectiveOp::all_gather, Axis::tp, 1e9}, {}, {0}},
+                          {"place", Pointwise::eager, {0}, {1}}};
+  const Prices prices = price(work, two_stages(8), test::dgx_a100(), small_profile());
+  const double gather =
+      collective_time(small_profile(), test::dgx_a100(), CollectiveOp::all_gather, 1e9, {8, 1, 1}).total();
+  for (std::size_t s = 0; s < 3; ++s) {
+    const StageTimes& stage = prices.times.stages[s];
+    const double activation = s > 0, gradient = s < 2;
+    EXPECT_NEAR(stage.forward.tp - whole[s].forward.tp, activation * gather, 1e-12);
+    EXPECT_NEAR(stage.forward.compute - whole[s].forward.compute, activation * 4e9 / 1e12, 1e-12);
+    EXPECT_NEAR(stage.backward_input.tp - whole[s].backward_input.tp, gradient * gather, 1e-12);
+    EXPECT_NEAR(stage.backward_input.compute - whole[s].backward_input.compute, gradient * 4e9 / 1e12, 1e-12);
+    EXPECT_EQ(stage.backward_weight.total(), whole[s].backward_weight.total());
+  }
+}
+
 // What reads a quantised tensor multiplies fp8, all else as in bf16.
 TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantisedApart) {
   Work work = small_work();

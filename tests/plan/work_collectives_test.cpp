@@ -49,6 +49,30 @@ TEST(Collectives, WithSequenceParallelismGatherAndScatterAndGatherOnceMoreForThe
   EXPECT_EQ(collectives(layer.backward_weight), (Count{0, 2, 0}));
 }
 
+// 32 tokens of 64 values in 2 bytes: a quarter of them goes to the next stage, whose ranks gather the rest.
+TEST(Collectives, OfAnArrivalGatherThePartsThatTheRanksOfAnotherStageSent) {
+  Case c = case_of(4, false);
+  c.plan.pp = 2;
+  EXPECT_EQ(make_work(c.model, c.plan).boundary_bytes, 32 * 64 * 2);
+  c.plan.scatter_gather = true;
+  const Work work = make_work(c.model, c.plan);
+  EXPECT_EQ(work.boundary_bytes, 32 * 64 * 2 / 4);
+  ASSERT_EQ(collectives(work.arrival.forward), (Count{0, 1, 0}));
+  EXPECT_EQ(std::get<Collective>(work.arrival.forward[0].what).bytes, 32 * 64 * 2);
+  EXPECT_EQ(work.arrival.bytes_moved(work.arrival.forward[1]), 2 * 32 * 64 * 2);
+}
+
+TEST(Collectives, OfAnArrivalAreNoneWhereARankHoldsItsPartAlone) {
+  for (const auto& [tp, sequence_parallel] : {std::pair(4, true), std::pair(1, false)}) {
+    Case c = case_of(tp, sequence_parallel);
+    c.plan.pp = 2;
+    c.plan.scatter_gather = true;
+    const Work work = make_work(c.model, c.plan);
+    EXPECT_TRUE(work.arrival.forward.empty());
+    EXPECT_EQ(work.boundary_bytes, 32 * 64 * 2 / tp);
+  }
+}
+
 TEST(Collectives, OfTheHeadReduceMaximumSumAndTargetOfEveryToken) {
   const Case c = case_of(4, false);
   const Work work = make_work(c.model, c.plan);

@@ -196,6 +196,7 @@ class Drawing {
     if (sequence) by_chance("tp_comm_overlap", 2);
     if (plan().value("tp_comm_overlap", false) && one_in(2)) plan()["tp_comm_fc2_sms"] = 16;
     by_chance("tp_backward_overlap", 3);
+    by_chance("scatter_gather", 2);
     by_chance("cuda_graph", 3);
     by_chance("one_queue", 4);
     if (precision_ != "fp32" && one_in(4))

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "cases.h"
 #include "result/communication.h"
@@ -144,6 +146,21 @@ TEST(Report, TensorParallelCollectivesComeFromTheWork) {
   EXPECT_THAT(ops, testing::IsSupersetOf({"all_gather", "reduce_scatter"}));
   EXPECT_NEAR(exposed, made.report.time.exposed_tp, 1e-12);
   EXPECT_GT(bytes, 0);
+}
+
+// Of each of four microbatches what comes from the stage before and the gradient from the stage after.
+TEST(Report, CountsTheGathersOfWhatArrivesInParts) {
+  for (const int pp : {2, 3}) {
+    Plan plan = small_plan(pp, 1, 4);
+    plan.tp = 2;
+    plan.scatter_gather = true;
+    const Report report = make_case(plan, Durations{}).report;
+    const int neighbours = (report.critical_rank > 0) + (report.critical_rank + 1 < pp);
+    const auto gathers = std::ranges::find(report.communication, "all_gather", &CommunicationLine::op);
+    ASSERT_NE(gathers, report.communication.end());
+    EXPECT_EQ(gathers->calls, 4 * neighbours);
+    EXPECT_DOUBLE_EQ(gathers->bytes_per_rank, 4.0 * neighbours * 128 * 256 * 2);
+  }
 }
 
 TEST(Report, OfManyReplicasEqualsTheFoldedOne) {

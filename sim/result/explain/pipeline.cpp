@@ -89,11 +89,12 @@ std::string explain_messages(const Explained& run) {
   text.line("b = {}, s = {}, h = {}", plan.micro_batch, plan.seq / plan.cp, run.report.model.hidden);
   text.line("");
   text.line("  b s h = {:.0f} elements", elements);
-  text.line("  on one rank {:.0f} bytes = {}{}", run.work.boundary_bytes,
-            format_bytes(run.work.boundary_bytes),
-            plan.sequence_parallel && plan.tp > 1
-                ? fmt::format(" (split over tp = {} by sequence parallelism)", plan.tp)
-                : "");
+  text.line(
+      "  on one rank {:.0f} bytes = {}{}", run.work.boundary_bytes, format_bytes(run.work.boundary_bytes),
+      plan.sequence_parallel && plan.tp > 1
+          ? fmt::format(" (split over tp = {} by sequence parallelism)", plan.tp)
+      : plan.sends_parts() ? fmt::format(" (each of tp = {} ranks sends its part; all gather them)", plan.tp)
+                           : "");
   for (const CommunicationLine& line : run.report.communication) {
     if (line.kind != "pp") continue;
     text.line("  an iteration on pipeline rank {}: {} messages, {}; {} exposed", run.report.critical_rank,

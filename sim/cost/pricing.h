@@ -1,0 +1,89 @@
+// What does one kernel take where it stands in the work, and what does a stage add up to?
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cost/inner_groups.h"
+#include "cost/kernel_times.h"
+#include "cost/parameter_streams.h"
+#include "cost/profile.h"
+#include "cost/transfers.h"
+#include "plan/stage_times.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// Adds up stages; counts what it booked and how much of that was extrapolated.
+class Pricing {
+ public:
+  Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times);
+
+  StageTimes stage(const Work& work, int index, StageTransfers& transfers);
+
+  Estimate time_of(const Block& block, const Kernel& kernel);
+
+  const double on_slowest;  // times that a product takes on the job's slowest GPU
+  double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
+
+ private:
+  Estimate in_chunks(Gemm gemm, bool in_bf16);
+
+  Estimate in_steps(Attention attention);
+
+  static Estimate times(std::int64_t count, const Estimate& one);
+
+  // What a kernel loses beside a call. Sends between GPUs of a node are left to copy engines, those between
+  // nodes hold two blocks: neither counts as blocks; nor do multiprocessors that it does without anyway.
+  double lost(const Collective& collective, const Kernel& beside, double call_s);
+
+  // Kernels that no op of the Work names.
+  double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each);
+
+  // Where the host waits for what a kernel writes, the GPU waits for the host after it.
+  void wait_for_results(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage);
+
+  double stalled_s(const Block& block, const std::vector<Kernel>& kernels);
+
+  // The host launches one kernel after the other: an op lasts at least as long as that takes, or so much
+  // longer where the host waits for each kernel before it goes on.
+  void wait_for_launches(const Work& work, int index, StageTimes& stage);
+
+  // Before each gather of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
+  void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage);
+
+  CommunicationTime call_time(const Collective& collective);
+
+  // Calls of a collective that run beside a chunk each, and seconds of one of those.
+  struct Hidden {
+    double calls = 0;
+    double hidden_s = 0;
+    double window_s = 0;  // until the call and its chunk have ended
+    double total() const { return calls * hidden_s; }
+  };
+
+  // What the kernel that a collective names hides of it, when that stands in `kernels`: call by call beside
+  // chunk by chunk, which has only what the call leaves.
+  Hidden hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels);
+
+  // The links that a collective holds meanwhile.
+  Transfers transfers_of(const Collective& collective, const Hidden& hidden);
+
+  // What op B saves over I and W one after the other: collectives of `half` beside kernels of `other`.
+  TimeParts side_by_side(const Block& block, const std::vector<Kernel>& half,
+                         const std::vector<Kernel>& other, double repeats, OpTransfers& transfers);
+
+  TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute,
+                 OpTransfers& transfers);
+
+  const Cluster& cluster_;
+  const Profile& profile_;
+  Precision precision_;
+  bool cuda_graph_, launch_blocking_, prefetches_;
+  int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
+  ParameterStreams streams_;
+  KernelTimes& times_;
+  InnerGroups groups_;
+};
+
+}  // namespace rehearse

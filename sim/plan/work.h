@@ -53,6 +53,7 @@ struct Gemm {
   GemmPass pass = GemmPass::forward;
   double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
   int sms_left = 0;         // multiprocessors that it does without, for the collective beside its chunks
+  double of_model = 1;      // of its FLOPs, those that a model on one rank has: others repeat or pad them
 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
@@ -214,12 +215,12 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
 std::vector<Kernel> clipping_kernels(double parameters, const Plan& plan, Block& scratch);
 
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts
-// twice the forward; the scores that fused attention computes once more inside its backward kernel are
-// `rescore`, which only the hardware sees.
+// twice the forward; only the hardware sees the scores that fused attention computes once more inside its
+// backward kernel, `rescore`, and what tensor-parallel ranks repeat and pad in both passes, `repeated`.
 struct FlopCount {
-  double forward = 0, recompute = 0, backward = 0, rescore = 0;
+  double forward = 0, recompute = 0, backward = 0, rescore = 0, repeated = 0;
   double model() const { return forward + backward; }
-  double hardware() const { return forward + recompute + backward + rescore; }
+  double hardware() const { return forward + recompute + backward + rescore + repeated; }
 };
 FlopCount count_flops(const Work& work, const Plan& plan);
 

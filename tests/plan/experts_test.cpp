@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 #include "model/read.h"
 #include "work_case.h"
 
@@ -68,15 +70,13 @@ TEST(ExpertRows, VaryUnlessTheyArePaddedToACapacity) {
 
 RC_GTEST_PROP(ExpertFlops, DoNotDependOnTheSplitOverRanks, ()) {
   Case c = any_split(true);
-  c.model.kv_heads = c.model.heads;
-  if (c.plan.tp > 1) c.plan.sequence_parallel = true;  // else every rank repeats the down projections
   if (c.plan.seq % (2 * c.plan.tp * c.plan.cp) != 0)
     c.plan.seq = c.model.max_positions = 64 * c.plan.tp * c.plan.cp;
   Plan alone;
   alone.seq = c.plan.seq;
   alone.micro_batch = c.plan.micro_batch;
-  RC_ASSERT(count_flops(make_work(c.model, c.plan), c.plan).model() ==
-            count_flops(make_work(c.model, alone), alone).model());
+  const double whole = count_flops(make_work(c.model, alone), alone).model();
+  RC_ASSERT(std::abs(count_flops(make_work(c.model, c.plan), c.plan).model() - whole) < 1e-12 * whole);
 }
 
 RC_GTEST_PROP(ExpertFlops, OfTheModelLeaveOutImbalance, ()) {

@@ -14,6 +14,8 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   qkv.weight = b.parameter("qkv_weight", Shape::elements(query + 2 * key, shape.hidden));
   if (model.qkv_bias) qkv.bias = b.parameter("qkv_bias", static_cast<double>(query + 2 * key));
   qkv.outputs = {{"query", query}, {"key", key}, {"value", key}};
+  qkv.of_model = static_cast<double>(model.heads + 2 * model.kv_heads) /
+                 static_cast<double>(shape.tp * (shape.heads + 2 * shape.kv_heads));
   const std::vector<TensorId> outputs = column_linear(b, shape, qkv);
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};

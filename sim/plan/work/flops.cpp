@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "plan/work.h"
 
 namespace rehearse {
@@ -29,6 +31,16 @@ bool of_experts(const Kernel& kernel) {
 double flops(const std::vector<Kernel>& kernels, double expert_load) {
   double sum = 0;
   for (const Kernel& kernel : kernels) sum += flops(kernel) / (of_experts(kernel) ? expert_load : 1);
+  return sum;
+}
+
+// What tensor-parallel ranks repeat and pad, over `times` runs: whole FLOPs, since a model has no others.
+double repeated_flops(const std::vector<Kernel>& kernels, double times) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) {
+    const auto* gemm = std::get_if<Gemm>(&kernel.what);
+    if (gemm != nullptr) sum += std::round(times * (1 - gemm->of_model) * flops(kernel));
+  }
   return sum;
 }
 
@@ -77,11 +89,16 @@ FlopCount count_flops(const Work& work, const Plan& plan) {
       const Block& block = work.blocks[static_cast<std::size_t>(repeated.block)];
       const double times = static_cast<double>(repeated.repeats) * plan.tp * plan.cp;
       const double rescore = rescore_flops(block.backward_input);
-      count.forward += times * flops(block.forward, load);
+      const double forward = repeated_flops(block.forward, times);
+      const double backward =
+          repeated_flops(block.backward_input, times) + repeated_flops(block.backward_weight, times);
+      count.forward += times * flops(block.forward, load) - forward;
       count.recompute += times * flops(block.recompute, load);
       count.backward +=
-          times * (flops(block.backward_input, load) - rescore + flops(block.backward_weight, load));
+          times * (flops(block.backward_input, load) - rescore + flops(block.backward_weight, load)) -
+          backward;
       count.rescore += times * rescore;
+      count.repeated += forward + backward;
     }
   }
   return count;

@@ -18,6 +18,7 @@ Block head_block(const Model& model, const Plan& plan) {
   head.weight =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
   head.outputs = {{"logits", shape.vocab}};
+  head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
   add_loss(b, plan, shape, column_linear(b, shape, head).front());
   return b.finish();
 }

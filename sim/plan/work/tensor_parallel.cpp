@@ -46,7 +46,8 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
 }
 
 void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input,
-                           const Gemm& gemm, std::vector<TensorId> reads, bool all_reduce) {
+                           Gemm gemm, std::vector<TensorId> reads, bool all_reduce) {
+  gemm.of_model = linear.of_model;
   const std::string name = linear.name + "_input_gradient";
   const TensorId product =
       all_reduce ? b.scratch_gradient(name + "_partial", b[input].elements) : b.new_gradient(input);
@@ -67,8 +68,9 @@ void column_bias_gradient(BlockBuilder& b, const ColumnLinear& linear,
                      {b.parameter_gradient(linear.bias)}});
 }
 
-void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, const Gemm& gemm,
+void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, Gemm gemm,
                             std::vector<TensorId> gradients, TensorId input) {
+  gemm.of_model = linear.of_model;
   gradients.push_back(input);
   b.backward_weight({linear.name + "_weight_gradient",
                      b.weight_gradient(gemm),
@@ -91,6 +93,7 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
   std::vector<TensorId> reads = {input, linear.weight};
   if (linear.bias >= 0) reads.push_back(linear.bias);
   gemm.n = product.width;
+  gemm.of_model = linear.of_model;
   b.forward({linear.name, gemm, reads, product.outputs});
   return product;
 }
@@ -146,8 +149,9 @@ std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const C
   return product.outputs;
 }
 
-std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
+std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, ColumnLinear linear) {
   const std::int64_t depth = input_width(shape, linear);
+  linear.of_model = static_cast<double>(shape.tokens) / static_cast<double>(shape.rows * shape.tp);
   const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth});
   b.undo([&b, shape, linear, product, depth] {
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);

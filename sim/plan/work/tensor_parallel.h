@@ -36,12 +36,13 @@ struct ColumnLinear {
   TensorId bias = -1;
   std::vector<Output> outputs = {};
   std::int64_t input_width = 0;
+  double of_model = 1;  // as Gemm::of_model
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
 
-// The same layer held whole by every rank: each maps its own shape.rows rows.
-std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shape,
-                                        const ColumnLinear& linear);
+// The same layer held whole by every rank: each maps its own shape.rows rows, all of them the same ones
+// without sequence parallelism.
+std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shape, ColumnLinear linear);
 
 // From shape.tokens rows of `width` to shape.rows rows of shape.hidden, without the bias: it is added once,
 // after the partial sums have met. Makes the parameter NAME_weight. `sms_left`: as Gemm::sms_left, where

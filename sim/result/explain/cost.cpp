@@ -59,6 +59,8 @@ std::string explain_flops(const Explained& run) {
             count.forward * runs, count.backward * runs);
   text.line("  hardware {:.4e}: adds recompute {:.4e} and what fused attention scores again {:.4e}",
             count.hardware() * runs, count.recompute * runs, count.rescore * runs);
+  if (count.repeated > 0)
+    text.line("           and what tensor-parallel ranks repeat and pad {:.4e}", count.repeated * runs);
   text.line("  6 N D    {:.4e} (N = {:.2f} B parameters, D = {:.0f} tokens): {:.3f} of the model's", six_nd,
             static_cast<double>(report.parameters) / 1e9, tokens, six_nd / (count.model() * runs));
   text.line("");

@@ -54,6 +54,11 @@ StateBytes state_bytes(const Plan& plan) {
   return bytes;
 }
 
+bool holds_fp8_weights(const Plan& plan) {
+  return plan.precision == Precision::fp8 &&
+         (plan.recipe == Recipe::fp8_weights || plan.fp8_weight_copies == 1);
+}
+
 bool drops_fresh_gradients(const Plan& plan) {
   return plan.recipe == Recipe::nanotron;
 }

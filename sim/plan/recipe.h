@@ -49,6 +49,10 @@ struct StateBytes {
 // operands of either layout (Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported).
 StateBytes state_bytes(const Plan& plan);
 
+// Whether linear layers keep their weights in fp8 alone, beside the optimizer's (Megatron-LM's
+// --fp8-param-gather).
+bool holds_fp8_weights(const Plan& plan);
+
 // Whether fresh_gradient goes at the end of each backward pass: it comes as activations go.
 bool drops_fresh_gradients(const Plan& plan);
 

@@ -1,5 +1,7 @@
 #include "plan/sharding.h"
 
+#include "plan/recipe.h"
+
 namespace rehearse {
 
 namespace {
@@ -90,8 +92,8 @@ bool exchanges_lists(const Plan& plan) {
 
 Copies copies(const Plan& plan) {
   if (!is_fsdp(plan.framework) || plan.zero < 2 || shard_size(plan) == 1) return {};
-  const double value = parameter_bytes(plan), wire = gradient_wire_bytes(plan);
-  if (plan.framework != Framework::fsdp1) return {2 * value, value + wire};
+  const double value = bytes_of(plan.precision), wire = gradient_wire_bytes(plan);
+  if (plan.framework != Framework::fsdp1) return {2 * parameter_bytes(plan), value + wire};
   const double cast = wire == value ? 0 : value + wire;
   return {0, 2 * value + cast + 2 * wire};
 }
@@ -101,7 +103,7 @@ double bucket_copies(const Plan& plan) {
 }
 
 double parameter_bytes(const Plan& plan) {
-  return bytes_of(plan.precision);
+  return holds_fp8_weights(plan) ? 1 : bytes_of(plan.precision);
 }
 
 double gradient_wire_bytes(const Plan& plan) {

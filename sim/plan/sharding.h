@@ -73,7 +73,9 @@ Copies copies(const Plan& plan);
 // (stage3.py, allreduce_bucket, allreduce_and_copy). Zero for other frameworks.
 double bucket_copies(const Plan& plan);
 
-// Bytes of one parameter as it is computed with and gathered, of its gradient on the wire.
+// Bytes of one parameter as it is computed with and gathered, of its gradient on the wire. Weights held in
+// fp8 are gathered by rows alone, in a byte (Megatron-LM, distributed/param_and_grad_buffer.py: torch.uint8),
+// and transposed after it; word tables and norms, which stay in 16 bits, count as they do.
 double parameter_bytes(const Plan& plan);
 double gradient_wire_bytes(const Plan& plan);
 

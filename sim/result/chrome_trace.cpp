@@ -155,17 +155,17 @@ class TraceWriter {
   // Named as Kineto names them, counted in elements of one rank's buffers.
   std::string collective_args(const Op& op) const {
     const Plan& plan = report_.plan;
-    const double bytes_of_value = parameter_bytes(plan);
+    const double sent = work_.boundary_bytes / (plan.precision == Precision::fp32 ? 4 : 2);
     if (is_send(op.kind) || is_receive(op.kind))
-      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, work_.boundary_bytes / bytes_of_value,
-                          work_.boundary_bytes / bytes_of_value, dtype(plan.precision)) +
+      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, sent, sent, dtype(plan.precision)) +
              fmt::format(R"(,"bytes":{:.0f})", work_.boundary_bytes);
     const double values = work_.parameters(op.stage) / op.parts;
+    const char* const gathered = parameter_bytes(plan) == 1 ? "Byte" : dtype(plan.precision);
     if (op.kind == OpKind::unshard)
       return owns_parameters(plan)
-                 ? message_args("broadcast", "dp", shard_size(plan), values, values, dtype(plan.precision))
+                 ? message_args("broadcast", "dp", shard_size(plan), values, values, gathered)
                  : message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
-                                dtype(plan.precision));
+                                gathered);
     if (op.stream != Stream::gradient) return "";
     const double summed = op.kind == OpKind::reduce_replicas ? values / shard_size(plan) : values;
     const double left = is_scattered(op, plan) ? values / members(op) : summed;

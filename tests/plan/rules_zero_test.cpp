@@ -156,6 +156,16 @@ Plan sharded_by(Framework framework) {
   return plan;
 }
 
+TEST(Sharding, GathersFp8WeightsInAByte) {
+  Plan plan;
+  plan.precision = Precision::fp8;
+  EXPECT_EQ(parameter_bytes(plan), 2);
+  plan.recipe = Recipe::fp8_weights;
+  EXPECT_EQ(parameter_bytes(plan), 1);
+  plan.fp8_weight_copies = 1;
+  EXPECT_EQ(parameter_bytes(plan), 1);
+}
+
 TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
   Plan plan = sharded_by(Framework::fsdp);
   EXPECT_EQ(copies(plan).gather, 2 + 2);

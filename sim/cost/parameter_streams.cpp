@@ -9,10 +9,9 @@ ParameterStreams parameter_streams(const Plan& plan) {
   ParameterStreams streams;
   if (const double cast = weight_cast_bytes(plan); cast > 0) streams.forward = {cast};
   streams.backward_weight = addition_bytes(plan);
-  if (!reduces_each_microbatch(plan)) return streams;
   const Copies of = copies(plan);
-  if (of.reduce > 0) streams.backward_weight.push_back(of.reduce);
-  if (of.gather == 0 || plan.zero < 3) return streams;
+  if (of.reduce > 0 && reduces_each_microbatch(plan)) streams.backward_weight.push_back(of.reduce);
+  if (of.gather == 0 || !gathers_each_microbatch(plan)) return streams;
   streams.forward = {of.gather};
   if (plan.reshard_after_forward) streams.backward_input = {of.gather};
   return streams;

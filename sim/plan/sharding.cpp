@@ -76,6 +76,15 @@ bool reduces_each_microbatch(const Plan& plan) {
   return plan.zero >= 2 && plan.reduce_each_microbatch;
 }
 
+bool drops_after_backward(const Plan& plan) {
+  return plan.zero == 3 && plan.pp == 1 &&
+         (plan.framework != Framework::fsdp1 || reduces_each_microbatch(plan));
+}
+
+bool gathers_each_microbatch(const Plan& plan) {
+  return plan.zero == 3 && (plan.reshard_after_forward || drops_after_backward(plan));
+}
+
 bool owns_parameters(const Plan& plan) {
   return plan.framework == Framework::internevo && plan.zero == 1 && shard_size(plan) > 1;
 }

@@ -38,6 +38,16 @@ std::vector<int> expert_replica_group(const Plan& plan, int rank);
 // they are not kept.
 bool reduces_each_microbatch(const Plan& plan);
 
+// ZeRO-3 that keeps whole after the forward pass what it gathered: whether the backward pass drops it, so
+// that the next microbatch gathers it again. FSDP2 does (_fsdp_param_group.py, post_backward), unless a
+// pipeline's stage tells it not to before the last microbatch (torch/distributed/pipelining/stage.py,
+// backward_maybe_with_nosync); FSDP1's SHARD_GRAD_OP does after a backward pass that reduces
+// (_runtime_utils.py, _should_free_in_backward).
+bool drops_after_backward(const Plan& plan);
+
+// Whether each microbatch gathers the parameters, or all of a step share what is gathered once.
+bool gathers_each_microbatch(const Plan& plan);
+
 // Whether each parameter of a sharding group belongs to one rank of it, which steps it and broadcasts it: the
 // ZeRO-1 of InternEvo (internlm/solver/optimizer/hybrid_zero_optim.py; plan/owners.h says which). Those of
 // experts are divided evenly nonetheless.

@@ -29,11 +29,11 @@ class GatherWalk {
   GatherWalk(const RankOps& from, const ParameterGather& gather)
       : from_(from),
         gather_(gather),
-        ahead_(gather.time == GatherTime::each_use ? static_cast<std::size_t>(gather.prefetch)
-                                                   : from.size() * most_units()),
-        last_reader_(gather.units.size(), -1),
-        seen_(gather.units.size(), false) {
+        ahead_(gather.time >= GatherTime::microbatch ? static_cast<std::size_t>(gather.prefetch)
+                                                     : from.size() * most_units()),
+        last_reader_(gather.units.size(), -1) {
     for (const int units : gather.units) whole_.emplace_back(static_cast<std::size_t>(units), false);
+    held_ = whole_;
     for (std::size_t i = 0; i < from.size(); ++i)
       if (reads_parameters(from[i].kind)) last_reader_[from[i].stage] = static_cast<std::int32_t>(i);
     for (std::size_t i = 0; i < from.size(); ++i) find_uses(i);
@@ -59,19 +59,31 @@ class GatherWalk {
   void find_uses(std::size_t i) {
     const Op& op = from_[i];
     if (!reads_parameters(op.kind)) return;
-    const bool each = gather_.time == GatherTime::each_use;
-    const bool gathers = each || !seen_[op.stage];
-    seen_[op.stage] = true;
-    const Op& last = from_[static_cast<std::size_t>(last_reader_[op.stage])];
-    const bool drops = each || (gather_.time == GatherTime::iteration && same_op(op, last));
-    if (!gathers && !drops) return;
     const int units = gather_.units[op.stage];
     if (op.parts != 1 && op.parts != units)
       throw std::logic_error(fmt::format("{} has {} parts for {} units", to_string(op), op.parts, units));
     const int first = op.parts == 1 ? 0 : op.part;
     const int end = op.parts == 1 ? units : op.part + 1;
-    for (int part = first; part < end; ++part)
-      uses_.push_back({i, op.stage, op.kind == OpKind::forward ? part : units - 1 - part, gathers, drops});
+    const bool drops = drops_after(op);
+    for (int part = first; part < end; ++part) {
+      const int unit = op.kind == OpKind::forward ? part : units - 1 - part;
+      const bool gathers = !held_[op.stage][static_cast<std::size_t>(unit)];
+      held_[op.stage][static_cast<std::size_t>(unit)] = !drops;
+      if (gathers || drops) uses_.push_back({i, op.stage, unit, gathers, drops});
+    }
+  }
+
+  bool drops_after(const Op& op) const {
+    switch (gather_.time) {
+      case GatherTime::each_use:
+        return true;
+      case GatherTime::microbatch:
+        return op.kind != OpKind::forward;
+      case GatherTime::iteration:
+        return same_op(op, from_[static_cast<std::size_t>(last_reader_[op.stage])]);
+      default:
+        return false;
+    }
   }
 
   // A unit that is still whole is gathered again only after it was dropped.
@@ -126,8 +138,8 @@ class GatherWalk {
   const ParameterGather& gather_;
   std::size_t ahead_;                      // uses whose gathers are issued before their turn
   std::vector<std::int32_t> last_reader_;  // by stage: index of its last op that reads parameters
-  std::vector<bool> seen_;                 // by stage: its first forward was met
-  std::vector<std::vector<bool>> whole_;   // by stage and unit
+  std::vector<std::vector<bool>> held_;    // by stage and unit: whole once the uses that were found are over
+  std::vector<std::vector<bool>> whole_;   // the same of those that were copied
   std::vector<Use> uses_;
   std::vector<std::int32_t> gathered_;  // by use: its UNSHARD
   std::vector<std::int32_t> moved_;     // by op of from_: its last part in to_

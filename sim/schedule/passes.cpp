@@ -13,7 +13,8 @@ namespace rehearse {
 namespace {
 
 GatherTime gather_time(const Plan& plan) {
-  if (plan.zero == 3) return plan.reshard_after_forward ? GatherTime::each_use : GatherTime::iteration;
+  if (plan.zero == 3 && plan.reshard_after_forward) return GatherTime::each_use;
+  if (plan.zero == 3) return drops_after_backward(plan) ? GatherTime::microbatch : GatherTime::iteration;
   return plan.overlap_param_gather ? GatherTime::first_forward : GatherTime::after_step;
 }
 

@@ -36,17 +36,19 @@ enum class GatherTime : std::uint8_t {
   after_step,     // once, each stage whole
   first_forward,  // once, unit by unit before the stage's first forward: the last iteration's steps
   iteration,      // the same, with RESHARD after the stage's last backward
+  microbatch,     // before each unit's forward where it is not whole, RESHARD after its backward
   each_use        // before each unit's forward and again before its backward, RESHARD after both
 };
 
 // The ops that wait for a gather or a drop are split into units[stage] parts: part i of a forward computes
-// unit i, part i of a backward unit units - 1 - i. With each_use a unit is gathered once no more than
-// `prefetch` others wait between the one that computes and it; at most prefetch + 1 are whole at a time.
+// unit i, part i of a backward unit units - 1 - i. With microbatch and each_use a unit is gathered once no
+// more than `prefetch` others wait between the one that computes and it; with each_use at most prefetch + 1
+// are whole at a time.
 struct ParameterGather {
   GatherTime time = GatherTime::after_step;
   int prefetch = 1;
   std::vector<int> units;         // by stage, each >= 1; of a backward already in parts, as many
-  bool after_reductions = false;  // each_use: a gather waits for every REDUCE_GRAD before it
+  bool after_reductions = false;  // microbatch, each_use: it waits for every REDUCE_GRAD before it
 };
 Schedule add_parameter_gather(const Schedule& schedule, const ParameterGather& gather);
 

@@ -166,6 +166,21 @@ TEST(Sharding, GathersFp8WeightsInAByte) {
   EXPECT_EQ(parameter_bytes(plan), 1);
 }
 
+// Where the forward pass leaves whole what it gathered.
+TEST(Sharding, DropsParametersAfterABackwardPassWithoutAPipeline) {
+  Plan plan = sharded_by(Framework::fsdp1);
+  plan.reshard_after_forward = false;
+  EXPECT_TRUE(gathers_each_microbatch(plan));
+  plan.reduce_each_microbatch = false;
+  EXPECT_FALSE(gathers_each_microbatch(plan)) << "no_sync()";
+  plan.framework = Framework::torchtitan;
+  EXPECT_TRUE(gathers_each_microbatch(plan));
+  plan.pp = 2;
+  EXPECT_FALSE(gathers_each_microbatch(plan));
+  plan.reshard_after_forward = true;
+  EXPECT_TRUE(gathers_each_microbatch(plan));
+}
+
 TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
   Plan plan = sharded_by(Framework::fsdp);
   EXPECT_EQ(copies(plan).gather, 2 + 2);

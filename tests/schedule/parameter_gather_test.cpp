@@ -14,10 +14,10 @@
 namespace rehearse {
 namespace {
 
-Schedule gathered(GatherTime time, int prefetch, int units) {
+Schedule gathered(GatherTime time, int prefetch, int units, const Schedule& order = one_f_one_b(1, 1)) {
   GradientSync sync{true, false, 2, {units}};
   sync.each_microbatch = true;
-  return add_parameter_gather(add_gradient_sync(one_f_one_b(1, 1), sync), {time, prefetch, {units}});
+  return add_parameter_gather(add_gradient_sync(order, sync), {time, prefetch, {units}});
 }
 
 // Names alone, without waits.
@@ -69,6 +69,20 @@ TEST(ParameterGather, KeptForTheIterationEachUnitIsGatheredOnce) {
   EXPECT_THAT(names(gathered(GatherTime::iteration, 1, 2)),
               ::testing::ElementsAre("0UNSHARD.0", "0UNSHARD.1", "0F0.0", "0F0.1", "0B0.0", "0RESHARD.1",
                                      "0REDUCE_GRAD.0", "0B0.1", "0RESHARD.0", "0REDUCE_GRAD.1", "0STEP"));
+}
+
+TEST(ParameterGather, KeptForAMicrobatchEachUnitIsGatheredForEveryForward) {
+  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 2, one_f_one_b(1, 2))),
+              ::testing::ElementsAre("0UNSHARD.0", "0UNSHARD.1", "0F0.0", "0F0.1", "0B0.0", "0RESHARD.1",
+                                     "0REDUCE_GRAD.0", "0B0.1", "0RESHARD.0", "0UNSHARD.0", "0UNSHARD.1",
+                                     "0REDUCE_GRAD.1", "0F1.0", "0F1.1", "0B1.0", "0RESHARD.1",
+                                     "0REDUCE_GRAD.0", "0B1.1", "0RESHARD.0", "0REDUCE_GRAD.1", "0STEP"));
+}
+
+TEST(ParameterGather, KeptForAMicrobatchASecondForwardReadsWhatIsWhole) {
+  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 1, gpipe(1, 2))),
+              ::testing::ElementsAre("0UNSHARD", "0F0", "0F1", "0B0", "0RESHARD", "0UNSHARD", "0REDUCE_GRAD",
+                                     "0B1", "0RESHARD", "0REDUCE_GRAD", "0STEP"));
 }
 
 TEST(ParameterGather, AfterTheStepWaitsForIt) {

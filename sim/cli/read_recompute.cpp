@@ -53,6 +53,7 @@ void read_recompute(const JsonReader& json, Plan& plan) {
   if (json.has("recompute_modules")) plan.recompute_modules = read_modules(json);
   plan.recompute_early_stop = json.boolean_or("recompute_early_stop", plan.recompute_early_stop);
   plan.recipe = json.choice_or("recipe", plan.recipe, recipes);
+  plan.fp8_scaling = json.choice_or("fp8_scaling", Fp8Scaling::tensor, by_name(kFp8Scalings));
   plan.fp8_weight_copies = static_cast<int>(json.integer_or("fp8_weight_copies", 2, 1, 2));
 }
 

@@ -8,7 +8,6 @@
 #include "cost/lists.h"
 #include "cost/slowest_gpu.h"
 #include "cost/train_metrics.h"
-#include "plan/fp8.h"
 #include "plan/sharding.h"
 #include "plan/weights.h"
 
@@ -49,6 +48,7 @@ Pricing::Pricing(const Plan& plan, const Cluster& cluster, const Profile& profil
       train_metrics_(plan.train_metrics),
       list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
       streams_(parameter_streams(plan)),
+      casts_(weight_casts(plan)),
       times_(times),
       groups_(plan, cluster) {}
 
@@ -68,6 +68,9 @@ StageTimes Pricing::stage(const Work& work, int index, StageTransfers& transfers
     stage.backward_input += list(block, block.recompute, repeats, true, input);
     stage.backward_input += list(block, block.backward_input, repeats, false, input);
     stage.backward_weight += list(block, block.backward_weight, repeats, false, weight);
+    stage.forward.compute += repeats * casts_s(block, block.forward, casts_.forward);
+    stage.backward_input.recompute += repeats * casts_s(block, block.recompute, casts_.again);
+    stage.backward_input.compute += repeats * casts_s(block, block.backward_input, casts_.backward);
     stage.forward.compute += repeats * parameter_streams_s(block, streams_.forward);
     stage.backward_input.compute += repeats * parameter_streams_s(block, streams_.backward_input);
     stage.backward_weight.compute += repeats * parameter_streams_s(block, streams_.backward_weight);
@@ -133,6 +136,16 @@ double Pricing::parameter_streams_s(const Block& block, const std::vector<double
     for (const double bytes : bytes_of_each)
       seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
   }
+  return seconds;
+}
+
+double Pricing::casts_s(const Block& block, const std::vector<Kernel>& kernels,
+                        const std::vector<double>& bytes_of_each) {
+  const double elements = bytes_of_each.empty() ? 0 : cast_elements(block, kernels, precision_);
+  if (elements == 0) return 0;
+  double seconds = 0;
+  for (const double bytes : bytes_of_each)
+    seconds += times_.pointwise(Pointwise::quantise, bytes * elements).seconds;
   return seconds;
 }
 

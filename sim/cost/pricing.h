@@ -9,6 +9,7 @@
 #include "cost/parameter_streams.h"
 #include "cost/profile.h"
 #include "cost/transfers.h"
+#include "plan/fp8.h"
 #include "plan/stage_times.h"
 #include "plan/work.h"
 
@@ -39,6 +40,10 @@ class Pricing {
 
   // Kernels that no op of the Work names.
   double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each);
+
+  // What casts of weights for the fp8 products of `kernels` take.
+  double casts_s(const Block& block, const std::vector<Kernel>& kernels,
+                 const std::vector<double>& bytes_of_each);
 
   // Where the host waits for what a kernel writes, the GPU waits for the host after it.
   void wait_for_results(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage);
@@ -82,6 +87,7 @@ class Pricing {
   bool cuda_graph_, launch_blocking_, prefetches_;
   int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
+  WeightCasts casts_;
   KernelTimes& times_;
   InnerGroups groups_;
 };

@@ -114,6 +114,7 @@ class TorchtitanReader {
     training(section("training"));
     checkpointing(section("activation_checkpoint"));
     compiling(section("compile"));
+    scaling();
     for (const char* key :
          {"job", "profiling", "metrics", "optimizer", "lr_scheduler", "checkpoint", "validation", "comm",
           "fault_tolerance", "experimental", "memory_estimation", "debug", "quantize", "float8"})
@@ -144,6 +145,19 @@ class TorchtitanReader {
     for (const char* key : {"hf_assets_path", "tokenizer_path", "print_after_conversion", "tokenizer_name"})
       model.has(key);
     model.reject_unknown();
+  }
+
+  // [float8], later [quantize.linear.float8].
+  void scaling() {
+    JsonReader from = section("float8");
+    if (config_.has("quantize") && config_.object("quantize").has("linear") &&
+        config_.object("quantize").object("linear").has("float8"))
+      from = config_.object("quantize").object("linear").object("float8");
+    if (plan_["precision"] != "fp8") return;
+    if (from.text_or("recipe_name", "tensorwise").starts_with("rowwise"))
+      plan_["fp8_scaling"] = "row";
+    else if (from.boolean_or("enable_fsdp_float8_all_gather", false))
+      plan_["fp8_scaling"] = "tensor-gathered";
   }
 
   // PyTorch's own RMSNorm is one kernel since 2.8, compiled or not.

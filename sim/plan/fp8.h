@@ -1,6 +1,8 @@
 // Which products of an fp8 plan multiply fp8?
 #pragma once
 
+#include <vector>
+
 #include "plan/work.h"
 
 namespace rehearse {
@@ -13,5 +15,27 @@ bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precisio
 
 // What a product's operands are of under a plan of `precision`: the others of an fp8 plan's are bf16.
 Precision precision_of(const Block& block, const Kernel& kernel, Precision precision);
+
+// What casting weights into fp8 reads and writes for each element of them, kernel by kernel and for each
+// microbatch: before the product of the forward pass, and for that of the input gradient, which wants them by
+// columns.
+//  Transformer Engine  by rows and columns at once (module/linear.py, v1.7: fp8_cast_transpose_fused), in
+//                   every forward pass unless it is told which is a step's first: Megatron-LM does
+//                   (core/extensions/transformer_engine.py, is_first_microbatch), so that it casts once a
+//                   step. Weights that are held in fp8 are transposed as often, where two copies are held
+//  torchao          scaled by tensor: the maximum and a cast, and a cast by columns in the backward pass, for
+//                   which torch.compile keeps the parameter rather than its fp8 copy (pytorch/pytorch pull
+//                   request 148922) and the maximum (torch/_functorch/config.py, ban_recompute_reductions);
+//                   by row: maximum and cast in both passes, of other rows; gathered in fp8: a transpose.
+//                   Recompute by op keeps the maximum of a tensor (plan/work/rerun_by_op.cpp)
+struct WeightCasts {
+  std::vector<double> forward;
+  std::vector<double> again;  // before the products of the forward pass that recompute runs again
+  std::vector<double> backward;
+};
+WeightCasts weight_casts(const Plan& plan);
+
+// Elements of the weights that fp8 products of `kernels` read, for which they are cast.
+double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision);
 
 }  // namespace rehearse

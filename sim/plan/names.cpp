@@ -94,6 +94,18 @@ std::string to_string(Precision precision) {
   return "";
 }
 
+std::string to_string(Fp8Scaling scaling) {
+  switch (scaling) {
+    case Fp8Scaling::tensor:
+      return "tensor";
+    case Fp8Scaling::tensor_gathered:
+      return "tensor-gathered";
+    case Fp8Scaling::row:
+      return "row";
+  }
+  return "";
+}
+
 std::string to_string(ContextExchange exchange) {
   switch (exchange) {
     case ContextExchange::ring:

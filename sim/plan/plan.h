@@ -53,6 +53,11 @@ enum class Recipe : std::uint8_t {
   fp8_weights
 };
 
+// torchao's recipes: a scale for each tensor, the same with weights that FSDP gathers in fp8
+// (enable_fsdp_float8_all_gather), or a scale for each row of an operand.
+enum class Fp8Scaling : std::uint8_t { tensor, tensor_gathered, row };
+inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row};
+
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
   ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
@@ -93,6 +98,7 @@ std::string to_string(RecomputeMethod method);
 std::string to_string(RecomputeModule module);
 std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
+std::string to_string(Fp8Scaling scaling);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Offload offload);
 std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
@@ -122,6 +128,7 @@ struct Plan {
   Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
   int fp8_weight_copies = 2;  // where weights are held in fp8: by rows and by columns, or once
+  Fp8Scaling fp8_scaling = Fp8Scaling::tensor;  // torchtitan's
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation

@@ -31,6 +31,11 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
     violations.push_back({"", "fp8_weight_copies", "fp8 weights are held once or twice",
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
                           holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
+  const bool chooses = plan.precision == Precision::fp8 && plan.framework == Framework::torchtitan;
+  if (plan.fp8_scaling != Fp8Scaling::tensor && !chooses)
+    violations.push_back({"", "fp8_scaling", "torchao's recipes are those of torchtitan in fp8",
+                          fmt::format("{}, fp8 scaling {}", values, to_string(plan.fp8_scaling)),
+                          "tensor, or precision fp8 with framework torchtitan"});
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

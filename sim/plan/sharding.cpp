@@ -112,7 +112,8 @@ double bucket_copies(const Plan& plan) {
 }
 
 double parameter_bytes(const Plan& plan) {
-  return holds_fp8_weights(plan) ? 1 : bytes_of(plan.precision);
+  const bool in_fp8 = holds_fp8_weights(plan) || plan.fp8_scaling == Fp8Scaling::tensor_gathered;
+  return in_fp8 ? 1 : bytes_of(plan.precision);
 }
 
 double gradient_wire_bytes(const Plan& plan) {

@@ -120,6 +120,7 @@ Json plan_json(const Report& report) {
           {"recipe", to_string(plan.recipe)},
           {"precision", to_string(plan.precision)},
           {"fp8_weight_copies", plan.fp8_weight_copies},
+          {"fp8_scaling", to_string(plan.fp8_scaling)},
           {"sequence_parallel", plan.sequence_parallel},
           {"fused_attention", plan.fused_attention},
           {"fused_cross_entropy", plan.fused_cross_entropy},

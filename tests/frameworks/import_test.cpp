@@ -250,6 +250,8 @@ pipeline_parallel_degree = 4
 pipeline_parallel_schedule = "ZBVZeroBubble"
 pipeline_parallel_microbatch_size = 2
 fsdp_reshard_after_forward = "never"
+[quantize.linear.float8]
+recipe_name = "rowwise"
 [activation_checkpoint]
 mode = "selective"
 selective_ac_option = "op"
@@ -263,6 +265,7 @@ selective_ac_option = "op"
   EXPECT_EQ(plan["zero_shard"], 4);
   EXPECT_EQ(plan["reshard_after_forward"], false);
   EXPECT_EQ(plan["precision"], "fp8");
+  EXPECT_EQ(plan["fp8_scaling"], "row");
   EXPECT_EQ(plan["recompute"], "op");
 }
 

@@ -164,6 +164,12 @@ TEST(Sharding, GathersFp8WeightsInAByte) {
   EXPECT_EQ(parameter_bytes(plan), 1);
   plan.fp8_weight_copies = 1;
   EXPECT_EQ(parameter_bytes(plan), 1);
+  plan = sharded_by(Framework::torchtitan);
+  plan.precision = Precision::fp8;
+  plan.fp8_scaling = Fp8Scaling::tensor_gathered;
+  EXPECT_EQ(parameter_bytes(plan), 1);
+  EXPECT_EQ(copies(plan).gather, 1 + 1);
+  EXPECT_EQ(copies(plan).reduce, 2 + 2);
 }
 
 // Where the forward pass leaves whole what it gathered.

@@ -1,6 +1,7 @@
 // Which kernels make fp8 operands, how many bytes they move, and what travels between ranks.
 #include <gtest/gtest.h>
 
+#include "plan/fp8.h"
 #include "work_case.h"
 
 namespace rehearse {
@@ -39,14 +40,89 @@ TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
                    2 * 2 * h + 4 * (h + f) + 4 * (q + h + 2 * f + h));
 }
 
-// The maximum comes first, 2 bytes; inputs are quantised by rows in the forward pass and by columns in the
-// backward.
-TEST(Fp8, DynamicScalingReadsTwiceAndQuantisesInputsInBothPasses) {
+// The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass; by row,
+// inputs are quantised by rows in the forward pass and by columns in the backward, as gradients are twice
+// there.
+TEST(Fp8, DynamicScalingReadsTwice) {
+  Case c = fp8_case(Framework::torchtitan, 1);
+  const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;
+  const double maximum = 2 * 4.0;  // written and read
+  EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
+              (5 + 2) * inputs + 6 * gradients + (4 + 4) * maximum / kSeq, 1e-9);
+  c.plan.fp8_scaling = Fp8Scaling::row;
+  EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
+              (5 + 5) * inputs + (5 + 5) * gradients + 2 * (4 + 4) * maximum, 1e-9);
+}
+
+// Scaled by tensor the layers' inputs stay in a byte an element, by row in two.
+TEST(Fp8, DynamicScalingKeepsInputsInFp8WhereTheirScaleServesBothProducts) {
+  Case c = fp8_case(Framework::torchtitan, 1);
+  const double by_tensor = saved_bytes(block_called(make_work(c.model, c.plan), "layer"));
+  c.plan.fp8_scaling = Fp8Scaling::row;
+  EXPECT_GT(saved_bytes(block_called(make_work(c.model, c.plan), "layer")), by_tensor);
+}
+
+// torchtitan's policy keeps the maximum.
+TEST(Fp8, RecomputeByOpTakesNoMaximumOfATensorAgain) {
+  Case c = fp8_case(Framework::torchtitan, 1);
+  c.plan.recompute = Recompute::op;
+  const auto maxima = [&c] {
+    std::size_t found = 0;
+    const Work work = make_work(c.model, c.plan);
+    for (const Kernel& kernel : block_called(work, "layer").recompute)
+      found += kernel.name.ends_with("_maximum");
+    return found;
+  };
+  EXPECT_EQ(maxima(), 0U);
+  c.plan.fp8_scaling = Fp8Scaling::row;
+  EXPECT_GT(maxima(), 0U);
+}
+
+double total(const std::vector<double>& bytes) {
+  double sum = 0;
+  for (const double each : bytes) sum += each;
+  return sum;
+}
+
+TEST(Fp8, WeightsAreCastForEachMicrobatchByTorchaoAndOnceAStepByMegatron) {
+  Plan plan = fp8_case(Framework::torchtitan, 1).plan;
+  plan.global_batch = 4;
+  EXPECT_EQ(total(weight_casts(plan).forward), 2 + 3);
+  EXPECT_EQ(total(weight_casts(plan).again), 2 + 3);
+  EXPECT_EQ(total(weight_casts(plan).backward), 3);
+  plan.recompute = Recompute::op;
+  EXPECT_EQ(total(weight_casts(plan).again), 3);
+  plan.fp8_scaling = Fp8Scaling::row;
+  EXPECT_EQ(total(weight_casts(plan).backward), 2 + 3);
+  plan.fp8_scaling = Fp8Scaling::tensor_gathered;
+  EXPECT_EQ(total(weight_casts(plan).forward), 0);
+  EXPECT_EQ(total(weight_casts(plan).backward), 2);
+  plan = fp8_case(Framework::megatron_core, 1).plan;
+  plan.global_batch = 4;
+  EXPECT_EQ(total(weight_casts(plan).forward), 4 / 4.0);
+  EXPECT_TRUE(weight_casts(plan).again.empty());
+  EXPECT_TRUE(weight_casts(plan).backward.empty());
+  plan.recipe = Recipe::fp8_weights;
+  EXPECT_EQ(total(weight_casts(plan).forward), 2 / 4.0);
+  plan.fp8_weight_copies = 1;
+  EXPECT_TRUE(weight_casts(plan).forward.empty());
+  plan = fp8_case(Framework::fsdp, 1).plan;
+  plan.global_batch = 4;
+  EXPECT_EQ(total(weight_casts(plan).forward), 4);
+  plan.precision = Precision::bf16;
+  EXPECT_TRUE(weight_casts(plan).forward.empty());
+}
+
+TEST(Fp8, CastsTheWeightsOfItsProductsAlone) {
   const Case c = fp8_case(Framework::torchtitan, 1);
   const Work work = make_work(c.model, c.plan);
-  const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;
-  const double scalars = (4 * 2 + 4) * 2 * 4.0 / kSeq;  // written and read
-  EXPECT_NEAR(quantised_bytes(block_called(work, "layer")), 2 * 5 * inputs + 6 * gradients + scalars, 1e-9);
+  const double weights = kHidden * (2.0 * kHidden + 2 * kKeys + 3 * kWidth);
+  const Block& layer = block_called(work, "layer");
+  EXPECT_EQ(cast_elements(layer, layer.forward, Precision::fp8), weights);
+  EXPECT_EQ(cast_elements(layer, layer.backward_input, Precision::fp8), weights);
+  EXPECT_EQ(cast_elements(layer, layer.backward_weight, Precision::fp8), 0);
+  const Block& head = block_called(work, "head");
+  EXPECT_EQ(cast_elements(head, head.forward, Precision::fp8), 0);
 }
 
 TEST(Fp8, ProductsReadOneByteAnElement) {
@@ -66,10 +142,12 @@ TEST(Fp8, ProductsReadOneByteAnElement) {
   }
 }
 
-// Transformer Engine gathers inputs and gradients in fp8, torchtitan inputs only; sums travel in bf16.
+// Transformer Engine gathers inputs and gradients in fp8, torchtitan inputs only, and those scaled by row in
+// bf16; sums travel in bf16.
 TEST(Fp8, GathersOneByteAnElementAndScattersTwo) {
-  const auto sizes = [](Framework framework, CollectiveOp op) {
-    const Case c = fp8_case(framework, 2);
+  const auto sizes = [](Framework framework, CollectiveOp op, Fp8Scaling scaling = Fp8Scaling::tensor) {
+    Case c = fp8_case(framework, 2);
+    c.plan.fp8_scaling = scaling;
     const Work work = make_work(c.model, c.plan);
     const Block& layer = block_called(work, "layer");
     std::vector<double> bytes;
@@ -84,6 +162,7 @@ TEST(Fp8, GathersOneByteAnElementAndScattersTwo) {
   using Bytes = std::vector<double>;
   EXPECT_EQ(sizes(Framework::megatron_core, CollectiveOp::all_gather), (Bytes{1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(sizes(Framework::torchtitan, CollectiveOp::all_gather), (Bytes{1, 1, 2, 2}));
+  EXPECT_EQ(sizes(Framework::torchtitan, CollectiveOp::all_gather, Fp8Scaling::row), (Bytes{2, 2, 2, 2}));
   EXPECT_EQ(sizes(Framework::megatron_core, CollectiveOp::reduce_scatter), (Bytes{2, 2, 2, 2}));
 }
 

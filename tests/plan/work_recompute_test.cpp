@@ -146,6 +146,13 @@ TEST(Recompute, RulesNameTheNearestLegalValues) {
     p.fp8_weight_copies = copies;
   };
   EXPECT_EQ(broken(c, [fp8](Plan& p) { fp8(p, 1); }), Fields{});
+  const auto scaled = [](Plan& p, Framework framework) {
+    p.precision = Precision::fp8;
+    p.framework = framework;
+    p.fp8_scaling = Fp8Scaling::row;
+  };
+  EXPECT_EQ(broken(c, [scaled](Plan& p) { scaled(p, Framework::torchtitan); }), Fields{});
+  EXPECT_EQ(broken(c, [scaled](Plan& p) { scaled(p, Framework::megatron_core); }), Fields{"fp8_scaling"});
   EXPECT_EQ(broken(c, [fp8](Plan& p) { fp8(p, 3); }), Fields{"fp8_weight_copies"});
   for (const Recipe recipe : {Recipe::deepspeed_bf16, Recipe::nanotron}) {
     EXPECT_EQ(broken(c, [recipe](Plan& p) { p.recipe = recipe, p.precision = Precision::fp16; }),

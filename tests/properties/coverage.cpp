@@ -84,6 +84,8 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("one queue", plan.one_queue);
   has("host that waits for each kernel", plan.launch_blocking);
   has("fp8 weights held once", plan.fp8_weight_copies == 1);
+  has("fp8 weights gathered in fp8", plan.fp8_scaling == Fp8Scaling::tensor_gathered);
+  has("fp8 scaled by row", plan.fp8_scaling == Fp8Scaling::row);
   has("expert imbalance", plan.moe_imbalance > 1);
   has("expert capacity", plan.moe_capacity > 0);
 }
@@ -121,6 +123,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.overlap_param_gather = plan.sequence_parallel = plan.overlap_p2p = plan.tp_comm_overlap = true;
   plan.cuda_graph = plan.one_queue = plan.launch_blocking = plan.scatter_gather = true;
   plan.fp8_weight_copies = 1;
+  plan.fp8_scaling = Fp8Scaling::row;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation =
       plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;

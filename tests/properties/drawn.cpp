@@ -205,6 +205,8 @@ class Drawing {
     const std::string recipe = plan().value("recipe", "");
     if (precision_ == "fp8" && (recipe == "zero" || recipe == "fp8-weights") && one_in(2))
       plan()["fp8_weight_copies"] = 1;
+    if (precision_ == "fp8" && plan().value("framework", "") == "torchtitan")
+      plan()["fp8_scaling"] = *element<std::string>("tensor", "tensor-gathered", "row");
     recompute();
     if (one_in(10)) launch_blocking();
   }

@@ -22,7 +22,8 @@ void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string&
               const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
   std::vector<TensorId> reads = from;
   if (shape.dynamic_scaling && !is_quantised(b, from.front())) {
-    const TensorId maximum = b.activation(name + "_maximum", 1, kMaximumBytes);
+    const double scales = shape.scaled_by_row ? static_cast<double>(shape.tokens) : 1;
+    const TensorId maximum = b.activation(name + "_maximum", scales, kMaximumBytes);
     (b.*emit)({name + "_maximum", Pointwise::quantise, from, {maximum}});
     reads.push_back(maximum);
   }
@@ -38,7 +39,7 @@ QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::st
   const TensorId rows = b.activation(name + "_fp8", b[input].elements, 1);
   if (shape.dynamic_scaling) {
     quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows});
-    return {rows, input};
+    return {rows, shape.scaled_by_row ? input : rows};
   }
   const TensorId columns = b.activation(name + "_fp8_columns", b[input].elements, 1);
   quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows, columns});
@@ -46,7 +47,7 @@ QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::st
 }
 
 TensorId quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
-  if (!shape.fp8 || is_quantised(b, input)) return input;
+  if (!shape.fp8 || shape.scaled_by_row || is_quantised(b, input)) return input;
   const TensorId rows = b.activation(linear + "_operand_fp8", b[input].elements, 1);
   quantise(b, shape, &BlockBuilder::forward, linear + "_operand", {input}, {rows});
   b.undo([&b, input, rows] { b.pass_gradient(rows, input); });
@@ -72,7 +73,12 @@ QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const s
     return {gradients, {columns}};
   }
   const TensorId rows = b.scratch_gradient(name + "_fp8", elements, 1);
-  quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows, columns});
+  if (shape.scaled_by_row) {
+    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows});
+    quantise(b, shape, &BlockBuilder::backward_input, name + "_again", gradients, {columns});
+  } else {
+    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows, columns});
+  }
   return {{rows}, {columns}};
 }
 

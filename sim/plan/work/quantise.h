@@ -3,8 +3,10 @@
 // Hopper multiplies fp8 rows by rows only. What the forward product or the input gradient reads by rows the
 // weight gradient needs by columns: one kernel reads the tensor and writes it both ways (Transformer
 // Engine 1.x, pytorch/module/linear.py, cast_transpose), or what came quantised is transposed. Transformer
-// Engine scales by earlier steps' maxima; PyTorch (torchao/float8, dynamic scaling) passes over the tensor
-// for its maximum first, and quantises a layer's input again in the backward pass.
+// Engine scales by earlier steps' maxima; PyTorch (torchao/float8, float8_linear.py) passes over the tensor
+// for its maximum first. Scaled by tensor it keeps the fp8 input, as torch.compile finds (pytorch/ao issue
+// 1850), and transposes it in the backward pass; scaled by row, inputs and gradients are quantised once more
+// by columns, and nothing travels in fp8 (torchtitan, float8.md). Weights: plan/fp8.h.
 #pragma once
 
 #include <string>

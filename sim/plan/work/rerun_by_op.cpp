@@ -30,6 +30,9 @@ std::vector<Kernel> again(const Block& block, const Kernel& kernel, std::int64_t
   if (std::holds_alternative<Attention>(kernel.what)) return {};
   if (const auto* collective = std::get_if<Collective>(&kernel.what))
     if (collective->op == CollectiveOp::reduce_scatter) return {};
+  // torchtitan keeps the maximum of a tensor, not those of rows (activation_checkpoint.py: aten.max).
+  if (const auto* kind = std::get_if<Pointwise>(&kernel.what); kind && *kind == Pointwise::quantise)
+    if (block.tensors[static_cast<std::size_t>(kernel.writes.front())].elements == 1) return {};
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what))
     if (gemm->batch == 1 && gemm->n > 0) return products_again(block, kernel, *gemm, products);
   return {kernel};

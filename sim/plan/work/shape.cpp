@@ -19,6 +19,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   // PyTorch's DTensor keeps what the forward pass gathered; Megatron-LM's autograd function does not.
   shape.gathers_again = !is_fsdp(plan.framework);
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
+  shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
   shape.fused_norm = plan.fused_norm;
   shape.wide_norms = plan.framework == Framework::internevo && plan.precision != Precision::fp32;
   shape.packs_heads = plan.framework == Framework::nanotron && plan.fused_attention && plan.cp == 1;

@@ -29,6 +29,7 @@ struct Shape {
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
   bool fp8 = false;                // linear layers multiply in fp8
   bool dynamic_scaling = false;    // fp8 scales come from a pass over the tensor itself
+  bool scaled_by_row = false;      // of its rows for one product, of its columns for the other
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices of scores in fours
   // (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;

@@ -63,12 +63,12 @@ std::vector<Level> levels() {
   };
   const auto by_hardware = [across](const Sample& sample) {
     Correction correction = across(sample);
-    correction.hardware = sample.cluster.hardware;
+    correction.hardware = sample.hardware();
     return correction;
   };
   const auto by_both = [by_op](const Sample& sample) {
     Correction correction = by_op(sample);
-    correction.hardware = sample.cluster.hardware;
+    correction.hardware = sample.hardware();
     return correction;
   };
   return {{by_link, true}, {by_op, true}, {by_hardware, false}, {by_both, false}};
@@ -95,8 +95,7 @@ std::vector<double> voices(const Members& members, int step, bool over_hardware)
   for (std::size_t i = 0; i < members.samples.size(); ++i) {
     const auto found = members.left[i]->find(step);
     if (found == members.left[i]->end() || (over_hardware && tells_of_itself(*members.samples[i]))) continue;
-    const std::string voice =
-        over_hardware ? members.samples[i]->cluster.hardware : members.samples[i]->table.file;
+    const std::string voice = over_hardware ? members.samples[i]->hardware() : members.samples[i]->table.file;
     values[voice].push_back(found->second);
   }
   std::vector<double> medians;
@@ -211,7 +210,7 @@ std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How
   std::map<std::string, std::vector<const Sample*>> systems;
   for (const Sample* sample : samples) {
     const Table& table = sample->table;
-    systems[fmt::format("{} {} {:9} {:9} {}", sample->cluster.hardware, to_string(table.collective),
+    systems[fmt::format("{} {} {:9} {:9} {}", sample->hardware(), to_string(table.collective),
                         sample->group.nodes, sample->group.members,
                         table.forced ? kAlgorithmNames[index(*table.forced)] : "")]
         .push_back(sample);
@@ -219,7 +218,7 @@ std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How
   std::vector<Measured> all;
   for (const auto& [key, of_system] : systems) {
     const Sample& first = *of_system.front();
-    Measured measured{first.cluster.hardware,
+    Measured measured{first.hardware(),
                       first.table.collective,
                       first.group.nodes,
                       first.group.members,

@@ -19,6 +19,7 @@ struct Sample {
   Cluster cluster;
   GroupShape group;
   Curve curve;
+  const std::string& hardware() const { return cluster.hardware.over(group.nodes); }
 };
 
 // All tables of a folder that are not irregular and whose cluster is known, in order of their names.

@@ -13,13 +13,19 @@ nccl::Measured& table_of(nccl::Model& model, const Cluster& cluster, const Messa
   const CollectiveOp op = message_ops().at(message.op);
   const auto nodes = static_cast<int>(message.nodes), members = static_cast<int>(message.members);
   const auto same = [&](const nccl::Measured& other) {
-    return other.how == How::measured && !other.forced && other.hardware == cluster.hardware &&
+    return other.how == How::measured && !other.forced && other.hardware == cluster.hardware.over(nodes) &&
            other.op == op && other.nodes == nodes && other.members == members;
   };
   const auto found = std::find_if(model.measured.begin(), model.measured.end(), same);
   if (found != model.measured.end()) return *found;
-  model.measured.push_back(
-      {cluster.hardware, op, nodes, members, std::nullopt, How::measured, {"rehearse calibrate"}, {}});
+  model.measured.push_back({cluster.hardware.over(nodes),
+                            op,
+                            nodes,
+                            members,
+                            std::nullopt,
+                            How::measured,
+                            {"rehearse calibrate"},
+                            {}});
   return model.measured.back();
 }
 

@@ -1,6 +1,9 @@
 #include "cluster/nccl_facts.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
+#include <string_view>
 
 #include "base/data_path.h"
 #include "base/json_reader.h"
@@ -35,12 +38,32 @@ void read_island(const JsonReader& reader, int gpus, NcclFacts& facts) {
   reader.reject_unknown();
 }
 
+bool has_only(const Json& json, std::initializer_list<std::string_view> keys) {
+  return std::ranges::all_of(json.items(), [keys](const auto& item) {
+    return item.key().starts_with("_") || std::ranges::find(keys, item.key()) != keys.end();
+  });
+}
+
 bool says_the_same(const Json& json) {
-  for (const auto& item : json.items()) {
-    const std::string& key = item.key();
-    if (key != "schema" && key != "source" && key != "like" && !key.starts_with("_")) return false;
+  return has_only(json, {"schema", "source", "like"});
+}
+
+// Of what messages between GPUs of a node meet.
+bool says_the_same_within_a_node(const Json& json) {
+  return has_only(json, {"schema", "source", "like", "fabric", "max_nodes", "profile", "node", "nccl"}) &&
+         has_only(json.value("node", Json::object()), {"nics", "host"}) &&
+         has_only(json.value("nccl", Json::object()), {"assumed_nics"});
+}
+
+// The first file along "like" that says another thing than the one which it is like.
+std::string origin(const std::string& file, bool (*same)(const Json&)) {
+  std::string at = file;
+  for (int i = 0; i < kLikeChain; ++i) {
+    const Json json = read_json_file(at);
+    if (!json.contains("like") || !same(json)) break;
+    at = find_data_file("cluster", "topologies", json.at("like").get<std::string>());
   }
-  return json.contains("like");
+  return std::filesystem::path(at).stem().string();
 }
 
 }  // namespace
@@ -58,14 +81,8 @@ NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus) {
   return facts;
 }
 
-std::string hardware_name(const std::string& file) {
-  std::string at = file;
-  for (int i = 0; i < kLikeChain; ++i) {
-    const Json json = read_json_file(at);
-    if (!says_the_same(json)) break;
-    at = find_data_file("cluster", "topologies", json.at("like").get<std::string>());
-  }
-  return std::filesystem::path(at).stem().string();
+Hardware hardware_of(const std::string& file) {
+  return {origin(file, says_the_same), origin(file, says_the_same_within_a_node)};
 }
 
 }  // namespace rehearse

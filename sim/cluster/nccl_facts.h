@@ -19,11 +19,17 @@ struct NcclFacts {
   std::string island_kind;      // "nvlink-bridge"
 };
 
+// Names of the first clusters along "like" whose files say more than "the same": as a whole, or of what
+// messages within a node meet. Clusters of one name share what was measured on any of them.
+struct Hardware {
+  std::string whole, node;
+  const std::string& over(int nodes) const { return nodes == 1 ? node : whole; }
+};
+
 // InputError for a key or value that breaks a rule; `gpus` of the node.
 NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus);
 
-// The first cluster along "like" whose file says more than "the same": clusters of one hardware name share
-// what was measured on any of them.
-std::string hardware_name(const std::string& file);
+// Of the cluster that this file describes.
+Hardware hardware_of(const std::string& file);
 
 }  // namespace rehearse

@@ -161,7 +161,7 @@ Cluster read_cluster_changed(const std::string& name_or_path, const Json& change
   cluster.fabric = read_fabric(reader, cluster);
   cluster.profile = reader.text_or("profile", "");
   cluster.nccl = read_nccl_facts(reader, cluster.node.gpus);
-  cluster.hardware = hardware_name(file);
+  cluster.hardware = hardware_of(file);
   reader.reject_unknown();
   if (cluster.node.nics == 0 && cluster.max_nodes != 1) {
     node.fail("nics", "is required unless max_nodes is 1", fmt::format("max_nodes = {}", cluster.max_nodes),

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <utility>
 
 #include "base/json_reader.h"
 #include "cluster/cluster.h"
@@ -12,6 +14,7 @@ namespace rehearse {
 namespace {
 
 using testing::HasSubstr;
+using namespace std::string_literals;
 
 constexpr std::array kPromised = {"dgx-a100-80gb", "selene",        "dgx-h100",    "dgx-h200", "p3.16xlarge",
                                   "p4d.24xlarge",  "p5.48xlarge",   "cpu-node",    "dgx-2",    "gb200-nvl72",
@@ -78,6 +81,18 @@ TEST(Topologies, SeleneIs560DgxA100) {
   EXPECT_EQ(selene.profile, "a100-sxm-80gb");
   EXPECT_EQ(selene.node.nic.bandwidth, dgx.node.nic.bandwidth);
   EXPECT_THAT(selene.source, HasSubstr("the rest as dgx-a100-80gb: " + dgx.source));
+}
+
+TEST(Topologies, OfOneNodeShareWhatWasMeasuredWithinIt) {
+  const auto names = [](const char* cluster) {
+    const Hardware hardware = read_cluster(cluster).hardware;
+    return std::pair(hardware.whole, hardware.node);
+  };
+  EXPECT_EQ(names("azure-ndm-a100-v4"), std::pair("dgx-a100-80gb"s, "dgx-a100-80gb"s));
+  EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));        // another fabric
+  EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));         // other NICs
+  EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));  // another GPU
+  EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));            // four GPUs
 }
 
 TEST(Like, GivenKeysReplaceAndTheOthersAreKept) {

@@ -70,7 +70,7 @@ TEST(NcclFit, OfOneHardwareMakesNoClass) {
   const Fitted fitted;
   std::vector<const Sample*> one;
   for (const Sample& sample : fitted.samples) {
-    if (sample.cluster.hardware == "abci-v100") one.push_back(&sample);
+    if (sample.hardware() == "abci-v100") one.push_back(&sample);
   }
   for (const Correction& correction : fit(fitted.constants, one).corrections)
     EXPECT_EQ(correction.hardware, "abci-v100");

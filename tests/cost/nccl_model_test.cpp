@@ -24,7 +24,7 @@ Model bare() {
 
 Cluster machine() {
   Cluster cluster = read_cluster("dgx-h100");
-  cluster.hardware = "machine";
+  cluster.hardware = {"machine", "machine"};
   return cluster;
 }
 
@@ -84,6 +84,22 @@ TEST(NcclMeasured, OnTheUsersMachineOutranksWhatWasPublished) {
   Model model = bare();
   model.measured = {table(How::published, {{1024, 3e-5}}), table(How::measured, {{1024, 5e-5}})};
   EXPECT_NEAR(seconds(model, 1024), 5e-5, 1e-15);
+}
+
+// Of a cluster on the same nodes: within them it holds, across them nothing is known of its fabric.
+TEST(NcclMeasured, WithinANodeHoldsForAllClustersOfThoseNodes) {
+  Cluster cluster = machine();
+  cluster.hardware.whole = "another";
+  Model model = bare();
+  const auto predicted = [&](const GroupShape& group) {
+    return collective_time(model, cluster, CollectiveOp::all_reduce, 1e6, group).total();
+  };
+  const GroupShape kNodes{8, 2, 1};
+  const double across = predicted(kNodes);
+  model.measured = {table(How::measured, {{1e6, 1}}), table(How::measured, {{1e6, 1}})};
+  model.measured[1].nodes = 2;
+  EXPECT_DOUBLE_EQ(predicted(kNode), 1);
+  EXPECT_DOUBLE_EQ(predicted(kNodes), across);
 }
 
 TEST(NcclMeasured, SaysNothingOfOtherGroupsAndLittleOfFarSizes) {

@@ -16,7 +16,7 @@ double fade(double octaves) {
 bool matches(const Measured& table, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
              std::optional<Algorithm> forced) {
   return table.op == op && table.members == group.members && table.nodes == group.nodes &&
-         table.forced == forced && table.hardware == cluster.hardware;
+         table.forced == forced && table.hardware == cluster.hardware.over(group.nodes);
 }
 
 // Messages to ranks on other nodes, one each at least, through the NICs of a node.
@@ -62,7 +62,7 @@ bool matches(const Correction& correction, const Cluster& cluster, const GroupSh
   return correction.across == (group.nodes > 1) && (!correction.op || *correction.op == family(op)) &&
          (!correction.generation || *correction.generation == generation_of(cluster)) &&
          (correction.link.empty() || correction.link == link_kind(cluster, group)) &&
-         (correction.hardware.empty() || correction.hardware == cluster.hardware);
+         (correction.hardware.empty() || correction.hardware == cluster.hardware.over(group.nodes));
 }
 
 System::System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,

@@ -21,6 +21,8 @@ constexpr std::array kNames = {"norm",
                                "add",
                                "softmax",
                                "softmax_backward",
+                               "causal_softmax",
+                               "causal_softmax_backward",
                                "embedding",
                                "embedding_backward",
                                "permute",
@@ -49,6 +51,10 @@ std::vector<std::string> curves_for(Pointwise kind) {
     case Pointwise::square_sum:
     case Pointwise::clip_scale:
       return {curve_name(kind), "adam", "copy"};
+    case Pointwise::causal_softmax:
+      return {curve_name(kind), "softmax", "copy"};
+    case Pointwise::causal_softmax_backward:
+      return {curve_name(kind), "softmax_backward", "softmax", "copy"};
     case Pointwise::scatter_add:
       return {curve_name(kind), "permute", "copy"};
     case Pointwise::eager:

@@ -36,10 +36,11 @@ class Limits {
             "a model with multi-head or grouped-query attention");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
-    require(plan_.fused_attention || shape_on_one_rank(model_, plan_).fused_softmax, "fused_attention",
-            "softmax over a number of score matrices that is no multiple of 4 is executed as one kernel, and "
-            "was not one in Megatron-LM of 2021",
-            "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
+    require(
+        plan_.fused_attention || shape_on_one_rank(model_, plan_).fused_softmax, "fused_attention",
+        "softmax is executed as one kernel, which that of Megatron-LM of 2021 was over 16-bit scores of 17 "
+        "to 2048 tokens in fours, and a number of heads in fours",
+        "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
     for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
                                        {"fused_rotary", plan_.fused_rotary},
                                        {"fused_activation", plan_.fused_activation},

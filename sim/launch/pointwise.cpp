@@ -308,8 +308,10 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::add:
       return add(launch);
     case Pointwise::softmax:
+    case Pointwise::causal_softmax:
       return softmax(launch);
     case Pointwise::softmax_backward:
+    case Pointwise::causal_softmax_backward:
       return softmax_backward(launch);
     case Pointwise::embedding:
       return embedding(launch);

@@ -59,6 +59,8 @@ double Block::bytes_moved(const Kernel& kernel) const {
   double sum = bytes(kernel.reads) + bytes(kernel.writes);
   const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
   if (pointwise == nullptr) return sum;
+  if (*pointwise == Pointwise::causal_softmax || *pointwise == Pointwise::causal_softmax_backward)
+    return sum - bytes(kernel.reads) / 2;
   if (*pointwise == Pointwise::embedding_backward) {
     const Tensor& gradient = tensor(kernel.writes.front());
     const double made_bytes = tensor(kernel.reads.front()).element_bytes;

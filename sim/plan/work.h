@@ -84,6 +84,8 @@ enum class Pointwise : std::uint8_t {
   add,
   softmax,
   softmax_backward,
+  causal_softmax,  // reads no score above the diagonal: half of its tensors
+  causal_softmax_backward,
   embedding,
   embedding_backward,
   permute,      // rows to and from the order of their experts

@@ -58,14 +58,15 @@ TensorId multiply(BlockBuilder& b, const std::string& name, TensorId left, Tenso
   return output;
 }
 
-// Scaling and the causal mask are fused into the softmax, whose backward kernel needs its output only.
+// Scaling and the causal mask are fused into the softmax, whose backward kernel needs its output only
+// (Megatron-LM, fused_kernels/scaled_upper_triang_masked_softmax.h).
 TensorId softmax(BlockBuilder& b, TensorId scores) {
   if (!b.shape().fused_softmax) return softmax_eagerly(b, scores);
   const TensorId output = b.activation("probabilities", b[scores].elements);
-  b.forward({"softmax", Pointwise::softmax, {scores}, {output}});
+  b.forward({"softmax", Pointwise::causal_softmax, {scores}, {output}});
   b.undo([&b, scores, output] {
     b.backward_input({"softmax_backward",
-                      Pointwise::softmax_backward,
+                      Pointwise::causal_softmax_backward,
                       {b.gradient_of(output), output},
                       {b.new_gradient(scores)}});
   });

@@ -10,6 +10,12 @@ std::int64_t divide_up(std::int64_t value, std::int64_t parts) {
   return (value + parts - 1) / parts;
 }
 
+bool fuses_softmax(const Plan& plan, const Shape& shape) {
+  constexpr std::int64_t kMatricesOfABlock = 4, kRowsOfABlock = 4, kFewestKeys = 16, kMostKeys = 2048;
+  return plan.precision != Precision::fp32 && shape.batch * shape.heads % kMatricesOfABlock == 0 &&
+         shape.seq % kRowsOfABlock == 0 && shape.seq > kFewestKeys && shape.seq <= kMostKeys;
+}
+
 }  // namespace
 
 Shape shape_on_one_rank(const Model& model, const Plan& plan) {
@@ -40,9 +46,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.heads = model.heads / shape.tp;
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
-  constexpr std::int64_t kMatricesOfABlock = 4;
-  shape.fused_softmax =
-      plan.framework != Framework::megatron_2021 || shape.batch * shape.heads % kMatricesOfABlock == 0;
+  shape.fused_softmax = plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape);
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

@@ -30,8 +30,8 @@ struct Shape {
   bool fp8 = false;                // linear layers multiply in fp8
   bool dynamic_scaling = false;    // fp8 scales come from a pass over the tensor itself
   bool scaled_by_row = false;      // of its rows for one product, of its columns for the other
-  // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices of scores in fours
-  // (fused_softmax.py, is_kernel_available).
+  // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
+  // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   bool fused_accumulation = true;                                        // as in Plan

@@ -12,20 +12,22 @@ namespace rehearse {
 namespace {
 
 // Without what neither kernels nor their prices read: when ops run, how state is divided and when it moves.
-// Of the schedule they read whether the last stage lies on the first rank (tied embeddings).
+// Of the schedule they read whether the last stage lies on the first rank (tied embeddings). From ZeRO-2 on
+// microbatches may reduce gradients and gather weights, whose copies and sums prices count.
 Plan without_schedule_and_sharding(Plan plan) {
   const Plan none;
   plan.schedule = is_v_shaped(plan.schedule) ? ScheduleName::zb_v : none.schedule;
   plan.overlap_p2p = none.overlap_p2p;
   plan.overlap_grad_reduce = none.overlap_grad_reduce;
   plan.overlap_param_gather = none.overlap_param_gather;
+  plan.bucket_bytes = none.bucket_bytes;
+  plan.microbatch_group = none.microbatch_group;
+  if (plan.zero >= 2) return plan;
   plan.reshard_after_forward = none.reshard_after_forward;
   plan.reduce_each_microbatch = none.reduce_each_microbatch;
   plan.zero = none.zero;
   plan.zero_shard = none.zero_shard;
   plan.prefetch = none.prefetch;
-  plan.bucket_bytes = none.bucket_bytes;
-  plan.microbatch_group = none.microbatch_group;
   return plan;
 }
 

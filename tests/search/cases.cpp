@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <array>
 #include <random>
 
 #include "model/read.h"
@@ -37,7 +38,7 @@ void add_schedules(const Plan& base, const Model& model, std::vector<Plan>& plan
 }
 
 void add_states(const Plan& base, const Model& model, std::vector<Plan>& plans) {
-  for (const int zero : {0, 1, 3}) {
+  for (const int zero : {0, 1, 2, 3}) {
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       Plan plan = base;
       plan.zero = zero;
@@ -63,7 +64,9 @@ SearchCase search_case(std::uint32_t seed) {
   Plan plan;
   plan.seq = 1024;
   plan.global_batch = 16 + 16 * static_cast<std::int64_t>(random() % 2);
-  plan.framework = random() % 2 == 0 ? Framework::megatron_core : Framework::megatron_2021;
+  constexpr std::array kFrameworks = {Framework::megatron_core, Framework::megatron_2021, Framework::fsdp,
+                                      Framework::deepspeed_2021};
+  plan.framework = kFrameworks[random() % kFrameworks.size()];
   for (plan.tp = 1; plan.tp <= kGpus; plan.tp *= 2) {
     for (plan.cp = 1; plan.tp * plan.cp <= kGpus && plan.cp <= 2; plan.cp *= 2) {
       for (plan.pp = 1; plan.tp * plan.cp * plan.pp <= kGpus; plan.pp *= 2) {

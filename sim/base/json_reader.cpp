@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "base/json_text.h"
 #include "base/text_file.h"
@@ -22,7 +23,7 @@ class Guard {
  public:
   Guard(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
 
-  void note(int depth, Json::parse_event_t event) {
+  void note(int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > kDeepest) fail(fmt::format("JSON nests deeper than {}", kDeepest));
     switch (event) {
       case Json::parse_event_t::object_start:
@@ -32,6 +33,10 @@ class Guard {
         comparisons_ += keys_[static_cast<std::size_t>(depth)]++;
         if (comparisons_ > kMostComparisons) fail("JSON has objects of too many keys");
         return;
+      case Json::parse_event_t::object_end:
+        if (static_cast<std::int64_t>(parsed.size()) < keys_[static_cast<std::size_t>(depth) + 1])
+          repeats_ = repeats_ || !limits_.repeated_keys;
+        return;
       case Json::parse_event_t::array_start:
       case Json::parse_event_t::value:
         return count_value();
@@ -39,6 +44,8 @@ class Guard {
         return;
     }
   }
+
+  bool repeats_keys() const { return repeats_; }
 
  private:
   [[noreturn]] void fail(const std::string& rule) const { throw InputError({path_, "", rule, "", ""}); }
@@ -49,9 +56,27 @@ class Guard {
 
   const std::string& path_;
   const JsonLimits& limits_;
+  bool repeats_ = false;  // some object says a key twice
   std::int64_t values_ = 0, comparisons_ = 0;
   std::array<std::int64_t, kDeepest + 2> keys_{};
 };
+
+// Parses once more, so that other files need not keep their keys; comments may repeat theirs.
+void refuse_repeated_keys(const std::string& text, const std::string& path) {
+  std::array<std::set<std::string>, kDeepest + 2> met;
+  std::string repeated;
+  const auto noted = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    const auto at = static_cast<std::size_t>(depth);
+    if (event == Json::parse_event_t::object_start) met[at + 1].clear();
+    if (event != Json::parse_event_t::key) return true;
+    const std::string key = parsed.get<std::string>();
+    if (!met[at].insert(key).second && !key.starts_with("_")) repeated = key;
+    return true;
+  };
+  [[maybe_unused]] const Json same = Json::parse(text, noted);
+  if (!repeated.empty())
+    throw InputError({path, "", "an object says a key twice", "found \"" + repeated + "\" again", ""});
+}
 
 // Flags and TOML may hold inf and nan, which JSON writes as null.
 std::string shown(const Json& found) {
@@ -63,12 +88,14 @@ std::string shown(const Json& found) {
 
 Json parse_json(const std::string& text, const std::string& path, const JsonLimits& limits) {
   Guard guard(path, limits);
-  const auto noted = [&](int depth, Json::parse_event_t event, Json&) {
-    guard.note(depth, event);
+  const auto noted = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    guard.note(depth, event, parsed);
     return true;
   };
   try {
-    return Json::parse(text, noted);
+    Json json = Json::parse(text, noted);
+    if (guard.repeats_keys()) refuse_repeated_keys(text, path);
+    return json;
   } catch (const nlohmann::json::exception& error) {
     // What the library calls the error, in brackets, says nothing to the user.
     const std::string said = error.what();

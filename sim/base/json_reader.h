@@ -23,11 +23,12 @@ using Json = nlohmann::ordered_json;
 struct JsonLimits {
   std::size_t bytes = 16'000'000;
   std::int64_t values = 1'000'000;
+  bool repeated_keys = false;  // in one object, where the last one counts
 };
-inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000};
+inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000, true};
 
-// Reads and parses a whole file; InputError names the file, line and column of a syntax error, or the limit
-// that is exceeded.
+// Reads and parses a whole file; InputError names the file, line and column of a syntax error, a key that an
+// object says twice, or the limit that is exceeded.
 Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 
 // One JSON object at a place in a file. Every accessor throws InputError with that place.

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/json_text.h"
 #include "scratch.h"
 
 namespace rehearse {
@@ -159,6 +160,13 @@ TEST(JsonFile, AnObjectOfCountlessKeysIsRefused) {
 TEST(JsonFile, DeepNestingIsRefused) {
   const std::string file = write_file(std::string(100000, '[') + std::string(100000, ']'));
   EXPECT_THAT(message([&] { read_json_file(file); }), HasSubstr("nests deeper than 64"));
+}
+
+TEST(JsonFile, AKeyThatAnObjectSaysTwiceIsRefused) {
+  const std::string twice = R"({"plan": {"tp": 2, "pp": 4, "tp": 8}})";
+  EXPECT_THAT(message([&] { parse_json(twice, "x.json"); }), HasSubstr("\"tp\" again"));
+  EXPECT_EQ(parse_json(twice, "x.json", kTraceLimits)["plan"]["tp"], 8);
+  EXPECT_EQ(parse_json(R"({"a": {"b": 1}, "c": {"b": 2}, "_": 1, "_": 2})", "x.json")["c"]["b"], 2);
 }
 
 TEST(JsonFile, SyntaxErrorNamesItsLine) {

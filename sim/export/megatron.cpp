@@ -42,6 +42,8 @@ std::string why_not(const Plan& plan) {
 }
 
 void add_model(Line& line, const Model& model) {
+  line.flag("vocab-size", model.vocab);
+  line.flag("make-vocab-size-divisible-by", 1);
   line.flag("num-layers", model.layers);
   line.flag("hidden-size", model.hidden);
   line.flag("ffn-hidden-size", model.ffn_hidden);

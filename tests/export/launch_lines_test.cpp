@@ -31,7 +31,8 @@ TEST(Megatron, WritesGpt3AsItsScriptsDo) {
   const Launch launch = megatron_flags(read_model("gpt3-175b"), large_plan());
   EXPECT_EQ(launch.why_not, "");
   for (const char* flags :
-       {"--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
+       {"--vocab-size 51200 --make-vocab-size-divisible-by 1 ",
+        "--num-layers 96 --hidden-size 12288 --ffn-hidden-size 49152 --num-attention-heads 96",
         "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16 --sequence-parallel "
         "--num-virtual-stages-per-pipeline-rank 2",
         "--micro-batch-size 1 --global-batch-size 1536",

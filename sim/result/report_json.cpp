@@ -187,9 +187,10 @@ Json cluster_json(const RunFacts& facts) {
 
 void add_rates(Json& json, const Report& report) {
   json["step_time_s"] = report.step_time_s;
-  json["step_time_band_s"] = report.uncertainty > 0 ? Json({report.step_time_s * (1 - report.uncertainty),
-                                                            report.step_time_s * (1 + report.uncertainty)})
-                                                    : Json();
+  json["step_time_band_s"] = report.uncertainty > 0
+                                 ? Json({report.step_time_s * std::max(0.0, 1 - report.uncertainty),
+                                         report.step_time_s * (1 + report.uncertainty)})
+                                 : Json();
   json["tokens_per_s"] = report.tokens_per_s;
   json["tokens_per_s_per_gpu"] = report.tokens_per_s_per_gpu;
   json["samples_per_s"] = report.samples_per_s;

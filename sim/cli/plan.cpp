@@ -56,8 +56,7 @@ PlanAnswer answer(const PlanOptions& options) {
   PlanAnswer answer;
   answer.considered = space.choices().size();
   answer.illegal = answer.considered - legal.plans.size();
-  if (legal.plans.empty())
-    throw DoesNotFit(fmt::format("no legal plan among the {} considered", answer.considered));
+  if (legal.plans.empty()) space.refuse();
   const int jobs = jobs_or_cores(options.jobs);
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
   const SearchResult result =
@@ -65,11 +64,6 @@ PlanAnswer answer(const PlanOptions& options) {
   answer.does_not_fit = result.does_not_fit;
   answer.pruned = result.pruned;
   answer.run = result.run;
-  if (result.best.empty()) {
-    throw DoesNotFit(
-        fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
-                    answer.considered, answer.illegal, answer.does_not_fit));
-  }
   std::vector<std::size_t> finalists;
   for (const FoundPlan& found : result.best) finalists.push_back(legal.choice_of[found.index]);
   for (Json& report : run_finalists(space, finalists, jobs, inputs))
@@ -110,7 +104,13 @@ void add_plan(CLI::App& program, int& exit_code) {
       "--json");
   verb->callback([options, &exit_code] {
     const PlanAnswer found = answer(*options);
-    print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
+    const bool fits = !found.finalists.empty();
+    if (fits || options->json)
+      print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
+    if (!fits)
+      throw DoesNotFit(
+          fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
+                      found.considered, found.illegal, found.does_not_fit));
     exit_code = kDone;
   });
 }

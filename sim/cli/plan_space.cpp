@@ -280,6 +280,18 @@ PlanSpace::Legal PlanSpace::legal() {
   return legal;
 }
 
+void PlanSpace::refuse() const {
+  ScenarioSource source = choices_.empty() ? base_ : source_of(choices_.front());
+  if (choices_.empty())
+    for (const auto& [field, values] : given_) source.json["plan"][field] = values.front();
+  Replaced replaced;
+  replaced.inputs = &inputs_;
+  read_scenario(source, replaced);
+  throw InputError({"command line", "", "no plan of the values given divides the GPUs and the global batch",
+                    fmt::format("{} GPUs, global batch {}", gpus_, base_experiment_.plan.global_batch),
+                    "fewer values, or others"});
+}
+
 Experiment PlanSpace::experiment_of(const Choice& choice) {
   Replaced replaced;
   replaced.inputs = &inputs_;

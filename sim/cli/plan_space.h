@@ -46,6 +46,10 @@ class PlanSpace {
   };
   Legal legal();
 
+  // InputError: the rule that the first choice breaks, or where nothing divides the GPUs and the batch, the
+  // plan of the values that were given. For a space without legal plans.
+  [[noreturn]] void refuse() const;
+
   // Model, cluster and profile, with the plan of a choice.
   Experiment experiment_of(const Choice& choice);
 

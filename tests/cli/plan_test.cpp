@@ -10,6 +10,7 @@
 namespace rehearse {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -94,7 +95,23 @@ TEST(Plan, WithoutAPlanThatFitsItExitsWithThree) {
       run_program("plan --model llama3.1-405b --cluster dgx-h100 --gpus 8 --gbs 8 --seq 8192");
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("no plan fits"));
-  EXPECT_EQ(run_program(std::string(kSearch) + "--tp 5").exit_code, 3);
+  const Outcome json =
+      run_program("plan --model llama3.1-405b --cluster dgx-h100 --gpus 8 --gbs 8 --seq 8192 --json");
+  EXPECT_EQ(json.exit_code, 3);
+  const Json found = Json::parse(json.out);
+  EXPECT_TRUE(found["plans"].empty());
+  EXPECT_EQ(found["considered"], found["illegal"].get<int>() + found["does_not_fit"].get<int>());
+}
+
+TEST(Plan, WithoutALegalPlanNamesTheRuleAndExitsWithTwo) {
+  const std::string common = "plan --model llama3-8b --cluster dgx-h100 --gpus 8 ";
+  for (const auto& [flags, rule] : {std::pair{"--gbs 8 --tp 3", "tp x cp x pp x dp must equal"},
+                                    {"--gbs 7 --mbs 2", "--gbs: the global batch must be a multiple"},
+                                    {"--gbs 8 --pp 2 --schedule zb-h1 --vpp 2", "vpp"}}) {
+    const Outcome outcome = run_program(common + flags);
+    EXPECT_EQ(outcome.exit_code, 2) << flags;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(rule), HasSubstr("nearest legal"))) << flags;
+  }
 }
 
 TEST(Plan, WhatIsMissingOrNotSearchedIsRefused) {

@@ -13,4 +13,7 @@ inline constexpr std::size_t kMostTextBytes = 64'000'000;
 // holds more than `most_bytes`.
 std::string read_text_file(const std::string& path, std::size_t most_bytes = kMostTextBytes);
 
+// Whether this process has read the file of this name: it is no place to write to.
+bool was_read(const std::string& path);
+
 }  // namespace rehearse

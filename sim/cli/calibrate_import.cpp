@@ -28,7 +28,8 @@ void import_and_write(const ImportOptions& options) {
     fmt::print("{}", text);
     return;
   }
-  write_file(options.output, [&](std::ostream& out) { out << text; });
+  if (options.output != options.request.into) require_apart({options.output});
+  replace_file(options.output, [&](std::ostream& out) { out << text; });
   say(stderr, "wrote {}\n", options.output);
 }
 

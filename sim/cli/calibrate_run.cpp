@@ -15,6 +15,7 @@
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
 #include "cli/interruption.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -112,7 +113,7 @@ Site open_here(const CalibrateOptions& options) {
 Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRequest& request,
                             const kernels::DeviceFacts& facts) {
   if (!options.fresh && std::filesystem::exists(options.output)) {
-    Profile profile = read_profile(options.output);
+    Profile profile = read_profile(as_path(options.output));
     const bool same = profile.measurement && profile.measurement->device == facts.name &&
                       profile.measurement->cores == facts.cores &&
                       profile.measurement->cache == options.cache && profile.gpu == request.cluster.gpu.name;
@@ -133,8 +134,7 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
 
 void show_progress(const std::string& job, std::size_t done, std::size_t all, double left_s) {
   const auto left = static_cast<long>(left_s);
-  fmt::print(stderr, "\r\033[K[{}/{}] {:02}:{:02} left  {}", done + 1, all, left / 60, left % 60, job);
-  std::fflush(stderr);
+  print_talk(fmt::format("\r\033[K[{}/{}] {:02}:{:02} left  {}", done + 1, all, left / 60, left % 60, job));
 }
 
 void print_result(const Calibration& done, const Cluster& cluster, double took_s) {
@@ -170,12 +170,12 @@ int calibrate_here(const CalibrateOptions& options, CalibrationRequest& request,
   const bool terminal = isatty(STDERR_FILENO) == 1;
   if (terminal) request.progress = show_progress;
   request.save = [&](const Profile& partial) {
-    write_file(options.output,
-               [&](std::ostream& out) { out << to_text(profile_json(partial, request.cluster.gpu)); });
+    replace_file(options.output,
+                 [&](std::ostream& out) { out << to_text(profile_json(partial, request.cluster.gpu)); });
   };
   const auto begin = std::chrono::steady_clock::now();
   const Calibration done = calibrate(device, request, std::move(profile));
-  if (terminal) fmt::print(stderr, "\r\033[K");
+  if (terminal) print_talk("\r\033[K");
   for (const std::string& line : done.above_peak) say(stderr, "rehearse: above peak: {}\n", line);
   if (!done.above_peak.empty()) return kFailure;
   print_result(done, request.cluster,
@@ -187,6 +187,7 @@ int calibrate_here(const CalibrateOptions& options, CalibrationRequest& request,
 
 int calibrate_and_write(const CalibrateOptions& options) {
   require_options(options);
+  require_apart({options.given.file, options.output}, Reads::allowed);
   const kernels::Launched self = kernels::launched();
   if (self.rank == 0) require_writable({options.output});
   CalibrationRequest request = make_request(options);
@@ -226,7 +227,7 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
       ->check(CLI::IsMember({"cold", "warm"}))
       ->option_text("cold|warm");
   calibrate.add_option("--seconds", options->seconds, "for each kernel and message")
-      ->check(CLI::Range(0.001, 600.0))
+      ->check(between(0.001, 600))
       ->option_text("S");
   calibrate.add_option("--parts", options->parts, "time on one of N equal parts of a GPU's multiprocessors")
       ->check(CLI::Range(1, 64))
@@ -235,7 +236,7 @@ void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
       .add_option(
           "--timeout", options->timeout_s,
           "give up when the other processes do not come, or a message does not end, for so many seconds")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(between(0.001, 86400))
       ->option_text("S");
   calibrate.add_flag("--fresh", options->fresh, "replace what PROFILE.json holds");
   calibrate.footer(

@@ -12,6 +12,7 @@
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
 #include "cli/loss_scale_flags.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -232,9 +233,19 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
   std::_Exit(is_interrupted() ? kInterrupted : kFailure);
 }
 
+// Before the run. A profile that is continued was an input before.
+void require_outputs(const ExecuteVerb& verb) {
+  const ShowOptions& show = verb.show;
+  const std::string& profile = verb.predict.profile_out;
+  require_apart({show.trace, show.svg, show.png, show.html, profile});
+  for (const std::string& input : {verb.given.file, verb.data})
+    require_apart({input, profile}, Reads::allowed);
+  require_writable({show.trace, show.svg, show.png, show.html});
+}
+
 int run_and_show(const ExecuteVerb& verb) {
-  require_writable({verb.show.trace, verb.show.svg, verb.show.png, verb.show.html});
   const ScenarioSource source = collect(verb.given);
+  require_outputs(verb);
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
   Site site;
@@ -286,7 +297,7 @@ void add_execute(CLI::App& program, int& exit_code) {
       ->check(CLI::Range(0, 1000000))
       ->option_text("N");
   verb->add_option("--timeout", options->timeout_s, "end the run when no op ends for so many seconds")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(between(0.001, 86400))
       ->option_text("S");
   verb->add_option("--data", options->data,
                    "text to train on, its bytes the tokens; default: tokens made from --seed")

@@ -10,6 +10,7 @@
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/profile_file.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/show_comparison.h"
@@ -30,7 +31,7 @@ bool is_of(const Profile& profile, const kernels::DeviceFacts& device) {
 Profile profile_to_continue(const Experiment& experiment, const PredictOptions& options,
                             const kernels::DeviceFacts& device) {
   if (!options.fresh && !options.profile_out.empty() && std::filesystem::exists(options.profile_out)) {
-    Profile kept = read_profile(options.profile_out);
+    Profile kept = read_profile(as_path(options.profile_out));
     if (!is_of(kept, device))
       throw InputError({options.profile_out, "/measurement/device",
                         "a profile can be continued on the device it was taken on only",
@@ -71,12 +72,10 @@ void add_predict_flags(CLI::App& verb, PredictOptions& options) {
   verb.add_flag("--fresh", options.fresh, "with --predict: time all here, whatever the profile knows")
       ->needs(predict);
   verb.add_option("--calibrate-seconds", options.seconds, "with --predict: for each kernel and message")
-      ->check(CLI::Range(0.001, 600.0))
+      ->check(between(0.001, 600))
       ->option_text("S")
       ->needs(predict);
-  verb.add_option("--fail-above", options.fail_above, "with --predict: exit with 5 as compare does")
-      ->option_text("5%|NAME=5%,...")
-      ->needs(predict);
+  add_gates_flag(verb, options.fail_above, "with --predict: exit with 5 as compare does")->needs(predict);
 }
 
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
@@ -92,8 +91,8 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options, De
   request.stopped = stopped;
   request.save = [&](const Profile& profile) {
     if (options.profile_out.empty()) return;
-    write_file(options.profile_out,
-               [&](std::ostream& out) { out << to_text(profile_json(profile, request.cluster.gpu)); });
+    replace_file(options.profile_out,
+                 [&](std::ostream& out) { out << to_text(profile_json(profile, request.cluster.gpu)); });
   };
   kernels::Device& here = ranks.device(0);
   Calibration done = calibrate(here, request, profile_to_continue(experiment, options, here.facts()));

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "cli/number_range.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
 
@@ -30,6 +31,21 @@ struct GoodputOptions {
 // Fewer failures leave the mean to chance; more take long to simulate.
 constexpr double kFewestFailures = 10, kMostFailures = 20000;
 
+constexpr double kLeastDays = 0.01, kMostDays = 3650;
+
+// What to ask instead: days that cover as many failures, or where none of those allowed do, a GPU that fails
+// as often as they need.
+std::string nearest_legal(const GoodputOptions& options, double fewest_days, double most_days) {
+  const double gpu_hours_a_day = static_cast<double>(options.gpus) * kDay / kHour;
+  if (fewest_days > kMostDays)
+    return fmt::format("--mtbf-hours {:.10g}", kMostDays / kFewestFailures * gpu_hours_a_day);
+  if (most_days < kLeastDays)
+    return fmt::format("--mtbf-hours {:.10g}", kLeastDays / kMostFailures * gpu_hours_a_day);
+  if (options.days < fewest_days)
+    return fmt::format("--days {:g}", std::min(kMostDays, std::ceil(fewest_days)));
+  return fmt::format("--days {:.10g}", std::floor(most_days / kLeastDays) * kLeastDays);
+}
+
 Failures failures_of(const GoodputOptions& options) {
   const Failures failures{options.mtbf_hours * kHour / static_cast<double>(options.gpus),
                           options.checkpoint_s, options.restart_s};
@@ -40,7 +56,7 @@ Failures failures_of(const GoodputOptions& options) {
         {"command line", "--days",
          fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMostFailures),
          fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
-         fmt::format("{:.4g}", options.days > most_days ? most_days : std::ceil(fewest_days))});
+         nearest_legal(options, fewest_days, most_days)});
   return failures;
 }
 
@@ -101,7 +117,7 @@ void add_goodput(CLI::App& program, int& exit_code) {
   CLI::App* verb =
       program.add_subcommand("goodput", "what failures leave of days of training, and how often to save");
   const auto options = std::make_shared<GoodputOptions>();
-  const auto positive = CLI::Range(1e-3, 1e9);
+  const auto positive = between(1e-3, 1e9);
   verb->add_option("--gpus", options->gpus, "GPUs of the job")
       ->required()
       ->option_text("N")
@@ -118,14 +134,14 @@ void add_goodput(CLI::App& program, int& exit_code) {
   verb->add_option("--restart-seconds", options->restart_s, "from a failure to the next step")
       ->required()
       ->option_text("S")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(between(0, 1e9));
   verb->add_option("--interval-seconds", options->interval_s,
                    "of training between two checkpoints, to compare")
       ->option_text("S")
       ->check(positive);
   verb->add_option("--days", options->days, "of each random course; default: 30")
       ->option_text("D")
-      ->check(CLI::Range(1e-2, 3650.0));
+      ->check(between(kLeastDays, kMostDays));
   verb->add_option("--seed", options->seed, "of the random courses")->option_text("N");
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(

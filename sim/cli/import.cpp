@@ -59,6 +59,7 @@ void require_legal(const ScenarioSource& source) {
 }
 
 void import(const ImportOptions& options, Imported imported) {
+  require_apart({options.output});
   ScenarioSource source{options.output, std::move(imported.scenario), {}};
   if (!imported.model.is_null() && !options.given.values.contains("--model"))
     source.json["model"] = write_model(options, imported.model);

@@ -1,6 +1,8 @@
 // The program: parses the command line, runs one verb, and turns what went wrong into a message and an exit
 // code.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -79,6 +81,7 @@ int run(int argc, char** argv) {
   program.add_flag("--json", json, "with --version: as JSON")->trigger_on_parse();
   program.require_subcommand(1);
   program.footer("`rehearse VERB --help` explains a verb and gives examples.");
+  add_init(program, exit_code);
   add_simulate(program, exit_code);
   add_execute(program, exit_code);
   add_compare(program, exit_code);
@@ -120,6 +123,13 @@ int run(int argc, char** argv) {
   }
 }
 
+// A stream that the shell closed stays one that cannot be written: the next file to be opened would take its
+// number, and the talk would land in it.
+void keep_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDONLY);  // takes the lowest number: this one
+}
+
 // What was printed has arrived, or the program has failed.
 int after_printing(int exit_code) {
   if (std::cout.flush() && std::fflush(stdout) == 0) return exit_code;
@@ -132,6 +142,7 @@ int after_printing(int exit_code) {
 }  // namespace rehearse
 
 int main(int argc, char** argv) {
+  rehearse::keep_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error of the write
   rehearse::end_when_interrupted();
   rehearse::remember_command(argc, argv);

@@ -9,8 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
+#include "base/error.h"
+#include "base/text_file.h"
 #include "cli/interruption.h"
 
 namespace rehearse {
@@ -87,7 +90,30 @@ std::string partial_name(const std::string& path) {
   return fmt::format("{}.partial-{}", path, getpid());
 }
 
+std::string as_path(const std::string& file) {
+  const std::filesystem::path path(file);
+  return path.has_parent_path() ? file : (std::filesystem::path(".") / path).string();
+}
+
+void require_apart(const std::vector<std::string>& files, Reads reads) {
+  std::set<std::filesystem::path> met;
+  for (const std::string& file : files) {
+    if (file.empty() || file == "-" || is_special(file)) continue;
+    if (reads == Reads::refused && was_read(file))
+      throw InputError({file, "", "is read by this command and not written over", "", "another file"});
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, error);
+    if (!met.insert(error ? std::filesystem::path(file) : whole).second)
+      throw InputError({file, "", "is named for two things, of which one would be lost", "", "another file"});
+  }
+}
+
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  require_apart({path});
+  replace_file(path, write);
+}
+
+void replace_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   if (is_special(path)) return write_through(path, path, write);
   const PartialFile partial(path);
   write_through(path, partial.name(), write);
@@ -95,6 +121,7 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
 }
 
 void require_writable(const std::vector<std::string>& paths) {
+  require_apart(paths);
   for (const std::string& path : paths) {
     if (std::filesystem::is_directory(path)) cannot_write(path, std::strerror(EISDIR));
     if (path.empty() || path == "-" || is_special(path)) continue;

@@ -20,8 +20,19 @@ bool use_colour(Colour colour);
 // --color auto|always|never
 void add_colour_flag(CLI::App& verb, Colour& colour);
 
+// The same file, not to be taken for a name of the program's own data.
+std::string as_path(const std::string& file);
+
+// InputError where two of these are one file, so that what is written last is all that is kept, or one was
+// read by this process: a run does not write over what it came from. "", "-", devices and pipes are none.
+enum class Reads { refused, allowed };
+void require_apart(const std::vector<std::string>& files, Reads reads = Reads::refused);
+
+// As write_file(), over a file that may have been read: of what goes on with what it holds.
+void replace_file(const std::string& path, const std::function<void(std::ostream&)>& write);
+
 // Writes the whole file or throws std::runtime_error naming it: beside it first, and then in its place, so
-// that neither a failed write nor a kill leaves half a file under its name.
+// that neither a failed write nor a kill leaves half a file under its name. InputError where it was read.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 // Before long work rather than after it: throws as write_file() would. "" and "-" are none.

@@ -47,6 +47,7 @@ void require_png_writer() {
 
 void write_png(const std::string& path, const std::string& svg) {
   require_png_writer();
+  require_apart({path});
   const std::string source = partial_name(path) + ".svg", partial = partial_name(path);
   write_file(source, [&](std::ostream& out) { out << svg; });
   const int code = run({kWriter, "--zoom", "2", "--format", "png", "--output", partial, source});

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "cli/say.h"
+
 namespace rehearse {
 
 namespace {
@@ -23,7 +25,7 @@ Progress::Progress(std::size_t points)
     : points_(points), shown_(isatty(STDERR_FILENO) == 1 && points > 0), begin_s_(now_s()) {}
 
 Progress::~Progress() {
-  if (shown_ && done_ > 0) fmt::print(stderr, "\r\x1b[K");
+  if (shown_ && done_ > 0) print_talk("\r\x1b[K");
 }
 
 void Progress::row_done() {
@@ -33,9 +35,8 @@ void Progress::row_done() {
   last_s_ = now;
   const double rate = static_cast<double>(done_) / std::max(1e-9, now - begin_s_);
   const auto left = static_cast<long>(static_cast<double>(points_ - done_) / rate);
-  fmt::print(stderr, "\r\x1b[K[{}/{}] {:.3g} rows/s, {}:{:02} left", done_, points_, rate, left / 60,
-             left % 60);
-  std::fflush(stderr);
+  print_talk(fmt::format("\r\x1b[K[{}/{}] {:.3g} rows/s, {}:{:02} left", done_, points_, rate, left / 60,
+                         left % 60));
 }
 
 }  // namespace rehearse

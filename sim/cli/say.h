@@ -12,10 +12,18 @@
 
 namespace rehearse {
 
-// As fmt::print(), with control characters but line breaks as \xNN.
+// Talk that cannot be delivered changes nothing of what was to be done: the exit code still tells.
+inline void print_talk(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+// As fmt::print(), with control characters but line breaks as \xNN. Never throws for want of a stderr.
 template <typename... Args>
 void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(to, "{}", printable(fmt::format(format, std::forward<Args>(args)...), true));
+  const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), true);
+  if (to == stderr) return print_talk(text);
+  fmt::print(to, "{}", text);
 }
 
 template <typename... Args>

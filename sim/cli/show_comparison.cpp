@@ -62,9 +62,15 @@ void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
   verb.add_option("--svg", options.svg, "of two traces: both pipelines in one picture")->option_text("FILE");
   verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank beside rank")
       ->option_text("FILE");
-  verb.add_option("--fail-above", options.fail_above,
-                  "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger")
-      ->option_text("5%|NAME=5%,...");
+  add_gates_flag(verb, options.fail_above,
+                 "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger");
+}
+
+CLI::Option* add_gates_flag(CLI::App& verb, std::string& gates, const std::string& help) {
+  // Read while flags are: a script's empty variable is no gate that all runs pass.
+  return verb.add_option("--fail-above", gates, help)
+      ->option_text("5%|NAME=5%,...")
+      ->each([](const std::string& text) { parse_gates(text); });
 }
 
 Side read_side(const std::string& file) {
@@ -83,6 +89,7 @@ Side read_side(const std::string& file) {
 }
 
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b) {
+  require_apart({options.svg, options.trace});
   const ReportComparison comparison = compare_runs(run_of(a), run_of(b));
   if (!options.svg.empty()) write_picture(options.svg, a, b);
   if (!options.trace.empty()) {

@@ -9,7 +9,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace rehearse {
 
@@ -18,6 +19,9 @@ struct ComparisonOptions {
   std::string svg, trace, fail_above;
 };
 void add_comparison_flags(CLI::App& verb, ComparisonOptions& options);
+
+// --fail-above, refused at once where it is none.
+CLI::Option* add_gates_flag(CLI::App& verb, std::string& gates, const std::string& help);
 
 // One side: a report, with its timeline and trace where they are known.
 struct Side {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/quantity.h"
+#include "cli/output.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
@@ -49,6 +50,7 @@ void simulate_beside(const SimulateOptions& options, const ScenarioSource& sourc
 
 void simulate_and_show(const SimulateOptions& options) {
   const ScenarioSource source = collect(options.given);
+  require_writable({options.show.trace, options.show.svg, options.show.png, options.show.html});
   const Scenario scenario = read_scenario(source);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = run_iteration(scenario.experiment);

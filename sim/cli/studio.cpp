@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/studio_answer.h"
 #include "cli/verbs.h"
@@ -99,7 +100,7 @@ void serve(StudioOptions& options) {
   const StopOnSignal stop(signals, server);
   fmt::print("http://127.0.0.1:{}/\n", server.port());
   std::fflush(stdout);
-  fmt::print(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");
+  say(stderr, "open it in a browser of this machine; Ctrl-C ends the studio\n");
   server.serve();
   refinement.end();
 }

@@ -12,6 +12,7 @@
 #include "cli/execute_row.h"
 #include "cli/interruption.h"
 #include "cli/jobs.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/own_store.h"
 #include "cli/png.h"
@@ -54,8 +55,9 @@ void take_back_scenario(SweepOptions& options) {
   for (Output* output : {&options.csv, &options.jsonl}) {
     if (!output->file.ends_with(".json")) continue;
     if (!options.given.file.empty()) {
+      const char* ending = output == &options.csv ? ".csv" : ".jsonl";
       throw InputError({"command line", output->option->get_name(), "rows are not written over a *.json",
-                        output->file, output->file.substr(0, output->file.size() - 5) + ".csv"});
+                        output->file, output->file.substr(0, output->file.size() - 5) + ending});
     }
     options.given.file = std::exchange(output->file, "");
   }
@@ -190,6 +192,8 @@ int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
   require_drawable(options, swept.grid);
+  require_apart(
+      {options.store, options.csv.file, options.jsonl.file, options.svg, options.png, options.html});
   require_writable({options.csv.file, options.jsonl.file, options.svg, options.png, options.html});
   const Shard shard = options.shard.empty()
                           ? Shard{}
@@ -241,7 +245,7 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   add_jobs_flag(verb, options.jobs, "rows at a time");
   verb.add_option("--row-timeout", options.most_seconds, "a row that takes more seconds has failed")
       ->option_text("S")
-      ->check(CLI::Range(0.001, 1e9));
+      ->check(between(0.001, 1e9));
   add_execute_rows_flags(verb, options.execute);
 }
 

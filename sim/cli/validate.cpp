@@ -56,8 +56,9 @@ void validate(const ValidateOptions& options) {
     throw InputError({"command line", "RUNS.json", "something to predict is needed", "nothing given",
                       "RUNS.json or --nccl TABLE.json"});
   const Engine engine = options.engine == "reference" ? Engine::reference : Engine::simgrid;
-  const std::vector<RunPrediction> predictions =
-      predict(read_published_runs(options.runs), engine, jobs_or_cores(options.jobs));
+  const auto runs = read_published_runs(options.runs);
+  require_writable({options.svg, options.page});
+  const std::vector<RunPrediction> predictions = predict(runs, engine, jobs_or_cores(options.jobs));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
   if (!options.page.empty()) write_page(predictions, engine, options.page);
   print_answer(options.json ? write_predictions_json(predictions) : write_predictions(predictions),

@@ -25,6 +25,7 @@ void add_execute(CLI::App& program, int& exit_code);
 void add_compare(CLI::App& program, int& exit_code);
 void add_export(CLI::App& program, int& exit_code);
 void add_import(CLI::App& program, int& exit_code);
+void add_init(CLI::App& program, int& exit_code);
 void add_explain(CLI::App& program, int& exit_code);
 void add_memory(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 TEST(Verbs, HelpShowsVerbsAndExamples) {
   const Outcome program = run_program("--help");
   EXPECT_EQ(program.exit_code, 0);
-  for (const char* verb : {"simulate", "check", "topo", "goodput", "doctor", "completion"}) {
+  for (const char* verb : {"simulate", "check", "topo", "goodput", "init", "doctor", "completion"}) {
     EXPECT_THAT(program.out, HasSubstr(verb));
     const Outcome help = run_program(std::string(verb) + " --help");
     EXPECT_EQ(help.exit_code, 0);
@@ -65,6 +65,31 @@ TEST(Verbs, GoodputComparesYoungsDalysAndTheSimulatedInterval) {
   for (const Json& row : intervals) {
     EXPECT_NEAR(row["simulated_goodput"].get<double>(), row["expected_goodput"].get<double>(), 0.005);
     EXPECT_GE(intervals[3]["simulated_goodput"].get<double>(), row["simulated_goodput"].get<double>() - 5e-4);
+  }
+}
+
+TEST(Verbs, InitWritesACommentedScenarioThatRunsAsItIs) {
+  const std::string file = temporary_file("init.json", "mine");
+  const Outcome refused = run_program("init -o " + file);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(file));
+  std::ifstream kept(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "mine");
+  ASSERT_EQ(run_program("init --force -o " + file).exit_code, 0);
+  std::ifstream written(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}), run_program("init").out);
+  const Outcome run = run_program("simulate " + file + " --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out)["plan"]["dp"], 16);
+}
+
+TEST(Verbs, InitExplainsEveryFieldItSets) {
+  const Json scenario = Json::parse(run_program("init").out);
+  for (const Json& object : {scenario, scenario["plan"]}) {
+    for (const auto& [key, value] : object.items()) {
+      const bool plain = key.starts_with("_") || key == "schema" || key == "title" || key == "plan";
+      EXPECT_TRUE(plain || object.contains("_" + key)) << key;
+    }
   }
 }
 

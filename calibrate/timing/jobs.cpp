@@ -86,7 +86,8 @@ class Collector {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
       // No kernels of ours: they stream as "add" and "permute" do.
-      if (*kind == Pointwise::eager || *kind == Pointwise::scatter_add) return;
+      if (*kind == Pointwise::eager || *kind == Pointwise::scatter_add || *kind == Pointwise::rearrange)
+        return;
       key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
     } else {
       return add_collective(std::get<Collective>(kernel.what));

@@ -25,7 +25,8 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
 std::string curve_name(Pointwise kind);
 
 // A memory-bound kernel that moves `bytes` in all. By the kind's own curve, else by that of the kernel which
-// streams most like it, else by a plain copy's.
+// streams most like it, else by a plain copy's. Pointwise::rearrange takes no time in a profile that
+// `rehearse calibrate` took: the kernels that were timed do without.
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes);
 
 }  // namespace rehearse

@@ -28,6 +28,7 @@ constexpr std::array kNames = {"norm",
                                "permute",
                                "scatter_add",
                                "reorder",
+                               "rearrange",
                                "cross_entropy",
                                "cross_entropy_backward",
                                "bias_gradient",
@@ -57,6 +58,7 @@ std::vector<std::string> curves_for(Pointwise kind) {
       return {curve_name(kind), "softmax_backward", "softmax", "copy"};
     case Pointwise::scatter_add:
       return {curve_name(kind), "permute", "copy"};
+    case Pointwise::rearrange:
     case Pointwise::eager:
       return {curve_name(kind), "add", "copy"};
     default:
@@ -81,6 +83,7 @@ std::string curve_name(Pointwise kind) {
 }
 
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes) {
+  if (kind == Pointwise::rearrange && profile.measurement) return {};  // of kernels that do without
   if (bytes <= 0) return {profile.launch_s, false};
   Curve curve;
   for (const StreamSample& sample : samples_of(profile, kind)) curve[sample.bytes] = sample.bytes_per_s;

@@ -335,6 +335,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::clip_scale:
       return {ClipScale{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0]),
                         static_cast<float>(launch.bound.plan.clip_grad)}};
+    case Pointwise::rearrange:
+      return {};
     case Pointwise::scatter_add:
     case Pointwise::eager:  // no plan that is executed has them (not_executable())
       break;

@@ -91,6 +91,8 @@ enum class Pointwise : std::uint8_t {
   permute,      // rows to and from the order of their experts
   scatter_add,  // rows of a token added up in memory, one at a time
   reorder,      // blocks of rows change places
+  rearrange,    // tensors read and written once more, listed twice among what it reads: a bias added, or the
+                // dimensions of a tensor reordered, in passes that kernels of `execute` do without
   cross_entropy,
   cross_entropy_backward,
   bias_gradient,

@@ -59,6 +59,7 @@ TEST(Eager, LayerNormStaysOneKernel) {
 
 TEST(Eager, RotationGoesThroughFp32AndKeepsNothing) {
   Case c = llama_case();
+  c.plan.framework = Framework::fsdp;
   const double kept = saved_bytes(layer_of(c));
   c.plan.fused_rotary = false;
   const Block layer = layer_of(c);
@@ -86,6 +87,35 @@ TEST(Eager, SoftmaxOfMegatron2021TakesShortMatricesOf16BitScoresInFours) {
   c.plan.micro_batch = c.plan.global_batch = 1;
   c.plan.framework = Framework::megatron_core;
   EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 7 * scores);
+}
+
+// Of 16 bits read and written: queries, keys and values forward and back, what was attended forward.
+TEST(Eager, Megatron2021RearrangesHeads) {
+  Case c{gpt(2, 64, 2, 320, 32), {}};
+  c.plan.seq = 32;
+  c.plan.fused_attention = false;
+  const auto bytes = [&c](const char* name) { return moved(layer_of(c), name).bytes; };
+  EXPECT_EQ(bytes("qkv_gradient") + bytes("attended_in_rows"), 0);
+  const double without = bytes("qkv_bias");
+  c.plan.framework = Framework::megatron_2021;
+  EXPECT_EQ(bytes("qkv_gradient"), 4 * 3 * kTokens * 64);
+  EXPECT_EQ(bytes("attended_in_rows"), 4 * kTokens * 64);
+  EXPECT_EQ(bytes("qkv_bias") - without, 4 * 3 * kTokens * 64);
+}
+
+// 64 wide queries of 4 heads, 32 wide keys and values of 2: where rotation leaves them apart.
+TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
+  Case c = llama_case();
+  c.plan.framework = Framework::megatron_core;
+  const auto bytes = [&c](const char* name) { return moved(layer_of(c), name).bytes; };
+  EXPECT_EQ(bytes("query_copy"), 4 * kTokens * 64);
+  EXPECT_EQ(bytes("value_copy"), 4 * kTokens * 32);
+  EXPECT_EQ(bytes("qkv_gradient"), 4 * kTokens * (64 + 32 + 32));
+  c.model.kv_heads = c.model.heads;
+  EXPECT_EQ(bytes("query_copy"), 0);
+  EXPECT_EQ(bytes("value_copy"), 4 * kTokens * 64);
+  c.model.positions = Positions::learned;
+  EXPECT_EQ(bytes("value_copy") + bytes("qkv_gradient"), 0);
 }
 
 TEST(Eager, AGateKeepsItsSiluForTheProduct) {

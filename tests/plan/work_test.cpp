@@ -21,9 +21,10 @@ std::vector<std::string> names(const std::vector<Kernel>& kernels) {
 TEST(Work, OfALlamaLayerReadsAsInThePaper) {
   const Work work = make_work(llama(2, 64, 8, 2, 128, 256), {});
   const Block& layer = block_called(work, "layer");
-  EXPECT_THAT(names(layer.forward), testing::ElementsAre("attention_norm", "qkv", "rotary", "attention",
-                                                         "projection", "attention_residual", "mlp_norm",
-                                                         "mlp_up", "activation", "mlp_down", "mlp_residual"));
+  EXPECT_THAT(names(layer.forward),
+              testing::ElementsAre("attention_norm", "qkv", "query_copy", "value_copy", "rotary", "attention",
+                                   "projection", "attention_residual", "mlp_norm", "mlp_up", "activation",
+                                   "mlp_down", "mlp_residual"));
   EXPECT_THAT(names(layer.backward_weight),
               testing::ElementsAre("mlp_down_weight_gradient", "mlp_up_weight_gradient",
                                    "mlp_norm_weight_gradient", "projection_weight_gradient",

@@ -7,6 +7,32 @@ namespace rehearse {
 
 namespace {
 
+Kernel rearrange(const std::string& name, const std::vector<TensorId>& tensors) {
+  Kernel kernel{name, Pointwise::rearrange, tensors, {}};
+  kernel.reads.insert(kernel.reads.end(), tensors.begin(), tensors.end());
+  return kernel;
+}
+
+// Before Transformer Engine the bias is added to what the product wrote (mpu/layers.py, output + bias), and
+// gradients are joined to one tensor (mpu/utils.py, split_tensor_along_last_dim). With it they are joined
+// (attention.py, _SplitAlongDim) unless attention makes them side by side, as it does where no rotation makes
+// queries and keys anew; then values are copied out of the product's output, too (get_qkv_layout), as are
+// queries out of groups (Megatron core, attention.py, query.reshape).
+void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<TensorId>& heads) {
+  const Shape& shape = b.shape();
+  if (!shape.rearranges_heads && !shape.splits_heads) return;
+  if (shape.rearranges_heads && model.qkv_bias) b.forward(rearrange("qkv_bias", heads));
+  if (shape.splits_heads) {
+    if (shape.heads != shape.kv_heads) b.forward(rearrange("query_copy", {heads[0]}));
+    b.forward(rearrange("value_copy", {heads[2]}));
+  }
+  b.undo([&b, heads] {
+    std::vector<TensorId> gradients;
+    for (const TensorId head : heads) gradients.push_back(b.gradient_of(head));
+    b.backward_input(rearrange("qkv_gradient", gradients));
+  });
+}
+
 Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t query = shape.heads * shape.head_dim;
   const std::int64_t key = shape.kv_heads * shape.head_dim;
@@ -17,6 +43,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   qkv.of_model = static_cast<double>(model.heads + 2 * model.kv_heads) /
                  static_cast<double>(shape.tp * (shape.heads + 2 * shape.kv_heads));
   const std::vector<TensorId> outputs = column_linear(b, shape, qkv);
+  rearrange_heads(b, model, outputs);
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
   if (model.qk_norm) {
@@ -85,6 +112,8 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   if (model.dropout) weights = drop_out(b, "attention_dropout", weights, "probabilities_dropped");
   const TensorId output = multiply(b, "weighted_values", weights, heads.value,
                                    Gemm{rows, heads.v_width, shape.seq, batch}, "attended");
+  // context_layer.permute().contiguous() of Megatron-LM, model/transformer.py
+  if (shape.rearranges_heads) b.forward(rearrange("attended_in_rows", {output}));
   if (rerun) b.rerun_from(first, output);
   return output;
 }

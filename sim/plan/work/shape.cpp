@@ -46,6 +46,10 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.heads = model.heads / shape.tp;
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
+  shape.rearranges_heads =
+      plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed_2021;
+  shape.splits_heads = plan.framework == Framework::megatron_core && plan.fused_attention &&
+                       model.positions == Positions::rotary;
   shape.fused_softmax = plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape);
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);

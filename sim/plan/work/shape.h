@@ -33,6 +33,8 @@ struct Shape {
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
+  // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
+  bool rearranges_heads = false, splits_heads = false;
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   bool fused_accumulation = true;                                        // as in Plan
   bool wide_norms = false;                                               // norms read fp32 copies

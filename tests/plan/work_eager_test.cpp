@@ -118,6 +118,20 @@ TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   EXPECT_EQ(bytes("value_copy") + bytes("qkv_gradient"), 0);
 }
 
+TEST(Eager, TorchtitanRepeatsKeysAndValuesForEachHeadOfQueries) {
+  Case c = llama_case();
+  c.plan.framework = Framework::torchtitan;
+  c.plan.cp = 2;
+  const Block layer = layer_of(c);
+  for (const char* name : {"key_repeat", "value_repeat"})
+    EXPECT_EQ(moved(layer, name).bytes, 2 * 2 * (64 + 32) * kTokens / 2);
+  for (const Kernel& kernel : layer.forward) {
+    if (const auto* attention = std::get_if<Attention>(&kernel.what)) EXPECT_EQ(attention->kv_heads, 4);
+    if (const auto* sent = std::get_if<Collective>(&kernel.what))
+      EXPECT_EQ(sent->bytes, 2 * (64 + 64) * kTokens / 2) << kernel.name;
+  }
+}
+
 TEST(Eager, AGateKeepsItsSiluForTheProduct) {
   Case c = llama_case();
   const Block fused = layer_of(c);

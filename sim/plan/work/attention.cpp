@@ -33,6 +33,17 @@ void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<Tens
   });
 }
 
+// torchtitan, models/llama3/model.py, repeat_kv: before keys and values go round a ring, too.
+TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, double elements) {
+  const TensorId repeated = b.activation(name + "_repeated", elements);
+  b.forward({name + "_repeat", Pointwise::reorder, {heads}, {repeated}});
+  b.undo([&b, name, heads, repeated] {
+    b.backward_input(
+        {name + "_repeat_backward", Pointwise::reorder, {b.gradient_of(repeated)}, {b.new_gradient(heads)}});
+  });
+  return repeated;
+}
+
 Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t query = shape.heads * shape.head_dim;
   const std::int64_t key = shape.kv_heads * shape.head_dim;
@@ -61,6 +72,11 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     const std::vector<TensorId> rotated = rotate(b, heads.query, heads.key);
     heads.query = rotated[0];
     heads.key = rotated[1];
+  }
+  if (shape.repeats_heads) {
+    const double elements = b[heads.query].elements;
+    heads.key = repeat_heads(b, "key", heads.key, elements);
+    heads.value = repeat_heads(b, "value", heads.value, elements);
   }
   return heads;
 }

@@ -4,7 +4,7 @@
 namespace rehearse {
 
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads) {
-  Attention what{shape.batch, shape.heads, shape.kv_heads, heads.width, shape.seq, shape.seq};
+  Attention what{shape.batch, shape.heads, shape.attended_kv_heads(), heads.width, shape.seq, shape.seq};
   if (heads.v_width != heads.width) what.v_head_dim = heads.v_width;
   what.window = model.window;
   return what;
@@ -113,7 +113,7 @@ TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, con
       exchange(b, "heads_all_to_all", {heads.query, heads.key, heads.value});
   Attention what = attention_of(model, shape, heads);
   what.heads = shape.heads / shape.cp;
-  what.kv_heads = shape.kv_heads / shape.cp;
+  what.kv_heads = shape.attended_kv_heads() / shape.cp;
   what.query = what.keys = shape.seq * shape.cp;
   Core core = attend(b, shape, what, operands, output_elements(shape, heads), "attended_heads");
   b.undo([&b, core] { attend_backward(b, core, core.operands, new_gradients(b, core.operands)); });

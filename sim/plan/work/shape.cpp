@@ -50,6 +50,8 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
       plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed_2021;
   shape.splits_heads = plan.framework == Framework::megatron_core && plan.fused_attention &&
                        model.positions == Positions::rotary;
+  shape.repeats_heads = plan.framework == Framework::torchtitan && plan.fused_attention && !model.latent &&
+                        shape.heads != shape.kv_heads;
   shape.fused_softmax = plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape);
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);

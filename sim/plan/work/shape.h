@@ -35,6 +35,8 @@ struct Shape {
   bool fused_softmax = true;
   // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
   bool rearranges_heads = false, splits_heads = false;
+  bool repeats_heads = false;  // attention gets a key and a value for each head of queries
+  std::int64_t attended_kv_heads() const { return repeats_heads ? heads : kv_heads; }
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   bool fused_accumulation = true;                                        // as in Plan
   bool wide_norms = false;                                               // norms read fp32 copies

@@ -60,9 +60,6 @@ class Limits {
     require(!shape_on_one_rank(model_, plan_).packs_heads, "framework",
             "copies of the heads before attention cannot be executed yet", "framework = nanotron",
             "framework megatron-core with recipe nanotron");
-    require(!shape_on_one_rank(model_, plan_).repeats_heads, "framework",
-            "keys and values repeated for each head of queries cannot be executed yet",
-            "framework = torchtitan", "framework fsdp");
     require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
             "scatter_gather = true", "false");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",

@@ -125,7 +125,7 @@ std::array<kernels::Tensor, 3> gradients_in(const Launch& launch, const std::vec
 
 // A step's gradients begin the sum, or are added to the one that is read with them.
 Calls add_step(const Launch& launch) {
-  const std::int64_t keys = launch.bound.shape.kv_heads * launch.bound.model.head_dim;
+  const std::int64_t keys = launch.bound.shape.attended_kv_heads() * launch.bound.model.head_dim;
   const std::vector<TensorId>& reads = launch.kernel.reads;
   const auto parts = gradients_in(launch, {reads[0], reads[1]}, 0, keys);
   const auto sums = gradients_in(launch, launch.kernel.writes, 0, keys);

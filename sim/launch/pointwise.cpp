@@ -318,8 +318,10 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::embedding_backward:
       return embedding_backward(launch);
     case Pointwise::permute:
-    case Pointwise::reorder:
       return permute_calls(launch);
+    case Pointwise::reorder:
+      return launch.kernel.name.find("_repeat") == std::string::npos ? permute_calls(launch)
+                                                                     : repeat_calls(launch);
     case Pointwise::cross_entropy:
       return loss_calls(launch);
     case Pointwise::cross_entropy_backward:

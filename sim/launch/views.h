@@ -52,6 +52,7 @@ Calls unfused_core_calls(const Launch& launch);
 Calls attention_calls(const Launch& launch, const Attention& attention);
 Calls pointwise_calls(const Launch& launch, Pointwise kind);
 Calls permute_calls(const Launch& launch);
+Calls repeat_calls(const Launch& launch);  // heads that a group of queries shares
 Calls loss_calls(const Launch& launch);
 Calls loss_backward_calls(const Launch& launch);
 Calls choice_calls(const Launch& launch);  // top_k and top_k_backward

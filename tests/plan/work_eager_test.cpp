@@ -126,9 +126,12 @@ TEST(Eager, TorchtitanRepeatsKeysAndValuesForEachHeadOfQueries) {
   for (const char* name : {"key_repeat", "value_repeat"})
     EXPECT_EQ(moved(layer, name).bytes, 2 * 2 * (64 + 32) * kTokens / 2);
   for (const Kernel& kernel : layer.forward) {
-    if (const auto* attention = std::get_if<Attention>(&kernel.what)) EXPECT_EQ(attention->kv_heads, 4);
-    if (const auto* sent = std::get_if<Collective>(&kernel.what))
+    if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
+      EXPECT_EQ(attention->kv_heads, 4);
+    }
+    if (const auto* sent = std::get_if<Collective>(&kernel.what)) {
       EXPECT_EQ(sent->bytes, 2 * (64 + 64) * kTokens / 2) << kernel.name;
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -14,30 +15,65 @@ namespace {
 
 struct Launcher {
   const char* name;
-  const char *rank, *size, *local_rank, *nodes;  // nodes: of machines, where it is told
+  const char* sign;  // set in the processes that it starts, and in no others
+  const char *rank, *size, *local_rank;
+  const char *machines, *names_of_machines;  // where it tells them
   bool has_mpi;
 };
 
 // torchrun sets its own names also under the others, and is asked first; a shell inside a Slurm allocation
-// has Slurm's names under all of them.
+// has Slurm's names under all of them. srun sets PMI_RANK too (--mpi=pmi2), but no local rank. A batch script
+// has a SLURM_PROCID and its job's SLURM_NTASKS, but is one process: only what srun starts is a step.
 constexpr std::array<Launcher, 4> kLaunchers = {
-    Launcher{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE", false},
-    Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", nullptr,
-             true},
-    Launcher{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", nullptr, true},
-    Launcher{"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_NODES", false},
+    Launcher{"torchrun", "RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE", nullptr, false},
+    Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+             "OMPI_COMM_WORLD_LOCAL_RANK", nullptr, nullptr, true},
+    Launcher{"mpirun", "MPI_LOCALRANKID", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", nullptr, nullptr, true},
+    Launcher{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+             "SLURM_STEP_NUM_NODES", "SLURM_STEP_NODELIST", false},
 };
 
-std::optional<int> number(const char* name) {
+std::string_view text_of(const char* name) {
   const char* text = name == nullptr ? nullptr : std::getenv(name);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  const std::string_view whole(text);
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+std::optional<int> number(const char* name) {
+  const std::string_view whole = text_of(name);
+  if (whole.empty()) return std::nullopt;
   int value = 0;
   const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (error != std::errc{} || end != whole.data() + whole.size() || value < 0) {
-    throw DeviceError(std::string(name) + " = \"" + text + "\" is no whole number from 0 on");
+    throw DeviceError(std::string(name) + " = \"" + std::string(whole) + "\" is no whole number from 0 on");
   }
   return value;
+}
+
+// "r1n08" of Slurm's "r[1,3]n[08-16],login": the lists in brackets begin with the first machine's own part.
+std::string first_machine(std::string_view names) {
+  std::string first;
+  bool in_brackets = false, taken = false;  // taken: this bracket's first entry has been read
+  for (const char letter : names) {
+    if (letter == ',' && !in_brackets) break;
+    if (letter == '[' || letter == ']') {
+      in_brackets = letter == '[';
+      taken = false;
+      continue;
+    }
+    taken = taken || (in_brackets && (letter == ',' || letter == '-'));
+    if (!taken) first += letter;
+  }
+  return first;
+}
+
+// Steps that share a machine must not meet at one port: each has its own, below those that systems give out
+// by themselves (Linux: from 32768 on). 0 outside Slurm.
+int port_of_step() {
+  constexpr int kFirst = 20000, kPorts = 12000, kStepsApart = 101;
+  const std::optional<int> job = number("SLURM_JOB_ID");
+  if (!job) return 0;
+  const std::int64_t steps = std::int64_t{*job} * kStepsApart + number("SLURM_STEP_ID").value_or(0);
+  return kFirst + static_cast<int>(steps % kPorts);
 }
 
 int needed(const char* name, const char* beside) {
@@ -51,30 +87,32 @@ int needed(const char* name, const char* beside) {
 Launched launched() {
   Launched self;
   bool several_machines = false;
+  std::string first;
   for (const Launcher& launcher : kLaunchers) {
-    const std::optional<int> rank = number(launcher.rank);
-    if (!rank) continue;
-    self.rank = *rank;
-    self.size = needed(launcher.size, launcher.rank);
-    self.local_rank = needed(launcher.local_rank, launcher.rank);
+    if (text_of(launcher.sign).empty()) continue;
+    self.rank = needed(launcher.rank, launcher.sign);
+    self.size = needed(launcher.size, launcher.sign);
+    self.local_rank = needed(launcher.local_rank, launcher.sign);
     self.launcher = launcher.name;
     self.has_mpi = launcher.has_mpi || std::getenv("PMIX_RANK") != nullptr;
-    several_machines = number(launcher.nodes).value_or(1) > 1;
+    several_machines = number(launcher.machines).value_or(1) > 1;
+    first = first_machine(text_of(launcher.names_of_machines));
+    if (self.launcher == "srun" && port_of_step() > 0) self.port = port_of_step();
     break;
   }
   if (self.rank >= self.size) {
     throw DeviceError("rank " + std::to_string(self.rank) + " of " + std::to_string(self.size) +
                       " ranks: ranks count from 0");
   }
-  const char* host = std::getenv("MASTER_ADDR");
-  if (host != nullptr && *host != '\0') {
+  if (const std::string_view host = text_of("MASTER_ADDR"); !host.empty()) {
     self.host = host;
   } else if (several_machines) {
-    throw DeviceError("ranks on several machines find each other at MASTER_ADDR, which is not set");
+    if (first.empty())
+      throw DeviceError("ranks on several machines find each other at MASTER_ADDR, which is not set");
+    self.host = first;
   }
   self.port = number("MASTER_PORT").value_or(self.port);
-  const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
-  if (agent_store != nullptr && std::string_view(agent_store) == "True") ++self.port;
+  if (text_of("TORCHELASTIC_USE_AGENT_STORE") == "True") ++self.port;
   return self;
 }
 

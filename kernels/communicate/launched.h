@@ -10,15 +10,15 @@ namespace rehearse::kernels {
 struct Launched {
   int rank = 0, size = 1;
   int local_rank = 0;              // on this machine
-  std::string host = "127.0.0.1";  // of rank 0: MASTER_ADDR
-  int port = 29500;                // MASTER_PORT, torchrun's default
+  std::string host = "127.0.0.1";  // of rank 0: MASTER_ADDR, or the first of srun's machines
+  int port = 29500;                // MASTER_PORT; torchrun's default, or one of srun's step alone
   std::string launcher = {};       // "torchrun", "mpirun", "srun"; "": none
   bool has_mpi = false;            // MPI was told of the ranks too
 };
 
 // One rank alone where none of them started it. DeviceError for numbers that contradict each other, and for
-// several machines without MASTER_ADDR. Where torchrun's agent holds MASTER_PORT for its own notes, the port
-// is the next one.
+// several machines of which none is named. Where torchrun's agent holds MASTER_PORT for its own notes, the
+// port is the next one.
 Launched launched();
 
 // The number of a rank's GPU among those that its process sees, `visible` of them: its local rank's, or the

@@ -1,7 +1,6 @@
 // Processes find each other, leave notes, and learn when one of them is gone.
 #include "kernels/communicate/store.h"
 
-#include <cstdlib>
 #include <thread>
 
 #include "kernels/communicate/store_server.h"
@@ -113,76 +112,6 @@ TEST(Store, IsNotDisturbedByStrangers) {
   store.put("key", "value");
   EXPECT_EQ(store.get("key"), "value");
   EXPECT_EQ(store.ended(), "");
-}
-
-class Launcher : public testing::Test {
- protected:
-  ~Launcher() override {
-    for (const std::string& name : set_) unsetenv(name.c_str());
-  }
-  void set(const std::string& name, const std::string& value) {
-    setenv(name.c_str(), value.c_str(), 1);
-    set_.push_back(name);
-  }
-
- private:
-  std::vector<std::string> set_;
-};
-
-TEST_F(Launcher, NoneIsOneRankAlone) {
-  EXPECT_EQ(launched().rank, 0);
-  EXPECT_EQ(launched().size, 1);
-}
-
-TEST_F(Launcher, TorchrunIsUnderstood) {
-  set("RANK", "5");
-  set("WORLD_SIZE", "8");
-  set("LOCAL_RANK", "1");
-  set("MASTER_ADDR", "node-a");
-  set("MASTER_PORT", "1234");
-  const Launched self = launched();
-  EXPECT_EQ(self.rank, 5);
-  EXPECT_EQ(self.size, 8);
-  EXPECT_EQ(self.local_rank, 1);
-  EXPECT_EQ(self.host, "node-a");
-  EXPECT_EQ(self.port, 1234);
-}
-
-TEST_F(Launcher, MpirunIsUnderstood) {
-  set("OMPI_COMM_WORLD_RANK", "2");
-  set("OMPI_COMM_WORLD_SIZE", "4");
-  set("OMPI_COMM_WORLD_LOCAL_RANK", "2");
-  EXPECT_EQ(launched().rank, 2);
-  EXPECT_EQ(launched().host, "127.0.0.1");
-}
-
-TEST_F(Launcher, SrunOverMachinesNeedsAnAddress) {
-  set("SLURM_PROCID", "9");
-  set("SLURM_NTASKS", "16");
-  set("SLURM_LOCALID", "1");
-  set("SLURM_STEP_NUM_NODES", "2");
-  EXPECT_THROW(launched(), DeviceError);
-  set("MASTER_ADDR", "node-a");
-  EXPECT_EQ(launched().size, 16);
-}
-
-TEST_F(Launcher, MayShowEachProcessTheGpusOfAllOrItsOwnAlone) {
-  set("SLURM_PROCID", "3");
-  set("SLURM_NTASKS", "4");
-  set("SLURM_LOCALID", "3");
-  EXPECT_EQ(gpu_of(launched(), 4), 3);
-  EXPECT_EQ(gpu_of(launched(), 1), 0);
-  EXPECT_EQ(gpu_of(launched(), 2), 3);  // which is refused
-}
-
-TEST_F(Launcher, NonsenseIsRefused) {
-  set("RANK", "8");
-  EXPECT_THROW(launched(), DeviceError);
-  set("WORLD_SIZE", "8");
-  set("LOCAL_RANK", "0");
-  EXPECT_THROW(launched(), DeviceError);
-  set("RANK", "-1");
-  EXPECT_THROW(launched(), DeviceError);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <vector>
 
@@ -125,11 +126,19 @@ class Calibrating {
     wanted.stopped = request_.stopped;
     wanted.known = [this](const MessageJob& job) { return has_sample(result_.profile, job); };
     wanted.known_beside = [this](const MessageJob& job) { return has_beside(job); };
+    if (have_gpus_of_their_own())
+      wanted.known_together = [this] { return measurement().together.has_value(); };
     wanted.before = [&](const std::string& what, std::size_t messages) {
       all_ = kernel_timings + messages;
       tell(what);
     };
     store(rehearse::time_messages(wanted));
+  }
+
+  // NCCL_HOSTID is how several ranks of one GPU pass for ranks of several machines.
+  bool have_gpus_of_their_own() const { return by_nccl() && std::getenv("NCCL_HOSTID") == nullptr; }
+  bool by_nccl() const {
+    return request_.ranks != nullptr && request_.ranks->started && device_.facts().kind == "cuda";
   }
 
   bool has_beside(const MessageJob& job) {
@@ -199,6 +208,7 @@ class Calibrating {
       ++result_.measured;
     }
     measurement().beside.insert(measurement().beside.end(), timed.beside.begin(), timed.beside.end());
+    if (timed.together) measurement().together = timed.together;
     result_.notes.insert(result_.notes.end(), timed.notes.begin(), timed.notes.end());
   }
 
@@ -241,9 +251,7 @@ class Calibrating {
   void finish() {
     result_.measured += count([](const Times& times) { return !times.seconds.empty(); });
     store_kernels();
-    const bool by_nccl =
-        request_.ranks != nullptr && request_.ranks->started && device_.facts().kind == "cuda";
-    fit_measured(result_.profile, request_.cluster, by_nccl, result_.notes);
+    fit_measured(result_.profile, request_.cluster, by_nccl(), result_.notes);
     measurement().clock_hz_after = device_.clock_hz();
     const double before = measurement().clock_hz, after = measurement().clock_hz_after;
     if (before > 0 && std::abs(after / before - 1) > kMovedClock)

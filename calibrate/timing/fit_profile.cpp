@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "calibrate/timing/fit_links.h"
 #include "calibrate/timing/measured_collectives.h"
+#include "cost/slowest_gpu.h"
 
 namespace rehearse {
 
@@ -15,6 +17,22 @@ double ring_step_s(const FittedLinks& fitted) {
   const auto ring = std::find_if(fitted.links.begin(), fitted.links.end(),
                                  [](const LinkCost& link) { return link.op == "ring"; });
   return ring == fitted.links.end() ? 0 : ring->step_latency_s;
+}
+
+// The coefficient of variation of what the GPUs took, and how far the first, on which kernels were timed, is
+// from their mean.
+void keep_spread(const TogetherSample& together, Profile& profile, std::vector<std::string>& notes) {
+  constexpr std::size_t kFewest = 4;  // of fewer a deviation says next to nothing
+  const std::size_t count = together.seconds.size();
+  if (count < kFewest) return;
+  double mean = 0, squares = 0;
+  for (const double seconds : together.seconds) mean += seconds / static_cast<double>(count);
+  for (const double seconds : together.seconds) squares += (seconds - mean) * (seconds - mean);
+  profile.gpu_spread = std::min(kMostGpuSpread, std::sqrt(squares / static_cast<double>(count - 1)) / mean);
+  notes.push_back(
+      fmt::format("{} GPUs at once differ by {:.1f} % (deviation) in what a product takes; the first, on "
+                  "which kernels were timed, takes {:+.1f} % of their mean more",
+                  count, 100 * profile.gpu_spread, 100 * (together.seconds[0] / mean - 1)));
 }
 
 }  // namespace
@@ -41,6 +59,7 @@ void fit_measured(Profile& profile, const Cluster& cluster, bool by_nccl, std::v
     notes.push_back(fmt::format(
         "messages crossed machines, but the nodes of {} have no NIC: their times are kept and price nothing",
         cluster.name));
+  if (measured.together) keep_spread(*measured.together, profile, notes);
   if (by_nccl && !measured.messages.empty())
     profile.collectives = with_measured(profile.collectives, cluster, measured.messages);
 }

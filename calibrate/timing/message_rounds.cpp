@@ -78,6 +78,7 @@ class Rounds {
     for (const PlacedMessage& message : placed_) result_.messages.push_back({message.job, {}});
     for (int round = 0; round < request_.rounds && result_.complete; ++round) time_all();
     if (result_.complete) time_beside();
+    if (result_.complete && request_.known_together) time_together();
     return std::move(result_);
   }
 
@@ -132,14 +133,35 @@ class Rounds {
     return all;
   }
 
+  static MessageTimer::Sets sets_of(const Operands& operands) {
+    MessageTimer::Sets sets;
+    for (std::size_t set = 0; set < operands.sets(); ++set) sets.push_back(operands.calls(set));
+    return sets;
+  }
+
+  void time_together() {
+    const KernelJob* product = longest_product(request_.jobs);
+    const bool known = timer_.said_by_first({is_first_ && request_.known_together()})[0];
+    if (product == nullptr || known) return;
+    ++all_;
+    if (!goes_on(to_string(product->key) + " on all at once")) return;
+    const std::unique_ptr<kernels::Stream> stream = device_.make_stream();
+    const Operands operands(device_, *stream, request_.jobs, *product, request_.least_bytes);
+    const std::vector<double> seconds =
+        timer_.time_together(sets_of(operands), request_.together_s, request_.stopped);
+    result_.complete = !timer_.any(request_.stopped());
+    if (!result_.complete) return;
+    const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(product->key.size[i]); };
+    result_.together = {size(0), size(1), size(2), seconds};
+  }
+
   void time_beside() {
     const KernelJob* product = longest_product(request_.jobs);
     const std::vector<const PlacedMessage*> messages = unknown_beside();
     if (product == nullptr || messages.empty()) return;
     const std::unique_ptr<kernels::Stream> stream = device_.make_stream();
     const Operands operands(device_, *stream, request_.jobs, *product, request_.least_bytes);
-    MessageTimer::Sets sets;
-    for (std::size_t set = 0; set < operands.sets(); ++set) sets.push_back(operands.calls(set));
+    const MessageTimer::Sets sets = sets_of(operands);
     all_ += messages.size();
     for (const PlacedMessage* message : messages) {
       const std::string what = to_string(product->key) + " beside " + to_string(message->job);

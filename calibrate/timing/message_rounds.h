@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct MessageRequest {
   // Rank 0 alone is asked and told: whether there is a time already, and before each timing of how many.
   std::function<bool(const MessageJob&)> known = {};
   std::function<bool(const MessageJob&)> known_beside = {};  // of a product beside messages of this kind
+  // Of a product on all ranks at once; none: not wanted. Every rank must have a GPU of its own.
+  std::function<bool()> known_together = {};
+  double together_s = 2;  // for which it runs: longer than limits on power take to act
   std::function<void(const std::string& what, std::size_t all)> before = {};
 };
 
@@ -31,6 +35,7 @@ struct TimedMessages {
   };
   std::vector<Timed> messages;
   std::vector<BesideSample> beside;
+  std::optional<TogetherSample> together;
   std::vector<std::string> notes;  // what could not be timed, and why
   bool complete = true;
 };

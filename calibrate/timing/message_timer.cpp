@@ -216,6 +216,33 @@ MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, con
   return both;
 }
 
+std::vector<double> MessageTimer::told_by_all(double value) {
+  const auto own = static_cast<float>(value);
+  std::vector<float> all(static_cast<std::size_t>(world_.size()));
+  const kernels::Buffer from(device_, sizeof own), to(device_, all.size() * sizeof own);
+  stream_->copy(from.data(), &own, sizeof own);
+  all_->all_gather(*stream_, vector_of(from, 1), vector_of(to, all.size()));
+  stream_->copy(all.data(), to.data(), to.bytes());
+  stream_->synchronize();
+  return {all.begin(), all.end()};
+}
+
+std::vector<double> MessageTimer::time_together(const Sets& sets, double duration_s,
+                                                const std::function<bool()>& stopped) {
+  any(false);  // all ranks leave it together
+  std::vector<double> seconds;
+  for (double passed = 0; seconds.empty() || (passed < duration_s && !stopped()); passed += seconds.back()) {
+    const auto begin = kernels_->record();
+    for (const auto& set : sets)
+      for (const kernels::Call& call : set) kernels_->launch(call);
+    const auto end = kernels_->record();
+    kernels_->synchronize();
+    seconds.push_back(end->seconds_since(*begin));
+  }
+  seconds.erase(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
+  return told_by_all(summarise(seconds).seconds / static_cast<double>(sets.size()));
+}
+
 void on_each_rank(const Ranks& ranks, const std::function<void(std::size_t)>& body) {
   std::mutex mutex;
   std::exception_ptr failure;

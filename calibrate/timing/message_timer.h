@@ -39,9 +39,15 @@ class MessageTimer {
   Beside time_beside(const PlacedMessage& message, const Sets& sets, double budget_s,
                      const std::function<bool()>& stopped);
 
+  // The same by rank, on all ranks at once and for `duration_s`: medians of its second half, when limits on
+  // power act.
+  std::vector<double> time_together(const Sets& sets, double duration_s,
+                                    const std::function<bool()>& stopped);
+
  private:
   class Group;
   std::vector<double> shared(const std::vector<double>& values, int root);
+  std::vector<double> told_by_all(double value);
   bool join(const PlacedMessage& message);
 
   kernels::Device& device_;

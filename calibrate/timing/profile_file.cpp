@@ -88,6 +88,9 @@ Json profile_json(const Profile& profile, const Gpu& gpu) {
   if (profile.measurement) json["measurement"] = to_json(*profile.measurement);
   json["launch"] = {{"seconds", rounded(profile.launch_s)},
                     {"source", "measured: calls that do next to nothing"}};
+  if (profile.gpu_spread > 0)
+    json["gpu_spread"] = {{"deviation", rounded(profile.gpu_spread)},
+                          {"source", "measured: a product on all GPUs at once"}};
   json["links"] = links_json(profile.links);
   if (profile.collectives) json["collectives"] = collectives_json(*profile.collectives);
   if (!profile.attention.empty())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ struct BesideSample {
   double alone_s = 0;
 };
 
+// A matrix product on the GPUs of all ranks at once, for so long that limits on their power act.
+struct TogetherSample {
+  std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
+  std::vector<double> seconds;       // by rank
+};
+
 // One direction of one GPU's way to its host, out of memory that does not move.
 struct HostCopySample {
   bool to_host = true;
@@ -44,6 +51,7 @@ struct Measurement {
   std::vector<MessageSample> messages;      // what the costs of links were fitted to
   std::vector<BesideSample> beside;         // what kernels lose to collectives
   std::vector<HostCopySample> host_copies;  // what the cost of the host's link was fitted to
+  std::optional<TogetherSample> together;   // what GPUs of this kind differ by
 };
 
 }  // namespace rehearse

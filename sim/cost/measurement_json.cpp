@@ -45,6 +45,22 @@ HostCopySample read_host_copy(const JsonReader& reader) {
   return sample;
 }
 
+TogetherSample read_together(const JsonReader& reader) {
+  constexpr std::int64_t kMost = 1 << 30;
+  TogetherSample sample{
+      reader.integer("m", 1, kMost), reader.integer("n", 1, kMost), reader.integer("k", 1, kMost), {}};
+  const Json& list = reader.value("seconds");
+  for (std::size_t i = 0; list.is_array() && i < list.size(); ++i) {
+    if (!list[i].is_number() || !(list[i] > 0) || list[i] > kLargest)
+      reader.fail("seconds", "must be an array of seconds above 0", "found " + list[i].dump());
+    sample.seconds.push_back(list[i]);
+  }
+  if (sample.seconds.empty())
+    reader.fail("seconds", "must be an array of seconds above 0", "found " + list.dump());
+  reader.reject_unknown();
+  return sample;
+}
+
 template <typename Sample>
 std::vector<Sample> read_samples(const JsonReader& reader, const std::string& key,
                                  Sample (*read)(const JsonReader&)) {
@@ -71,6 +87,10 @@ Json to_json(const BesideSample& sample) {
   Json json = to_json(sample.message);
   json.update({{"m", sample.m}, {"n", sample.n}, {"k", sample.k}, {"alone_s", sample.alone_s}});
   return json;
+}
+
+Json to_json(const TogetherSample& sample) {
+  return {{"m", sample.m}, {"n", sample.n}, {"k", sample.k}, {"seconds", sample.seconds}};
 }
 
 Json to_json(const HostCopySample& sample) {
@@ -102,6 +122,7 @@ Measurement read_measurement(const JsonReader& reader) {
   measurement.messages = read_samples(reader, "messages", read_message);
   measurement.beside = read_samples(reader, "beside", read_beside);
   measurement.host_copies = read_samples(reader, "host_copies", read_host_copy);
+  if (reader.has("together")) measurement.together = read_together(reader.object("together"));
   reader.reject_unknown();
   return measurement;
 }
@@ -118,6 +139,7 @@ Json to_json(const Measurement& measurement) {
                {"messages", list_of(measurement.messages)}};
   if (!measurement.beside.empty()) json["beside"] = list_of(measurement.beside);
   if (!measurement.host_copies.empty()) json["host_copies"] = list_of(measurement.host_copies);
+  if (measurement.together) json["together"] = to_json(*measurement.together);
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "calibrate/timing/fit_profile.h"
@@ -127,6 +128,24 @@ TEST(Rounds, LeaveOutWhatIsKnownAndEndWhenAnyRankIsStopped) {
   std::atomic<int> asked = 0;
   request.stopped = [&] { return ++asked > 20; };
   EXPECT_FALSE(time_messages(request).complete);
+}
+
+TEST(Rounds, TimeTheLongestProductOnAllRanksAtOnce) {
+  const Ranks ranks = threads_on_cores(4);
+  const Jobs jobs = small_jobs();
+  MessageRequest request = request_for(ranks, jobs);
+  request.known = request.known_beside = [](const MessageJob&) { return true; };
+  EXPECT_FALSE(time_messages(request).together);
+  bool known = false;
+  request.known_together = [&known] { return known; };
+  request.together_s = 0.01;
+  const TimedMessages timed = time_messages(request);
+  ASSERT_TRUE(timed.together);
+  EXPECT_EQ(timed.together->seconds.size(), 4U);
+  for (const double seconds : timed.together->seconds) EXPECT_GT(seconds, 0);
+  EXPECT_GE(timed.together->m * timed.together->n * timed.together->k, 64 * 64 * 32);
+  known = true;
+  EXPECT_FALSE(time_messages(request).together);
 }
 
 TEST(Ranks, AFailureOfOneEndsTheOthers) {
@@ -274,6 +293,24 @@ TEST(Measured, CopiesToTheHostTakeWhatTheyTook) {
   EXPECT_GT(host_copy_s(profile, cluster, 1e9), 1.9 * by_cluster);
   EXPECT_EQ(profile_json(parse_profile(JsonReader(profile_json(profile, cluster.gpu), "p")), cluster.gpu),
             profile_json(profile, cluster.gpu));
+}
+
+TEST(Measured, GpusDifferByTheDeviationOfWhatTheyTakeAtOnce) {
+  const Cluster cluster = read_cluster("dgx-h100");
+  Profile profile = measured_profile({});
+  std::vector<std::string> notes;
+  profile.measurement->together = {8192, 8192, 8192, {1.02, 0.98, 1.02}};
+  fit_measured(profile, cluster, true, notes);
+  EXPECT_EQ(profile.gpu_spread, 0);
+  EXPECT_TRUE(notes.empty());
+  profile.measurement->together->seconds = {1.02, 0.98, 1.02, 0.98};
+  fit_measured(profile, cluster, true, notes);
+  EXPECT_NEAR(profile.gpu_spread, 0.02 * std::sqrt(4.0 / 3), 1e-12);
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("takes +2.0 % of their mean more")));
+  const Json json = profile_json(profile, cluster.gpu);
+  const Profile read = parse_profile(JsonReader(json, "profile.json"));
+  EXPECT_NEAR(read.gpu_spread, profile.gpu_spread, 1e-6);
+  EXPECT_EQ(profile_json(read, cluster.gpu), json);
 }
 
 TEST(Measured, MessagesAcrossMachinesWithoutNicsAreKeptAndSaid) {

@@ -49,6 +49,7 @@ void Watch::wait(const std::function<cudaError_t()>& ready) {
   const auto begin = Clock::now();
   cudaError_t state = ready();
   for (; state == cudaErrorNotReady; state = ready()) {
+    cudaGetLastError();  // tells it too, and a library that asks would take it for a failure of its own
     if (Clock::now() - begin < kSpin) continue;
     ask();
     std::this_thread::sleep_for(kPause);

@@ -83,7 +83,8 @@ class Connection {
     issued_ = Clock::now();
   }
 
-  // Ends what is in flight, and what comes: what waits for the GPU, as freeing memory does, would wait for it for ever.
+  // Ends what is in flight, and what comes: what waits for the GPU, as freeing memory does, would wait for it
+  // for ever.
   void abort(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (comm_ != nullptr) end(reason);
@@ -96,7 +97,7 @@ class Connection {
     ncclResult_t state = ncclSuccess;
     if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
         (state != ncclSuccess && state != ncclInProgress)) {
-      give_up(std::string("NCCL: ") + ncclGetLastError(comm_));
+      fail(std::string("NCCL: ") + ncclGetLastError(comm_));
     }
     if (const std::string end = ended_(); !end.empty()) give_up(end);
     if (seconds_since(issued_) > kPatience_s) give_up("a collective took more than ten minutes");
@@ -111,6 +112,16 @@ class Connection {
   [[noreturn]] void give_up(const std::string& reason) {
     end(reason);
     throw DeviceError(reason_);
+  }
+
+  // NCCL may know sooner than the store that a rank is gone, but not which.
+  [[noreturn]] void fail(const std::string& what) {
+    constexpr int kTurns = 100;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      if (const std::string end = ended_(); !end.empty()) give_up(end);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    give_up(what);
   }
 
   // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
@@ -130,8 +141,8 @@ class Connection {
       std::this_thread::sleep_for(kPause);
     }
     if (result != ncclSuccess)
-      give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result) + ": " +
-              ncclGetLastError(comm_));
+      fail(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result) + ": " +
+           ncclGetLastError(comm_));
   }
 
   const Ended& ended_;

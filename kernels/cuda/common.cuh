@@ -15,7 +15,7 @@ constexpr int kThreads = 256;  // of almost every block
 
 struct Grid {
   dim3 blocks;
-  unsigned threads = kThreads;    // of each
+  unsigned threads = kThreads;   // of each
   std::size_t shared_bytes = 0;  // of each, besides what the kernel declares
 };
 

@@ -11,7 +11,7 @@
 #include "cuda_runtime_api.h"
 
 // A stream's thread outlives its handle until all that was put there has run.
-struct CUstream_st : std::enable_shared_from_this<CUstream_st> {
+struct CUstream_st {
  public:
   static std::shared_ptr<CUstream_st> start();
 

@@ -58,7 +58,7 @@ __device__ float dot(const float* a, const float* b, std::int64_t width) {
 // Shared memory: queries, keys, values, accumulated output, scores.
 template <typename T>
 __global__ void forward(DeviceShape shape, Rows<T> query, Rows<T> key, Rows<T> value, Rows<T> output, Rows<float> lse) {
-  extern __shared__ float shared[];
+  float* const shared = shared_floats();
   float *q = shared, *k = q + kTile * shape.pitch(), *v = k + kTile * shape.pitch(), *o = v + kTile * shape.v_pitch(),
         *p = o + kTile * shape.v_pitch();
   __shared__ float maximum[kTile], total[kTile], keep[kTile];
@@ -150,7 +150,7 @@ __device__ void load_statistics(float* lse, float* delta, const DeviceShape& sha
 // One tile of queries over all keys: its own gradient.
 template <typename T>
 __global__ void query_gradient(DeviceShape shape, Gradients<T> all) {
-  extern __shared__ float shared[];
+  float* const shared = shared_floats();
   float *q = shared, *k = q + kTile * shape.pitch(), *v = k + kTile * shape.pitch(), *g = v + kTile * shape.v_pitch(),
         *dq = g + kTile * shape.v_pitch(), *ds = dq + kTile * shape.pitch();
   __shared__ float lse[kTile], delta[kTile];
@@ -191,7 +191,7 @@ __global__ void query_gradient(DeviceShape shape, Gradients<T> all) {
 // One tile of keys over all queries of the heads that share it.
 template <typename T>
 __global__ void key_gradient(DeviceShape shape, Gradients<T> all) {
-  extern __shared__ float shared[];
+  float* const shared = shared_floats();
   float *q = shared, *k = q + kTile * shape.pitch(), *v = k + kTile * shape.pitch(), *g = v + kTile * shape.v_pitch(),
         *dk = g + kTile * shape.v_pitch(), *dv = dk + kTile * shape.pitch(), *p = dv + kTile * shape.v_pitch(),
         *ds = p + kTile * kTile;
@@ -280,11 +280,10 @@ void run(const Context& context, const AttentionForward& call) {
     allow_shared(forward<T>, bytes);
     const dim3 grid(tiles(call.shape.queries.length),
                     static_cast<unsigned>(call.shape.queries.sequences * call.shape.heads));
-    forward<T><<<grid, kThreads, bytes, context.stream>>>(
-        on_device(call.shape), rows_of<T>(call.query), rows_of<T>(call.key), rows_of<T>(call.value),
-        rows_of<T>(call.output), rows_of<float>(call.log_sum_exp));
+    launch(context.stream, "attention", forward<T>, {grid, kThreads, bytes}, on_device(call.shape),
+           rows_of<T>(call.query), rows_of<T>(call.key), rows_of<T>(call.value), rows_of<T>(call.output),
+           rows_of<float>(call.log_sum_exp));
   });
-  launched("attention");
 }
 
 void run(const Context& context, const AttentionBackward& call) {
@@ -304,20 +303,20 @@ void run(const Context& context, const AttentionBackward& call) {
     const auto sequences = static_cast<unsigned>(call.shape.queries.sequences);
     const dim3 query_grid(tiles(call.shape.queries.length), sequences * static_cast<unsigned>(call.shape.heads));
     const dim3 key_grid(tiles(call.shape.keys.length), sequences * static_cast<unsigned>(call.shape.kv_heads));
-    query_gradient<T><<<query_grid, kThreads, of_queries, context.stream>>>(on_device(call.shape), all);
-    key_gradient<T><<<key_grid, kThreads, of_keys, context.stream>>>(on_device(call.shape), all);
+    launch(context.stream, "attention backward", query_gradient<T>, {query_grid, kThreads, of_queries},
+           on_device(call.shape), all);
+    launch(context.stream, "attention backward", key_gradient<T>, {key_grid, kThreads, of_keys}, on_device(call.shape),
+           all);
   });
-  launched("attention backward");
 }
 
 void run(const Context& context, const AttentionMerge& call) {
   by_type(call.output.type, [&](auto zero) {
     using T = decltype(zero);
-    merge<T><<<some_blocks(call.output.rows), kThreads, 0, context.stream>>>(
-        call.heads, rows_of<T>(call.part), rows_of<float>(call.part_log_sum_exp), rows_of<T>(call.output),
-        rows_of<float>(call.log_sum_exp));
+    launch(context.stream, "attention merge", merge<T>, {some_blocks(call.output.rows)}, call.heads,
+           rows_of<T>(call.part), rows_of<float>(call.part_log_sum_exp), rows_of<T>(call.output),
+           rows_of<float>(call.log_sum_exp));
   });
-  launched("attention merge");
 }
 
 }  // namespace rehearse::kernels::cuda

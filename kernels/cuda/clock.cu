@@ -6,30 +6,41 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// Cycles that a multiprocessor counts while the global timer, in nanoseconds, moves by `nanoseconds`.
-__global__ void count_cycles(long long nanoseconds, double* hertz) {
-  long long begin_ns, now_ns;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin_ns));
+__global__ void wait_for_cycles(long long cycles) {
   const long long begin = clock64();
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now_ns));
-  } while (now_ns - begin_ns < nanoseconds);
-  *hertz = static_cast<double>(clock64() - begin) / (1e-9 * static_cast<double>(now_ns - begin_ns));
+  while (clock64() - begin < cycles) {
+  }
 }
+
+class Moment {
+ public:
+  Moment() { check(cudaEventCreate(&event_), "event"); }
+  Moment(const Moment&) = delete;
+  Moment& operator=(const Moment&) = delete;
+  ~Moment() { cudaEventDestroy(event_); }
+  void is_now() const { check(cudaEventRecord(event_), "record"); }
+  double seconds_since(const Moment& earlier) const {
+    check(cudaEventSynchronize(event_), "clock");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, earlier.event_, event_), "time between events");
+    return 1e-3 * double{milliseconds};
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
 
 }  // namespace
 
 double clock_hz(int device) {
-  constexpr long long kNanoseconds = 20'000'000;  // the timer moves in steps of up to a microsecond
+  constexpr long long kCycles = 40'000'000;  // some 20 ms, beside which the microseconds of a launch do not count
   check(cudaSetDevice(device), "device");
-  double* on_device = nullptr;
-  check(cudaMalloc(&on_device, sizeof(double)), "memory");
-  count_cycles<<<1, 1>>>(kNanoseconds, on_device);
-  double hertz = 0;
-  const cudaError_t result = cudaMemcpy(&hertz, on_device, sizeof hertz, cudaMemcpyDeviceToHost);
-  cudaFree(on_device);
-  check(result, "clock");
-  return hertz;
+  launch(nullptr, "clock", wait_for_cycles, {1, 1}, 0LL);  // loads the kernel
+  const Moment begin, end;
+  begin.is_now();
+  launch(nullptr, "clock", wait_for_cycles, {1, 1}, kCycles);
+  end.is_now();
+  return static_cast<double>(kCycles) / end.seconds_since(begin);
 }
 
 }  // namespace rehearse::kernels::cuda

@@ -11,7 +11,27 @@
 
 namespace rehearse::kernels::cuda {
 
-inline void launched(const char* what) { check(cudaGetLastError(), what); }
+constexpr int kThreads = 256;  // of almost every block
+
+struct Grid {
+  dim3 blocks;
+  unsigned threads = kThreads;   // of each
+  std::size_t shared_bytes = 0;  // of each, besides what the kernel declares
+};
+
+// Of every kernel of ours; `what` it does is said when it cannot start.
+template <typename... Parameters, typename... Arguments>
+void launch(cudaStream_t stream, const char* what, void (*kernel)(Parameters...), const Grid& grid,
+            const Arguments&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
+  config.stream = stream;
+  const cudaError_t result = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (result != cudaSuccess) cudaGetLastError();  // or the next one who asks would find it
+  check(result, what);
+}
 
 // Arithmetic is fp32; memory holds T.
 __device__ inline float to_float(float x) { return x; }
@@ -81,8 +101,6 @@ template <typename T>
 Rows<T> rows_of(const Tensor& tensor) { return {data<T>(tensor), tensor.rows, tensor.columns, tensor.stride}; }
 inline float* floats(const Tensor& tensor) { return data<float>(tensor); }
 
-constexpr int kThreads = 256;  // of every block
-
 // So many blocks at most: the kernels stride over what is left.
 inline unsigned some_blocks(std::int64_t wanted) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, 65535));
@@ -103,6 +121,12 @@ void allow_shared(Kernel kernel, std::size_t bytes) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, left), "shared memory of a kernel");
 }
 
+// What its launch gave a block besides the memory that its kernel declares.
+__device__ inline float* shared_floats() {
+  extern __shared__ float of_launch[];
+  return of_launch;
+}
+
 // body(row, column) for every element, consecutive threads along a row.
 template <typename Body>
 __global__ void elements(std::int64_t rows, std::int64_t columns, Body body) {
@@ -114,8 +138,7 @@ __global__ void elements(std::int64_t rows, std::int64_t columns, Body body) {
 template <typename Body>
 void for_elements(cudaStream_t stream, std::int64_t rows, std::int64_t columns, const Body& body, const char* what) {
   if (rows * columns == 0) return;
-  elements<<<dim3(blocks_for(columns), some_blocks(rows)), kThreads, 0, stream>>>(rows, columns, body);
-  launched(what);
+  launch(stream, what, elements<Body>, {dim3(blocks_for(columns), some_blocks(rows))}, rows, columns, body);
 }
 
 // Over all threads of a block; every thread gets the result.

@@ -63,12 +63,9 @@ class CudaDevice : public Device {
     const std::size_t some = bytes == 0 ? 1 : bytes;
     const cudaError_t result =
         place == Place::host ? cudaMallocHost(&memory, some) : cudaMalloc(&memory, some);
-    if (result == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // or the next kernel's check would find it
-      throw OutOfMemory(std::string(place == Place::host ? "the host can pin no " : "the GPU has no ") +
-                        std::to_string(bytes) + " bytes of memory" + (place == Place::host ? "" : " left"));
-    }
-    check(result, "memory");
+    const std::string size = std::to_string(bytes) + " bytes of memory";
+    cuda::check_memory(
+        result, place == Place::host ? "the host can pin no " + size : "the GPU has no " + size + " left");
     return memory;
   }
 

@@ -180,46 +180,41 @@ void run(const Context& context, const TopK& call) {
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
     if (call.in_turn) {
-      choose_in_turn<<<blocks_for(call.scores.rows), kThreads, 0, context.stream>>>(
-          rows_of<T>(call.scores), on_device(call.tokens), call.first_position, rows_of<float>(call.weights),
-          rows_of<std::int32_t>(call.choices));
+      launch(context.stream, "top k", choose_in_turn<T>, {blocks_for(call.scores.rows)}, rows_of<T>(call.scores),
+             on_device(call.tokens), call.first_position, rows_of<float>(call.weights),
+             rows_of<std::int32_t>(call.choices));
       return;
     }
-    top_k<<<blocks_of_warps(call.scores.rows), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.scores), floats(call.bias), rows_of<float>(call.weights), rows_of<std::int32_t>(call.choices));
+    launch(context.stream, "top k", top_k<T>, {blocks_of_warps(call.scores.rows)}, rows_of<T>(call.scores),
+           floats(call.bias), rows_of<float>(call.weights), rows_of<std::int32_t>(call.choices));
   });
-  launched("top k");
 }
 
 void run(const Context& context, const TopKBackward& call) {
   require(call.choices.columns <= kMostChoices, "a row chooses at most 64 experts");
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
-    top_k_backward<<<blocks_of_warps(call.scores.rows), kThreads, 0, context.stream>>>(
-        rows_of<float>(call.weight_gradient), rows_of<T>(call.scores), rows_of<std::int32_t>(call.choices),
-        rows_of<T>(call.score_gradient));
+    launch(context.stream, "top k backward", top_k_backward<T>, {blocks_of_warps(call.scores.rows)},
+           rows_of<float>(call.weight_gradient), rows_of<T>(call.scores), rows_of<std::int32_t>(call.choices),
+           rows_of<T>(call.score_gradient));
   });
-  launched("top k backward");
 }
 
 void run(const Context& context, const CountChoices& call) {
   const std::int64_t count = call.choices.elements();
-  count_choices<<<blocks_for(count), kThreads, 0, context.stream>>>(data<std::int32_t>(call.choices), count,
-                                                                    floats(call.counts));
-  launched("count of choices");
+  launch(context.stream, "count of choices", count_choices, {blocks_for(count)}, data<std::int32_t>(call.choices), count,
+         floats(call.counts));
 }
 
 void run(const Context& context, const SortChoices& call) {
   require(call.choices.contiguous(), "choices that are sorted lie one after the other");
-  sort_choices<<<some_blocks(call.experts), kThreads, 0, context.stream>>>(
-      data<std::int32_t>(call.choices), call.choices.elements(), data<std::int32_t>(call.place));
-  launched("sort of choices");
+  launch(context.stream, "sort of choices", sort_choices, {some_blocks(call.experts)}, data<std::int32_t>(call.choices),
+         call.choices.elements(), data<std::int32_t>(call.place));
 }
 
 void run(const Context& context, const TransposeBlocks& call) {
-  transpose_blocks<<<blocks_for(call.sources * call.experts * call.rows), kThreads, 0, context.stream>>>(
-      data<std::int32_t>(call.place), call.sources, call.experts, call.rows);
-  launched("transpose of blocks");
+  launch(context.stream, "transpose of blocks", transpose_blocks, {blocks_for(call.sources * call.experts * call.rows)},
+         data<std::int32_t>(call.place), call.sources, call.experts, call.rows);
 }
 
 void run(const Context& context, const SpreadRows& call) {

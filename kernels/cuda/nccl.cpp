@@ -83,6 +83,13 @@ class Connection {
     issued_ = Clock::now();
   }
 
+  // Ends what is in flight, and what comes: what waits for the GPU, as freeing memory does, would wait for it
+  // for ever.
+  void abort(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    if (comm_ != nullptr) end(reason);
+  }
+
   // Asked while somebody waits for the stream. Throws when there is nothing to wait for any more.
   void watch() {
     const std::lock_guard lock(mutex_);
@@ -90,18 +97,31 @@ class Connection {
     ncclResult_t state = ncclSuccess;
     if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
         (state != ncclSuccess && state != ncclInProgress)) {
-      give_up(std::string("NCCL: ") + ncclGetLastError(comm_));
+      fail(std::string("NCCL: ") + ncclGetLastError(comm_));
     }
     if (const std::string end = ended_(); !end.empty()) give_up(end);
     if (seconds_since(issued_) > kPatience_s) give_up("a collective took more than ten minutes");
   }
 
  private:
-  [[noreturn]] void give_up(const std::string& reason) {
+  void end(const std::string& reason) {
     reason_ = reason;
     ncclCommAbort(comm_);
     comm_ = nullptr;
+  }
+  [[noreturn]] void give_up(const std::string& reason) {
+    end(reason);
     throw DeviceError(reason_);
+  }
+
+  // NCCL may know sooner than the store that a rank is gone, but not which.
+  [[noreturn]] void fail(const std::string& what) {
+    constexpr int kTurns = 100;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      if (const std::string end = ended_(); !end.empty()) give_up(end);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    give_up(what);
   }
 
   // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
@@ -121,8 +141,8 @@ class Connection {
       std::this_thread::sleep_for(kPause);
     }
     if (result != ncclSuccess)
-      give_up(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result) + ": " +
-              ncclGetLastError(comm_));
+      fail(std::string("NCCL cannot ") + what + ": " + ncclGetErrorString(result) + ": " +
+           ncclGetLastError(comm_));
   }
 
   const Ended& ended_;
@@ -134,8 +154,8 @@ class Connection {
 
 class NcclCommunicator : public Communicator {
  public:
-  NcclCommunicator(const ncclUniqueId& id, int rank, int size, const Ended& ended)
-      : rank_(rank), size_(size), connection_(id, rank, size, ended) {}
+  NcclCommunicator(std::shared_ptr<Connection> connection, int rank, int size)
+      : rank_(rank), size_(size), connection_(std::move(connection)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -225,16 +245,16 @@ class NcclCommunicator : public Communicator {
   void put(Stream& stream, const char* what, const Issue& issue) {
     cuda::CudaStream& of_gpu = cuda::as_cuda(stream);
     of_gpu.put([&](cudaStream_t queue) {
-      connection_.put([&](ncclComm_t comm) { return issue(comm, queue); }, what);
+      connection_->put([&](ncclComm_t comm) { return issue(comm, queue); }, what);
     });
     of_gpu.watch().add(watcher_);
   }
 
   int rank_, size_;
-  Connection connection_;
+  std::shared_ptr<Connection> connection_;
   // Goes before the connection does.
   std::shared_ptr<std::function<void()>> watcher_ =
-      std::make_shared<std::function<void()>>([this] { connection_.watch(); });
+      std::make_shared<std::function<void()>>([this] { connection_->watch(); });
 };
 
 class NcclWorld : public StoreWorld {
@@ -251,8 +271,22 @@ class NcclWorld : public StoreWorld {
     const int before = connected_[key]++;
     key.append(" #").append(std::to_string(before));
     cuda::check(cudaSetDevice(gpu_), "device");
-    return std::make_unique<NcclCommunicator>(identity(key, place == 0), place,
-                                              static_cast<int>(members.size()), ended_);
+    const auto size = static_cast<int>(members.size());
+    const auto connection = std::make_shared<Connection>(identity(key, place == 0), place, size, ended_);
+    const std::lock_guard lock(mutex_);
+    connections_.push_back(connection);
+    return std::make_unique<NcclCommunicator>(connection, place, size);
+  }
+
+  void abort(const std::string& reason) override {
+    StoreWorld::abort(reason);
+    std::vector<std::shared_ptr<Connection>> live;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& connection : connections_)
+        if (auto still = connection.lock()) live.push_back(std::move(still));
+    }
+    for (const auto& connection : live) connection->abort(reason);
   }
 
  private:
@@ -275,6 +309,8 @@ class NcclWorld : public StoreWorld {
   const int gpu_ = gpu_of(self(), count_gpus());
   Ended ended_ = [this] { return ended(); };
   std::map<std::string, int> connected_;  // how often, by group
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Connection>> connections_;
 };
 
 }  // namespace

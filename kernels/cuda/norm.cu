@@ -67,7 +67,7 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, const T* weight, Rows<T> 
 // Blocks take vectors in turn, keep the sums of every column in shared memory, and add them at the end.
 template <typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, float* dbias, NormShape shape) {
-  extern __shared__ float weight_sums[];
+  float* const weight_sums = shared_floats();
   const std::int64_t width = in.columns / shape.groups;
   float* bias_sums = weight_sums + width;
   for (std::int64_t c = threadIdx.x; c < width; c += kThreads) weight_sums[c] = bias_sums[c] = 0;
@@ -98,27 +98,26 @@ void run(const Context& context, const Norm& call) {
     using T = decltype(zero);
     const auto into = [&](auto none) {
       using To = decltype(none);
-      normalise<T, To><<<vectors(call.input, call.shape), kThreads, 0, context.stream>>>(
-          rows_of<T>(call.input), data<T>(call.weight), data<T>(call.bias), rows_of<To>(call.output), call.shape);
+      launch(context.stream, "norm", normalise<T, To>, {vectors(call.input, call.shape)}, rows_of<T>(call.input),
+             data<T>(call.weight), data<T>(call.bias), rows_of<To>(call.output), call.shape);
     };
     if (call.output.type == call.input.type) return into(zero);
     by_fp8(call.output.type, into);
   });
-  launched("norm");
 }
 
 void run(const Context& context, const NormInputGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    input_gradient<T><<<vectors(call.input, call.shape), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.output_gradient), rows_of<T>(call.input), data<T>(call.weight),
-        rows_of<T>(call.input_gradient), call.shape);
+    launch(context.stream, "norm input gradient", input_gradient<T>, {vectors(call.input, call.shape)},
+           rows_of<T>(call.output_gradient), rows_of<T>(call.input), data<T>(call.weight),
+           rows_of<T>(call.input_gradient), call.shape);
   });
-  launched("norm input gradient");
 }
 
 void run(const Context& context, const NormWeightGradient& call) {
   constexpr std::int64_t kMostBlocks = 256;  // each adds to every column once
+  constexpr const char* kWhat = "norm weight gradient";
   const auto bytes = static_cast<std::size_t>(2 * (call.input.columns / call.shape.groups)) * sizeof(float);
   const unsigned blocks = some_blocks(std::min(kMostBlocks, call.input.rows * call.shape.groups));
   by_type(call.input.type, [&](auto zero) {
@@ -127,10 +126,10 @@ void run(const Context& context, const NormWeightGradient& call) {
     sum_in_fp32(
         context, std::array{call.weight_gradient, call.bias_gradient},
         [&](const auto& sums) {
-          weight_gradient<<<blocks, kThreads, bytes, context.stream>>>(
-              rows_of<T>(call.output_gradient), rows_of<T>(call.input), sums[0].data, sums[1].data, call.shape);
+          launch(context.stream, kWhat, weight_gradient<T>, {blocks, kThreads, bytes}, rows_of<T>(call.output_gradient),
+                 rows_of<T>(call.input), sums[0].data, sums[1].data, call.shape);
         },
-        "norm weight gradient");
+        kWhat);
   });
 }
 

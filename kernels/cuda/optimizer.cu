@@ -88,16 +88,14 @@ void run(const Context& context, const SquareSum& call) {
   const std::int64_t down = std::min(std::max<std::int64_t>(1, kMostBlocks / across), call.input.rows);
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    square_sum<<<dim3(some_blocks(across), some_blocks(down)), kThreads, 0, context.stream>>>(rows_of<T>(call.input),
-                                                                                            floats(call.sum));
+    launch(context.stream, "sum of squares", square_sum<T>, {dim3(some_blocks(across), some_blocks(down))},
+           rows_of<T>(call.input), floats(call.sum));
   });
-  launched("sum of squares");
 }
 
 void run(const Context& context, const ClipScale& call) {
-  clip_scale<<<1, 1, 0, context.stream>>>(floats(call.sum), floats(call.scale), call.limit,
-                                              call.loss_scale);
-  launched("clip scale");
+  launch(context.stream, "clip scale", clip_scale, {1, 1}, floats(call.sum), floats(call.scale), call.limit,
+         call.loss_scale);
 }
 
 }  // namespace rehearse::kernels::cuda

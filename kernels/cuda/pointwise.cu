@@ -186,11 +186,10 @@ void run(const Context& context, const Activation& call) {
 void run(const Context& context, const ActivationBackward& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    activate_backward<T><<<some_blocks(call.output_gradient.rows), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.output_gradient), rows_of<T>(call.input), floats(call.weights), rows_of<T>(call.input_gradient),
-        floats(call.weights_gradient), call.kind);
+    launch(context.stream, "activation backward", activate_backward<T>, {some_blocks(call.output_gradient.rows)},
+           rows_of<T>(call.output_gradient), rows_of<T>(call.input), floats(call.weights),
+           rows_of<T>(call.input_gradient), floats(call.weights_gradient), call.kind);
   });
-  launched("activation backward");
 }
 
 void run(const Context& context, const Add& call) {
@@ -223,6 +222,7 @@ void run(const Context& context, const DropoutBackward& call) {
 }
 
 void run(const Context& context, const BiasGradient& call) {
+  constexpr const char* kWhat = "bias gradient";
   const Tensor& in = call.output_gradient;
   const auto across = static_cast<unsigned>((in.columns + 31) / 32);
   const auto down = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / 64, 1, 128));
@@ -231,9 +231,9 @@ void run(const Context& context, const BiasGradient& call) {
     sum_in_fp32(
         context, std::array{call.bias_gradient},
         [&](const auto& sums) {
-          column_sums<<<dim3(across, down), kThreads, 0, context.stream>>>(rows_of<T>(in), sums[0].data);
+          launch(context.stream, kWhat, column_sums<T>, {dim3(across, down)}, rows_of<T>(in), sums[0].data);
         },
-        "bias gradient");
+        kWhat);
   });
 }
 

@@ -74,12 +74,10 @@ void run(const Context& context, const Quantise& call) {
     by_fp8(to, [&](auto zero) {
       using From = decltype(from);
       using To = decltype(zero);
-      quantise<From, To><<<blocks, kThreads, 0, context.stream>>>(
-          extent, view_of<From>(call.input), floats(call.scale), floats(call.maximum), view_of<To>(call.rows),
-          view_of<To>(call.columns));
+      launch(context.stream, "quantise", quantise<From, To>, {blocks}, extent, view_of<From>(call.input),
+             floats(call.scale), floats(call.maximum), view_of<To>(call.rows), view_of<To>(call.columns));
     });
   });
-  launched("quantise");
 }
 
 }  // namespace rehearse::kernels::cuda

@@ -10,11 +10,7 @@ void* Scratch::at_least(std::size_t bytes, cudaStream_t stream) {
   if (bytes <= bytes_) return memory_;
   release(stream);
   const cudaError_t result = cudaMallocAsync(&memory_, bytes, stream);  // by the stream's order: nobody waits
-  if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // or the next kernel's check would find it
-    throw OutOfMemory("the GPU has no " + std::to_string(bytes) + " bytes of workspace left");
-  }
-  check(result, "workspace");
+  check_memory(result, "the GPU has no " + std::to_string(bytes) + " bytes of workspace left");
   bytes_ = bytes;
   return memory_;
 }

@@ -101,29 +101,26 @@ const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(
 void run(const Context& context, const Softmax& call) {
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
-    softmax<T><<<blocks_of_rows(call.scores), kThreads, 0, context.stream>>>(rows_of<T>(call.scores),
-                                                                            rows_of<T>(call.probabilities), call);
+    launch(context.stream, "softmax", softmax<T>, {blocks_of_rows(call.scores)}, rows_of<T>(call.scores),
+           rows_of<T>(call.probabilities), call);
   });
-  launched("softmax");
 }
 
 void run(const Context& context, const SoftmaxBackward& call) {
   by_type(call.probabilities.type, [&](auto zero) {
     using T = decltype(zero);
-    softmax_backward<T><<<blocks_of_rows(call.probabilities), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.probability_gradient), rows_of<T>(call.probabilities), rows_of<T>(call.score_gradient),
-        call.scale);
+    launch(context.stream, "softmax backward", softmax_backward<T>, {blocks_of_rows(call.probabilities)},
+           rows_of<T>(call.probability_gradient), rows_of<T>(call.probabilities), rows_of<T>(call.score_gradient),
+           call.scale);
   });
-  launched("softmax backward");
 }
 
 void run(const Context& context, const LossMaximum& call) {
   by_type(call.logits.type, [&](auto zero) {
     using T = decltype(zero);
-    maximum_of_rows<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(rows_of<T>(call.logits),
-                                                                                    floats(call.maximum));
+    launch(context.stream, "loss maximum", maximum_of_rows<T>, {blocks_of_rows(call.logits)}, rows_of<T>(call.logits),
+           floats(call.maximum));
   });
-  launched("loss maximum");
 }
 
 void run(const Context& context, const LossShift& call) {
@@ -132,36 +129,31 @@ void run(const Context& context, const LossShift& call) {
 }
 
 void run(const Context& context, const LossSum& call) {
-  sum_of_rows<<<blocks_of_rows(call.exponentials), kThreads, 0, context.stream>>>(rows_of<float>(call.exponentials),
-                                                                                 floats(call.sum));
-  launched("loss sum");
+  launch(context.stream, "loss sum", sum_of_rows, {blocks_of_rows(call.exponentials)},
+         rows_of<float>(call.exponentials), floats(call.sum));
 }
 
 void run(const Context& context, const LossExponentials& call) {
   by_type(call.logits.type, [&](auto zero) {
     using T = decltype(zero);
-    exponentials<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.logits), labels_of(call.labels), floats(call.maximum), rows_of<float>(call.exponentials),
-        floats(call.target), floats(call.sum), call.first);
+    launch(context.stream, "loss exponentials", exponentials<T>, {blocks_of_rows(call.logits)},
+           rows_of<T>(call.logits), labels_of(call.labels), floats(call.maximum), rows_of<float>(call.exponentials),
+           floats(call.target), floats(call.sum), call.first);
   });
-  launched("loss exponentials");
 }
 
 void run(const Context& context, const Loss& call) {
-  probabilities<<<blocks_of_rows(call.exponentials), kThreads, 0, context.stream>>>(
-      rows_of<float>(call.exponentials), floats(call.target), floats(call.sum), rows_of<float>(call.probabilities),
-      floats(call.loss));
-  launched("loss");
+  launch(context.stream, "loss", probabilities, {blocks_of_rows(call.exponentials)}, rows_of<float>(call.exponentials),
+         floats(call.target), floats(call.sum), rows_of<float>(call.probabilities), floats(call.loss));
 }
 
 void run(const Context& context, const LossBackward& call) {
   by_type(call.logit_gradient.type, [&](auto zero) {
     using T = decltype(zero);
-    logit_gradient<T><<<blocks_of_rows(call.probabilities), kThreads, 0, context.stream>>>(
-        rows_of<float>(call.probabilities), labels_of(call.labels), rows_of<T>(call.logit_gradient), call.first,
-        call.scale);
+    launch(context.stream, "loss backward", logit_gradient<T>, {blocks_of_rows(call.probabilities)},
+           rows_of<float>(call.probabilities), labels_of(call.labels), rows_of<T>(call.logit_gradient), call.first,
+           call.scale);
   });
-  launched("loss backward");
 }
 
 }  // namespace rehearse::kernels::cuda

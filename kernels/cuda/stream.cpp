@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -49,6 +50,7 @@ void Watch::wait(const std::function<cudaError_t()>& ready) {
   const auto begin = Clock::now();
   cudaError_t state = ready();
   for (; state == cudaErrorNotReady; state = ready()) {
+    cudaGetLastError();  // tells it too, and a library that asks would take it for a failure of its own
     if (Clock::now() - begin < kSpin) continue;
     ask();
     std::this_thread::sleep_for(kPause);
@@ -94,7 +96,8 @@ CudaStream::CudaStream(int device, Products& products, FusedAttention* fused_att
   context_.fused_attention = fused_attention;
   context_.scratch = &scratch_;
   context_.workspace_bytes = kWorkspaceBytes;
-  check(cudaMalloc(&context_.workspace, kWorkspaceBytes), "workspace");
+  check_memory(cudaMalloc(&context_.workspace, kWorkspaceBytes),
+               "the GPU has no " + std::to_string(kWorkspaceBytes) + " bytes of workspace left");
   context_.stream = stream;
   if (stream != nullptr) return;
   const cudaError_t made = cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking);

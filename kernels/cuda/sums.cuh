@@ -41,7 +41,6 @@ void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients,
     if (!as_they_are) free += gradient.elements();
   }
   sum(sums);
-  launched(what);
   if (as_they_are) return;
   by_type(gradients[0].type, [&](auto none) {
     using G = decltype(none);

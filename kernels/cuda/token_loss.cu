@@ -69,9 +69,8 @@ const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(
 }  // namespace
 
 void run(const Context& context, const LogSoftmax& call) {
-  log_softmax<<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
-      rows_of<float>(call.logits), labels_of(call.labels), rows_of<float>(call.log_probabilities), floats(call.loss));
-  launched("log softmax");
+  launch(context.stream, "log softmax", log_softmax, {blocks_of_rows(call.logits)}, rows_of<float>(call.logits),
+         labels_of(call.labels), rows_of<float>(call.log_probabilities), floats(call.loss));
 }
 
 void run(const Context& context, const LikelihoodBackward& call) {
@@ -80,18 +79,16 @@ void run(const Context& context, const LikelihoodBackward& call) {
 }
 
 void run(const Context& context, const LogSoftmaxBackward& call) {
-  log_softmax_backward<<<blocks_of_rows(call.gradient), kThreads, 0, context.stream>>>(
-      rows_of<float>(call.gradient), rows_of<float>(call.log_probabilities), rows_of<float>(call.logit_gradient));
-  launched("log softmax backward");
+  launch(context.stream, "log softmax backward", log_softmax_backward, {blocks_of_rows(call.gradient)},
+         rows_of<float>(call.gradient), rows_of<float>(call.log_probabilities), rows_of<float>(call.logit_gradient));
 }
 
 void run(const Context& context, const TokenLoss& call) {
   by_type(call.logits.type, [&](auto zero) {
     using T = decltype(zero);
-    token_loss<T><<<blocks_of_rows(call.logits), kThreads, 0, context.stream>>>(
-        rows_of<T>(call.logits), labels_of(call.labels), floats(call.log_sum), floats(call.loss));
+    launch(context.stream, "token loss", token_loss<T>, {blocks_of_rows(call.logits)}, rows_of<T>(call.logits),
+           labels_of(call.labels), floats(call.log_sum), floats(call.loss));
   });
-  launched("token loss");
 }
 
 void run(const Context& context, const TokenLossBackward& call) {

@@ -1,9 +1,10 @@
-// Every call on a device against the CPU, over random shapes: compare_kernels cuda|cpu [NAME]. Prints the
-// worst error of each call and type in units of what its type can tell apart, and how many calls cuDNN ran.
-// Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
+// Every call on a device against the CPU, over random shapes: compare_kernels cuda|cpu [NAME [TRIALS]].
+// Prints the worst error of each call and type in units of what its type can tell apart, and how many calls
+// cuDNN ran. Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "gpu/cases.h"
@@ -12,10 +13,11 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr unsigned kTrials = 12, kTrialsOfCudnn = 5;  // which makes a plan for each shape
+unsigned most_trials = 12;
 
 unsigned trials_of(const Maker& maker) {
-  return maker.served == Served::by_cudnn ? kTrialsOfCudnn : kTrials;
+  constexpr unsigned kTrialsOfCudnn = 5;  // which makes a plan for each shape
+  return maker.served == Served::by_cudnn ? std::min(kTrialsOfCudnn, most_trials) : most_trials;
 }
 
 // Of the operand's largest number, beside the roundings to its type: one of fp32 for each of the terms as
@@ -144,9 +146,10 @@ int run(int count, char** arguments) {
   constexpr int kUsage = 2, kNoDevice = 77;
   const std::string kind = count > 1 ? arguments[1] : "", name = count > 2 ? arguments[2] : "";
   if (kind != "cuda" && kind != "cpu") {
-    std::fprintf(stderr, "usage: compare_kernels cuda|cpu [NAME]\n");
+    std::fprintf(stderr, "usage: compare_kernels cuda|cpu [NAME [TRIALS]]\n");
     return kUsage;
   }
+  if (count > 3) most_trials = static_cast<unsigned>(std::max(1, std::atoi(arguments[3])));
   try {
     const int wrong = compare(open(kind), name);
     if (wrong < 0) std::fprintf(stderr, "no call is named %s\n", name.c_str());

@@ -51,11 +51,12 @@ inline double apart_when_computed(const Training& training, Precision precision)
 }
 
 // What is split is summed elsewhere, in products or between microbatches; where nothing is, numbers differ in
-// the order of fp32 sums alone.
+// the order of fp32 sums alone. Experts of other ranks multiply other rows at once, whose sums OpenBLAS takes
+// in another order on some processors.
 inline double gradients_apart(const Training& one, const Plan& plan) {
   const StateTypes types = state_types(plan);
   const bool tied_part_by_part = one.model.tied_embeddings && types.fresh_gradient != types.gradient;
-  if (plan.tp * plan.cp > 1) return apart_when_computed(one, plan.precision);
+  if (plan.tp * plan.cp * plan.ep > 1) return apart_when_computed(one, plan.precision);
   if (kernels::is_short(types.gradient) || kernels::is_short(types.wire) || tied_part_by_part)
     return apart_when_summed(plan);
   return kTolerance;

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
-#include <sstream>
+#include <string_view>
 
 #include "base/json_reader.h"
 #include "base/text_file.h"
@@ -23,24 +25,27 @@ constexpr std::size_t kNamed = 3;  // size, count, type; then redop and root, ea
 
 using Words = std::vector<std::string>;
 
-Words words_of(const std::string& line) {
-  std::istringstream in(line);
+Words words_of(std::string_view line) {
+  const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
   Words words;
-  for (std::string word; in >> word;) words.push_back(word);
+  for (auto begin = std::find_if_not(line.begin(), line.end(), is_space); begin != line.end();) {
+    const auto end = std::find_if(begin, line.end(), is_space);
+    words.emplace_back(begin, end);
+    begin = std::find_if_not(end, line.end(), is_space);
+  }
   return words;
 }
 
-bool is_whole(const std::string& word) {
+bool is_whole(std::string_view word) {
   return !word.empty() &&
          std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 // Without what mpirun --tag-output ("[1,0]<stdout>:") or srun -l ("12: ") put before the line.
-std::string without_prefix(const std::string& line) {
-  for (const char* tag : {"<stdout>:", "<stderr>:"}) {
+std::string_view without_prefix(std::string_view line) {
+  for (const std::string_view tag : {"<stdout>:", "<stderr>:"}) {
     const std::size_t at = line.find(tag);
-    if (!line.empty() && line.front() == '[' && at != std::string::npos)
-      return line.substr(at + std::string(tag).size());
+    if (!line.empty() && line.front() == '[' && at != std::string::npos) return line.substr(at + tag.size());
   }
   const std::size_t colon = line.find(": ");
   const std::size_t first = line.find_first_not_of(' ');
@@ -50,24 +55,24 @@ std::string without_prefix(const std::string& line) {
 }
 
 // The word before "_perf", as in "./build/all_gather_perf -b 8".
-std::string op_in(const std::string& line) {
+std::string op_in(std::string_view line) {
   const std::size_t end = line.find("_perf");
   if (end == std::string::npos) return "";
   std::size_t begin = end;
   while (begin > 0 &&
          (std::isalpha(static_cast<unsigned char>(line[begin - 1])) != 0 || line[begin - 1] == '_'))
     --begin;
-  return line.substr(begin, end - begin);
+  return std::string(line.substr(begin, end - begin));
 }
 
 class TextLog {
  public:
   explicit TextLog(std::string file) : file_(std::move(file)) {}
 
-  void read(const std::string& line) {
+  void read(std::string_view line) {
     ++line_number_;
     if (line.find('\0') != std::string::npos) fail("is no text: it holds a zero byte", "");
-    const std::string text = without_prefix(line);
+    const std::string_view text = without_prefix(line);
     const Words words = words_of(text);
     if (words.empty()) return;
     if (const std::string op = op_in(text); !op.empty()) begin_operation(op, text);
@@ -89,13 +94,13 @@ class TextLog {
     throw InputError({fmt::format("{}:{}", file_, line_number_), "", rule, values, ""});
   }
 
-  void begin_operation(const std::string& op, const std::string& text) {
+  void begin_operation(const std::string& op, std::string_view text) {
     if (text.find("concluded") != std::string::npos) return;
     end_run();
     op_ = op;
   }
 
-  void read_comment(const Words& words, const std::string& text) {
+  void read_comment(const Words& words, std::string_view text) {
     const auto has = [&](const char* word) {
       return std::find(words.begin(), words.end(), word) != words.end();
     };
@@ -216,9 +221,12 @@ std::vector<LogRun> read_log(const std::string& path) {
   const std::string text = read_text_file(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') return {read_json_log(JsonReader::open(path))};
-  std::istringstream lines(text);
   TextLog log(path);
-  for (std::string line; std::getline(lines, line);) log.read(line);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    log.read(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
   return log.finish();
 }
 

@@ -1,3 +1,4 @@
+// What is CUDA's bf16 on the host?
 #pragma once
 
 #include "small_float.h"

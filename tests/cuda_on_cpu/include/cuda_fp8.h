@@ -1,3 +1,4 @@
+// What is CUDA's fp8 on the host?
 #pragma once
 
 #include "small_float.h"

@@ -28,11 +28,16 @@ void keep_spread(const TogetherSample& together, Profile& profile, std::vector<s
   double mean = 0, squares = 0;
   for (const double seconds : together.seconds) mean += seconds / static_cast<double>(count);
   for (const double seconds : together.seconds) squares += (seconds - mean) * (seconds - mean);
-  profile.gpu_spread = std::min(kMostGpuSpread, std::sqrt(squares / static_cast<double>(count - 1)) / mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(count - 1)) / mean;
+  profile.gpu_spread = std::min(kMostGpuSpread, deviation);
   notes.push_back(
       fmt::format("{} GPUs at once differ by {:.1f} % (deviation) in what a product takes; the first, on "
                   "which kernels were timed, takes {:+.1f} % of their mean more",
-                  count, 100 * profile.gpu_spread, 100 * (together.seconds[0] / mean - 1)));
+                  count, 100 * deviation, 100 * (together.seconds[0] / mean - 1)));
+  if (deviation > kMostGpuSpread)
+    notes.push_back(
+        fmt::format("{:.0f} % is taken of it, the most: one of the GPUs is slow for another reason",
+                    100 * kMostGpuSpread));
 }
 
 }  // namespace

@@ -30,6 +30,10 @@ const KernelJob* longest_product(const Jobs& jobs) {
   return longest;
 }
 
+std::int64_t size_of(const KernelJob& product, std::size_t i) {
+  return static_cast<std::int64_t>(product.key.size[i]);
+}
+
 // Ends all ranks when none of them says alive() for too long.
 class Patience {
  public:
@@ -151,8 +155,7 @@ class Rounds {
         timer_.time_together(sets_of(operands), request_.together_s, request_.stopped);
     result_.complete = !timer_.any(request_.stopped());
     if (!result_.complete) return;
-    const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(product->key.size[i]); };
-    result_.together = {size(0), size(1), size(2), seconds};
+    result_.together = {size_of(*product, 0), size_of(*product, 1), size_of(*product, 2), seconds};
   }
 
   void time_beside() {
@@ -174,12 +177,11 @@ class Rounds {
       }
       const MessageJob& job = message->job;
       const Timing beside = summarise(beside_s);
-      const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(product->key.size[i]); };
       result_.beside.push_back(
           {{message_name(job.op), job.members, job.bytes, beside.seconds, beside.spread, job.nodes},
-           size(0),
-           size(1),
-           size(2),
+           size_of(*product, 0),
+           size_of(*product, 1),
+           size_of(*product, 2),
            summarise(alone_s).seconds});
     }
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -38,15 +39,25 @@ std::string_view text_of(const char* name) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
-std::optional<int> number(const char* name) {
+std::optional<std::int64_t> whole_number(const char* name) {
   const std::string_view whole = text_of(name);
   if (whole.empty()) return std::nullopt;
-  int value = 0;
+  std::int64_t value = 0;
   const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (error != std::errc{} || end != whole.data() + whole.size() || value < 0) {
     throw DeviceError(std::string(name) + " = \"" + std::string(whole) + "\" is no whole number from 0 on");
   }
   return value;
+}
+
+std::optional<int> number(const char* name) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  const std::optional<std::int64_t> value = whole_number(name);
+  if (!value) return std::nullopt;
+  if (*value > kMost)
+    throw DeviceError(std::string(name) + " = " + std::to_string(*value) + " is above " +
+                      std::to_string(kMost));
+  return static_cast<int>(*value);
 }
 
 // "r1n08" of Slurm's "r[1,3]n[08-16],login": the lists in brackets begin with the first machine's own part.
@@ -67,13 +78,14 @@ std::string first_machine(std::string_view names) {
 }
 
 // Steps that share a machine must not meet at one port: each has its own, below those that systems give out
-// by themselves (Linux: from 32768 on). 0 outside Slurm.
-int port_of_step() {
-  constexpr int kFirst = 20000, kPorts = 12000, kStepsApart = 101;
-  const std::optional<int> job = number("SLURM_JOB_ID");
-  if (!job) return 0;
-  const std::int64_t steps = std::int64_t{*job} * kStepsApart + number("SLURM_STEP_ID").value_or(0);
-  return kFirst + static_cast<int>(steps % kPorts);
+// by themselves (Linux: from 32768 on). Jobs lie so far apart that the first steps of near ones differ. None
+// where Slurm does not say the job.
+std::optional<int> port_of_step() {
+  constexpr std::int64_t kFirst = 20000, kPorts = 12000, kStepsApart = 101;
+  const std::optional<std::int64_t> job = whole_number("SLURM_JOB_ID");
+  if (!job) return std::nullopt;
+  const std::int64_t step = whole_number("SLURM_STEP_ID").value_or(0);
+  return static_cast<int>(kFirst + (*job % kPorts * kStepsApart + step % kPorts) % kPorts);
 }
 
 int needed(const char* name, const char* beside) {
@@ -97,7 +109,7 @@ Launched launched() {
     self.has_mpi = launcher.has_mpi || std::getenv("PMIX_RANK") != nullptr;
     several_machines = number(launcher.machines).value_or(1) > 1;
     first = first_machine(text_of(launcher.names_of_machines));
-    if (self.launcher == "srun" && port_of_step() > 0) self.port = port_of_step();
+    if (self.launcher == "srun") self.port = port_of_step().value_or(self.port);
     break;
   }
   if (self.rank >= self.size) {

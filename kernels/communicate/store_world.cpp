@@ -114,12 +114,16 @@ void StoreWorld::require_going_on() const {
 }
 
 void StoreWorld::fail(const std::string& what) const {
+  throw DeviceError(why_ended([this] { return ended(); }, what));
+}
+
+std::string why_ended(const std::function<std::string()>& ended, const std::string& otherwise) {
   constexpr int kTurns = 100;
   for (int turn = 0; turn < kTurns; ++turn) {
-    require_going_on();
+    if (std::string end = ended(); !end.empty()) return end;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  throw DeviceError(what);
+  return otherwise;
 }
 
 }  // namespace rehearse::kernels

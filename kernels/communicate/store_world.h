@@ -25,7 +25,7 @@ class StoreWorld : public World {
   int place_among(const std::vector<int>& members, const std::string& name) const;
   // DeviceError with the reason once the run has ended.
   void require_going_on() const;
-  // DeviceError with the run's reason, which a moment ago may still have been on its way; else with `what`.
+  // DeviceError with why_ended(), else with `what`.
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
@@ -36,5 +36,9 @@ class StoreWorld : public World {
   mutable std::mutex mutex_;
   std::string reason_;  // that this rank gave
 };
+
+// The reason for which the run has ended, which a moment ago may still have been on its way; else
+// `otherwise`.
+std::string why_ended(const std::function<std::string()>& ended, const std::string& otherwise);
 
 }  // namespace rehearse::kernels

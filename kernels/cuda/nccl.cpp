@@ -115,14 +115,7 @@ class Connection {
   }
 
   // NCCL may know sooner than the store that a rank is gone, but not which.
-  [[noreturn]] void fail(const std::string& what) {
-    constexpr int kTurns = 100;
-    for (int turn = 0; turn < kTurns; ++turn) {
-      if (const std::string end = ended_(); !end.empty()) give_up(end);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    give_up(what);
-  }
+  [[noreturn]] void fail(const std::string& what) { give_up(why_ended(ended_, what)); }
 
   // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
   void settle(ncclResult_t result, const char* what) {
@@ -274,6 +267,7 @@ class NcclWorld : public StoreWorld {
     const auto size = static_cast<int>(members.size());
     const auto connection = std::make_shared<Connection>(identity(key, place == 0), place, size, ended_);
     const std::lock_guard lock(mutex_);
+    std::erase_if(connections_, [](const auto& other) { return other.expired(); });
     connections_.push_back(connection);
     return std::make_unique<NcclCommunicator>(connection, place, size);
   }

@@ -17,6 +17,7 @@
 #include "cost/contention.h"
 #include "cost/offload.h"
 #include "cost/read_profile.h"
+#include "cost/slowest_gpu.h"
 
 namespace rehearse {
 namespace {
@@ -307,6 +308,13 @@ TEST(Measured, GpusDifferByTheDeviationOfWhatTheyTakeAtOnce) {
   fit_measured(profile, cluster, true, notes);
   EXPECT_NEAR(profile.gpu_spread, 0.02 * std::sqrt(4.0 / 3), 1e-12);
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("takes +2.0 % of their mean more")));
+  Profile with_a_slow_one = measured_profile({});
+  with_a_slow_one.measurement->together = {8192, 8192, 8192, {1, 1, 1, 2}};
+  notes.clear();
+  fit_measured(with_a_slow_one, cluster, true, notes);
+  EXPECT_EQ(with_a_slow_one.gpu_spread, kMostGpuSpread);
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("differ by 40.0 %"),
+                                          testing::HasSubstr("20 % is taken")));
   const Json json = profile_json(profile, cluster.gpu);
   const Profile read = parse_profile(JsonReader(json, "profile.json"));
   EXPECT_NEAR(read.gpu_spread, profile.gpu_spread, 1e-6);

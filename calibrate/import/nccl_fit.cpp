@@ -148,7 +148,8 @@ void add_level(const Level& level, const std::vector<const Sample*>& samples, st
                                           [](double ratio) { return ratio == 0; });
     if (says_nothing) continue;
     for (Curve* curve : members.left) {
-      for (auto& [step, ratio] : *curve) ratio -= read_at(correction, std::exp2(step * kOctaves));
+      for (auto& [step, ratio] : *curve)
+        ratio -= correction.log_ratio[static_cast<std::size_t>(step - correction.first_octave / kOctaves)];
     }
     corrections.push_back(std::move(correction));
   }

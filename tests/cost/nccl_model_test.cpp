@@ -43,14 +43,37 @@ Correction correction(int first_octave, std::vector<double> ratios) {
   return made;
 }
 
-TEST(NcclCorrection, IsReadOnLinesBetweenItsPointsAndFadesBeyondThem) {
+Choice belief(double latency_s, double rate) {
+  Choice choice;
+  choice.latency_s = latency_s;
+  choice.rate = rate;
+  return choice;
+}
+
+TEST(NcclCorrection, IsReadOnLinesBetweenItsPointsAndFadesAboveThem) {
   const Correction made = correction(10, {0.2, 0.6});
-  EXPECT_DOUBLE_EQ(read_at(made, 1024), 0.2);
-  EXPECT_DOUBLE_EQ(read_at(made, 2048), 0.4);
-  EXPECT_DOUBLE_EQ(read_at(made, 4096), 0.6);
-  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 8), 0.3);
-  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 64), 0);
-  EXPECT_DOUBLE_EQ(read_at(made, 16), 0);
+  const Choice any = belief(1e-5, 1e9);
+  EXPECT_DOUBLE_EQ(read_at(made, 1024, any), 0.2);
+  EXPECT_DOUBLE_EQ(read_at(made, 2048, any), 0.4);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096, any), 0.6);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 8, any), 0.3);
+  EXPECT_DOUBLE_EQ(read_at(made, 4096 * 64, any), 0);
+}
+
+TEST(NcclCorrection, OfARateHoldsForTheBytesOfSmallerMessages) {
+  const Correction made = correction(30, {std::log(3)});
+  const Choice choice = belief(1e-5, 1e9);
+  EXPECT_NEAR(std::exp(read_at(made, 1 << 28, choice)), 3, 1e-3);
+  const double half = choice.latency_s * choice.rate;  // as long on the wire as in starting
+  EXPECT_NEAR(std::exp(read_at(made, half, choice)), (1 + 3) / 2.0, 1e-4);
+  EXPECT_NEAR(read_at(made, 1, choice), 0, 1e-3);
+}
+
+TEST(NcclCorrection, OfStartsFadesForSmallerMessages) {
+  const Correction made = correction(12, {0.6});
+  const Choice choice = belief(1e-5, 1e15);
+  EXPECT_NEAR(read_at(made, 4096 / 8, choice), 0.3, 1e-6);
+  EXPECT_NEAR(read_at(made, 4096 / 64, choice), 0, 1e-6);
 }
 
 TEST(NcclCorrection, OfEachClassMultipliesTheBelief) {

@@ -13,6 +13,15 @@ double fade(double octaves) {
   return std::max(0.0, 1 - octaves / kFade);
 }
 
+// Of a smaller message than was measured: bytes keep the ratio, which is that of their rate; starts had the
+// share of it that they had of the smallest one's time.
+double log_ratio_below(double log_ratio, double smallest, double bytes, const Choice& believed) {
+  const double starts_s = believed.latency_s, bytes_s = bytes / believed.rate;
+  const double share = starts_s / believed.seconds(smallest);
+  const double of_starts = log_ratio * share * fade(std::log2(smallest / bytes));
+  return std::log((std::exp(of_starts) * starts_s + std::exp(log_ratio) * bytes_s) / (starts_s + bytes_s));
+}
+
 bool matches(const Measured& table, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
              std::optional<Algorithm> forced) {
   return table.op == op && table.members == group.members && table.nodes == group.nodes &&
@@ -46,12 +55,12 @@ CollectiveOp family(CollectiveOp op) {
   return op == CollectiveOp::reduce_scatter ? CollectiveOp::all_gather : op;
 }
 
-double read_at(const Correction& correction, double bytes) {
+double read_at(const Correction& correction, double bytes, const Choice& believed) {
   const std::vector<double>& points = correction.log_ratio;
   if (points.empty()) return 0;
   const double at = (std::log2(bytes) - correction.first_octave) / kOctaves;
   const double last = static_cast<double>(points.size() - 1);
-  if (at <= 0) return points.front() * fade(-at * kOctaves);
+  if (at <= 0) return log_ratio_below(points.front(), std::exp2(correction.first_octave), bytes, believed);
   if (at >= last) return points.back() * fade((at - last) * kOctaves);
   const auto below = static_cast<std::size_t>(at);
   const double share = at - static_cast<double>(below);
@@ -85,8 +94,9 @@ Choice System::believed(double bytes) const {
 }
 
 double System::log_ratio_of_class(double bytes) const {
+  const Choice choice = believed(bytes);
   double sum = 0;
-  for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes);
+  for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes, choice);
   return sum;
 }
 
@@ -100,7 +110,8 @@ double System::log_ratio_of_measured(double bytes) const {
   const auto above = std::lower_bound(rows.begin(), rows.end(), bytes,
                                       [](const Measured::Row& row, double size) { return row.bytes < size; });
   if (above == rows.end()) return log_ratio_of_row(rows.back()) * fade(std::log2(bytes / rows.back().bytes));
-  if (above == rows.begin()) return log_ratio_of_row(*above) * fade(std::log2(above->bytes / bytes));
+  if (above == rows.begin())
+    return log_ratio_below(log_ratio_of_row(*above), above->bytes, bytes, believed(bytes));
   const auto below = std::prev(above);
   const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
   return log_ratio_of_row(*below) * (1 - share) + log_ratio_of_row(*above) * share;

@@ -12,7 +12,8 @@
 namespace rehearse::nccl {
 
 // log(measured / believed) of a class of systems, at sizes 2^(octave) apart by kOctaves; straight lines
-// between them, fading to nothing within kFade octaves beyond them. A field that is not set matches all.
+// between them, fading to nothing within kFade octaves above them; below them the rate of bytes keeps the first
+// and the time of starts fades. A field that is not set matches all.
 struct Correction {
   bool across = false;             // several nodes, or one
   std::optional<CollectiveOp> op;  // all_gather stands for reduce_scatter too
@@ -100,8 +101,8 @@ double round_s(const Model& model, const Cluster& cluster, double bytes, const G
 // reduce_scatter, which mirrors all_gather, is corrected with it.
 CollectiveOp family(CollectiveOp op);
 
-// Value of a correction at a size: lines between its points, fading beyond them.
-double read_at(const Correction& correction, double bytes);
+// Value of a correction at a size, of which `believed` is NCCL's belief.
+double read_at(const Correction& correction, double bytes, const Choice& believed);
 
 bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op);
 

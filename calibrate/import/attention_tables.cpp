@@ -1,4 +1,5 @@
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "calibrate/import/tables.h"
@@ -64,18 +65,6 @@ std::vector<AttentionSample> by_heads(const Json& table, const std::string& file
   return samples;
 }
 
-// The rates of an implementation that was timed on another GPU only, times how much faster `by` is here.
-Rates carried(const Json& table, const JsonReader& from, const std::string& gpu,
-              const std::string& implementation) {
-  const std::string there = from.text("gpu"), by = from.text("by");
-  from.reject_unknown();
-  const Rates by_here = rates_of(table, gpu, "fwd+bwd", by), by_there = rates_of(table, there, "fwd+bwd", by);
-  Rates rates;
-  for (const auto& [at, rate] : rates_of(table, there, "fwd+bwd", implementation))
-    if (by_here.contains(at) && by_there.contains(at)) rates[at] = rate * by_here.at(at) / by_there.at(at);
-  return rates;
-}
-
 // `samples` of one kernel as another computes them: by how much faster that is at head size 128 and the same
 // length, forward with the same mask, backward without one.
 void as_faster_kernel(const JsonReader& faster, const Json& table, const std::string& gpu,
@@ -97,11 +86,38 @@ void as_faster_kernel(const JsonReader& faster, const Json& table, const std::st
   }
 }
 
+// How much faster the forward pass is than the backward one, by shape; the same for all where the recipe says it.
+class Quotient {
+ public:
+  Quotient(const JsonReader& recipe, const Json& table, const std::string& gpu, const std::string& both) {
+    if (recipe.has("quotient")) {
+      const JsonReader rates = recipe.object("quotient");
+      of_all_ = rates.number("forward", 0.01, 1) / rates.number("backward", 0.01, 1);
+      rates.reject_unknown();
+      return;
+    }
+    const std::string reference = recipe.text_or("quotient_from", gpu);
+    both_ = rates_of(table, reference, "fwd+bwd", recipe.text_or("quotient_of", both));
+    forward_ = rates_of(table, reference, "fwd", recipe.text("forward"));
+  }
+
+  std::optional<double> at(const Rates::key_type& shape) const {
+    if (of_all_) return of_all_;
+    const auto both = both_.find(shape), forward = forward_.find(shape);
+    if (both == both_.end() || forward == forward_.end()) return {};
+    return forward->second / backward_rate(both->second, forward->second);
+  }
+
+ private:
+  std::optional<double> of_all_;
+  Rates both_, forward_;
+};
+
 }  // namespace
 
-// Where only forward with backward is published, the quotient of the two rates is taken from the reference
-// GPU at the same head size, mask and length, where both are: the same kernels, so the same quotient q:
-// 3.5 / both = (1 + 2.5 q) / forward. `quotient_of`: that of another implementation stands in.
+// Where only forward with backward is published, the quotient q of the two rates comes from elsewhere: the recipe
+// (`quotient`), or the same kernels on the reference GPU at the same head size, mask and length, where both are
+// (`quotient_from`; `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {
   const JsonReader& recipe = entry.recipe;
@@ -112,22 +128,14 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
   const Json table = read_table(entry);
   sources.push_back(source_of(table, recipe.text("note")));
   if (recipe.text("format") == "heads") return by_heads(table, recipe.text("file"));
-  const std::string name = recipe.text("gpu"), reference = recipe.text_or("quotient_from", name);
-  const std::string pass_both = recipe.text("both"), pass_forward = recipe.text("forward");
-  const Rates both = recipe.has("carried_from")
-                         ? carried(table, recipe.object("carried_from"), name, pass_both)
-                         : rates_of(table, name, "fwd+bwd", pass_both);
-  const Rates reference_both =
-      rates_of(table, reference, "fwd+bwd", recipe.text_or("quotient_of", pass_both));
-  const Rates reference_forward = rates_of(table, reference, "fwd", pass_forward);
+  const std::string name = recipe.text("gpu"), both = recipe.text("both");
+  const Quotient quotients(recipe, table, name, both);
   std::vector<AttentionSample> samples;
-  for (const auto& [at, rate] : both) {
-    const auto forward = reference_forward.find(at);
-    const auto pair = reference_both.find(at);
-    if (forward == reference_forward.end() || pair == reference_both.end()) continue;
-    const double quotient = forward->second / backward_rate(pair->second, forward->second);
-    const double forward_here = rate * (1 + 2.5 * quotient) / 3.5;
-    add(samples, at, forward_here, forward_here / quotient);
+  for (const auto& [at, rate] : rates_of(table, name, "fwd+bwd", both)) {
+    const std::optional<double> quotient = quotients.at(at);
+    if (!quotient) continue;
+    const double forward = rate * (1 + 2.5 * *quotient) / 3.5;
+    add(samples, at, forward, forward / *quotient);
   }
   if (samples.empty()) recipe.fail("gpu", "no row of the table has this GPU and implementation", name);
   if (recipe.has("faster")) as_faster_kernel(recipe.object("faster"), table, name, samples);

@@ -54,9 +54,9 @@ class Process {
   pid_t id() const { return pid_; }
   // The exit code, or -1 when it has not ended after so many seconds, or was killed.
   int wait(double seconds) {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
+    using Steady = std::chrono::steady_clock;
+    const auto begin = Steady::now();
+    while (std::chrono::duration<double>(Steady::now() - begin).count() < seconds) {
       int status = 0;
       if (waitpid(pid_, &status, WNOHANG) == pid_) {
         pid_ = -1;

@@ -32,15 +32,15 @@ Sight sight(const AttentionShape& shape, const Tile& queries, const Tile& keys);
 bool sees(const AttentionShape& shape, std::int64_t query_position, std::int64_t key_position);
 
 // c = scale a b^T, c = beta c + a b, c = beta c + a^T b, on row-major tiles.
-struct Operand {
+struct MatrixView {
   const float* data = nullptr;
   std::int64_t step = 0;
 };
-void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, Operand a, Operand b,
+void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, MatrixView a, MatrixView b,
                          float* c, std::int64_t step);
-void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, float* c,
+void add_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
                  std::int64_t step);
-void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, Operand b, float* c,
+void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
                             std::int64_t step);
 
 }  // namespace rehearse::kernels::cpu

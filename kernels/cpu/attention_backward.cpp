@@ -63,10 +63,10 @@ void score_gradients(const OneHead& head, const Tile& queries, const Tile& keys,
 void one_tile(const OneHead& head, const Tile& queries, const Tile& keys) {
   const AttentionShape& shape = head.shape;
   alignas(64) Scores p, g;
-  const Operand query{head.query.place(queries.first), head.query.step};
-  const Operand key{head.key.place(keys.first), head.key.step};
-  const Operand value{head.value.place(keys.first), head.value.step};
-  const Operand gradient{head.output_gradient.place(queries.first), head.output_gradient.step};
+  const MatrixView query{head.query.place(queries.first), head.query.step};
+  const MatrixView key{head.key.place(keys.first), head.key.step};
+  const MatrixView value{head.value.place(keys.first), head.value.step};
+  const MatrixView gradient{head.output_gradient.place(queries.first), head.output_gradient.step};
   const std::int64_t rows = queries.size(), columns = keys.size();
 
   multiply_transposed(rows, columns, shape.head_dim, shape.scale, query, key, p.data(), kTile);

@@ -36,7 +36,7 @@ void export_schedule(const ScheduleOptions& options) {
                write_csv(options.form == "full" ? prepare(experiment).schedule : compute_form(experiment)));
 }
 
-void export_launch(const ExportOptions& options, Launch (*launch_of)(const Model&, const Plan&)) {
+void export_launch(const ExportOptions& options, LaunchLine (*launch_of)(const Model&, const Plan&)) {
   const ScenarioSource source = collect(options.given);
   Replaced replaced;
   replaced.without_profile = true;
@@ -45,13 +45,13 @@ void export_launch(const ExportOptions& options, Launch (*launch_of)(const Model
     throw InputError(in_users_words({source.file, "/plan/schedule", "launch lines name schedules, not files",
                                      experiment.order_name, "export schedule"},
                                     source));
-  const Launch launch = launch_of(experiment.model, experiment.plan);
+  const LaunchLine launch = launch_of(experiment.model, experiment.plan);
   if (!launch.why_not.empty()) throw InputError({"", "", launch.why_not, "", ""});
   write_export(options, launch.text + (launch.text.ends_with('\n') ? "" : "\n"));
 }
 
 void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const std::string& help,
-                Launch (*launch_of)(const Model&, const Plan&)) {
+                LaunchLine (*launch_of)(const Model&, const Plan&)) {
   const auto options = std::make_shared<ExportOptions>();
   add_format(verb, name, help, options)->callback([options, &exit_code, launch_of] {
     export_launch(*options, launch_of);

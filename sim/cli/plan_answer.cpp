@@ -42,7 +42,7 @@ Json searched_fields(const Plan& plan) {
           {"schedule", to_string(plan.schedule)}};
 }
 
-void add_launch(Json& json, const char* framework, const Launch& launch, bool is_json) {
+void add_launch(Json& json, const char* framework, const LaunchLine& launch, bool is_json) {
   if (!launch.why_not.empty()) {
     json[framework] = nullptr;
     json["why_not"][framework] = launch.why_not;
@@ -128,7 +128,7 @@ std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
 }
 
 std::string launch(const Model& model, const Plan& plan) {
-  const auto section = [](const char* name, const Launch& launch) {
+  const auto section = [](const char* name, const LaunchLine& launch) {
     return launch.why_not.empty() ? fmt::format("{}:\n{}\n", name, launch.text)
                                   : fmt::format("{}: no, {}\n", name, launch.why_not);
   };

@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostLayers = std::numeric_limits<int>::max();
+constexpr int kLastLayer = std::numeric_limits<int>::max();
 
 std::vector<int> listed(const JsonReader& json) {
   const Json& list = json.value("layers_per_stage");
@@ -17,7 +17,7 @@ std::vector<int> listed(const JsonReader& json) {
   if (!list.is_array()) json.fail("layers_per_stage", rule, "found " + list.dump());
   std::vector<int> layers;
   for (const Json& entry : list) {
-    if (!entry.is_number_integer() || entry < 0 || entry > kMostLayers)
+    if (!entry.is_number_integer() || entry < 0 || entry > kLastLayer)
       json.fail("layers_per_stage", rule, "found " + entry.dump());
     layers.push_back(entry.get<int>());
   }
@@ -47,7 +47,7 @@ std::vector<int> split(const std::string& way, const JsonReader& json, const Mod
   if (way == "layout") return parse_layout(json.text("layout"));
   if (way.ends_with("_rank_layers")) {
     const auto end = [&](const std::string& key) {
-      return static_cast<int>(json.integer_or(key, -1, 0, kMostLayers));
+      return static_cast<int>(json.integer_or(key, -1, 0, kLastLayer));
     };
     return split_with_ends(model.layers, plan, end("first_rank_layers"), end("last_rank_layers"));
   }

@@ -31,7 +31,7 @@ Json zero_optimization(const Plan& plan) {
 
 }  // namespace
 
-Launch deepspeed_config(const Plan& plan) {
+LaunchLine deepspeed_config(const Plan& plan) {
   const std::string reason = why_not(plan);
   if (!reason.empty()) return {"", reason};
   Json config = {{"train_batch_size", plan.global_batch},

@@ -10,7 +10,7 @@
 namespace rehearse {
 
 // Text of a launch line or configuration, or why the framework has no words for the plan.
-struct Launch {
+struct LaunchLine {
   std::string text;
   std::string why_not;  // empty when there is a text
 };
@@ -18,12 +18,12 @@ struct Launch {
 // Flags of Megatron-LM (v0.13's spelling) for the model's shape and the plan; zero-bubble schedules with the
 // flags of sail-sg/zero-bubble-pipeline-parallelism, which is a fork of it. Paths and training
 // hyperparameters are the user's.
-Launch megatron_flags(const Model& model, const Plan& plan);
+LaunchLine megatron_flags(const Model& model, const Plan& plan);
 
 // ds_config.json; tensor parallelism as its AutoTP, stages as its pipeline engine.
-Launch deepspeed_config(const Plan& plan);
+LaunchLine deepspeed_config(const Plan& plan);
 
 // [training], [parallelism] and [activation_checkpoint] of a torchtitan TOML file (v0.2).
-Launch torchtitan_toml(const Model& model, const Plan& plan);
+LaunchLine torchtitan_toml(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

@@ -183,7 +183,7 @@ void add_precision(Line& line, Precision precision) {
 
 }  // namespace
 
-Launch megatron_flags(const Model& model, const Plan& plan) {
+LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
   if (!reason.empty()) return {"", reason};
   Line line;

@@ -76,7 +76,7 @@ std::string compiling(const Plan& plan) {
 
 }  // namespace
 
-Launch torchtitan_toml(const Model& model, const Plan& plan) {
+LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
   if (!reason.empty()) return {"", reason};
   const std::int64_t local = plan.pp > 1 ? plan.micro_batch * plan.microbatches() : plan.micro_batch;

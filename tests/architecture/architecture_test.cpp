@@ -119,6 +119,27 @@ TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
   }
 }
 
+// Two types of one name in one namespace are one type to the linker, which takes the functions of either.
+TEST(Architecture, NoTwoHeadersDefineATypeOfOneName) {
+  const std::regex opening(R"(namespace ([a-z:_]+) \{)"), type(R"((?:struct|class|enum class) (\w+)[^;]*\{.*)");
+  std::map<std::string, std::string> headers;
+  for (const char* top : {"sim", "calibrate", "tests", "kernels"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
+      if (entry.path().extension() != ".h") continue;
+      std::istringstream lines(read(entry.path()));
+      std::string space;
+      std::smatch match;
+      for (std::string line; std::getline(lines, line);) {
+        if (std::regex_search(line, match, opening)) space += match[1].str() + "::";
+        if (!std::regex_match(line, match, type)) continue;
+        const auto [place, first] = headers.emplace(space + match[1].str(), entry.path());
+        EXPECT_TRUE(first) << place->first << " is in " << place->second << " and in " << entry.path();
+      }
+    }
+  }
+  EXPECT_GT(headers.size(), 100);
+}
+
 TEST(Architecture, NoFileIsLongerThanFourHundredLines) {
   for (const char* top : {"sim", "calibrate", "tests", "kernels"}) {
     if (!fs::exists(fs::path(SOURCE_DIR) / top)) continue;

@@ -28,7 +28,7 @@ Plan large_plan() {
 }
 
 TEST(Megatron, WritesGpt3AsItsScriptsDo) {
-  const Launch launch = megatron_flags(read_model("gpt3-175b"), large_plan());
+  const LaunchLine launch = megatron_flags(read_model("gpt3-175b"), large_plan());
   EXPECT_EQ(launch.why_not, "");
   for (const char* flags :
        {"--vocab-size 51200 --make-vocab-size-divisible-by 1 ",
@@ -113,7 +113,7 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   plan.dp = 4;
   plan.reshard_after_forward = false;
   plan.recompute = Recompute::op;
-  const Launch launch = torchtitan_toml(read_model("gpt3-175b"), plan);
+  const LaunchLine launch = torchtitan_toml(read_model("gpt3-175b"), plan);
   EXPECT_EQ(launch.why_not, "");
   for (const char* line :
        {"[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n",

@@ -89,7 +89,7 @@ TEST_P(ExecutionUnder, LossOfAProcessThatTorchrunStartedEnds) {
     sleep_s(moments_.between(0, kLongestBeginning));
     const std::size_t victim = i % 2, other = 1 - victim;
     ranks[victim].send(GetParam().signal);
-    const Watch watch;
+    const Stopwatch watch;
     EXPECT_EQ(ranks[other].wait(kPatience_s), 1);
     seconds.push_back(watch.seconds());
     EXPECT_THAT(ranks[other].said(), HasSubstr("rehearse: "));
@@ -107,7 +107,7 @@ TEST_P(ExecutionUnder, LossOfAProcessThatMpirunStartedEnds) {
     const std::vector<pid_t> ranks = children_of(launcher.id());
     ASSERT_EQ(ranks.size(), 2U) << launcher.said();
     kill(ranks[static_cast<std::size_t>(i % 2)], GetParam().signal);
-    const Watch watch;
+    const Stopwatch watch;
     while (launcher.wait(0.02) < 0 && watch.seconds() < kPatience_s) {
       // mpirun does not end while a rank is stopped: what counts is that the other one ends.
       const std::vector<pid_t> left = children_of(launcher.id());
@@ -138,7 +138,7 @@ void expect_ends(const Start& start, int count) {
   std::vector<double> seconds;
   for (int i = 0; i < count; ++i) {
     std::vector<Process> processes = start.start(folder.file("log"));
-    const Watch watch;
+    const Stopwatch watch;
     std::string said;
     for (Process& process : processes) {
       EXPECT_THAT(start.exit_codes, testing::Contains(process.wait(kPatience_s)))
@@ -247,7 +247,7 @@ TEST(Execution, ThatIsInterruptedEndsAndSaysSo) {
       run.await_handlers();
       sleep_s(moments.between(0, kLongestBeginning));
       run.send(signal);
-      const Watch watch;
+      const Stopwatch watch;
       EXPECT_EQ(run.wait(kPatience_s), 130) << run.said();
       seconds.push_back(watch.seconds());
     }

@@ -29,9 +29,9 @@ void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-Watch::Watch() : begin_s_(now_s()) {}
+Stopwatch::Stopwatch() : begin_s_(now_s()) {}
 
-double Watch::seconds() const {
+double Stopwatch::seconds() const {
   return now_s() - begin_s_;
 }
 

@@ -30,9 +30,9 @@ class Moments {
 void sleep_s(double seconds);
 
 // Measures from where it is made.
-class Watch {
+class Stopwatch {
  public:
-  Watch();
+  Stopwatch();
   double seconds() const;
 
  private:

@@ -54,7 +54,7 @@ void expect_ends(const Scratch& folder, Verb verb) {
     process.await_handlers();
     sleep_s(moments.between(0, verb.longest_s));
     process.send(i % 2 == 0 ? SIGINT : SIGTERM);
-    const Watch watch;
+    const Stopwatch watch;
     // One that had ended before has nothing to be interrupted in.
     EXPECT_THAT(process.wait(60), testing::AnyOf(testing::AnyOfArray(verb.exit_codes), 0))
         << verb.name << ": " << process.said();

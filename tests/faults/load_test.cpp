@@ -42,7 +42,7 @@ void turn_knobs(const Studio& studio, unsigned seed, const std::atomic<bool>& ov
   httplib::Client client = studio.client();
   while (!over) {
     const char* where = random() % 16 == 0 ? "/refine" : "/run";
-    const Watch watch;
+    const Stopwatch watch;
     const auto answer = client.Post(where, question(random), "application/json");
     answered.add(answer ? fmt::format("{} {}", where, answer->status) : "dropped", watch.seconds());
   }

@@ -17,7 +17,7 @@ class Studio {
                                                        "--gpus", "16", "--tp", "4", "--pp", "4", "--gbs",
                                                        "32"})
       : process_(command(std::move(scenario)), {}, folder_.file("log")) {
-    const Watch watch;
+    const Stopwatch watch;
     while (port_ == 0 && watch.seconds() < 60) {
       const std::string said = process_.said();
       const std::size_t at = said.find("http://127.0.0.1:"), end = said.find("/\n", at);

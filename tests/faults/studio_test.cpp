@@ -164,11 +164,11 @@ TEST(Studio, AnswersBesideSlowAndIdleConnections) {
   std::vector<Raw> slow;
   for (int i = 0; i < count; ++i) slow.emplace_back(studio.port());
   std::vector<double> seconds;
-  const Watch watch;
+  const Stopwatch watch;
   while (watch.seconds() < times(2, 20)) {
     for (std::size_t i = 0; i < slow.size(); i += 2) slow[i].say("G");
     for (int i = 0; i < 4; ++i) {
-      const Watch answered;
+      const Stopwatch answered;
       const auto page = studio.client().Get("/");
       ASSERT_TRUE(page);
       EXPECT_EQ(page->status, 200);
@@ -188,7 +188,7 @@ TEST(Studio, EndsConnectionsThatSendNoWholeRequest) {
   const Studio studio;
   const Raw raw(studio.port());
   raw.say("POST /run HTTP/1.1\r\n");
-  const Watch watch;
+  const Stopwatch watch;
   EXPECT_EQ(raw.answer(), "");
   EXPECT_LT(watch.seconds(), 15);
 }

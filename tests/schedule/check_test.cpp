@@ -38,7 +38,7 @@ bool any_names(const std::vector<std::string>& faults, const std::string& name) 
 }
 
 RC_GTEST_PROP(Check, FindsNothingInCompleteSchedules, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const auto faults = check_schedule(shape.complete(), shape.plan);
   RC_ASSERT(faults == std::vector<std::string>{});
 }
@@ -53,7 +53,7 @@ std::pair<int, std::size_t> any_op(const Schedule& schedule) {
 }
 
 RC_GTEST_PROP(Check, NamesTheOpThatWasDropped, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule schedule = shape.complete();
   const auto [rank, at] = any_op(schedule);
   auto picked = all_ops(schedule, rank);
@@ -65,7 +65,7 @@ RC_GTEST_PROP(Check, NamesTheOpThatWasDropped, ()) {
 }
 
 RC_GTEST_PROP(Check, NamesTheOpThatWasRepeated, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule schedule = shape.complete();
   const auto [rank, at] = any_op(schedule);
   auto picked = all_ops(schedule, rank);
@@ -77,7 +77,7 @@ RC_GTEST_PROP(Check, NamesTheOpThatWasRepeated, ()) {
 }
 
 RC_GTEST_PROP(Check, NamesAForwardSwappedWithItsBackward, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule order = add_transfers(make_order(shape.plan), shape.plan.overlap_p2p);
   const int rank = *rc::gen::inRange(0, order.pp);
   const int microbatch = *rc::gen::inRange(0, order.microbatches);
@@ -95,7 +95,7 @@ RC_GTEST_PROP(Check, NamesAForwardSwappedWithItsBackward, ()) {
 }
 
 RC_GTEST_PROP(Check, NamesTwoReceivesThatWereExchanged, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   RC_PRE(shape.plan.pp > 1 && shape.plan.microbatches() > 1);
   const Schedule schedule = add_transfers(make_order(shape.plan), true);
   const int rank = *rc::gen::inRange(1, schedule.pp);

@@ -36,7 +36,7 @@ RC_GTEST_PROP(Csv, RoundTripsTransfersThatOverlap, ()) {
 }
 
 RC_GTEST_PROP(Csv, OfACompleteScheduleReadsAsOneThatRuns, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const std::string csv = write_csv(shape.complete());
   const Schedule read = read_csv(csv, "round.csv");
   RC_ASSERT(write_csv(read) == csv);

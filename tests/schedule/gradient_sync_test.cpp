@@ -84,7 +84,7 @@ TEST(GradientSync, IsAddedOnce) {
 }
 
 RC_GTEST_PROP(GradientSync, CostsNothingWhenReductionsAreFree, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule without = add_transfers(make_order(shape.plan), shape.plan.overlap_p2p);
   const double expected = replay(without, {}).makespan;
   RC_ASSERT(std::abs(replay(shape.complete(), {}).makespan - expected) < 1e-9 * expected);

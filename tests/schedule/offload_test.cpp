@@ -23,7 +23,7 @@ std::vector<std::string> faults_without(const Schedule& schedule, const Plan& pl
 }
 
 RC_GTEST_PROP(OffloadCheck, NamesTheCopyThatWasDropped, ()) {
-  Shape shape = *any_shape();
+  PipelineShape shape = *any_shape();
   shape.plan.offload = Offload::activations;
   const Schedule schedule = shape.complete();
   const int rank = *rc::gen::inRange(0, schedule.pp);

@@ -110,8 +110,8 @@ TEST(ParameterGather, WantsAUnitCountForEveryStage) {
 }
 
 // A plan of ZeRO-3 under any pipeline.
-Shape sharded_shape() {
-  Shape shape = *any_shape();
+PipelineShape sharded_shape() {
+  PipelineShape shape = *any_shape();
   shape.plan.global_batch = 2 * shape.plan.microbatches();
   shape.plan.dp = shape.sync.replicas = 2;
   shape.plan.zero = 3;
@@ -123,13 +123,13 @@ Shape sharded_shape() {
 }
 
 RC_GTEST_PROP(ParameterGather, PassesEveryCheck, ()) {
-  const Shape shape = sharded_shape();
+  const PipelineShape shape = sharded_shape();
   const auto faults = check_schedule(shape.complete(), shape.plan);
   RC_ASSERT(faults.empty());
 }
 
 RC_GTEST_PROP(ParameterGather, HoldsNoMoreUnitsThanPrefetchAllows, ()) {
-  Shape shape = sharded_shape();
+  PipelineShape shape = sharded_shape();
   shape.plan.reshard_after_forward = true;
   for (const RankOps& ops : shape.complete().ranks) {
     int whole = 0;
@@ -142,13 +142,13 @@ RC_GTEST_PROP(ParameterGather, HoldsNoMoreUnitsThanPrefetchAllows, ()) {
 }
 
 RC_GTEST_PROP(ParameterGather, CostsNothingWhenGathersAreFree, ()) {
-  const Shape shape = sharded_shape();
+  const PipelineShape shape = sharded_shape();
   const double expected = replay(add_transfers(make_order(shape.plan), shape.plan.overlap_p2p), {}).makespan;
   RC_ASSERT(std::abs(replay(shape.complete(), {}).makespan - expected) < 1e-9 * expected);
 }
 
 RC_GTEST_PROP(ParameterGather, AMissingGatherIsFound, ()) {
-  const Shape shape = sharded_shape();
+  const PipelineShape shape = sharded_shape();
   const Schedule schedule = shape.complete();
   std::vector<std::size_t> left = all_ops(schedule, 0);
   const auto first =
@@ -171,7 +171,7 @@ TEST(ActivationOffload, ABackwardThatFollowsAtOnceNeedsNoCopy) {
 }
 
 RC_GTEST_PROP(ActivationOffload, PassesEveryCheck, ()) {
-  Shape shape = *any_shape();
+  PipelineShape shape = *any_shape();
   shape.plan.offload = Offload::activations;
   RC_ASSERT(check_schedule(shape.complete(), shape.plan).empty());
 }

@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+std::ostream& operator<<(std::ostream& out, const PipelineShape& shape) {
   const Plan& plan = shape.plan;
   return out << to_string(plan.schedule) << " pp=" << plan.pp << " vpp=" << plan.vpp
              << " microbatches=" << plan.microbatches() << " overlap_p2p=" << plan.overlap_p2p
@@ -34,7 +34,7 @@ int any_group(int pp, int microbatches) {
 
 }  // namespace
 
-rc::Gen<Shape> any_shape() {
+rc::Gen<PipelineShape> any_shape() {
   return rc::gen::exec([] {
     const auto name = *rc::gen::elementOf(kScheduleNames);
     const bool interleaves = name == ScheduleName::interleaved;
@@ -43,7 +43,7 @@ rc::Gen<Shape> any_shape() {
     const int least = name == ScheduleName::dualpipe_v ? 2 * pp : 1;
     const int microbatches =
         interleaves && vpp > 1 ? pp * *rc::gen::inRange(1, 4) : *rc::gen::inRange(least, 3 * pp + 1);
-    Shape shape{plan_of(name, pp, vpp, microbatches, *rc::gen::inRange(1, 3)), {}};
+    PipelineShape shape{plan_of(name, pp, vpp, microbatches, *rc::gen::inRange(1, 3)), {}};
     if (interleaves && vpp > 1 && *rc::gen::arbitrary<bool>())
       shape.plan.microbatch_group = any_group(pp, microbatches);
     shape.plan.overlap_p2p = *rc::gen::arbitrary<bool>();

@@ -15,16 +15,16 @@
 namespace rehearse {
 
 // A plan and what the passes need: pp 1 to 16, vpp 1 to 4, one replica or two.
-struct Shape {
+struct PipelineShape {
   Plan plan;
   GradientSync sync;
 
   Schedule complete() const { return complete_schedule(plan, sync); }
 };
-std::ostream& operator<<(std::ostream& out, const Shape& shape);
+std::ostream& operator<<(std::ostream& out, const PipelineShape& shape);
 
 Plan plan_of(ScheduleName name, int pp, int vpp, int microbatches, int dp = 1);
-rc::Gen<Shape> any_shape();
+rc::Gen<PipelineShape> any_shape();
 
 // The schedule with one rank's list replaced by the ops at `picked`, in that order, which may leave out and
 // repeat. Waits follow their ops; those for ops not yet picked are dropped.

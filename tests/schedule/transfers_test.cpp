@@ -33,7 +33,7 @@ std::string waits_of(const Schedule& schedule, int rank, const std::string& name
 }
 
 RC_GTEST_PROP(Transfers, KeepTheOrderOfComputeOps, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule order = make_order(shape.plan);
   const Schedule full = add_transfers(order, shape.plan.overlap_p2p);
   for (std::size_t rank = 0; rank < order.ranks.size(); ++rank)
@@ -41,7 +41,7 @@ RC_GTEST_PROP(Transfers, KeepTheOrderOfComputeOps, ()) {
 }
 
 RC_GTEST_PROP(Transfers, CarryEveryActivationAndGradientOnceBetweenRanks, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule full = add_transfers(make_order(shape.plan), shape.plan.overlap_p2p);
   std::int64_t sends = 0, receives = 0;
   for (const RankOps& ops : full.ranks)
@@ -57,7 +57,7 @@ RC_GTEST_PROP(Transfers, CarryEveryActivationAndGradientOnceBetweenRanks, ()) {
 }
 
 RC_GTEST_PROP(Transfers, MakeAnOpWaitForAtMostOneMessagePerStream, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule full = add_transfers(make_order(shape.plan), shape.plan.overlap_p2p);
   for (const RankOps& ops : full.ranks)
     for (const Op& op : ops.ops()) {
@@ -68,7 +68,7 @@ RC_GTEST_PROP(Transfers, MakeAnOpWaitForAtMostOneMessagePerStream, ()) {
 }
 
 RC_GTEST_PROP(Transfers, WithoutOverlapEveryComputeOpFollowsAllMessagesIssuedBeforeIt, ()) {
-  const Shape shape = *any_shape();
+  const PipelineShape shape = *any_shape();
   const Schedule full = add_transfers(make_order(shape.plan), false);
   for (const RankOps& ops : full.ranks) {
     std::array<std::int32_t, kStreams> issued, waited;

@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 struct Figure {
   const char* key;
@@ -42,7 +42,7 @@ template <typename Figures>
 void add(const JsonReader& reader, const std::string& prefix, const Figures& figures,
          std::vector<Quantity>& quantities) {
   for (const Figure& figure : figures)
-    quantities.push_back({prefix + figure.key, figure.measure, reader.number(figure.key, -kMost, kMost)});
+    quantities.push_back({prefix + figure.key, figure.measure, reader.number(figure.key, -kLargest, kLargest)});
 }
 
 void add_communication(const JsonReader& report, std::vector<Quantity>& quantities) {
@@ -123,7 +123,7 @@ std::vector<Quantity> allocated_quantities(const JsonReader& report) {
   for (const JsonReader& rank : report.object("memory").objects("ranks"))
     quantities.push_back(
         {allocated_name(rank_of(rank)), Measure::bytes,
-         rank.number("activations_bytes", 0, kMost) + rank.number("logits_bytes", 0, kMost)});
+         rank.number("activations_bytes", 0, kLargest) + rank.number("logits_bytes", 0, kLargest)});
   return quantities;
 }
 

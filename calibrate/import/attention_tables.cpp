@@ -86,7 +86,8 @@ void as_faster_kernel(const JsonReader& faster, const Json& table, const std::st
   }
 }
 
-// How much faster the forward pass is than the backward one, by shape; the same for all where the recipe says it.
+// How much faster the forward pass is than the backward one, by shape; the same for all where the recipe says
+// it.
 class Quotient {
  public:
   Quotient(const JsonReader& recipe, const Json& table, const std::string& gpu, const std::string& both) {
@@ -115,8 +116,10 @@ class Quotient {
 
 }  // namespace
 
-// Where only forward with backward is published, the quotient q of the two rates comes from elsewhere: the recipe
-// (`quotient`), or the same kernels on the reference GPU at the same head size, mask and length, where both are
+// Where only forward with backward is published, the quotient q of the two rates comes from elsewhere: the
+// recipe
+// (`quotient`), or the same kernels on the reference GPU at the same head size, mask and length, where both
+// are
 // (`quotient_from`; `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {

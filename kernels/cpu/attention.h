@@ -36,11 +36,11 @@ struct MatrixView {
   const float* data = nullptr;
   std::int64_t step = 0;
 };
-void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, MatrixView a, MatrixView b,
-                         float* c, std::int64_t step);
+void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, MatrixView a,
+                         MatrixView b, float* c, std::int64_t step);
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
                  std::int64_t step);
-void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
-                            std::int64_t step);
+void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+                            float* c, std::int64_t step);
 
 }  // namespace rehearse::kernels::cpu

@@ -40,8 +40,8 @@ bool sees(const AttentionShape& shape, std::int64_t query_position, std::int64_t
   return shape.window == 0 || key_position > query_position - shape.window;
 }
 
-void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, MatrixView a, MatrixView b,
-                         float* c, std::int64_t step) {
+void multiply_transposed(std::int64_t m, std::int64_t n, std::int64_t k, float scale, MatrixView a,
+                         MatrixView b, float* c, std::int64_t step) {
   sgemm(m, n, k, scale, {a.data, a.step, false}, {b.data, b.step, true}, 0, c, step);
 }
 
@@ -50,8 +50,8 @@ void add_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, M
   sgemm(m, n, k, 1, {a.data, a.step, false}, {b.data, b.step, false}, 1, c, step);
 }
 
-void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, float* c,
-                            std::int64_t step) {
+void add_transposed_product(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b,
+                            float* c, std::int64_t step) {
   sgemm(m, n, k, 1, {a.data, a.step, true}, {b.data, b.step, false}, 1, c, step);
 }
 

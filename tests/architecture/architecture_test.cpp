@@ -121,7 +121,8 @@ TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
 
 // Two types of one name in one namespace are one type to the linker, which takes the functions of either.
 TEST(Architecture, NoTwoHeadersDefineATypeOfOneName) {
-  const std::regex opening(R"(namespace ([a-z:_]+) \{)"), type(R"((?:struct|class|enum class) (\w+)[^;]*\{.*)");
+  const std::regex opening(R"(namespace ([a-z:_]+) \{)"),
+      type(R"((?:struct|class|enum class) (\w+)[^;]*\{.*)");
   std::map<std::string, std::string> headers;
   for (const char* top : {"sim", "calibrate", "tests", "kernels"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {

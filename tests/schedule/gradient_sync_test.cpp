@@ -37,9 +37,10 @@ TEST(GradientSync, OverlappedReducesEachBucketAfterItsPartOfTheLastBackward) {
 TEST(GradientSync, AloneHoldsUpWhatTheRankComputesNext) {
   GradientSync sync{true, false, 2, {2}};
   sync.each_microbatch = sync.alone = true;
-  EXPECT_EQ(write_text(add_gradient_sync(one_f_one_b(1, 2), sync)),
-            "rank 0: 0F0 0B0.0/2 0REDUCE_GRAD.0/2 0B0.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 "
-            "0F1(0REDUCE_GRAD.1/2) 0B1.0/2 0REDUCE_GRAD.0/2 0B1.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 0STEP\n");
+  EXPECT_EQ(
+      write_text(add_gradient_sync(one_f_one_b(1, 2), sync)),
+      "rank 0: 0F0 0B0.0/2 0REDUCE_GRAD.0/2 0B0.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 "
+      "0F1(0REDUCE_GRAD.1/2) 0B1.0/2 0REDUCE_GRAD.0/2 0B1.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 0STEP\n");
 }
 
 TEST(GradientSync, WithoutOverlapReducesAfterTheRanksLastBackward) {

@@ -13,12 +13,11 @@ double fade(double octaves) {
   return std::max(0.0, 1 - octaves / kFade);
 }
 
-// Of a smaller message than was measured: bytes keep the ratio, which is that of their rate; starts had the
-// share of it that they had of the smallest one's time.
+// Of a smaller message than the smallest that was measured: bytes keep the ratio, which is that of their
+// rate; that of starts fades.
 double log_ratio_below(double log_ratio, double smallest, double bytes, const Choice& believed) {
   const double starts_s = believed.latency_s, bytes_s = bytes / believed.rate;
-  const double share = starts_s / believed.seconds(smallest);
-  const double of_starts = log_ratio * share * fade(std::log2(smallest / bytes));
+  const double of_starts = log_ratio * fade(std::log2(smallest / bytes));
   return std::log((std::exp(of_starts) * starts_s + std::exp(log_ratio) * bytes_s) / (starts_s + bytes_s));
 }
 

@@ -12,8 +12,8 @@
 namespace rehearse::nccl {
 
 // log(measured / believed) of a class of systems, at sizes 2^(octave) apart by kOctaves; straight lines
-// between them, fading to nothing within kFade octaves above them; below them the rate of bytes keeps the first
-// and the time of starts fades. A field that is not set matches all.
+// between them, fading to nothing within kFade octaves above them; below them the rate of bytes keeps the
+// first and the time of starts fades. A field that is not set matches all.
 struct Correction {
   bool across = false;             // several nodes, or one
   std::optional<CollectiveOp> op;  // all_gather stands for reduce_scatter too

@@ -42,7 +42,8 @@ template <typename Figures>
 void add(const JsonReader& reader, const std::string& prefix, const Figures& figures,
          std::vector<Quantity>& quantities) {
   for (const Figure& figure : figures)
-    quantities.push_back({prefix + figure.key, figure.measure, reader.number(figure.key, -kLargest, kLargest)});
+    quantities.push_back(
+        {prefix + figure.key, figure.measure, reader.number(figure.key, -kLargest, kLargest)});
 }
 
 void add_communication(const JsonReader& report, std::vector<Quantity>& quantities) {

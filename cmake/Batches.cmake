@@ -1,5 +1,6 @@
 # rehearse_in_batches(TARGET [APART SOURCES...]): its sources are compiled several at a time, where REHEARSE_BATCHES is
-# on. Names in unnamed namespaces must then differ within the target, which the compiler says; APART: those of these do not.
+# on. Names in unnamed namespaces must then differ within the target: the compiler refuses a second definition, though not
+# an overload that fits better. APART: sources whose names do not differ.
 function(rehearse_in_batches target)
   cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   if(REHEARSE_BATCHES)

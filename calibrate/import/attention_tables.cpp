@@ -86,8 +86,7 @@ void as_faster_kernel(const JsonReader& faster, const Json& table, const std::st
   }
 }
 
-// How much faster the forward pass is than the backward one, by shape; the same for all where the recipe says
-// it.
+// How much faster the forward pass is than the backward one: by shape, or for all as the recipe says.
 class Quotient {
  public:
   Quotient(const JsonReader& recipe, const Json& table, const std::string& gpu, const std::string& both) {
@@ -116,11 +115,9 @@ class Quotient {
 
 }  // namespace
 
-// Where only forward with backward is published, the quotient q of the two rates comes from elsewhere: the
-// recipe
-// (`quotient`), or the same kernels on the reference GPU at the same head size, mask and length, where both
-// are
-// (`quotient_from`; `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
+// Where only forward with backward is published, the quotient q of the two rates is the recipe's (`quotient`),
+// or that of the same kernels on a reference GPU at the same head size, mask and length (`quotient_from`;
+// `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {
   const JsonReader& recipe = entry.recipe;

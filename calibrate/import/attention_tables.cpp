@@ -115,9 +115,9 @@ class Quotient {
 
 }  // namespace
 
-// Where only forward with backward is published, the quotient q of the two rates is the recipe's (`quotient`),
-// or that of the same kernels on a reference GPU at the same head size, mask and length (`quotient_from`;
-// `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
+// Where only forward with backward is published, the quotient q of the two rates is the recipe's
+// (`quotient`), or that of the same kernels on a reference GPU at the same head size, mask and length
+// (`quotient_from`; `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {
   const JsonReader& recipe = entry.recipe;

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Sanitizers multiply both; what they check is not how fast or small the program is.
-constexpr unsigned kMostSeconds = kSanitized ? 20 : 2;  // twice what the slowest machine seen takes for the largest
+constexpr unsigned kMostSeconds = kSanitized ? 20 : 2;  // a slow machine takes one for the largest
 constexpr long kMostKilobytes = kSanitized ? 4'000'000 : 512'000;
 
 std::string file(const std::string& name, const std::string& text) {

@@ -13,6 +13,12 @@ std::vector<Flag> flags_of_inputs() {
        "NAME|FILE",
        "topology that ships with the program, or a cluster JSON"},
       {"--gpus", {}, "/gpus", integer, "N", "GPUs taken of the cluster"},
+      {"--gpus-per-node",
+       {},
+       "/gpus_per_node",
+       integer,
+       "N",
+       "GPUs taken of each node, whole hosts; default: all, of NVLink domains of many hosts equally many"},
       {"--profile", {}, "/profile", text, "NAME|FILE", "calibration profile; default: the cluster's"},
   };
 }

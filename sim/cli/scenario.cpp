@@ -11,6 +11,7 @@
 #include "cli/read_layers.h"
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
+#include "cluster/share.h"
 #include "cost/layer_costs.h"
 #include "cost/slowest_gpu.h"
 #include "frameworks/imported.h"
@@ -58,6 +59,7 @@ class Reading {
   Scenario read() {
     names();
     degrees();
+    share_nodes();
     framework();
     pipeline();
     step();
@@ -151,6 +153,18 @@ class Reading {
     } else if (!plan_.has("dp") && replica > 0) {
       plan.dp = static_cast<int>(std::max<std::int64_t>(1, gpus_ / replica));
     }
+  }
+
+  void share_nodes() {
+    Cluster& cluster = scenario_.experiment.cluster;
+    const int whole = cluster.node.gpus;
+    const bool is_asked = top_.has("gpus_per_node");
+    const int share =
+        is_asked ? static_cast<int>(top_.integer("gpus_per_node", 1, kMostInt)) : even_share(cluster, gpus_);
+    cluster = with_share(std::move(cluster), share);
+    if (!is_asked && share != whole)
+      scenario_.notes.push_back(
+          fmt::format("{} of the {} GPUs of each node are taken, equally many of all", share, whole));
   }
 
   void pipeline() {

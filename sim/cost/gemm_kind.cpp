@@ -29,7 +29,7 @@ std::string known_precision(const Profile& profile, const std::string& precision
 }  // namespace
 
 GemmKind gemm_kind(const Gemm& gemm, const std::string& precision) {
-  GemmKind kind{gemm.pass, gemm.of_experts};
+  GemmKind kind{gemm.pass, gemm.of_experts && gemm.batch > 1};  // a single expert's is one like others
   if (precision != "fp16" && precision != "bf16") return kind;
   const std::int64_t row = std::gcd(gemm.pass == GemmPass::weight_gradient ? gemm.m : gemm.k, gemm.n);
   kind.align = row % 8 == 0 ? 8 : row % 2 == 0 ? 2 : 1;

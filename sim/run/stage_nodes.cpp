@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "cluster/share.h"
 #include "plan/ranks.h"
 #include "plan/stages.h"
 
@@ -24,6 +25,8 @@ constexpr std::size_t kMostRanks = 1 << 20;
 NodeKind kind_of(const std::string& name, const Cluster& job) {
   NodeKind kind;
   kind.cluster = read_cluster(name);
+  if (even_share(kind.cluster, job.node.gpus) == job.node.gpus)
+    kind.cluster = with_share(std::move(kind.cluster), job.node.gpus);
   Node& node = kind.cluster.node;
   if (node.gpus != job.node.gpus)
     fail("all nodes of a job have equally many GPUs",

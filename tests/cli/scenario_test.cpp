@@ -48,6 +48,22 @@ TEST(Scenario, AFlagBeatsTheFile) {
   EXPECT_LT(from_flag["step_time_s"], from_file["step_time_s"]);
 }
 
+// 256 GPUs in blocks of 64: no expert-parallel group of 32 leaves its NVLink domain.
+TEST(Scenario, SharesNvlinkDomainsOutEvenly) {
+  const std::string job =
+      "simulate --model qwen3-30b-a3b --cluster gb200-nvl72 --gpus 256 --ep 32 --gbs 256 --seq 1024 --json";
+  const auto exposed = [](const Outcome& run) {
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return Json::parse(run.out)["time_s"]["exposed_ep"].get<double>();
+  };
+  const Outcome even = run_program(job), filled = run_program(job + " --gpus-per-node 72");
+  EXPECT_LT(2 * exposed(even), exposed(filled));
+  EXPECT_EQ(exposed(even), exposed(run_program(job + " --gpus-per-node 64")));
+  const Outcome refused = run_program(job + " --gpus-per-node 30");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("28 or 32"), std::string::npos) << refused.err;
+}
+
 TEST(Scenario, NamesInternEvoAsTheFlagDoes) {
   const std::string small = "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --gbs 64 --json ";
   const Outcome flags = run_program(small + "--framework internevo --zero 1");

@@ -64,6 +64,9 @@ TEST(GemmCurve, ReadsEachKindOfProductInItsOwnSamplesWhereThereAreSome) {
   EXPECT_DOUBLE_EQ(seconds(), 2e-3);
   gemm = {512, 4096, 4096, 8, true};
   EXPECT_DOUBLE_EQ(seconds(), 4e-3);
+  gemm = {4096, 4096, 4096, 1, true};  // a single expert's
+  EXPECT_DOUBLE_EQ(seconds(), 1e-3);
+  gemm = {512, 4096, 4096, 8, true};
   gemm.batch = 16;  // of so many rows each: twice the groups take twice as long
   EXPECT_NEAR(seconds(), 8e-3, 1e-12);
 }

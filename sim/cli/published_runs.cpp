@@ -115,6 +115,7 @@ Json plan_of(const Json& row, const Json& practice) {
   if (plan.value("pp", 1) == 1) plan["vpp"] = 1;
   set(plan, "sequence_parallel", said(parallel, "sequence_parallel"));
   set(plan, "scatter_gather", said(parallel, "scatter_gather"));
+  set(plan, "overlap_experts", said(parallel, "overlap_experts"));
   set(plan, "tp_comm_overlap", said(parallel, "async_tp"));
   set(plan, "schedule", schedule_of(parallel));
   if (contains(plan.value("schedule", Json()), "zb")) {

@@ -282,6 +282,7 @@ class Reading {
         plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 0, kMostInt));
     plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
+    plan.overlap_experts = plan_.boolean_or("overlap_experts", false);
     plan.core_release = static_cast<int>(plan_.integer_or("core_release", 0, 0, 99));
     plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
     plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);

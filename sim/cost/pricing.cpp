@@ -45,6 +45,7 @@ Pricing::Pricing(const Plan& plan, const Cluster& cluster, const Profile& profil
       cuda_graph_(plan.cuda_graph),
       launch_blocking_(plan.launch_blocking),
       prefetches_(plan.prefetch > 0),
+      pairs_passes_(plan.pairs_passes()),
       train_metrics_(plan.train_metrics),
       list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
       streams_(parameter_streams(plan)),
@@ -78,6 +79,7 @@ StageTimes Pricing::stage(const Work& work, int index, StageTransfers& transfers
     OpTransfers& both = transfers.side_by_side;
     stage.side_by_side += side_by_side(block, block.backward_input, block.backward_weight, repeats, both);
     stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
+    if (pairs_passes_) add_phases(block, repeats, stage);
   }
   if (!cuda_graph_ && !launch_blocking_) wait_for_results(work, parts, stage);
   if (!cuda_graph_) wait_for_launches(work, index, stage);

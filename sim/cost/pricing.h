@@ -78,13 +78,17 @@ class Pricing {
   TimeParts side_by_side(const Block& block, const std::vector<Kernel>& half,
                          const std::vector<Kernel>& other, double repeats, OpTransfers& transfers);
 
+  // Of a layer with experts, where passes are paired.
+  void add_phases(const Block& block, double repeats, StageTimes& stage);
+  ExpertPhases phases(const Block& block, const std::vector<Kernel>& kernels);
+
   TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute,
                  OpTransfers& transfers);
 
   const Cluster& cluster_;
   const Profile& profile_;
   Precision precision_;
-  bool cuda_graph_, launch_blocking_, prefetches_;
+  bool cuda_graph_, launch_blocking_, prefetches_, pairs_passes_;
   int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
   WeightCasts casts_;

@@ -62,6 +62,8 @@ class Limits {
             "framework megatron-core with recipe nanotron");
     require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
             "scatter_gather = true", "false");
+    require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",
+            "overlap_experts = true", "false");
     require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
             "precision = fp8", "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",

@@ -94,6 +94,7 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(plan.fused_router, "moe-router-fusion");
   line.flag("expert-model-parallel-size", plan.ep);
   line.flag("expert-tensor-parallel-size", plan.etp);
+  line.flag_if(plan.overlap_experts, "overlap-moe-expert-parallel-comm");
   if (plan.moe_capacity > 0) line.flag("moe-expert-capacity-factor", plan.moe_capacity);
 }
 

@@ -175,6 +175,8 @@ struct Plan {
   // of dp alone; of 10 to 12 an unfused permutation picks rows by a mask; up to 12 rows are weighted when
   // they have returned, later together with the activation.
   int core_release = 0;
+  bool overlap_experts =
+      false;  // exchanges of experts beside another microbatch's pass of the other direction
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
   // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its
@@ -193,6 +195,7 @@ struct Plan {
   bool experts_within_dp() const { return core_release > 0 && core_release < 10; }
   bool picks_rows_by_mask() const { return !fused_permute && core_release >= 10 && core_release < 13; }
   bool weights_rows_at_home() const { return core_release > 0 && core_release < 13; }
+  bool pairs_passes() const { return overlap_experts && ep > 1; }
   double expert_load() const { return moe_capacity > 0 ? moe_capacity : ep > 1 ? moe_imbalance : 1; }
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
 

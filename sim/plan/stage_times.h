@@ -19,11 +19,34 @@ struct TimeParts {
   TimeParts operator*(double factor) const;
 };
 
+// One pass over a stage's layers with experts, as two passes that take turns meet it. Seconds of all layers.
+struct ExpertPhases {
+  double layers = 0;
+  double attention = 0;  // what runs before the first exchange and after the last
+  double experts = 0;    // what runs between them, in the backward pass with the gradients of their weights
+  double dispatch = 0;   // exchanges, by the forward pass's names
+  double combine = 0;
+  double taken = 0;  // share that an exchange takes of kernels beside it
+
+  ExpertPhases& operator+=(const ExpertPhases& other);
+};
+
+// Seconds of the exchanges of a forward and a backward pass of two microbatches that each hides behind the
+// kernels of the other, layer by layer. Megatron-LM (model_chunk_schedule_plan.py, run) and DualPipe run
+//   combine, backward | dispatch, forward; dispatch, backward | combine, forward
+//   attention, forward | experts, backward; experts, forward  | attention, backward
+// side by side, each column when the one before has ended.
+struct HiddenExchanges {
+  double forward = 0, backward = 0;
+};
+HiddenExchanges hidden_exchanges(const ExpertPhases& forward, const ExpertPhases& backward);
+
 struct StageTimes {
   TimeParts forward;
   TimeParts backward_input;  // with recompute; op B is this, backward_weight and side_by_side
   TimeParts backward_weight;
   TimeParts side_by_side = {};  // negative: collectives of either half that a GEMM of the other hides in op B
+  ExpertPhases forward_phases = {}, backward_phases = {};  // where passes are paired
 };
 
 // By stage, and the optimizer step by pipeline rank.

@@ -136,6 +136,7 @@ Json plan_json(const Report& report) {
           {"overlap_grad_reduce", plan.overlap_grad_reduce},
           {"overlap_p2p", plan.overlap_p2p},
           {"scatter_gather", plan.scatter_gather},
+          {"overlap_experts", plan.overlap_experts},
           {"cuda_graph", plan.cuda_graph},
           {"one_queue", plan.one_queue},
           {"launch_blocking", plan.launch_blocking},

@@ -21,22 +21,8 @@ void add_busy(TimeShares& shares, const TimeParts& parts, double seconds, OpKind
   shares.exposed_ep += parts.ep * scale;
 }
 
-double last_end(const TimelineRank& rank) {
-  double last = 0;
-  for (const Span& span : rank.spans) last = std::max(last, span.end);
-  return last;
-}
-
-}  // namespace
-
-TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times) {
-  if (op.kind == OpKind::step) {
-    const auto rank = static_cast<std::size_t>(pipeline_rank);
-    return rank < times.step.size() ? times.step[rank] : TimeParts{};
-  }
-  if (op.stage >= times.stages.size()) return {};
-  const StageTimes& stage = times.stages[op.stage];
-  switch (op.kind) {
+TimeParts unpaired_parts(OpKind kind, const StageTimes& stage) {
+  switch (kind) {
     case OpKind::forward:
       return stage.forward;
     case OpKind::backward:
@@ -48,6 +34,35 @@ TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times) {
     default:
       return {};
   }
+}
+
+double last_end(const TimelineRank& rank) {
+  double last = 0;
+  for (const Span& span : rank.spans) last = std::max(last, span.end);
+  return last;
+}
+
+}  // namespace
+
+double hidden_exchange_s(const Op& op, const OpTimes& times) {
+  if (op.beside < 0) return 0;
+  const auto own = static_cast<std::size_t>(op.stage), other = static_cast<std::size_t>(op.beside);
+  if (std::max(own, other) >= times.stages.size()) return 0;
+  const bool is_forward = op.kind == OpKind::forward;
+  const HiddenExchanges hidden = hidden_exchanges(times.stages[is_forward ? own : other].forward_phases,
+                                                  times.stages[is_forward ? other : own].backward_phases);
+  return is_forward ? hidden.forward : hidden.backward;
+}
+
+TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times) {
+  if (op.kind == OpKind::step) {
+    const auto rank = static_cast<std::size_t>(pipeline_rank);
+    return rank < times.step.size() ? times.step[rank] : TimeParts{};
+  }
+  if (op.stage >= times.stages.size()) return {};
+  TimeParts parts = unpaired_parts(op.kind, times.stages[op.stage]);
+  parts.ep -= hidden_exchange_s(op, times);
+  return parts;
 }
 
 RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& times, double step_time_s,

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "cost/collectives.h"
+#include "result/shares.h"
 
 namespace rehearse {
 
@@ -27,10 +28,8 @@ constexpr std::array<Around, kInnerGroups> kAround = {{{Ring::tensor, Axis::tp, 
                                                        {Ring::expert_tensor, Axis::tp, true},
                                                        {Ring::expert, Axis::ep, true}}};
 
-OpTransfers transfers_of(const Op& op, const std::vector<StageTransfers>& stages) {
-  if (op.stage >= stages.size()) return {};
-  const StageTransfers& stage = stages[op.stage];
-  switch (op.kind) {
+OpTransfers unpaired_transfers(OpKind kind, const StageTransfers& stage) {
+  switch (kind) {
     case OpKind::forward:
       return stage.forward;
     case OpKind::backward_input:
@@ -46,15 +45,30 @@ OpTransfers transfers_of(const Op& op, const std::vector<StageTransfers>& stages
   }
 }
 
+// What the pass beside an op hides of its exchanges goes on beside the op's own kernels, as far as these
+// last.
+void hide_exchanges(const Op& op, const OpTimes& times, OpTransfers& transfers) {
+  const double hidden = hidden_exchange_s(op, times);
+  if (!(hidden > 0)) return;
+  const TimeParts parts = priced_parts(op, 0, times);
+  Transfers& exchanges = transfers[static_cast<std::size_t>(InnerGroup::expert)];
+  const double moved = exchanges.exposed_s * hidden / (parts.ep + hidden);
+  const double beside = std::min(moved, parts.compute + parts.recompute);
+  exchanges.exposed_s -= moved;
+  exchanges.beside_s += beside;
+  exchanges.window_s += beside;
+}
+
 class Finding {
  public:
   Finding(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-          const std::vector<StageTransfers>& transfers, Links& links)
+          const std::vector<StageTransfers>& transfers, const OpTimes& times, Links& links)
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
         cluster_(cluster),
         transfers_(transfers),
+        times_(times),
         links_(links),
         grid_(plan),
         experts_(RankGrid::of_experts(plan)) {}
@@ -191,7 +205,8 @@ class Finding {
     const OpRef leader = tasks_.leader[task];
     const Op& op = op_at(leader);
     if (!is_compute(op.kind) || !waits_[static_cast<std::size_t>(leader.instance)]) return;
-    const auto [found, is_new] = known_.try_emplace({leader.instance, op.stage, op.kind, op.parts}, -1);
+    const auto [found, is_new] =
+        known_.try_emplace({leader.instance, op.stage, op.kind, op.parts, op.beside}, -1);
     if (is_new) found->second = add(leader.instance, op);
     if (found->second < 0) return;
     if (inside_.op_of.empty()) inside_.op_of.assign(tasks_.size(), -1);
@@ -202,7 +217,9 @@ class Finding {
   std::int32_t add(int leader, const Op& op) {
     InnerOp inner;
     inner.leader = leader;
-    const OpTransfers all = transfers_of(op, transfers_);
+    if (op.stage >= transfers_.size()) return -1;
+    OpTransfers all = unpaired_transfers(op.kind, transfers_[op.stage]);
+    hide_exchanges(op, times_, all);
     double calls = 0;
     for (const Transfers& of_group : all) calls += of_group.calls;
     inner.rounds = static_cast<int>(std::clamp(calls / op.parts, 1.0, kMostRounds));
@@ -232,13 +249,14 @@ class Finding {
   const Plan& plan_;
   const Cluster& cluster_;
   const std::vector<StageTransfers>& transfers_;
+  const OpTimes& times_;
   Links& links_;
   RankGrid grid_, experts_;
   std::array<bool, kInnerGroups> talks_{};
   std::vector<int> users_;     // by link: a leader, kNobody, kSeveral
   std::vector<bool> waits_;    // by leader
   std::vector<double> bytes_;  // by link, zero between calls
-  std::map<std::tuple<int, std::uint16_t, OpKind, std::uint16_t>, std::int32_t> known_;
+  std::map<std::tuple<int, std::uint16_t, OpKind, std::uint16_t, std::int16_t>, std::int32_t> known_;
   Inside inside_;
 };
 
@@ -249,9 +267,9 @@ Flow Pace::flow(double seconds) const {
 }
 
 Inside find_inside(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                   const std::vector<StageTransfers>& transfers, const std::vector<Flow>& flows,
-                   Links& links) {
-  return Finding(schedule, tasks, plan, cluster, transfers, links).run(flows);
+                   const std::vector<StageTransfers>& transfers, const OpTimes& times,
+                   const std::vector<Flow>& flows, Links& links) {
+  return Finding(schedule, tasks, plan, cluster, transfers, times, links).run(flows);
 }
 
 }  // namespace rehearse

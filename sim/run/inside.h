@@ -12,6 +12,7 @@
 
 #include "cost/transfers.h"
 #include "plan/plan.h"
+#include "plan/stage_times.h"
 #include "run/links.h"
 #include "schedule/schedule.h"
 #include "schedule/tasks.h"
@@ -54,9 +55,9 @@ struct Inside {
   }
 };
 
-// `transfers` by stage; `flows` of all tasks, over the ends of `links`.
+// `transfers` and `times` by stage; `flows` of all tasks, over the ends of `links`.
 Inside find_inside(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                   const std::vector<StageTransfers>& transfers, const std::vector<Flow>& flows,
-                   Links& links);
+                   const std::vector<StageTransfers>& transfers, const OpTimes& times,
+                   const std::vector<Flow>& flows, Links& links);
 
 }  // namespace rehearse

@@ -117,6 +117,17 @@ void warn_of_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
       "{:.0f} % of the time of kernels is waiting for the host to launch them; {}", 100 * share, instead));
 }
 
+void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) {
+  const auto has_pairs = [](const RankOps& ops) {
+    return std::ranges::any_of(ops.ops(), [](const Op& op) { return op.beside >= 0; });
+  };
+  if (plan.overlap_experts && std::ranges::none_of(schedule.ranks, has_pairs))
+    facts.warnings.push_back(
+        plan.ep > 1 ? "no forward pass stands before another microbatch's whole backward pass: "
+                      "no exchanges of experts are hidden"
+                    : "experts are not spread over ranks (ep = 1): there are no exchanges to hide");
+}
+
 // A fold that is not known to change nothing is made only where simulating every rank would take long: each
 // op of each rank costs some microseconds.
 constexpr std::size_t kAffordableOps = 200'000;
@@ -181,6 +192,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   const std::string misaligned = misaligned_products(preparation.work, plan, experiment.profile);
   if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);
+  warn_of_pairs(plan, preparation.schedule, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
                                          to_string(plan.schedule)));

@@ -45,8 +45,8 @@ void require_groups(int pp, int microbatches, int group) {
 
 }  // namespace
 
-Schedule interleaved_1f1b(int pp, int vpp, int microbatches, int group) {
-  if (vpp == 1) return one_f_one_b(pp, microbatches);
+Schedule interleaved_1f1b(int pp, int vpp, int microbatches, int group, int ahead) {
+  if (vpp == 1) return one_f_one_b(pp, microbatches, ahead);
   if (group == 0) group = pp;
   require_groups(pp, microbatches, group);
   Schedule schedule{pp, pp * vpp, microbatches, {}};
@@ -59,7 +59,7 @@ Schedule interleaved_1f1b(int pp, int vpp, int microbatches, int group) {
       const int turn = kind == OpKind::forward ? chunk : vpp - 1 - chunk;
       ops.add(make_op(kind, turn * pp + rank, microbatch));
     };
-    const int warm_up = std::min((pp - rank - 1) * 2 + (vpp - 1) * group, total);
+    const int warm_up = std::min((pp - rank - 1) * 2 + (vpp - 1) * group + ahead, total);
     for (int k = 0; k < warm_up; ++k) add(OpKind::forward, k);
     for (int k = warm_up; k < total; ++k) {
       add(OpKind::forward, k);

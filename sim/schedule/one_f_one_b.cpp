@@ -6,11 +6,11 @@
 
 namespace rehearse {
 
-Schedule one_f_one_b(int pp, int microbatches) {
+Schedule one_f_one_b(int pp, int microbatches, int ahead) {
   Schedule schedule{pp, pp, microbatches, {}};
   for (int rank = 0; rank < pp; ++rank) {
     RankOps& ops = schedule.ranks.emplace_back();
-    const int warm_up = std::min(pp - rank - 1, microbatches);
+    const int warm_up = std::min(pp - rank - 1 + ahead, microbatches);
     for (int i = 0; i < warm_up; ++i) ops.add(make_op(OpKind::forward, rank, i));
     for (int i = warm_up; i < microbatches; ++i) {
       ops.add(make_op(OpKind::forward, rank, i));

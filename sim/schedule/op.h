@@ -53,6 +53,7 @@ struct Op {
   std::uint16_t part = 0;  // an op may be split into equal parts, so that others can wait for one of them
   std::uint16_t parts = 1;
   std::uint16_t wait_count = 0;  // waits: RankOps::waits(op)
+  std::int16_t beside = -1;  // F or B: stage of the B or F whose kernels take turns with its own; -1: none
   std::uint32_t first_wait = 0;
 
   bool operator==(const Op&) const = default;

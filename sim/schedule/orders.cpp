@@ -42,13 +42,14 @@ void require_orderable(const Plan& plan) {
 Schedule make_order(const Plan& plan) {
   require_orderable(plan);
   const int microbatches = static_cast<int>(plan.microbatches());
+  const int ahead = plan.pairs_passes() ? 1 : 0;
   switch (plan.schedule) {
     case ScheduleName::gpipe:
       return gpipe(plan.pp, microbatches);
     case ScheduleName::one_f_one_b:
-      return one_f_one_b(plan.pp, microbatches);
+      return one_f_one_b(plan.pp, microbatches, ahead);
     case ScheduleName::interleaved:
-      return interleaved_1f1b(plan.pp, plan.vpp, microbatches, plan.microbatch_group);
+      return interleaved_1f1b(plan.pp, plan.vpp, microbatches, plan.microbatch_group, ahead);
     case ScheduleName::zb_h1:
       return zb_h1(plan.pp, microbatches);
     case ScheduleName::zb_h2:

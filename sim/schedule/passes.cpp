@@ -52,6 +52,7 @@ bool has_messages(const Schedule& order) {
 }
 
 Schedule add_other_passes(Schedule schedule, const Plan& plan, const GradientSync& sync) {
+  if (plan.pairs_passes()) schedule = pair_passes(schedule);
   if (plan.offload == Offload::activations) schedule = add_activation_offload(schedule);
   schedule = add_gradient_sync(schedule, sync);
   if (shard_size(plan) == 1 && expert_shard_size(plan) == 1) return schedule;

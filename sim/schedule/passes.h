@@ -31,6 +31,11 @@ struct GradientSync {
 };
 Schedule add_gradient_sync(const Schedule& schedule, const GradientSync& sync);
 
+// Pairs each F with the B of another microbatch that follows it on its rank: the two take turns layer by
+// layer, exchanges of one beside kernels of the other (Megatron-LM, combined_1f1b.py; DeepSeek-V3, section
+// 3.2.1).
+Schedule pair_passes(const Schedule& schedule);
+
 // UNSHARD of what is divided over data-parallel ranks, for schedules that end with STEP.
 enum class GatherTime : std::uint8_t {
   after_step,     // once, each stage whole
@@ -57,8 +62,8 @@ Schedule add_parameter_gather(const Schedule& schedule, const ParameterGather& g
 // with the op before its backward; so two microbatches' copies take up memory at a time.
 Schedule add_activation_offload(const Schedule& schedule);
 
-// order -> transfers -> offload -> gradient sync -> parameter gathers, as the plan says. With ZeRO the
-// buckets are the units that are gathered.
+// order -> transfers -> pairs -> offload -> gradient sync -> parameter gathers, as the plan says. With ZeRO
+// the buckets are the units that are gathered.
 Schedule complete_schedule(const Plan& plan, const GradientSync& sync);
 
 // The same from an order of another origin. One that holds messages keeps them where they stand; UNSHARD,

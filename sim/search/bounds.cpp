@@ -23,13 +23,18 @@ bool splits_backward(ScheduleName schedule) {
   return schedule > ScheduleName::interleaved;
 }
 
+// Of passes that are paired, all exchanges may be hidden.
+double exchanges_s(const ExpertPhases& phases) {
+  return phases.dispatch + phases.combine;
+}
+
 MicrobatchTimes times_of(const StageTimes& stage, bool split) {
-  const double side_by_side = std::min(0.0, stage.side_by_side.total());
+  const double side_by_side = std::min(0.0, stage.side_by_side.total()) - exchanges_s(stage.backward_phases);
   const double input = stage.backward_input.total(), weight = stage.backward_weight.total();
+  const double forward = stage.forward.total() - exchanges_s(stage.forward_phases);
   if (split)
-    return {stage.forward.total(), input + std::min(0.0, weight + side_by_side),
-            std::max(0.0, weight + side_by_side)};
-  return {stage.forward.total(), input + weight + side_by_side, 0};
+    return {forward, input + std::min(0.0, weight + side_by_side), std::max(0.0, weight + side_by_side)};
+  return {forward, input + weight + side_by_side, 0};
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ Plan order_alone(const Plan& plan) {
   order.pp = plan.pp;
   order.vpp = plan.vpp;
   order.microbatch_group = plan.microbatch_group;
+  order.overlap_experts = plan.pairs_passes();
+  order.ep = plan.pairs_passes() ? 2 : 1;
   order.global_batch = plan.microbatches();
   return order;
 }

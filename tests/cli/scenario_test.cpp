@@ -48,6 +48,20 @@ TEST(Scenario, AFlagBeatsTheFile) {
   EXPECT_LT(from_flag["step_time_s"], from_file["step_time_s"]);
 }
 
+TEST(Scenario, PairsPassesAsMegatronDoes) {
+  const std::string job =
+      "simulate --model qwen3-30b-a3b --cluster dgx-h100 --gpus 16 --ep 8 --gbs 64 --seq 1024 --json ";
+  const Json apart = Json::parse(run_program(job).out),
+             paired = Json::parse(run_program(job + "--overlap-moe-expert-parallel-comm on").out);
+  EXPECT_EQ(paired["plan"]["overlap_experts"], true);
+  EXPECT_LT(paired["time_s"]["exposed_ep"], 0.9 * apart["time_s"]["exposed_ep"].get<double>());
+  EXPECT_LT(paired["step_time_s"], apart["step_time_s"]);
+  const Outcome refused = run_program(job + "--pp 2 --overlap-experts on");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--overlap-experts: passes are paired by interleaved-1f1b"), std::string::npos)
+      << refused.err;
+}
+
 // 256 GPUs in blocks of 64: no expert-parallel group of 32 leaves its NVLink domain.
 TEST(Scenario, SharesNvlinkDomainsOutEvenly) {
   const std::string job =

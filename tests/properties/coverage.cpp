@@ -72,6 +72,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused router", !plan.fused_router);
   has("gradients added by autograd", !plan.fused_accumulation);
   has("messages in parts", plan.scatter_gather);
+  has("passes in pairs", plan.pairs_passes());
   has("experts within dp", plan.experts_within_dp());
   has("rows picked by a mask", plan.picks_rows_by_mask());
   has("unfused Adam", !plan.fused_adam);
@@ -121,7 +122,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.zero = 3;
   plan.zero_shard = 2;
   plan.overlap_param_gather = plan.sequence_parallel = plan.overlap_p2p = plan.tp_comm_overlap = true;
-  plan.cuda_graph = plan.one_queue = plan.launch_blocking = plan.scatter_gather = true;
+  plan.cuda_graph = plan.one_queue = plan.launch_blocking = plan.scatter_gather = plan.overlap_experts = true;
   plan.fp8_weight_copies = 1;
   plan.fp8_scaling = Fp8Scaling::row;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;

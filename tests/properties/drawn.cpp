@@ -242,6 +242,13 @@ class Drawing {
   void experts() {
     if (!has_experts_) return;
     const bool within_dp = of_.dp % of_.ep == 0 && of_.etp == of_.tp;
+    const bool pairs = schedule_ == ScheduleName::dualpipe_v ||
+                       (of_.vpp > 1 && schedule_ == ScheduleName::interleaved) ||
+                       (of_.pp == 1 && schedule_ == ScheduleName::one_f_one_b);
+    const bool reruns =
+        plan().value("recompute", "") == "full" ||
+        plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
+    if (pairs && !reruns) by_chance("overlap_experts", 2);
     if (one_in(2)) plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
     if (!one_in(2)) return;
     if (*rc::gen::arbitrary<bool>())

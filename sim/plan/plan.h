@@ -175,8 +175,7 @@ struct Plan {
   // of dp alone; of 10 to 12 an unfused permutation picks rows by a mask; up to 12 rows are weighted when
   // they have returned, later together with the activation.
   int core_release = 0;
-  bool overlap_experts =
-      false;  // exchanges of experts beside another microbatch's pass of the other direction
+  bool overlap_experts = false;  // exchanges of experts beside another microbatch's pass
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
   // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its

@@ -15,6 +15,7 @@ void add_blocking_rules(const Plan& plan, std::vector<Violation>& violations) {
   forbid(plan.overlap_p2p, "overlap_p2p is on", "overlap_p2p off");
   forbid(plan.overlap_param_gather, "overlap_param_gather is on", "overlap_param_gather off");
   forbid(plan.tp_comm_overlap, "tp_comm_overlap is on", "tp_comm_overlap off");
+  forbid(plan.overlap_experts, "overlap_experts is on", "overlap_experts off");
   forbid(plan.tp > 1 && plan.tp_backward_overlap, "tp_backward_overlap is on", "tp_backward_overlap off");
   forbid(plan.cp > 1 && plan.cp_exchange == ContextExchange::ring, "cp_comm_type is p2p",
          "cp_comm_type allgather");

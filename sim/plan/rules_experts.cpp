@@ -1,10 +1,9 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "plan/nearest.h"
 #include "plan/ranks.h"
 #include "plan/rules_split.h"
+#include "plan/work/recompute.h"
 
 namespace rehearse {
 
@@ -63,22 +62,17 @@ class ExpertRules {
       report("moe_capacity", "the model has no experts", fmt::format("found {}", plan_.moe_capacity), "0");
   }
 
-  // As Megatron-LM (arguments.py: --overlap-moe-expert-parallel-comm), and DualPipe by its nature.
+  // As Megatron-LM (core/transformer/transformer_config.py: overlap_moe_expert_parallel_comm), and DualPipe.
   void pairs() {
     const bool interleaves = plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1;
     if (plan_.pp > 1 && !interleaves && !is_v_shaped(plan_.schedule))
       report("overlap_experts", "passes are paired by interleaved-1f1b, dualpipe-v, or without a pipeline",
              fmt::format("schedule {}, pp = {}, vpp = {}", to_string(plan_.schedule), plan_.pp, plan_.vpp),
              "off, or vpp = 2");
-    const bool all_again = plan_.recompute == Recompute::selective && reruns_experts();
+    const bool all_again = reruns(plan_, RecomputeModule::moe);
     if (plan_.recompute == Recompute::full || all_again)
       report("overlap_experts", "exchanges that recompute runs again have no pass beside them",
              fmt::format("recompute {}", all_again ? "of moe" : "full"), "off");
-  }
-
-  bool reruns_experts() const {
-    const std::vector<RecomputeModule>& modules = plan_.recompute_modules;
-    return std::find(modules.begin(), modules.end(), RecomputeModule::moe) != modules.end();
   }
 
   void divides(const std::string& field, int degree, const std::string& what, std::int64_t value) {

@@ -38,8 +38,10 @@ Plan order_alone(const Plan& plan) {
   order.pp = plan.pp;
   order.vpp = plan.vpp;
   order.microbatch_group = plan.microbatch_group;
-  order.overlap_experts = plan.pairs_passes();
-  order.ep = plan.pairs_passes() ? 2 : 1;
+  if (plan.pairs_passes()) {
+    order.overlap_experts = true;
+    order.ep = plan.ep;
+  }
   order.global_batch = plan.microbatches();
   return order;
 }

@@ -45,6 +45,7 @@ TEST(BlockingRules, NameEachOverlap) {
       [](Plan& p) { p.zero = 3; },
       [](Plan& p) { p.offload = Offload::optimizer; },
       [](Plan& p) { p.cuda_graph = true; },
+      [](Plan& p) { p.overlap_experts = true; },
   };
   for (const auto& change : changes) {
     EXPECT_EQ(broken(change), 1);

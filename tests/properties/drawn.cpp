@@ -248,7 +248,7 @@ class Drawing {
     const bool reruns =
         plan().value("recompute", "") == "full" ||
         plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
-    if (pairs && !reruns) by_chance("overlap_experts", 2);
+    if (pairs && !reruns && !plan().value("launch_blocking", false)) by_chance("overlap_experts", 2);
     if (one_in(2)) plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
     if (!one_in(2)) return;
     if (*rc::gen::arbitrary<bool>())

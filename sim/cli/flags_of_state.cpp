@@ -10,8 +10,8 @@ std::vector<Flag> flags_of_state() {
        "/plan/framework",
        text,
        "NAME",
-       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp1, fsdp, torchtitan, nanotron "
-       "or internevo"},
+       "megatron-2021, megatron-core, deepspeed-2021, deepspeed, fsdp1, fsdp, torchtitan, nanotron, "
+       "internevo or aleph-scaling"},
       {"--recipe",
        {},
        "/plan/recipe",

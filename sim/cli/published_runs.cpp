@@ -190,6 +190,7 @@ PublishedRun run_of(const Json& row, const Json& practices) {
     if (!row.value("config_complete", true))
       run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
   run.measured_s = seconds_of(row);
+  run.out_of_memory = !run.measured_s && said(said(row, "measured"), "out_of_memory") == Json(true);
   run.memory_bytes = memory_of(row, practice);
   run.counted = counted_of(practice);
   if (!run.missing.empty()) return run;

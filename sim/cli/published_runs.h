@@ -20,6 +20,7 @@ struct PublishedRun {
   bool core = false;                 // counts for the headline error
   std::string missing;               // what the source does not say: then without source and model
   std::optional<double> measured_s;  // of an iteration: printed, else derived from what was
+  bool out_of_memory = false;        // it ended so: without measured_s
   std::optional<double> memory_bytes;
   Counted counted = Counted::allocated;  // in memory_bytes
   ScenarioSource source;                 // the row as a scenario, without its model

@@ -60,8 +60,9 @@ std::vector<int> split(const std::string& way, const JsonReader& json, const Mod
 bool read_layers(const JsonReader& json, const Model& model, Plan& plan) {
   const std::string way = only_way(json);
   if (way.empty()) {
-    const bool by_cost = plan.framework == Framework::nanotron && plan.pp > 1 && plan.vpp == 1;
-    if (by_cost) plan.layers_per_stage = split_at_shares(model, plan);
+    if (plan.pp <= 1 || plan.vpp != 1) return false;
+    if (plan.framework == Framework::nanotron) plan.layers_per_stage = split_at_shares(model, plan);
+    if (plan.framework == Framework::aleph_scaling) plan.layers_per_stage = split_by_parameters(model, plan);
     return false;
   }
   if (way == "layers_per_stage" && json.value(way) == Json("auto")) return true;

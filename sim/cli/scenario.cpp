@@ -220,9 +220,10 @@ class Reading {
 
   // Read first, because they decide what the others are by default.
   void framework() {
-    static const auto frameworks = by_name(std::array{
-        Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021, Framework::deepspeed,
-        Framework::fsdp1, Framework::fsdp, Framework::torchtitan, Framework::nanotron, Framework::internevo});
+    static const auto frameworks =
+        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
+                           Framework::deepspeed, Framework::fsdp1, Framework::fsdp, Framework::torchtitan,
+                           Framework::nanotron, Framework::internevo, Framework::aleph_scaling});
     static const auto precisions =
         by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
     Plan& plan = scenario_.experiment.plan;
@@ -240,6 +241,7 @@ class Reading {
     plan.order = read_axes(plan_);
     plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
     plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
+    plan.fused_softmax = plan_.boolean_or("fused_softmax", plan.fused_softmax);
     plan.fused_cross_entropy = plan_.boolean_or("fused_cross_entropy", plan.fused_cross_entropy);
     plan.train_metrics = static_cast<int>(plan_.integer_or("train_metrics", 0, 0, 100));
     plan.fused_norm = plan_.boolean_or("fused_norm", plan.fused_norm);

@@ -116,7 +116,7 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
        "framework",
        "Compute",
        {"megatron-2021", "megatron-core", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp", "torchtitan",
-        "nanotron", "internevo"},
+        "nanotron", "internevo", "aleph-scaling"},
        to_string(plan.framework)}};
 }
 

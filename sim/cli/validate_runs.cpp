@@ -50,7 +50,19 @@ void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& pred
   experiment.engine = engine;
   const Report report = run_iteration(experiment).report;
   prediction.seconds = report.step_time_s;
+  prediction.fits = fullest_gpu(report).fits();
   prediction.uncertainty = report.uncertainty;
+}
+
+bool predicted_to_fit(const PublishedRun& run) {
+  const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
+  const Work work = make_work(experiment.model, experiment.plan);
+  const std::vector<RankMemory> ranks =
+      rank_memory(make_order(shortened(experiment.plan)), experiment.plan, work,
+                  gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8")));
+  return fullest(footprints(ranks, outside_allocator(experiment, experiment.plan, work),
+                            experiment.cluster.gpu.memory_bytes))
+      .fits();
 }
 
 std::string first_line(const std::string& text) {
@@ -83,6 +95,11 @@ void add_summary(Lines& table, const std::string& name, const std::vector<double
              100 * sum.median_abs, 100 * sum.p90_abs, 100 * sum.max_abs, 100 * sum.bias);
 }
 
+std::string fit_in_words(const RunPrediction& each) {
+  if (!each.fits || *each.fits != each.run.out_of_memory) return "";
+  return each.run.out_of_memory ? ", predicted to fit" : "predicted not to fit";
+}
+
 void add_run(Lines& table, const RunPrediction& each) {
   const PublishedRun& run = each.run;
   std::string time = "-", error = "-", memory = "-", memory_error = "-";
@@ -94,7 +111,8 @@ void add_run(Lines& table, const RunPrediction& each) {
   }
   table.line("{:<52}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  {}", run.id,
              run.measured_s ? format_seconds(*run.measured_s) : "-", time, error,
-             run.memory_bytes ? format_bytes(*run.memory_bytes) : "-", memory, memory_error, each.skipped);
+             run.memory_bytes ? format_bytes(*run.memory_bytes) : "-", memory, memory_error,
+             each.skipped + fit_in_words(each));
 }
 
 Json summary_json(const std::vector<double>& errors) {
@@ -105,6 +123,10 @@ Json summary_json(const std::vector<double>& errors) {
           {"p90_abs", sum.p90_abs},
           {"max_abs", sum.max_abs},
           {"bias", sum.bias}};
+}
+
+Json fits_json(const PredictionErrors::Fits& fits) {
+  return {{"n", fits.of}, {"predicted_to_fit", fits.fit}};
 }
 
 Json or_null(const std::optional<double>& value) {
@@ -124,6 +146,8 @@ Json run_json(const RunPrediction& each) {
                                             : Json()},
           {"error", both ? Json(time_error(each)) : Json()},
           {"inside_band", both ? Json(is_inside(each)) : Json()},
+          {"out_of_memory", run.out_of_memory},
+          {"predicted_to_fit", each.fits ? Json(*each.fits) : Json()},
           {"measured_mem_bytes", or_null(run.memory_bytes)},
           {"predicted_mem_bytes", or_null(each.memory_bytes)},
           {"skipped", each.skipped.empty() ? Json() : Json(each.skipped)}};
@@ -134,6 +158,7 @@ Json write_prediction(const RunPrediction& prediction) {
   return {{"seconds", or_null(prediction.seconds)},
           {"uncertainty", prediction.uncertainty},
           {"memory_bytes", or_null(prediction.memory_bytes)},
+          {"fits", prediction.fits ? Json(*prediction.fits) : Json()},
           {"skipped", prediction.skipped}};
 }
 
@@ -149,6 +174,7 @@ void read_prediction(const Row& row, RunPrediction& prediction) {
   prediction.seconds = number("seconds");
   prediction.uncertainty = *number("uncertainty");
   prediction.memory_bytes = number("memory_bytes");
+  if (row.report["fits"].is_boolean()) prediction.fits = row.report["fits"].get<bool>();
   prediction.skipped = row.report["skipped"];
 }
 
@@ -161,6 +187,11 @@ double time_error(const RunPrediction& prediction) {
 PredictionErrors errors_of(const std::vector<RunPrediction>& predictions) {
   PredictionErrors errors;
   for (const RunPrediction& each : predictions) {
+    if (each.fits && (each.run.out_of_memory || each.run.measured_s)) {
+      PredictionErrors::Fits& of = each.run.out_of_memory ? errors.out_of_memory : errors.ran;
+      of.fit += *each.fits ? 1 : 0;
+      ++of.of;
+    }
     if (each.memory_bytes && each.run.memory_bytes)
       errors.memory.push_back(error_of(*each.memory_bytes, *each.run.memory_bytes));
     if (!each.seconds || !each.run.measured_s) continue;
@@ -181,13 +212,18 @@ RunPrediction predict(const PublishedRun& run, Engine engine) {
     return prediction;
   }
   if (run.memory_bytes) attempt([&] { prediction.memory_bytes = predicted_memory(run); });
+  if (run.out_of_memory) {
+    prediction.skipped = attempt([&] { prediction.fits = predicted_to_fit(run); });
+    if (prediction.skipped.empty()) prediction.skipped = "ran out of memory";
+    return prediction;
+  }
   prediction.skipped = attempt([&] { predict_seconds(run, engine, prediction); });
   return prediction;
 }
 
 std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, Engine engine, int jobs) {
   std::vector<RunPrediction> predictions;
-  for (const PublishedRun& run : runs) predictions.push_back({run, {}, 0, {}, ""});
+  for (const PublishedRun& run : runs) predictions.push_back({run, {}, 0, {}, {}, ""});
   std::vector<Point> points(runs.size());
   std::iota(points.begin(), points.end(), Point{0});
   const Evaluate evaluate = [&](Point i) {
@@ -220,6 +256,11 @@ std::string write_predictions(const std::vector<RunPrediction>& predictions) {
   add_summary(table, "memory", errors.memory);
   table.line("\n{} of {} measured times lie within what the profile is known to be off; * does not",
              errors.inside, errors.all.size());
+  table.line("{} of {} runs fit as predicted{}", errors.ran.fit, errors.ran.of,
+             errors.out_of_memory.of == 0
+                 ? ""
+                 : fmt::format("; of {} that ran out of memory {} were predicted not to fit",
+                               errors.out_of_memory.of, errors.out_of_memory.of - errors.out_of_memory.fit));
   return table.take();
 }
 
@@ -229,11 +270,13 @@ std::string write_predictions_json(const std::vector<RunPrediction>& predictions
   const PredictionErrors errors = errors_of(predictions);
   Json families = Json::object();
   for (const auto& [family, of_family] : errors.by_family) families[family] = summary_json(of_family);
-  json["summary"] = {{"core", summary_json(errors.core)},
-                     {"all", summary_json(errors.all)},
-                     {"by_family", families},
-                     {"memory", summary_json(errors.memory)},
-                     {"inside_band", {{"n", errors.inside}, {"of", errors.all.size()}}}};
+  json["summary"] = {
+      {"core", summary_json(errors.core)},
+      {"all", summary_json(errors.all)},
+      {"by_family", families},
+      {"memory", summary_json(errors.memory)},
+      {"fit", {{"ran", fits_json(errors.ran)}, {"out_of_memory", fits_json(errors.out_of_memory)}}},
+      {"inside_band", {{"n", errors.inside}, {"of", errors.all.size()}}}};
   return json.dump(2) + "\n";
 }
 

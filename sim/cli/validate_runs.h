@@ -18,14 +18,19 @@ struct RunPrediction {
   // Of the heaviest rank, with what the allocator reserves, the CUDA context and NCCL's buffers where they
   // were counted.
   std::optional<double> memory_bytes;
-  std::string skipped;  // why there are no seconds; "" when there are
+  std::optional<bool> fits;  // all that lies on the fullest GPU (result/memory/footprint.h)
+  std::string skipped;       // why there are no seconds; "" when there are
 };
 
 // Errors of those predictions that can be compared, by what they are errors of.
 struct PredictionErrors {
   std::vector<double> core, all, memory;
   std::map<std::string, std::vector<double>> by_family;
-  std::size_t inside = 0;  // measured times that lie within what the prediction is said to be off
+  struct Fits {
+    std::size_t fit = 0, of = 0;
+  };
+  Fits ran, out_of_memory;  // how many of them were predicted to fit
+  std::size_t inside = 0;   // measured times that lie within what the prediction is said to be off
 };
 PredictionErrors errors_of(const std::vector<RunPrediction>& predictions);
 double time_error(const RunPrediction& prediction);  // of one with both times

@@ -37,22 +37,25 @@ class Limits {
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
     require(
-        plan_.fused_attention || shape_on_one_rank(model_, plan_).fused_softmax, "fused_attention",
+        plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,
+        "fused_attention",
         "softmax is executed as one kernel, which that of Megatron-LM of 2021 was over 16-bit scores of 17 "
         "to 2048 tokens in fours, and a number of heads in fours",
         "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
-    for (const auto& [field, fused] : {std::pair{"fused_norm", plan_.fused_norm},
-                                       {"fused_rotary", plan_.fused_rotary},
-                                       {"fused_activation", plan_.fused_activation},
-                                       {"fused_permute", plan_.fused_permute},
-                                       {"fused_router", plan_.fused_router},
-                                       {"fused_adam", plan_.fused_adam},
-                                       {"fused_step", plan_.fused_step}})
-      require(
-          fused, field,
-          "norms, rotary positions, gated activations, routers, permutations and the optimizer's step are "
-          "executed as one kernel each",
-          fmt::format("{} = false", field), "true");
+    for (const auto& [field, fused] :
+         {std::pair{"fused_softmax", plan_.fused_softmax || plan_.fused_attention},
+          {"fused_norm", plan_.fused_norm},
+          {"fused_rotary", plan_.fused_rotary},
+          {"fused_activation", plan_.fused_activation},
+          {"fused_permute", plan_.fused_permute},
+          {"fused_router", plan_.fused_router},
+          {"fused_adam", plan_.fused_adam},
+          {"fused_step", plan_.fused_step}})
+      require(fused, field,
+              "softmax, norms, rotary positions, gated activations, routers, permutations and the "
+              "optimizer's step are "
+              "executed as one kernel each",
+              fmt::format("{} = false", field), "true");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),
@@ -60,6 +63,9 @@ class Limits {
     require(!shape_on_one_rank(model_, plan_).packs_heads, "framework",
             "copies of the heads before attention cannot be executed yet", "framework = nanotron",
             "framework megatron-core with recipe nanotron");
+    require(plan_.framework != Framework::aleph_scaling, "framework",
+            "logits that every tensor-parallel rank gathers cannot be executed yet",
+            "framework = aleph-scaling", "framework nanotron, or megatron-core");
     require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
             "scatter_gather = true", "false");
     require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",

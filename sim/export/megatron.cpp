@@ -155,6 +155,7 @@ void add_sharding(Line& line, const Plan& plan) {
     line.flag("data-parallel-sharding-strategy", plan.zero == 2 ? "optim_grads" : "optim_grads_params");
   }
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
+  line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
   line.flag_if(!plan.fused_rotary, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");

@@ -71,6 +71,7 @@ class MegatronReader {
     if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
+    if (flags_.has("--no-masked-softmax-fusion")) plan_["fused_softmax"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
     if (flags_.has("--no-gradient-accumulation-fusion")) plan_["fused_accumulation"] = false;
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;

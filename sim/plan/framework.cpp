@@ -6,6 +6,15 @@ namespace {
 
 constexpr double kInternEvoBucketElements = 512.0 * 1024 * 1024;
 
+void as_aleph_scaling(Plan& plan) {
+  plan.sequence_parallel = false;
+  plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = false;
+  plan.fused_activation = plan.fused_adam = false;
+  plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
+  plan.bucket_bytes = kDeepSpeedBucketElements * 4;
+  if (plan.precision != Precision::fp32) plan.recipe = Recipe::zero;
+}
+
 void as_megatron_2021(Plan& plan) {
   plan.sequence_parallel = false;
   plan.fused_attention = plan.fused_cross_entropy = false;
@@ -65,6 +74,8 @@ void apply_framework(Plan& plan) {
       plan.bucket_bytes = kInternEvoBucketElements * (mixed ? 2 : 4);
       if (mixed) plan.recipe = Recipe::sagemaker;
       return;
+    case Framework::aleph_scaling:
+      return as_aleph_scaling(plan);
   }
 }
 

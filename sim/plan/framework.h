@@ -41,6 +41,15 @@ constexpr double kDeepSpeedBucketElements = 5e8;
 //                 (modeling_internlm.py, dropout_selective_checkpoint), SwiGLU and Adam in a kernel for each
 //                 operation (linear.py, FeedForward; torch.optim.AdamW); no sequence parallelism (InternLM
 //                 of July 2023)
+//  aleph-scaling  Aleph Alpha's Scaling (737f8558 of October 2024): gradients kept in the training precision
+//                 and all-reduced in fp32, after the last backward pass and also with ZeRO-1
+//                 (core/optimizer/allreduce.py); gate and up projection one product each, which reduce their
+//                 input's gradient each (core/nn/mlp.py, linear/utils.py); logits gathered on every
+//                 tensor-parallel rank, the loss of whole rows (transformer/model/layers/lm_head.py,
+//                 losses/cross_entropy.py); full recompute runs embedding and head again, too
+//                 (parallel_module.py, EVERY_LAYER); a kernel for each operation wherever there is no
+//                 FlashAttention; stages of equal parameters (plan/layer_split.h; examples/
+//                 transformer_example/config.yml); nothing beside anything else
 void apply_framework(Plan& plan);
 
 }  // namespace rehearse

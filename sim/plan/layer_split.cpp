@@ -84,6 +84,21 @@ class LayoutText {
   std::size_t at_ = 0;
 };
 
+// How many items each stage takes in turn as long as what it has is at most `most`.
+std::vector<int> stages_within(const std::vector<double>& items, double most) {
+  std::vector<int> stages;
+  double sum = 0;
+  for (const double item : items) {
+    if (stages.empty() || sum + item > most) {
+      stages.push_back(0);
+      sum = 0;
+    }
+    ++stages.back();
+    sum += item;
+  }
+  return stages;
+}
+
 }  // namespace
 
 std::vector<int> split_with_ends(std::int64_t layers, const Plan& plan, int first_rank, int last_rank) {
@@ -140,6 +155,28 @@ std::vector<int> split_at_shares(const Model& model, const Plan& plan) {
   }
   if (stage + 1 == split.size()) return split;
   return {};
+}
+
+std::vector<int> split_by_parameters(const Model& model, const Plan& plan) {
+  const auto hidden = static_cast<double>(model.hidden), table = hidden * static_cast<double>(model.vocab);
+  const double layer = hidden * static_cast<double>(2 * (model.heads + model.kv_heads) * model.head_dim +
+                                                    (model.gated_mlp ? 3 : 2) * model.ffn_hidden);
+  std::vector<double> items(static_cast<std::size_t>(model.layers) + 3, layer);
+  items.front() = items.back() = table;
+  items[items.size() - 2] = hidden;
+  const auto stages = static_cast<std::size_t>(plan.stages());
+  double all = 0;
+  for (const double item : items) all += item;
+  double enough = all;  // for a stage
+  for (double least = all / static_cast<double>(stages); enough - least > 1;) {
+    const double middle = (least + enough) / 2;
+    (stages_within(items, middle).size() <= stages ? enough : least) = middle;
+  }
+  std::vector<int> split = stages_within(items, enough);
+  if (split.size() != stages || split.back() < 2) return {};
+  split.front() -= 1;
+  split.back() -= 2;
+  return split;
 }
 
 std::vector<int> parse_layout(const std::string& layout) {

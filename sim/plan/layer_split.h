@@ -25,6 +25,12 @@ std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, boo
 // not come to lie on the last stage.
 std::vector<int> split_at_shares(const Model& model, const Plan& plan);
 
+// Embedding, layers, final norm and head, so that the stage of the most parameters has as few as can be, and
+// each stage takes all that does not exceed it: the split of DeepSpeed ("parameters") and of Aleph Alpha's
+// Scaling (core/nn/parallel_module/pipeline_partitioning.py, pipe_partition_balanced). Even where norm and
+// head would not come to lie on the last stage.
+std::vector<int> split_by_parameters(const Model& model, const Plan& plan);
+
 // Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2L": E embedding, t layer, L loss, |
 // border of stages in model order, x*n and (...)*n repetition, commas ignored.
 std::vector<int> parse_layout(const std::string& layout);

@@ -174,6 +174,8 @@ std::string to_string(Framework framework) {
       return "nanotron";
     case Framework::internevo:
       return "internevo";
+    case Framework::aleph_scaling:
+      return "aleph-scaling";
   }
   return "";
 }

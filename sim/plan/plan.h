@@ -74,7 +74,8 @@ enum class Framework : std::uint8_t {
   fsdp,
   torchtitan,
   nanotron,
-  internevo
+  internevo,
+  aleph_scaling
 };
 enum class ScheduleName : std::uint8_t {
   gpipe,
@@ -131,6 +132,8 @@ struct Plan {
   Fp8Scaling fp8_scaling = Fp8Scaling::tensor;  // torchtitan's
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
+  bool fused_softmax = true;        // where they do: Megatron-LM's masked_softmax_fusion; else a kernel an
+                                    // operation
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
   int train_metrics = 0;            // computed from each microbatch's logits after its backward (Composer)
   bool fused_norm = true;        // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch

@@ -22,6 +22,7 @@ class ZeroRules {
     if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
     groups();
     one_kind_of_group();
+    scaling();
     owners();
     pipeline();
     reductions();
@@ -66,6 +67,12 @@ class ZeroRules {
     report("zero_shard", "sharding in groups beside expert parallelism is not simulated",
            fmt::format("zero shard = {}, ep = {}, etp = {}", plan_.zero_shard, plan_.ep, plan_.etp),
            "zero shard = 0 (one group), or ep = 1 with etp = tp");
+  }
+
+  void scaling() {
+    if (plan_.framework != Framework::aleph_scaling || plan_.zero < 2) return;
+    report("zero", "Scaling divides the optimizer's state alone", fmt::format("zero = {}", plan_.zero),
+           "zero = 1");
   }
 
   void owners() {

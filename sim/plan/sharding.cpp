@@ -90,7 +90,8 @@ bool owns_parameters(const Plan& plan) {
 }
 
 bool scatters_gradients(const Plan& plan) {
-  if (plan.framework == Framework::nanotron) return plan.zero > 1;
+  if (plan.framework == Framework::nanotron || plan.framework == Framework::aleph_scaling)
+    return plan.zero > 1;
   const bool reduces_whole = owns_parameters(plan) || exchanges_lists(plan);
   return plan.zero > 0 && !(reduces_whole && shard_replicas(plan) == 1);
 }
@@ -108,7 +109,13 @@ Copies copies(const Plan& plan) {
 }
 
 double bucket_copies(const Plan& plan) {
-  return plan.framework == Framework::internevo || exchanges_lists(plan) ? 6 : 0;
+  switch (plan.framework) {
+    case Framework::internevo:
+    case Framework::aleph_scaling:
+      return 6;
+    default:
+      return exchanges_lists(plan) ? 6 : 0;
+  }
 }
 
 double parameter_bytes(const Plan& plan) {

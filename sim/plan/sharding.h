@@ -55,9 +55,10 @@ bool owns_parameters(const Plan& plan);
 
 // Whether REDUCE_GRAD leaves each rank of a sharding group its part of the sums alone. Owners all-reduce:
 // over several groups, what that moves is priced as scattered in each and summed across. So does nanotron's
-// ZeRO-1 (trainer.py, training_step: sync_gradients_across_dp with reduce_scatter=False), and ZeRO-3 of
-// DeepSpeed of 2021 unless contiguous_gradients was set, which it was not by default (stage3.py,
-// reduce_ipg_grads: buffered_reduce_fallback).
+// ZeRO-1 (trainer.py, training_step: sync_gradients_across_dp with reduce_scatter=False), that of Aleph
+// Alpha's Scaling (core/optimizer/optimizer.py, step: allreduce_gradients), and ZeRO-3 of DeepSpeed of 2021
+// unless contiguous_gradients was set, which it was not by default (stage3.py, reduce_ipg_grads:
+// buffered_reduce_fallback).
 bool scatters_gradients(const Plan& plan);
 
 // Whether each weight is gathered by itself, as a list with a tensor for every rank, and the parameters too
@@ -80,7 +81,8 @@ Copies copies(const Plan& plan);
 // Bytes read and written for each byte of a gradient bucket beside its all-reduce, in the same stream:
 // InternEvo puts the bucket together, divides it by the ranks and copies it back (hybrid_zero_optim.py,
 // _reduce_and_copy; solver/optimizer/utils.py, reduce_tensor), and so did ZeRO-3 of DeepSpeed of 2021
-// (stage3.py, allreduce_bucket, allreduce_and_copy). Zero for other frameworks.
+// (stage3.py, allreduce_bucket, allreduce_and_copy). Scaling does so in 16 bits, and casts to fp32 and back:
+// 24 bytes an element of 4 (core/optimizer/allreduce.py). Zero for other frameworks.
 double bucket_copies(const Plan& plan);
 
 // Bytes of one parameter as it is computed with and gathered, of its gradient on the wire. Weights held in

@@ -123,6 +123,7 @@ Json plan_json(const Report& report) {
           {"fp8_scaling", to_string(plan.fp8_scaling)},
           {"sequence_parallel", plan.sequence_parallel},
           {"fused_attention", plan.fused_attention},
+          {"fused_softmax", plan.fused_softmax},
           {"fused_cross_entropy", plan.fused_cross_entropy},
           {"train_metrics", plan.train_metrics},
           {"fused_norm", plan.fused_norm},

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -65,6 +66,62 @@ TEST(Validate, OtherRunsArePredictedToo) {
     EXPECT_TRUE(!on_h100 || run["error"].is_null() || std::abs(run["error"].get<double>()) < 0.14) << id;
   }
   EXPECT_EQ(skipped, 4U);
+}
+
+// 955 layouts of three models that others tried (Hagemann et al. 2023), on as many GPUs as they did.
+const Json& layouts() {
+  static const Json json =
+      Json::parse(run_program("validate calibrate/data/runs/layout_runs.json --json").out);
+  return json;
+}
+
+bool is_of(const Json& run, const std::string& part) {
+  return run["id"].get<std::string>().find(part) != std::string::npos;
+}
+
+TEST(Validate, LayoutsOfFusedKernelsOnUpTo64GpusAreMetWithinFivePercentInTheMean) {
+  double sum = 0;
+  int n = 0;
+  for (const Json& run : layouts()["runs"]) {
+    if (!is_of(run, "layouts-rms") || is_of(run, "-n128-") || is_of(run, "-n256-") || run["error"].is_null())
+      continue;
+    sum += std::abs(run["error"].get<double>());
+    ++n;
+  }
+  EXPECT_EQ(n, 101);
+  EXPECT_LT(sum / n, 0.05);
+}
+
+TEST(Validate, TheFastestOfTheLayoutsIsFound) {
+  for (const std::string sheet : {"65b-s2048-n128", "65b-s2048-n64", "30b-s2048-n64", "30b-s8192-n128",
+                                   "30b-s8192-n64", "13b-s8192-n128", "13b-s8192-n64"}) {
+    double fastest = 1e9, predicted = 1e9, of_predicted = 0;
+    for (const Json& run : layouts()["runs"]) {
+      if (!is_of(run, "-" + sheet + "-") || run["error"].is_null()) continue;
+      fastest = std::min(fastest, run["measured_s"].get<double>());
+      if (run["predicted_s"] >= predicted) continue;
+      predicted = run["predicted_s"];
+      of_predicted = run["measured_s"];
+    }
+    EXPECT_LT(of_predicted, 1.025 * fastest) << sheet;
+  }
+}
+
+TEST(Validate, LayoutsThatRanFitAndFourInFiveThatRanOutOfMemoryDoNot) {
+  const Json& fit = layouts()["summary"]["fit"];
+  EXPECT_EQ(fit["ran"]["n"], 399);
+  EXPECT_GE(fit["ran"]["predicted_to_fit"], 398);
+  EXPECT_EQ(fit["out_of_memory"]["n"], 556);
+  EXPECT_LE(fit["out_of_memory"]["predicted_to_fit"], 111);
+  EXPECT_GE(published()["summary"]["fit"]["ran"]["predicted_to_fit"], 597);
+}
+
+TEST(Validate, ARunThatEndedOutOfMemoryHasNoTime) {
+  for (const Json& run : layouts()["runs"]) {
+    ASSERT_EQ(run["out_of_memory"], run["measured_s"].is_null());
+    ASSERT_EQ(run["predicted_s"].is_null(), run["out_of_memory"]) << run["id"];
+    ASSERT_TRUE(run["predicted_to_fit"].is_boolean()) << run["id"];
+  }
 }
 
 // Within the aim of 10 %: what PyTorch allocated, as Qi et al. 2023 and SimuMax measured it.

@@ -129,5 +129,15 @@ TEST(Split, AtSharesGoesOnUntilAShareIsExceeded) {
   EXPECT_EQ(split_at_shares(weighing(4, 8 * (4 * 64 + 3 * 256)), plan_of(2, 1)), Layers{});  // head on rank 0
 }
 
+// Llama's 13 B and 65 B with a vocabulary of 128,000: what pipe_partition_balanced of Scaling gives.
+TEST(Split, ByParametersFillsEachStageUpToTheHeaviest) {
+  const Model small = llama(40, 5120, 40, 40, 13824, 128000);
+  EXPECT_EQ(split_by_parameters(small, plan_of(2, 1)), (Layers{20, 20}));
+  EXPECT_EQ(split_by_parameters(small, plan_of(4, 1)), (Layers{9, 11, 11, 9}));
+  const Model large = llama(80, 8192, 64, 64, 22016, 128000);
+  EXPECT_EQ(split_by_parameters(large, plan_of(8, 1)), (Layers{9, 11, 11, 11, 11, 11, 11, 5}));
+  EXPECT_EQ(split_by_parameters(llama(4, 64, 4, 4, 160, 64000), plan_of(4, 1)), Layers{});  // head alone
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -102,6 +102,17 @@ TEST(ZeroRules, InternEvoDividesTheOptimizerAloneAndBroadcastsAfterTheStep) {
   EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcast their parameters after the step"));
 }
 
+TEST(ZeroRules, ScalingDividesTheOptimizerAlone) {
+  const auto of_scaling = [](int zero) {
+    return broken([&](Plan& p) {
+      p.framework = Framework::aleph_scaling;
+      p.zero = zero;
+    });
+  };
+  for (const int zero : {0, 1}) EXPECT_EQ(of_scaling(zero), "");
+  EXPECT_THAT(of_scaling(2), HasSubstr("divides the optimizer's state alone"));
+}
+
 TEST(ZeroRules, GroupsAndExpertsDoNotMix) {
   Model model = small_model();
   model.experts = Experts{8, 2, 512, 0};

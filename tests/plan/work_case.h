@@ -88,6 +88,7 @@ inline Case any_case() {
   c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp32);
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
+  c.plan.fused_softmax = *rc::gen::arbitrary<bool>();
   c.plan.fused_norm = *rc::gen::arbitrary<bool>();
   c.plan.fused_rotary = *rc::gen::arbitrary<bool>();
   c.plan.fused_activation = *rc::gen::arbitrary<bool>();

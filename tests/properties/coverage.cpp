@@ -64,6 +64,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("tensor parallel without sequence parallel", plan.tp > 1 && !plan.sequence_parallel);
   has("unfused attention", !plan.fused_attention);
   has("unfused cross entropy", !plan.fused_cross_entropy);
+  has("unfused softmax", !plan.fused_softmax && !plan.fused_attention);
   has("metrics of the loss", plan.train_metrics > 0);
   has("unfused norm", !plan.fused_norm);
   has("unfused rotary", !plan.fused_rotary);
@@ -126,8 +127,8 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.fp8_weight_copies = 1;
   plan.fp8_scaling = Fp8Scaling::row;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
-  plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = plan.fused_activation =
-      plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
+  plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary =
+      plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
   plan.prefetch = 0;
   plan.clip_grad = 1;
@@ -206,6 +207,7 @@ std::set<std::string> wanted_features() {
                            "framework=torchtitan",
                            "framework=nanotron",
                            "framework=internevo",
+                           "framework=aleph-scaling",
                            "recipe=megatron",
                            "recipe=zero",
                            "recipe=sagemaker",

@@ -139,11 +139,12 @@ class Drawing {
   }
 
   void data_parallel() {
-    const std::string framework =
-        *element<std::string>("megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021",
-                              "deepspeed", "fsdp1", "fsdp", "torchtitan", "nanotron", "internevo");
+    const std::string framework = *element<std::string>(
+        "megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp",
+        "torchtitan", "torchtitan", "nanotron", "internevo", "aleph-scaling");
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
-    const bool divides_optimizer_alone = framework == "nanotron" || framework == "internevo";
+    const bool divides_optimizer_alone =
+        framework == "nanotron" || framework == "internevo" || framework == "aleph-scaling";
     const int zero = *inRange(0, (of_.pp == 1 && !divides_optimizer_alone) || fsdp ? 4 : 2);
     plan()["framework"] = framework;
     plan()["zero"] = zero;
@@ -188,8 +189,9 @@ class Drawing {
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
     if (one_in(5)) plan()["train_metrics"] = 2;
-    for (const char* kernel : {"fused_norm", "fused_rotary", "fused_activation", "fused_permute",
-                               "fused_router", "fused_accumulation", "fused_adam", "fused_step"})
+    for (const char* kernel :
+         {"fused_softmax", "fused_norm", "fused_rotary", "fused_activation", "fused_permute", "fused_router",
+          "fused_accumulation", "fused_adam", "fused_step"})
       by_chance(kernel, 4);
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;

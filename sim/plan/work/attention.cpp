@@ -66,9 +66,12 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     heads.query = packed.query;
     heads.key = packed.key;
     heads.value = packed.value;
-    heads.held = packed.held;
+    if (packed.held >= 0) heads.held = {packed.held};
   }
   if (model.positions == Positions::rotary) {
+    // Scaling's values are a view of the product's output (core/nn/attention/attention.py), all of which
+    // stays.
+    if (!shape.fused_rotary && shape.rotates_halves) heads.held = {outputs[0], outputs[1]};
     const std::vector<TensorId> rotated = rotate(b, heads.query, heads.key);
     heads.query = rotated[0];
     heads.key = rotated[1];
@@ -139,6 +142,9 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   const Heads heads =
       model.latent ? latent_heads(b, model, plan, shape, input) : project_heads(b, model, shape, input);
+  // Scaling asks the GPU how long the longest sequence is (core/nn/attention/attention.py,
+  // get_max_seq_length).
+  if (plan.framework == Framework::aleph_scaling && plan.fused_attention) b.host_waits();
   const bool rerun = reruns(plan, RecomputeModule::core_attn);
   const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
                                                  : unfused_core(b, model, shape, heads, rerun);

@@ -14,11 +14,11 @@ struct Branch {
 };
 
 // Rows of shape.heads queries and keys of `width`, and values of `v_width`; keys and values may have fewer.
-// `held` (-1: nothing) stays as long as they do.
+// What is `held` stays as long as they do.
 struct Heads {
   TensorId query = -1, key = -1, value = -1;
   std::int64_t width = 0, v_width = 0;
-  TensorId held = -1;
+  std::vector<TensorId> held = {};
 };
 
 // Multi-head latent attention (DeepSeek-V2, equations 9 to 18). As in Megatron-LM

@@ -116,6 +116,27 @@ TensorId rotate_eagerly(BlockBuilder& b, const std::string& name, TensorId heads
   return rotated;
 }
 
+TensorId rotate_halves_eagerly(BlockBuilder& b, const std::string& name, TensorId heads) {
+  Eager eager(b, name);
+  const double n = b[heads].elements, bytes = b[heads].element_bytes;
+  const TensorId negated = eager.forward("negated", {heads}, n / 2, bytes);
+  const TensorId turned = eager.forward("turned", {negated, heads}, n, bytes);
+  const TensorId cosine = eager.forward("cosine", {heads}, n, bytes);
+  const TensorId sine = eager.forward("sine", {turned}, n, bytes);
+  const TensorId rotated = eager.forward("rotated", {cosine, sine}, n, bytes);
+  b.undo([&b, eager, heads, rotated, n, bytes]() mutable {
+    const TensorId gradient = b.gradient_of(rotated);
+    const TensorId of_turned = eager.backward("sine", {gradient}, n, bytes);
+    const TensorId direct = eager.backward("cosine", {gradient}, n, bytes);
+    const TensorId of_negated = eager.backward("negated", {of_turned}, n / 2, bytes);
+    const TensorId first = eager.backward("first_half", {of_negated}, n, bytes);
+    const TensorId second = eager.backward("second_half", {of_turned}, n, bytes);
+    const TensorId halves = eager.backward("halves", {first, second}, n, bytes);
+    eager.into("rotated", {direct, halves}, b.new_gradient(heads));
+  });
+  return rotated;
+}
+
 TensorId softmax_eagerly(BlockBuilder& b, TensorId scores) {
   Eager eager(b, "softmax");
   const double elements = b[scores].elements, bytes = b[scores].element_bytes;
@@ -127,8 +148,8 @@ TensorId softmax_eagerly(BlockBuilder& b, TensorId scores) {
   const TensorId output = narrow ? eager.forward("narrowed", {shares}, elements, bytes) : shares;
   b.undo([&b, eager, scores, shares, output, elements, narrow]() mutable {
     TensorId gradient = b.gradient_of(output);
-    if (narrow) gradient = eager.backward("narrowed", {gradient}, elements, kWide);
-    const TensorId of_masked = eager.backward("shares", {gradient, shares}, elements, kWide);
+    if (narrow) gradient = eager.backward("wide", {gradient}, elements, kWide);
+    const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kWide);
     const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kWide);
     if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));
     const TensorId of_wide = eager.backward("scaled", {of_scaled}, elements, kWide);

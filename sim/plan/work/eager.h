@@ -20,6 +20,11 @@ TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, Tenso
 // Rotates `heads` as complex numbers of fp32 (torchtitan, models/llama3/model.py, apply_rotary_emb).
 TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 
+// Rotates `heads` as halves of real numbers, 52 bytes an element of 2 over both passes: the second half
+// negated and put before the first, two products and a sum; each half's gradient fills a tensor of the whole
+// (Aleph Alpha's Scaling, core/nn/rotary.py, rotate_half; PyTorch, derivatives.yaml: slice_backward).
+TensorId rotate_halves_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
+
 // Softmax over scaled and masked scores in fp32, 76 bytes a score of 2 over both passes: what Megatron-LM
 // runs where its fused kernel does not (fused_softmax.py, forward_torch_softmax).
 TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);

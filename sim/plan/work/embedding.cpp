@@ -44,6 +44,7 @@ Block embedding_block(const Model& model, const Plan& plan) {
   if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
   if (model.dropout) rows = drop_out(b, "embedding_dropout", rows, "dropped");
   b.hands_on(rows);
+  if (reruns_ends(plan)) b.rerun_from(0);
   return b.finish();
 }
 

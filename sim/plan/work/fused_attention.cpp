@@ -51,7 +51,7 @@ TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const He
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, core, held = heads.held] {
     std::vector<TensorId> operands = core.operands;
-    if (held >= 0) operands.push_back(held);
+    operands.insert(operands.end(), held.begin(), held.end());
     attend_backward(b, core, operands, new_gradients(b, core.operands));
   });
   return core.output;

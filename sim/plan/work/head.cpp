@@ -6,6 +6,28 @@
 
 namespace rehearse {
 
+namespace {
+
+// As a list with a tensor for each rank, which are joined then (Aleph Alpha's Scaling,
+// core/nn/linear/utils.py, _all_concat); of the gradient a rank keeps its part.
+TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
+  if (shape.tp == 1) return logits;
+  const double elements = static_cast<double>(shape.tp) * b[logits].elements;
+  const TensorId apart = b.activation("logits_apart", elements),
+                 joined = b.activation("logits_joined", elements);
+  b.forward({"logits_all_gather",
+             Collective{CollectiveOp::all_gather, Axis::tp, b[apart].bytes()},
+             {logits},
+             {apart}});
+  b.forward({"logits_join", Pointwise::eager, {apart}, {joined}});
+  b.undo([&b, logits, joined] {
+    b.backward_input({"logits_part", Pointwise::eager, {b.gradient_of(joined)}, {b.new_gradient(logits)}});
+  });
+  return joined;
+}
+
+}  // namespace
+
 Block head_block(const Model& model, const Plan& plan) {
   Shape shape = shape_on_one_rank(model, plan);
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
@@ -19,7 +41,10 @@ Block head_block(const Model& model, const Plan& plan) {
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
-  add_loss(b, plan, shape, column_linear(b, shape, head).front());
+  TensorId logits = column_linear(b, shape, head).front();
+  if (gathers_logits(plan)) logits = gathered(b, shape, logits);
+  if (reruns_ends(plan)) b.rerun_from(0);
+  add_loss(b, plan, shape, logits);
   return b.finish();
 }
 

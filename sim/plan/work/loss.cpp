@@ -7,7 +7,7 @@ namespace {
 constexpr double kLogitBytes = 4;
 
 bool is_of_whole_rows(const Plan& plan, const Shape& shape) {
-  return is_fsdp(plan.framework) && shape.tp == 1;
+  return (is_fsdp(plan.framework) && shape.tp == 1) || gathers_logits(plan);
 }
 
 // A number a token, made equal on all ranks of the vocabulary.
@@ -125,11 +125,13 @@ class TokenLoss {
     });
   }
 
-  void unfused() {
+  void unfused(bool with_accuracy) {
     const double n = b_[logits_].elements;
     const TensorId wide = b_.activation("logits_fp32", n, kLogitBytes),
                    log_probabilities = b_.activation("log_probabilities", n, kLogitBytes);
     b_.forward({"logits_cast", Pointwise::cross_entropy, {logits_}, {wide}});
+    if (with_accuracy)
+      b_.forward({"accuracy", Pointwise::cross_entropy, {wide, labels_}, {per_token("accuracy")}});
     b_.forward({"log_softmax",
                 Pointwise::cross_entropy,
                 {wide, wide, wide, labels_},
@@ -158,10 +160,14 @@ class TokenLoss {
 
 }  // namespace
 
+bool gathers_logits(const Plan& plan) {
+  return plan.framework == Framework::aleph_scaling;
+}
+
 void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, TensorId logits) {
   if (is_of_whole_rows(plan, shape)) {
     TokenLoss loss(builder, shape, logits);
-    return plan.fused_cross_entropy ? loss.fused() : loss.unfused();
+    return plan.fused_cross_entropy ? loss.fused() : loss.unfused(gathers_logits(plan));
   }
   CrossEntropy loss(builder, shape, logits);
   plan.fused_cross_entropy ? loss.fused() : loss.unfused();

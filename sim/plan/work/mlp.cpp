@@ -32,11 +32,23 @@ TensorId activate_as_planned(BlockBuilder& b, const Model& model, const Shape& s
                          : square_eagerly(b, name, projected[0], elements);
 }
 
-}  // namespace
+TensorId project_to(BlockBuilder& b, const Shape& shape, const FeedForward& mlp, const std::string& what,
+                    const std::string& output, TensorId input) {
+  ColumnLinear linear{mlp.name + "_" + what, input};
+  linear.outputs = {{output, mlp.width}};
+  linear.weight = b.parameter(linear.name + "_weight", Shape::elements(mlp.width, shape.hidden));
+  if (mlp.bias) linear.bias = b.parameter(linear.name + "_bias", static_cast<double>(mlp.width));
+  linear.gathered = shape.sequence_parallel;
+  return column_linear(b, shape, linear).front();
+}
 
-Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
-                    TensorId input) {
-  const std::string prefix = mlp.name == "mlp" ? "" : mlp.name + "_";
+std::vector<TensorId> project_up(BlockBuilder& b, const Model& model, const Shape& shape,
+                                 const FeedForward& mlp, const std::string& prefix, TensorId input) {
+  if (model.gated_mlp && shape.splits_gate) {
+    const TensorId whole = all_rows(b, shape, input, shape.hidden);
+    const TensorId gate = project_to(b, shape, mlp, "gate", prefix + "gate", whole);
+    return {gate, project_to(b, shape, mlp, "up", prefix + "up", whole)};
+  }
   ColumnLinear up{mlp.name + "_up", input};
   if (model.gated_mlp) up.outputs.push_back({prefix + "gate", mlp.width});
   up.outputs.push_back({prefix + "up", mlp.width});
@@ -45,7 +57,15 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
                           static_cast<std::int16_t>(up.outputs.size()));
   if (mlp.bias) up.bias = b.parameter(mlp.name + "_up_bias", static_cast<double>(width));
 
-  const std::vector<TensorId> projected = column_linear(b, shape, up);
+  return column_linear(b, shape, up);
+}
+
+}  // namespace
+
+Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
+                    TensorId input) {
+  const std::string prefix = mlp.name == "mlp" ? "" : mlp.name + "_";
+  const std::vector<TensorId> projected = project_up(b, model, shape, mlp, prefix, input);
   const double elements = Shape::elements(shape.tokens, mlp.width);
   const TensorId activated = activate_as_planned(b, model, shape, prefix + "activation", projected, elements);
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width, shape.tp_comm_fc2_sms)};

@@ -73,7 +73,10 @@ TensorId drop_out(BlockBuilder& b, const std::string& name, TensorId input, cons
 }
 
 std::vector<TensorId> rotate(BlockBuilder& b, TensorId query, TensorId key) {
-  if (!b.shape().fused_rotary) return {rotate_eagerly(b, "query", query), rotate_eagerly(b, "key", key)};
+  if (!b.shape().fused_rotary) {
+    const auto turn = b.shape().rotates_halves ? rotate_halves_eagerly : rotate_eagerly;
+    return {turn(b, "query", query), turn(b, "key", key)};
+  }
   const TensorId query_out = b.activation("query_rotated", b[query].elements);
   const TensorId key_out = b.activation("key_rotated", b[key].elements);
   b.forward({"rotary", Pointwise::rotary, {query, key}, {query_out, key_out}});

@@ -32,6 +32,10 @@ bool reruns(const Plan& plan, RecomputeModule module) {
          std::find(modules.begin(), modules.end(), module) != modules.end();
 }
 
+bool reruns_ends(const Plan& plan) {
+  return plan.recompute == Recompute::full && plan.framework == Framework::aleph_scaling;
+}
+
 void drop_unread_end(std::vector<Kernel>& rerun, const Block& block) {
   std::vector<bool> read(block.tensors.size());
   for (const auto* kernels : {&block.backward_input, &block.backward_weight})

@@ -26,6 +26,10 @@ std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers);
 // else is recomputed (dropout_selective_checkpoint).
 bool reruns(const Plan& plan, RecomputeModule module);
 
+// Whether full recompute runs embedding and head again, too (Aleph Alpha's Scaling, parallel_module.py,
+// forward: a checkpoint for each layer, of which these are two).
+bool reruns_ends(const Plan& plan);
+
 // What runs again under Recompute::op, of a block whose backward kernels are listed: all that they need but
 // attention, sums scattered over ranks and every second product, counted from the first, which stay. Each
 // output of a product counts as a product of its own (torchtitan v0.2, distributed/activation_checkpoint.py).

@@ -22,8 +22,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   Shape shape;
   shape.tp = plan.tp;
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
-  // PyTorch's DTensor keeps what the forward pass gathered; Megatron-LM's autograd function does not.
-  shape.gathers_again = !is_fsdp(plan.framework);
+  // PyTorch's DTensor and Scaling keep what the forward pass gathered; Megatron-LM's autograd function does
+  // not.
+  shape.gathers_again = !is_fsdp(plan.framework) && plan.framework != Framework::aleph_scaling;
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
   shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
   shape.fused_norm = plan.fused_norm;
@@ -52,7 +53,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
                        model.positions == Positions::rotary;
   shape.repeats_heads = plan.framework == Framework::torchtitan && plan.fused_attention && !model.latent &&
                         shape.heads != shape.kv_heads;
-  shape.fused_softmax = plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape);
+  shape.fused_softmax =
+      plan.fused_softmax && (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
+  shape.splits_gate = shape.rotates_halves = plan.framework == Framework::aleph_scaling;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

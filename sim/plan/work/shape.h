@@ -33,6 +33,8 @@ struct Shape {
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
+  bool splits_gate = false;     // gate and up projection are one product each
+  bool rotates_halves = false;  // rotary positions that are not fused: real numbers in halves
   // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
   bool rearranges_heads = false, splits_heads = false;
   bool repeats_heads = false;  // attention gets a key and a value for each head of queries

@@ -36,7 +36,7 @@ Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorI
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
 TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId kept,
                         std::int64_t width) {
-  if (!shape.sequence_parallel || !shape.gathers_again) return kept;
+  if (!shape.sequence_parallel || !shape.gathers_again || linear.gathered) return kept;
   const std::string name = b[linear.input].name + "_for_" + linear.name;
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[kept].element_bytes);
   b.backward_weight(
@@ -127,11 +127,11 @@ TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int6
 
 std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
   const std::int64_t depth = input_width(shape, linear);
-  const TensorId shard =
-      shape.sequence_parallel ? quantise_shard(b, shape, linear.name, linear.input) : linear.input;
-  const TensorId input = all_rows(b, shape, shard, depth, linear.name);
+  const bool gathers = shape.sequence_parallel && !linear.gathered;
+  const TensorId shard = gathers ? quantise_shard(b, shape, linear.name, linear.input) : linear.input;
+  const TensorId input = gathers ? all_rows(b, shape, shard, depth, linear.name) : shard;
   QuantisedInput operand = quantise_input(b, shape, linear.name, input);
-  if (shape.sequence_parallel && shape.gathers_again) operand.kept = shard;
+  if (gathers && shape.gathers_again) operand.kept = shard;
   Gemm gemm{shape.tokens, 0, depth};
   if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
   const Product product = multiply(b, shape, linear, operand.rows, gemm);

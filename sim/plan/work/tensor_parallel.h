@@ -36,7 +36,8 @@ struct ColumnLinear {
   TensorId bias = -1;
   std::vector<Output> outputs = {};
   std::int64_t input_width = 0;
-  double of_model = 1;  // as Gemm::of_model
+  double of_model = 1;    // as Gemm::of_model
+  bool gathered = false;  // `input` has shape.tokens rows, whose gradient is summed elsewhere
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
 

@@ -259,6 +259,7 @@ MemoryHabits memory_habits(const Plan& plan) {
     case Framework::fsdp1:
     case Framework::fsdp:
     case Framework::torchtitan:
+    case Framework::aleph_scaling:
       break;
   }
   if (plan.launch_blocking) habits.records_streams = false;  // the GPU is always where the host is

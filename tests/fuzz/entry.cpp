@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 
 #include "base/error.h"
 #include "fuzz/target.h"
@@ -14,6 +15,13 @@
 namespace rehearse::fuzz {
 
 namespace {
+
+std::map<std::string, Target::Read>& targets() {
+  static std::map<std::string, Target::Read> known;
+  return known;
+}
+
+Target::Read chosen = nullptr;
 
 // Processor time: others may share the machine.
 constexpr double kMostSeconds = kThreadSanitizer ? 10 : 1;
@@ -30,6 +38,19 @@ void require_words(const std::string& message) {
 }
 
 }  // namespace
+
+Target::Target(const std::string& name, Read read) {
+  targets()[name] = read;
+}
+
+void choose(const std::string& program) {
+  const std::string name = program.substr(program.find_last_of('/') + 1);
+  for (const auto& [target, read] : targets())
+    if (name == "fuzz_" + target) chosen = read;
+  if (chosen != nullptr) return;
+  std::fprintf(stderr, "%s: no reader is called so\n", name.c_str());
+  std::exit(2);
+}
 
 std::string file_of(std::string_view input) {
   static const int file = memfd_create("input", 0);
@@ -50,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rehearse::fuzz;
   const double begin = processor_s();
   try {
-    read(std::string(reinterpret_cast<const char*>(data), size));
+    chosen(std::string(reinterpret_cast<const char*>(data), size));
   } catch (const rehearse::InputError& error) {
     require_words(error.what());
   } catch (const rehearse::DoesNotFit& error) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "fuzz/mutate.h"
+#include "fuzz/target.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
@@ -15,6 +16,11 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   const std::string changed = rehearse::fuzz::mutate(unit, unit, most, random);
   std::copy(changed.begin(), changed.end(), data);
   return changed.size();
+}
+
+extern "C" int LLVMFuzzerInitialize(int* /*count*/, char*** arguments) {
+  rehearse::fuzz::choose((*arguments)[0]);
+  return 0;
 }
 
 // Freed memory is kept back to catch its use, here not so much of it that it counts as that of the reader.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "fuzz/mutate.h"
+#include "fuzz/target.h"
 #include "sanitized.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -130,6 +131,7 @@ int replay(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace rehearse::fuzz;
+  choose(argv[0]);
   const std::string name = "crash-" + fs::path(argv[0]).filename().string();
   crash_file = name.c_str();
   const rlimit memory = {kMostMemory, kMostMemory};

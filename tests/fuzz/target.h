@@ -7,9 +7,16 @@
 
 namespace rehearse::fuzz {
 
-// Each target defines it: gives the input to its reader. Only InputError, DoesNotFit and MissingCalibration
-// may come out.
-void read(const std::string& input);
+// Makes a reader known by its name. Only InputError, DoesNotFit and MissingCalibration may come out of it.
+class Target {
+ public:
+  using Read = void (*)(const std::string& input);
+  Target(const std::string& name, Read read);
+};
+
+// The reader that the program is called after, fuzz_NAME: LLVMFuzzerTestOneInput gives its inputs to that
+// one. A program of another name ends.
+void choose(const std::string& program);
 
 // The path of a file that holds the input, for readers that take one; it lies in memory, and the next call
 // replaces it.

@@ -1,6 +1,12 @@
 #include "cost/nccl/read_model.h"
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
-  nccl::read_model(file_of(input));
-}
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kCollectives("collectives", [](const std::string& input) { nccl::read_model(file_of(input)); });
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

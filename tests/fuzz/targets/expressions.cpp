@@ -8,8 +8,10 @@
 
 namespace rehearse::fuzz {
 
+namespace {
+
 // What stands in one value of a flag or a header; the first line says of which kind it is.
-void read(const std::string& input) {
+const Target kExpressions("expressions", [](const std::string& input) {
   const auto [kind, text] = first_line(input);
   if (kind == "bytes") parse_quantity(text, Dimension::bytes);
   if (kind == "rate") parse_quantity(text, Dimension::bytes_per_second);
@@ -24,6 +26,8 @@ void read(const std::string& input) {
   if (kind == "host") studio::is_own_host(text, 8080);
   if (kind == "origin") studio::is_own_origin(text, 8080);
   if (kind == "type") studio::is_json(text);
-}
+});
+
+}  // namespace
 
 }  // namespace rehearse::fuzz

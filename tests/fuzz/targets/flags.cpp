@@ -4,9 +4,13 @@
 #include "cli/swept.h"
 #include "fuzz/target.h"
 
+namespace rehearse::fuzz {
+
+namespace {
+
 // A command line, a word a line: flags with their values, and fields after --set. As `sweep` reads it, to its
 // first point.
-void rehearse::fuzz::read(const std::string& input) {
+const Target kFlags("flags", [](const std::string& input) {
   static Inputs inputs;
   Replaced replaced;
   replaced.inputs = &inputs;
@@ -22,4 +26,8 @@ void rehearse::fuzz::read(const std::string& input) {
   }
   const Swept swept = read_swept(given, sets);
   read_scenario(source_at(swept, 0), replaced);
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -16,16 +16,16 @@ std::string next_part(std::string& rest) {
   return part;
 }
 
-}  // namespace
-
 // A recipe, the table that it may name table.json, and the recipe base, which it may be like.
-void read(const std::string& input) {
+const Target kImport("import", [](const std::string& input) {
   static const Folder folder;
   std::string rest = input;
   folder.write("recipes/recipe.json", next_part(rest));
   folder.write("data/table.json", next_part(rest));
   folder.write("recipes/base.json", next_part(rest));
   import_profile(JsonReader::open(folder / "recipes/recipe.json"), folder / "data").dump();
-}
+});
+
+}  // namespace
 
 }  // namespace rehearse::fuzz

@@ -2,6 +2,12 @@
 
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
-  parse_layout(input);
-}
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kLayout("layout", [](const std::string& input) { parse_layout(input); });
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

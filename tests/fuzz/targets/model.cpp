@@ -2,6 +2,12 @@
 
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
-  read_model(file_of(input));
-}
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kModel("model", [](const std::string& input) { read_model(file_of(input)); });
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -1,6 +1,14 @@
 #include "calibrate/import/nccl_json_log.h"
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kNcclJson("nccl_json", [](const std::string& input) {
   nccl::read_json_log(JsonReader::open(file_of(input)));
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -1,6 +1,12 @@
 #include "calibrate/import/nccl_log.h"
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
-  nccl::read_log(file_of(input));
-}
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kNcclLog("nccl_log", [](const std::string& input) { nccl::read_log(file_of(input)); });
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -2,8 +2,16 @@
 #include "fuzz/target.h"
 #include "run/validate_nccl.h"
 
+namespace rehearse::fuzz {
+
+namespace {
+
 // As `validate --nccl` does: the table, its cluster, and what is predicted for its rows.
-void rehearse::fuzz::read(const std::string& input) {
+const Target kNcclTable("nccl_table", [](const std::string& input) {
   static const nccl::Model model = nccl::read_model(nccl::kDefaultModel);
   validate_nccl({file_of(input)}, model);
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -1,6 +1,14 @@
 #include "cluster/import.h"
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kNcclTopology("nccl_topology", [](const std::string& input) {
   write_imported(import_nccl(input, "topology.xml"), "dgx-h100");
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -2,6 +2,12 @@
 
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
-  read_profile(file_of(input));
-}
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kProfile("profile", [](const std::string& input) { read_profile(file_of(input)); });
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -2,8 +2,12 @@
 
 #include "fuzz/target.h"
 
+namespace rehearse::fuzz {
+
+namespace {
+
 // As `validate` does, to the plan of every row.
-void rehearse::fuzz::read(const std::string& input) {
+const Target kPublishedRuns("published_runs", [](const std::string& input) {
   static Inputs inputs;
   for (const PublishedRun& run : read_published_runs(file_of(input))) {
     if (!run.missing.empty()) continue;
@@ -12,4 +16,8 @@ void rehearse::fuzz::read(const std::string& input) {
     replaced.inputs = &inputs;
     read_scenario(run.source, replaced);
   }
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

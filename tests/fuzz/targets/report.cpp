@@ -14,10 +14,8 @@ void compare(const ComparedRun& run) {
   comparison_json(comparison).dump();
 }
 
-}  // namespace
-
 // As `compare` does with a report or a trace, here with itself.
-void read(const std::string& input) {
+const Target kReport("report", [](const std::string& input) {
   const std::string file = file_of(input);
   const Json json = read_json_file(file, kTraceLimits);
   if (!is_trace(json)) return compare(compared_run(file, json));
@@ -26,6 +24,8 @@ void read(const std::string& input) {
   const Report head = read_report_head(JsonReader(run.report, file));
   draw_pipelines({file, run.timeline, run.schedule, head}, {file, run.timeline, run.schedule, head});
   join_traces(json, "a", json, "b").dump();
-}
+});
+
+}  // namespace
 
 }  // namespace rehearse::fuzz

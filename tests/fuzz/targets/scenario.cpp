@@ -2,8 +2,12 @@
 
 #include "fuzz/target.h"
 
+namespace rehearse::fuzz {
+
+namespace {
+
 // As `check` does, to a plan that keeps every rule, with its model, cluster and profile.
-void rehearse::fuzz::read(const std::string& input) {
+const Target kScenario("scenario", [](const std::string& input) {
   constexpr int kMostReads = 5000;  // changed clusters are kept, and would fill the memory
   static std::optional<Inputs> inputs;
   static int reads = 0;
@@ -11,4 +15,8 @@ void rehearse::fuzz::read(const std::string& input) {
   Replaced replaced;
   replaced.inputs = &*inputs;
   read_scenario(collect({file_of(input), {}}), replaced);
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -1,6 +1,14 @@
 #include "cluster/import.h"
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kSmiTopology("smi_topology", [](const std::string& input) {
   write_imported(import_smi(input, "topology.txt"), "dgx-h100");
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -23,10 +23,8 @@ void draw(const Grid& grid, const plot::PlotRows& rows) {
   plot::write_sweep_page(grid, rows, std::nullopt, "rehearse sweep");
 }
 
-}  // namespace
-
 // As `sweep` reads a store that it is to go on with or to merge, a new row among those there.
-void read(const std::string& input) {
+const Target kStore("store", [](const std::string& input) {
   static const Folder folder;
   static const Grid grid = {
       {{"mbs", "/plan/micro_batch", {1, 2, 4}}, {"schedule", "/plan/schedule", {"gpipe", "1f1b"}}}};
@@ -42,6 +40,8 @@ void read(const std::string& input) {
   write_jsonl(out, other, grid);
   sweep_table(store, grid);
   draw(grid, plot::read_rows(store, grid));
-}
+});
+
+}  // namespace
 
 }  // namespace rehearse::fuzz

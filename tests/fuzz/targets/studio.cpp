@@ -29,12 +29,12 @@ struct Studio {
   }
 };
 
-}  // namespace
-
 // The body of a question to the studio, which the reference engine answers.
-void read(const std::string& input) {
+const Target kStudio("studio", [](const std::string& input) {
   static Studio studio;
   studio_answer(input, studio.given, studio.knobs, Engine::reference, studio.inputs).dump();
-}
+});
+
+}  // namespace
 
 }  // namespace rehearse::fuzz

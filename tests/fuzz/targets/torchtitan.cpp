@@ -1,9 +1,17 @@
 #include "frameworks/imported.h"
 #include "fuzz/target.h"
 
+namespace rehearse::fuzz {
+
+namespace {
+
 // What is imported is written as JSON.
-void rehearse::fuzz::read(const std::string& input) {
+const Target kTorchtitan("torchtitan", [](const std::string& input) {
   const Imported imported = import_torchtitan(input, "train.toml", 64);
   imported.scenario.dump();
   imported.model.dump();
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

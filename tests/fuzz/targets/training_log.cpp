@@ -2,6 +2,14 @@
 
 #include "fuzz/target.h"
 
-void rehearse::fuzz::read(const std::string& input) {
+namespace rehearse::fuzz {
+
+namespace {
+
+const Target kTrainingLog("training_log", [](const std::string& input) {
   median_step(read_training_log(input, "train.log"), 1, "train.log");
-}
+});
+
+}  // namespace
+
+}  // namespace rehearse::fuzz

@@ -89,6 +89,29 @@ TEST(Eager, SoftmaxOfMegatron2021TakesShortMatricesOf16BitScoresInFours) {
   EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 7 * scores);
 }
 
+TEST(Eager, SoftmaxThatIsNotFusedTakesAKernelAnOperation) {
+  Case c{gpt(2, 64, 4, 320, 32), {}};
+  c.plan.seq = 32;
+  c.plan.fused_attention = false;
+  EXPECT_EQ(moved(layer_of(c), "softmax").kernels, 2);
+  c.plan.fused_softmax = false;
+  EXPECT_EQ(moved(layer_of(c), "softmax").kernels, 5 + 5);
+}
+
+// 2 bytes an element written and read again forward, 2 read and 4 written and read back, but for the 2 that
+// the bias's gradient reads anyway; gradients of the biases are of 16 bits and not of 32.
+TEST(Eager, AutocastWritesExpandedBiasesOut) {
+  Case c{gpt(2, 64, 4, 320, 32), {}};
+  c.plan.seq = 32;
+  const auto bytes = [&c] {
+    const Block layer = layer_of(c);
+    return moved(layer, "attention_residual").bytes + moved(layer, "mlp_residual").bytes;
+  };
+  const double without = bytes();
+  c.plan.recipe = Recipe::autocast;
+  EXPECT_EQ(bytes() - without, 2 * (2 + 2 + 2 + 4 + 4 - 2) * kTokens * 64 - 2 * (4 - 2) * 64);
+}
+
 // Of 16 bits read and written: queries, keys and values forward and back, what was attended forward.
 TEST(Eager, Megatron2021RearrangesHeads) {
   Case c{gpt(2, 64, 2, 320, 32), {}};

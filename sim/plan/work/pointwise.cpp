@@ -33,10 +33,36 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
   return output;
 }
 
+namespace {
+
+// NeMo of 2022 adds a bias that is expanded to the residual's shape: torch.autocast's cast to 16 bits writes
+// it out, and of its gradient an fp32 copy (fused_bias_dropout_add.py, _cast_if_autocast_enabled).
+TensorId expand(BlockBuilder& b, const Residual& sum, double elements) {
+  if (!b.shape().expands_biases) return sum.bias;
+  const TensorId expanded = b.activation(sum.name + "_bias_expanded", elements);
+  b.forward({sum.name + "_bias_expanded", Pointwise::eager, {sum.bias}, {expanded}});
+  return expanded;
+}
+
+void bias_gradient(BlockBuilder& b, const Residual& sum) {
+  constexpr double kWide = 4;
+  TensorId gradient = b.gradient_of(sum.branch);
+  if (b.shape().expands_biases) {
+    const TensorId wide =
+        b.scratch_gradient(sum.name + "_bias_widened_gradient", b[gradient].elements, kWide);
+    b.backward_weight({sum.name + "_bias_widened", Pointwise::eager, {gradient}, {wide}});
+    gradient = wide;
+  }
+  b.backward_weight(
+      {sum.name + "_bias_gradient", Pointwise::bias_gradient, {gradient}, {b.parameter_gradient(sum.bias)}});
+}
+
+}  // namespace
+
 TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& output_name) {
   std::vector<TensorId> reads = {sum.residual, sum.branch};
-  if (sum.bias >= 0) reads.push_back(sum.bias);
   const double elements = b[sum.residual].elements;
+  if (sum.bias >= 0) reads.push_back(expand(b, sum, elements));
   const TensorId output = b.activation(output_name, elements);
   const TensorId mask = sum.dropout ? b.activation(sum.name + "_mask", elements, kMaskBytes) : TensorId{-1};
   std::vector<TensorId> writes = {output};
@@ -52,11 +78,7 @@ TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& o
     } else {
       b.pass_gradient(output, sum.branch);
     }
-    if (sum.bias < 0) return;
-    b.backward_weight({sum.name + "_bias_gradient",
-                       Pointwise::bias_gradient,
-                       {b.gradient_of(sum.branch)},
-                       {b.parameter_gradient(sum.bias)}});
+    if (sum.bias >= 0) bias_gradient(b, sum);
   });
   return output;
 }

@@ -41,6 +41,7 @@ struct Shape {
   std::int64_t attended_kv_heads() const { return repeats_heads ? heads : kv_heads; }
   bool fused_norm = true, fused_rotary = true, fused_activation = true;  // as in Plan
   bool fused_accumulation = true;                                        // as in Plan
+  bool expands_biases = false;                                           // of residual sums (pointwise.cpp)
   bool wide_norms = false;                                               // norms read fp32 copies
   bool packs_heads = false;   // copied before attention: pack_heads()
   double element_bytes = 2;   // of activations and weights

@@ -66,6 +66,10 @@ class Limits {
     require(plan_.framework != Framework::aleph_scaling, "framework",
             "logits that every tensor-parallel rank gathers cannot be executed yet",
             "framework = aleph-scaling", "framework nanotron, or megatron-core");
+    const bool adds_biases = model_.attention_out_bias || model_.mlp_bias;
+    require(!(shape_on_one_rank(model_, plan_).expands_biases && adds_biases), "framework",
+            "biases that autocast writes out cannot be executed yet",
+            "framework = megatron-2021, recipe = autocast", "framework megatron-core");
     require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
             "scatter_gather = true", "false");
     require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",

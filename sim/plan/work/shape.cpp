@@ -28,7 +28,8 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
   shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
   shape.fused_norm = plan.fused_norm;
-  shape.expands_biases = plan.recipe == Recipe::autocast && plan.precision != Precision::fp32;
+  shape.expands_biases = plan.framework == Framework::megatron_2021 && plan.recipe == Recipe::autocast &&
+                         plan.precision != Precision::fp32;
   shape.wide_norms = plan.framework == Framework::internevo && plan.precision != Precision::fp32;
   shape.packs_heads = plan.framework == Framework::nanotron && plan.fused_attention && plan.cp == 1;
   shape.fused_rotary = plan.fused_rotary;

@@ -142,6 +142,26 @@ TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   EXPECT_EQ(bytes("value_copy") + bytes("qkv_gradient"), 0);
 }
 
+// Both passes gather and scatter twice a layer, 2 bytes an element read and written each time.
+TEST(Eager, DTensorMovesPartsOfSequencesUnlessProductsAreCutIntoChunks) {
+  Case c = llama_case();
+  c.plan.tp = 2;
+  c.plan.sequence_parallel = true;
+  const auto bytes = [&c] {
+    const Block layer = layer_of(c);
+    double sum = 0;
+    for (const auto* list : {&layer.forward, &layer.backward_input})
+      for (const Kernel& kernel : *list)
+        if (kernel.name.ends_with("_moved")) sum += layer.bytes_moved(kernel);
+    return sum;
+  };
+  EXPECT_EQ(bytes(), 0);
+  c.plan.framework = Framework::torchtitan;
+  EXPECT_EQ(bytes(), (4 + 4) * 4 * kTokens * 64);
+  c.plan.tp_comm_overlap = true;
+  EXPECT_EQ(bytes(), 0);
+}
+
 TEST(Eager, TorchtitanRepeatsKeysAndValuesForEachHeadOfQueries) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;

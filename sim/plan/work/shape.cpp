@@ -25,6 +25,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   // PyTorch's DTensor and Scaling keep what the forward pass gathered; Megatron-LM's autograd function does
   // not.
   shape.gathers_again = !is_fsdp(plan.framework) && plan.framework != Framework::aleph_scaling;
+  shape.batch_first = is_fsdp(plan.framework) && shape.sequence_parallel;
   shape.dynamic_scaling = plan.framework == Framework::torchtitan;
   shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
   shape.fused_norm = plan.fused_norm;

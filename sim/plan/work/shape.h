@@ -26,6 +26,7 @@ struct Shape {
   int tp_comm_proj_sms = 0, tp_comm_fc2_sms = 0;  // as in Plan
   bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
+  bool batch_first = false;        // sequences lie apart: what is gathered or scattered along them is copied
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
   bool fp8 = false;                // linear layers multiply in fp8
   bool dynamic_scaling = false;    // fp8 scales come from a pass over the tensor itself

@@ -33,6 +33,15 @@ Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorI
                                                 : over_ranks(name, CollectiveOp::all_gather, bytes, from, to);
 }
 
+// Where sequences lie apart: ranks' parts of them are moved into place, or apart.
+bool moves_parts(const Shape& shape) {
+  return shape.batch_first && !shape.tp_comm_overlap;
+}
+
+Kernel move_parts(const std::string& name, TensorId tensor) {
+  return {name + "_moved", Pointwise::rearrange, {tensor, tensor}, {}};
+}
+
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
 TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId kept,
                         std::int64_t width) {
@@ -117,7 +126,9 @@ TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int6
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[shard].element_bytes);
   const double bytes = shape.token_bytes(width);
   b.forward(gather(shape, name + "_all_gather", b[whole].bytes(), shard, whole, linear));
+  if (moves_parts(shape)) b.forward(move_parts(name, whole));
   b.undo([&b, shape, name, bytes, shard, whole, linear] {
+    if (moves_parts(shape)) b.backward_input(move_parts(name + "_gradient", b.gradient_of(whole)));
     b.backward_input(beside(over_ranks(name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter, bytes,
                                        b.gradient_of(whole), b.new_gradient(shard)),
                             shape, linear.empty() ? "" : linear + "_weight_gradient"));
@@ -203,6 +214,7 @@ TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& 
                              kReduceScatterChunks};
     reduce.overlap = {gemm, 1};
   }
+  if (scatter && moves_parts(shape)) b.forward(move_parts(name, partial));
   b.forward(reduce);
   b.undo([&b, shape, name, scatter, partial, sum, gemm] {
     if (!scatter) return b.pass_gradient(sum, partial);
@@ -211,6 +223,7 @@ TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& 
     const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
     b.backward_input(gather(shape, name + "_gradient_all_gather", b[whole].bytes(), shard, whole,
                             gemm.empty() ? "" : gemm + "_input_gradient"));
+    if (moves_parts(shape)) b.backward_input(move_parts(name + "_gradient", whole));
   });
   return sum;
 }

@@ -5,8 +5,8 @@
 // sequence parallelism the tensors in between are split along the sequence, and each all-reduce becomes a
 // reduce-scatter and an all-gather (Korthikanti et al. 2022, section 4.2.2).
 //
-// PyTorch's DTensor gathers and scatters along the second dimension, behind the sequences of a microbatch: what
-// ranks exchange is copied into place after it, or apart before it (shape.batch_first;
+// PyTorch's DTensor gathers and scatters along the second dimension, behind the sequences of a microbatch:
+// what ranks exchange is copied into place after it, or apart before it (shape.batch_first;
 // torch/distributed/_functional_collectives.py, all_gather_tensor and reduce_scatter_tensor).
 //
 // What hides a collective. shape.tp_backward_overlap: Megatron-LM (core/tensor_parallel/layers.py,

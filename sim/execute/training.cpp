@@ -52,9 +52,8 @@ class Limits {
           {"fused_adam", plan_.fused_adam},
           {"fused_step", plan_.fused_step}})
       require(fused, field,
-              "softmax, norms, rotary positions, gated activations, routers, permutations and the "
-              "optimizer's step are "
-              "executed as one kernel each",
+              "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer's "
+              "step are executed as one kernel each",
               fmt::format("{} = false", field), "true");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",

@@ -51,10 +51,11 @@ class Limits {
           {"fused_router", plan_.fused_router},
           {"fused_adam", plan_.fused_adam},
           {"fused_step", plan_.fused_step}})
-      require(fused, field,
-              "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer's "
-              "step are executed as one kernel each",
-              fmt::format("{} = false", field), "true");
+      require(
+          fused, field,
+          "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer's "
+          "step are executed as one kernel each",
+          fmt::format("{} = false", field), "true");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),

@@ -25,24 +25,38 @@ double error_of(double predicted, double measured) {
   return predicted / measured - 1;
 }
 
+// Without what is offloaded of its activations, by as many microbatches as it takes to reach the peak.
+struct Occupied {
+  Occupied(const PublishedRun& run, bool without_profile)
+      : experiment(read_scenario(run.source, {run.model, without_profile}).experiment),
+        work(make_work(experiment.model, experiment.plan)),
+        order(make_order(shortened(experiment.plan))),
+        ranks(rank_memory(order, experiment.plan, work,
+                          gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8")))) {}
+
+  std::vector<OutsideAllocator> outside() const {
+    return outside_allocator(experiment, experiment.plan, work);
+  }
+
+  Experiment experiment;
+  Work work;
+  Schedule order;
+  std::vector<RankMemory> ranks;
+};
+
 double predicted_memory(const PublishedRun& run) {
-  const bool without_profile = run.counted != Counted::nvidia_smi;
-  const Experiment experiment = read_scenario(run.source, {run.model, without_profile}).experiment;
-  const bool hopper_or_later = experiment.cluster.gpu.peak_flops.contains("fp8");
-  const Work work = make_work(experiment.model, experiment.plan);
-  // Without what is offloaded of its activations, by as many microbatches as it takes to reach the peak.
-  const Schedule order = make_order(shortened(experiment.plan));
-  const std::vector<RankMemory> ranks =
-      rank_memory(order, experiment.plan, work, gemm_workspace_bytes(hopper_or_later));
-  const RankMemory& rank = *std::ranges::max_element(ranks, {}, &RankMemory::peak_bytes);
+  const Occupied of(run, run.counted != Counted::nvidia_smi);
+  const RankMemory& rank = *std::ranges::max_element(of.ranks, {}, &RankMemory::peak_bytes);
   if (run.counted == Counted::allocated) return rank.peak_bytes;
-  const double outside =
-      run.counted == Counted::nvidia_smi
-          ? outside_allocator(experiment, experiment.plan, work)[static_cast<std::size_t>(rank.rank)].all()
-          : 0;
-  const RankOps& ops = order.ranks[static_cast<std::size_t>(rank.rank)];
-  const double room = experiment.cluster.gpu.memory_bytes - outside;
-  return outside + reserved_bytes(ops, rank, experiment.plan, work, room);
+  const auto at = static_cast<std::size_t>(rank.rank);
+  const double outside = run.counted == Counted::nvidia_smi ? of.outside()[at].all() : 0;
+  const double room = of.experiment.cluster.gpu.memory_bytes - outside;
+  return outside + reserved_bytes(of.order.ranks[at], rank, of.experiment.plan, of.work, room);
+}
+
+bool predicted_to_fit(const PublishedRun& run) {
+  const Occupied of(run, true);
+  return fullest(footprints(of.ranks, of.outside(), of.experiment.cluster.gpu.memory_bytes)).fits();
 }
 
 void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& prediction) {
@@ -52,17 +66,6 @@ void predict_seconds(const PublishedRun& run, Engine engine, RunPrediction& pred
   prediction.seconds = report.step_time_s;
   prediction.fits = fullest_gpu(report).fits();
   prediction.uncertainty = report.uncertainty;
-}
-
-bool predicted_to_fit(const PublishedRun& run) {
-  const Experiment experiment = read_scenario(run.source, {run.model, true}).experiment;
-  const Work work = make_work(experiment.model, experiment.plan);
-  const std::vector<RankMemory> ranks =
-      rank_memory(make_order(shortened(experiment.plan)), experiment.plan, work,
-                  gemm_workspace_bytes(experiment.cluster.gpu.peak_flops.contains("fp8")));
-  return fullest(footprints(ranks, outside_allocator(experiment, experiment.plan, work),
-                            experiment.cluster.gpu.memory_bytes))
-      .fits();
 }
 
 std::string first_line(const std::string& text) {

@@ -48,7 +48,9 @@ void choose(const std::string& program) {
   for (const auto& [target, read] : targets())
     if (name == "fuzz_" + target) chosen = read;
   if (chosen != nullptr) return;
-  std::fprintf(stderr, "%s: no reader is called so\n", name.c_str());
+  std::fprintf(stderr, "%s: no reader is called so; fuzz_NAME with one of these is:", name.c_str());
+  for (const auto& known : targets()) std::fprintf(stderr, " %s", known.first.c_str());
+  std::fputs("\n", stderr);
   std::exit(2);
 }
 

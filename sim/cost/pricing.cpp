@@ -220,12 +220,16 @@ Pricing::Hidden Pricing::hidden(const Block& block, const Kernel& kernel,
                                 const std::vector<Kernel>& kernels) {
   const auto* collective = std::get_if<Collective>(&kernel.what);
   if (collective == nullptr || kernel.overlap.with.empty()) return {};
-  const auto beside = std::find_if(kernels.begin(), kernels.end(), [&kernel](const Kernel& other) {
-    return other.name == kernel.overlap.with;
-  });
-  if (beside == kernels.end()) return {};
+  const Kernel* beside = nullptr;
+  double chunk_s = 0;
+  for (const Kernel& other : kernels) {
+    const std::vector<std::string>& with = kernel.overlap.with;
+    if (std::find(with.begin(), with.end(), other.name) == with.end()) continue;
+    chunk_s += time_of(block, other).seconds / static_cast<double>(chunks_of(other));
+    beside = &other;
+  }
+  if (beside == nullptr) return {};
   const double call_s = call_time(*collective).total();
-  const double chunk_s = time_of(block, *beside).seconds / static_cast<double>(chunks_of(*beside));
   const double hidden_s = std::min(call_s * (1 - lost(*collective, *beside, call_s)), chunk_s);
   return {static_cast<double>(collective->calls - kernel.overlap.exposed_calls), hidden_s,
           call_s + chunk_s - hidden_s};

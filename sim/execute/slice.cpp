@@ -2,6 +2,7 @@
 
 #include "execute/random.h"
 #include "kernels/philox.h"
+#include "plan/work/shape.h"
 
 namespace rehearse {
 
@@ -29,25 +30,33 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
   return slice;
 }
 
+// Of a column-parallel layer or a table; empty for all others.
+std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model, const Plan& plan) {
+  const auto is_of = [&parameter](const std::string& layer) {
+    return parameter.name == layer + "_weight" || parameter.name == layer + "_bias";
+  };
+  const std::int64_t queries = model.heads * model.head_dim, keys = model.kv_heads * model.head_dim;
+  if (is_of("qkv")) return {queries, keys, keys};
+  if (is_of("query_projection")) return {queries};
+  if (is_of("key_projection") || is_of("value_projection")) return {keys};
+  const bool joins_gate = model.gated_mlp && !shape_on_one_rank(model, plan).splits_gate;
+  const auto of_width = [joins_gate](std::int64_t width) {
+    return std::vector<std::int64_t>(joins_gate ? 2 : 1, width);
+  };
+  if (is_of("mlp_gate") || is_of("mlp_up")) return of_width(model.ffn_hidden);
+  if (is_of("shared_gate") || is_of("shared_up")) return of_width(model.experts->shared_ffn_hidden);
+  if (parameter.name == "word_table" || parameter.name == "head_weight") return {model.vocab};
+  return {};
+}
+
 }  // namespace
 
 Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank) {
   const std::string& name = parameter.name;
-  const std::int64_t queries = model.heads * model.head_dim, keys = model.kv_heads * model.head_dim;
-  const bool is_matrix = !name.ends_with("_bias");
-  const std::int64_t inputs = is_matrix ? model.hidden : 1;
-  if (name == "qkv_weight" || name == "qkv_bias")
-    return share_of_rows({queries, keys, keys}, inputs, tensor_rank, plan.tp);
-  if (name == "mlp_up_weight" || name == "mlp_up_bias") {
-    const std::vector<std::int64_t> parts(model.gated_mlp ? 2 : 1, model.ffn_hidden);
-    return share_of_rows(parts, inputs, tensor_rank, plan.tp);
-  }
-  if (name == "shared_up_weight") {
-    const std::vector<std::int64_t> parts(model.gated_mlp ? 2 : 1, model.experts->shared_ffn_hidden);
-    return share_of_rows(parts, inputs, tensor_rank, plan.tp);
-  }
-  if (name == "word_table" || name == "head_weight")
-    return share_of_rows({model.vocab}, inputs, tensor_rank, plan.tp);
+  const std::int64_t queries = model.heads * model.head_dim;
+  const std::vector<std::int64_t> outputs = outputs_of(parameter, model, plan);
+  if (!outputs.empty())
+    return share_of_rows(outputs, name.ends_with("_bias") ? 1 : model.hidden, tensor_rank, plan.tp);
   if (name == "projection_weight") return share_of_columns(model.hidden, queries, tensor_rank, plan.tp);
   if (name == "mlp_down_weight")
     return share_of_columns(model.hidden, model.ffn_hidden, tensor_rank, plan.tp);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "launch/views.h"
 
 namespace rehearse {
@@ -28,13 +30,23 @@ kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, s
   return view;
 }
 
+// Of what a layer makes, the first column that this product does: one that runs again may make less of it.
+std::int64_t first_of_layer(const Launch& launch, TensorId weight) {
+  const std::vector<Kernel>& kernels = launch.bound.block.forward;
+  const auto whole = std::ranges::find_if(kernels, [weight](const Kernel& kernel) {
+    return std::holds_alternative<Gemm>(kernel.what) && kernel.reads.at(1) == weight;
+  });
+  const std::int64_t first = launch.first_column(launch.kernel.writes[0]);
+  return whole == kernels.end() ? first : first - launch.first_column(whole->writes[0]);
+}
+
 // y = x w^T + bias, or one expert after the other. A part of the columns needs its part of the weight.
 Multiply forward(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  const std::int64_t first = launch.first_column(launch.kernel.writes[0]);
   const TensorId weight = launch.kernel.reads[1];
+  const std::int64_t first = first_of_layer(launch, weight);
   call.b = launch.multiplies_fp8() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
                                    : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
   call.transpose_b = true;

@@ -54,6 +54,32 @@ void place_product(const Block& block, const Kernel& kernel, const Gemm& gemm,
   if (gradients.size() > 1) put_side_by_side(block, gradients, gemm.m, places);
 }
 
+const Gemm* product_that_makes(const Block& block, TensorId tensor) {
+  for (const Kernel& kernel : block.forward) {
+    const auto* gemm = std::get_if<Gemm>(&kernel.what);
+    if (gemm != nullptr && std::ranges::find(kernel.writes, tensor) != kernel.writes.end()) return gemm;
+  }
+  return nullptr;
+}
+
+// Gate and up projection are one operand of an activation, and so are their gradients of its backward pass,
+// also where a product each makes them.
+void place_activation(const Block& block, const std::vector<TensorId>& ids, const Gemm* product,
+                      std::vector<TensorPlace>& places) {
+  if (ids.size() != 2 || product == nullptr || count(block, ids[0]) != count(block, ids[1])) return;
+  if (places[static_cast<std::size_t>(ids[0])].has_own_matrix())
+    put_side_by_side(block, ids, product->m, places);
+}
+
+void place_pointwise(const Block& block, const Kernel& kernel, Pointwise kind,
+                     std::vector<TensorPlace>& places) {
+  if (kind == Pointwise::quantise) place_quantised(block, kernel, places);
+  if (kind == Pointwise::activation)
+    place_activation(block, kernel.reads, product_that_makes(block, kernel.reads.front()), places);
+  if (kind == Pointwise::activation_backward)
+    place_activation(block, kernel.writes, product_that_makes(block, kernel.reads.at(1)), places);
+}
+
 bool is_mask(const Tensor& tensor) {
   return tensor.name.ends_with("_mask");
 }
@@ -69,8 +95,8 @@ std::vector<TensorPlace> place_tensors(const Block& block) {
   for (const auto* kernels : {&block.forward, &block.backward_input}) {
     for (const Kernel& kernel : *kernels) {
       if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) place_product(block, kernel, *gemm, places);
-      if (const auto* kind = std::get_if<Pointwise>(&kernel.what); kind && *kind == Pointwise::quantise)
-        place_quantised(block, kernel, places);
+      if (const auto* kind = std::get_if<Pointwise>(&kernel.what))
+        place_pointwise(block, kernel, *kind, places);
     }
   }
   return places;

@@ -12,8 +12,8 @@
 
 namespace rehearse {
 
-// Tensors that one GEMM makes or reads as one operand are columns of one matrix, all others a matrix of their
-// own.
+// Tensors that one GEMM makes or reads as one operand, or an activation does, are columns of one matrix, all
+// others a matrix of their own.
 struct TensorPlace {
   TensorId matrix = -1;             // the tensor under whose id the matrix is allocated
   std::int64_t rows = 1;            // of the matrix, where several tensors share it

@@ -123,10 +123,12 @@ struct Collective {
   bool of_all = false;      // the group is all ranks, whatever the axis
 };
 
-// A collective runs beside another kernel of its block, call by call beside chunk by chunk (or ring step by
+// A collective runs beside other kernels of its block, call by call beside chunk by chunk (or ring step by
 // ring step): of each call only what is longer than a chunk is exposed, and the last `exposed_calls` wholly.
 struct Overlap {
-  std::string with;  // name of the kernel; in the other half of the backward pass it hides in op B only
+  // Names of the kernels, whose chunks take turns; in the other half of the backward pass it hides in op B
+  // only.
+  std::vector<std::string> with = {};
   std::int64_t exposed_calls = 0;
 };
 

@@ -56,7 +56,7 @@ TEST(Overlap, HidesAShortCollectiveWhollyAndOfALongOneTheKernelsTime) {
   for (const double bytes : {1e6, 1e9}) {
     Block block = empty_block();
     block.forward = {{"gemm", Gemm{4096, 4096, 4096}, {0}, {0}},
-                     {"sum", all_reduce(bytes), {0}, {0}, {"gemm"}}};
+                     {"sum", all_reduce(bytes), {0}, {0}, {{"gemm"}}}};
     EXPECT_NEAR(priced(block).forward.tp, std::max(0.0, alone(all_reduce(bytes)) - kGemmSeconds), 1e-12);
   }
 }
@@ -64,7 +64,7 @@ TEST(Overlap, HidesAShortCollectiveWhollyAndOfALongOneTheKernelsTime) {
 TEST(Overlap, AcrossTheHalvesOfTheBackwardPassCountsInTheWholeOnly) {
   Block block = empty_block();
   block.backward_input = {{"gradient", Gemm{4096, 4096, 4096}, {0}, {0}},
-                          {"sum", all_reduce(1e9), {0}, {0}, {"weights"}}};
+                          {"sum", all_reduce(1e9), {0}, {0}, {{"weights"}}}};
   block.backward_weight = {{"weights", Gemm{4096, 4096, 4096}, {0}, {0}}};
   const StageTimes times = priced(block);
   EXPECT_DOUBLE_EQ(times.backward_input.tp, alone(all_reduce(1e9)));
@@ -77,7 +77,7 @@ TEST(Overlap, OfChunksLeavesTheFirstOrLastOneExposed) {
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
   Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
   const StageTimes times = priced(block);
   const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
   ASSERT_LT(one, 0.3e-3);
@@ -92,7 +92,7 @@ TEST(Overlap, OfChunksCostsThemTheMultiprocessorsOfTheScatter) {
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
   Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
   const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
   EXPECT_NEAR(priced(block, cluster).forward.tp, one + 3 * one / 8, 1e-12);
 }
@@ -105,7 +105,7 @@ TEST(Overlap, OfChunksThatLeaveMultiprocessorsCostsTheWholeProductThese) {
   gemm.chunks = 4;
   gemm.sms_left = 32;
   Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {"gemm", 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
   const StageTimes times = priced(block, cluster);
   EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3 / 0.75, 1e-12);
   EXPECT_NEAR(times.forward.tp, alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6}), 1e-12);
@@ -132,12 +132,25 @@ TEST(Overlap, LeavesMultiprocessorsOfTheForwardRowParallelProductsAlone) {
   }
 }
 
+// Each call goes beside a chunk of either.
+TEST(Overlap, OfARingBesideTwoProductsHasTheChunksOfBoth) {
+  Block block = empty_block();
+  Gemm gemm{4096, 4096, 4096};
+  gemm.chunks = 4;
+  Collective send{CollectiveOp::send_receive, Axis::tp, 300e6, 3};
+  const std::vector<std::string> both = {"key", "query"};
+  block.forward = {{"send", send, {0}, {0}, {both}}, {"query", gemm, {0}, {0}}, {"key", gemm, {0}, {0}}};
+  const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
+  ASSERT_GT(one, 0.6e-3);
+  EXPECT_NEAR(priced(block).forward.tp, 3 * (one - 2 * 0.3e-3), 1e-12);
+}
+
 TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
   Collective send{CollectiveOp::send_receive, Axis::tp, 300e6, 3};
-  block.forward = {{"send", send, {0}, {0}, {"gemm"}}, {"gemm", gemm, {0}, {0}}};
+  block.forward = {{"send", send, {0}, {0}, {{"gemm"}}}, {"gemm", gemm, {0}, {0}}};
   const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
   ASSERT_GT(one, 0.3e-3);
   EXPECT_NEAR(priced(block).forward.tp, 3 * (one - 0.3e-3), 1e-12);

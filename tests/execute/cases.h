@@ -30,8 +30,13 @@ Plan alone(Plan plan);
 // Whether the plan is legal and can be executed.
 bool runs(const Plan& plan, const Model& model);
 
-// The largest difference of any element over the largest element of its tensor; the tensor is named in
-// `where`. Infinite where names or sizes differ.
+// The largest element of a tensor; of queries, keys and values that a product each makes, of all three, as
+// where they are one tensor: a bias of keys adds the same to all scores of a query, which softmax does not
+// see, so that its gradient alone is nothing but rounding.
+double largest_beside(const std::string& name, const WholeTensors& tensors);
+
+// The largest difference of any element over largest_beside(); the tensor is named in `where`. Infinite where
+// names or sizes differ.
 double largest_error(const WholeTensors& found, const WholeTensors& expected, std::string& where);
 
 }  // namespace rehearse

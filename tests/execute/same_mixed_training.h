@@ -81,9 +81,9 @@ inline Training in_16_bits(const Model& model, const Plan& plan, int buckets = 3
 // as the gradient is larger than two runs lie apart.
 inline void expect_same_step(const Crew& crew, const Crew& one, const Training& training, double near) {
   const WholeTensors found = crew.master_weights(), expected = one.master_weights();
-  for (const auto& [name, gradient] : one.gradients()) {
-    double size = 0;
-    for (const float element : gradient) size = std::max(size, std::abs(double{element}));
+  const WholeTensors gradients = one.gradients();
+  for (const auto& [name, gradient] : gradients) {
+    const double size = largest_beside(name, gradients);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       if (std::abs(double{gradient[i]}) <= near * size) continue;
       ASSERT_NEAR(found.at(name)[i], expected.at(name)[i], 0.02 * double{training.rate}) << name << " " << i;

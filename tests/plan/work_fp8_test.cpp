@@ -42,16 +42,16 @@ TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
 
 // The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass; by row,
 // inputs are quantised by rows in the forward pass and by columns in the backward, as gradients are twice
-// there.
+// there. Four inputs have seven products.
 TEST(Fp8, DynamicScalingReadsTwice) {
   Case c = fp8_case(Framework::torchtitan, 1);
   const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;
   const double maximum = 2 * 4.0;  // written and read
   EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
-              (5 + 2) * inputs + 6 * gradients + (4 + 4) * maximum / kSeq, 1e-9);
+              (5 + 2) * inputs + 6 * gradients + (4 + 7) * maximum / kSeq, 1e-9);
   c.plan.fp8_scaling = Fp8Scaling::row;
   EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
-              (5 + 5) * inputs + (5 + 5) * gradients + 2 * (4 + 4) * maximum, 1e-9);
+              (5 + 5) * inputs + (5 + 5) * gradients + 2 * (4 + 7) * maximum, 1e-9);
 }
 
 // Scaled by tensor the layers' inputs stay in a byte an element, by row in two.

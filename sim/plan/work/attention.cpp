@@ -44,16 +44,38 @@ TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, 
   return repeated;
 }
 
+// A layer with these outputs, whose heads are `held` on each rank of `all` in the model.
+ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::string& name, TensorId input,
+                           std::vector<Output> outputs, std::int64_t held, std::int64_t all) {
+  std::int64_t width = 0;
+  for (const Output& output : outputs) width += output.width;
+  ColumnLinear linear{name, input};
+  linear.weight = b.parameter(name + "_weight", Shape::elements(width, b.shape().hidden));
+  if (model.qkv_bias) linear.bias = b.parameter(name + "_bias", static_cast<double>(width));
+  linear.outputs = std::move(outputs);
+  linear.of_model = static_cast<double>(all) / static_cast<double>(b.shape().tp * held);
+  return linear;
+}
+
+// Queries, keys and values.
+std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
+  const Output query{"query", shape.heads * shape.head_dim}, key{"key", shape.kv_heads * shape.head_dim},
+      value{"value", key.width};
+  if (!shape.splits_qkv) {
+    return column_linear(b, shape,
+                         projection_to(b, model, "qkv", input, {query, key, value},
+                                       shape.heads + 2 * shape.kv_heads, model.heads + 2 * model.kv_heads));
+  }
+  const auto outputs = column_linears(
+      b, shape, "qkv",
+      {projection_to(b, model, "query_projection", input, {query}, shape.heads, model.heads),
+       projection_to(b, model, "key_projection", input, {key}, shape.kv_heads, model.kv_heads),
+       projection_to(b, model, "value_projection", input, {value}, shape.kv_heads, model.kv_heads)});
+  return {outputs[0].front(), outputs[1].front(), outputs[2].front()};
+}
+
 Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
-  const std::int64_t query = shape.heads * shape.head_dim;
-  const std::int64_t key = shape.kv_heads * shape.head_dim;
-  ColumnLinear qkv{"qkv", input};
-  qkv.weight = b.parameter("qkv_weight", Shape::elements(query + 2 * key, shape.hidden));
-  if (model.qkv_bias) qkv.bias = b.parameter("qkv_bias", static_cast<double>(query + 2 * key));
-  qkv.outputs = {{"query", query}, {"key", key}, {"value", key}};
-  qkv.of_model = static_cast<double>(model.heads + 2 * model.kv_heads) /
-                 static_cast<double>(shape.tp * (shape.heads + 2 * shape.kv_heads));
-  const std::vector<TensorId> outputs = column_linear(b, shape, qkv);
+  const std::vector<TensorId> outputs = project(b, model, shape, input);
   rearrange_heads(b, model, outputs);
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};

@@ -32,22 +32,22 @@ TensorId activate_as_planned(BlockBuilder& b, const Model& model, const Shape& s
                          : square_eagerly(b, name, projected[0], elements);
 }
 
-TensorId project_to(BlockBuilder& b, const Shape& shape, const FeedForward& mlp, const std::string& what,
-                    const std::string& output, TensorId input) {
+ColumnLinear projection_to(BlockBuilder& b, const Shape& shape, const FeedForward& mlp,
+                           const std::string& what, const std::string& output, TensorId input) {
   ColumnLinear linear{mlp.name + "_" + what, input};
   linear.outputs = {{output, mlp.width}};
   linear.weight = b.parameter(linear.name + "_weight", Shape::elements(mlp.width, shape.hidden));
   if (mlp.bias) linear.bias = b.parameter(linear.name + "_bias", static_cast<double>(mlp.width));
-  linear.gathered = shape.sequence_parallel;
-  return column_linear(b, shape, linear).front();
+  return linear;
 }
 
 std::vector<TensorId> project_up(BlockBuilder& b, const Model& model, const Shape& shape,
                                  const FeedForward& mlp, const std::string& prefix, TensorId input) {
   if (model.gated_mlp && shape.splits_gate) {
-    const TensorId whole = all_rows(b, shape, input, shape.hidden);
-    const TensorId gate = project_to(b, shape, mlp, "gate", prefix + "gate", whole);
-    return {gate, project_to(b, shape, mlp, "up", prefix + "up", whole)};
+    const auto outputs = column_linears(b, shape, mlp.name + "_gate_and_up",
+                                        {projection_to(b, shape, mlp, "gate", prefix + "gate", input),
+                                         projection_to(b, shape, mlp, "up", prefix + "up", input)});
+    return {outputs[0].front(), outputs[1].front()};
   }
   ColumnLinear up{mlp.name + "_up", input};
   if (model.gated_mlp) up.outputs.push_back({prefix + "gate", mlp.width});

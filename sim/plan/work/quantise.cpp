@@ -30,6 +30,11 @@ void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string&
   (b.*emit)({name + "_quantise", Pointwise::quantise, reads, to});
 }
 
+// Of as many elements as `like`, each read and written.
+Kernel rescaled(const std::string& name, TensorId like) {
+  return {name + "_rescaled", Pointwise::rearrange, {like, like}, {}};
+}
+
 }  // namespace
 
 QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::string& linear,
@@ -80,6 +85,14 @@ QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const s
     quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows, columns});
   }
   return {{rows}, {columns}};
+}
+
+void scale_input_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId gradient) {
+  if (shape.fp8 && shape.scaled_by_row) b.backward_input(rescaled(linear + "_input_gradient", gradient));
+}
+
+void scale_weight_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId weight) {
+  if (shape.fp8 && shape.scaled_by_row) b.backward_weight(rescaled(linear + "_weight_gradient", weight));
 }
 
 TensorId quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,

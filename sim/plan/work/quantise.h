@@ -6,7 +6,9 @@
 // Engine scales by earlier steps' maxima; PyTorch (torchao/float8, float8_linear.py) passes over the tensor
 // for its maximum first. Scaled by tensor it keeps the fp8 input, as torch.compile finds (pytorch/ao issue
 // 1850), and transposes it in the backward pass; scaled by row, inputs and gradients are quantised once more
-// by columns, and nothing travels in fp8 (torchtitan, float8.md). Weights: plan/fp8.h.
+// by columns, and nothing travels in fp8 (torchtitan, float8.md); its backward products, which add up
+// exactly, are cuBLAS's of unscaled operands, scaled afterwards (float8_ops.py, addmm_float8_unwrapped).
+// Weights: plan/fp8.h.
 #pragma once
 
 #include <string>
@@ -41,6 +43,13 @@ struct QuantisedGradient {
 };
 QuantisedGradient quantise_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
                                     const std::vector<TensorId>& gradients);
+
+// Where a backward product's result is scaled afterwards, the pass over it; else none. One that is added to
+// others is scaled as they are added up.
+void scale_input_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                          TensorId gradient);
+void scale_weight_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                           TensorId weight);
 
 // A rank's rows of a gradient, for the other ranks to gather; PyTorch gathers them before it quantises.
 TensorId quantise_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,

@@ -28,8 +28,8 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
 
 std::vector<Kernel> again(const Block& block, const Kernel& kernel, std::int64_t& products) {
   if (std::holds_alternative<Attention>(kernel.what)) return {};
-  if (const auto* collective = std::get_if<Collective>(&kernel.what))
-    if (collective->op == CollectiveOp::reduce_scatter) return {};
+  // Summed over ranks at once, or in steps whose parts are added up here.
+  if (kernel.name.ends_with("_reduce_scatter") || kernel.name.ends_with("_added_up")) return {};
   // torchtitan keeps the maximum of a tensor, not those of rows (activation_checkpoint.py: aten.max).
   if (const auto* kind = std::get_if<Pointwise>(&kernel.what); kind && *kind == Pointwise::quantise)
     if (block.tensors[static_cast<std::size_t>(kernel.writes.front())].elements == 1) return {};

@@ -38,6 +38,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
   shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;
+  shape.symmetric_memory = shape.tp_comm_overlap && is_fsdp(plan.framework);
   shape.fused_accumulation = plan.fused_accumulation;
   shape.tp_comm_proj_sms = plan.tp_comm_proj_sms;
   shape.tp_comm_fc2_sms = plan.tp_comm_fc2_sms;
@@ -58,7 +59,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
                         shape.heads != shape.kv_heads;
   shape.fused_softmax =
       plan.fused_softmax && (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
-  shape.splits_gate = shape.rotates_halves = plan.framework == Framework::aleph_scaling;
+  shape.splits_qkv = plan.framework == Framework::torchtitan;
+  shape.rotates_halves = plan.framework == Framework::aleph_scaling;
+  shape.splits_gate = shape.splits_qkv || shape.rotates_halves;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

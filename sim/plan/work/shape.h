@@ -23,6 +23,7 @@ struct Shape {
   std::int64_t cp = 1;
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;
+  bool symmetric_memory = false;  // tp_comm_overlap by PyTorch's torch.distributed._symmetric_memory
   int tp_comm_proj_sms = 0, tp_comm_fc2_sms = 0;  // as in Plan
   bool tp_backward_overlap = false;
   bool sequence_parallel = false;  // and tp > 1
@@ -35,6 +36,7 @@ struct Shape {
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
   bool splits_gate = false;     // gate and up projection are one product each
+  bool splits_qkv = false;      // and so are queries, keys and values
   bool rotates_halves = false;  // rotary positions that are not fused: real numbers in halves
   // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
   bool rearranges_heads = false, splits_heads = false;

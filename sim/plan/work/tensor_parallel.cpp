@@ -1,5 +1,7 @@
 #include "plan/work/tensor_parallel.h"
 
+#include <memory>
+
 #include "plan/work/quantise.h"
 
 namespace rehearse {
@@ -13,33 +15,39 @@ Kernel over_ranks(const std::string& name, CollectiveOp op, double bytes, Tensor
   return {name, Collective{op, Axis::tp, bytes}, {from}, {to}};
 }
 
-// Beside a kernel of the other half of the backward pass.
-Kernel beside(Kernel collective, const Shape& shape, const std::string& gemm) {
-  if (shape.tp_backward_overlap && !gemm.empty()) collective.overlap.with = gemm;
+// Beside kernels of the other half of the backward pass.
+Kernel beside(Kernel collective, const Shape& shape, std::vector<std::string> gemms) {
+  if (shape.tp_backward_overlap) collective.overlap.with = std::move(gemms);
   return collective;
 }
 
-// Each rank passes shards on round the ring, while its GEMM multiplies the one that it has.
-Kernel ring_gather(const Shape& shape, const std::string& name, double bytes, TensorId from, TensorId to,
-                   const std::string& gemm) {
-  const Collective send{CollectiveOp::send_receive, Axis::tp, bytes / static_cast<double>(shape.tp),
-                        shape.tp - 1};
-  return {name, send, {from}, {to}, {gemm}};
+// Each rank passes shards on round the ring, or copies those of the others, while GEMMs multiply the one that
+// it has.
+Collective in_steps(const Shape& shape, double bytes) {
+  return {CollectiveOp::send_receive, Axis::tp, bytes / static_cast<double>(shape.tp), shape.tp - 1};
 }
 
-Kernel gather(const Shape& shape, const std::string& name, double bytes, TensorId from, TensorId to,
-              const std::string& gemm) {
-  return shape.tp_comm_overlap && !gemm.empty() ? ring_gather(shape, name, bytes, from, to, gemm)
-                                                : over_ranks(name, CollectiveOp::all_gather, bytes, from, to);
+// torch.compile finds no product of what it gathered that is quantised by rows in between (pytorch/pytorch
+// issue 149990).
+bool gathers_in_steps(const Shape& shape) {
+  return shape.tp_comm_overlap && !(shape.fp8 && shape.scaled_by_row);
 }
 
-// Where sequences lie apart: ranks' parts of them are moved into place, or apart.
-bool moves_parts(const Shape& shape) {
-  return shape.batch_first && !shape.tp_comm_overlap;
+Kernel copied(const std::string& name, TensorId tensor) {
+  return {name, Pointwise::rearrange, {tensor, tensor}, {}};
 }
 
-Kernel move_parts(const std::string& name, TensorId tensor) {
-  return {name + "_moved", Pointwise::rearrange, {tensor, tensor}, {}};
+// The kernels of a gather, for `gemms` to read.
+std::vector<Kernel> gather(const Shape& shape, const std::string& name, double bytes, TensorId from,
+                           TensorId to, const std::vector<std::string>& gemms) {
+  const Kernel whole = over_ranks(name + "_all_gather", CollectiveOp::all_gather, bytes, from, to);
+  if (!gathers_in_steps(shape) || gemms.empty()) {
+    if (shape.batch_first) return {whole, copied(name + "_moved", to)};
+    return {whole};
+  }
+  const Kernel steps{name + "_all_gather", in_steps(shape, bytes), {from}, {to}, {gemms}};
+  if (shape.symmetric_memory) return {copied(name + "_shared", from), steps};
+  return {steps};
 }
 
 // The gathered rows are dropped after the forward pass and gathered once more for the weight gradient.
@@ -50,7 +58,7 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[kept].element_bytes);
   b.backward_weight(
       beside(over_ranks(name + "_all_gather", CollectiveOp::all_gather, b[whole].bytes(), kept, whole), shape,
-             linear.name + "_input_gradient"));
+             {linear.name + "_input_gradient"}));
   return whole;
 }
 
@@ -65,7 +73,7 @@ void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLine
   if (!all_reduce) return;
   b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
                                      shape.token_bytes(gemm.n), product, b.new_gradient(input)),
-                          shape, linear.name + "_weight_gradient"));
+                          shape, {linear.name + "_weight_gradient"}));
 }
 
 void column_bias_gradient(BlockBuilder& b, const ColumnLinear& linear,
@@ -117,47 +125,84 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
   return linear.input_width > 0 ? linear.input_width : shape.hidden;
 }
 
+// What column-parallel layers multiply, of all rows. Its columns are made once for all of their weight
+// gradients.
+struct Operand {
+  std::string name;
+  TensorId input = -1;
+  QuantisedInput quantised;
+  std::int64_t depth = 0;
+  std::size_t readers = 1;
+  std::shared_ptr<TensorId> by_columns = std::make_shared<TensorId>(-1);
+
+  TensorId columns(BlockBuilder& b, const Shape& shape, TensorId kept) const {
+    if (*by_columns < 0)
+      *by_columns = input_by_columns(b, shape, name, {quantised.rows, kept, quantised.kept_by_columns});
+    return *by_columns;
+  }
+};
+
+std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear,
+                                       const Operand& operand) {
+  Gemm gemm{shape.tokens, 0, operand.depth};
+  if (gathers_in_steps(shape)) gemm.chunks = shape.tp;
+  const Product product = multiply(b, shape, linear, operand.quantised.rows, gemm);
+  b.undo([&b, shape, linear, operand, product] {
+    const std::int64_t depth = operand.depth;
+    const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
+    const QuantisedGradient gradient = quantise_gradient(b, shape, linear.name, gradients);
+    column_input_gradient(b, shape, linear, operand.input, Gemm{shape.tokens, depth, product.width},
+                          gradient.rows, shape.tp > 1 && !shape.sequence_parallel);
+    const TensorId kept = all_rows_again(b, shape, linear, operand.quantised.kept, depth);
+    column_bias_gradient(b, linear, gradients);
+    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradient.columns,
+                           operand.columns(b, shape, kept));
+    if (operand.readers == 1) scale_input_gradient(b, shape, linear.name, operand.input);
+    scale_weight_gradient(b, shape, linear.name, linear.weight);
+  });
+  return product.outputs;
+}
+
 }  // namespace
 
 TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width,
-                  const std::string& linear) {
+                  const std::string& reader, const std::vector<std::string>& gemms) {
   if (!shape.sequence_parallel) return shard;
-  const std::string name = b[shard].name + (linear.empty() ? "_gathered" : "_gathered_for_" + linear);
+  const std::string name = b[shard].name + (reader.empty() ? "_gathered" : "_gathered_for_" + reader);
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[shard].element_bytes);
   const double bytes = shape.token_bytes(width);
-  b.forward(gather(shape, name + "_all_gather", b[whole].bytes(), shard, whole, linear));
-  if (moves_parts(shape)) b.forward(move_parts(name, whole));
-  b.undo([&b, shape, name, bytes, shard, whole, linear] {
-    if (moves_parts(shape)) b.backward_input(move_parts(name + "_gradient", b.gradient_of(whole)));
+  for (Kernel& kernel : gather(shape, name, b[whole].bytes(), shard, whole, gemms))
+    b.forward(std::move(kernel));
+  b.undo([&b, shape, name, bytes, shard, whole, gemms] {
+    std::vector<std::string> weight_gradients;
+    for (const std::string& gemm : gemms) weight_gradients.push_back(gemm + "_weight_gradient");
+    if (shape.batch_first) b.backward_input(copied(name + "_gradient_moved", b.gradient_of(whole)));
     b.backward_input(beside(over_ranks(name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter, bytes,
                                        b.gradient_of(whole), b.new_gradient(shard)),
-                            shape, linear.empty() ? "" : linear + "_weight_gradient"));
+                            shape, weight_gradients));
   });
   return whole;
 }
 
 std::vector<TensorId> column_linear(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear) {
-  const std::int64_t depth = input_width(shape, linear);
-  const bool gathers = shape.sequence_parallel && !linear.gathered;
-  const TensorId shard = gathers ? quantise_shard(b, shape, linear.name, linear.input) : linear.input;
-  const TensorId input = gathers ? all_rows(b, shape, shard, depth, linear.name) : shard;
-  QuantisedInput operand = quantise_input(b, shape, linear.name, input);
-  if (gathers && shape.gathers_again) operand.kept = shard;
-  Gemm gemm{shape.tokens, 0, depth};
-  if (shape.tp_comm_overlap) gemm.chunks = shape.tp;
-  const Product product = multiply(b, shape, linear, operand.rows, gemm);
-  b.undo([&b, shape, linear, input, operand, product, depth] {
-    const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
-    const QuantisedGradient gradient = quantise_gradient(b, shape, linear.name, gradients);
-    column_input_gradient(b, shape, linear, input, Gemm{shape.tokens, depth, product.width}, gradient.rows,
-                          shape.tp > 1 && !shape.sequence_parallel);
-    QuantisedInput kept = operand;
-    kept.kept = all_rows_again(b, shape, linear, operand.kept, depth);
-    column_bias_gradient(b, linear, gradients);
-    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradient.columns,
-                           input_by_columns(b, shape, linear.name, kept));
-  });
-  return product.outputs;
+  return column_linears(b, shape, linear.name, {linear}).front();
+}
+
+std::vector<std::vector<TensorId>> column_linears(BlockBuilder& b, const Shape& shape,
+                                                  const std::string& name,
+                                                  const std::vector<ColumnLinear>& linears) {
+  const ColumnLinear& first = linears.front();
+  const std::int64_t depth = input_width(shape, first);
+  const bool gathers = shape.sequence_parallel && !first.gathered;
+  std::vector<std::string> gemms;
+  for (const ColumnLinear& linear : linears) gemms.push_back(linear.name);
+  const TensorId shard = gathers ? quantise_shard(b, shape, name, first.input) : first.input;
+  const TensorId input = gathers ? all_rows(b, shape, shard, depth, name, gemms) : shard;
+  Operand operand{name, input, quantise_input(b, shape, name, input), depth, linears.size()};
+  if (gathers && shape.gathers_again) operand.quantised.kept = shard;
+  std::vector<std::vector<TensorId>> outputs;
+  for (const ColumnLinear& linear : linears) outputs.push_back(multiply_columns(b, shape, linear, operand));
+  return outputs;
 }
 
 std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, ColumnLinear linear) {
@@ -181,7 +226,7 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};
   if (shape.tp_comm_overlap) {
-    gemm.chunks = kReduceScatterChunks;
+    gemm.chunks = shape.symmetric_memory ? shape.tp : kReduceScatterChunks;
     gemm.sms_left = sms_left;
   }
   const QuantisedInput operand = quantise_input(b, shape, name, input);
@@ -189,13 +234,15 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
   b.undo([&b, shape, name, input, operand, weight, product, width] {
     const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(product)});
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
-    if (shape.tp_comm_overlap) input_gradient.chunks = shape.tp;
+    if (gathers_in_steps(shape)) input_gradient.chunks = shape.tp;
     b.backward_input(
         {name + "_input_gradient", input_gradient, {gradient.rows.front(), weight}, {b.new_gradient(input)}});
     b.backward_weight({name + "_weight_gradient",
                        b.weight_gradient({shape.hidden, width, shape.tokens}),
                        {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
                        {b.parameter_gradient(weight)}});
+    scale_input_gradient(b, shape, name, input);
+    scale_weight_gradient(b, shape, name, weight);
   });
   return reduce_partial(b, shape, name + "_output", product, name);
 }
@@ -209,21 +256,27 @@ TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& 
   Kernel reduce =
       over_ranks(name + (scatter ? "_reduce_scatter" : "_all_reduce"),
                  scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, bytes, partial, sum);
-  if (shape.tp_comm_overlap && !gemm.empty()) {
+  const bool in_chunks = shape.tp_comm_overlap && !gemm.empty();
+  if (in_chunks && shape.symmetric_memory) {
+    reduce.what = in_steps(shape, bytes);
+    reduce.overlap = {{gemm}};
+  } else if (in_chunks) {
     reduce.what = Collective{CollectiveOp::reduce_scatter, Axis::tp, bytes / kReduceScatterChunks,
                              kReduceScatterChunks};
-    reduce.overlap = {gemm, 1};
+    reduce.overlap = {{gemm}, 1};
   }
-  if (scatter && moves_parts(shape)) b.forward(move_parts(name, partial));
+  if (scatter && shape.batch_first && !in_chunks) b.forward(copied(name + "_moved", partial));
   b.forward(reduce);
+  if (in_chunks && shape.symmetric_memory) b.forward({name + "_added_up", Pointwise::add, {partial}, {sum}});
   b.undo([&b, shape, name, scatter, partial, sum, gemm] {
     if (!scatter) return b.pass_gradient(sum, partial);
     TensorId shard = b.gradient_of(sum);
     if (!gemm.empty()) shard = quantise_gradient_shard(b, shape, name + "_gradient", shard);
     const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
-    b.backward_input(gather(shape, name + "_gradient_all_gather", b[whole].bytes(), shard, whole,
-                            gemm.empty() ? "" : gemm + "_input_gradient"));
-    if (moves_parts(shape)) b.backward_input(move_parts(name + "_gradient", whole));
+    std::vector<std::string> readers;
+    if (!gemm.empty()) readers.push_back(gemm + "_input_gradient");
+    for (Kernel& kernel : gather(shape, name + "_gradient", b[whole].bytes(), shard, whole, readers))
+      b.backward_input(std::move(kernel));
   });
   return sum;
 }

@@ -14,7 +14,11 @@
 // product for the input gradient, and reduces that gradient beside the product for the weight gradient.
 // shape.tp_comm_overlap: Transformer Engine's user buffers (pytorch/module/base.py, initialize_ub) cut
 // forward all-gather and GEMM, and a row-parallel layer's backward all-gather and GEMM, into tp chunks passed
-// round a ring, and a forward GEMM and its reduce-scatter into four chunks.
+// round a ring, and a forward GEMM and its reduce-scatter into four chunks. shape.symmetric_memory: so does
+// torch.compile where one product makes what is scattered (_inductor/fx_passes/micro_pipeline_tp.py), and
+// scatters in tp chunks, too; a rank copies its shard for the others to read before it gathers, and adds up
+// what it received after it scattered, with nothing beside either (distributed/_symmetric_memory,
+// _pipelined_multi_all_gather_and_consume, _pipelined_produce_and_all2all, reduce_partials).
 #pragma once
 
 #include <string>
@@ -45,6 +49,12 @@ struct ColumnLinear {
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
 
+// Several of them, together called `name`, that read the same input: it is gathered and quantised once, and
+// its gradients, one of each layer, are added up. Their outputs, in the same order.
+std::vector<std::vector<TensorId>> column_linears(BlockBuilder& builder, const Shape& shape,
+                                                  const std::string& name,
+                                                  const std::vector<ColumnLinear>& linears);
+
 // The same layer held whole by every rank: each maps its own shape.rows rows, all of them the same ones
 // without sequence parallelism.
 std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shape, ColumnLinear linear);
@@ -60,9 +70,9 @@ TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string
 TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial,
                         const std::string& gemm = "");
 
-// All rows of `shard`, `width` wide, of which each rank holds shape.rows. `linear` names the layer that reads
-// them, "" when it is none.
+// All rows of `shard`, `width` wide, of which each rank holds shape.rows. `reader` names what reads them, ""
+// where it has no name; `gemms` the linear layers that do.
 TensorId all_rows(BlockBuilder& builder, const Shape& shape, TensorId shard, std::int64_t width,
-                  const std::string& linear = "");
+                  const std::string& reader = "", const std::vector<std::string>& gemms = {});
 
 }  // namespace rehearse

@@ -48,6 +48,7 @@ Calls loss_calls(const Launch& launch) {
 Calls loss_backward_calls(const Launch& launch) {
   const std::int64_t rows = launch.bound.shape.tokens;
   const float scale = launch.bound.loss_scale;
+  if (launch.kernel.name.starts_with("loss_part")) return {};  // one call makes all of the gradient
   if (launch.named("logits_cast_backward")) return {Cast{launch.read(0, rows), launch.write(0, rows)}};
   if (launch.named("likelihood_backward"))
     return {LikelihoodBackward{read_whole(launch, 0), launch.write(0, rows), scale}};

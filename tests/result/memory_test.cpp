@@ -84,6 +84,17 @@ TEST(Memory, LossOfPyTorchHoldsTwelveBytesALogitAndAFusedOneFour) {
   EXPECT_NEAR(most(), 12, 0.1);
 }
 
+// Of the half that each rank has.
+TEST(Memory, LossParallelOfPyTorchHoldsSixteenBytesALogit) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.framework = Framework::torchtitan;
+  plan.tp = 2;
+  plan.sequence_parallel = true;
+  plan.fused_cross_entropy = false;
+  const double logits = 128 * 500;
+  EXPECT_NEAR(stage_bytes(make_work(small_model(), plan)).at(0).backward.logits / logits, 16, 0.2);
+}
+
 TEST(Memory, FullRecomputeHoldsLayerInputsAndTheLayerThatRunsAgain) {
   Plan plan = small_plan(1, 1, 1);
   const double kept_8 = stage_bytes(make_work(small_model(8), plan)).at(0).saved.total;

@@ -27,7 +27,9 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) 
 // 16-bit logits an fp32 copy is made, and of its gradient a 16-bit one. 40 bytes a logit where what lies
 // between two reductions is compiled (Megatron-LM, core/fusions/fused_cross_entropy.py; on H100 it takes as
 // long as 50 at the rate of a triad: linkedin/Liger-Kernel, megatron_cross_entropy), 52 where each operation
-// is a kernel (core/tensor_parallel/cross_entropy.py, which works in place where it can; as long as 59).
+// is a kernel (core/tensor_parallel/cross_entropy.py, which works in place where it can; as long as 59), 76
+// under PyTorch's loss_parallel (torch/distributed/tensor/parallel/loss.py), where four fp32 tensors stand at
+// once in the backward pass.
 class CrossEntropy {
  public:
   CrossEntropy(BlockBuilder& b, const Shape& shape, TensorId logits)
@@ -48,6 +50,20 @@ class CrossEntropy {
     forward("sum", {exponentials_}, {sum_});
     loss();
     undo();
+  }
+
+  // Its backward pass makes the target's gradient, the exponentials and their sum before it scales that.
+  void loss_parallel() {
+    unfused();
+    b_.undo([b = &b_, probabilities = probabilities_, n = elements_] {
+      const auto scratch = [b, n](const char* name) { return b->scratch_gradient(name, n, kLogitBytes); };
+      const TensorId of_target = scratch("target_gradient"), again = scratch("exponentials_again"),
+                     both = scratch("target_and_exponentials");
+      constexpr Pointwise kBackward = Pointwise::cross_entropy_backward;
+      b->backward_input({"loss_part_of_target", kBackward, {}, {of_target}});
+      b->backward_input({"loss_part_of_exponentials", kBackward, {probabilities}, {again}});
+      b->backward_input({"loss_parts_added_up", kBackward, {of_target, again}, {both}});
+    });
   }
 
  private:
@@ -170,7 +186,8 @@ void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, Tenso
     return plan.fused_cross_entropy ? loss.fused() : loss.unfused(gathers_logits(plan));
   }
   CrossEntropy loss(builder, shape, logits);
-  plan.fused_cross_entropy ? loss.fused() : loss.unfused();
+  if (plan.fused_cross_entropy) return loss.fused();
+  is_fsdp(plan.framework) ? loss.loss_parallel() : loss.unfused();
 }
 
 }  // namespace rehearse

@@ -27,9 +27,10 @@ constexpr double kDeepSpeedBucketElements = 5e8;
 //                 MixedPrecisionPolicy), layer by layer; beside a weight gradient no collective of tensor
 //                 parallelism runs (DTensor); recompute stops early (torch.utils.checkpoint's early_stop, on
 //                 since PyTorch 2.1)
-//  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); under pipeline parallelism
-//                 parameters stay whole between microbatches and are reduced once
-//                 (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py)
+//  torchtitan     as fsdp, reduced in fp32 (training.mixed_precision_reduce); queries, keys, values, gate and
+//                 up projection one product each (models/llama3); under pipeline parallelism parameters stay
+//                 whole between microbatches and are reduced once (fsdp_reshard_after_forward "default", and
+//                 PyTorch's pipelining stage.py)
 //  nanotron       gradients in 16 bits, added to fp32 ones and reduced in fp32, beside the backward pass by
 //                 DistributedDataParallel; with ZeRO-1 all-reduced after it without one (trainer.py,
 //                 make_ddp); the loss and SwiGLU in a kernel for each operation (models/llama.py,

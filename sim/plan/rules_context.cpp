@@ -25,15 +25,22 @@ class ContextRules {
       report("tp_comm_overlap", "needs tensor and sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = {}", plan_.tp, plan_.sequence_parallel ? "on" : "off"),
              "off");
-    if (plan_.tp_comm_overlap) return;
     for (const auto& [field, sms] : {std::pair("tp_comm_proj_sms", plan_.tp_comm_proj_sms),
                                      std::pair("tp_comm_fc2_sms", plan_.tp_comm_fc2_sms)})
-      if (sms > 0)
-        report(field, "are left to a reduce-scatter beside chunks of its product",
-               fmt::format("tp_comm_overlap = off, {} = {}", field, sms), "0, or tp_comm_overlap = on");
+      if (sms > 0) multiprocessors(field, sms);
   }
 
  private:
+  void multiprocessors(const char* field, int sms) {
+    if (!plan_.tp_comm_overlap)
+      report(field, "are left to a reduce-scatter beside chunks of its product",
+             fmt::format("tp_comm_overlap = off, {} = {}", field, sms), "0, or tp_comm_overlap = on");
+    if (is_fsdp(plan_.framework))
+      report(field, "PyTorch's symmetric memory copies without multiprocessors",
+             fmt::format("framework = {}, {} = {}", to_string(plan_.framework), field, sms),
+             "0, or framework megatron-core");
+  }
+
   void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
     broken_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
   }

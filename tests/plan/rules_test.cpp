@@ -265,6 +265,8 @@ TEST(Rules, MultiprocessorsAreLeftInChunksAlone) {
   EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("tp_comm_fc2_sms"));
   plan.sequence_parallel = plan.tp_comm_overlap = true;
   EXPECT_THAT(broken_rules(plan, llama_70b(), 512), IsEmpty());
+  plan.framework = Framework::torchtitan;
+  EXPECT_THAT(only_violation(plan, llama_70b(), 512), HasSubstr("symmetric memory"));
 }
 
 TEST(Rules, HostileSizesAreRefusedWithoutOverflow) {

@@ -238,8 +238,8 @@ TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
   EXPECT_EQ(bytes_a_logit(), 28);
 }
 
-// The cast 6, log_softmax 32; the gradients of the target 4, of the exponentials 8, their sum 12, scaled 8, cast
-// 6.
+// The cast 6, log_softmax 32; the gradients of the target 4, of the exponentials 8, their sum 12, scaled 8,
+// cast 6.
 TEST(Eager, LossParallelOfPyTorchMoves76BytesALogit) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;

@@ -196,7 +196,9 @@ class Drawing {
     const bool sequence = of_.tp > 1 && (has_experts_ || !one_in(3));
     plan()["sequence_parallel"] = sequence;
     if (sequence) by_chance("tp_comm_overlap", 2);
-    if (plan().value("tp_comm_overlap", false) && one_in(2)) plan()["tp_comm_fc2_sms"] = 16;
+    const bool copies =
+        plan().value("framework", "").starts_with("fsdp") || plan()["framework"] == "torchtitan";
+    if (plan().value("tp_comm_overlap", false) && !copies && one_in(2)) plan()["tp_comm_fc2_sms"] = 16;
     by_chance("tp_backward_overlap", 3);
     by_chance("scatter_gather", 2);
     by_chance("cuda_graph", 3);

@@ -62,18 +62,20 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
   return whole;
 }
 
-void column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input,
-                           Gemm gemm, std::vector<TensorId> reads, bool all_reduce) {
+// What the product made: of one rank, where an all-reduce follows.
+TensorId column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear,
+                               TensorId input, Gemm gemm, std::vector<TensorId> reads, bool all_reduce) {
   gemm.of_model = linear.of_model;
   const std::string name = linear.name + "_input_gradient";
   const TensorId product =
       all_reduce ? b.scratch_gradient(name + "_partial", b[input].elements) : b.new_gradient(input);
   reads.push_back(linear.weight);
   b.backward_input({name, b.input_gradient(gemm), reads, {product}});
-  if (!all_reduce) return;
-  b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
-                                     shape.token_bytes(gemm.n), product, b.new_gradient(input)),
-                          shape, {linear.name + "_weight_gradient"}));
+  if (all_reduce)
+    b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
+                                       shape.token_bytes(gemm.n), product, b.new_gradient(input)),
+                            shape, {linear.name + "_weight_gradient"}));
+  return product;
 }
 
 void column_bias_gradient(BlockBuilder& b, const ColumnLinear& linear,
@@ -151,13 +153,14 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
     const std::int64_t depth = operand.depth;
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
     const QuantisedGradient gradient = quantise_gradient(b, shape, linear.name, gradients);
-    column_input_gradient(b, shape, linear, operand.input, Gemm{shape.tokens, depth, product.width},
-                          gradient.rows, shape.tp > 1 && !shape.sequence_parallel);
+    const TensorId made =
+        column_input_gradient(b, shape, linear, operand.input, Gemm{shape.tokens, depth, product.width},
+                              gradient.rows, shape.tp > 1 && !shape.sequence_parallel);
+    if (operand.readers == 1) scale_input_gradient(b, shape, linear.name, made);
     const TensorId kept = all_rows_again(b, shape, linear, operand.quantised.kept, depth);
     column_bias_gradient(b, linear, gradients);
     column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradient.columns,
                            operand.columns(b, shape, kept));
-    if (operand.readers == 1) scale_input_gradient(b, shape, linear.name, operand.input);
     scale_weight_gradient(b, shape, linear.name, linear.weight);
   });
   return product.outputs;
@@ -235,13 +238,13 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
     const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(product)});
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
     if (gathers_in_steps(shape)) input_gradient.chunks = shape.tp;
-    b.backward_input(
-        {name + "_input_gradient", input_gradient, {gradient.rows.front(), weight}, {b.new_gradient(input)}});
+    const TensorId made = b.new_gradient(input);
+    b.backward_input({name + "_input_gradient", input_gradient, {gradient.rows.front(), weight}, {made}});
+    scale_input_gradient(b, shape, name, made);
     b.backward_weight({name + "_weight_gradient",
                        b.weight_gradient({shape.hidden, width, shape.tokens}),
                        {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
                        {b.parameter_gradient(weight)}});
-    scale_input_gradient(b, shape, name, input);
     scale_weight_gradient(b, shape, name, weight);
   });
   return reduce_partial(b, shape, name + "_output", product, name);

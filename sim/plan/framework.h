@@ -39,9 +39,9 @@ constexpr double kDeepSpeedBucketElements = 5e8;
 //  internevo      gradients kept and reduced in the training precision, in buckets of 2^29 elements
 //                 (configs/7B_sft.py, reduce_bucket_size), and copied to fp32 by the rank that owns them
 //                 (owns_parameters()); norms read fp32 copies and run again in the backward pass
-//                 (modeling_internlm.py, dropout_selective_checkpoint), SwiGLU and Adam in a kernel for each
-//                 operation (linear.py, FeedForward; torch.optim.AdamW); no sequence parallelism (InternLM
-//                 of July 2023)
+//                 (modeling_internlm.py, dropout_selective_checkpoint), gate and up projection one product
+//                 each, SwiGLU and Adam in a kernel for each operation (linear.py, FeedForward;
+//                 torch.optim.AdamW); no sequence parallelism (InternLM of July 2023)
 //  aleph-scaling  Aleph Alpha's Scaling (737f8558 of October 2024): gradients kept in the training precision
 //                 and all-reduced in fp32, after the last backward pass and also with ZeRO-1
 //                 (core/optimizer/allreduce.py); gate and up projection one product each, which reduce their

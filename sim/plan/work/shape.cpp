@@ -61,7 +61,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
       plan.fused_softmax && (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
   shape.splits_qkv = plan.framework == Framework::torchtitan;
   shape.rotates_halves = plan.framework == Framework::aleph_scaling;
-  shape.splits_gate = shape.splits_qkv || shape.rotates_halves;
+  shape.splits_gate = shape.splits_qkv || shape.rotates_halves || plan.framework == Framework::internevo;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.fp8 = plan.precision == Precision::fp8;

@@ -23,7 +23,8 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan);
 // ds_config.json; tensor parallelism as its AutoTP, stages as its pipeline engine.
 LaunchLine deepspeed_config(const Plan& plan);
 
-// [training], [parallelism] and [activation_checkpoint] of a torchtitan TOML file (v0.2).
+// [training], [parallelism], [activation_checkpoint], [compile] and in fp8 [model] and
+// [quantize.linear.float8] of a torchtitan TOML file (v0.2).
 LaunchLine torchtitan_toml(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

@@ -24,7 +24,15 @@ std::string schedule_name(ScheduleName schedule) {
   }
 }
 
+bool compiles_model(const Plan& plan) {
+  return plan.fused_rotary && plan.fused_activation;
+}
+
 std::string why_not(const Plan& plan) {
+  if (plan.precision == Precision::fp16) return "torchtitan trains in bf16, fp8 or fp32, not in fp16";
+  if (plan.tp_comm_overlap && !compiles_model(plan))
+    return "torchtitan's asynchronous tensor parallelism needs a compiled model: fused rotary positions and "
+           "activations";
   if (schedule_name(plan.schedule).empty())
     return fmt::format("torchtitan has no schedule {}", to_string(plan.schedule));
   if (plan.zero == 1)
@@ -67,8 +75,20 @@ std::string checkpointing(Recompute recompute) {
                      by_op ? "selective_ac_option = \"op\"\n" : "");
 }
 
+// The output layer multiplies in bf16.
+std::string quantising(const Plan& plan) {
+  if (plan.precision != Precision::fp8) return "";
+  std::string text =
+      "\n[model]\nconverters = [\"quantize.linear.float8\"]\n\n"
+      "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n";
+  if (plan.fp8_scaling == Fp8Scaling::row) text += "recipe_name = \"rowwise\"\n";
+  if (plan.fp8_scaling == Fp8Scaling::tensor_gathered)
+    text += "enable_fsdp_float8_all_gather = true\nprecompute_float8_dynamic_scale_for_fsdp = true\n";
+  return text;
+}
+
 std::string compiling(const Plan& plan) {
-  const bool model = plan.fused_rotary && plan.fused_activation, loss = plan.fused_cross_entropy;
+  const bool model = compiles_model(plan), loss = plan.fused_cross_entropy;
   const std::string enable = fmt::format("\n[compile]\nenable = {}\n", model || loss);
   if (model == loss) return enable;
   return enable + fmt::format("components = [\"{}\"]\n", model ? "model" : "loss");
@@ -83,8 +103,11 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   std::string text = fmt::format(
       "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nmax_norm = {}\n\n", local,
       plan.global_batch, plan.seq, plan.clip_grad);
+  if (plan.precision == Precision::fp32)
+    text.insert(text.size() - 1, "mixed_precision_param = \"float32\"\n");
   text += "[parallelism]\n" + data_parallel(plan);
   text += fmt::format("tensor_parallel_degree = {}\n", plan.tp) + pipeline(model, plan);
+  if (plan.tp_comm_overlap) text += "enable_async_tensor_parallel = true\n";
   if (plan.cp > 1) {
     text += fmt::format("context_parallel_degree = {}\ncontext_parallel_rotate_method = \"{}\"\n", plan.cp,
                         // Its all-to-all hands keys and values on to the next rank: a ring.
@@ -93,7 +116,7 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   if (model.experts)
     text +=
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
-  return {text + checkpointing(plan.recompute) + compiling(plan), ""};
+  return {text + checkpointing(plan.recompute) + quantising(plan) + compiling(plan), ""};
 }
 
 }  // namespace rehearse

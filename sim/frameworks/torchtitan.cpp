@@ -169,6 +169,11 @@ class TorchtitanReader {
     };
     plan_["fused_rotary"] = plan_["fused_activation"] = compiles("model");
     plan_["fused_cross_entropy"] = compiles("loss");
+    if (plan_.contains("tp_comm_overlap") && !compiles("model"))
+      config_.object("parallelism")
+          .fail("enable_async_tensor_parallel", "needs the model compiled, as torchtitan does",
+                enabled ? "compile.components without \"model\"" : "compile.enable = false",
+                "compile.enable = true");
     if (enabled) note("compile: kernels are those of the profile, not what the compiler would fuse");
   }
 
@@ -185,7 +190,8 @@ class TorchtitanReader {
     if (pp_ > 1) pipeline(from);
     const std::string rotate = from.text_or("context_parallel_rotate_method", "allgather");
     if (plan_["cp"] > 1) plan_["cp_comm_type"] = rotate == "alltoall" ? "p2p" : "allgather";
-    if (from.boolean_or("enable_async_tensor_parallel", false)) plan_["tp_comm_overlap"] = true;
+    const bool async = from.boolean_or("enable_async_tensor_parallel", false);
+    if (async && plan_["tp"] > 1) plan_["tp_comm_overlap"] = true;
     for (const char* key :
          {"enable_compiled_autograd", "disable_loss_parallel", "context_parallel_load_balancer"})
       from.has(key);

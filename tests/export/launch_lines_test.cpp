@@ -129,6 +129,34 @@ TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt3-175b"), plan).text, HasSubstr("[compile]\nenable = false\n"));
 }
 
+TEST(Torchtitan, SaysWhatIsAsynchronousAndInWhichPrecision) {
+  Plan plan = large_plan();
+  plan.zero = 3;
+  plan.pp = plan.vpp = 1;
+  plan.schedule = ScheduleName::one_f_one_b;
+  plan.recompute = Recompute::full;
+  plan.sequence_parallel = plan.tp_comm_overlap = true;
+  plan.precision = Precision::fp8;
+  plan.fp8_scaling = Fp8Scaling::tensor_gathered;
+  const Model model = read_model("llama3-70b");
+  LaunchLine launch = torchtitan_toml(model, plan);
+  EXPECT_EQ(launch.why_not, "");
+  for (const char* line :
+       {"enable_async_tensor_parallel = true\n", "[model]\nconverters = [\"quantize.linear.float8\"]\n",
+        "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\nenable_fsdp_float8_all_gather = true\n"})
+    EXPECT_THAT(launch.text, HasSubstr(line));
+  plan.fp8_scaling = Fp8Scaling::row;
+  EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("recipe_name = \"rowwise\"\n"));
+  plan.precision = Precision::fp32;
+  launch = torchtitan_toml(model, plan);
+  EXPECT_THAT(launch.text, HasSubstr("mixed_precision_param = \"float32\"\n\n[parallelism]\n"));
+  EXPECT_THAT(launch.text, Not(HasSubstr("float8")));
+  plan.fused_rotary = false;
+  EXPECT_THAT(torchtitan_toml(model, plan).why_not, HasSubstr("compiled"));
+  plan.precision = Precision::fp16;
+  EXPECT_THAT(torchtitan_toml(model, plan).why_not, HasSubstr("fp16"));
+}
+
 TEST(Megatron, SaysWhatIsFused) {
   const Model model = read_model("mixtral-8x7b");
   Plan plan;

@@ -1,4 +1,5 @@
 // Configurations of Megatron-LM, DeepSpeed and torchtitan as scenarios; data/README.md names the samples.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -279,6 +280,21 @@ TEST(ImportTorchtitan, ItsAllToAllIsARing) {
   };
   EXPECT_EQ(exchange("alltoall"), "p2p");
   EXPECT_EQ(exchange("allgather"), "allgather");
+}
+
+// torchtitan looks at it with tensor parallelism alone, and then needs the model compiled.
+TEST(ImportTorchtitan, AsynchronousTensorParallelismIsCompiled) {
+  const auto text = [](int tp, bool compiled) {
+    return fmt::format(
+        "[parallelism]\ntensor_parallel_degree = {}\nenable_async_tensor_parallel = true\n"
+        "[compile]\nenable = {}\n",
+        tp, compiled);
+  };
+  EXPECT_EQ(import_torchtitan(text(8, true), "async.toml", 8).scenario["plan"]["tp_comm_overlap"], true);
+  EXPECT_FALSE(
+      import_torchtitan(text(1, false), "async.toml", 8).scenario["plan"].contains("tp_comm_overlap"));
+  EXPECT_THAT(refusal([&] { import_torchtitan(text(8, false), "async.toml", 8); }),
+              AllOf(HasSubstr("/parallelism/enable_async_tensor_parallel"), HasSubstr("compile.enable")));
 }
 
 TEST(ImportTorchtitan, RefusesWhatItDoesNotKnow) {

@@ -105,6 +105,11 @@ TEST(DeepSpeed, SaysWhatItCannotRun) {
   plan = Plan{};
   plan.cp = 2;
   EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("context"));
+  plan = Plan{};
+  plan.dp = 8;
+  plan.zero = 1;
+  plan.zero_shard = 2;
+  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("mics_shard_size"));
 }
 
 TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {

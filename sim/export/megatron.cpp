@@ -154,6 +154,8 @@ void add_sharding(Line& line, const Plan& plan) {
     line.flag("use-megatron-fsdp");
     line.flag("data-parallel-sharding-strategy", plan.zero == 2 ? "optim_grads" : "optim_grads_params");
   }
+  if (plan.zero_shard > 0)
+    line.flag("num-distributed-optimizer-instances", plan.dp * plan.cp / plan.zero_shard);
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
   line.flag_if(!plan.fused_rotary, "no-rope-fusion");

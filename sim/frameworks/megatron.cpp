@@ -103,9 +103,30 @@ class MegatronReader {
                     nearest_name(named, strategies));
       plan_["zero"] = found - strategies.begin();
     }
-    if (flags_.integer_or("--num-distributed-optimizer-instances", 1) > 1)
-      imported_.notes.push_back("--num-distributed-optimizer-instances is not modelled");
     if (flags_.has("--optimizer-cpu-offload")) plan_["offload"] = "optimizer";
+    instances();
+  }
+
+  // Copies of the state that is divided, each over as many replicas.
+  void instances() {
+    constexpr const char* kName = "--num-distributed-optimizer-instances";
+    const std::int64_t copies = flags_.integer_or(kName, 1);
+    if (copies <= 1 || plan_.value("zero", 0) == 0) return;
+    const std::int64_t experts = flags_.integer_or("--expert-model-parallel-size", 1);
+    if (!imported_.scenario.contains("gpus") || experts > 1) {
+      imported_.notes.push_back(fmt::format(
+          "{} is not modelled {}", kName,
+          experts > 1 ? "beside expert parallelism" : "where no GPUs are counted: say --zero-shard"));
+      return;
+    }
+    const std::int64_t gpus = imported_.scenario["gpus"],
+                       ranks =
+                           std::max<std::int64_t>(1, flags_.integer_or("--tensor-model-parallel-size", 1)) *
+                           std::max<std::int64_t>(1, flags_.integer_or("--pipeline-model-parallel-size", 1));
+    if (gpus % ranks != 0) return;  // which a rule of the plan names
+    if (gpus / ranks % copies != 0)
+      flags_.fail(kName, fmt::format("must divide the {} replicas", gpus / ranks));
+    plan_["zero_shard"] = gpus / ranks / copies;
   }
 
   void pipeline() {

@@ -176,6 +176,16 @@ TEST(Megatron, SaysWhatIsFused) {
   EXPECT_THAT(text, HasSubstr("--no-gradient-accumulation-fusion"));
 }
 
+TEST(Megatron, SaysHowManyCopiesOfTheDividedStateThereAre) {
+  Plan plan;
+  plan.dp = 16;
+  plan.zero = 1;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("instances")));
+  plan.zero_shard = 4;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text,
+              HasSubstr("--num-distributed-optimizer-instances 4"));
+}
+
 TEST(Megatron, SaysThatTheActivationIsSquaredReLU) {
   EXPECT_THAT(megatron_flags(read_model("nemotron4-15b"), {}).text, HasSubstr("--squared-relu"));
   EXPECT_THAT(megatron_flags(read_model("gpt2"), {}).text, Not(HasSubstr("--squared-relu")));

@@ -179,6 +179,18 @@ TEST(Import, RefusesBucketsThatNoMachineHolds) {
               AllOf(HasSubstr("/zero_optimization/reduce_bucket_size"), HasSubstr("to 1e+18")));
 }
 
+TEST(ImportMegatron, DividesStateAmongFewerReplicasThanAll) {
+  const std::string flags = kShape +
+                            "--tensor-model-parallel-size 2 --use-distributed-optimizer "
+                            "--num-distributed-optimizer-instances ";
+  const std::string launch = "torchrun --nproc-per-node 8 --nnodes 2 train.py ";
+  EXPECT_EQ(megatron(launch + flags + "4").scenario["plan"]["zero_shard"], 2);
+  const Imported uncounted = megatron(flags + "4");
+  EXPECT_FALSE(uncounted.scenario["plan"].contains("zero_shard"));
+  EXPECT_THAT(uncounted.notes, Contains(HasSubstr("--zero-shard")));
+  EXPECT_THAT(refusal([&] { megatron(launch + flags + "3"); }), HasSubstr("must divide the 8 replicas"));
+}
+
 TEST(ImportMegatron, NamesEachFlagOnce) {
   std::vector<std::string> names = known_megatron_flags();
   std::ranges::sort(names);

@@ -80,13 +80,14 @@ class Listed {
     bound_.rows_of_choices = {scratch_.data(), Type::int32, 1, static_cast<std::int64_t>(scratch_.size())};
   }
 
-  // visit(kernel, phase, its calls)
+  // visit(kernel, phase, its calls), of kernels that have any
   template <typename Visit>
   void for_kernels(const Visit& visit) const {
     const auto list = [&](const std::vector<Kernel>& kernels, Phase phase) {
       for (const Kernel& kernel : kernels) {
-        if (!std::holds_alternative<Collective>(kernel.what))
-          visit(kernel, phase, calls_of(bound_, kernel, phase));
+        if (std::holds_alternative<Collective>(kernel.what)) continue;
+        const auto calls = calls_of(bound_, kernel, phase);
+        if (!calls.empty()) visit(kernel, phase, calls);
       }
     };
     list(bound_.block.forward, Phase::forward);

@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,9 +46,10 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource* parts, unsigned* count, cons
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* description, CUdevResource* resources, unsigned count) {
   if (count != 1 || resources->type != CU_DEV_RESOURCE_TYPE_SM || resources->sm.smCount == 0)
     return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-  static std::vector<CUdevResourceDesc> descriptions;  // the driver too has no function that ends one
-  *description = new CUdevResourceDesc_st{*resources};
-  descriptions.push_back(*description);
+  // The driver too has no function that ends one.
+  static std::vector<std::unique_ptr<CUdevResourceDesc_st>> descriptions;
+  descriptions.push_back(std::make_unique<CUdevResourceDesc_st>(CUdevResourceDesc_st{*resources}));
+  *description = descriptions.back().get();
   return CUDA_SUCCESS;
 }
 

@@ -97,7 +97,7 @@ void scale_weight_gradient(BlockBuilder& b, const Shape& shape, const std::strin
 
 TensorId quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,
                                  TensorId gradient) {
-  if (!shape.fp8 || shape.dynamic_scaling) return gradient;
+  if (!shape.fp8 || shape.scaled_by_row) return gradient;
   const TensorId rows = b.scratch_gradient(name + "_shard_fp8", b[gradient].elements, 1);
   quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, {rows});
   return rows;

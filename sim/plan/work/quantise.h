@@ -51,7 +51,8 @@ void scale_input_gradient(BlockBuilder& builder, const Shape& shape, const std::
 void scale_weight_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
                            TensorId weight);
 
-// A rank's rows of a gradient, for the other ranks to gather; PyTorch gathers them before it quantises.
+// A rank's rows of a gradient, for the other ranks to gather (Transformer Engine; torchao/float8,
+// float8_tensor_parallel.py, NoopFwToFloat8BwDynamic).
 TensorId quantise_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,
                                  TensorId gradient);
 

@@ -100,12 +100,11 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
   if (!reason.empty()) return {"", reason};
   const std::int64_t local = plan.pp > 1 ? plan.micro_batch * plan.microbatches() : plan.micro_batch;
-  std::string text = fmt::format(
-      "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nmax_norm = {}\n\n", local,
-      plan.global_batch, plan.seq, plan.clip_grad);
-  if (plan.precision == Precision::fp32)
-    text.insert(text.size() - 1, "mixed_precision_param = \"float32\"\n");
-  text += "[parallelism]\n" + data_parallel(plan);
+  std::string text =
+      fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nmax_norm = {}\n",
+                  local, plan.global_batch, plan.seq, plan.clip_grad);
+  if (plan.precision == Precision::fp32) text += "mixed_precision_param = \"float32\"\n";
+  text += "\n[parallelism]\n" + data_parallel(plan);
   text += fmt::format("tensor_parallel_degree = {}\n", plan.tp) + pipeline(model, plan);
   if (plan.tp_comm_overlap) text += "enable_async_tensor_parallel = true\n";
   if (plan.cp > 1) {

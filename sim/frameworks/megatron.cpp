@@ -124,9 +124,13 @@ class MegatronReader {
                            std::max<std::int64_t>(1, flags_.integer_or("--tensor-model-parallel-size", 1)) *
                            std::max<std::int64_t>(1, flags_.integer_or("--pipeline-model-parallel-size", 1));
     if (gpus % ranks != 0) return;  // which a rule of the plan names
-    if (gpus / ranks % copies != 0)
-      flags_.fail(kName, fmt::format("must divide the {} replicas", gpus / ranks));
-    plan_["zero_shard"] = gpus / ranks / copies;
+    const std::int64_t replicas = gpus / ranks;
+    constexpr std::int64_t kReach = 100000;
+    std::int64_t fewer = std::min(copies, kReach);
+    while (replicas % fewer != 0) --fewer;
+    if (replicas % copies != 0)
+      flags_.fail(kName, fmt::format("must divide the {} replicas", replicas), std::to_string(fewer));
+    plan_["zero_shard"] = replicas / copies;
   }
 
   void pipeline() {

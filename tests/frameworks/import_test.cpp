@@ -188,7 +188,8 @@ TEST(ImportMegatron, DividesStateAmongFewerReplicasThanAll) {
   const Imported uncounted = megatron(flags + "4");
   EXPECT_FALSE(uncounted.scenario["plan"].contains("zero_shard"));
   EXPECT_THAT(uncounted.notes, Contains(HasSubstr("--zero-shard")));
-  EXPECT_THAT(refusal([&] { megatron(launch + flags + "3"); }), HasSubstr("must divide the 8 replicas"));
+  EXPECT_THAT(refusal([&] { megatron(launch + flags + "3"); }),
+              AllOf(HasSubstr("must divide the 8 replicas"), HasSubstr("nearest legal: 2")));
 }
 
 TEST(ImportMegatron, NamesEachFlagOnce) {

@@ -44,14 +44,20 @@ bool has_only(const Json& json, std::initializer_list<std::string_view> keys) {
   });
 }
 
+// Messages do not hang on how much memory a GPU has.
+bool gpu_says_the_same(const Json& json) {
+  return has_only(json.value("gpu", Json::object()), {"name", "memory"});
+}
+
 bool says_the_same(const Json& json) {
-  return has_only(json, {"schema", "source", "like"});
+  return has_only(json, {"schema", "source", "like", "gpu"}) && gpu_says_the_same(json);
 }
 
 // Of what messages between GPUs of a node meet.
 bool says_the_same_within_a_node(const Json& json) {
-  return has_only(json, {"schema", "source", "like", "fabric", "max_nodes", "profile", "node", "nccl"}) &&
-         has_only(json.value("node", Json::object()), {"nics", "host"}) &&
+  return has_only(json,
+                  {"schema", "source", "like", "fabric", "max_nodes", "profile", "gpu", "node", "nccl"}) &&
+         gpu_says_the_same(json) && has_only(json.value("node", Json::object()), {"nics", "host"}) &&
          has_only(json.value("nccl", Json::object()), {"assumed_nics"});
 }
 

@@ -92,6 +92,8 @@ TEST(Topologies, OfOneNodeShareWhatWasMeasuredWithinIt) {
   EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));        // another fabric
   EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));         // other NICs
   EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));  // another GPU
+  EXPECT_EQ(names("jean-zay-v100-16gb"), std::pair("jean-zay-v100"s, "jean-zay-v100"s));  // less memory alone
+  EXPECT_EQ(names("aws-p3dn"), std::pair("aws-p3dn"s, "p3.16xlarge"s));
   EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));            // four GPUs
 }
 

@@ -63,6 +63,15 @@ bool drops_fresh_gradients(const Plan& plan) {
   return plan.recipe == Recipe::nanotron;
 }
 
+bool gradients_come_anew(const Plan& plan) {
+  return has_local_ddp(plan) && plan.microbatches() == 1;
+}
+
+bool has_local_ddp(const Plan& plan) {
+  return plan.framework == Framework::megatron_2021 && plan.recipe == Recipe::sagemaker && plan.zero == 0 &&
+         !plan.overlap_grad_reduce && !plan.fused_step;
+}
+
 double weight_cast_bytes(const Plan& plan) {
   return plan.recipe == Recipe::autocast && plan.precision != Precision::fp32 ? kCast : 0;
 }

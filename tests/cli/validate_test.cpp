@@ -86,6 +86,19 @@ TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   EXPECT_EQ(skipped, 6U);
 }
 
+// Of BigScience on V100: Megatron-LM's pipelines of up to 64 ranks, and Megatron-DeepSpeed's 1.3B on two nodes,
+// where tensor parallelism of 2 took far longer than its links need.
+TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
+  const Json other = Json::parse(run_program("validate calibrate/data/runs/jean_zay_runs.json --json").out);
+  ASSERT_EQ(other["runs"].size(), 32U);
+  for (const Json& run : other["runs"]) {
+    const std::string id = run["id"];
+    const bool by_tensors = id.find("v100-1b3") != id.npos && id.find("t2p1") != id.npos;
+    EXPECT_LT(std::abs(run["error"].get<double>()), by_tensors ? 0.33 : 0.10) << id;
+  }
+  EXPECT_LT(other["summary"]["all"]["median_abs"].get<double>(), 0.05);
+}
+
 // 955 layouts of three models that others tried (Hagemann et al. 2023), on as many GPUs as they did.
 const Json& layouts() {
   static const Json json =

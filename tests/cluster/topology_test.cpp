@@ -39,7 +39,8 @@ TEST(Topologies, ProfilesAreOnlyNamedForTheirOwnGpu) {
   const std::map<std::string, std::string> gpu_of = {{"a100-sxm-80gb", "A100-SXM4-80GB"},
                                                      {"a100-sxm-40gb", "A100-SXM4-40GB"},
                                                      {"a100-pcie-80gb", "A100-PCIe-80GB"},
-                                                     {"v100-sxm", "V100-SXM"},  // whatever its memory
+                                                     {"v100-sxm", "V100-SXM2"},  // whatever its memory
+                                                     {"v100-sxm3", "V100-SXM3-32GB"},
                                                      {"h100-sxm", "H100-SXM5-80GB"},
                                                      {"h100-96gb-500w", "H100-96GB-HBM2e-500W"},
                                                      {"h200-sxm", "H200-SXM-141GB"},
@@ -89,12 +90,12 @@ TEST(Topologies, OfOneNodeShareWhatWasMeasuredWithinIt) {
     return std::pair(hardware.whole, hardware.node);
   };
   EXPECT_EQ(names("azure-ndm-a100-v4"), std::pair("dgx-a100-80gb"s, "dgx-a100-80gb"s));
-  EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));        // another fabric
-  EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));         // other NICs
-  EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));  // another GPU
+  EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));                     // another fabric
+  EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));                      // other NICs
+  EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));               // another GPU
   EXPECT_EQ(names("jean-zay-v100-16gb"), std::pair("jean-zay-v100"s, "jean-zay-v100"s));  // less memory alone
   EXPECT_EQ(names("aws-p3dn"), std::pair("aws-p3dn"s, "p3.16xlarge"s));
-  EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));            // four GPUs
+  EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));  // four GPUs
 }
 
 TEST(Like, GivenKeysReplaceAndTheOthersAreKept) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "cases.h"
 #include "result/memory/memory.h"
 
@@ -55,7 +58,23 @@ TEST(LateBlocks, ZeroOneOfDeepSpeedPutsBucketsAndSharesSideBySide) {
   plan.dp = 64;
   plan.global_batch = 256;
   EXPECT_THAT(late(plan)[1], ElementsAre(4 * all / 64));
+}
+
+TEST(LateBlocks, MegatronLmOf2021PutsAllGradientsSideBySide) {
+  Plan plan = with_zero_1(Framework::megatron_2021, Recipe::sagemaker, 1);
   plan.zero = 0;
+  plan.overlap_grad_reduce = plan.fused_step = false;
+  const double all = parameters(plan);
+  EXPECT_THAT(late(plan), ElementsAre(ElementsAre(2 * all)));  // even of one replica
+  plan.global_batch = plan.micro_batch;  // one backward pass, which the gradients come with
+  const LateBlocks one = late(plan).at(0);
+  EXPECT_EQ(one.back(), 2 * all);
+  EXPECT_EQ(std::accumulate(one.begin(), one.end() - 1, 0.0), 2 * all);
+  EXPECT_EQ(*std::max_element(one.begin(), one.end() - 1), 2 * kLargest);
+  plan.overlap_grad_reduce = true;  // PyTorch's DistributedDataParallel
+  EXPECT_THAT(late(plan), IsEmpty());
+  plan.overlap_grad_reduce = false;
+  plan.recipe = Recipe::megatron;  // fp32 gradients lie in a buffer
   EXPECT_THAT(late(plan), IsEmpty());
 }
 

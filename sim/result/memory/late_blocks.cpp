@@ -12,17 +12,31 @@ namespace {
 
 constexpr double kFp32 = 4;
 
-// Elements of the largest parameter on a pipeline rank.
-double largest_parameter(int pipeline_rank, const Plan& plan, const Work& work) {
-  double most = 0;
+// Calls visit(elements) for each parameter on a pipeline rank.
+template <typename Visit>
+void parameters_on(int pipeline_rank, const Plan& plan, const Work& work, Visit visit) {
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
     for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
-      for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors)
-        if (tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied)
-          most = std::max(most, tensor.elements);
+      for (std::int64_t i = 0; i < part.repeats; ++i)
+        for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors)
+          if (tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied) visit(tensor.elements);
   }
+}
+
+double largest_parameter(int pipeline_rank, const Plan& plan, const Work& work) {
+  double most = 0;
+  parameters_on(pipeline_rank, plan, work, [&](double elements) { most = std::max(most, elements); });
   return most;
+}
+
+LateBlocks of_local_ddp(const RankMemory& memory, const Plan& plan, const Work& work) {
+  const double bytes = state_bytes(plan).gradient;
+  LateBlocks blocks;
+  if (gradients_come_anew(plan))
+    parameters_on(memory.rank, plan, work, [&](double elements) { blocks.push_back(elements * bytes); });
+  blocks.push_back(memory.parameters * bytes);
+  return blocks;
 }
 
 bool is_deepspeed_zero_1(const Plan& plan) {
@@ -62,6 +76,7 @@ std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, 
     if (has_replicas) blocks.push_back({bucket * kFp32});
     return blocks;
   }
+  if (has_local_ddp(plan)) return {of_local_ddp(memory, plan, work)};
   if (!has_replicas) return {};
   if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, largest);
   if (plan.framework == Framework::nanotron && plan.zero == 1) return {of_nanotron_zero_1(memory, plan)};

@@ -13,6 +13,8 @@ namespace rehearse {
 using LateBlocks = std::vector<double>;  // bytes; there together
 
 // In the order of an iteration, one after the other:
+//  Megatron-LM of 2021: all gradients side by side (has_local_ddp() in recipe.h); and they themselves, where
+//    they came with the backward pass
 //  DeepSpeed's ZeRO-1 (runtime/zero/stage_1_and_2.py of February 2022; Megatron-LM of 2021 has ZeRO-1 from
 //    there): the gradients of a bucket side by side (allreduce_bucket); in fp16 the largest gradient of the
 //    rank's share in fp32, to find infinities (_has_inf_or_nan); the share's gradients side by side (step);

@@ -105,15 +105,18 @@ std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work
   return owned;
 }
 
+// `gradients` that are whole when the backward pass has given up its activations: only what is more than
+// those adds up.
+void let_pass(double& gradients, RankMemory& memory) {
+  const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;
+  gradients = memory.passing_gradients_bytes = std::max(0.0, gradients - given_up);
+}
+
 void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
   StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan,
                                 most_owned(memory.rank, plan, work));
-  // Whole when the backward pass has given up its activations, so that only what is more than those adds up.
-  if (drops_fresh_gradients(plan)) {
-    const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;
-    state.fresh_gradient = std::max(0.0, state.fresh_gradient - given_up);
-    memory.passing_gradients_bytes = state.fresh_gradient;
-  }
+  if (drops_fresh_gradients(plan)) let_pass(state.fresh_gradient, memory);
+  if (gradients_come_anew(plan)) let_pass(state.gradient, memory);
   memory.parameters_bytes = state.parameter;
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
   // others.

@@ -30,7 +30,8 @@ class Replay {
   Replay(const Plan& plan, const Work& work, double capacity_bytes)
       : habits_(memory_habits(plan)),
         blocks_(walked_blocks(work,
-                              {drops_fresh_gradients(plan), habits_.shares_queue ? kSharedQueue : kOwnQueue},
+                              {drops_fresh_gradients(plan) || gradients_come_anew(plan),
+                               habits_.shares_queue ? kSharedQueue : kOwnQueue},
                               habits_.gather_buffers)),
         stages_(walked_stages(work, blocks_)),
         allocator_(std::llround(capacity_bytes)) {}

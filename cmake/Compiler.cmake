@@ -20,5 +20,6 @@ endif()
 
 if(REHEARSE_TIDY)
   find_program(CLANG_TIDY NAMES clang-tidy-14 clang-tidy REQUIRED)
-  set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY})
+  # It is a clang, and is given the flags of a GCC.
+  set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --extra-arg=-Wno-unknown-warning-option)
 endif()

@@ -86,7 +86,7 @@ struct Members {
 };
 
 bool tells_of_itself(const Sample& sample) {
-  return sample.group.nodes > 1 && sample.cluster.nccl.assumed_nics;
+  return sample.group.nodes > 1 && sample.cluster.nccl.is_its_own();
 }
 
 // One value for each voice: a table, or a hardware whose tables are first put together.

@@ -58,7 +58,7 @@ bool says_the_same_within_a_node(const Json& json) {
   return has_only(json,
                   {"schema", "source", "like", "fabric", "max_nodes", "profile", "gpu", "node", "nccl"}) &&
          gpu_says_the_same(json) && has_only(json.value("node", Json::object()), {"nics", "host"}) &&
-         has_only(json.value("nccl", Json::object()), {"assumed_nics"});
+         has_only(json.value("nccl", Json::object()), {"assumed_nics", "degraded"});
 }
 
 // The first file along "like" that says another thing than the one which it is like.
@@ -81,6 +81,7 @@ NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus) {
   facts.sm = static_cast<int>(reader.integer_or("sm", 0, 0, kSmMost));
   facts.host_gpus = static_cast<int>(reader.integer_or("host_gpus", 0, 0, gpus));
   facts.assumed_nics = reader.boolean_or("assumed_nics", false);
+  facts.degraded = reader.boolean_or("degraded", false);
   if (reader.has("rings")) facts.rings = read_rings(reader, gpus);
   if (reader.has("island")) read_island(reader.object("island"), gpus, facts);
   reader.reject_unknown();

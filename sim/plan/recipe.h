@@ -60,8 +60,9 @@ bool drops_fresh_gradients(const Plan& plan);
 // before it (Megatron-LM of 2021, megatron/optimizer/optimizer.py, zero_grad, where no buffer holds them).
 bool gradients_come_anew(const Plan& plan);
 
-// Whether Megatron-LM of 2021 and its fp16 optimizer reduce gradients themselves after the last backward pass,
-// copied side by side whatever the number of replicas (megatron/model/distributed.py, allreduce_params).
+// Whether Megatron-LM of 2021 and its fp16 optimizer reduce gradients themselves after the last backward
+// pass, copied side by side whatever the number of replicas (megatron/model/distributed.py,
+// allreduce_params).
 bool has_local_ddp(const Plan& plan);
 
 // Where weights are cast for each microbatch: the bytes that this reads and writes for an element; else 0.

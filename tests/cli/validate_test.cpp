@@ -86,8 +86,8 @@ TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   EXPECT_EQ(skipped, 6U);
 }
 
-// Of BigScience on V100: Megatron-LM's pipelines of up to 64 ranks, and Megatron-DeepSpeed's 1.3B on two nodes,
-// where tensor parallelism of 2 took far longer than its links need.
+// Of BigScience on V100: Megatron-LM's pipelines of up to 64 ranks, and Megatron-DeepSpeed's 1.3B on two
+// nodes, where tensor parallelism of 2 took far longer than its links need.
 TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/jean_zay_runs.json --json").out);
   ASSERT_EQ(other["runs"].size(), 32U);
@@ -97,6 +97,16 @@ TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
     EXPECT_LT(std::abs(run["error"].get<double>()), by_tensors ? 0.33 : 0.10) << id;
   }
   EXPECT_LT(other["summary"]["all"]["median_abs"].get<double>(), 0.05);
+}
+
+// Of vTrain's, over many nodes: half of them within 5 %, a few longer than their neighbours explain.
+TEST(Validate, OtherRunsOfMegatronDeepSpeedArePredictedToo) {
+  const Json other = Json::parse(run_program("validate calibrate/data/runs/vtrain_runs.json --json").out);
+  ASSERT_EQ(other["runs"].size(), 69U);
+  const Json& all = other["summary"]["all"];
+  EXPECT_EQ(all["n"], 69);
+  EXPECT_LT(all["median_abs"].get<double>(), 0.05);
+  EXPECT_LT(all["mean_abs"].get<double>(), 0.09);
 }
 
 // 955 layouts of three models that others tried (Hagemann et al. 2023), on as many GPUs as they did.

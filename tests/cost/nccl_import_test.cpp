@@ -76,5 +76,35 @@ TEST(NcclFit, OfOneHardwareMakesNoClass) {
     EXPECT_EQ(correction.hardware, "abci-v100");
 }
 
+// What a degraded fabric took changes no class, but is kept for its own cluster.
+TEST(NcclFit, ADegradedFabricTellsOfItselfAlone) {
+  Fitted fitted;
+  const auto all = [&] {
+    std::vector<const Sample*> samples;
+    for (const Sample& sample : fitted.samples) samples.push_back(&sample);
+    return samples;
+  };
+  const auto between_nodes_of_abci = [](const Sample& sample) {
+    return sample.hardware() == "abci-a100" && sample.group.nodes > 1;
+  };
+  const auto slow = [&] {
+    for (Sample& sample : fitted.samples)
+      if (between_nodes_of_abci(sample))
+        for (auto& [step, log_ratio] : sample.curve) log_ratio += 1;
+    return fit(fitted.constants, all());
+  };
+  const Model before = fit(fitted.constants, all()), after = slow();
+  ASSERT_EQ(before.corrections.size(), after.corrections.size());
+  int changed = 0;
+  for (std::size_t i = 0; i < before.corrections.size(); ++i) {
+    const Correction &was = before.corrections[i], &is = after.corrections[i];
+    if (is.hardware == "abci-a100" && is.across)
+      changed += was.log_ratio != is.log_ratio ? 1 : 0;
+    else
+      EXPECT_EQ(was.log_ratio, is.log_ratio) << is.hardware << is.link;
+  }
+  EXPECT_GT(changed, 0);
+}
+
 }  // namespace
 }  // namespace rehearse::nccl

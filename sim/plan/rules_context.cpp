@@ -49,14 +49,13 @@ class ContextRules {
   void sequence() {
     const std::int64_t chunks = plan_.cp > 1 ? 2 * std::int64_t{plan_.cp} : 1;
     const std::int64_t shards = plan_.sequence_parallel ? std::int64_t{plan_.cp} * plan_.tp : 1;
-    const std::int64_t pieces = std::lcm(chunks, shards);
-    if (plan_.seq % pieces == 0) return;
     const bool context = plan_.seq % chunks != 0;
+    if (!context && plan_.seq % shards == 0) return;
     report("seq",
            context ? "context parallelism cuts the sequence into 2 x cp chunks"
                    : "sequence parallelism splits the sequence over tp",
            fmt::format("seq = {}, tp = {}, cp = {}", plan_.seq, plan_.tp, plan_.cp),
-           nearest_multiples(plan_.seq, kMostSequence, pieces));
+           nearest_multiples(plan_.seq, kMostSequence, std::lcm(chunks, shards)));
   }
 
   void exchange() {

@@ -76,9 +76,10 @@ struct RankMemory {
   double left_bytes = 0;     // most activations between ops when a backward has ended
   double working_bytes = 0;  // of the activations: gradients, recomputed tensors, ... of the op that runs
   double passing_gradients_bytes = 0;  // of the gradients: those that come with a backward pass
-  double workspace_bytes = 0;          // of the buffers: cuBLAS's workspace
-  std::int32_t peak_op = -1;           // index of the op of its list that runs then; -1: none
-  double peak_time_s = 0;              // when that op begins
+  double late_bytes = 0;       // of the buffers: of late_blocks(), what the activations leave no room for
+  double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
+  std::int32_t peak_op = -1;   // index of the op of its list that runs then; -1: none
+  double peak_time_s = 0;      // when that op begins
   std::vector<LiveMicrobatches> alive;
 };
 

@@ -231,5 +231,26 @@ TEST(Memory, FreshGradientsThatAreDroppedTakeThePlaceOfActivations) {
   EXPECT_EQ(gradients(1024, 4), 4);
 }
 
+// DeepSpeed's bucket of gradients takes the place of activations, and needs room of its own where they are
+// smaller.
+TEST(Memory, WhatComesLateNeedsWhatActivationsDoNotLeave) {
+  const auto rank_of = [](std::int64_t seq) {
+    Plan plan = small_plan(1, 1, 4, 4);
+    plan.framework = Framework::deepspeed;
+    plan.recipe = Recipe::zero;
+    plan.zero = 1;
+    plan.seq = seq;
+    const Work work = make_work(small_model(), plan);
+    const RankMemory rank = rank_memory(full_schedule(plan), plan, work).at(0);
+    const double activations = rank.activations_bytes + rank.logits_bytes;
+    EXPECT_DOUBLE_EQ(rank.late_bytes, std::max(0.0, 2 * work.parameters(0) - activations));
+    const double steady = rank.parameters_bytes + rank.gradients_bytes + rank.optimizer_bytes;
+    EXPECT_DOUBLE_EQ(rank.peak_bytes, steady + std::max(activations, 2 * work.parameters(0)));
+    return rank.late_bytes;
+  };
+  EXPECT_GT(rank_of(2), 0);
+  EXPECT_EQ(rank_of(4096), 0);
+}
+
 }  // namespace
 }  // namespace rehearse

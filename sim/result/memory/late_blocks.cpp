@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "plan/framework.h"
 #include "plan/recipe.h"
@@ -12,21 +13,22 @@ namespace {
 
 constexpr double kFp32 = 4;
 
-// Calls visit(elements) for each parameter on a pipeline rank.
+// Calls visit(elements, repeats) for each parameter of each part of a pipeline rank.
 template <typename Visit>
 void parameters_on(int pipeline_rank, const Plan& plan, const Work& work, Visit visit) {
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
     for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
-      for (std::int64_t i = 0; i < part.repeats; ++i)
-        for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors)
-          if (tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied) visit(tensor.elements);
+      for (const Tensor& tensor : work.blocks[static_cast<std::size_t>(part.block)].tensors)
+        if (tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied)
+          visit(tensor.elements, static_cast<std::size_t>(part.repeats));
   }
 }
 
 double largest_parameter(int pipeline_rank, const Plan& plan, const Work& work) {
   double most = 0;
-  parameters_on(pipeline_rank, plan, work, [&](double elements) { most = std::max(most, elements); });
+  parameters_on(pipeline_rank, plan, work,
+                [&](double elements, std::size_t) { most = std::max(most, elements); });
   return most;
 }
 
@@ -34,7 +36,9 @@ LateBlocks of_local_ddp(const RankMemory& memory, const Plan& plan, const Work& 
   const double bytes = state_bytes(plan).gradient;
   LateBlocks blocks;
   if (gradients_come_anew(plan))
-    parameters_on(memory.rank, plan, work, [&](double elements) { blocks.push_back(elements * bytes); });
+    parameters_on(memory.rank, plan, work, [&](double elements, std::size_t repeats) {
+      blocks.insert(blocks.end(), repeats, elements * bytes);
+    });
   blocks.push_back(memory.parameters * bytes);
   return blocks;
 }
@@ -45,13 +49,14 @@ bool is_deepspeed_zero_1(const Plan& plan) {
           plan.framework == Framework::deepspeed_2021);
 }
 
-std::vector<LateBlocks> of_deepspeed_zero_1(const RankMemory& memory, const Plan& plan, double largest) {
+std::vector<LateBlocks> of_deepspeed_zero_1(const RankMemory& memory, const Plan& plan, const Work& work) {
   const StateBytes state = state_bytes(plan);
   const double share = memory.parameters / (plan.dp * plan.cp);
   const double gathers = std::max(1.0, std::floor(memory.parameters / kDeepSpeedBucketElements));
   std::vector<LateBlocks> blocks;
   blocks.push_back({std::min(kDeepSpeedBucketElements, memory.parameters) * state.gradient});
-  if (plan.precision == Precision::fp16) blocks.push_back({std::min(share, largest) * kFp32});
+  if (plan.precision == Precision::fp16)
+    blocks.push_back({std::min(share, largest_parameter(memory.rank, plan, work)) * kFp32});
   blocks.push_back({share * state.gradient});
   blocks.push_back({memory.parameters / gathers * state.parameter});
   return blocks;
@@ -68,9 +73,9 @@ LateBlocks of_nanotron_zero_1(const RankMemory& memory, const Plan& plan) {
 }  // namespace
 
 std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work) {
-  const double largest = largest_parameter(memory.rank, plan, work);
   const bool has_replicas = plan.dp * plan.cp > 1;
   if (plan.recipe == Recipe::deepspeed_bf16) {
+    const double largest = largest_parameter(memory.rank, plan, work);
     std::vector<LateBlocks> blocks = {{largest * kFp32}};
     const double bucket = std::max(largest, std::min(kDeepSpeedBucketElements, memory.parameters));
     if (has_replicas) blocks.push_back({bucket * kFp32});
@@ -78,9 +83,16 @@ std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, 
   }
   if (has_local_ddp(plan)) return {of_local_ddp(memory, plan, work)};
   if (!has_replicas) return {};
-  if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, largest);
+  if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, work);
   if (plan.framework == Framework::nanotron && plan.zero == 1) return {of_nanotron_zero_1(memory, plan)};
   return {};
+}
+
+double most_late_bytes(const RankMemory& memory, const Plan& plan, const Work& work) {
+  double most = 0;
+  for (const LateBlocks& together : late_blocks(memory, plan, work))
+    most = std::max(most, std::accumulate(together.begin(), together.end(), 0.0));
+  return most;
 }
 
 }  // namespace rehearse

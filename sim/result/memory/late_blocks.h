@@ -26,4 +26,7 @@ using LateBlocks = std::vector<double>;  // bytes; there together
 //    all_gather (distributed.py, all_gather_coalesced; optim/zero.py, _all_gather_params)
 std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work);
 
+// Bytes of the most of them that are there together.
+double most_late_bytes(const RankMemory& memory, const Plan& plan, const Work& work);
+
 }  // namespace rehearse

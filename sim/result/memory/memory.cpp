@@ -7,6 +7,7 @@
 #include "plan/owners.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
+#include "result/memory/late_blocks.h"
 
 namespace rehearse {
 
@@ -150,9 +151,11 @@ std::vector<RankMemory> activation_memory(const Schedule& schedule, const Plan& 
 
 void add_state(RankMemory& memory, const Plan& plan, const Work& work, double workspace_bytes) {
   add_parameters(memory, plan, work);
+  const double left_room = memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes;
+  memory.late_bytes = std::max(0.0, most_late_bytes(memory, plan, work) - left_room);
   // One message each way may be on the wire while the tensors of the running ops stand beside it.
   memory.buffers_bytes = workspace_bytes + (plan.pp > 1 ? 2 * work.boundary_bytes : 0) +
-                         sharding_buffers(memory.rank, plan, work);
+                         sharding_buffers(memory.rank, plan, work) + memory.late_bytes;
   memory.workspace_bytes = workspace_bytes;
   memory.peak_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
                       memory.activations_bytes + memory.logits_bytes + memory.buffers_bytes;

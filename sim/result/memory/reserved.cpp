@@ -284,7 +284,8 @@ ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, c
 
 double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& plan, const Work& work,
                       double capacity_bytes, std::int64_t microbatches) {
-  const double replayed = memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes;
+  const double replayed =
+      memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes + memory.late_bytes;
   const double steady = memory.peak_bytes - replayed;
   const ReservedBytes bytes =
       replay_allocations(ops, memory, plan, work, capacity_bytes - steady, microbatches);

@@ -26,15 +26,37 @@ class Hall {
     changed_.notify_all();
   }
 
+  // Changes what nobody waits for.
+  template <typename Change>
+  void change_quietly(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+
+  // A change that says whether it is what others wait for; who makes another one waits with them.
+  template <typename Change, typename Condition>
+  void change_or_wait(const Change& change, const Condition& condition) {
+    std::unique_lock lock(mutex_);
+    if (change())
+      changed_.notify_all();
+    else
+      wait_for(lock, condition);
+  }
+
   // DeviceError when somebody gives up before.
   template <typename Condition>
   void wait_for(const Condition& condition) {
     std::unique_lock lock(mutex_);
+    wait_for(lock, condition);
+  }
+
+ private:
+  template <typename Condition>
+  void wait_for(std::unique_lock<std::mutex>& lock, const Condition& condition) {
     changed_.wait(lock, [&] { return condition() || !reason_.empty(); });
     if (!condition()) throw DeviceError(reason_);
   }
 
- private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string reason_;
@@ -47,14 +69,15 @@ class Meeting {
 
   void arrive() {
     std::uint64_t round = 0;
-    hall_.change([&] {
-      round = round_;
-      if (++come_ == members_) {
-        come_ = 0;
-        ++round_;
-      }
-    });
-    hall_.wait_for([&] { return round_ != round; });
+    hall_.change_or_wait(
+        [&] {
+          round = round_;
+          if (++come_ < members_) return false;
+          come_ = 0;
+          ++round_;
+          return true;
+        },
+        [&] { return round_ != round; });
   }
 
  private:

@@ -167,7 +167,7 @@ class DeviceCommunicator : public Communicator {
 
   Group::Mail& mail_between(int sender, int receiver) {
     Group::Mail* mail = nullptr;
-    group_->hall.change([&] { mail = &group_->mail[{sender, receiver}]; });
+    group_->hall.change_quietly([&] { mail = &group_->mail[{sender, receiver}]; });
     return *mail;
   }
 

@@ -39,7 +39,7 @@ class ThreadWorld : public World {
       throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
     }
     std::shared_ptr<Group> group;
-    process_->hall.change([&] {
+    process_->hall.change_quietly([&] {
       std::shared_ptr<Group>& shared = process_->groups[{name, members}];
       if (!shared) shared = std::make_shared<Group>(members);
       if (!process_->reason.empty()) shared->hall.abort(process_->reason);

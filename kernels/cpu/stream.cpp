@@ -73,34 +73,39 @@ void CpuStream::put(std::function<void()> action) {
 }
 
 void CpuStream::put(Item item) {
+  bool wakes = false;
   {
     const std::lock_guard lock(mutex_);
     items_.push_back(std::move(item));
+    wakes = !busy_ && items_.size() == 1;
   }
-  changed_.notify_all();
+  if (wakes) changed_.notify_all();
 }
 
+// All that has come is taken at once: the thread that puts launches seldom meets this one at the lock.
 void CpuStream::work() {
   team = threads_;
+  std::deque<Item> taken;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !items_.empty(); });
     if (items_.empty()) return;
-    const Item item = std::move(items_.front());
-    items_.pop_front();
-    const bool skip = failure_ && !item.even_after_failure;
+    taken.swap(items_);
     busy_ = true;
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-      if (!skip) item.action();
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    for (; !taken.empty(); taken.pop_front()) run(taken.front());
     lock.lock();
     busy_ = false;
-    if (failure && !failure_) failure_ = failure;
     if (items_.empty()) changed_.notify_all();
+  }
+}
+
+void CpuStream::run(const Item& item) {
+  if (failure_ && !item.even_after_failure) return;
+  try {
+    item.action();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
   }
 }
 

@@ -53,13 +53,14 @@ class CpuStream : public Stream {
   };
   void put(Item item);
   void work();
+  void run(const Item& item);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;
   bool busy_ = false;
   bool closing_ = false;
-  std::exception_ptr failure_;  // written by the thread itself, under the lock
+  std::exception_ptr failure_;  // the thread's own while busy_, else the lock's
   int threads_;
   std::thread thread_;
 };

@@ -28,16 +28,16 @@ Json data_of(const std::string& page) {
   return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
-constexpr const char* kRun =
+constexpr const char* kPageRun =
     "--model llama3-8b --cluster dgx-h100 --gpus 16 --tp 4 --pp 4 --gbs 32 --seq 4096 ";
 
 TEST(Page, OfARunHoldsItsReportCommandAndScenario) {
   const std::string path = temporary_file("page_whole.html", "");
-  const Outcome outcome = run_program(std::string("simulate ") + kRun + "--json --html " + path);
+  const Outcome outcome = run_program(std::string("simulate ") + kPageRun + "--json --html " + path);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json data = data_of(text_of_file(path));
   EXPECT_EQ(data["report"], Json::parse(outcome.out));
-  EXPECT_EQ(data["command"], "rehearse simulate " + std::string(kRun) + "--json --html " + path);
+  EXPECT_EQ(data["command"], "rehearse simulate " + std::string(kPageRun) + "--json --html " + path);
   EXPECT_EQ(data["scenario"]["plan"]["tp"], 4);
   EXPECT_TRUE(data["versions"].contains("SimGrid"));
   EXPECT_EQ(data["timeline"]["rows"].size(), 4u);
@@ -45,13 +45,14 @@ TEST(Page, OfARunHoldsItsReportCommandAndScenario) {
 
 TEST(Page, WhatIfCurvesAgreeWithRunsOfTheReferenceEngine) {
   const std::string path = temporary_file("page_what_if.html", "");
-  ASSERT_EQ(run_program(std::string("simulate ") + kRun + "--html " + path).exit_code, 0);
+  ASSERT_EQ(run_program(std::string("simulate ") + kPageRun + "--html " + path).exit_code, 0);
   const Json data = data_of(text_of_file(path));
   int compared = 0;
   for (const Json& knob : data["what_if"]) {
     if (knob["label"] != "Tensor parallel") continue;
     for (const Json& row : knob["values"]) {
-      const std::string flags = std::string(kRun) + "--engine reference --json --tp " + row["value"].dump();
+      const std::string flags =
+          std::string(kPageRun) + "--engine reference --json --tp " + row["value"].dump();
       const Json report = Json::parse(run_program("simulate " + flags).out);
       EXPECT_EQ(row["step_time_s"], report["step_time_s"]) << row;
       EXPECT_EQ(row["fits"], report["memory"]["fits"]) << row;
@@ -93,10 +94,10 @@ TEST(Page, OfASweepHoldsEveryRow) {
 
 TEST(Page, PicturesOfARunAreSvgAndPng) {
   const std::string svg = temporary_file("page_run.svg", ""), png = temporary_file("page_run.png", "");
-  ASSERT_EQ(run_program(std::string("simulate ") + kRun + "--svg " + svg + " --png " + png).exit_code, 0);
+  ASSERT_EQ(run_program(std::string("simulate ") + kPageRun + "--svg " + svg + " --png " + png).exit_code, 0);
   EXPECT_THAT(text_of_file(svg), HasSubstr("<svg "));
   EXPECT_EQ(text_of_file(png).substr(1, 3), "PNG");
-  const Outcome refused = run_program(std::string("simulate ") + kRun + "--png /nowhere/run.png");
+  const Outcome refused = run_program(std::string("simulate ") + kPageRun + "--png /nowhere/run.png");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("/nowhere/run.png"));
 }

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 const std::string kPlan =
     "--model llama3-8b --cluster dgx-h100 --gpus 32 --tp 2 --pp 4 --gbs 32 --overlap-p2p on ";
 
-Json simulated(const std::string& flags) {
+Json simulated_with(const std::string& flags) {
   const Outcome run = run_program("simulate --json --engine reference " + flags);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return run.exit_code == 0 ? Json::parse(run.out) : Json();
@@ -32,12 +32,12 @@ class ScheduleFile : public ::testing::TestWithParam<Named> {};
 TEST_P(ScheduleFile, ComesBackAsTheRunThatItWas) {
   const std::string flags = kPlan + GetParam().flags + " ";
   const std::string named = flags + "--schedule " + GetParam().schedule + " ";
-  const Json whole = simulated(named);
+  const Json whole = simulated_with(named);
   for (const char* form : {"compute", "full"}) {
     const Outcome out = run_program("export schedule --form " + std::string(form) + " " + named);
     ASSERT_EQ(out.exit_code, 0) << out.err;
     const std::string file = temporary_file("order.csv", out.out);
-    const Json back = simulated(flags + "--schedule " + file);
+    const Json back = simulated_with(flags + "--schedule " + file);
     EXPECT_NEAR(back["step_time_s"].get<double>(), whole["step_time_s"].get<double>(),
                 1e-9 * whole["step_time_s"].get<double>())
         << form;
@@ -79,7 +79,7 @@ TEST(ScheduleFile, OfPyTorchIsSimulatedCheckedAndExecuted) {
 TEST(ScheduleFile, OfOneRankWithTwoChunksNeedNotInterleave) {
   const std::string plan = kPlan + "--pp 1 --vpp 2 ", named = plan + "--schedule zb-v ";
   const std::string file = temporary_file("one_rank.csv", run_program("export schedule " + named).out);
-  EXPECT_EQ(simulated(plan + "--schedule " + file)["step_time_s"], simulated(named)["step_time_s"]);
+  EXPECT_EQ(simulated_with(plan + "--schedule " + file)["step_time_s"], simulated_with(named)["step_time_s"]);
 }
 
 TEST(ScheduleFile, WithAllForwardsFirstOffloadsAsGPipe) {
@@ -87,14 +87,15 @@ TEST(ScheduleFile, WithAllForwardsFirstOffloadsAsGPipe) {
       "--model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 2 --offload activations ";
   const std::string gpipe = named + "--schedule gpipe ";
   const std::string file = temporary_file("forwards_first.csv", run_program("export schedule " + gpipe).out);
-  EXPECT_EQ(simulated(named + "--schedule " + file)["step_time_s"], simulated(gpipe)["step_time_s"]);
+  EXPECT_EQ(simulated_with(named + "--schedule " + file)["step_time_s"],
+            simulated_with(gpipe)["step_time_s"]);
   EXPECT_EQ(run_program("check " + named + "--schedule 1f1b").exit_code, 2);
 }
 
 TEST(ScheduleFile, StepsAsThePlanSays) {
   const std::string named = kPlan + "--clip-grad 1 --sync-step on ";
   const std::string file = temporary_file("clipped.csv", run_program("export schedule " + named).out);
-  EXPECT_EQ(simulated(named + "--schedule " + file)["time_s"], simulated(named)["time_s"]);
+  EXPECT_EQ(simulated_with(named + "--schedule " + file)["time_s"], simulated_with(named)["time_s"]);
 }
 
 TEST(ScheduleFile, FaultsAreNamedWithRowAndCell) {

@@ -7,9 +7,9 @@
 namespace rehearse {
 namespace {
 
-const std::vector<Recipe> kRecipes = {Recipe::megatron,       Recipe::zero,     Recipe::sagemaker,
-                                      Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
-                                      Recipe::autocast,       Recipe::bf16};
+const std::vector<Recipe> kRecipesOfBf16 = {Recipe::megatron,       Recipe::zero,     Recipe::sagemaker,
+                                            Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
+                                            Recipe::autocast,       Recipe::bf16};
 
 Plan in_bf16(const Plan& plan, Recipe recipe = Recipe::megatron) {
   return in_16_bits(plan, Precision::bf16, recipe);
@@ -21,7 +21,7 @@ TEST_P(Bf16, TrainsAsOneRankInBf16Does) {
   expect_same_training_in_16_bits(GetParam().model(), GetParam().plan);
 }
 
-INSTANTIATE_TEST_SUITE_P(Some, Bf16, testing::ValuesIn(mixes(Precision::bf16, kRecipes)),
+INSTANTIATE_TEST_SUITE_P(Some, Bf16, testing::ValuesIn(mixes(Precision::bf16, kRecipesOfBf16)),
                          [](const auto& mixed) { return name_of(mixed.param); });
 
 // As ranks on parts of one GPU do it, with a CPU in its place.
@@ -56,7 +56,7 @@ TEST(Bf16Shards, StepAsTheWholeDoes) {
 }
 
 TEST(Bf16Weights, AreTheirMastersRounded) {
-  for (const Recipe recipe : kRecipes) {
+  for (const Recipe recipe : kRecipesOfBf16) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
@@ -77,7 +77,7 @@ TEST(Bf16Weights, AreTheirMastersRounded) {
 
 // Rounded activations and gradients move the losses, but not where they go.
 TEST(Bf16Training, FollowsTheLossesOfFp32Down) {
-  for (const Recipe recipe : kRecipes) {
+  for (const Recipe recipe : kRecipesOfBf16) {
     SCOPED_TRACE(to_string(recipe));
     const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
     const Training wide = training_of(tiny_llama(), plan);

@@ -17,7 +17,7 @@ Case llama_case() {
   return c;
 }
 
-Block layer_of(const Case& c) {
+Block eager_layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "layer");
 }
 
@@ -42,7 +42,7 @@ Moved moved(const Block& block, const std::string& prefix) {
 TEST(Eager, RmsNormMoves128BytesAnElement) {
   Case c = llama_case();
   c.plan.fused_norm = false;
-  const Moved norm = moved(layer_of(c), "attention_norm");
+  const Moved norm = moved(eager_layer_of(c), "attention_norm");
   EXPECT_EQ(norm.kernels, 7 + 11 + 2);
   // Beside that: the weight, twice, and its gradient; the mean and the scale of each row and their gradients.
   const double elements = kTokens * 64, weights = 2 + 2 + 4, rows = 4 * (1 + 2 + 1 + 1 + 2);
@@ -52,17 +52,17 @@ TEST(Eager, RmsNormMoves128BytesAnElement) {
 TEST(Eager, LayerNormStaysOneKernel) {
   Case c{gpt(2, 64, 4, 320, 32), {}};
   c.plan.seq = 32;
-  const Moved fused = moved(layer_of(c), "attention_norm");
+  const Moved fused = moved(eager_layer_of(c), "attention_norm");
   c.plan.fused_norm = false;
-  EXPECT_EQ(moved(layer_of(c), "attention_norm").bytes, fused.bytes);
+  EXPECT_EQ(moved(eager_layer_of(c), "attention_norm").bytes, fused.bytes);
 }
 
 TEST(Eager, RotationGoesThroughFp32AndKeepsNothing) {
   Case c = llama_case();
   c.plan.framework = Framework::fsdp;
-  const double kept = saved_bytes(layer_of(c));
+  const double kept = saved_bytes(eager_layer_of(c));
   c.plan.fused_rotary = false;
-  const Block layer = layer_of(c);
+  const Block layer = eager_layer_of(c);
   const double elements = kTokens * (64 + 32);
   EXPECT_EQ(moved(layer, "query_").bytes + moved(layer, "key_").bytes, 2 * (6 + 8 + 6) * elements);
   EXPECT_EQ(saved_bytes(layer), kept);
@@ -75,27 +75,27 @@ TEST(Eager, SoftmaxOfMegatron2021TakesShortMatricesOf16BitScoresInFours) {
   c.plan.fused_attention = false;
   c.plan.framework = Framework::megatron_2021;
   const double scores = 2 * kTokens * kTokens;
-  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 76 * scores);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").bytes, 76 * scores);
   c.plan.micro_batch = c.plan.global_batch = 2;
-  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 7 * 2 * scores);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").bytes, 7 * 2 * scores);
   c.plan.precision = Precision::fp32;
-  EXPECT_GT(moved(layer_of(c), "softmax").bytes, 7 * 2 * 2 * scores);
+  EXPECT_GT(moved(eager_layer_of(c), "softmax").bytes, 7 * 2 * 2 * scores);
   c.plan.precision = Precision::bf16;
   c.plan.seq = 4096;
-  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 76 * scores * 128 * 128 * 2);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").bytes, 76 * scores * 128 * 128 * 2);
   c.plan.seq = 32;
   c.plan.micro_batch = c.plan.global_batch = 1;
   c.plan.framework = Framework::megatron_core;
-  EXPECT_EQ(moved(layer_of(c), "softmax").bytes, 7 * scores);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").bytes, 7 * scores);
 }
 
 TEST(Eager, SoftmaxThatIsNotFusedTakesAKernelAnOperation) {
   Case c{gpt(2, 64, 4, 320, 32), {}};
   c.plan.seq = 32;
   c.plan.fused_attention = false;
-  EXPECT_EQ(moved(layer_of(c), "softmax").kernels, 2);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").kernels, 2);
   c.plan.fused_softmax = false;
-  EXPECT_EQ(moved(layer_of(c), "softmax").kernels, 5 + 5);
+  EXPECT_EQ(moved(eager_layer_of(c), "softmax").kernels, 5 + 5);
 }
 
 // 2 bytes an element written and read again forward, 2 read and 4 written and read back, but for the 2 that
@@ -105,7 +105,7 @@ TEST(Eager, AutocastAroundMegatron2021WritesExpandedBiasesOut) {
   c.plan.seq = 32;
   c.plan.framework = Framework::megatron_2021;
   const auto bytes = [&c] {
-    const Block layer = layer_of(c);
+    const Block layer = eager_layer_of(c);
     return moved(layer, "attention_residual").bytes + moved(layer, "mlp_residual").bytes;
   };
   const double without = bytes();
@@ -118,7 +118,7 @@ TEST(Eager, Megatron2021RearrangesHeads) {
   Case c{gpt(2, 64, 2, 320, 32), {}};
   c.plan.seq = 32;
   c.plan.fused_attention = false;
-  const auto bytes = [&c](const char* name) { return moved(layer_of(c), name).bytes; };
+  const auto bytes = [&c](const char* name) { return moved(eager_layer_of(c), name).bytes; };
   EXPECT_EQ(bytes("qkv_gradient") + bytes("attended_in_rows"), 0);
   const double without = bytes("qkv_bias");
   c.plan.framework = Framework::megatron_2021;
@@ -131,7 +131,7 @@ TEST(Eager, Megatron2021RearrangesHeads) {
 TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   Case c = llama_case();
   c.plan.framework = Framework::megatron_core;
-  const auto bytes = [&c](const char* name) { return moved(layer_of(c), name).bytes; };
+  const auto bytes = [&c](const char* name) { return moved(eager_layer_of(c), name).bytes; };
   EXPECT_EQ(bytes("query_copy"), 4 * kTokens * 64);
   EXPECT_EQ(bytes("value_copy"), 4 * kTokens * 32);
   EXPECT_EQ(bytes("qkv_gradient"), 4 * kTokens * (64 + 32 + 32));
@@ -149,7 +149,7 @@ TEST(Eager, DTensorMovesPartsOfSequencesUnlessAProductIsCutIntoChunks) {
   c.plan.tp = 2;
   c.plan.sequence_parallel = true;
   const auto bytes = [&c] {
-    const Block layer = layer_of(c);
+    const Block layer = eager_layer_of(c);
     double sum = 0;
     for (const auto* list : {&layer.forward, &layer.backward_input})
       for (const Kernel& kernel : *list)
@@ -167,7 +167,7 @@ TEST(Eager, TorchtitanRepeatsKeysAndValuesForEachHeadOfQueries) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;
   c.plan.cp = 2;
-  const Block layer = layer_of(c);
+  const Block layer = eager_layer_of(c);
   for (const char* name : {"key_repeat", "value_repeat"})
     EXPECT_EQ(moved(layer, name).bytes, 2 * 2 * (64 + 32) * kTokens / 2);
   for (const Kernel& kernel : layer.forward) {
@@ -182,9 +182,9 @@ TEST(Eager, TorchtitanRepeatsKeysAndValuesForEachHeadOfQueries) {
 
 TEST(Eager, AGateKeepsItsSiluForTheProduct) {
   Case c = llama_case();
-  const Block fused = layer_of(c);
+  const Block fused = eager_layer_of(c);
   c.plan.fused_activation = false;
-  const Block eager = layer_of(c);
+  const Block eager = eager_layer_of(c);
   const double elements = kTokens * 160;
   EXPECT_EQ(moved(fused, "activation").bytes, (6 + 10) * elements);
   EXPECT_EQ(moved(eager, "activation").bytes, (4 + 6 + 6 + 6 + 6) * elements);
@@ -196,11 +196,11 @@ TEST(Eager, ASquaredReluMoves28BytesAnElementWhereFusedOnesMove10) {
   c.model.gated_mlp = false;
   c.model.squared_relu = true;
   const double elements = kTokens * 160;
-  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 10 * elements);
+  EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 10 * elements);
   c.plan.fused_activation = false;
-  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 28 * elements);
+  EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 28 * elements);
   c.model.squared_relu = false;  // GELU is one kernel of PyTorch's
-  EXPECT_EQ(moved(layer_of(c), "activation").bytes, 10 * elements);
+  EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 10 * elements);
 }
 
 double loss_bytes(const Case& c) {
@@ -301,9 +301,9 @@ TEST(Eager, MegatronsOptimizerMoves60BytesAnElement) {
 TEST(EarlyStop, SkipsTheDownProjectionAndTheResidualSum) {
   Case c = llama_case();
   c.plan.recompute = Recompute::full;
-  const Block whole = layer_of(c);
+  const Block whole = eager_layer_of(c);
   c.plan.recompute_early_stop = true;
-  const Block stopped = layer_of(c);
+  const Block stopped = eager_layer_of(c);
   ASSERT_EQ(whole.recompute.size(), whole.forward.size());
   ASSERT_FALSE(stopped.recompute.empty());
   EXPECT_EQ(stopped.recompute.back().name, "activation");
@@ -317,7 +317,7 @@ TEST(EarlyStop, RunsGroupsOfLayersToTheirEnd) {
   c.plan.recompute = Recompute::full;
   c.plan.recompute_layers = 2;
   c.plan.recompute_early_stop = true;
-  const Block layer = layer_of(c);
+  const Block layer = eager_layer_of(c);
   EXPECT_EQ(layer.recompute.size(), layer.forward.size());
 }
 
@@ -332,7 +332,7 @@ double saved_beyond_megatron(const Case& nanotron) {
   Case other = nanotron;
   other.plan.framework = Framework::megatron_core;
   const auto saved = [](const Case& c) {
-    const Block block = layer_of(c);
+    const Block block = eager_layer_of(c);
     return block.bytes(block.saved);
   };
   return saved(nanotron) - saved(other);
@@ -351,10 +351,10 @@ TEST(Eager, NanotronCopiesHeadsThreeTimesForwardAndBackward) {
     const Moved joined = moved(block, "keys_and_values_");
     return Moved{sum.kernels + joined.kernels, sum.bytes + joined.bytes};
   };
-  const Moved many = copies(layer_of(nanotron_case(4)));
+  const Moved many = copies(eager_layer_of(nanotron_case(4)));
   EXPECT_EQ(many.kernels, 3 + 3);
   EXPECT_EQ(many.bytes, (2 * 3 + 2 * 2 + 2 * 2 + 2 * 2 + 2 * 3 + 2 * 3) * row);
-  const Moved few = copies(layer_of(nanotron_case(2)));  // keys and values are half as wide
+  const Moved few = copies(eager_layer_of(nanotron_case(2)));  // keys and values are half as wide
   EXPECT_EQ(few.kernels, 3 + 2);
   EXPECT_EQ(few.bytes, (2 * 2 + 2 * 1 + 2 * 1 + 2 * 1 + 2 * 2) * row);
 }

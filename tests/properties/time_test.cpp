@@ -30,19 +30,17 @@ double least_work(const Run& run, std::size_t instance) {
   return seconds;
 }
 
-RC_GTEST_PROP(LegalRun, EndsNoSoonerThanItsLongestPathAndItsBusiestRank, ()) {
-  const auto run = legal_run();
-  const Timeline timeline = must_end(*run);
-  const std::vector<int> transfers = transfers_in_a_row(run->ready.tasks, run->loads);
-  const double slack = kRounding * run->reference.end() + kResolution * *std::ranges::max_element(transfers);
-  RC_ASSERT(timeline.end() >= run->reference.end() - slack);
-  if (run->experiment.conditions.has_jitter()) return;  // ops may be shorter than priced
-  for (const Timeline& each : {run->reference, timeline})
-    for (std::size_t i = 0; i < each.ranks.size(); ++i) RC_ASSERT(each.end() >= least_work(*run, i) - slack);
+void takes_as_long_as_it_must(const Run& run, const Timeline& timeline) {
+  const std::vector<int> transfers = transfers_in_a_row(run.ready.tasks, run.loads);
+  const double slack = kRounding * run.reference.end() + kResolution * *std::ranges::max_element(transfers);
+  RC_ASSERT(timeline.end() >= run.reference.end() - slack);
+  if (run.experiment.conditions.has_jitter()) return;  // ops may be shorter than priced
+  for (const Timeline& each : {run.reference, timeline})
+    for (std::size_t i = 0; i < each.ranks.size(); ++i) RC_ASSERT(each.end() >= least_work(run, i) - slack);
   // The search bounds what the longest path takes.
-  if (run->experiment.plan.sync_step)
-    RC_ASSERT(longest_path_s(run->experiment) >=
-              least_step_time(run->experiment.plan, run->ready.prices.times) - slack);
+  if (run.experiment.plan.sync_step)
+    RC_ASSERT(longest_path_s(run.experiment) >=
+              least_step_time(run.experiment.plan, run.ready.prices.times) - slack);
 }
 
 RC_GTEST_PROP(LegalRun, TakesItsLongestPathWhereNoTwoTasksMeetOnALink, ()) {
@@ -64,13 +62,11 @@ RC_GTEST_PROP(LegalRun, TakesItsLongestPathWhereNoTwoTasksMeetOnALink, ()) {
   }
 }
 
-RC_GTEST_PROP(LegalRun, SpendsTheStepOfEveryRankOnSomethingNamed, ()) {
-  const auto run = legal_run();
-  const Timeline timeline = must_end(*run);
+void accounts_for_every_step(const Run& run, const Timeline& timeline) {
   for (const TimelineRank& rank : timeline.ranks) {
-    const RankOps& ops = run->ready.schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+    const RankOps& ops = run.ready.schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
     const TimeShares time =
-        rank_time(rank, ops, run->ready.prices.times, timeline.end(), run->experiment.plan.one_queue).time;
+        rank_time(rank, ops, run.ready.prices.times, timeline.end(), run.experiment.plan.one_queue).time;
     RC_ASSERT(std::abs(time.sum() - timeline.end()) <= kRounding * timeline.end());
     for (const double part :
          {time.compute, time.recompute, time.optimizer, time.bubble, time.exposed_tp, time.exposed_pp,
@@ -79,12 +75,10 @@ RC_GTEST_PROP(LegalRun, SpendsTheStepOfEveryRankOnSomethingNamed, ()) {
   }
 }
 
-RC_GTEST_PROP(LegalRun, RunsTheOpsOfAStreamOneAfterTheOtherAndAfterWhatTheyWaitFor, ()) {
-  const auto run = legal_run();
-  const Timeline timeline = must_end(*run);
+void keeps_the_order_of_streams(const Run& run, const Timeline& timeline) {
   const double slack = kRounding * timeline.end();
   for (const TimelineRank& rank : timeline.ranks) {
-    const RankOps& ops = run->ready.schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+    const RankOps& ops = run.ready.schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
     std::array<double, kStreams> free_from{};
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const Span& span = rank.spans[i];
@@ -95,6 +89,15 @@ RC_GTEST_PROP(LegalRun, RunsTheOpsOfAStreamOneAfterTheOtherAndAfterWhatTheyWaitF
         RC_ASSERT(span.begin >= rank.spans[static_cast<std::size_t>(wait)].end - slack);
     }
   }
+}
+
+// One simulation for all three.
+RC_GTEST_PROP(LegalRun, EndsNoSoonerThanItCanInOrderAndWithItsStepAccountedFor, ()) {
+  const auto run = legal_run();
+  const Timeline timeline = must_end(*run);
+  takes_as_long_as_it_must(*run, timeline);
+  accounts_for_every_step(*run, timeline);
+  keeps_the_order_of_streams(*run, timeline);
 }
 
 }  // namespace

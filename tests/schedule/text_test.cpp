@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string error_of(const std::string& text) {
+std::string text_error_of(const std::string& text) {
   try {
     read_text(text, "mine.txt");
   } catch (const InputError& error) {
@@ -51,16 +51,16 @@ TEST(Text, WritesAnExplicitAbsenceOfWaits) {
 }
 
 TEST(Text, ErrorsSayWhereAndWhat) {
-  EXPECT_THAT(error_of("rank 0: 0F0 0X0\n"),
+  EXPECT_THAT(text_error_of("rank 0: 0F0 0X0\n"),
               AllOf(HasSubstr("mine.txt"), HasSubstr("rank 0, op 1"), HasSubstr("0X0")));
-  EXPECT_THAT(error_of("rank 0: 0F0\nrank 2: 1F0\n"), AllOf(HasSubstr("rank 1:"), HasSubstr("rank 2:")));
-  EXPECT_THAT(error_of("rank 0: 0F0(0B0)\n"), HasSubstr("a wait names an earlier op"));
-  EXPECT_THAT(error_of("rank 0: 0F0(#0)\n"), HasSubstr("index of an earlier op"));
-  EXPECT_THAT(error_of("rank 0: 0F0 0F1(0F0\n"), HasSubstr("waits end with )"));
-  EXPECT_THAT(error_of("rank 0: 0F0.2\n"), HasSubstr("a part is written"));
-  EXPECT_THAT(error_of("rank 0: 0F0.2/2\n"), HasSubstr("part below parts"));
-  EXPECT_THAT(error_of("rank 0: 0F0@gradeint\n"), HasSubstr("nearest legal: gradient"));
-  EXPECT_THAT(error_of(""), HasSubstr("at least one action"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0\nrank 2: 1F0\n"), AllOf(HasSubstr("rank 1:"), HasSubstr("rank 2:")));
+  EXPECT_THAT(text_error_of("rank 0: 0F0(0B0)\n"), HasSubstr("a wait names an earlier op"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0(#0)\n"), HasSubstr("index of an earlier op"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0 0F1(0F0\n"), HasSubstr("waits end with )"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0.2\n"), HasSubstr("a part is written"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0.2/2\n"), HasSubstr("part below parts"));
+  EXPECT_THAT(text_error_of("rank 0: 0F0@gradeint\n"), HasSubstr("nearest legal: gradient"));
+  EXPECT_THAT(text_error_of(""), HasSubstr("at least one action"));
 }
 
 RC_GTEST_PROP(Text, OfAnyContentIsReadOrRejectedWithAnInputError, ()) {

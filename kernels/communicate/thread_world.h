@@ -20,7 +20,7 @@ class ThreadWorld : public World {
   struct Process {
     explicit Process(int count) : ranks(count) {}
     int ranks;
-    Hall hall;
+    Hall hall;           // at which nobody waits: groups have their own
     std::string reason;  // of the end, "" while all is well
     std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
   };
@@ -50,7 +50,7 @@ class ThreadWorld : public World {
   }
 
   void abort(const std::string& reason) override {
-    process_->hall.change([&] {
+    process_->hall.change_quietly([&] {
       process_->reason = reason.empty() ? "a rank gave up" : reason;
       for (auto& [key, group] : process_->groups) group->hall.abort(process_->reason);
     });

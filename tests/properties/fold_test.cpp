@@ -10,7 +10,7 @@
 namespace rehearse::properties {
 namespace {
 
-constexpr double kAlike = 1e-6;
+constexpr double kFoldTolerance = 1e-6;
 
 RC_GTEST_PROP(LegalRun, TakesAsLongWhenEveryRankIsSimulated, ()) {
   const auto run = legal_run();
@@ -29,7 +29,7 @@ RC_GTEST_PROP(LegalRun, TakesAsLongWhenEveryRankIsSimulated, ()) {
   RC_CLASSIFY(alike, "replicas are alike");
   RC_CLASSIFY(is_folded, "folded");
   note_most("folded off", std::abs(off));
-  if (std::abs(off) > kAlike)
+  if (std::abs(off) > kFoldTolerance)
     RC_FAIL(fmt::format("folded {} s, every rank {} s: {:+.4f} %", folded->end(), whole->end(), 100 * off));
 }
 

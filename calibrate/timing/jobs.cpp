@@ -119,6 +119,7 @@ class Collector {
   }
 
   void add_collective(const Collective& collective) {
+    if (is_row_exchange(collective.op)) return;  // a library's of its own, which is not timed
     if (collective.of_all)
       return add_message(collective.op, static_cast<std::size_t>(plan().gpus()), collective.bytes);
     const RankGrid grid = collective.of_experts ? RankGrid::of_experts(plan()) : RankGrid(plan());

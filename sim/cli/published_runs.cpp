@@ -116,6 +116,8 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "sequence_parallel", said(parallel, "sequence_parallel"));
   set(plan, "scatter_gather", said(parallel, "scatter_gather"));
   set(plan, "overlap_experts", said(parallel, "overlap_experts"));
+  set(plan, "moe_dispatcher", said(parallel, "moe_dispatcher"));
+  set(plan, "moe_dispatcher_sms", said(parallel, "moe_dispatcher_sms"));
   set(plan, "tp_comm_overlap", said(parallel, "async_tp"));
   set(plan, "schedule", schedule_of(parallel));
   if (contains(plan.value("schedule", Json()), "zb")) {

@@ -285,6 +285,7 @@ class Reading {
     plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
     plan.overlap_experts = plan_.boolean_or("overlap_experts", false);
+    plan.dispatcher = plan_.choice_or("moe_dispatcher", plan.dispatcher, by_name(kDispatchers));
     plan.core_release = static_cast<int>(plan_.integer_or("core_release", 0, 0, 99));
     plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
     plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
@@ -292,6 +293,7 @@ class Reading {
     const int most_sms = sms > 0 ? sms - 1 : kMostInt;  // the product needs one
     plan.tp_comm_proj_sms = static_cast<int>(plan_.integer_or("tp_comm_proj_sms", 0, 0, most_sms));
     plan.tp_comm_fc2_sms = static_cast<int>(plan_.integer_or("tp_comm_fc2_sms", 0, 0, most_sms));
+    plan.dispatcher_sms = static_cast<int>(plan_.integer_or("moe_dispatcher_sms", 0, 0, most_sms));
     plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", plan.tp_backward_overlap);
   }
 

@@ -6,9 +6,11 @@
 #include "cost/nccl/buffers.h"
 #include "cost/nccl/model.h"
 #include "cost/nccl/tuning.h"
+#include "cost/row_exchange.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
+#include "plan/work/shape.h"
 
 namespace rehearse {
 
@@ -87,9 +89,10 @@ std::vector<Place> places(const Work& work, const Model& model, const Plan& plan
 
 class Communicators {
  public:
-  Communicators(const Work& work, const Plan& plan, const Cluster& cluster, const nccl::Constants& constants,
-                const Place& place, int pipeline_rank)
+  Communicators(const Work& work, const Model& model, const Plan& plan, const Cluster& cluster,
+                const nccl::Constants& constants, const Place& place, int pipeline_rank)
       : work_(work),
+        model_(model),
         plan_(plan),
         cluster_(cluster),
         constants_(constants),
@@ -103,6 +106,7 @@ class Communicators {
     add_inside();
     add_pipeline();
     add_replicas();
+    if (plan_.sends_rows_once() && place_.experts > 0) add_row_exchange();
     if (place_.ties_embedding) add_tied();
     return std::move(held_);
   }
@@ -171,8 +175,8 @@ class Communicators {
     const auto add_list = [&](const std::vector<Kernel>& kernels) {
       for (const Kernel& kernel : kernels) {
         const auto* collective = std::get_if<Collective>(&kernel.what);
-        if (collective == nullptr || collective->of_all || collective->axis != axis ||
-            collective->of_experts != of_experts)
+        if (collective == nullptr || is_row_exchange(collective->op) || collective->of_all ||
+            collective->axis != axis || collective->of_experts != of_experts)
           continue;
         // Transformer Engine's chunks go through buffers of its own.
         if (axis == Axis::tp && collective->op == CollectiveOp::send_receive) continue;
@@ -209,6 +213,14 @@ class Communicators {
     if (plan_.zero > 0) add("expert dp across", across, {{CollectiveOp::all_reduce, bytes(experts)}}, {});
   }
 
+  void add_row_exchange() {
+    const std::vector<int> ranks = RankGrid::of_experts(plan_).group(rank_, Axis::ep);
+    const Shape shape = shape_on_one_rank(model_, plan_);
+    held_.emplace_back(to_string(plan_.dispatcher),
+                       exchange_buffers(plan_, group_shape(cluster_, ranks), model_.experts->count,
+                                        static_cast<double>(shape.rows), static_cast<double>(model_.hidden)));
+  }
+
   std::vector<Message> sums(double bytes, CollectiveOp gathers) const {
     if (plan_.zero == 0) return {Message{}, {CollectiveOp::all_reduce, bytes}};
     const bool owned = owns_parameters(plan_);
@@ -243,6 +255,7 @@ class Communicators {
   }
 
   const Work& work_;
+  const Model& model_;
   const Plan& plan_;
   const Cluster& cluster_;
   const nccl::Constants& constants_;
@@ -269,8 +282,9 @@ std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model&
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const auto like = static_cast<std::size_t>(std::ranges::find(all, all[rank]) - all.begin());
     held[rank] =
-        like < rank ? held[like]
-                    : Communicators(work, plan, cluster, constants, all[rank], static_cast<int>(rank)).take();
+        like < rank
+            ? held[like]
+            : Communicators(work, model, plan, cluster, constants, all[rank], static_cast<int>(rank)).take();
   }
   return held;
 }

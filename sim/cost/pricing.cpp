@@ -6,6 +6,7 @@
 #include "cost/contention.h"
 #include "cost/host_launches.h"
 #include "cost/lists.h"
+#include "cost/row_exchange.h"
 #include "cost/slowest_gpu.h"
 #include "cost/train_metrics.h"
 #include "plan/sharding.h"
@@ -39,6 +40,7 @@ std::size_t inner_group(const Collective& collective) {
 
 Pricing::Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times)
     : on_slowest(slowest_gpu(profile, cluster, plan.gpus())),
+      plan_(plan),
       cluster_(cluster),
       profile_(profile),
       precision_(plan.precision),
@@ -123,6 +125,9 @@ Estimate Pricing::times(std::int64_t count, const Estimate& one) {
 double Pricing::lost(const Collective& collective, const Kernel& beside, double call_s) {
   const GroupShape& group = groups_.of(collective);
   const UnderWay call{collective.op, collective.bytes, call_s};
+  if (is_row_exchange(collective.op))
+    return share_lost(cluster_.gpu, group.members, call,
+                      share_taken(cluster_.gpu, exchange_sms(plan_, group)));
   const auto* gemm = std::get_if<Gemm>(&beside.what);
   if (collective.op == CollectiveOp::send_receive || (gemm && gemm->sms_left > 0))
     return share_lost(cluster_.gpu, group.members, call, 0);
@@ -213,6 +218,8 @@ void Pricing::wait_for_lists(const Work& work, const std::vector<Repeated>& part
 }
 
 CommunicationTime Pricing::call_time(const Collective& collective) {
+  if (is_row_exchange(collective.op))
+    return exchange_time(plan_, cluster_, collective, groups_.of(collective));
   return times_.collective(cluster_, collective.op, collective.bytes, groups_.of(collective));
 }
 

@@ -85,6 +85,7 @@ class Pricing {
   TimeParts list(const Block& block, const std::vector<Kernel>& kernels, double repeats, bool recompute,
                  OpTransfers& transfers);
 
+  const Plan& plan_;
   const Cluster& cluster_;
   const Profile& profile_;
   Precision precision_;

@@ -93,6 +93,9 @@ class Limits {
     require(!plan_.weights_rows_at_home(), "core_release",
             "rows weighted when they have returned from their experts cannot be executed yet",
             fmt::format("core_release = {}", plan_.core_release), "0 or 13");
+    require(!plan_.sends_rows_once(), "moe_dispatcher",
+            "rows that go to each rank once cannot be executed yet",
+            "moe_dispatcher = " + to_string(plan_.dispatcher), "alltoall");
     require(plan_.expert_load() == 1, plan_.moe_capacity > 0 ? "moe_capacity" : "moe_imbalance",
             "experts receive equal shares when they are executed",
             fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),

@@ -88,7 +88,10 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   if (experts.shared_ffn_hidden > 0)
     line.flag("moe-shared-expert-intermediate-size", experts.shared_ffn_hidden);
   if (experts.first_layer > 0 || experts.every > 1) line.flag("moe-layer-freq", sparse_layers(model));
-  line.flag("moe-token-dispatcher-type", "alltoall");
+  const bool by_library = plan.sends_rows_once();
+  line.flag("moe-token-dispatcher-type", by_library ? "flex" : "alltoall");
+  if (by_library) line.flag("moe-flex-dispatcher-backend", to_string(plan.dispatcher));
+  if (by_library && plan.dispatcher_sms > 0) line.flag("moe-flex-dispatcher-num-sms", plan.dispatcher_sms);
   line.flag("moe-grouped-gemm");
   line.flag_if(plan.fused_permute, "moe-permute-fusion");
   line.flag_if(plan.fused_router, "moe-router-fusion");

@@ -115,6 +115,8 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   if (model.experts)
     text +=
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
+  if (plan.sends_rows_once())
+    text += fmt::format("expert_parallel_comm_backend = \"{}\"\n", to_string(plan.dispatcher));
   return {text + checkpointing(plan.recompute) + quantising(plan) + compiling(plan), ""};
 }
 

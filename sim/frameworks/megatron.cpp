@@ -78,8 +78,25 @@ class MegatronReader {
     if (flags_.has("--num-experts")) {
       plan_["fused_permute"] = flags_.has("--moe-permute-fusion");
       plan_["fused_router"] = flags_.has("--moe-router-fusion");
+      dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
+  }
+
+  // core/transformer/transformer_config.py: flex runs DeepEP unless told otherwise, and needs ranks to
+  // exchange rows with. Its older flags say the same.
+  void dispatcher() {
+    const std::string type = flags_.text_or("--moe-token-dispatcher-type", "allgather");
+    if (type != "flex" || flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
+    const std::string backend = flags_.text_or("--moe-flex-dispatcher-backend", "deepep");
+    if (backend != "deepep" && backend != "hybridep") {
+      imported_.notes.push_back("--moe-flex-dispatcher-backend " + backend + " is modelled as alltoall");
+      return;
+    }
+    plan_["moe_dispatcher"] = backend;
+    for (const std::string& flag :
+         {std::string("--moe-flex-dispatcher-num-sms"), "--moe-" + backend + "-num-sms"})
+      if (flags_.has(flag)) plan_["moe_dispatcher_sms"] = flags_.integer(flag);
   }
 
   // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.

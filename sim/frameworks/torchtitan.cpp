@@ -186,6 +186,8 @@ class TorchtitanReader {
     plan_["ep"] = degree(from, "expert_parallel_degree");
     if (from.has("expert_tensor_parallel_degree"))
       plan_["etp"] = degree(from, "expert_tensor_parallel_degree");
+    const std::string backend = from.text_or("expert_parallel_comm_backend", "standard");
+    if (backend != "standard" && plan_["ep"] > 1) plan_["moe_dispatcher"] = backend;
     sharding(from);
     if (pp_ > 1) pipeline(from);
     const std::string rotate = from.text_or("context_parallel_rotate_method", "allgather");
@@ -196,7 +198,7 @@ class TorchtitanReader {
          {"enable_compiled_autograd", "disable_loss_parallel", "context_parallel_load_balancer"})
       from.has(key);
     for (const char* key :
-         {"pipeline_parallel_split_points", "module_fqns_per_model_part", "expert_parallel_comm_backend",
+         {"pipeline_parallel_split_points", "module_fqns_per_model_part",
           "pipeline_parallel_expert_parallel_overlap", "pipeline_parallel_first_stage_less_layers",
           "pipeline_parallel_last_stage_less_layers", "pipeline_parallel_layers_per_stage",
           "pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",

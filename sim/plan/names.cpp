@@ -118,6 +118,18 @@ std::string to_string(ContextExchange exchange) {
   return "";
 }
 
+std::string to_string(Dispatcher dispatcher) {
+  switch (dispatcher) {
+    case Dispatcher::all_to_all:
+      return "alltoall";
+    case Dispatcher::deepep:
+      return "deepep";
+    case Dispatcher::hybridep:
+      return "hybridep";
+  }
+  return "";
+}
+
 std::string to_string(ScheduleName schedule) {
   switch (schedule) {
     case ScheduleName::gpipe:

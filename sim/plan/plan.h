@@ -64,6 +64,11 @@ enum class ContextExchange : std::uint8_t {
   gather,     // allgather: every rank gathers all keys and values (Llama 3, section 3.3.2)
   all_to_all  // a2a: sequence split becomes head split and back (Jacobs et al. 2023, Ulysses)
 };
+// What takes rows to their experts and back: Megatron-LM's --moe-token-dispatcher-type alltoall, or flex with
+// a backend. NCCL moves a row once for each expert, the others (plan/fanout.h) once to each rank and node.
+enum class Dispatcher : std::uint8_t { all_to_all, deepep, hybridep };
+inline constexpr std::array kDispatchers = {Dispatcher::all_to_all, Dispatcher::deepep, Dispatcher::hybridep};
+
 enum class Offload : std::uint8_t { none, optimizer, activations };
 enum class Framework : std::uint8_t {
   megatron_2021,
@@ -101,6 +106,7 @@ std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
 std::string to_string(Fp8Scaling scaling);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
+std::string to_string(Dispatcher dispatcher);     // "alltoall", "deepep", "hybridep"
 std::string to_string(Offload offload);
 std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
@@ -179,6 +185,8 @@ struct Plan {
   // they have returned, later together with the activation.
   int core_release = 0;
   bool overlap_experts = false;  // exchanges of experts beside another microbatch's pass
+  Dispatcher dispatcher = Dispatcher::all_to_all;
+  int dispatcher_sms = 0;  // multiprocessors that DeepEP or HybridEP runs on; 0: as many as it takes itself
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
   // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its
@@ -198,6 +206,7 @@ struct Plan {
   bool picks_rows_by_mask() const { return !fused_permute && core_release >= 10 && core_release < 13; }
   bool weights_rows_at_home() const { return core_release > 0 && core_release < 13; }
   bool pairs_passes() const { return overlap_experts && ep > 1; }
+  bool sends_rows_once() const { return dispatcher != Dispatcher::all_to_all && ep > 1; }
   double expert_load() const { return moe_capacity > 0 ? moe_capacity : ep > 1 ? moe_imbalance : 1; }
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
 

@@ -27,6 +27,7 @@ class ExpertRules {
     else if (mesh())
       pipelines();
     if (plan_.overlap_experts) pairs();
+    dispatcher();
     if (plan_.tp > 1 && !plan_.sequence_parallel)
       report("sequence_parallel", "experts with tensor parallelism need sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = off", plan_.tp), "on");
@@ -60,6 +61,38 @@ class ExpertRules {
     if (plan_.overlap_experts) report("overlap_experts", "the model has no experts", "on", "off");
     if (plan_.moe_capacity != 0)
       report("moe_capacity", "the model has no experts", fmt::format("found {}", plan_.moe_capacity), "0");
+    if (plan_.dispatcher != Dispatcher::all_to_all)
+      report("moe_dispatcher", "the model has no experts", to_string(plan_.dispatcher), "alltoall");
+    if (plan_.dispatcher_sms != 0)
+      report("moe_dispatcher_sms", "the model has no experts", std::to_string(plan_.dispatcher_sms), "0");
+  }
+
+  // Megatron-LM, core/transformer/moe/token_dispatcher.py: MoEFlexTokenDispatcher.
+  void dispatcher() {
+    const std::string name = to_string(plan_.dispatcher);
+    if (plan_.dispatcher == Dispatcher::all_to_all) {
+      if (plan_.dispatcher_sms != 0)
+        report("moe_dispatcher_sms", "NCCL's all-to-all runs on as many multiprocessors as it has channels",
+               fmt::format("moe_dispatcher = {}, moe_dispatcher_sms = {}", name, plan_.dispatcher_sms), "0");
+      return;
+    }
+    if (plan_.ep == 1)
+      report("moe_dispatcher", "rows are exchanged between ranks that hold different experts",
+             fmt::format("moe_dispatcher = {}, ep = 1", name), "alltoall, or ep 2");
+    if (plan_.etp > 1)
+      report("moe_dispatcher", "libraries that send a row once to a rank are modelled with whole experts",
+             fmt::format("moe_dispatcher = {}, etp = {}", name, plan_.etp), "alltoall, or etp 1");
+    if (plan_.moe_capacity > 0)
+      report("moe_dispatcher",
+             "experts that are padded to their capacity are modelled with NCCL's all-to-all",
+             fmt::format("moe_dispatcher = {}, moe_capacity = {}", name, plan_.moe_capacity), "alltoall");
+    if (plan_.weights_rows_at_home())
+      report("core_release", "rows that are sent once to a rank are weighted there with the activation",
+             fmt::format("moe_dispatcher = {}, core_release = {}", name, plan_.core_release), "0 or 13");
+    if (plan_.dispatcher == Dispatcher::deepep && plan_.dispatcher_sms % 2 != 0)
+      report("moe_dispatcher_sms", "DeepEP takes multiprocessors in pairs",
+             fmt::format("moe_dispatcher_sms = {}", plan_.dispatcher_sms),
+             fmt::format("{} or {}", plan_.dispatcher_sms - 1, plan_.dispatcher_sms + 1));
   }
 
   // As Megatron-LM (core/transformer/transformer_config.py: overlap_moe_expert_parallel_comm), and DualPipe.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/model.h"
+#include "plan/fanout.h"
 #include "plan/plan.h"
 #include "plan/stages.h"
 
@@ -109,7 +110,9 @@ enum class CollectiveOp : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
-  send_receive
+  send_receive,
+  dispatch,  // rows to their experts, once to each rank (Dispatcher)
+  combine    // each rank's sum of what its experts made of a row, back to where the row came from
 };
 
 // A collective over the group along `axis`. `bytes` is the full buffer of one call: what nccl-tests calls
@@ -121,7 +124,13 @@ struct Collective {
   std::int64_t calls = 1;
   bool of_experts = false;  // the group lies in RankGrid::of_experts()
   bool of_all = false;      // the group is all ranks, whatever the axis
+  Fanout fanout = {};       // of dispatch and combine, whose bytes are those of the rows that visit a rank
 };
+
+// Does a library other than NCCL run it?
+constexpr bool is_row_exchange(CollectiveOp op) {
+  return op == CollectiveOp::dispatch || op == CollectiveOp::combine;
+}
 
 // A collective runs beside other kernels of its block, call by call beside chunk by chunk (or ring step by
 // ring step): of each call only what is longer than a chunk is exposed, and the last `exposed_calls` wholly.

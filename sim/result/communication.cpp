@@ -270,6 +270,10 @@ std::string to_string(CollectiveOp op) {
       return "broadcast";
     case CollectiveOp::send_receive:
       return "send_receive";
+    case CollectiveOp::dispatch:
+      return "dispatch";
+    case CollectiveOp::combine:
+      return "combine";
   }
   return "";
 }

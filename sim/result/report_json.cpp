@@ -159,6 +159,8 @@ Json plan_json(const Report& report) {
           {"moe_imbalance", plan.moe_imbalance},
           {"moe_capacity", plan.moe_capacity},
           {"core_release", plan.core_release},
+          {"moe_dispatcher", to_string(plan.dispatcher)},
+          {"moe_dispatcher_sms", plan.dispatcher_sms},
           {"cp_comm_type", to_string(plan.cp_exchange)},
           {"tp_comm_overlap", plan.tp_comm_overlap},
           {"tp_comm_proj_sms", plan.tp_comm_proj_sms},

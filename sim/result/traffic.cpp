@@ -1,7 +1,9 @@
 #include "result/traffic.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "plan/fanout.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 
@@ -12,7 +14,10 @@ namespace {
 class Sender {
  public:
   explicit Sender(const Report& report)
-      : plan_(report.plan), grid_(report.plan), gpus_per_node_(std::max(1, report.facts.gpus_per_node)) {
+      : plan_(report.plan),
+        grid_(report.plan),
+        experts_(report.model.experts),
+        gpus_per_node_(std::max(1, report.facts.gpus_per_node)) {
     Coordinates first{};
     first[static_cast<std::size_t>(Axis::pp)] = report.critical_rank;
     rank_ = grid_.rank(first);
@@ -25,6 +30,7 @@ class Sender {
     const std::vector<int> group = members(line);
     const auto n = static_cast<double>(group.size());
     const double sent = line.bytes_per_rank * (line.op == "all_reduce" ? 2 : 1) * (n - 1) / std::max(1.0, n);
+    if (line.op == "dispatch" || line.op == "combine") return of_visits(line.bytes_per_rank, group);
     if (line.op == "all_to_all") return divided(sent, share_of_others(group));
     const auto inside =
         static_cast<double>(std::ranges::count_if(group, [&](int rank) { return is_near(rank); }));
@@ -32,6 +38,18 @@ class Sender {
   }
 
  private:
+  // Of rows that visit each rank once: to each other node once, and within a node to each other rank.
+  LinkTraffic of_visits(double bytes, const std::vector<int>& group) const {
+    if (!experts_) return {};
+    const Fanout fanout{experts_->count, experts_->per_token};
+    const auto n = static_cast<double>(group.size());
+    const auto local =
+        static_cast<double>(std::ranges::count_if(group, [&](int rank) { return is_near(rank); }));
+    const double nodes = std::max(1.0, n / local);
+    return {bytes * (local - 1) / local,
+            bytes * copies(fanout, nodes) / copies(fanout, n) * (nodes - 1) / nodes, 0};
+  }
+
   bool is_near(int rank) const { return rank / gpus_per_node_ == rank_ / gpus_per_node_; }
 
   static LinkTraffic divided(double bytes, double across) {
@@ -85,6 +103,7 @@ class Sender {
 
   const Plan& plan_;
   RankGrid grid_;
+  std::optional<Experts> experts_;
   int gpus_per_node_;
   int rank_ = 0;
 };

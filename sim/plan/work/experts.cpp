@@ -18,6 +18,7 @@ struct Routing {
   std::int64_t sent = 0;      // rows
   std::int64_t received = 0;  // rows from the ranks of the ep group
   std::int64_t rows = 0;      // of one local expert, with what the etp group gathers
+  std::int64_t visiting = 0;  // rows that come once, whichever of the local experts they are for
   std::int64_t ffn = 0;       // width on this rank
   std::int64_t ep = 1, etp = 1;
 };
@@ -41,6 +42,7 @@ Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape)
   to.sent = to.ep == 1 ? to.received
             : padded   ? experts.count * scaled_up(chosen, plan.moe_capacity, experts.count)
                        : chosen;
+  to.visiting = scaled_up(shape.rows, copies({experts.count, experts.per_token}, plan.ep), 1);
   return to;
 }
 
@@ -68,6 +70,7 @@ class SparseLayer {
     const Choices chosen = route(b_, model_, plan_, shape_, input);
     choices_ = chosen.experts;
     Travellers tokens{input, chosen.weights};
+    if (plan_.sends_rows_once()) return visit_once(tokens);
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
     tokens = send_out(tokens);
     tokens = gather_over_tensor_ranks(tokens);
@@ -116,6 +119,74 @@ class SparseLayer {
                         Collective{inverse, axis, bytes, 1, true},
                         {b.gradient_of(to)},
                         {b.gradient_like(from)}});
+    });
+  }
+
+  // Each row goes to a rank once, is copied there for each of the local experts that it is for, and what
+  // these make of it is added up there before it returns.
+  TensorId visit_once(const Travellers& tokens) {
+    const TensorId route =
+        plan_.dispatcher == Dispatcher::hybridep ? map_of_all_ranks() : layout_of_own_rows();
+    b_.host_waits();
+    Travellers visiting{make_rows("dispatched", to_.visiting)};
+    visiting.weights = make_weights("dispatched_weights", to_.visiting * model_.experts->per_token);
+    exchange_once("dispatch", {CollectiveOp::dispatch, CollectiveOp::combine}, tokens.all(), visiting.all(),
+                  route);
+    Travellers permuted = make("permuted", to_.local * to_.rows, visiting);
+    move("permute", {Pointwise::permute, adding_}, visiting.all(), permuted.all(), {});
+    const TensorId made = compute(permuted);
+    const TensorId sums = make_rows("row_sums", to_.visiting);
+    move("unpermute", {adding_, Pointwise::permute}, {made}, {sums}, {});
+    const TensorId output = make_rows("routed_output", shape_.rows);
+    exchange_once("combine", {CollectiveOp::combine, CollectiveOp::dispatch}, {sums}, {output}, route);
+    return output;
+  }
+
+  // DeepEP counts what the rank's own rows are (deep_ep/buffer.py, get_dispatch_layout).
+  TensorId layout_of_own_rows() {
+    const TensorId route = make_route();
+    b_.forward({"dispatch_layout", Pointwise::eager, {choices_}, {route}});
+    return route;
+  }
+
+  // HybridEP gathers a byte for each row of all ranks and each expert, and looks through them
+  // (csrc/hybrid_ep/executor/executor.cu, allgather_routing_map and metadata_preprocess_core).
+  TensorId map_of_all_ranks() {
+    const double bytes = static_cast<double>(to_.ep) * Shape::elements(shape_.rows, model_.experts->count);
+    const TensorId map = b_.activation("routing_map", bytes, 1);
+    b_.forward({"gather_routing_map",
+                Collective{CollectiveOp::all_gather, Axis::ep, bytes, 1, true},
+                {choices_},
+                {map}});
+    const TensorId route = make_route();
+    b_.forward({"scan_routing_map", Pointwise::eager, {map}, {route}});
+    return route;
+  }
+
+  // Where each row goes on each rank: kept for the way back and for the backward pass.
+  TensorId make_route() {
+    return b_.activation("dispatch_route", Shape::elements(shape_.rows, to_.ep), kScoreBytes);
+  }
+
+  struct Exchanges {
+    CollectiveOp there, back;
+  };
+  void exchange_once(const std::string& name, const Exchanges& what, const std::vector<TensorId>& from,
+                     const std::vector<TensorId>& to, TensorId route) {
+    double bytes = 0;  // of the rows that visit
+    for (const TensorId tensor : what.there == CollectiveOp::dispatch ? to : from)
+      bytes += b_[tensor].bytes();
+    Collective call{what.there, Axis::ep, bytes, 1, true};
+    call.fanout = {model_.experts->count, model_.experts->per_token};
+    std::vector<TensorId> reads = from;
+    reads.push_back(route);
+    b_.forward({name, call, reads, to});
+    call.op = what.back;
+    b_.undo([&b = b_, name, call, from, to, route] {
+      std::vector<TensorId> gradients = {route}, makes;
+      for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
+      for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
+      b.backward_input({name + "_backward", call, gradients, makes});
     });
   }
 

@@ -23,9 +23,10 @@ TensorId router_bias(BlockBuilder& b, const Model& model, TensorId choices) {
 }
 
 // Does the host ask for what the router counted before it launches what moves the rows? Without a capacity it
-// must know how many go to each rank; a mask's rows it counts although a capacity fixes their number.
+// must know how many go to each rank; a mask's rows it counts although a capacity fixes their number. DeepEP
+// and HybridEP count themselves, later.
 bool host_asks(const Plan& plan) {
-  return plan.moe_capacity <= 0 || plan.picks_rows_by_mask();
+  return !plan.sends_rows_once() && (plan.moe_capacity <= 0 || plan.picks_rows_by_mask());
 }
 
 // Zeros, a copy of them and what is scattered into the copy: torch.zeros_like(x).scatter(...).
@@ -57,7 +58,7 @@ class EagerRouter {
     b_.forward({name("choices"), Pointwise::eager, {last}, {to.experts}});
     b_.undo([this_ = *this, to, shares]() mutable { this_.back(to, shares); });
     balance(counts);
-    if (plan_.moe_capacity <= 0) gather(counts);
+    if (plan_.moe_capacity <= 0 && !plan_.sends_rows_once()) gather(counts);
   }
 
  private:

@@ -1,0 +1,33 @@
+// How long do DeepEP and HybridEP take to bring rows to their experts and back, and what do they hold and
+// take of a GPU?
+#pragma once
+
+#include "cost/collectives.h"
+#include "plan/plan.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// What these libraries reach, of calibrate/data/experts/exchanges.json.
+inline constexpr double kExchangeLink = 0.68;     // of a GPU's link, HybridEP on one node, the median
+inline constexpr double kExchangeNic = 0.87;      // of a NIC's line rate, on four nodes and more, the median
+inline constexpr double kDeepEpSmBytes = 17.1e9;  // bytes/s of one multiprocessor, DeepEP with up to 24
+
+// Multiprocessors that an exchange over a group holds: Plan::dispatcher_sms, else what the library takes (20:
+// deep_ep/buffer.py; 24 on one node, 8 on several: csrc/hybrid_ep/config.cuh).
+int exchange_sms(const Plan& plan, const GroupShape& group);
+
+// Of a dispatch or combine, of which Collective::bytes visit each rank. A row goes once to each node that it
+// is for, through the NIC of the GPU that has it, to the GPU of the same place, and from there once to each
+// rank of the node; both at once, so that the slower of the two sets the pace (DeepEP, docs/legacy.md;
+// HybridEP, docs/Hybrid-EP_Implementation.md). Bytes to the own node and rank use neither.
+CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const Collective& exchange,
+                                const GroupShape& group);
+
+// Bytes of the library's own buffers on one GPU, beside PyTorch's allocator, for `rows` of `hidden` elements
+// on each rank: of DeepEP, pieces of its channels (csrc/config.hpp; deep_ep/buffer.py); of HybridEP, room for
+// all rows of all ranks, and of each node for those that wait for its NIC (csrc/hybrid_ep/buffer).
+double exchange_buffers(const Plan& plan, const GroupShape& group, std::int64_t experts, double rows,
+                        double hidden);
+
+}  // namespace rehearse

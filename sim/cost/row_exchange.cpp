@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kBf16 = 2, kWord = 4;
+constexpr double kBf16 = 2, kWord = 4, kLong = 8;
 
 // Of other ranks' shares: where `places` bring the same.
 double of_others(double places) {
@@ -46,6 +46,15 @@ double hybridep_buffers(const GroupShape& group, double experts, double rows, do
   return visiting + own + passing;
 }
 
+// Of what comes with the rows: of DeepEP numbers and weights of a token's choices (deep_ep/buffer.py), of
+// HybridEP a weight for each expert of the node (csrc/hybrid_ep/buffer/intranode.cu, expert_output_prob).
+double weight_bytes(const Plan& plan, const Collective& exchange, const GroupShape& group) {
+  if (exchange.weights == 0) return 0;
+  if (plan.dispatcher == Dispatcher::deepep) return exchange.weights * (kLong + kWord);
+  const auto of_node = static_cast<double>(exchange.fanout.experts) / group.nodes;
+  return exchange.weights / static_cast<double>(exchange.fanout.chosen) * of_node * kWord;
+}
+
 }  // namespace
 
 int exchange_sms(const Plan& plan, const GroupShape& group) {
@@ -59,14 +68,15 @@ CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const 
   if (group.members <= 1) return {};
   const double most = plan.dispatcher == Dispatcher::deepep ? kDeepEpSmBytes * exchange_sms(plan, group)
                                                             : std::numeric_limits<double>::infinity();
+  const double bytes = exchange.bytes + weight_bytes(plan, exchange, group);
   const double local = static_cast<double>(group.members) / group.nodes;
   const double link = std::min(most, kExchangeLink * cluster.node.gpu_link.bandwidth);
-  const double near = exchange.bytes * of_others(local) / link;
+  const double near = bytes * of_others(local) / link;
   if (group.nodes == 1) return {cluster.node.gpu_link.latency, near};
   const double share = copies(exchange.fanout, group.nodes) / copies(exchange.fanout, group.members);
   const double reached = std::min(kExchangeNic, cluster.node.nic_limits.efficiency);
   const double nic = nics_of_a_gpu(cluster.node) * cluster.node.nic.bandwidth * reached / group.per_nic;
-  const double far = exchange.bytes * share * of_others(group.nodes) / nic;
+  const double far = bytes * share * of_others(group.nodes) / nic;
   return {cluster.node.nic.latency + cluster.node.gpu_link.latency, std::max(near, far)};
 }
 

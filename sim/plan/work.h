@@ -54,7 +54,8 @@ struct Gemm {
   GemmPass pass = GemmPass::forward;
   double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
   int sms_left = 0;         // multiprocessors that it does without, for the collective beside its chunks
-  double of_model = 1;      // of its FLOPs, those that a model on one rank has: others repeat or pad them
+  std::int64_t launches = 1;  // of the host: Transformer Engine launches a product for each expert
+  double of_model = 1;        // of its FLOPs, those that a model on one rank has: others repeat or pad them
 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
@@ -125,6 +126,7 @@ struct Collective {
   bool of_experts = false;  // the group lies in RankGrid::of_experts()
   bool of_all = false;      // the group is all ranks, whatever the axis
   Fanout fanout = {};       // of dispatch and combine, whose bytes are those of the rows that visit a rank
+  double weights = 0;       // of those rows' choices, which come with them: rows x choices of each
 };
 
 // Does a library other than NCCL run it?

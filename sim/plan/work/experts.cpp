@@ -173,11 +173,10 @@ class SparseLayer {
   };
   void exchange_once(const std::string& name, const Exchanges& what, const std::vector<TensorId>& from,
                      const std::vector<TensorId>& to, TensorId route) {
-    double bytes = 0;  // of the rows that visit
-    for (const TensorId tensor : what.there == CollectiveOp::dispatch ? to : from)
-      bytes += b_[tensor].bytes();
-    Collective call{what.there, Axis::ep, bytes, 1, true};
+    const std::vector<TensorId>& visiting = what.there == CollectiveOp::dispatch ? to : from;
+    Collective call{what.there, Axis::ep, b_[visiting.front()].bytes(), 1, true};
     call.fanout = {model_.experts->count, model_.experts->per_token};
+    if (visiting.size() > 1) call.weights = b_[visiting.back()].elements;
     std::vector<TensorId> reads = from;
     reads.push_back(route);
     b_.forward({name, call, reads, to});
@@ -230,8 +229,11 @@ class SparseLayer {
     const auto groups = static_cast<double>(to_.local);
     const TensorId weight = b_.expert_parameter(name + "_weight", groups * Shape::elements(depth, width));
     const TensorId output = b_.activation(name + "_output", groups * Shape::elements(to_.rows, width));
-    const auto gemm = [&to = to_](std::int64_t m, std::int64_t n, std::int64_t k) {
-      return Gemm{m, n, k, to.local, true};
+    const std::int64_t launches = plan_.framework == Framework::megatron_core ? to_.local : 1;
+    const auto gemm = [&to = to_, launches](std::int64_t m, std::int64_t n, std::int64_t k) {
+      Gemm product{m, n, k, to.local, true};
+      product.launches = launches;
+      return product;
     };
     const QuantisedInput operand = quantise_input(b_, shape_, name, input);
     b_.forward({name, gemm(to_.rows, width, depth), {operand.rows, weight}, {output}});

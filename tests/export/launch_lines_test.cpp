@@ -176,6 +176,20 @@ TEST(Megatron, SaysWhatIsFused) {
   EXPECT_THAT(text, HasSubstr("--no-gradient-accumulation-fusion"));
 }
 
+TEST(Megatron, SaysWhatDispatchesRows) {
+  const Model model = read_model("mixtral-8x7b");
+  Plan plan;
+  plan.ep = plan.dp = 8;
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-token-dispatcher-type alltoall"));
+  plan.dispatcher = Dispatcher::hybridep;
+  EXPECT_THAT(megatron_flags(model, plan).text,
+              HasSubstr("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep"));
+  plan.dispatcher_sms = 32;
+  EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-flex-dispatcher-num-sms 32"));
+  plan.zero = 3;
+  EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("expert_parallel_comm_backend = \"hybridep\"\n"));
+}
+
 TEST(Megatron, SaysHowManyCopiesOfTheDividedStateThereAre) {
   Plan plan;
   plan.dp = 16;

@@ -78,6 +78,23 @@ TEST(ImportMegatron, ReadsTheSampleScriptOfGpt3) {
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--rampup-batch-size")));
 }
 
+TEST(ImportMegatron, ReadsWhatDispatchesRows) {
+  const auto plan = [](const std::string& flags) {
+    return megatron(text_of("mixtral_8x7b.args") + flags).scenario["plan"];
+  };
+  EXPECT_FALSE(plan("").contains("moe_dispatcher"));
+  EXPECT_EQ(plan(" --moe-token-dispatcher-type flex")["moe_dispatcher"], "deepep") << "its default";
+  const std::string hybrid = " --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep";
+  EXPECT_EQ(plan(hybrid)["moe_dispatcher"], "hybridep");
+  EXPECT_EQ(plan(hybrid + " --moe-hybridep-num-sms 32")["moe_dispatcher_sms"], 32);
+  EXPECT_EQ(plan(hybrid + " --moe-flex-dispatcher-num-sms 16")["moe_dispatcher_sms"], 16);
+  EXPECT_FALSE(plan(" --moe-flex-dispatcher-backend hybridep").contains("moe_dispatcher")) << "not flex";
+  EXPECT_THAT(megatron(text_of("mixtral_8x7b.args") +
+                       " --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend ncclep")
+                  .notes,
+              Contains(HasSubstr("ncclep is modelled as alltoall")));
+}
+
 TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
   const Imported found = megatron(text_of("mixtral_8x7b.args"));
   EXPECT_EQ(found.scenario["plan"]["fused_permute"], false);
@@ -281,6 +298,17 @@ selective_ac_option = "op"
   EXPECT_EQ(plan["precision"], "fp8");
   EXPECT_EQ(plan["fp8_scaling"], "row");
   EXPECT_EQ(plan["recompute"], "op");
+}
+
+TEST(ImportTorchtitan, ReadsWhatDispatchesRows) {
+  const auto plan = [](const std::string& text) {
+    return import_torchtitan("[parallelism]\n" + text, "experts.toml", 8).scenario["plan"];
+  };
+  EXPECT_EQ(plan("expert_parallel_degree = 8\nexpert_parallel_comm_backend = \"deepep\"\n")["moe_dispatcher"],
+            "deepep");
+  EXPECT_FALSE(plan("expert_parallel_comm_backend = \"deepep\"\n").contains("moe_dispatcher"));
+  EXPECT_FALSE(plan("expert_parallel_degree = 8\nexpert_parallel_comm_backend = \"standard\"\n")
+                   .contains("moe_dispatcher"));
 }
 
 TEST(ImportTorchtitan, ItsAllToAllIsARing) {

@@ -90,6 +90,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("fp8 scaled by row", plan.fp8_scaling == Fp8Scaling::row);
   has("expert imbalance", plan.moe_imbalance > 1);
   has("expert capacity", plan.moe_capacity > 0);
+  has("dispatcher=" + to_string(plan.dispatcher), plan.ep > 1);
 }
 
 void add_conditions(Listing& has, const Experiment& experiment) {

@@ -253,6 +253,12 @@ class Drawing {
         plan().value("recompute", "") == "full" ||
         plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
     if (pairs && !reruns && !plan().value("launch_blocking", false)) by_chance("overlap_experts", 2);
+    if (of_.ep > 1 && of_.etp == 1 && one_in(2)) {
+      plan()["moe_dispatcher"] = *element<std::string>("deepep", "hybridep");
+      if (one_in(2)) plan()["moe_dispatcher_sms"] = 16;
+      if (one_in(2)) plan()["moe_imbalance"] = 1.3;
+      return;
+    }
     if (one_in(2)) plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
     if (!one_in(2)) return;
     if (*rc::gen::arbitrary<bool>())

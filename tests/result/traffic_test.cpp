@@ -87,6 +87,18 @@ TEST(Traffic, OfExpertsIsAsMuchToEachOfTheOthers) {
   EXPECT_DOUBLE_EQ(ep.nic, 1000.0 * 8 / 16);
 }
 
+TEST(Traffic, OfRowsThatGoToEachRankOnceCrossesToEachNodeOnce) {
+  Plan plan = plan_of(1, 1, 16);
+  plan.ep = 16;
+  Report report = report_of(plan, {line("ep", "dispatch", 16)});
+  report.model.experts = Experts{};
+  report.model.experts->count = report.model.experts->per_token = 16;  // every row to every rank
+  EXPECT_DOUBLE_EQ(only(report).gpu_link, 1000.0 * 7 / 8);
+  EXPECT_DOUBLE_EQ(only(report).nic, 1000.0 * 2 / 16 / 2);
+  report.model.experts->per_token = 1;  // each row to one rank
+  EXPECT_DOUBLE_EQ(only(report).nic, 1000.0 / 2);
+}
+
 TEST(Traffic, OfOffloadIsTheHosts) {
   EXPECT_EQ(only(report_of(plan_of(1, 1, 1), {line("offload", "copy_to_host", 1)})).host, 1000);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -42,7 +43,8 @@ Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape)
   to.sent = to.ep == 1 ? to.received
             : padded   ? experts.count * scaled_up(chosen, plan.moe_capacity, experts.count)
                        : chosen;
-  to.visiting = scaled_up(shape.rows, copies({experts.count, experts.per_token}, plan.ep), 1);
+  const double visiting = copies({experts.count, experts.per_token}, plan.ep) * plan.expert_load();
+  to.visiting = std::min(scaled_up(shape.rows, visiting, 1), shape.rows * plan.ep);
   return to;
 }
 

@@ -18,7 +18,7 @@ namespace rehearse {
 bool are_parts_of_one_gpu(const Cluster& cluster);
 
 // Bytes of the buffers of each communicator on one GPU, those of the one first that all ranks share
-// ("world").
+// ("world"), and of DeepEP or HybridEP, which rows of experts go through.
 using CommunicatorBytes = std::vector<std::pair<std::string, double>>;
 
 // Of the GPU of each pipeline rank that holds most: one for each group that the plan's collectives and

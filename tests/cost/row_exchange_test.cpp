@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
+#include <vector>
 
 #include "base/json_reader.h"
 #include "machines.h"
@@ -13,8 +13,7 @@ namespace rehearse {
 namespace {
 
 Json measured() {
-  std::ifstream file("calibrate/data/experts/exchanges.json");
-  return Json::parse(file);
+  return read_json_file(SOURCE_DIR "/calibrate/data/experts/exchanges.json");
 }
 
 double median(std::vector<double> values) {

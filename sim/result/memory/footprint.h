@@ -11,7 +11,7 @@
 
 namespace rehearse {
 
-// Bytes of NCCL's buffers on one GPU by communicator: {"world", 4e8}, ...
+// Bytes of NCCL's buffers on one GPU by communicator, and of a dispatcher's by its name: {"world", 4e8}, ...
 using NcclBuffers = std::vector<std::pair<std::string, double>>;
 
 // What lies on a GPU that PyTorch's allocator knows nothing of. Zeros where there is no CUDA and no NCCL.

@@ -71,7 +71,7 @@ CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const 
   const double bytes = exchange.bytes + weight_bytes(plan, exchange, group);
   const double local = static_cast<double>(group.members) / group.nodes;
   const double link = std::min(most, kExchangeLink * cluster.node.gpu_link.bandwidth);
-  const double near = bytes * of_others(local) / link;
+  const double near = local > 1 ? bytes * of_others(local) / link : 0;
   if (group.nodes == 1) return {cluster.node.gpu_link.latency, near};
   const double share = copies(exchange.fanout, group.nodes) / copies(exchange.fanout, group.members);
   const double reached = std::min(kExchangeNic, cluster.node.nic_limits.efficiency);

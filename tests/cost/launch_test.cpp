@@ -45,6 +45,19 @@ TEST(Launches, SlowerThanTheKernelsSetThePace) {
   EXPECT_NEAR(stage.side_by_side.compute, 0, 1e-15);
 }
 
+// A product for each of 16 experts, as Transformer Engine runs them: eight took the host 267 us.
+TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
+  Gemm gemm{256, 1536, 2048, 16, true};
+  const std::vector<Kernel> one = {{"up", gemm, {}, {}}};
+  gemm.launches = 16;
+  const std::vector<Kernel> each = {{"up", gemm, {}, {}}};
+  Profile profile;
+  EXPECT_EQ(launches_s(profile, each), 0) << "nobody says what a launch takes";
+  profile.host_launch_s = 44.8e-6;
+  EXPECT_DOUBLE_EQ(launches_s(profile, one), 44.8e-6);
+  EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 267e-6 / 8);
+}
+
 // CUDA_LAUNCH_BLOCKING=1: no launch is hidden behind the kernel before.
 TEST(Launches, ComeAfterTheKernelBeforeWhereTheHostWaitsForIt) {
   const Prices prices = priced(0.1 * kGemmSeconds, false, 1, true);

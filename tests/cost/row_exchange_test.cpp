@@ -112,6 +112,11 @@ TEST(RowExchange, CrossesToEachNodeOnce) {
   EXPECT_DOUBLE_EQ(exchange_time(plan_with(Dispatcher::hybridep), cluster, exchange, {16, 2, 1}).transfer_s,
                    8e9 / (kExchangeNic * 50e9));
   EXPECT_EQ(exchange_time(plan_with(Dispatcher::hybridep), cluster, exchange, {1, 1, 1}).total(), 0);
+  Cluster lone = cluster;  // a GPU a node has no link to others
+  lone.node.gpus = lone.node.nics = 1;
+  lone.node.gpu_link = {};
+  EXPECT_DOUBLE_EQ(exchange_time(plan_with(Dispatcher::hybridep), lone, exchange, {16, 16, 1}).transfer_s,
+                   16e9 * 15 / 16 / (kExchangeNic * 50e9));
 }
 
 TEST(RowExchange, OfHybridEpBringsAWeightForEachExpertOfTheNode) {

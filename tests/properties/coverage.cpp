@@ -177,6 +177,7 @@ std::set<std::string> wanted_features() {
   std::set<std::string> features = wanted_beside_enumerations();
   Listing has(features);
   for (const ScheduleName name : kScheduleNames) has("schedule=" + to_string(name), true);
+  for (const Dispatcher dispatcher : kDispatchers) has("dispatcher=" + to_string(dispatcher), true);
   for (const RecomputeModule module : kRecomputeModules)
     if (module != RecomputeModule::shared_experts) has("recompute of " + to_string(module), true);
   for (int zero = 0; zero <= 3; ++zero) has(fmt::format("zero={}", zero), true);

@@ -135,7 +135,8 @@ class Walk {
   }
 
   // The next step of an op with rounds that takes any time; after the last one it ends. Step 0 of a round are
-  // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window.
+  // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window. Links that could carry it
+  // sooner than it is priced, because members whose ops are other tasks send later, do not make it shorter.
   void go_on(TaskId task, double now) {
     const InnerOp& op = *loads_->inside.of(task);
     constexpr std::uint32_t kSteps = 2 * kInnerGroups + 1;
@@ -145,7 +146,7 @@ class Walk {
       const bool in_window = step % 2 == 0;
       const double alone_s = step == 0   ? loads_->fixed_s[task] / op.rounds
                              : in_window ? of_group.window_s
-                                         : 0;
+                                         : of_group.exposed_s;
       const double moving_s = step == 0 ? 0 : in_window ? of_group.beside_s : of_group.exposed_s;
       left_[task] = 0;
       if (moving_s > 0) {

@@ -75,6 +75,16 @@ TEST(Inside, OnLinksOfTheirOwnTheyTakeWhatTheyArePricedAt) {
   EXPECT_NEAR(ops.ends()[1], 2, 1e-9);
 }
 
+// The slowest member of a group sets its price; another's own link could carry its part in half of that.
+TEST(Inside, OnWiderLinksTheyTakeNoLessThanTheyArePricedAt) {
+  TwoOps ops;
+  ops.op(0, 1, 1, 0, 0, 8);
+  ops.op(1, 1, 1, 1, 0, 8);
+  ops.loads.capacity = {2 * kRate, 2 * kRate, 2 * kRate, 2 * kRate};
+  EXPECT_NEAR(ops.ends()[0], 2, 1e-9);
+  EXPECT_NEAR(ops.ends()[1], 2, 1e-9);
+}
+
 TEST(Inside, WhatAKernelHidesStaysHiddenWhileTheKernelLasts) {
   TwoOps ops;
   ops.op(0, 0, 1, 0, 2);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBf16 = 2, kWord = 4, kLong = 8;
 
-// Of other ranks' shares: where `places` bring the same.
+// The part of what all `places` bring alike that comes from the others.
 double of_others(double places) {
   return (places - 1) / places;
 }

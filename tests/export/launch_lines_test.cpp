@@ -187,6 +187,8 @@ TEST(Megatron, SaysWhatDispatchesRows) {
   plan.dispatcher_sms = 32;
   EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-flex-dispatcher-num-sms 32"));
   plan.zero = 3;
+  EXPECT_THAT(torchtitan_toml(model, plan).why_not, HasSubstr("multiprocessors"));
+  plan.dispatcher_sms = 0;
   EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("expert_parallel_comm_backend = \"hybridep\"\n"));
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "schedule/passes.h"
 
 namespace rehearse {
 
@@ -37,10 +38,7 @@ void require_orderable(const Plan& plan) {
            fmt::format("vpp = {}", plan.vpp), "vpp = 1, or schedule interleaved-1f1b");
 }
 
-}  // namespace
-
-Schedule make_order(const Plan& plan) {
-  require_orderable(plan);
+Schedule order_named(const Plan& plan) {
   const int microbatches = static_cast<int>(plan.microbatches());
   const int ahead = plan.pairs_passes() ? 1 : 0;
   switch (plan.schedule) {
@@ -64,6 +62,14 @@ Schedule make_order(const Plan& plan) {
       return v_min(plan.pp, microbatches);
   }
   throw std::logic_error("no generator for this schedule");
+}
+
+}  // namespace
+
+Schedule make_order(const Plan& plan) {
+  require_orderable(plan);
+  const Schedule order = order_named(plan);
+  return plan.pairs_passes() ? pair_passes(order) : order;
 }
 
 }  // namespace rehearse

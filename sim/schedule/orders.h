@@ -34,7 +34,7 @@ Schedule v_min(int pp, int microbatches);
 // DualPipe's order in the V shape. InputError for fewer than 2 pp microbatches.
 Schedule dualpipe_v(int pp, int microbatches);
 
-// The order that plan.schedule names.
+// The order that plan.schedule names, its passes paired where the plan pairs them.
 Schedule make_order(const Plan& plan);
 
 }  // namespace rehearse

@@ -181,6 +181,31 @@ TEST(Memory, CurveComesBackToZeroAndItsPeakIsTheReported) {
   expect_curve_of_the_reported_peak(plan);
 }
 
+LiveBytes bytes(double total) {
+  return {total, 0};
+}
+
+// Four layers that save 10 bytes each. A forward of 13 and a backward of 15 run by turns: when the first
+// layer goes back 30 of the other microbatch are left, and 10 of the next are there, with the 2 that its
+// second layer is to read.
+TEST(Memory, PassesBesideEachOtherHoldOneMicrobatchAndALayer) {
+  StageBytes stage;
+  stage.saved = bytes(40);
+  stage.blocks = {{4, false, bytes(10), bytes(13), bytes(15), bytes(2), bytes(1)}};
+  EXPECT_EQ(beside_each_other(stage, stage).total, 57);
+  StageBytes last = stage;  // and the loss, which saves 5 and needs 50 back
+  last.saved = bytes(45);
+  last.blocks.push_back({1, true, bytes(5), bytes(40), bytes(50), {}, {}});
+  EXPECT_EQ(beside_each_other(last, last).total, 90) << "the loss goes back before the next forward begins";
+  EXPECT_EQ(beside_each_other(stage, last).total, 90);
+  EXPECT_EQ(beside_each_other(last, stage).total, 80) << "and comes when the backward is through";
+  StageBytes longer = stage;
+  longer.saved = bytes(80);
+  longer.blocks = {{8, false, bytes(10), bytes(13), bytes(15), bytes(2), bytes(1)}};
+  EXPECT_EQ(beside_each_other(stage, longer).total, 97);
+  EXPECT_EQ(beside_each_other(longer, stage).total, 83) << "its last layers run alone";
+}
+
 TEST(Memory, OfARecipeIsItsBytesTimesTheParameters) {
   Plan plan = small_plan(1, 1, 1);
   const Work work = make_work(small_model(), plan);

@@ -36,11 +36,15 @@ TEST(PairedPasses, SaveWhatIsHiddenForEachButTheFirstAndTheLast) {
   EXPECT_NEAR(paired.report.time.sum(), paired.report.step_time_s, 1e-9 * paired.report.step_time_s);
 }
 
-TEST(PairedPasses, HoldOneMicrobatchMore) {
+// As many layers as the next microbatch has saved the one before has given up (Megatron-Bridge's Qwen3-30B on
+// 16 H100 with passes in pairs: 62.2 GiB at the peak, where one microbatch's whole activations more would be
+// 80).
+TEST(PairedPasses, HoldAboutOneMicrobatch) {
   const auto activations = [](bool pairs) {
     return run_iteration(mixtral(4, pairs)).report.memory.front().activations_bytes;
   };
-  EXPECT_GT(activations(true), 1.5 * activations(false));
+  EXPECT_GE(activations(true), activations(false));
+  EXPECT_LT(activations(true), 1.2 * activations(false));
 }
 
 // The phases of a pass are its parts, grouped otherwise.

@@ -8,7 +8,8 @@ namespace {
 
 // The bytes of one repeat of a block. `again`: what its backward reads once its recompute has run, alone.
 struct BlockBytes {
-  LiveBytes saved, kept, again;
+  bool has_loss = false;
+  LiveBytes saved, kept, again, input, output_gradient;
   LiveBytes forward, backward, backward_input, backward_weight;
   LiveBytes recompute, backward_of_recomputed, backward_input_of_recomputed;
 };
@@ -27,9 +28,12 @@ class Sums {
     const BlockEvents events = walk_.events(in_groups);
     const LiveBytes before = sum(walk_.and_output_gradient(walk_.before_recompute()));
     const LiveBytes between = sum(walk_.and_output_gradient(walk_.again()));
-    return {.saved = sum(walk_.saved()),
+    return {.has_loss = has_loss(block_),
+            .saved = sum(walk_.saved()),
             .kept = sum(walk_.kept()),
             .again = sum(walk_.again()),
+            .input = sum(walk_.input()),
+            .output_gradient = sum(walk_.and_output_gradient(Marks(block_.tensors.size()))),
             .forward = peak(sum(walk_.input()), events.forward),
             .backward = peak(before, events.backward),
             .backward_input = peak(before, events.backward_input),
@@ -119,9 +123,16 @@ LiveBytes group_peak(const Group& group, LiveBytes BlockBytes::*whole, LiveBytes
   return peak;
 }
 
+void list_blocks(StageBytes& stage, const Group& group) {
+  const BlockBytes& block = *group.blocks.front();
+  stage.blocks.push_back({group.repeats, block.has_loss, block.saved, block.forward, block.backward,
+                          block.input, block.output_gradient});
+}
+
 StageBytes stage_of(const std::vector<Group>& groups) {
   StageBytes stage;
   for (const Group& group : groups) {
+    if (group.blocks.size() == 1) list_blocks(stage, group);
     const LiveBytes saved = sum_of(group, &BlockBytes::saved);
     LiveBytes before = stage.saved + saved * (group.repeats - 1);
     for (const BlockBytes* block : group.blocks) {
@@ -153,7 +164,68 @@ StageBytes stage_of(const std::vector<Group>& groups) {
   return stage;
 }
 
+// Blocks one by one, from the first on or from the last back.
+class Turns {
+ public:
+  Turns(const std::vector<StageBytes::Blocks>& blocks, bool back) : blocks_(blocks), back_(back) {}
+  bool over() const { return passed_ == blocks_.size(); }
+  // What the block before has left for the next one.
+  LiveBytes handed_on(LiveBytes StageBytes::Blocks::*what) const {
+    return over() || (passed_ == 0 && repeats_ == 0) ? LiveBytes{} : next().*what;
+  }
+  const StageBytes::Blocks& next() const { return blocks_[back_ ? blocks_.size() - 1 - passed_ : passed_]; }
+  bool at_loss() const { return !over() && next().loss; }
+  void pass() {
+    if (++repeats_ < next().repeats) return;
+    repeats_ = 0;
+    ++passed_;
+  }
+
+ private:
+  const std::vector<StageBytes::Blocks>& blocks_;
+  bool back_;
+  std::size_t passed_ = 0;
+  double repeats_ = 0;
+};
+
 }  // namespace
+
+LiveBytes beside_each_other(const StageBytes& forward, const StageBytes& backward) {
+  LiveBytes most, ahead, behind = backward.saved;
+  Turns there(forward.blocks, false), back(backward.blocks, true);
+  const auto go_back = [&] {
+    behind = behind - back.next().saved;
+    raise(most, ahead + there.handed_on(&StageBytes::Blocks::input) + behind + back.next().backward);
+    back.pass();
+  };
+  const auto go_on = [&] {
+    raise(most, ahead + behind + back.handed_on(&StageBytes::Blocks::output_gradient) + there.next().forward);
+    ahead = ahead + there.next().saved;
+    there.pass();
+  };
+  while (back.at_loss()) go_back();
+  while (!back.over() && !there.over() && !there.at_loss()) go_on(), go_back();
+  while (!back.over()) go_back();
+  while (!there.over()) go_on();
+  return most;
+}
+
+std::vector<std::size_t> backwards_beside(const RankOps& ops) {
+  std::vector<std::size_t> beside;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == OpKind::offload) return {};
+    if (ops[i].kind != OpKind::forward || ops[i].beside < 0) continue;
+    std::size_t second = i + 1;
+    while (!is_compute(ops[second].kind)) ++second;
+    beside.resize(ops.size(), 0);
+    beside[i] = second;
+  }
+  return beside;
+}
+
+bool has_loss(const Block& block) {
+  return std::any_of(block.forward.begin(), block.forward.end(), is_loss);
+}
 
 std::vector<bool> of_loss(const Block& block) {
   std::vector<bool> marks(block.tensors.size());

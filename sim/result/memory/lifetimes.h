@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/work.h"
+#include "schedule/schedule.h"
 
 namespace rehearse {
 
@@ -25,10 +26,35 @@ struct LiveBytes {
 // Bytes of one microbatch on one rank of a stage. `forward`, `backward`, ... are the most while that op runs,
 // with what the microbatch itself saved.
 struct StageBytes {
+  // Blocks that follow each other; `loss`: the loss is one of its kernels.
+  struct Blocks {
+    double repeats = 1;
+    bool loss = false;
+    LiveBytes saved, forward, backward;
+    LiveBytes input, output_gradient;
+  };
+
   LiveBytes saved;  // from the end of F to the beginning of B or I
   LiveBytes kept;   // from the end of I to the beginning of W
   LiveBytes forward, backward, backward_input, backward_weight;
+  std::vector<Blocks> blocks;  // in forward order; none where several are recomputed together
 };
+
+// The most while a forward and the backward of another microbatch run beside each other: first the loss of
+// the backward, then the next block forward and the next one back, by turns, last the loss of the forward
+// (Megatron core, models/common/model_chunk_schedule_plan.py).
+LiveBytes beside_each_other(const StageBytes& forward, const StageBytes& backward);
+
+// By op of a rank, the backward whose kernels take turns with those of this forward (pair_passes); 0: none.
+// Empty where no passes do, or where activations go to the host between passes.
+std::vector<std::size_t> backwards_beside(const RankOps& ops);
+
+// Parts of one.
+inline bool is_same_pass(const Op& a, const Op& b) {
+  return a.kind == b.kind && a.stage == b.stage && a.microbatch == b.microbatch;
+}
+
+bool has_loss(const Block& block);
 
 // By tensor of a block: whether the loss reads or writes it.
 std::vector<bool> of_loss(const Block& block);

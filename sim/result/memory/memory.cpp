@@ -41,6 +41,8 @@ LiveBytes offloaded(const StageBytes& stage) {
 // Calls at(op index, bytes live between ops, bytes live now, op has ended) as each op begins and ends.
 template <typename At>
 void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
+  const std::vector<std::size_t> beside = backwards_beside(ops);
+  const Op* done = nullptr;  // the backward that ran with the last forward
   LiveBytes live;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
@@ -56,6 +58,20 @@ void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
       if (ops[copy].kind != OpKind::offload) continue;
       live = live - offloaded(stages[ops[copy].stage]);
       at(copy, live, live, true);
+    }
+    if (!beside.empty() && beside[i] > 0) {
+      const Op& back = ops[beside[i]];
+      const StageBytes& own = stages[op.stage];
+      const StageBytes& other = stages[back.stage];
+      at(i, live, live - other.saved + beside_each_other(own, other), false);
+      live = live - other.saved + own.saved;
+      at(i, live, live, true);
+      done = &back;
+      continue;
+    }
+    if (done != nullptr && is_same_pass(op, *done)) {
+      at(i, live, live, op.part + 1 == op.parts);
+      continue;
     }
     const Change change = change_of(op, stages[op.stage]);
     if (op.part == 0) at(i, live, live - change.before + change.peak, false);

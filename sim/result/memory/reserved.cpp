@@ -37,7 +37,10 @@ class Replay {
         allocator_(std::llround(capacity_bytes)) {}
 
   void iteration(const RankOps& ops, const std::vector<LateBlocks>& late, std::int64_t microbatches) {
-    for (const Op& op : ops.ops()) {
+    const std::vector<std::size_t> beside = backwards_beside(ops);
+    const Op* done = nullptr;  // the backward that ran with the last forward
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
       if (op.stage >= stages_.size() || op.microbatch >= microbatches) continue;
       if (op.kind == OpKind::reload) reload(op);
       if (!is_compute(op.kind)) continue;
@@ -48,7 +51,12 @@ class Replay {
           offload(copy);
       if (op.part > 0 || stages_[op.stage].blocks.empty()) continue;
       if (habits_.waits_before_forward && op.kind == OpKind::forward) wait_for_gpu();
-      run(op);
+      if (!beside.empty() && beside[i] > 0 && !stages_[ops[beside[i]].stage].blocks.empty()) {
+        done = &ops[beside[i]];
+        run_beside(op, *done);
+      } else if (done == nullptr || !is_same_pass(op, *done)) {
+        run(op);
+      }
       if (habits_.waits_after_pass) wait_for_gpu();
     }
     wait_for_gpu();
@@ -68,7 +76,9 @@ class Replay {
     Handle handle = kNone;
   };
 
-  auto turn_to(const Op& op) {
+  using ByMicrobatch = std::map<std::pair<std::uint16_t, std::int32_t>, Slots>;  // stage, number
+
+  ByMicrobatch::iterator turn_to(const Op& op) {
     stage_ = &stages_[op.stage];
     const auto microbatch = microbatches_.try_emplace({op.stage, op.microbatch}, stage_->slots, kNone).first;
     slots_ = &microbatch->second;
@@ -105,16 +115,47 @@ class Replay {
 
   void run(const Op& op) {
     const auto microbatch = turn_to(op);
-    if (op.kind == OpKind::forward) forward();
-    if (op.kind == OpKind::backward) backward(&BlockEvents::backward, &BlockEvents::backward_of_recomputed);
-    if (op.kind == OpKind::backward_input)
-      backward(&BlockEvents::backward_input, &BlockEvents::backward_input_of_recomputed);
+    const std::size_t blocks = stage_->blocks.size();
+    if (op.kind == OpKind::forward)
+      for (std::size_t b = 0; b < blocks; ++b) forward(b);
+    const bool whole = op.kind == OpKind::backward;
+    if (begins_backward(op.kind)) {
+      for (std::size_t end = blocks; end > 0;)
+        end = whole ? backward(end, &BlockEvents::backward, &BlockEvents::backward_of_recomputed)
+                    : backward(end, &BlockEvents::backward_input, &BlockEvents::backward_input_of_recomputed);
+      send_gradient();
+    }
     if (op.kind == OpKind::backward_weight)
       for (std::size_t b = stage_->blocks.size(); b-- > 0;)
         play(b, stage_->blocks[b]->events.backward_weight);
-    if (!completes_gradient(op.kind)) return;
-    for (Handle& handle : *slots_) drop(handle);
-    microbatches_.erase(microbatch);
+    if (completes_gradient(op.kind)) let_go(microbatch);
+  }
+
+  // Block by block in turns, as result/memory/lifetimes.h has it (beside_each_other).
+  void run_beside(const Op& ahead, const Op& behind) {
+    turn_to(behind);
+    std::size_t next = 0, end = stage_->blocks.size();
+    const auto at_loss = [this](std::size_t block) { return has_loss(*stage_->blocks[block]->block); };
+    const auto go_back = [&] {
+      turn_to(behind);
+      end = backward(end, &BlockEvents::backward, &BlockEvents::backward_of_recomputed);
+      return end > 0;
+    };
+    const auto may_go_on = [&] {
+      turn_to(ahead);
+      return next < stage_->blocks.size() && !at_loss(next);
+    };
+    bool more = end > 0;
+    while (more && at_loss(end - 1)) more = go_back();
+    while (more && may_go_on()) {
+      forward(next++);
+      more = go_back();
+    }
+    while (more) more = go_back();
+    const auto microbatch = turn_to(behind);
+    send_gradient();
+    let_go(microbatch);
+    for (turn_to(ahead); next < stage_->blocks.size(); ++next) forward(next);
   }
 
   Handle& slot(std::size_t block, TensorId tensor) {
@@ -179,37 +220,42 @@ class Replay {
     std::swap(slot(from, tensor), slot(to, as));
   }
 
-  void forward() {
+  void forward(std::size_t b) {
     const std::size_t last = stage_->blocks.size() - 1;
-    for (std::size_t b = 0; b <= last; ++b) {
-      const WalkedBlock& walked = *stage_->blocks[b];
-      const TensorId input = walked.block->input, output = walked.block->output;
-      if (b == 0 && input >= 0) make(b, input);
-      play(b, walked.events.forward);
-      if (b < last) hand_over(b, output, walked.saved, b + 1, stage_->blocks[b + 1]->block->input);
-      if (b == last && output >= 0 && !walked.saved[index(output)]) drop(slot(b, output));
-    }
+    const WalkedBlock& walked = *stage_->blocks[b];
+    const TensorId input = walked.block->input, output = walked.block->output;
+    if (b == 0 && input >= 0) make(b, input);
+    play(b, walked.events.forward);
+    if (b < last) hand_over(b, output, walked.saved, b + 1, stage_->blocks[b + 1]->block->input);
+    if (b == last && output >= 0 && !walked.saved[index(output)]) drop(slot(b, output));
   }
 
-  // Of blocks that are recomputed together the last one's recompute is played with its backward.
-  void backward(TensorEvents BlockEvents::*whole, TensorEvents BlockEvents::*rest) {
-    for (std::size_t end = stage_->blocks.size(); end > 0;) {
-      std::size_t first = end - 1;
-      while (first > 0 && stage_->blocks[first]->block->joins_previous) --first;
-      for (std::size_t b = first; b < end; ++b) {
-        const Block& block = *stage_->blocks[b]->block;
-        if (block.joins_previous && block.input >= 0) make(b, block.input);
-        if (b + 1 < end) play(b, stage_->blocks[b]->events.recompute);
-      }
-      for (std::size_t b = end; b-- > first;) {
-        receive_gradient(b);
-        play(b, stage_->blocks[b]->events.*(b + 1 == end ? whole : rest));
-      }
-      end = first;
+  // The block before `end`, with those that are recomputed together with it: the last one's recompute is
+  // played with its backward. Returns their first.
+  std::size_t backward(std::size_t end, TensorEvents BlockEvents::*whole, TensorEvents BlockEvents::*rest) {
+    std::size_t first = end - 1;
+    while (first > 0 && stage_->blocks[first]->block->joins_previous) --first;
+    for (std::size_t b = first; b < end; ++b) {
+      const Block& block = *stage_->blocks[b]->block;
+      if (block.joins_previous && block.input >= 0) make(b, block.input);
+      if (b + 1 < end) play(b, stage_->blocks[b]->events.recompute);
     }
+    for (std::size_t b = end; b-- > first;) {
+      receive_gradient(b);
+      play(b, stage_->blocks[b]->events.*(b + 1 == end ? whole : rest));
+    }
+    return first;
+  }
+
+  void send_gradient() {
     const WalkedBlock& front = *stage_->blocks.front();
     const TensorId sent = front.block->input_gradient;
     if (sent >= 0 && !front.kept[index(sent)]) drop(slot(0, sent));
+  }
+
+  void let_go(ByMicrobatch::iterator microbatch) {
+    for (Handle& handle : microbatch->second) drop(handle);
+    microbatches_.erase(microbatch);
   }
 
   void receive_gradient(std::size_t b) {
@@ -224,7 +270,6 @@ class Replay {
   std::vector<WalkedBlock> blocks_;
   std::vector<WalkedStage> stages_;
   CachingAllocator allocator_;
-  using ByMicrobatch = std::map<std::pair<std::uint16_t, std::int32_t>, Slots>;  // stage, number
   ByMicrobatch microbatches_;
   ByMicrobatch leaving_;                // for the host, where they have come again
   const WalkedStage* stage_ = nullptr;  // of the op that runs

@@ -60,14 +60,14 @@ Failures failures_of(const GoodputOptions& options) {
   return failures;
 }
 
-struct Row {
+struct TableRow {
   const char* by;
   double interval_s, expected, simulated;
 };
 
-std::vector<Row> compare_intervals(const Failures& failures, const GoodputOptions& options) {
+std::vector<TableRow> compare_intervals(const Failures& failures, const GoodputOptions& options) {
   const double days_s = options.days * kDay;
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
   const auto add = [&](const char* by, double interval_s) {
     double sum = 0;
     for (std::uint64_t course = 0; course < kCourses; ++course)
@@ -81,9 +81,9 @@ std::vector<Row> compare_intervals(const Failures& failures, const GoodputOption
   return rows;
 }
 
-void print_json(const Failures& failures, const std::vector<Row>& rows, const GoodputOptions& options) {
+void print_json(const Failures& failures, const std::vector<TableRow>& rows, const GoodputOptions& options) {
   Json intervals = Json::array();
-  for (const Row& row : rows)
+  for (const TableRow& row : rows)
     intervals.push_back({{"by", row.by},
                          {"interval_s", row.interval_s},
                          {"expected_goodput", row.expected},
@@ -100,12 +100,12 @@ void print_json(const Failures& failures, const std::vector<Row>& rows, const Go
 
 void show(const GoodputOptions& options) {
   const Failures failures = failures_of(options);
-  const std::vector<Row> rows = compare_intervals(failures, options);
+  const std::vector<TableRow> rows = compare_intervals(failures, options);
   if (options.json) return print_json(failures, rows, options);
   say("{} GPUs, one failure in {:.2f} h; a checkpoint takes {:g} s, a restart {:g} s\n\n", options.gpus,
       failures.mean_between_s / kHour, failures.checkpoint_s, failures.restart_s);
   say("{:<28}{:>12}{:>12}{:>12}\n", "checkpoint every", "", "expected", "simulated");
-  for (const Row& row : rows)
+  for (const TableRow& row : rows)
     say("  {:<26}{:>10.1f} s{:>10.2f} %{:>10.2f} %\n", row.by, row.interval_s, 100 * row.expected,
         100 * row.simulated);
   say("\nShare of {:g} days that is training, mean of {} random courses.\n", options.days, kCourses);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr double kBetweenLines_s = 0.1;
 
-double now_s() {
+double monotonic_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
 Progress::Progress(std::size_t points)
-    : points_(points), shown_(isatty(STDERR_FILENO) == 1 && points > 0), begin_s_(now_s()) {}
+    : points_(points), shown_(isatty(STDERR_FILENO) == 1 && points > 0), begin_s_(monotonic_s()) {}
 
 Progress::~Progress() {
   if (shown_ && done_ > 0) print_talk("\r\x1b[K");
@@ -30,7 +30,7 @@ Progress::~Progress() {
 
 void Progress::row_done() {
   ++done_;
-  const double now = now_s();
+  const double now = monotonic_s();
   if (!shown_ || (now - last_s_ < kBetweenLines_s && done_ < points_)) return;
   last_s_ = now;
   const double rate = static_cast<double>(done_) / std::max(1e-9, now - begin_s_);

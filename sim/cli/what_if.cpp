@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostOps = 200'000;  // microbatches x stages of a variant
+constexpr std::int64_t kMostOpsOfVariant = 200'000;  // microbatches x stages of a variant
 
 struct Knob {
   const char* pointer;
@@ -67,7 +67,7 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
   try {
     const Scenario scenario = read_scenario(changed, replaced);
     const Plan& plan = scenario.experiment.plan;
-    if (plan.microbatches() * plan.stages() > kMostOps) return std::nullopt;
+    if (plan.microbatches() * plan.stages() > kMostOpsOfVariant) return std::nullopt;
     const Report report = run_iteration(scenario.experiment).report;
     const Footprint gpu = fullest_gpu(report);
     return Json{{"value", value},

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kCast = 4 + 2;  // between fp32 and 16 bits, either way
+constexpr double kCastBytes = 4 + 2;  // between fp32 and 16 bits, either way
 
 StateBytes of_recipe(const Plan& plan) {
   if (plan.precision == Precision::fp32) return {4, 4, 0, 0, 0, 8};
@@ -73,14 +73,14 @@ bool has_local_ddp(const Plan& plan) {
 }
 
 double weight_cast_bytes(const Plan& plan) {
-  return plan.recipe == Recipe::autocast && plan.precision != Precision::fp32 ? kCast : 0;
+  return plan.recipe == Recipe::autocast && plan.precision != Precision::fp32 ? kCastBytes : 0;
 }
 
 std::vector<double> addition_bytes(const Plan& plan) {
   constexpr double kAdd = 4 + 4 + 4, kAddOfTwoTypes = 2 + 4 + 4;
   if (state_bytes(plan).fresh_gradient == 0) return autograd_bytes(plan);
   if (plan.recipe == Recipe::nanotron) return {kAddOfTwoTypes};
-  return {kCast, kAdd};
+  return {kCastBytes, kAdd};
 }
 
 }  // namespace rehearse

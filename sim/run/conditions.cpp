@@ -17,7 +17,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr auto kDp = static_cast<std::size_t>(Axis::dp);
+constexpr auto kReplica = static_cast<std::size_t>(Axis::dp);
 
 template <typename Number>
 bool read_number(std::string_view text, Number& number) {
@@ -220,7 +220,7 @@ std::vector<int> replicas_to_walk(const Plan& plan, const Cluster& cluster, cons
     if (slow.part == Slow::Part::link) return all;
     for (const int rank : ranks_of(slow, plan, cluster, conditions)) {
       for (const int peer : lock_step(plan, rank)) {
-        const int at = position[static_cast<std::size_t>(grid.coordinates(peer)[kDp])];
+        const int at = position[static_cast<std::size_t>(grid.coordinates(peer)[kReplica])];
         groups.insert(at / shard);
         places.insert(at % shard);
       }

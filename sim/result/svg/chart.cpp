@@ -17,7 +17,7 @@ namespace {
 using namespace svg;
 
 // Pixels.
-constexpr double kWidth = 920, kLeft = 78, kLegend = 214, kRight = 30, kTall = 340;
+constexpr double kWhole = 920, kLeft = 78, kLegend = 214, kRight = 30, kTall = 340;
 constexpr double kMargin = 24;  // between the ends of the axis and the outermost points
 constexpr std::size_t kMostEntries = 18;
 
@@ -34,11 +34,11 @@ class ChartPicture {
     if (chart.vertical_limit) most_x_ = std::max(most_x_, chart.vertical_limit->at);
     if (chart.x_from_zero) least_x_ = 0;
     most_y_ = most_y_ > 0 ? 1.06 * most_y_ : 1;
-    plot_ = kWidth - kLeft - (entries() > 1 ? kLegend : kRight);
+    plot_ = kWhole - kLeft - (entries() > 1 ? kLegend : kRight);
   }
 
   std::string draw() {
-    top_ = canvas_.heading(16, kWidth - 32, chart_.title, chart_.held) + 14;
+    top_ = canvas_.heading(16, kWhole - 32, chart_.title, chart_.held) + 14;
     y_axis();
     x_axis();
     limits();
@@ -50,7 +50,7 @@ class ChartPicture {
       canvas_.text(16, y, 12, line, Anchor::start, R"( fill="#444")");
       y += 16;
     }
-    return canvas_.finish(kWidth, chart_.note.empty() ? y - 8 : y, chart_.title);
+    return canvas_.finish(kWhole, chart_.note.empty() ? y - 8 : y, chart_.title);
   }
 
  private:

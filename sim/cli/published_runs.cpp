@@ -118,6 +118,9 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "overlap_experts", said(parallel, "overlap_experts"));
   set(plan, "moe_dispatcher", said(parallel, "moe_dispatcher"));
   set(plan, "moe_dispatcher_sms", said(parallel, "moe_dispatcher_sms"));
+  set(plan, "fused_experts", said(parallel, "fused_experts"));
+  set(plan, "cuda_graph", said(parallel, "cuda_graph"));
+  set(plan, "cuda_graph_modules", said(parallel, "cuda_graph_modules"));
   set(plan, "tp_comm_overlap", said(parallel, "async_tp"));
   set(plan, "schedule", schedule_of(parallel));
   if (contains(plan.value("schedule", Json()), "zb")) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/by_name.h"
+#include "cli/read_kernels.h"
 #include "cli/read_layers.h"
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
@@ -239,22 +240,7 @@ class Reading {
     Plan& plan = scenario_.experiment.plan;
     read_recompute(plan_, plan);
     plan.order = read_axes(plan_);
-    plan.sequence_parallel = plan_.boolean_or("sequence_parallel", plan.sequence_parallel);
-    plan.fused_attention = plan_.boolean_or("fused_attention", plan.fused_attention);
-    plan.fused_softmax = plan_.boolean_or("fused_softmax", plan.fused_softmax);
-    plan.fused_cross_entropy = plan_.boolean_or("fused_cross_entropy", plan.fused_cross_entropy);
-    plan.train_metrics = static_cast<int>(plan_.integer_or("train_metrics", 0, 0, 100));
-    plan.fused_norm = plan_.boolean_or("fused_norm", plan.fused_norm);
-    plan.fused_rotary = plan_.boolean_or("fused_rotary", plan.fused_rotary);
-    plan.fused_activation = plan_.boolean_or("fused_activation", plan.fused_activation);
-    plan.fused_permute = plan_.boolean_or("fused_permute", plan.fused_permute);
-    plan.fused_accumulation = plan_.boolean_or("fused_accumulation", plan.fused_accumulation);
-    plan.fused_router = plan_.boolean_or("fused_router", plan.fused_router);
-    plan.scatter_gather = plan_.boolean_or("scatter_gather", plan.scatter_gather);
-    plan.fused_adam = plan_.boolean_or("fused_adam", plan.fused_adam);
-    plan.fused_step = plan_.boolean_or("fused_step", plan.fused_step);
-    plan.overlap_grad_reduce = plan_.boolean_or("overlap_grad_reduce", plan.overlap_grad_reduce);
-    plan.cuda_graph = plan_.boolean_or("cuda_graph", false);
+    read_kernels(plan_, plan);
     plan.one_queue = plan_.boolean_or("one_queue", false);
     if (plan_.has("bucket")) {
       plan.bucket_bytes = plan_.quantity("bucket", Dimension::bytes);

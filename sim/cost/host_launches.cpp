@@ -17,16 +17,24 @@ double launch_s(const Profile& profile, const Kernel& kernel) {
   return std::holds_alternative<Collective>(kernel.what) ? profile.host_collective_s : profile.host_launch_s;
 }
 
+// What comes at `at` of a list: nothing more where the kernel before it opened the graph.
+double launch_s(const Profile& profile, const std::vector<Kernel>& kernels, const GraphedParts& graphed,
+                std::size_t at) {
+  const auto held = [&](std::size_t i) { return graphed[static_cast<std::size_t>(kernels[i].part)]; };
+  if (!held(at)) return launch_s(profile, kernels[at]);
+  return at > 0 && held(at - 1) ? 0 : profile.host_launch_s;
+}
+
 }  // namespace
 
-double launches_s(const Profile& profile, const std::vector<Kernel>& kernels) {
+double launches_s(const Profile& profile, const std::vector<Kernel>& kernels, const GraphedParts& graphed) {
   double seconds = 0;
-  for (const Kernel& kernel : kernels) seconds += launch_s(profile, kernel);
+  for (std::size_t at = 0; at < kernels.size(); ++at) seconds += launch_s(profile, kernels, graphed, at);
   return seconds;
 }
 
 double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
-                const std::vector<double>& seconds) {
+                const std::vector<double>& seconds, const GraphedParts& graphed) {
   const auto first =
       std::find_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.host_waits; });
   if (first == kernels.end()) return 0;
@@ -34,7 +42,7 @@ double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
   double host = 0, gpu = 0, busy = 0, idle = 0;
   for (std::size_t i = 1; i <= kernels.size(); ++i) {
     const std::size_t at = (static_cast<std::size_t>(first - kernels.begin()) + i) % kernels.size();
-    host += launch_s(profile, kernels[at]);
+    host += launch_s(profile, kernels, graphed, at);
     gpu = std::max(gpu, host) + seconds[at];
     busy += seconds[at];
     if (!kernels[at].host_waits) continue;

@@ -44,11 +44,12 @@ Pricing::Pricing(const Plan& plan, const Cluster& cluster, const Profile& profil
       cluster_(cluster),
       profile_(profile),
       precision_(plan.precision),
-      cuda_graph_(plan.cuda_graph),
+      graphs_passes_(plan.cuda_graph && plan.cuda_graph_modules.empty()),
       launch_blocking_(plan.launch_blocking),
       prefetches_(plan.prefetch > 0),
       pairs_passes_(plan.pairs_passes()),
       train_metrics_(plan.train_metrics),
+      graphed_(graphed_parts(plan)),
       list_ranks_(exchanges_lists(plan) ? shard_size(plan) : 0),
       streams_(parameter_streams(plan)),
       casts_(weight_casts(plan)),
@@ -83,8 +84,8 @@ StageTimes Pricing::stage(const Work& work, int index, StageTransfers& transfers
     stage.side_by_side += side_by_side(block, block.backward_weight, block.backward_input, repeats, both);
     if (pairs_passes_) add_phases(block, repeats, stage);
   }
-  if (!cuda_graph_ && !launch_blocking_) wait_for_results(work, parts, stage);
-  if (!cuda_graph_) wait_for_launches(work, index, stage);
+  if (!graphs_passes_ && !launch_blocking_) wait_for_results(work, parts, stage);
+  if (!graphs_passes_) wait_for_launches(work, index, stage);
   if (list_ranks_ > 0) wait_for_lists(work, parts, stage);
   return stage;
 }
@@ -174,22 +175,25 @@ double Pricing::stalled_s(const Block& block, const std::vector<Kernel>& kernels
   std::vector<double> seconds;
   for (const Kernel& kernel : kernels)
     seconds.push_back(time_of(block, kernel).seconds - hidden(block, kernel, kernels).total());
-  return stalls_s(profile_, kernels, seconds);
+  return stalls_s(profile_, kernels, seconds, graphed_);
 }
 
 void Pricing::wait_for_launches(const Work& work, int index, StageTimes& stage) {
-  const double arrival = launches_s(profile_, work.arrival.forward);
+  const auto launches = [this](const std::vector<Kernel>& kernels) {
+    return launches_s(profile_, kernels, graphed_);
+  };
+  const double arrival = launches(work.arrival.forward);
   double forward = work.receives_activation(index) ? arrival : 0;
   double input = work.receives_gradient(index) ? arrival : 0, weight = 0;
   for (const Repeated& part : work.parts[static_cast<std::size_t>(index)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const auto repeats = static_cast<double>(part.repeats);
-    forward += repeats * launches_s(profile_, block.forward);
-    input += repeats * (launches_s(profile_, block.recompute) + launches_s(profile_, block.backward_input));
-    weight += repeats * (launches_s(profile_, block.backward_weight) + accumulations_s(profile_, block));
+    forward += repeats * launches(block.forward);
+    input += repeats * (launches(block.recompute) + launches(block.backward_input));
+    weight += repeats * (launches(block.backward_weight) + accumulations_s(profile_, block));
   }
-  const auto wait = [this](double launches, double kernels) {
-    return launch_blocking_ ? launches : std::max(0.0, launches - kernels);
+  const auto wait = [this](double of_host, double of_gpu) {
+    return launch_blocking_ ? of_host : std::max(0.0, of_host - of_gpu);
   };
   const double both =
       stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();

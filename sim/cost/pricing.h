@@ -89,8 +89,10 @@ class Pricing {
   const Cluster& cluster_;
   const Profile& profile_;
   Precision precision_;
-  bool cuda_graph_, launch_blocking_, prefetches_, pairs_passes_;
-  int train_metrics_, list_ranks_;  // of a gather of lists; 0: there are none
+  bool graphs_passes_, launch_blocking_, prefetches_, pairs_passes_;
+  int train_metrics_;
+  GraphedParts graphed_;
+  int list_ranks_;  // of a gather of lists; 0: there are none
   ParameterStreams streams_;
   WeightCasts casts_;
   KernelTimes& times_;

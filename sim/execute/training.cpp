@@ -70,6 +70,8 @@ class Limits {
     require(!(shape_on_one_rank(model_, plan_).expands_biases && adds_biases), "framework",
             "biases that autocast writes out cannot be executed yet",
             "framework = megatron-2021, recipe = autocast", "framework megatron-core");
+    require(!plan_.fused_experts, "fused_experts", "experts are executed in kernels of their own",
+            "fused_experts = true", "false");
     require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
             "scatter_gather = true", "false");
     require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",

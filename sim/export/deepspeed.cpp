@@ -14,6 +14,7 @@ std::string why_not(const Plan& plan) {
   if (plan.pp > 1 && plan.tp > 1) return "ds_config.json has no tensor parallelism under its pipeline engine";
   if (plan.cp > 1) return "ds_config.json has no context parallelism";
   if (plan.ep > 1) return "ds_config.json has no expert parallelism";
+  if (plan.cuda_graph) return "ds_config.json has no CUDA graphs of training";
   if (!plan.layers_per_stage.empty()) return "ds_config.json lists no layers per stage";
   if (plan.zero_shard > 0 && plan.zero < 3)
     return "DeepSpeed divides state among fewer than all replicas with ZeRO-3 only (mics_shard_size)";

@@ -95,6 +95,10 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   line.flag("moe-grouped-gemm");
   line.flag_if(plan.fused_permute, "moe-permute-fusion");
   line.flag_if(plan.fused_router, "moe-router-fusion");
+  if (plan.fused_experts) {
+    line.flag("use-transformer-engine-op-fuser");
+    line.flag("moe-mlp-glu-interleave-size", 32);
+  }
   line.flag("expert-model-parallel-size", plan.ep);
   line.flag("expert-tensor-parallel-size", plan.etp);
   line.flag_if(plan.overlap_experts, "overlap-moe-expert-parallel-comm");
@@ -182,6 +186,20 @@ void add_recompute(Line& line, const Plan& plan) {
   line.flag("recompute-modules", join(modules, " "));
 }
 
+// A graph of whole passes checks no loss (megatron/training/arguments.py).
+void add_graphs(Line& line, const Plan& plan) {
+  if (!plan.cuda_graph) return;
+  line.flag("te-rng-tracker");
+  if (plan.cuda_graph_modules.empty()) {
+    line.flag("cuda-graph-impl", "full_iteration");
+    return line.flag("no-check-for-nan-in-loss-and-grad");
+  }
+  std::vector<std::string> modules;
+  for (const GraphModule module : plan.cuda_graph_modules) modules.push_back(to_string(module));
+  line.flag("cuda-graph-impl", "transformer_engine");
+  line.flag("cuda-graph-modules", join(modules, " "));
+}
+
 void add_precision(Line& line, Precision precision) {
   if (precision == Precision::fp32) return;
   line.flag(precision == Precision::fp16 ? "fp16" : "bf16");
@@ -206,6 +224,7 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   line.flag("clip-grad", plan.clip_grad);
   add_recompute(line, plan);
   add_precision(line, plan.precision);
+  add_graphs(line, plan);
   return {std::move(line).text(), ""};
 }
 

@@ -44,6 +44,8 @@ std::string why_not(const Plan& plan) {
   if (!plan.layers_per_stage.empty()) return "torchtitan lists no layers per stage";
   if (plan.recompute == Recompute::selective)
     return "torchtitan recomputes by op or by layer, not Megatron-LM's modules";
+  if (plan.fused_experts) return "torchtitan's experts activate in a kernel of their own";
+  if (plan.cuda_graph) return "torchtitan trains without CUDA graphs";
   if (plan.dispatcher_sms > 0)
     return "torchtitan does not set the multiprocessors of its exchanges of experts";
   if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";

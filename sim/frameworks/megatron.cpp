@@ -39,6 +39,7 @@ class MegatronReader {
     for (const DirectFlag& flag : direct_flags())
       if (flags_.has(flag.name)) plan_[std::string(flag.pointer).substr(6)] = direct_value(flags_, flag);
     precision();
+    graphs();
     clipping();
     sharding();
     pipeline();
@@ -78,6 +79,8 @@ class MegatronReader {
     if (flags_.has("--num-experts")) {
       plan_["fused_permute"] = flags_.has("--moe-permute-fusion");
       plan_["fused_router"] = flags_.has("--moe-router-fusion");
+      if (flags_.has("--use-transformer-engine-op-fuser") && plan_["precision"] == "fp8")
+        plan_["fused_experts"] = true;
       dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
@@ -97,6 +100,28 @@ class MegatronReader {
     for (const std::string& flag :
          {std::string("--moe-flex-dispatcher-num-sms"), "--moe-" + backend + "-num-sms"})
       if (flags_.has(flag)) plan_["moe_dispatcher_sms"] = flags_.integer(flag);
+  }
+
+  // core/transformer/cuda_graph_config.py: an empty list, once "full", is whole layers; full_iteration was a
+  // scope before it was an implementation.
+  void graphs() {
+    const bool old = flags_.has("--enable-cuda-graph") || flags_.has("--external-cuda-graph");
+    const std::string impl = flags_.text_or("--cuda-graph-impl", old ? "local" : "none");
+    if (impl == "none") return;
+    plan_["cuda_graph"] = true;
+    std::vector<std::string> modules;
+    for (const char* flag : {"--cuda-graph-modules", "--cuda-graph-scope"})
+      if (flags_.has(flag)) modules = flags_.values(flag);
+    const auto names = [&](const char* module) {
+      return std::find(modules.begin(), modules.end(), module) != modules.end();
+    };
+    if (impl == "full_iteration" || names("full_iteration")) return;
+    if (modules.empty() || names("full")) {
+      modules = {"attn", flags_.has("--num-experts") ? "moe" : "mlp"};
+      if (flags_.has("--moe-layer-freq") && flags_.text("--moe-layer-freq").find("[0]") != std::string::npos)
+        modules.emplace_back("mlp");
+    }
+    plan_["cuda_graph_modules"] = join(modules, ",");
   }
 
   // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.

@@ -41,8 +41,6 @@ constexpr std::array kDirect = {
     DirectFlag{"--recompute-method", "/plan/recompute_method", text},
     DirectFlag{"--recompute-num-layers", "/plan/recompute_num_layers", integer},
     DirectFlag{"--moe-expert-capacity-factor", "/plan/moe_capacity", number},
-    DirectFlag{"--enable-cuda-graph", "/plan/cuda_graph", on},
-    DirectFlag{"--external-cuda-graph", "/plan/cuda_graph", on},
 };
 
 constexpr std::array kCombined = {"--nproc_per_node",
@@ -121,6 +119,13 @@ constexpr std::array kCombined = {"--nproc_per_node",
                                   "--moe-deepep-num-sms",
                                   "--moe-hybridep-num-sms",
                                   "--moe-enable-deepep",
+                                  "--use-transformer-engine-op-fuser",
+                                  "--moe-mlp-glu-interleave-size",
+                                  "--enable-cuda-graph",
+                                  "--external-cuda-graph",
+                                  "--cuda-graph-impl",
+                                  "--cuda-graph-modules",
+                                  "--cuda-graph-scope",
                                   "--window-size"};
 
 constexpr std::array kUnmodelled = {"--rampup-batch-size",
@@ -161,7 +166,6 @@ constexpr std::array kUnmodelled = {"--rampup-batch-size",
                                     "--main-grads-dtype",
                                     "--exp-avg-dtype",
                                     "--exp-avg-sq-dtype",
-                                    "--cuda-graph-scope",
                                     "--calculate-per-token-loss",
                                     "--context-parallel-ulysses-degree",
                                     "--optimizer"};

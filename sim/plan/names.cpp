@@ -130,6 +130,22 @@ std::string to_string(Dispatcher dispatcher) {
   return "";
 }
 
+std::string to_string(GraphModule module) {
+  switch (module) {
+    case GraphModule::attn:
+      return "attn";
+    case GraphModule::mlp:
+      return "mlp";
+    case GraphModule::moe:
+      return "moe";
+    case GraphModule::moe_router:
+      return "moe_router";
+    case GraphModule::moe_preprocess:
+      return "moe_preprocess";
+  }
+  return "";
+}
+
 std::string to_string(ScheduleName schedule) {
   switch (schedule) {
     case ScheduleName::gpipe:

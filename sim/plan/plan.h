@@ -69,6 +69,18 @@ enum class ContextExchange : std::uint8_t {
 enum class Dispatcher : std::uint8_t { all_to_all, deepep, hybridep };
 inline constexpr std::array kDispatchers = {Dispatcher::all_to_all, Dispatcher::deepep, Dispatcher::hybridep};
 
+// Megatron core's --cuda-graph-modules: what a pass launches of a layer at once, as one graph
+// (plan/graphs.h).
+enum class GraphModule : std::uint8_t {
+  attn,           // attention, its norm and its residual
+  mlp,            // the same of a dense layer's MLP
+  moe,            // the same of a sparse layer's experts
+  moe_router,     // of a sparse layer the norm, the router and the shared experts
+  moe_preprocess  // of a sparse layer what readies its rows for their exchange
+};
+inline constexpr std::array kGraphModules = {GraphModule::attn, GraphModule::mlp, GraphModule::moe,
+                                             GraphModule::moe_router, GraphModule::moe_preprocess};
+
 enum class Offload : std::uint8_t { none, optimizer, activations };
 enum class Framework : std::uint8_t {
   megatron_2021,
@@ -107,6 +119,7 @@ std::string to_string(Precision precision);
 std::string to_string(Fp8Scaling scaling);
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Dispatcher dispatcher);     // "alltoall", "deepep", "hybridep"
+std::string to_string(GraphModule module);        // "attn", "mlp", "moe", "moe_router", "moe_preprocess"
 std::string to_string(Offload offload);
 std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
@@ -147,6 +160,7 @@ struct Plan {
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
   bool fused_permute = true;     // Megatron-LM's moe_permute_fusion; else rows are added up by scatter_add_
   bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
+  bool fused_experts = false;    // activation and quantisation inside experts' products (plan/work/grouped.h)
   bool fused_accumulation = true;   // Megatron-LM's gradient_accumulation_fusion: weight gradients' products
                                     // add to those of earlier microbatches; else autograd does
   bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch
@@ -155,8 +169,9 @@ struct Plan {
   bool overlap_p2p = false;         // pipeline messages beside compute; else compute waits for them
   bool scatter_gather = false;  // without sequence parallelism each tensor-parallel rank sends its part of an
                                 // activation to the next stage, where the parts are gathered
-  bool cuda_graph = false;      // whole passes are launched at once: no kernel waits for the host
-  bool one_queue = false;       // all streams share one: each op runs after the one launched before
+  bool cuda_graph = false;      // passes are launched at once: no kernel waits for the host
+  std::vector<GraphModule> cuda_graph_modules;  // only these of each layer; empty: whole passes
+  bool one_queue = false;        // all streams share one: each op runs after the one launched before
   bool launch_blocking = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for each kernel
   double bucket_bytes = 160e6;   // gradient bucket: Megatron-LM's 40 M parameters of fp32
   std::array<Axis, 5> order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};  // leftmost varies fastest

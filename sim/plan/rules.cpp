@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/graphs.h"
 #include "plan/nearest.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
@@ -47,6 +48,7 @@ class Rules {
     add_recompute_rules(plan_, model_, violations_);
     add_recipe_rules(plan_, violations_);
     add_blocking_rules(plan_, violations_);
+    add_graph_rules(plan_, model_, violations_);
     return violations_;
   }
 

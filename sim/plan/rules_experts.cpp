@@ -27,6 +27,7 @@ class ExpertRules {
     else if (mesh())
       pipelines();
     if (plan_.overlap_experts) pairs();
+    if (plan_.fused_experts) fused();
     dispatcher();
     if (plan_.tp > 1 && !plan_.sequence_parallel)
       report("sequence_parallel", "experts with tensor parallelism need sequence parallelism",
@@ -59,12 +60,32 @@ class ExpertRules {
     if (plan_.core_release != 0)
       report("core_release", "the model has no experts", fmt::format("found {}", plan_.core_release), "0");
     if (plan_.overlap_experts) report("overlap_experts", "the model has no experts", "on", "off");
+    if (plan_.fused_experts) report("fused_experts", "the model has no experts", "on", "off");
     if (plan_.moe_capacity != 0)
       report("moe_capacity", "the model has no experts", fmt::format("found {}", plan_.moe_capacity), "0");
     if (plan_.dispatcher != Dispatcher::all_to_all)
       report("moe_dispatcher", "the model has no experts", to_string(plan_.dispatcher), "alltoall");
     if (plan_.dispatcher_sms != 0)
       report("moe_dispatcher_sms", "the model has no experts", std::to_string(plan_.dispatcher_sms), "0");
+  }
+
+  // core/transformer/moe/experts.py: _is_fused_impl_supported.
+  void fused() {
+    if (plan_.precision != Precision::fp8 || plan_.framework != Framework::megatron_core)
+      report(
+          "fused_experts", "Transformer Engine fuses experts in MXFP8",
+          fmt::format("precision {}, framework {}", to_string(plan_.precision), to_string(plan_.framework)),
+          "off");
+    if (plan_.etp > 1 || !model_.gated_mlp)
+      report("fused_experts", "what is fused is SwiGLU of whole experts",
+             fmt::format("etp = {}, {} activation", plan_.etp, model_.gated_mlp ? "gated" : "plain"), "off");
+    if (plan_.weights_rows_at_home())
+      report("fused_experts", "rows are weighted with the activation",
+             fmt::format("core_release = {}", plan_.core_release), "core_release 0 or 13");
+    if (plan_.recompute == Recompute::full || reruns(plan_, RecomputeModule::moe) ||
+        reruns(plan_, RecomputeModule::moe_act) || plan_.recompute == Recompute::op)
+      report("fused_experts", "what products make beside their result is not run again",
+             fmt::format("recompute {}", to_string(plan_.recompute)), "off, or recompute of other modules");
   }
 
   // Megatron-LM, core/transformer/moe/token_dispatcher.py: MoEFlexTokenDispatcher.

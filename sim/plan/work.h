@@ -13,6 +13,7 @@
 
 #include "model/model.h"
 #include "plan/fanout.h"
+#include "plan/graphs.h"
 #include "plan/plan.h"
 #include "plan/stages.h"
 
@@ -150,6 +151,7 @@ struct Kernel {
   std::vector<TensorId> writes;
   Overlap overlap = {};
   bool host_waits = false;  // for what it writes, before it launches the next one
+  LayerPart part = LayerPart::none;
 };
 
 // Pieces that a GEMM or attention runs in, one after the other.

@@ -100,6 +100,8 @@ Json plan_json(const Report& report) {
   for (const Axis axis : plan.order) order.push_back(to_string(axis));
   Json modules = Json::array();
   for (const RecomputeModule module : plan.recompute_modules) modules.push_back(to_string(module));
+  Json graphs = Json::array();
+  for (const GraphModule module : plan.cuda_graph_modules) graphs.push_back(to_string(module));
   return {{"tp", plan.tp},
           {"cp", plan.cp},
           {"ep", plan.ep},
@@ -131,6 +133,7 @@ Json plan_json(const Report& report) {
           {"fused_activation", plan.fused_activation},
           {"fused_permute", plan.fused_permute},
           {"fused_router", plan.fused_router},
+          {"fused_experts", plan.fused_experts},
           {"fused_accumulation", plan.fused_accumulation},
           {"fused_adam", plan.fused_adam},
           {"fused_step", plan.fused_step},
@@ -139,6 +142,7 @@ Json plan_json(const Report& report) {
           {"scatter_gather", plan.scatter_gather},
           {"overlap_experts", plan.overlap_experts},
           {"cuda_graph", plan.cuda_graph},
+          {"cuda_graph_modules", graphs},
           {"one_queue", plan.one_queue},
           {"launch_blocking", plan.launch_blocking},
           {"bucket_bytes", plan.bucket_bytes},

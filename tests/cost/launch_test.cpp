@@ -58,6 +58,23 @@ TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 267e-6 / 8);
 }
 
+// Two of attention in one graph, one of experts, one of attention again: three operations.
+TEST(Launches, OfAGraphAreOne) {
+  Profile profile;
+  profile.host_launch_s = 2;
+  profile.host_collective_s = 7;
+  std::vector<Kernel> kernels(4, Kernel{"a", Pointwise::add, {}, {}});
+  for (const std::size_t at : {0, 1, 3}) kernels[at].part = LayerPart::attention;
+  kernels[1].what = Collective{};
+  kernels[2].part = LayerPart::experts;
+  EXPECT_EQ(launches_s(profile, kernels), 2 + 7 + 2 + 2);
+  GraphedParts graphed{};
+  graphed[static_cast<std::size_t>(LayerPart::attention)] = true;
+  EXPECT_EQ(launches_s(profile, kernels, graphed), 2 + 2 + 2);
+  graphed[static_cast<std::size_t>(LayerPart::experts)] = true;
+  EXPECT_EQ(launches_s(profile, kernels, graphed), 2);
+}
+
 // CUDA_LAUNCH_BLOCKING=1: no launch is hidden behind the kernel before.
 TEST(Launches, ComeAfterTheKernelBeforeWhereTheHostWaitsForIt) {
   const Prices prices = priced(0.1 * kGemmSeconds, false, 1, true);
@@ -112,6 +129,20 @@ TEST(Stalls, LastUntilTheHostIsAheadAgain) {
   EXPECT_EQ(stalls_s(profile, kernels, {9, 1, 1}), 4) << "but not those before it";
   kernels[1] = {"b", Collective{}, {}, {}};
   EXPECT_EQ(stalls_s(profile, kernels, {1, 9, 1}), 5);
+}
+
+// Kernels of 1 s. The host waits for the third; the graph of the first two comes 2 s later, then they run,
+// and the third is launched at 4 s: 5 s, of which kernels ran for 3.
+TEST(Stalls, AreShorterWhereAGraphComesNext) {
+  Profile profile;
+  profile.host_launch_s = 2;
+  std::vector<Kernel> kernels(3, Kernel{"a", Pointwise::add, {}, {}});
+  kernels[2].host_waits = true;
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 1, 1}), 6 + 1 - 3);
+  kernels[0].part = kernels[1].part = LayerPart::router;
+  GraphedParts graphed{};
+  graphed[static_cast<std::size_t>(LayerPart::router)] = true;
+  EXPECT_EQ(stalls_s(profile, kernels, {1, 1, 1}, graphed), 4 + 1 - 3);
 }
 
 TEST(Stalls, AddUpWhereTheHostWaitsSeveralTimes) {

@@ -192,6 +192,20 @@ TEST(Megatron, SaysWhatDispatchesRows) {
   EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("expert_parallel_comm_backend = \"hybridep\"\n"));
 }
 
+TEST(Megatron, SaysWhatCudaGraphsHold) {
+  Plan plan;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("cuda-graph")));
+  plan.cuda_graph = true;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text,
+              HasSubstr("--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad"));
+  plan.cuda_graph_modules = {GraphModule::attn, GraphModule::mlp};
+  EXPECT_THAT(
+      megatron_flags(read_model("gpt2"), plan).text,
+      HasSubstr("--te-rng-tracker --cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp"));
+  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("CUDA graphs"));
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("CUDA graphs"));
+}
+
 TEST(Megatron, SaysHowManyCopiesOfTheDividedStateThereAre) {
   Plan plan;
   plan.dp = 16;

@@ -117,6 +117,24 @@ TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
   EXPECT_EQ(found.model["vocab_size"], 32000);
 }
 
+// core/transformer/transformer_config.py: from two switches, scopes of "full" and "full_iteration", to an
+// implementation and its modules.
+TEST(ImportMegatron, ReadsWhatCudaGraphsHold) {
+  const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
+  EXPECT_FALSE(plan("").contains("cuda_graph"));
+  EXPECT_FALSE(plan("--cuda-graph-impl none --cuda-graph-modules attn").contains("cuda_graph"));
+  const Json whole = plan("--cuda-graph-impl full_iteration");
+  EXPECT_EQ(whole["cuda_graph"], true);
+  EXPECT_FALSE(whole.contains("cuda_graph_modules"));
+  EXPECT_EQ(plan("--cuda-graph-impl local --cuda-graph-scope full_iteration"), whole);
+  const Json parts = plan("--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router");
+  EXPECT_EQ(parts["cuda_graph_modules"], "attn,moe_router");
+  EXPECT_EQ(plan("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router"), parts);
+  EXPECT_EQ(plan("--enable-cuda-graph")["cuda_graph_modules"], "attn,mlp");
+  EXPECT_EQ(plan("--external-cuda-graph --cuda-graph-scope full")["cuda_graph_modules"], "attn,mlp");
+  EXPECT_EQ(plan("--enable-cuda-graph --num-experts 8")["cuda_graph_modules"], "attn,moe");
+}
+
 TEST(ImportMegatron, TakesOldAndNewSpellings) {
   const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
   EXPECT_EQ(plan("--use-custom-fsdp")["zero"], 3);

@@ -71,6 +71,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused activation", !plan.fused_activation);
   has("unfused permutation", !plan.fused_permute);
   has("unfused router", !plan.fused_router);
+  has("experts in fused products", plan.fused_experts);
   has("gradients added by autograd", !plan.fused_accumulation);
   has("messages in parts", plan.scatter_gather);
   has("passes in pairs", plan.pairs_passes());
@@ -82,7 +83,8 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("compute waits for pipeline messages", !plan.overlap_p2p && plan.pp > 1);
   has("tensor-parallel overlap", plan.tp_comm_overlap);
   has("tensor-parallel overlap backward", plan.tp_backward_overlap && plan.tp > 1);
-  has("CUDA graphs", plan.cuda_graph);
+  has("CUDA graphs of passes", plan.cuda_graph && plan.cuda_graph_modules.empty());
+  for (const GraphModule module : plan.cuda_graph_modules) has("CUDA graphs of " + to_string(module), true);
   has("one queue", plan.one_queue);
   has("host that waits for each kernel", plan.launch_blocking);
   has("fp8 weights held once", plan.fp8_weight_copies == 1);
@@ -131,6 +133,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary =
       plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
+  plan.fused_experts = true;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -178,6 +181,7 @@ std::set<std::string> wanted_features() {
   Listing has(features);
   for (const ScheduleName name : kScheduleNames) has("schedule=" + to_string(name), true);
   for (const Dispatcher dispatcher : kDispatchers) has("dispatcher=" + to_string(dispatcher), true);
+  for (const GraphModule module : kGraphModules) has("CUDA graphs of " + to_string(module), true);
   for (const RecomputeModule module : kRecomputeModules)
     if (module != RecomputeModule::shared_experts) has("recompute of " + to_string(module), true);
   for (int zero = 0; zero <= 3; ++zero) has(fmt::format("zero={}", zero), true);

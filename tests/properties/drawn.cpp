@@ -35,6 +35,7 @@ class Drawing {
     data_parallel();
     kernels();
     experts();
+    graphs();
     return std::move(drawn_);
   }
 
@@ -253,18 +254,50 @@ class Drawing {
         plan().value("recompute", "") == "full" ||
         plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
     if (pairs && !reruns && !plan().value("launch_blocking", false)) by_chance("overlap_experts", 2);
+    fused_experts();
     if (of_.ep > 1 && of_.etp == 1 && one_in(2)) {
       plan()["moe_dispatcher"] = *element<std::string>("deepep", "hybridep");
       if (one_in(2)) plan()["moe_dispatcher_sms"] = 16;
       if (one_in(2)) plan()["moe_imbalance"] = 1.3;
       return;
     }
-    if (one_in(2)) plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
+    if (one_in(2) && !plan().value("fused_experts", false))
+      plan()["core_release"] = within_dp && one_in(2) ? 9 : *element(10, 12, 13);
     if (!one_in(2)) return;
     if (*rc::gen::arbitrary<bool>())
       plan()["moe_imbalance"] = *element(1.0, 1.3, 2.0);
     else
       plan()["moe_capacity"] = *element(1.0, 1.25);
+  }
+
+  // Which recompute leaves as they are.
+  void fused_experts() {
+    if (precision_ != "fp8" || plan().value("framework", "") != "megatron-core" || of_.etp > 1) return;
+    plan()["fused_experts"] = true;
+    plan()["recompute"] = "none";
+    for (const char* key : {"recompute_method", "recompute_num_layers", "recompute_modules"})
+      plan().erase(key);
+  }
+
+  // Of parts of each layer in place of whole passes.
+  void graphs() {
+    const std::string form = plan().value("recompute", "");
+    if (!plan().value("cuda_graph", false) || !one_in(2) || form == "full" || form == "op" ||
+        plan().value("offload", "") == "activations")
+      return;
+    std::vector<std::string> modules = {"attn"};
+    const bool padded = plan().contains("moe_capacity") && !plan().value("overlap_experts", false);
+    const bool reruns =
+        plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
+    if (!has_experts_) {
+      modules.emplace_back("mlp");
+    } else if (padded) {
+      modules.emplace_back("moe");
+    } else if (!reruns) {
+      modules.emplace_back("moe_router");
+      if (one_in(2)) modules.emplace_back("moe_preprocess");
+    }
+    plan()["cuda_graph_modules"] = modules;
   }
 
   Drawn drawn_;

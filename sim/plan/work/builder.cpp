@@ -61,6 +61,7 @@ TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
 }
 
 void BlockBuilder::forward(Kernel kernel) {
+  kernel.part = part_;
   block_.forward.push_back(std::move(kernel));
 }
 
@@ -69,15 +70,17 @@ void BlockBuilder::host_waits() {
 }
 
 void BlockBuilder::backward_input(Kernel kernel) {
+  kernel.part = part_;
   block_.backward_input.push_back(std::move(kernel));
 }
 
 void BlockBuilder::backward_weight(Kernel kernel) {
+  kernel.part = part_;
   block_.backward_weight.push_back(std::move(kernel));
 }
 
 void BlockBuilder::undo(std::function<void()> emit) {
-  undo_.push_back(std::move(emit));
+  undo_.push_back({std::move(emit), part_});
 }
 
 TensorId BlockBuilder::add_gradient(std::string name, TensorId of) {
@@ -167,7 +170,10 @@ void BlockBuilder::hands_on(TensorId output) {
 
 Block BlockBuilder::finish(bool joins_previous) {
   block_.joins_previous = joins_previous;
-  for (auto emit = undo_.rbegin(); emit != undo_.rend(); ++emit) (*emit)();
+  for (auto step = undo_.rbegin(); step != undo_.rend(); ++step) {
+    enter(step->part);
+    step->emit();
+  }
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
   if (reruns_by_op_) block_.recompute = kernels_rerun_by_op(block_);
   if (stops_early_) drop_unread_end(block_.recompute, block_);

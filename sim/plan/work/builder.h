@@ -24,6 +24,9 @@ class BlockBuilder {
   TensorId expert_parameter(std::string name, double elements);  // of routed experts
   TensorId tied_parameter(std::string name, double elements);
 
+  // The kernels from here on, and those that undo them, are this part's.
+  void enter(LayerPart part) { part_ = part; }
+
   void forward(Kernel kernel);
   void host_waits();  // for the forward kernel just written
   void backward_input(Kernel kernel);
@@ -72,11 +75,17 @@ class BlockBuilder {
     return gradient_parts_[static_cast<std::size_t>(tensor)];
   }
 
+  struct Undo {
+    std::function<void()> emit;
+    LayerPart part = LayerPart::none;
+  };
+
   Block block_;
+  LayerPart part_ = LayerPart::none;
   bool reruns_by_op_ = false;
   bool stops_early_ = false;
   Shape shape_;
-  std::vector<std::function<void()>> undo_;
+  std::vector<Undo> undo_;
   std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far
 };
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "plan/work/blocks.h"
+#include "plan/work/grouped.h"
 #include "plan/work/pointwise.h"
-#include "plan/work/quantise.h"
 #include "plan/work/router.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -63,8 +63,6 @@ class SparseLayer {
         model_(model),
         shape_(shape),
         to_(routing_of(*model.experts, plan, shape)),
-        reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
-        rows_vary_(plan.moe_capacity <= 0),
         plan_(plan),
         adding_(plan.fused_permute ? Pointwise::permute : Pointwise::scatter_add) {}
 
@@ -72,6 +70,7 @@ class SparseLayer {
     const Choices chosen = route(b_, model_, plan_, shape_, input);
     choices_ = chosen.experts;
     Travellers tokens{input, chosen.weights};
+    b_.enter(LayerPart::experts);
     if (plan_.sends_rows_once()) return visit_once(tokens);
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
     tokens = send_out(tokens);
@@ -193,8 +192,10 @@ class SparseLayer {
 
   // One row for each choice, in the order of the experts, then to their ranks.
   Travellers send_out(const Travellers& tokens) {
+    b_.enter(LayerPart::dispatch);
     const Travellers sent = make("permuted", to_.sent, tokens);
     move("permute", {Pointwise::permute, adding_}, tokens.all(), sent.all(), {choices_});
+    b_.enter(LayerPart::experts);
     if (to_.ep == 1) return sent;
     const Travellers arrived = make("dispatched", to_.received, tokens);
     over_experts("dispatch", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep,
@@ -226,43 +227,9 @@ class SparseLayer {
     return sorted;
   }
 
-  // A product for each local expert.
-  TensorId grouped(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width) {
-    const auto groups = static_cast<double>(to_.local);
-    const TensorId weight = b_.expert_parameter(name + "_weight", groups * Shape::elements(depth, width));
-    const TensorId output = b_.activation(name + "_output", groups * Shape::elements(to_.rows, width));
-    const std::int64_t launches = plan_.framework == Framework::megatron_core ? to_.local : 1;
-    const auto gemm = [&to = to_, launches](std::int64_t m, std::int64_t n, std::int64_t k) {
-      Gemm product{m, n, k, to.local, true};
-      product.launches = launches;
-      return product;
-    };
-    const QuantisedInput operand = quantise_input(b_, shape_, name, input);
-    b_.forward({name, gemm(to_.rows, width, depth), {operand.rows, weight}, {output}});
-    const Gemm for_input = b_.input_gradient(gemm(to_.rows, depth, width)),
-               for_weight = b_.weight_gradient(gemm(width, depth, to_.rows));
-    b_.undo([&b = b_, shape = shape_, name, input, operand, weight, output, for_input, for_weight] {
-      const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(output)});
-      b.backward_input(
-          {name + "_input_gradient", for_input, {gradient.rows.front(), weight}, {b.new_gradient(input)}});
-      b.backward_weight({name + "_weight_gradient",
-                         for_weight,
-                         {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
-                         {b.parameter_gradient(weight)}});
-    });
-    return output;
-  }
-
   TensorId compute(const Travellers& tokens) {
-    const std::int64_t width = model_.gated_mlp ? 2 * to_.ffn : to_.ffn;
-    const TensorId up = grouped("experts_up", tokens.rows, shape_.hidden, width);
-    const double elements = static_cast<double>(to_.local) * Shape::elements(to_.rows, to_.ffn);
-    const std::size_t first = b_.forward_kernels();
-    std::vector<TensorId> reads = {up};
-    if (tokens.weights >= 0) reads.push_back(tokens.weights);
-    const TensorId activated = activate(b_, "experts_activation", reads, elements, rows_vary_);
-    if (reruns_activation_) b_.rerun_from(first);
-    return grouped("experts_down", activated, to_.ffn, shape_.hidden);
+    return run_experts(b_, model_, plan_, shape_,
+                       {to_.local, to_.rows, to_.ffn, tokens.rows, tokens.weights});
   }
 
   // The partial sums of the etp ranks meet, rows return to their ranks and each token adds up its choices,
@@ -315,8 +282,6 @@ class SparseLayer {
   const Model& model_;
   const Shape& shape_;
   Routing to_;
-  bool reruns_activation_;
-  bool rows_vary_;  // nothing pads them to a capacity
   const Plan& plan_;
   Pointwise adding_;  // what adds up the rows of a token
   TensorId choices_ = -1, weights_at_home_ = -1;
@@ -327,7 +292,9 @@ TensorId add_shared(BlockBuilder& b, const Model& model, const Plan& plan, const
                     TensorId routed) {
   const FeedForward shared{"shared", model.experts->shared_ffn_hidden / plan.tp, false};
   const std::size_t first = b.forward_kernels();
+  b.enter(LayerPart::router);
   const Branch branch = feed_forward(b, model, shape, shared, input);
+  b.enter(LayerPart::experts);
   if (reruns(plan, RecomputeModule::shared_experts)) b.rerun_from(first);
   return add_residual(b, {"shared_sum", routed, branch.output, -1, false}, "mixed_output");
 }

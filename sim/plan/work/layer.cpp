@@ -36,6 +36,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   BlockBuilder b(name_of(kind, sparse), shape);
   const TensorId input = b.input("input", shape.row_elements());
 
+  b.enter(LayerPart::attention);
   const bool fuses = shape.fp8 && !shape.dynamic_scaling && shape.fused_norm;  // norm and linear layer
   const TensorId attention_in =
       normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
@@ -43,6 +44,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   const TensorId middle =
       add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
 
+  b.enter(sparse ? LayerPart::router : LayerPart::mlp);
   const TensorId mlp_source = model.parallel_residual ? input : middle;
   const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source, fuses && !sparse);
   const Branch transformed = transform(b, model, plan, shape, mlp_in, sparse);

@@ -120,6 +120,7 @@ class EagerRouter {
 
   // How many rows each rank sends to each (token_dispatcher.py, preprocess).
   void gather(TensorId counts) {
+    b_.enter(LayerPart::dispatch);
     if (plan_.ep > 1) {
       const double all = experts_ * plan_.ep;
       const TensorId gathered = b_.activation(name("gathered_counts"), all, kCountBytes);

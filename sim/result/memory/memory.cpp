@@ -1,6 +1,7 @@
 #include "result/memory/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -42,7 +43,7 @@ LiveBytes offloaded(const StageBytes& stage) {
 template <typename At>
 void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
   const std::vector<std::size_t> beside = backwards_beside(ops);
-  const Op* done = nullptr;  // the backward that ran with the last forward
+  std::array<const Op*, 2> done = {};  // the last two that ran beside each other, later parts of theirs included
   LiveBytes live;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
@@ -66,10 +67,10 @@ void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
       at(i, live, live - other.saved + beside_each_other(own, other), false);
       live = live - other.saved + own.saved;
       at(i, live, live, true);
-      done = &back;
+      done = {&op, &back};
       continue;
     }
-    if (done != nullptr && is_same_pass(op, *done)) {
+    if (done[0] != nullptr && (is_same_pass(op, *done[0]) || is_same_pass(op, *done[1]))) {
       at(i, live, live, op.part + 1 == op.parts);
       continue;
     }

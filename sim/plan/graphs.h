@@ -1,0 +1,29 @@
+// Which kernels of a layer does a pass launch as one CUDA graph, and which one by one?
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// The parts of a layer that Megatron core's --cuda-graph-modules tell apart.
+enum class LayerPart : std::uint8_t {
+  none,  // embedding, head and loss
+  attention,
+  mlp,       // of a dense layer
+  router,    // of a sparse layer, with the norm before it and the shared experts
+  dispatch,  // from the router to the exchange of its rows
+  experts
+};
+
+// By LayerPart: is it inside a graph? None is where the plan has no graphs, or one of whole passes.
+using GraphedParts = std::array<bool, 6>;
+GraphedParts graphed_parts(const Plan& plan);
+
+// Adds what Megatron core asks of modules (core/transformer/transformer_config.py, __post_init__).
+void add_graph_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations);
+
+}  // namespace rehearse

@@ -1,0 +1,128 @@
+#include "plan/work/grouped.h"
+
+#include "plan/work/blocks.h"
+#include "plan/work/quantise.h"
+
+namespace rehearse {
+
+namespace {
+
+class GroupedMlp {
+ public:
+  GroupedMlp(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, const ExpertRows& of)
+      : b_(b),
+        shape_(shape),
+        of_(of),
+        width_(model.gated_mlp ? 2 * of.ffn : of.ffn),
+        rows_vary_(plan.moe_capacity <= 0),
+        reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
+        launches_(plan.framework == Framework::megatron_core && !plan.fused_experts ? of.experts : 1) {}
+
+  TensorId run() {
+    const TensorId up = linear("experts_up", of_.rows, shape_.hidden, width_);
+    const std::size_t first = b_.forward_kernels();
+    std::vector<TensorId> reads = {up};
+    if (of_.weights >= 0) reads.push_back(of_.weights);
+    const TensorId activated = activate(b_, "experts_activation", reads, elements(of_.ffn), rows_vary_);
+    if (reruns_activation_) b_.rerun_from(first);
+    return linear("experts_down", activated, of_.ffn, shape_.hidden);
+  }
+
+  TensorId run_fused() {
+    const Layer up = layer("experts_up", shape_.hidden, width_),
+                down = layer("experts_down", of_.ffn, shape_.hidden);
+    const QuantisedInput operand = quantise_input(b_, shape_, "experts_up", of_.rows);
+    const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
+    const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
+    std::vector<TensorId> reads = {operand.rows, up.weight};
+    if (of_.weights >= 0) reads.push_back(of_.weights);
+    b_.forward({up.name, up.there, reads, {up.output, rows, columns}});
+    b_.forward({down.name, down.there, {rows, down.weight}, {down.output}});
+    b_.undo([&b = b_, shape = shape_, of = of_, up, down, operand, columns] {
+      const QuantisedGradient gradient = quantise_gradient(b, shape, down.name, {b.gradient_of(down.output)});
+      const double size = b[up.output].elements;
+      const TensorId of_up = b.scratch_gradient("experts_up_gradient_fp8", size, 1);
+      const TensorId of_up_columns = b.scratch_gradient("experts_up_gradient_fp8_columns", size, 1);
+      std::vector<TensorId> needs = {gradient.rows.front(), down.weight, up.output},
+                            makes = {of_up, of_up_columns};
+      if (of.weights >= 0) {
+        needs.push_back(of.weights);
+        makes.push_back(b.gradient_like(of.weights));
+      }
+      b.backward_input({down.name + "_input_gradient", down.for_input, needs, makes});
+      b.backward_input(
+          {up.name + "_input_gradient", up.for_input, {of_up, up.weight}, {b.new_gradient(of.rows)}});
+      weigh(b, down, {gradient.columns.front(), columns});
+      weigh(b, up, {of_up_columns, operand.kept});
+    });
+    return down.output;
+  }
+
+ private:
+  // A linear layer of all local experts, and its three products.
+  struct Layer {
+    std::string name;
+    TensorId weight = -1, output = -1;
+    Gemm there, for_input, for_weight;
+  };
+
+  double elements(std::int64_t width) const {
+    return static_cast<double>(of_.experts) * Shape::elements(of_.each, width);
+  }
+
+  Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    Gemm product{m, n, k, of_.experts, true};
+    product.launches = launches_;
+    return product;
+  }
+
+  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width) {
+    const auto weights = static_cast<double>(of_.experts) * Shape::elements(depth, width);
+    return {name,
+            b_.expert_parameter(name + "_weight", weights),
+            b_.activation(name + "_output", elements(width)),
+            product(of_.each, width, depth),
+            b_.input_gradient(product(of_.each, depth, width)),
+            b_.weight_gradient(product(width, depth, of_.each))};
+  }
+
+  static void weigh(BlockBuilder& b, const Layer& of, std::vector<TensorId> operands) {
+    b.backward_weight({of.name + "_weight_gradient",
+                       of.for_weight,
+                       std::move(operands),
+                       {b.parameter_gradient(of.weight)}});
+  }
+
+  TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width) {
+    const Layer of = layer(name, depth, width);
+    const QuantisedInput operand = quantise_input(b_, shape_, name, input);
+    b_.forward({name, of.there, {operand.rows, of.weight}, {of.output}});
+    b_.undo([&b = b_, shape = shape_, of, input, operand] {
+      const QuantisedGradient gradient = quantise_gradient(b, shape, of.name, {b.gradient_of(of.output)});
+      b.backward_input({of.name + "_input_gradient",
+                        of.for_input,
+                        {gradient.rows.front(), of.weight},
+                        {b.new_gradient(input)}});
+      weigh(b, of, {gradient.columns.front(), input_by_columns(b, shape, of.name, operand)});
+    });
+    return of.output;
+  }
+
+  BlockBuilder& b_;
+  const Shape& shape_;
+  ExpertRows of_;
+  std::int64_t width_;  // of what the activation reads
+  bool rows_vary_;      // nothing pads them to a capacity
+  bool reruns_activation_;
+  std::int64_t launches_;
+};
+
+}  // namespace
+
+TensorId run_experts(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape,
+                     const ExpertRows& rows) {
+  GroupedMlp mlp(b, model, plan, shape, rows);
+  return plan.fused_experts ? mlp.run_fused() : mlp.run();
+}
+
+}  // namespace rehearse

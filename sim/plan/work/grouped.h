@@ -1,0 +1,24 @@
+// Which kernels do a rank's experts run on the rows that have come to them?
+//
+// Two products for each expert with an activation between; or two whose kernels also activate, quantise and,
+// in the backward pass, undo that, as Transformer Engine's operation fuser has them for MXFP8 on Blackwell
+// (pull request 2769, ForwardGroupedMLP_CuTeGEMMSwiGLU_MXFP8 and BackwardGroupedMLP_CuTeGEMMDSwiGLU_MXFP8).
+#pragma once
+
+#include "plan/work/builder.h"
+
+namespace rehearse {
+
+struct ExpertRows {
+  std::int64_t experts = 0;  // on this rank
+  std::int64_t each = 0;     // rows of one
+  std::int64_t ffn = 0;      // width on this rank
+  TensorId rows = -1;
+  TensorId weights = -1;  // of the rows in their tokens' sums, applied with the activation; -1: elsewhere
+};
+
+// What the experts make of the rows.
+TensorId run_experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
+                     const ExpertRows& rows);
+
+}  // namespace rehearse

@@ -118,7 +118,8 @@ class MegatronReader {
     if (impl == "full_iteration" || names("full_iteration")) return;
     if (modules.empty() || names("full")) {
       modules = {"attn", flags_.has("--num-experts") ? "moe" : "mlp"};
-      if (flags_.has("--moe-layer-freq") && flags_.text("--moe-layer-freq").find("[0]") != std::string::npos)
+      if (flags_.has("--moe-layer-freq") &&
+          join(flags_.values("--moe-layer-freq"), "").find("[0]") != std::string::npos)
         modules.emplace_back("mlp");
     }
     plan_["cuda_graph_modules"] = join(modules, ",");

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -186,6 +187,26 @@ TEST(ExpertKernels, AddUpRowsInMemoryWhereThePermutationIsNotFused) {
   EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::scatter_add));
   EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::scatter_add, Pointwise::permute));
   EXPECT_EQ(kinds("sort_by_expert"), std::pair(Pointwise::reorder, Pointwise::reorder));
+}
+
+// Megatron core's Fp8Padding; HybridEP pads as it permutes, and a capacity is a multiple as a rule.
+TEST(ExpertKernels, AlignRowsThatHappenToComeForProductsInFp8) {
+  Case c = preset("mixtral-8x7b", 4);
+  const auto aligned = [&c] {
+    const Work work = make_work(c.model, c.plan);
+    std::vector<std::string> names;
+    for (const Kernel& kernel : block_called(work, "sparse_layer").forward)
+      if (kernel.name.ends_with("pad_rows")) names.push_back(kernel.name);
+    return names;
+  };
+  EXPECT_THAT(aligned(), ::testing::IsEmpty());
+  c.plan.precision = Precision::fp8;
+  EXPECT_THAT(aligned(), ::testing::ElementsAre("pad_rows", "unpad_rows"));
+  c.plan.moe_capacity = 1;
+  EXPECT_THAT(aligned(), ::testing::IsEmpty());
+  c.plan.moe_capacity = 0;
+  c.plan.dispatcher = Dispatcher::hybridep;
+  EXPECT_THAT(aligned(), ::testing::IsEmpty());
 }
 
 TEST(ExpertBlocks, FollowTheOrderOfDenseAndSparseLayers) {

@@ -76,7 +76,9 @@ class SparseLayer {
     tokens = send_out(tokens);
     tokens = gather_over_tensor_ranks(tokens);
     tokens = sort("sort_by_expert", tokens);
+    align("pad_rows", tokens.rows);
     TensorId rows = compute(tokens);
+    align("unpad_rows", rows);
     rows = sort("sort_by_source", {rows, -1}).rows;
     return bring_home(rows);
   }
@@ -225,6 +227,18 @@ class SparseLayer {
     if (tokens.weights >= 0) sorted.weights = make_weights(name + "_weights", to_.local * to_.rows);
     move(name, {Pointwise::reorder, Pointwise::reorder}, tokens.all(), sorted.all(), {});
     return sorted;
+  }
+
+  // Products in fp8 want each expert's rows in multiples of 16 or 32, so that Megatron core copies the rows
+  // that happen to come, there and back (core/transformer/moe/experts.py, Fp8Padding; since v0.10). Libraries
+  // that send a row once pad as they permute.
+  void align(const std::string& name, TensorId rows) {
+    if (plan_.framework != Framework::megatron_core || !shape_.fp8 || plan_.moe_capacity > 0) return;
+    b_.forward({name, Pointwise::rearrange, {rows, rows}, {}});
+    b_.undo([&b = b_, name, rows] {
+      const TensorId gradient = b.gradient_of(rows);
+      b.backward_input({name + "_backward", Pointwise::rearrange, {gradient, gradient}, {}});
+    });
   }
 
   TensorId compute(const Travellers& tokens) {

@@ -37,7 +37,7 @@ struct StageBytes {
   LiveBytes saved;  // from the end of F to the beginning of B or I
   LiveBytes kept;   // from the end of I to the beginning of W
   LiveBytes forward, backward, backward_input, backward_weight;
-  std::vector<Blocks> blocks;  // in forward order; none where several are recomputed together
+  std::vector<Blocks> blocks;  // in forward order, but for those that are recomputed together
 };
 
 // The most while a forward and the backward of another microbatch run beside each other: first the loss of

@@ -139,6 +139,8 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "precision", precision);
   if (contains(said(row, "precision"), "rowwise")) plan["fp8_scaling"] = "row";
   if (contains(said(row, "precision"), "gathered")) plan["fp8_scaling"] = "tensor-gathered";
+  if (contains(said(row, "precision"), "current scaling")) plan["fp8_scaling"] = "current";
+  if (contains(said(row, "precision"), "MXFP8")) plan["fp8_scaling"] = "mx";
   if (plan.value("tp", 1) == 1)  // a practice of the family, of no use here
     for (const char* key : {"tp_comm_overlap", "tp_comm_proj_sms", "tp_comm_fc2_sms"}) plan.erase(key);
   return plan;

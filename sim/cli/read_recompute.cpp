@@ -25,7 +25,9 @@ void read_recompute(const JsonReader& json, Plan& plan) {
   plan.recompute_early_stop = json.boolean_or("recompute_early_stop", plan.recompute_early_stop);
   plan.recipe = json.choice_or("recipe", plan.recipe, recipes);
   plan.fp8_scaling = json.choice_or("fp8_scaling", Fp8Scaling::tensor, by_name(kFp8Scalings));
-  plan.fp8_weight_copies = static_cast<int>(json.integer_or("fp8_weight_copies", 2, 1, 2));
+  const bool once =
+      plan.fp8_either_layout && plan.recipe == Recipe::fp8_weights && plan.fp8_scaling != Fp8Scaling::mx;
+  plan.fp8_weight_copies = static_cast<int>(json.integer_or("fp8_weight_copies", once ? 1 : 2, 1, 2));
 }
 
 }  // namespace rehearse

@@ -232,6 +232,7 @@ class Reading {
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
     plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
     apply_framework(plan);
+    plan.fp8_either_layout = takes_either_fp8_layout(scenario_.experiment.cluster.gpu);
     plan.launch_blocking = plan_.boolean_or("launch_blocking", false);
     if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
   }

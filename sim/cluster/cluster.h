@@ -20,7 +20,14 @@ struct Gpu {
   double memory_bandwidth = 0;               // bytes/s
   std::map<std::string, double> peak_flops;  // dense, by precision: "bf16", "fp16", "fp8", "tf32", "fp32"
   int multiprocessors = 0;                   // 0: not on record
+  double compute_capability = 0;             // NVIDIA's, such as 9.0; 0: not on record
 };
+
+// Whether its products take fp8 operands scaled by tensor by rows or by columns, as they lie (Transformer
+// Engine, common/transformer_engine.cpp, nvte_is_non_tn_fp8_gemm_supported).
+inline bool takes_either_fp8_layout(const Gpu& gpu) {
+  return (gpu.compute_capability >= 10 && gpu.compute_capability < 12) || gpu.compute_capability >= 13;
+}
 
 // A full-duplex attachment point: `bandwidth` bytes/s in each direction at once.
 struct Port {

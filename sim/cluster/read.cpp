@@ -19,6 +19,7 @@ constexpr int kLikeChain = 4;
 // Above any hardware, so that no product of them overflows.
 constexpr int kGpusPerNode = 1 << 10;
 constexpr int kMultiprocessors = 1 << 14;
+constexpr double kComputeCapability = 100;
 constexpr int kNodes = 1 << 20;
 constexpr double kMemoryBytes = 1e15;
 constexpr double kBytesPerSecond = 1e15;
@@ -59,6 +60,8 @@ Gpu read_gpu(const JsonReader& reader) {
   gpu.name = reader.text("name");
   if (offers(reader, "multiprocessors"))
     gpu.multiprocessors = static_cast<int>(reader.integer("multiprocessors", 1, kMultiprocessors));
+  if (offers(reader, "compute_capability"))
+    gpu.compute_capability = reader.number("compute_capability", 1, kComputeCapability);
   gpu.memory_bytes = read_positive(reader, "memory", Dimension::bytes, kMemoryBytes);
   gpu.memory_bandwidth =
       read_positive(reader, "memory_bandwidth", Dimension::bytes_per_second, kBytesPerSecond);

@@ -8,13 +8,14 @@ namespace {
 
 // From one product of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json, products).
 constexpr double kNextProduct = 267e-6 / 8;
+// From one tensor to the next that is quantised (the same file, casts).
+constexpr double kNextCast = 9e-6;
 
 double launch_s(const Profile& profile, const Kernel& kernel) {
-  if (const auto* gemm = std::get_if<Gemm>(&kernel.what); gemm != nullptr && gemm->launches > 1)
-    return profile.host_launch_s > 0
-               ? profile.host_launch_s + static_cast<double>(gemm->launches - 1) * kNextProduct
-               : 0;
-  return std::holds_alternative<Collective>(kernel.what) ? profile.host_collective_s : profile.host_launch_s;
+  if (std::holds_alternative<Collective>(kernel.what)) return profile.host_collective_s;
+  if (profile.host_launch_s == 0) return 0;
+  const double next = std::holds_alternative<Gemm>(kernel.what) ? kNextProduct : kNextCast;
+  return profile.host_launch_s + static_cast<double>(kernel.launches - 1) * next;
 }
 
 // What comes at `at` of a list: nothing more where the kernel before it opened the graph.

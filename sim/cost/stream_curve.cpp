@@ -34,6 +34,7 @@ constexpr std::array kNames = {"norm",
                                "bias_gradient",
                                "adam",
                                "quantise",
+                               "quantise_blocks",
                                "square_sum",
                                "clip_scale",
                                "eager"};
@@ -58,6 +59,8 @@ std::vector<std::string> curves_for(Pointwise kind) {
       return {curve_name(kind), "softmax_backward", "softmax", "copy"};
     case Pointwise::scatter_add:
       return {curve_name(kind), "permute", "copy"};
+    case Pointwise::quantise_blocks:
+      return {curve_name(kind), "quantise", "copy"};
     case Pointwise::rearrange:
     case Pointwise::eager:
       return {curve_name(kind), "add", "copy"};

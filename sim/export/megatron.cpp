@@ -200,10 +200,17 @@ void add_graphs(Line& line, const Plan& plan) {
   line.flag("cuda-graph-modules", join(modules, " "));
 }
 
-void add_precision(Line& line, Precision precision) {
-  if (precision == Precision::fp32) return;
-  line.flag(precision == Precision::fp16 ? "fp16" : "bf16");
-  if (precision == Precision::fp8) line.flag("fp8-format", "hybrid");
+void add_precision(Line& line, const Plan& plan) {
+  if (plan.precision == Precision::fp32) return;
+  line.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
+  if (plan.precision != Precision::fp8) return;
+  line.flag("fp8-format", "hybrid");
+  const bool in_blocks = plan.fp8_scaling == Fp8Scaling::mx;
+  if (plan.fp8_scaling == Fp8Scaling::current) line.flag("fp8-recipe", "tensorwise");
+  if (in_blocks) line.flag("fp8-recipe", "mxfp8");
+  if (plan.recipe != Recipe::fp8_weights) return;
+  line.flag("fp8-param-gather");
+  line.flag_if(in_blocks && plan.overlap_param_gather, "reuse-grad-buf-for-mxfp8-param-ag");
 }
 
 }  // namespace
@@ -223,7 +230,7 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   add_sharding(line, plan);
   line.flag("clip-grad", plan.clip_grad);
   add_recompute(line, plan);
-  add_precision(line, plan.precision);
+  add_precision(line, plan);
   add_graphs(line, plan);
   return {std::move(line).text(), ""};
 }

@@ -68,7 +68,7 @@ class MegatronReader {
     plan_["precision"] = "fp32";
     if (flags_.has("--bf16")) plan_["precision"] = "bf16";
     if (flags_.has("--fp16")) plan_["precision"] = "fp16";
-    if (flags_.has("--fp8-format")) plan_["precision"] = "fp8";
+    if (flags_.has("--fp8-format")) fp8();
     if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
@@ -79,11 +79,25 @@ class MegatronReader {
     if (flags_.has("--num-experts")) {
       plan_["fused_permute"] = flags_.has("--moe-permute-fusion");
       plan_["fused_router"] = flags_.has("--moe-router-fusion");
-      if (flags_.has("--use-transformer-engine-op-fuser") && plan_["precision"] == "fp8")
+      if (flags_.has("--use-transformer-engine-op-fuser") && plan_.value("fp8_scaling", "") == "mx")
         plan_["fused_experts"] = true;
       dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
+  }
+
+  // core/enums.py, Fp8Recipe.
+  void fp8() {
+    plan_["precision"] = "fp8";
+    const std::string recipe = flags_.text_or("--fp8-recipe", "delayed");
+    if (recipe == "tensorwise") {
+      plan_["fp8_scaling"] = "current";
+    } else if (recipe == "mxfp8") {
+      plan_["fp8_scaling"] = "mx";
+    } else if (recipe != "delayed") {
+      flags_.fail("--fp8-recipe", "has no model of " + recipe, "delayed, tensorwise or mxfp8");
+    }
+    if (flags_.has("--fp8-param-gather")) plan_["recipe"] = "fp8-weights";
   }
 
   // core/transformer/transformer_config.py: flex runs DeepEP unless told otherwise, and needs ranks to

@@ -73,7 +73,8 @@ void place_activation(const Block& block, const std::vector<TensorId>& ids, cons
 
 void place_pointwise(const Block& block, const Kernel& kernel, Pointwise kind,
                      std::vector<TensorPlace>& places) {
-  if (kind == Pointwise::quantise) place_quantised(block, kernel, places);
+  if (kind == Pointwise::quantise || kind == Pointwise::quantise_blocks)
+    place_quantised(block, kernel, places);
   if (kind == Pointwise::activation)
     place_activation(block, kernel.reads, product_that_makes(block, kernel.reads.front()), places);
   if (kind == Pointwise::activation_backward)

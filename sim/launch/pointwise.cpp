@@ -331,6 +331,7 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
     case Pointwise::quantise:
+    case Pointwise::quantise_blocks:
       return quantise(launch);
     case Pointwise::square_sum:
       return {SquareSum{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};

@@ -20,8 +20,23 @@ WeightCasts by_torchao(const Plan& plan) {
       return {{}, {}, {kTranspose}};
     case Fp8Scaling::row:
       return {both, both, both};
+    case Fp8Scaling::current:
+    case Fp8Scaling::mx:
+      break;
   }
   return {};
+}
+
+std::vector<double> by_transformer_engine(const Plan& plan) {
+  const bool by_columns = plan.fp8_scaling == Fp8Scaling::mx || !plan.fp8_either_layout;
+  const double cast = kCast + (by_columns ? 1 : 0);
+  if (holds_fp8_weights(plan)) {
+    if (plan.fp8_scaling == Fp8Scaling::mx) return {cast};
+    if (plan.fp8_weight_copies == 2) return {kTranspose};
+    return {};
+  }
+  if (plan.fp8_scaling == Fp8Scaling::current) return {kMaximum, cast};
+  return {cast};
 }
 
 }  // namespace
@@ -34,14 +49,11 @@ bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precisio
 WeightCasts weight_casts(const Plan& plan) {
   if (plan.precision != Precision::fp8) return {};
   if (plan.framework == Framework::torchtitan) return by_torchao(plan);
-  const bool by_columns = plan.fp8_weight_copies == 2;
-  double bytes = kCast + 1;
-  if (holds_fp8_weights(plan)) bytes = by_columns ? kTranspose : 0;
-  if (bytes == 0) return {};
-  const bool once = plan.framework == Framework::megatron_core || holds_fp8_weights(plan);
+  std::vector<double> bytes = by_transformer_engine(plan);
+  if (plan.framework != Framework::megatron_core && !holds_fp8_weights(plan)) return {bytes, bytes, {}};
   const auto microbatches = static_cast<double>(std::max<std::int64_t>(1, plan.microbatches()));
-  if (once) return {{bytes / microbatches}, {}, {}};
-  return {{bytes}, {bytes}, {}};
+  for (double& each : bytes) each /= microbatches;
+  return {bytes, {}, {}};
 }
 
 double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision) {

@@ -22,7 +22,9 @@ Precision precision_of(const Block& block, const Kernel& kernel, Precision preci
 //  Transformer Engine  by rows and columns at once (module/linear.py, v1.7: fp8_cast_transpose_fused), in
 //                   every forward pass unless it is told which is a step's first: Megatron-LM does
 //                   (core/extensions/transformer_engine.py, is_first_microbatch), so that it casts once a
-//                   step. Weights that are held in fp8 are transposed as often, where two copies are held
+//                   step; after a pass for the maximum with current scaling, and by rows alone where
+//                   products take either layout. Weights that are held in fp8 are transposed as often, where
+//                   two copies are held; in MXFP8 quantised as often, of what ranks gathered in 16 bits
 //  torchao          scaled by tensor: the maximum and a cast, and a cast by columns in the backward pass, for
 //                   which torch.compile keeps the parameter rather than its fp8 copy (pytorch/pytorch pull
 //                   request 148922) and the maximum (torch/_functorch/config.py, ban_recompute_reductions);

@@ -102,6 +102,10 @@ std::string to_string(Fp8Scaling scaling) {
       return "tensor-gathered";
     case Fp8Scaling::row:
       return "row";
+    case Fp8Scaling::current:
+      return "current";
+    case Fp8Scaling::mx:
+      return "mx";
   }
   return "";
 }

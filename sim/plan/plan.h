@@ -53,10 +53,16 @@ enum class Recipe : std::uint8_t {
   fp8_weights
 };
 
-// torchao's recipes: a scale for each tensor, the same with weights that FSDP gathers in fp8
-// (enable_fsdp_float8_all_gather), or a scale for each row of an operand.
-enum class Fp8Scaling : std::uint8_t { tensor, tensor_gathered, row };
-inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row};
+// What has a scale of its own among fp8 operands.
+enum class Fp8Scaling : std::uint8_t {
+  tensor,  // each tensor: of earlier steps' maxima (Transformer Engine, delayed), or its own (torchao)
+  tensor_gathered,  // the same, of weights that FSDP gathers in fp8 (torchao, enable_fsdp_float8_all_gather)
+  row,              // each row of an operand (torchao)
+  current,          // each tensor, of its own maximum (Transformer Engine; Megatron-LM's tensorwise)
+  mx                // 32 elements each (MXFP8; Transformer Engine)
+};
+inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row,
+                                            Fp8Scaling::current, Fp8Scaling::mx};
 
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
@@ -148,7 +154,8 @@ struct Plan {
   Recipe recipe = Recipe::megatron;
   Precision precision = Precision::bf16;
   int fp8_weight_copies = 2;  // where weights are held in fp8: by rows and by columns, or once
-  Fp8Scaling fp8_scaling = Fp8Scaling::tensor;  // torchtitan's
+  Fp8Scaling fp8_scaling = Fp8Scaling::tensor;
+  bool fp8_either_layout = false;  // of the GPU: its products take operands scaled by tensor as they lie
   bool sequence_parallel = false;
   bool fused_attention = true;      // FlashAttention: scores never reach memory
   bool fused_softmax = true;        // where they do: Megatron-LM's masked_softmax_fusion; else a kernel an

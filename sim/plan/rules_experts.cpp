@@ -71,11 +71,11 @@ class ExpertRules {
 
   // core/transformer/moe/experts.py: _is_fused_impl_supported.
   void fused() {
-    if (plan_.precision != Precision::fp8 || plan_.framework != Framework::megatron_core)
-      report(
-          "fused_experts", "Transformer Engine fuses experts in MXFP8",
-          fmt::format("precision {}, framework {}", to_string(plan_.precision), to_string(plan_.framework)),
-          "off");
+    if (plan_.precision != Precision::fp8 || plan_.fp8_scaling != Fp8Scaling::mx)
+      report("fused_experts", "Transformer Engine fuses experts in MXFP8",
+             fmt::format("precision {}, fp8 scaling {}", to_string(plan_.precision),
+                         to_string(plan_.fp8_scaling)),
+             "off, or precision fp8 with fp8_scaling mx");
     if (plan_.etp > 1 || !model_.gated_mlp)
       report("fused_experts", "what is fused is SwiGLU of whole experts",
              fmt::format("etp = {}, {} activation", plan_.etp, model_.gated_mlp ? "gated" : "plain"), "off");

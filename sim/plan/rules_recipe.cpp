@@ -4,6 +4,30 @@
 
 namespace rehearse {
 
+namespace {
+
+void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+  if (plan.fp8_scaling == Fp8Scaling::tensor) return;
+  const auto report = [&](const char* field, const char* rule, const char* legal) {
+    violations.push_back(
+        {"", field, rule, fmt::format("{}, fp8 scaling {}", values, to_string(plan.fp8_scaling)), legal});
+  };
+  const bool is_fp8 = plan.precision == Precision::fp8;
+  const bool of_core = plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx;
+  if (of_core && !(is_fp8 && plan.framework == Framework::megatron_core))
+    report("fp8_scaling", "Transformer Engine's recipes are those of Megatron core in fp8",
+           "tensor, or precision fp8 with framework megatron-core");
+  if (!of_core && !(is_fp8 && plan.framework == Framework::torchtitan))
+    report("fp8_scaling", "torchao's recipes are those of torchtitan in fp8",
+           "tensor, or precision fp8 with framework torchtitan");
+  if (plan.fp8_scaling == Fp8Scaling::mx && !plan.fp8_either_layout)
+    report("fp8_scaling", "MXFP8 is Blackwell's, of compute capability 10.0 and above", "tensor or current");
+  if (plan.fp8_scaling == Fp8Scaling::mx && plan.fp8_weight_copies == 1)
+    report("fp8_weight_copies", "MXFP8 scales rows and columns apart", "2");
+}
+
+}  // namespace
+
 void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
   const std::string values =
       fmt::format("recipe {}, precision {}", to_string(plan.recipe), to_string(plan.precision));
@@ -31,11 +55,7 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
     violations.push_back({"", "fp8_weight_copies", "fp8 weights are held once or twice",
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
                           holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
-  const bool chooses = plan.precision == Precision::fp8 && plan.framework == Framework::torchtitan;
-  if (plan.fp8_scaling != Fp8Scaling::tensor && !chooses)
-    violations.push_back({"", "fp8_scaling", "torchao's recipes are those of torchtitan in fp8",
-                          fmt::format("{}, fp8 scaling {}", values, to_string(plan.fp8_scaling)),
-                          "tensor, or precision fp8 with framework torchtitan"});
+  add_scaling_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

@@ -119,7 +119,8 @@ double bucket_copies(const Plan& plan) {
 }
 
 double parameter_bytes(const Plan& plan) {
-  const bool in_fp8 = holds_fp8_weights(plan) || plan.fp8_scaling == Fp8Scaling::tensor_gathered;
+  const bool in_fp8 = (holds_fp8_weights(plan) && plan.fp8_scaling != Fp8Scaling::mx) ||
+                      plan.fp8_scaling == Fp8Scaling::tensor_gathered;
   return in_fp8 ? 1 : bytes_of(plan.precision);
 }
 

@@ -55,8 +55,7 @@ struct Gemm {
   GemmPass pass = GemmPass::forward;
   double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
   int sms_left = 0;         // multiprocessors that it does without, for the collective beside its chunks
-  std::int64_t launches = 1;  // of the host: Transformer Engine launches a product for each expert
-  double of_model = 1;        // of its FLOPs, those that a model on one rank has: others repeat or pad them
+  double of_model = 1;      // of its FLOPs, those that a model on one rank has: others repeat or pad them
 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
@@ -100,7 +99,8 @@ enum class Pointwise : std::uint8_t {
   cross_entropy_backward,
   bias_gradient,
   adam,
-  quantise,  // into fp8, by rows, by columns or both
+  quantise,         // into fp8, by rows, by columns or both
+  quantise_blocks,  // the same with a scale for each 32 elements (MXFP8)
   square_sum,
   clip_scale,
   eager,  // one operation of eager PyTorch, where kernels are not fused
@@ -152,6 +152,7 @@ struct Kernel {
   Overlap overlap = {};
   bool host_waits = false;  // for what it writes, before it launches the next one
   LayerPart part = LayerPart::none;
+  std::int64_t launches = 1;  // of the host: Transformer Engine multiplies and quantises expert by expert
 };
 
 // Pieces that a GEMM or attention runs in, one after the other.

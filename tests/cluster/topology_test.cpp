@@ -66,6 +66,18 @@ TEST(Topologies, DgxA100IsThatOfItsDataSheet) {
                 {"bf16", 312e12}, {"fp16", 312e12}, {"fp32", 19.5e12}, {"tf32", 156e12}}));
 }
 
+// Of those on record Blackwell's alone.
+TEST(Topologies, SayWhichProductsTakeFp8InEitherLayout) {
+  for (const char* name : {"dgx-b200", "gb200-nvl72", "dgx-b300", "gcp-a4"})
+    EXPECT_TRUE(takes_either_fp8_layout(read_cluster(name).gpu)) << name;
+  for (const char* name : {"dgx-h100", "dgx-a100", "mi300x-8", "cpu-node"})
+    EXPECT_FALSE(takes_either_fp8_layout(read_cluster(name).gpu)) << name;
+  EXPECT_EQ(read_cluster("gb300-nvl72").gpu.compute_capability, 10.3);
+  Gpu small = read_cluster("dgx-b200").gpu;
+  small.compute_capability = 12;
+  EXPECT_FALSE(takes_either_fp8_layout(small)) << "Blackwell's cards for workstations";
+}
+
 TEST(Topologies, DgxH100IsThatOfItsDataSheet) {
   const Cluster cluster = read_cluster("dgx-h100");
   EXPECT_DOUBLE_EQ(cluster.node.gpu_link.bandwidth, 450e9);

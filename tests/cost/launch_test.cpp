@@ -47,15 +47,16 @@ TEST(Launches, SlowerThanTheKernelsSetThePace) {
 
 // A product for each of 16 experts, as Transformer Engine runs them: eight took the host 267 us.
 TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
-  Gemm gemm{256, 1536, 2048, 16, true};
-  const std::vector<Kernel> one = {{"up", gemm, {}, {}}};
-  gemm.launches = 16;
-  const std::vector<Kernel> each = {{"up", gemm, {}, {}}};
+  const std::vector<Kernel> one = {{"up", Gemm{256, 1536, 2048, 16, true}, {}, {}}};
+  std::vector<Kernel> each = one;
+  each.front().launches = 16;
   Profile profile;
   EXPECT_EQ(launches_s(profile, each), 0) << "nobody says what a launch takes";
   profile.host_launch_s = 44.8e-6;
   EXPECT_DOUBLE_EQ(launches_s(profile, one), 44.8e-6);
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 267e-6 / 8);
+  each.front().what = Pointwise::quantise_blocks;
+  EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 9e-6) << "a cast each";
 }
 
 // Two of attention in one graph, one of experts, one of attention again: three operations.

@@ -192,6 +192,23 @@ TEST(Megatron, SaysWhatDispatchesRows) {
   EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("expert_parallel_comm_backend = \"hybridep\"\n"));
 }
 
+TEST(Megatron, SaysHowFp8IsScaled) {
+  const auto flags = [](Fp8Scaling scaling, Recipe recipe) {
+    Plan plan;
+    plan.precision = Precision::fp8;
+    plan.fp8_scaling = scaling;
+    plan.recipe = recipe;
+    plan.zero = 1;
+    plan.overlap_param_gather = true;
+    return megatron_flags(read_model("gpt2"), plan).text;
+  };
+  EXPECT_TRUE(flags(Fp8Scaling::tensor, Recipe::megatron).ends_with("--bf16 --fp8-format hybrid"));
+  EXPECT_THAT(flags(Fp8Scaling::current, Recipe::fp8_weights),
+              HasSubstr("--fp8-recipe tensorwise --fp8-param-gather"));
+  EXPECT_THAT(flags(Fp8Scaling::mx, Recipe::fp8_weights),
+              HasSubstr("--fp8-recipe mxfp8 --fp8-param-gather --reuse-grad-buf-for-mxfp8-param-ag"));
+}
+
 TEST(Megatron, SaysWhatCudaGraphsHold) {
   Plan plan;
   EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("cuda-graph")));

@@ -88,8 +88,8 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("one queue", plan.one_queue);
   has("host that waits for each kernel", plan.launch_blocking);
   has("fp8 weights held once", plan.fp8_weight_copies == 1);
-  has("fp8 weights gathered in fp8", plan.fp8_scaling == Fp8Scaling::tensor_gathered);
-  has("fp8 scaled by row", plan.fp8_scaling == Fp8Scaling::row);
+  has("fp8 scaled by " + to_string(plan.fp8_scaling), plan.precision == Precision::fp8);
+  has("fp8 operands written once", plan.precision == Precision::fp8 && plan.fp8_either_layout);
   has("expert imbalance", plan.moe_imbalance > 1);
   has("expert capacity", plan.moe_capacity > 0);
   has("dispatcher=" + to_string(plan.dispatcher), plan.ep > 1);
@@ -114,8 +114,9 @@ void add_conditions(Listing& has, const Experiment& experiment) {
 
 const char* const kModels[] = {"llama",    "gpt2",    "mistral",   "qwen3",       "gpt_neox",
                                "nemotron", "mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"};
-const char* const kClusters[] = {"dgx-h100",    "dgx-a100-80gb", "meta-24k-h100",    "frontier", "polaris",
-                                 "gb200-nvl72", "p3.16xlarge",   "a40-nvlink-pairs", "cpu-node"};
+const char* const kClusters[] = {"dgx-h100",         "dgx-a100-80gb", "meta-24k-h100", "frontier",
+                                 "polaris",          "gb200-nvl72",   "dgx-b200",      "p3.16xlarge",
+                                 "a40-nvlink-pairs", "cpu-node"};
 
 // What no Plan with one value of each enumeration shows.
 std::set<std::string> wanted_beside_enumerations() {
@@ -128,7 +129,6 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.overlap_param_gather = plan.sequence_parallel = plan.overlap_p2p = plan.tp_comm_overlap = true;
   plan.cuda_graph = plan.one_queue = plan.launch_blocking = plan.scatter_gather = plan.overlap_experts = true;
   plan.fp8_weight_copies = 1;
-  plan.fp8_scaling = Fp8Scaling::row;
   plan.reshard_after_forward = plan.reduce_each_microbatch = plan.sync_step = plan.fused_attention = false;
   plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary =
       plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
@@ -180,6 +180,8 @@ std::set<std::string> wanted_features() {
   std::set<std::string> features = wanted_beside_enumerations();
   Listing has(features);
   for (const ScheduleName name : kScheduleNames) has("schedule=" + to_string(name), true);
+  for (const Fp8Scaling scaling : kFp8Scalings) has("fp8 scaled by " + to_string(scaling), true);
+  has("fp8 operands written once", true);
   for (const Dispatcher dispatcher : kDispatchers) has("dispatcher=" + to_string(dispatcher), true);
   for (const GraphModule module : kGraphModules) has("CUDA graphs of " + to_string(module), true);
   for (const RecomputeModule module : kRecomputeModules)

@@ -10,7 +10,8 @@ namespace {
 using rc::gen::element;
 using rc::gen::inRange;
 
-const std::vector<std::string> kHopper = {"bf16", "fp16", "fp8"}, kAmpere = {"bf16", "fp16"};
+const std::vector<std::string> kBlackwell = {"bf16", "fp8", "fp8"}, kHopper = {"bf16", "fp16", "fp8"},
+                               kAmpere = {"bf16", "fp16"};
 
 // Leaves of two nodes whose uplinks carry a third of what enters.
 constexpr const char* kNarrow =
@@ -34,7 +35,8 @@ const std::vector<Hardware>& known_hardware() {
       {"dragonfly", "frontier", "", "a100-sxm-80gb", kAmpere, 8, false},
       {"dragonfly, minimal", "polaris", kSmallDragonfly, "", kAmpere, 4, false},
       {"torus", "dgx-h100", kTorus, "", kHopper, 8, true},
-      {"NVL72", "gb200-nvl72", "", "", kHopper, 72, false},
+      {"NVL72", "gb200-nvl72", "", "", kBlackwell, 72, false},
+      {"rails, Blackwell", "dgx-b200", "", "", kBlackwell, 8, true},
       {"wired nodes", "p3.16xlarge", "", "", {"fp16"}, 8, false},
       {"islands", "a40-nvlink-pairs", "", "a100-sxm-80gb", kAmpere, 4, false},
   };

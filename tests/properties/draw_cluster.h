@@ -17,6 +17,7 @@ struct Hardware {
   std::vector<std::string> precisions;
   int gpus_a_node = 8;
   bool has_host = false;  // its host is on record
+  bool is_blackwell() const { return cluster == "gb200-nvl72" || cluster == "dgx-b200"; }
 };
 
 // That `gpus` of the plan fit on.

@@ -140,9 +140,10 @@ class Drawing {
   }
 
   void data_parallel() {
-    const std::string framework = *element<std::string>(
+    std::string framework = *element<std::string>(
         "megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp",
         "torchtitan", "torchtitan", "nanotron", "internevo", "aleph-scaling");
+    if (hardware_.is_blackwell() && one_in(2)) framework = "megatron-core";
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
     const bool divides_optimizer_alone =
         framework == "nanotron" || framework == "internevo" || framework == "aleph-scaling";
@@ -204,16 +205,27 @@ class Drawing {
     by_chance("scatter_gather", 2);
     by_chance("cuda_graph", 3);
     by_chance("one_queue", 4);
-    if (precision_ != "fp32" && one_in(4))
-      plan()["recipe"] =
-          *element<std::string>("megatron", "zero", "sagemaker", "fsdp", recipe_of_precision());
+    if (precision_ != "fp32" && one_in(3)) {
+      const std::string own = recipe_of_precision();
+      plan()["recipe"] = *element<std::string>("megatron", "zero", "sagemaker", "fsdp", own, own);
+    }
     const std::string recipe = plan().value("recipe", "");
-    if (precision_ == "fp8" && (recipe == "zero" || recipe == "fp8-weights") && one_in(2))
-      plan()["fp8_weight_copies"] = 1;
-    if (precision_ == "fp8" && plan().value("framework", "") == "torchtitan")
-      plan()["fp8_scaling"] = *element<std::string>("tensor", "tensor-gathered", "row");
+    fp8(recipe);
     recompute();
     if (one_in(10)) launch_blocking();
+  }
+
+  void fp8(const std::string& recipe) {
+    if (precision_ != "fp8") return;
+    const std::string framework = plan().value("framework", "");
+    if (framework == "torchtitan")
+      plan()["fp8_scaling"] = *element<std::string>("tensor", "tensor-gathered", "row");
+    if (framework == "megatron-core")
+      plan()["fp8_scaling"] = hardware_.is_blackwell()
+                                  ? *element<std::string>("tensor", "current", "mx", "mx")
+                                  : *element<std::string>("tensor", "current");
+    const bool held = recipe == "zero" || recipe == "fp8-weights";
+    if (held && plan().value("fp8_scaling", "") != "mx" && one_in(2)) plan()["fp8_weight_copies"] = 1;
   }
 
   // Where all that may overlap can be told not to.
@@ -272,7 +284,7 @@ class Drawing {
 
   // Which recompute leaves as they are.
   void fused_experts() {
-    if (precision_ != "fp8" || plan().value("framework", "") != "megatron-core" || of_.etp > 1) return;
+    if (plan().value("fp8_scaling", "") != "mx" || of_.etp > 1) return;
     plan()["fused_experts"] = true;
     plan()["recompute"] = "none";
     for (const char* key : {"recompute_method", "recompute_num_layers", "recompute_modules"})

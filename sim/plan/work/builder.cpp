@@ -69,6 +69,20 @@ void BlockBuilder::host_waits() {
   block_.forward.back().host_waits = true;
 }
 
+void BlockBuilder::finds_maximum() {
+  Kernel& kernel = block_.forward.back();
+  const TensorId tensor = kernel.writes.front();
+  constexpr double kMaximumBytes = 4;
+  const TensorId maximum = activation((*this)[tensor].name + "_maximum", 1, kMaximumBytes);
+  kernel.writes.push_back(maximum);
+  maxima_[tensor] = maximum;
+}
+
+TensorId BlockBuilder::maximum_of(TensorId tensor) const {
+  const auto found = maxima_.find(tensor);
+  return found == maxima_.end() ? -1 : found->second;
+}
+
 void BlockBuilder::backward_input(Kernel kernel) {
   kernel.part = part_;
   block_.backward_input.push_back(std::move(kernel));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ class BlockBuilder {
   void enter(LayerPart part) { part_ = part; }
 
   void forward(Kernel kernel);
-  void host_waits();  // for the forward kernel just written
+  void host_waits();                           // for the forward kernel just written
+  void finds_maximum();                        // the forward kernel just written, of its output
+  TensorId maximum_of(TensorId tensor) const;  // -1: no kernel found it
   void backward_input(Kernel kernel);
   void backward_weight(Kernel kernel);
 
@@ -86,6 +89,7 @@ class BlockBuilder {
   bool stops_early_ = false;
   Shape shape_;
   std::vector<Undo> undo_;
+  std::map<TensorId, TensorId> maxima_;                // by tensor
   std::vector<std::vector<TensorId>> gradient_parts_;  // by tensor: what its readers contributed so far
 };
 

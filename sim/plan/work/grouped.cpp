@@ -7,11 +7,19 @@ namespace rehearse {
 
 namespace {
 
+// Of delayed scaling one kernel casts all experts' rows, of other recipes one each
+// (csrc/extensions/cast.cpp, multi_tensor_quantize_impl).
+Shape of_experts(Shape shape, const Plan& plan, std::int64_t experts) {
+  const bool apart = plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx;
+  if (apart && !plan.fused_experts) shape.quantised_apart = experts;
+  return shape;
+}
+
 class GroupedMlp {
  public:
   GroupedMlp(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, const ExpertRows& of)
       : b_(b),
-        shape_(shape),
+        shape_(of_experts(shape, plan, of.experts)),
         of_(of),
         width_(model.gated_mlp ? 2 * of.ffn : of.ffn),
         rows_vary_(plan.moe_capacity <= 0),
@@ -31,7 +39,7 @@ class GroupedMlp {
   TensorId run_fused() {
     const Layer up = layer("experts_up", shape_.hidden, width_),
                 down = layer("experts_down", of_.ffn, shape_.hidden);
-    const QuantisedInput operand = quantise_input(b_, shape_, "experts_up", of_.rows);
+    const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
     std::vector<TensorId> reads = {operand.rows, up.weight};
@@ -64,15 +72,18 @@ class GroupedMlp {
     std::string name;
     TensorId weight = -1, output = -1;
     Gemm there, for_input, for_weight;
+    std::int64_t launches = 1;  // of each product
   };
 
   double elements(std::int64_t width) const {
     return static_cast<double>(of_.experts) * Shape::elements(of_.each, width);
   }
 
-  Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    Gemm product{m, n, k, of_.experts, true};
-    product.launches = launches_;
+  Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) const { return {m, n, k, of_.experts, true}; }
+
+  // The host launches it for one expert after the other.
+  static Kernel expert_by_expert(std::int64_t launches, Kernel product) {
+    product.launches = launches;
     return product;
   }
 
@@ -83,33 +94,34 @@ class GroupedMlp {
             b_.activation(name + "_output", elements(width)),
             product(of_.each, width, depth),
             b_.input_gradient(product(of_.each, depth, width)),
-            b_.weight_gradient(product(width, depth, of_.each))};
+            b_.weight_gradient(product(width, depth, of_.each)),
+            launches_};
   }
 
   static void weigh(BlockBuilder& b, const Layer& of, std::vector<TensorId> operands) {
-    b.backward_weight({of.name + "_weight_gradient",
-                       of.for_weight,
-                       std::move(operands),
-                       {b.parameter_gradient(of.weight)}});
+    b.backward_weight(expert_by_expert(of.launches, {of.name + "_weight_gradient",
+                                                     of.for_weight,
+                                                     std::move(operands),
+                                                     {b.parameter_gradient(of.weight)}}));
   }
 
   TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width) {
     const Layer of = layer(name, depth, width);
-    const QuantisedInput operand = quantise_input(b_, shape_, name, input);
-    b_.forward({name, of.there, {operand.rows, of.weight}, {of.output}});
+    const Quantised operand = quantise_input(b_, shape_, name, input);
+    b_.forward(expert_by_expert(of.launches, {name, of.there, {operand.rows, of.weight}, {of.output}}));
     b_.undo([&b = b_, shape = shape_, of, input, operand] {
       const QuantisedGradient gradient = quantise_gradient(b, shape, of.name, {b.gradient_of(of.output)});
-      b.backward_input({of.name + "_input_gradient",
-                        of.for_input,
-                        {gradient.rows.front(), of.weight},
-                        {b.new_gradient(input)}});
+      b.backward_input(expert_by_expert(of.launches, {of.name + "_input_gradient",
+                                                      of.for_input,
+                                                      {gradient.rows.front(), of.weight},
+                                                      {b.new_gradient(input)}}));
       weigh(b, of, {gradient.columns.front(), input_by_columns(b, shape, of.name, operand)});
     });
     return of.output;
   }
 
   BlockBuilder& b_;
-  const Shape& shape_;
+  Shape shape_;
   ExpertRows of_;
   std::int64_t width_;  // of what the activation reads
   bool rows_vary_;      // nothing pads them to a capacity

@@ -10,11 +10,15 @@ std::string name_of(LayerKind kind, bool sparse) {
   return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
 }
 
-// What a norm makes is dropped once the linear layer has read it, and made again.
+// What a norm makes is dropped once the linear layer has read it, and made again. `joined` with that layer
+// (Transformer Engine's LayerNormLinear) it writes fp8 itself if the scale is known before, else at least the
+// maximum (csrc/extensions/normalization.cpp; blocks of 32 only as cuDNN's, NVTE_NORM_FWD_USE_CUDNN).
 TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, const std::string& name,
-                         TensorId input, bool into_fp8) {
+                         TensorId input, bool joined) {
   const std::size_t first = b.forward_kernels();
-  const TensorId output = normalise(b, name, model.norm, input, model.hidden, into_fp8);
+  const bool at_once = joined && !b.shape().dynamic_scaling && !b.shape().scaled_by_block;
+  const TensorId output = normalise(b, name, model.norm, input, model.hidden, at_once);
+  if (joined && b.shape().dynamic_scaling) b.finds_maximum();
   if (reruns(plan, RecomputeModule::layernorm)) b.rerun_from(first);
   return output;
 }
@@ -37,7 +41,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   const TensorId input = b.input("input", shape.row_elements());
 
   b.enter(LayerPart::attention);
-  const bool fuses = shape.fp8 && !shape.dynamic_scaling && shape.fused_norm;  // norm and linear layer
+  const bool fuses = shape.fp8 && shape.fused_norm && plan.framework != Framework::torchtitan;
   const TensorId attention_in =
       normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
   const Branch attended = attention(b, model, plan, shape, attention_in);

@@ -18,16 +18,46 @@ bool is_quantised(const BlockBuilder& b, TensorId tensor) {
   return b[tensor].element_bytes == 1;
 }
 
+// Whether one of Transformer Engine's kernels writes rows and columns.
+bool writes_both(const Shape& shape) {
+  return !shape.transposes_kept && !shape.either_layout;
+}
+
+// What the tensor is scaled by, found by the kernel that wrote it or by a pass over it; -1: known before.
+TensorId maximum(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
+                 const std::vector<TensorId>& from) {
+  if (!shape.dynamic_scaling || is_quantised(b, from.front())) return -1;
+  if (const TensorId found = b.maximum_of(from.front()); found >= 0) return found;
+  const double scales = shape.scaled_by_row ? static_cast<double>(shape.tokens) : 1;
+  const TensorId made = b.activation(name + "_maximum", scales, kMaximumBytes);
+  Kernel seek{name + "_maximum", Pointwise::quantise, from, {made}};
+  if (shape.quantised_apart > 1) seek.launches = 2 * shape.quantised_apart;  // the scale is made from it
+  (b.*emit)(seek);
+  return made;
+}
+
+// Ranks with a shard each agree on its scale (Transformer Engine, csrc/quantizer.cpp, with_amax_reduction).
+TensorId maximum_of_shards(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
+                           TensorId own) {
+  if (own < 0 || shape.transposes_kept) return own;
+  const TensorId of_all = b.activation(name + "_maximum_of_all", 1, kMaximumBytes);
+  (b.*emit)({name + "_maximum_all_reduce",
+             Collective{CollectiveOp::all_reduce, Axis::tp, kMaximumBytes},
+             {own},
+             {of_all}});
+  return of_all;
+}
+
 void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
-              const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
+              const std::vector<TensorId>& from, const std::vector<TensorId>& to, bool shard = false) {
   std::vector<TensorId> reads = from;
-  if (shape.dynamic_scaling && !is_quantised(b, from.front())) {
-    const double scales = shape.scaled_by_row ? static_cast<double>(shape.tokens) : 1;
-    const TensorId maximum = b.activation(name + "_maximum", scales, kMaximumBytes);
-    (b.*emit)({name + "_maximum", Pointwise::quantise, from, {maximum}});
-    reads.push_back(maximum);
-  }
-  (b.*emit)({name + "_quantise", Pointwise::quantise, reads, to});
+  TensorId scale = maximum(b, shape, emit, name, from);
+  if (shard) scale = maximum_of_shards(b, shape, emit, name, scale);
+  if (scale >= 0) reads.push_back(scale);
+  const Pointwise kind = shape.scaled_by_block ? Pointwise::quantise_blocks : Pointwise::quantise;
+  Kernel cast{name + "_quantise", kind, reads, to};
+  cast.launches = shape.quantised_apart;
+  (b.*emit)(cast);
 }
 
 // Of as many elements as `like`, each read and written.
@@ -37,12 +67,11 @@ Kernel rescaled(const std::string& name, TensorId like) {
 
 }  // namespace
 
-QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::string& linear,
-                              TensorId input) {
+Quantised quantise_input(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
   if (!shape.fp8 || is_quantised(b, input)) return {input, input};
   const std::string name = linear + "_operand";
   const TensorId rows = b.activation(name + "_fp8", b[input].elements, 1);
-  if (shape.dynamic_scaling) {
+  if (!writes_both(shape)) {
     quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows});
     return {rows, shape.scaled_by_row ? input : rows};
   }
@@ -51,17 +80,21 @@ QuantisedInput quantise_input(BlockBuilder& b, const Shape& shape, const std::st
   return {rows, columns, true};
 }
 
-TensorId quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
-  if (!shape.fp8 || shape.scaled_by_row || is_quantised(b, input)) return input;
-  const TensorId rows = b.activation(linear + "_operand_fp8", b[input].elements, 1);
-  quantise(b, shape, &BlockBuilder::forward, linear + "_operand", {input}, {rows});
-  b.undo([&b, input, rows] { b.pass_gradient(rows, input); });
-  return rows;
+Quantised quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
+  if (!shape.fp8 || shape.scaled_by_row || is_quantised(b, input)) return {input, input};
+  const std::string name = linear + "_operand";
+  Quantised shard{b.activation(name + "_fp8", b[input].elements, 1), -1, shape.scaled_by_block};
+  std::vector<TensorId> to = {shard.rows};
+  if (shape.scaled_by_block) to.push_back(b.activation(name + "_fp8_columns", b[input].elements, 1));
+  shard.kept = to.back();
+  quantise(b, shape, &BlockBuilder::forward, name, {input}, to, true);
+  b.undo([&b, input, rows = shard.rows] { b.pass_gradient(rows, input); });
+  return shard;
 }
 
 TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string& linear,
-                          const QuantisedInput& input) {
-  if (!shape.fp8 || input.kept_by_columns) return input.kept;
+                          const Quantised& input) {
+  if (!shape.fp8 || input.kept_by_columns || shape.either_layout) return input.kept;
   const TensorId columns = b.activation(linear + "_operand_again_fp8_columns", b[input.kept].elements, 1);
   quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept}, {columns});
   return columns;
@@ -69,20 +102,28 @@ TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string
 
 QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear,
                                     const std::vector<TensorId>& gradients) {
-  if (!shape.fp8) return {gradients, gradients};
+  const bool quantised = shape.fp8 && is_quantised(b, gradients.front());
+  if (!shape.fp8 || (quantised && shape.either_layout)) return {gradients, gradients};
   const std::string name = linear + "_gradient";
   const double elements = elements_of(b, gradients);
-  const TensorId columns = b.scratch_gradient(name + "_fp8_columns", elements, 1);
-  if (is_quantised(b, gradients.front())) {
-    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {columns});
+  const auto emit = &BlockBuilder::backward_input;
+  const auto make = [&](const char* layout) { return b.scratch_gradient(name + layout, elements, 1); };
+  if (quantised) {
+    const TensorId columns = make("_fp8_columns");
+    quantise(b, shape, emit, name, gradients, {columns});
     return {gradients, {columns}};
   }
-  const TensorId rows = b.scratch_gradient(name + "_fp8", elements, 1);
+  const TensorId rows = make("_fp8");
+  if (shape.either_layout) {
+    quantise(b, shape, emit, name, gradients, {rows});
+    return {{rows}, {rows}};
+  }
+  const TensorId columns = make("_fp8_columns");
   if (shape.scaled_by_row) {
-    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows});
-    quantise(b, shape, &BlockBuilder::backward_input, name + "_again", gradients, {columns});
+    quantise(b, shape, emit, name, gradients, {rows});
+    quantise(b, shape, emit, name + "_again", gradients, {columns});
   } else {
-    quantise(b, shape, &BlockBuilder::backward_input, name, gradients, {rows, columns});
+    quantise(b, shape, emit, name, gradients, {rows, columns});
   }
   return {{rows}, {columns}};
 }
@@ -95,12 +136,18 @@ void scale_weight_gradient(BlockBuilder& b, const Shape& shape, const std::strin
   if (shape.fp8 && shape.scaled_by_row) b.backward_weight(rescaled(linear + "_weight_gradient", weight));
 }
 
-TensorId quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,
-                                 TensorId gradient) {
-  if (!shape.fp8 || shape.scaled_by_row) return gradient;
-  const TensorId rows = b.scratch_gradient(name + "_shard_fp8", b[gradient].elements, 1);
-  quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, {rows});
-  return rows;
+Quantised quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,
+                                  TensorId gradient) {
+  if (!shape.fp8 || shape.scaled_by_row) return {gradient, gradient};
+  const auto make = [&](const char* layout) {
+    return b.scratch_gradient(name + layout, b[gradient].elements, 1);
+  };
+  Quantised shard{make("_shard_fp8"), -1, shape.scaled_by_block};
+  std::vector<TensorId> to = {shard.rows};
+  if (shape.scaled_by_block) to.push_back(make("_shard_fp8_columns"));
+  shard.kept = to.back();
+  quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, to, true);
+  return shard;
 }
 
 }  // namespace rehearse

@@ -19,23 +19,25 @@
 
 namespace rehearse {
 
-// What the forward product reads, and what stays for the weight gradient.
-struct QuantisedInput {
+// What one product reads, and what stays for the weight gradient.
+struct Quantised {
   TensorId rows = -1;
   TensorId kept = -1;
   bool kept_by_columns = false;
 };
 
 // Without fp8 both are `input`. An input of one byte an element was quantised by the kernel that made it.
-QuantisedInput quantise_input(BlockBuilder& builder, const Shape& shape, const std::string& linear,
-                              TensorId input);
+Quantised quantise_input(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                         TensorId input);
 
-// `input` by rows alone, for the other ranks to gather.
-TensorId quantise_shard(BlockBuilder& builder, const Shape& shape, const std::string& linear, TensorId input);
+// A rank's rows of `input`, for the other ranks to gather: what one product reads, and for the other the same
+// or, of blocks, what they gather in its turn.
+Quantised quantise_shard(BlockBuilder& builder, const Shape& shape, const std::string& linear,
+                         TensorId input);
 
 // The weight gradient's operand, made in the backward pass of what was kept.
 TensorId input_by_columns(BlockBuilder& builder, const Shape& shape, const std::string& linear,
-                          const QuantisedInput& input);
+                          const Quantised& input);
 
 // Gradients that lie side by side, for the input gradient and for the weight gradient.
 struct QuantisedGradient {
@@ -51,9 +53,9 @@ void scale_input_gradient(BlockBuilder& builder, const Shape& shape, const std::
 void scale_weight_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
                            TensorId weight);
 
-// A rank's rows of a gradient, for the other ranks to gather (Transformer Engine; torchao/float8,
-// float8_tensor_parallel.py, NoopFwToFloat8BwDynamic).
-TensorId quantise_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,
-                                 TensorId gradient);
+// The same of a gradient (Transformer Engine; torchao/float8, float8_tensor_parallel.py,
+// NoopFwToFloat8BwDynamic).
+Quantised quantise_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,
+                                  TensorId gradient);
 
 }  // namespace rehearse

@@ -16,6 +16,14 @@ bool fuses_softmax(const Plan& plan, const Shape& shape) {
          shape.seq % kRowsOfABlock == 0 && shape.seq > kFewestKeys && shape.seq <= kMostKeys;
 }
 
+void scale(const Plan& plan, Shape& shape) {
+  shape.transposes_kept = plan.framework == Framework::torchtitan;
+  shape.dynamic_scaling = shape.transposes_kept || plan.fp8_scaling == Fp8Scaling::current;
+  shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
+  shape.scaled_by_block = plan.fp8_scaling == Fp8Scaling::mx;
+  shape.either_layout = plan.fp8_either_layout && !shape.transposes_kept && !shape.scaled_by_block;
+}
+
 }  // namespace
 
 Shape shape_on_one_rank(const Model& model, const Plan& plan) {
@@ -26,8 +34,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   // not.
   shape.gathers_again = !is_fsdp(plan.framework) && plan.framework != Framework::aleph_scaling;
   shape.batch_first = is_fsdp(plan.framework) && shape.sequence_parallel;
-  shape.dynamic_scaling = plan.framework == Framework::torchtitan;
-  shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
+  scale(plan, shape);
   shape.fused_norm = plan.fused_norm;
   shape.expands_biases = plan.framework == Framework::megatron_2021 && plan.recipe == Recipe::autocast &&
                          plan.precision != Precision::fp32;

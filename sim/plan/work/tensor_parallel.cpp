@@ -132,7 +132,7 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
 struct Operand {
   std::string name;
   TensorId input = -1;
-  QuantisedInput quantised;
+  Quantised quantised;
   std::int64_t depth = 0;
   std::size_t readers = 1;
   std::shared_ptr<TensorId> by_columns = std::make_shared<TensorId>(-1);
@@ -164,6 +164,64 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
     scale_weight_gradient(b, shape, linear.name, linear.weight);
   });
   return product.outputs;
+}
+
+// Which product made partial sums, if any; and a rank's rows of their gradient by columns, once there.
+struct Maker {
+  std::string name;
+  std::shared_ptr<TensorId> columns;
+};
+
+// The partial sums of all ranks.
+TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial,
+                const Maker& maker) {
+  if (shape.tp == 1) return partial;
+  const bool scatter = shape.sequence_parallel;
+  const double bytes = shape.token_bytes(shape.hidden);
+  const TensorId sum = b.activation(name, shape.row_elements());
+  Kernel reduce =
+      over_ranks(name + (scatter ? "_reduce_scatter" : "_all_reduce"),
+                 scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, bytes, partial, sum);
+  const bool in_chunks = shape.tp_comm_overlap && !maker.name.empty();
+  if (in_chunks && shape.symmetric_memory) {
+    reduce.what = in_steps(shape, bytes);
+    reduce.overlap = {{maker.name}};
+  } else if (in_chunks) {
+    reduce.what = Collective{CollectiveOp::reduce_scatter, Axis::tp, bytes / kReduceScatterChunks,
+                             kReduceScatterChunks};
+    reduce.overlap = {{maker.name}, 1};
+  }
+  if (scatter && shape.batch_first && !in_chunks) b.forward(copied(name + "_moved", partial));
+  b.forward(reduce);
+  if (in_chunks && shape.symmetric_memory) b.forward({name + "_added_up", Pointwise::add, {partial}, {sum}});
+  b.undo([&b, shape, name, scatter, partial, sum, maker] {
+    if (!scatter) return b.pass_gradient(sum, partial);
+    TensorId shard = b.gradient_of(sum);
+    if (!maker.name.empty()) {
+      const Quantised quantised = quantise_gradient_shard(b, shape, name + "_gradient", shard);
+      if (quantised.kept_by_columns) *maker.columns = quantised.kept;
+      shard = quantised.rows;
+    }
+    const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
+    std::vector<std::string> readers;
+    if (!maker.name.empty()) readers.push_back(maker.name + "_input_gradient");
+    for (Kernel& kernel : gather(shape, name + "_gradient", b[whole].bytes(), shard, whole, readers))
+      b.backward_input(std::move(kernel));
+  });
+  return sum;
+}
+
+// What rows are scaled by in blocks says nothing of columns, which are gathered once more for the weight
+// gradient (Transformer Engine, module/linear.py), beside the input gradient's product by user buffers.
+QuantisedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
+                                   TensorId product, TensorId columns) {
+  if (columns < 0) return quantise_gradient(b, shape, name, {b.gradient_of(product)});
+  const TensorId whole = b.scratch_gradient(name + "_gradient_fp8_columns", b[product].elements, 1);
+  Kernel gather = over_ranks(name + "_gradient_columns_all_gather", CollectiveOp::all_gather,
+                             b[whole].bytes(), columns, whole);
+  if (shape.tp_comm_overlap) gather.overlap.with = {name + "_input_gradient"};
+  b.backward_weight(std::move(gather));
+  return {{b.gradient_of(product)}, {whole}};
 }
 
 }  // namespace
@@ -199,10 +257,14 @@ std::vector<std::vector<TensorId>> column_linears(BlockBuilder& b, const Shape& 
   const bool gathers = shape.sequence_parallel && !first.gathered;
   std::vector<std::string> gemms;
   for (const ColumnLinear& linear : linears) gemms.push_back(linear.name);
-  const TensorId shard = gathers ? quantise_shard(b, shape, name, first.input) : first.input;
-  const TensorId input = gathers ? all_rows(b, shape, shard, depth, name, gemms) : shard;
+  Quantised shard{first.input, first.input};
+  if (gathers) shard = quantise_shard(b, shape, name, first.input);
+  const TensorId input = gathers ? all_rows(b, shape, shard.rows, depth, name, gemms) : shard.rows;
   Operand operand{name, input, quantise_input(b, shape, name, input), depth, linears.size()};
-  if (gathers && shape.gathers_again) operand.quantised.kept = shard;
+  if (gathers && shape.gathers_again) {
+    operand.quantised.kept = shard.kept;
+    operand.quantised.kept_by_columns = shard.kept_by_columns;
+  }
   std::vector<std::vector<TensorId>> outputs;
   for (const ColumnLinear& linear : linears) outputs.push_back(multiply_columns(b, shape, linear, operand));
   return outputs;
@@ -232,10 +294,11 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
     gemm.chunks = shape.symmetric_memory ? shape.tp : kReduceScatterChunks;
     gemm.sms_left = sms_left;
   }
-  const QuantisedInput operand = quantise_input(b, shape, name, input);
+  const Quantised operand = quantise_input(b, shape, name, input);
+  const auto columns = std::make_shared<TensorId>(-1);
   b.forward({name, gemm, {operand.rows, weight}, {product}});
-  b.undo([&b, shape, name, input, operand, weight, product, width] {
-    const QuantisedGradient gradient = quantise_gradient(b, shape, name, {b.gradient_of(product)});
+  b.undo([&b, shape, name, input, operand, weight, product, width, columns] {
+    const QuantisedGradient gradient = gradient_of_rows(b, shape, name, product, *columns);
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
     if (gathers_in_steps(shape)) input_gradient.chunks = shape.tp;
     const TensorId made = b.new_gradient(input);
@@ -247,41 +310,11 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
                        {b.parameter_gradient(weight)}});
     scale_weight_gradient(b, shape, name, weight);
   });
-  return reduce_partial(b, shape, name + "_output", product, name);
+  return reduce(b, shape, name + "_output", product, {name, columns});
 }
 
-TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial,
-                        const std::string& gemm) {
-  if (shape.tp == 1) return partial;
-  const bool scatter = shape.sequence_parallel;
-  const double bytes = shape.token_bytes(shape.hidden);
-  const TensorId sum = b.activation(name, shape.row_elements());
-  Kernel reduce =
-      over_ranks(name + (scatter ? "_reduce_scatter" : "_all_reduce"),
-                 scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, bytes, partial, sum);
-  const bool in_chunks = shape.tp_comm_overlap && !gemm.empty();
-  if (in_chunks && shape.symmetric_memory) {
-    reduce.what = in_steps(shape, bytes);
-    reduce.overlap = {{gemm}};
-  } else if (in_chunks) {
-    reduce.what = Collective{CollectiveOp::reduce_scatter, Axis::tp, bytes / kReduceScatterChunks,
-                             kReduceScatterChunks};
-    reduce.overlap = {{gemm}, 1};
-  }
-  if (scatter && shape.batch_first && !in_chunks) b.forward(copied(name + "_moved", partial));
-  b.forward(reduce);
-  if (in_chunks && shape.symmetric_memory) b.forward({name + "_added_up", Pointwise::add, {partial}, {sum}});
-  b.undo([&b, shape, name, scatter, partial, sum, gemm] {
-    if (!scatter) return b.pass_gradient(sum, partial);
-    TensorId shard = b.gradient_of(sum);
-    if (!gemm.empty()) shard = quantise_gradient_shard(b, shape, name + "_gradient", shard);
-    const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
-    std::vector<std::string> readers;
-    if (!gemm.empty()) readers.push_back(gemm + "_input_gradient");
-    for (Kernel& kernel : gather(shape, name + "_gradient", b[whole].bytes(), shard, whole, readers))
-      b.backward_input(std::move(kernel));
-  });
-  return sum;
+TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial) {
+  return reduce(b, shape, name, partial, {});
 }
 
 }  // namespace rehearse

@@ -65,10 +65,8 @@ std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shap
 TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width, int sms_left = 0);
 
-// Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`. `gemm`
-// names the kernel that made them, "" when it is none that may be cut into chunks.
-TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial,
-                        const std::string& gemm = "");
+// Sums the partial results of all ranks: shape.tokens rows in, shape.rows rows out, named `name`.
+TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial);
 
 // All rows of `shard`, `width` wide, of which each rank holds shape.rows. `reader` names what reads them, ""
 // where it has no name; `gemms` the linear layers that do.

@@ -146,12 +146,14 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   return launch;
 }
 
-// Where the GPU's tensor cores sum products of fp8 in less than fp32.
-void add_split_sums(const JsonReader& recipe, Json& profile) {
-  if (!recipe.has("fp8_split_sums")) return;
-  const JsonReader split = recipe.object("fp8_split_sums");
-  profile["fp8_split_sums"] = {{"times", split.number("times", 1, 10)}, {"source", split.text("source")}};
-  split.reject_unknown();
+// How much longer some products of fp8 take than others.
+void add_fp8_times(const JsonReader& recipe, Json& profile) {
+  for (const char* key : {"fp8_split_sums", "fp8_blocks"}) {
+    if (!recipe.has(key)) continue;
+    const JsonReader of = recipe.object(key);
+    profile[key] = {{"times", of.number("times", 1, 10)}, {"source", of.text("source")}};
+    of.reject_unknown();
+  }
 }
 
 // How much GPUs of the kind differ.
@@ -191,7 +193,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"gemm", gemm}};
   if (!attention_of.empty()) profile["attention_of"] = attention_of;
   if (!stream_of.empty()) profile["stream_of"] = stream_of;
-  add_split_sums(recipe, profile);
+  add_fp8_times(recipe, profile);
   add_gpu_spread(recipe, profile);
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
@@ -216,7 +218,7 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   }
   if (recipe.has("attention"))
     profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
-  add_split_sums(recipe, profile);
+  add_fp8_times(recipe, profile);
   add_gpu_spread(recipe, profile);
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }

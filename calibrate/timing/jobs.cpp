@@ -45,6 +45,20 @@ std::vector<double> signature(const Block& block, const Kernel& kernel, Phase ph
   return all;
 }
 
+// Whether a kernel of ours is there to time; others stream as "add" or "permute" do, or are a library's.
+bool has_kernel(Pointwise kind) {
+  switch (kind) {
+    case Pointwise::eager:
+    case Pointwise::scatter_add:
+    case Pointwise::rearrange:
+    case Pointwise::spread_rows:
+    case Pointwise::collect_rows:
+      return false;
+    default:
+      return true;
+  }
+}
+
 class Collector {
  public:
   explicit Collector(Jobs& jobs) : jobs_(jobs) {}
@@ -85,9 +99,7 @@ class Collector {
     } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
-      // No kernels of ours: they stream as "add" and "permute" do.
-      if (*kind == Pointwise::eager || *kind == Pointwise::scatter_add || *kind == Pointwise::rearrange)
-        return;
+      if (!has_kernel(*kind)) return;
       key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
     } else {
       return add_collective(std::get<Collective>(kernel.what));

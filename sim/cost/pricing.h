@@ -28,6 +28,8 @@ class Pricing {
   double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
 
  private:
+  Estimate product(const Block& block, const Kernel& kernel, const Gemm& gemm);
+
   Estimate in_chunks(Gemm gemm, bool in_bf16);
 
   Estimate in_steps(Attention attention);

@@ -71,6 +71,8 @@ struct Profile {
   // as backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
   // use_fast_accum).
   double fp8_split_sums = 1;
+  // The same of a product whose operands are scaled in blocks of 32 (MXFP8) in place of each as a whole.
+  double fp8_blocks = 1;
   // Coefficient of variation, from GPU to GPU of this kind, of what a product takes; 0: not known.
   double gpu_spread = 0;
   std::vector<AttentionSample> attention;

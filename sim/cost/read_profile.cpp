@@ -216,6 +216,16 @@ std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
   return std::make_shared<const nccl::Model>(std::move(model));
 }
 
+// How many times as long some products take; 1: not told apart.
+double read_times(const JsonReader& reader, const char* key) {
+  if (!reader.has(key)) return 1;
+  const JsonReader of = reader.object(key);
+  const double times = of.number("times", 1, 10);
+  of.text("source");
+  of.reject_unknown();
+  return times;
+}
+
 }  // namespace
 
 Profile parse_profile(const JsonReader& reader) {
@@ -238,12 +248,8 @@ Profile parse_profile(const JsonReader& reader) {
   profile.host_collective_s = launch.number_or("host_collective_seconds", profile.host_launch_s, 0, 1);
   launch.text("source");
   launch.reject_unknown();
-  if (reader.has("fp8_split_sums")) {
-    const JsonReader split = reader.object("fp8_split_sums");
-    profile.fp8_split_sums = split.number("times", 1, 10);
-    split.text("source");
-    split.reject_unknown();
-  }
+  profile.fp8_split_sums = read_times(reader, "fp8_split_sums");
+  profile.fp8_blocks = read_times(reader, "fp8_blocks");
   if (reader.has("gpu_spread")) {
     const JsonReader spread = reader.object("gpu_spread");
     profile.gpu_spread = spread.number("deviation", 0, kMostGpuSpread);

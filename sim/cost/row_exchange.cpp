@@ -80,6 +80,11 @@ CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const 
   return {cluster.node.nic.latency + cluster.node.gpu_link.latency, std::max(near, far)};
 }
 
+double local_move_time(const Gpu& gpu, Pointwise kind, double bytes, double looks) {
+  const double look_s = kind == Pointwise::spread_rows ? kSpreadLook : kCollectLook;
+  return bytes / (kLocalCopy * gpu.memory_bandwidth) + looks * look_s;
+}
+
 double exchange_buffers(const Plan& plan, const GroupShape& group, std::int64_t experts, double rows,
                         double hidden) {
   if (plan.dispatcher == Dispatcher::deepep)

@@ -12,6 +12,8 @@ namespace rehearse {
 inline constexpr double kExchangeLink = 0.68;     // of a GPU's link, HybridEP on one node, the median
 inline constexpr double kExchangeNic = 0.87;      // of a NIC's line rate, on four nodes and more, the median
 inline constexpr double kDeepEpSmBytes = 17.1e9;  // bytes/s of one multiprocessor, DeepEP with up to 24
+inline constexpr double kLocalCopy = 0.7;         // of the memory's bandwidth, HybridEP's copies on a GPU
+inline constexpr double kSpreadLook = 0.17e-9, kCollectLook = 0.09e-9;  // s for each row and local expert
 
 // Multiprocessors that an exchange over a group holds: Plan::dispatcher_sms, else what the library takes (20:
 // deep_ep/buffer.py; 24 on one node, 8 on several: csrc/hybrid_ep/config.cuh).
@@ -23,6 +25,11 @@ int exchange_sms(const Plan& plan, const GroupShape& group);
 // HybridEP, docs/Hybrid-EP_Implementation.md). Bytes to the own node and rank use neither.
 CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const Collective& exchange,
                                 const GroupShape& group);
+
+// Of HybridEP's kernels between its buffer and the experts of a rank (`kind`: Pointwise::spread_rows or
+// collect_rows), seconds: they move `bytes`, and for each row look through all local experts, `looks` in all
+// (csrc/hybrid_ep/extension/permute.cu).
+double local_move_time(const Gpu& gpu, Pointwise kind, double bytes, double looks);
 
 // Bytes of the library's own buffers on one GPU, beside PyTorch's allocator, for `rows` of `hidden` elements
 // on each rank: of DeepEP, pieces of its channels (csrc/config.hpp; deep_ep/buffer.py); of HybridEP, room for

@@ -18,17 +18,17 @@ kernels::Tensor places(const Launch& launch, std::int64_t rows) {
   return place;
 }
 
-// Rows to the order of their experts or back: reads and writes {rows[, weights]}.
+// Rows to the order of their experts or back: reads and writes {rows[, weights]} first.
 template <typename Move>
-Move move_rows(const Launch& launch, std::size_t first, std::int64_t rows_in, std::int64_t rows_out,
-               std::int64_t copies, const kernels::Tensor& place) {
+Move move_rows(const Launch& launch, std::int64_t rows_in, std::int64_t rows_out, std::int64_t copies,
+               const kernels::Tensor& place) {
   Move move;
   move.copies = copies;
   move.place = place;
-  move.input = launch.read(first, rows_in);
+  move.input = launch.read(0, rows_in);
   move.output = launch.write(0, rows_out);
   if (launch.kernel.writes.size() > 1) {
-    move.weights = launch.whole(launch.kernel.reads[first + 1]);
+    move.weights = launch.whole(launch.kernel.reads[1]);
     move.output_weights = launch.whole(launch.kernel.writes[1]);
   }
   return move;
@@ -40,16 +40,15 @@ Calls by_choice(const Launch& launch) {
   const std::int64_t tokens = launch.bound.shape.rows, chosen = tokens * experts.per_token;
   const bool back = launch.ends_with("_backward");
   const bool spreads = launch.kernel.name.starts_with("permute") != back;
-  const TensorId choices = back ? launch.kernel.reads.front() : launch.kernel.reads.back();
+  const TensorId choices = launch.kernel.reads.back();
   const kernels::Tensor place = places(launch, chosen);
-  const TensorId moved = spreads ? launch.kernel.writes[0] : launch.kernel.reads[back ? 1 : 0];
+  const TensorId moved = spreads ? launch.kernel.writes[0] : launch.kernel.reads[0];
   const std::int64_t sent = launch.elements(moved) / launch.bound.shape.hidden;
   Calls calls = {kernels::SortChoices{launch.integers(choices, tokens), place, experts.count}};
-  const std::size_t first = back ? 1 : 0;
   if (spreads) {
-    calls.push_back(move_rows<SpreadRows>(launch, first, tokens, sent, experts.per_token, place));
+    calls.push_back(move_rows<SpreadRows>(launch, tokens, sent, experts.per_token, place));
   } else {
-    calls.push_back(move_rows<CollectRows>(launch, first, sent, tokens, experts.per_token, place));
+    calls.push_back(move_rows<CollectRows>(launch, sent, tokens, experts.per_token, place));
   }
   return calls;
 }
@@ -66,7 +65,7 @@ Calls by_source(const Launch& launch) {
   const kernels::Tensor place = places(launch, sources * experts * block);
   return {
       kernels::TransposeBlocks{place, to_experts ? sources : experts, to_experts ? experts : sources, block},
-      move_rows<SpreadRows>(launch, 0, rows, rows, 1, place)};
+      move_rows<SpreadRows>(launch, rows, rows, 1, place)};
 }
 
 // Where the rows between the GEMMs stand: of a context-parallel rank as its list of positions says.

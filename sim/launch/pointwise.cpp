@@ -340,6 +340,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
                         static_cast<float>(launch.bound.plan.clip_grad)}};
     case Pointwise::rearrange:
       return {};
+    case Pointwise::spread_rows:
+    case Pointwise::collect_rows:
     case Pointwise::scatter_add:
     case Pointwise::eager:  // no plan that is executed has them (not_executable())
       break;

@@ -90,11 +90,13 @@ enum class Pointwise : std::uint8_t {
   causal_softmax_backward,
   embedding,
   embedding_backward,
-  permute,      // rows to and from the order of their experts
-  scatter_add,  // rows of a token added up in memory, one at a time
-  reorder,      // blocks of rows change places
-  rearrange,    // tensors read and written once more, listed twice among what it reads: a bias added, or the
-                // dimensions of a tensor reordered, in passes that kernels of `execute` do without
+  permute,       // rows to and from the order of their experts
+  spread_rows,   // HybridEP's: a row to each expert of the rank that a map names, which it reads last
+  collect_rows,  // the same back, added up
+  scatter_add,   // rows of a token added up in memory, one at a time
+  reorder,       // blocks of rows change places
+  rearrange,     // tensors read and written once more, listed twice among what it reads: a bias added, or the
+                 // dimensions of a tensor reordered, in passes that kernels of `execute` do without
   cross_entropy,
   cross_entropy_backward,
   bias_gradient,

@@ -68,9 +68,9 @@ TEST(Validate, OtherRunsArePredictedToo) {
     const bool fills_gpus =
         id.starts_with("bridge-26.0") && id.find("26.06") == id.npos &&
         (id.ends_with("qwen3-235b-mx-gb200") || id == "bridge-26.02.01-qwen3-30b-mx-b200");
-    EXPECT_TRUE(!fills_gpus || std::abs(run["error"].get<double>()) < 0.06) << id;
+    EXPECT_TRUE(!fills_gpus || std::abs(run["error"].get<double>()) < 0.07) << id;
     const bool fused = id.starts_with("bridge-26.06-qwen3") && id.ends_with("gb200");
-    EXPECT_TRUE(!fused || std::abs(run["error"].get<double>()) < 0.12) << id;
+    EXPECT_TRUE(!fused || std::abs(run["error"].get<double>()) < 0.06) << id;
     if (!run["measured_mem_bytes"].is_null()) {
       const double memory =
           run["predicted_mem_bytes"].get<double>() / run["measured_mem_bytes"].get<double>();

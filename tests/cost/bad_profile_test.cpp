@@ -112,6 +112,14 @@ TEST(BadProfile, WithGpusFurtherApartThanAFifth) {
               StartsWith("/gpu_spread/deviation: "));
 }
 
+TEST(BadProfile, WithProductsOfBlocksFasterThanOthers) {
+  EXPECT_THAT(broken([](Json& json) {
+                json["fp8_blocks"] = {{"times", 0.9}, {"source", "none"}};
+              }),
+              StartsWith("/fp8_blocks/times: "));
+  EXPECT_THAT(broken([](Json& json) { json["fp8_blocks"] = {{"times", 1.1}}; }), StartsWith("/fp8_blocks"));
+}
+
 TEST(BadProfile, WithoutSources) {
   EXPECT_THAT(broken([](Json& json) { json["sources"] = Json::array(); }), StartsWith("/sources: "));
 }

@@ -97,6 +97,13 @@ TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantisedApart) {
   const StageTimes stage = price(work, plan, cluster, profile).times.stages[0];
   EXPECT_DOUBLE_EQ(stage.forward.compute, 3 * 1e-3);
   EXPECT_DOUBLE_EQ(stage.backward_input.compute, 3 * 2 * 0.5e-3);
+  profile.fp8_blocks = 1.25;
+  EXPECT_EQ(price(work, plan, cluster, profile).times.stages[0].backward_input.compute,
+            stage.backward_input.compute);
+  plan.fp8_scaling = Fp8Scaling::mx;
+  const StageTimes in_blocks = price(work, plan, cluster, profile).times.stages[0];
+  EXPECT_EQ(in_blocks.forward.compute, stage.forward.compute) << "in bf16";
+  EXPECT_DOUBLE_EQ(in_blocks.backward_input.compute, 1.25 * stage.backward_input.compute);
 }
 
 // 6 bytes of a gradient's element to cast it, 12 to add it: 1e9 elements a layer at 1 TB/s. Autocast casts

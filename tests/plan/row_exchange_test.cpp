@@ -105,6 +105,26 @@ TEST(RowExchange, MakesTheHostWaitOnceForWhatTheLibraryCounted) {
   EXPECT_THAT(waits(Dispatcher::hybridep), ElementsAre("scan_routing_map"));
 }
 
+// HybridEP's own kernels look through a map of rows and local experts; DeepEP leaves that to others.
+TEST(RowExchange, OfHybridEpSpreadsAndCollectsRowsByAMap) {
+  const Block hybrid = layer_of(qwen(Dispatcher::hybridep)), deep = layer_of(qwen(Dispatcher::deepep));
+  const auto kind = [](const Block& block, bool back, const char* name) {
+    return std::get<Pointwise>(kernel_called(back ? block.backward_input : block.forward, name).what);
+  };
+  EXPECT_EQ(kind(hybrid, false, "permute"), Pointwise::spread_rows);
+  EXPECT_EQ(kind(hybrid, false, "unpermute"), Pointwise::collect_rows);
+  EXPECT_EQ(kind(hybrid, true, "permute_backward"), Pointwise::collect_rows);
+  EXPECT_EQ(kind(hybrid, true, "unpermute_backward"), Pointwise::spread_rows);
+  EXPECT_EQ(kind(deep, false, "permute"), Pointwise::permute);
+  const double looks = std::ceil(4096 * copies({128, 8}, 8)) * 16;
+  for (const auto* kernels : {&hybrid.forward, &hybrid.backward_input})
+    for (const Kernel& kernel : *kernels)
+      if (kernel.name.find("permute") != std::string::npos) {
+        EXPECT_EQ(hybrid.tensors[static_cast<std::size_t>(kernel.reads.back())].elements, looks)
+            << kernel.name;
+      }
+}
+
 // What goes out comes back, whoever carries it, and the experts compute the same.
 RC_GTEST_PROP(RowExchange, LeavesTheExpertsTheSameWork, ()) {
   Case c = any_case();

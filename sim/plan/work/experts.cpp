@@ -106,8 +106,9 @@ class SparseLayer {
     reads.insert(reads.end(), map.begin(), map.end());
     b_.forward({name, what.there, reads, to});
     b_.undo([&b = b_, name, back = what.back, from, to, map] {
-      std::vector<TensorId> gradients = map, makes;
+      std::vector<TensorId> gradients, makes;
       for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
+      gradients.insert(gradients.end(), map.begin(), map.end());
       for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
       b.backward_input({name + "_backward", back, gradients, makes});
     });
@@ -128,18 +129,22 @@ class SparseLayer {
   // Each row goes to a rank once, is copied there for each of the local experts that it is for, and what
   // these make of it is added up there before it returns.
   TensorId visit_once(const Travellers& tokens) {
-    const TensorId route =
-        plan_.dispatcher == Dispatcher::hybridep ? map_of_all_ranks() : layout_of_own_rows();
+    const bool by_hybridep = plan_.dispatcher == Dispatcher::hybridep;
+    std::vector<TensorId> map;
+    if (by_hybridep) map.push_back(map_of_experts());
+    const TensorId route = by_hybridep ? map_of_all_ranks(map.front()) : layout_of_own_rows();
     b_.host_waits();
     Travellers visiting{make_rows("dispatched", to_.visiting)};
     visiting.weights = make_weights("dispatched_weights", to_.visiting * model_.experts->per_token);
     exchange_once("dispatch", {CollectiveOp::dispatch, CollectiveOp::combine}, tokens.all(), visiting.all(),
                   route);
     Travellers permuted = make("permuted", to_.local * to_.rows, visiting);
-    move("permute", {Pointwise::permute, adding_}, visiting.all(), permuted.all(), {});
+    const Moves out = by_hybridep ? Moves{Pointwise::spread_rows, Pointwise::collect_rows}
+                                  : Moves{Pointwise::permute, adding_};
+    move("permute", out, visiting.all(), permuted.all(), map);
     const TensorId made = compute(permuted);
     const TensorId sums = make_rows("row_sums", to_.visiting);
-    move("unpermute", {adding_, Pointwise::permute}, {made}, {sums}, {});
+    move("unpermute", {out.back, out.there}, {made}, {sums}, map);
     const TensorId output = make_rows("routed_output", shape_.rows);
     exchange_once("combine", {CollectiveOp::combine, CollectiveOp::dispatch}, {sums}, {output}, route);
     return output;
@@ -152,9 +157,10 @@ class SparseLayer {
     return route;
   }
 
-  // HybridEP gathers a byte for each row of all ranks and each expert, and looks through them
+  // HybridEP gathers a byte for each row of all ranks and each expert, and looks through them for where each
+  // goes and for the places of those that come here among the rows of each local expert
   // (csrc/hybrid_ep/executor/executor.cu, allgather_routing_map and metadata_preprocess_core).
-  TensorId map_of_all_ranks() {
+  TensorId map_of_all_ranks(TensorId of_experts) {
     const double bytes = static_cast<double>(to_.ep) * Shape::elements(shape_.rows, model_.experts->count);
     const TensorId map = b_.activation("routing_map", bytes, 1);
     b_.forward({"gather_routing_map",
@@ -162,8 +168,14 @@ class SparseLayer {
                 {choices_},
                 {map}});
     const TensorId route = make_route();
-    b_.forward({"scan_routing_map", Pointwise::eager, {map}, {route}});
+    b_.forward({"scan_routing_map", Pointwise::eager, {map}, {route, of_experts}});
     return route;
+  }
+
+  // Of each row that comes, its place among those of each local expert (csrc/hybrid_ep/extension/permute.cu,
+  // row_id_map).
+  TensorId map_of_experts() {
+    return b_.activation("rows_of_experts", Shape::elements(to_.visiting, to_.local), kScoreBytes);
   }
 
   // Where each row goes on each rank: kept for the way back and for the backward pass.

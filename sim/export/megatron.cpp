@@ -204,8 +204,8 @@ void add_precision(Line& line, const Plan& plan) {
   if (plan.precision == Precision::fp32) return;
   line.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
   if (plan.precision != Precision::fp8) return;
-  line.flag("fp8-format", "hybrid");
   const bool in_blocks = plan.fp8_scaling == Fp8Scaling::mx;
+  line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization
   if (plan.fp8_scaling == Fp8Scaling::current) line.flag("fp8-recipe", "tensorwise");
   if (in_blocks) line.flag("fp8-recipe", "mxfp8");
   if (plan.recipe != Recipe::fp8_weights) return;

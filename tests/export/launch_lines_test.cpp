@@ -206,7 +206,8 @@ TEST(Megatron, SaysHowFp8IsScaled) {
   EXPECT_THAT(flags(Fp8Scaling::current, Recipe::fp8_weights),
               HasSubstr("--fp8-recipe tensorwise --fp8-param-gather"));
   EXPECT_THAT(flags(Fp8Scaling::mx, Recipe::fp8_weights),
-              HasSubstr("--fp8-recipe mxfp8 --fp8-param-gather --reuse-grad-buf-for-mxfp8-param-ag"));
+              HasSubstr("--fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather "
+                        "--reuse-grad-buf-for-mxfp8-param-ag"));
 }
 
 TEST(Megatron, SaysWhatCudaGraphsHold) {

@@ -8,6 +8,7 @@
 #include "plan/recipe.h"
 #include "result/memory/caching_allocator.h"
 #include "result/memory/late_blocks.h"
+#include "result/memory/lifetimes.h"
 #include "result/memory/walked_stage.h"
 
 namespace rehearse {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "export/launch_lines.h"
@@ -36,7 +37,8 @@ void export_schedule(const ScheduleOptions& options) {
                write_csv(options.form == "full" ? prepare(experiment).schedule : compute_form(experiment)));
 }
 
-void export_launch(const ExportOptions& options, LaunchLine (*launch_of)(const Model&, const Plan&)) {
+void export_launch(const ExportOptions& options, const std::string& framework,
+                   LaunchLine (*launch_of)(const Model&, const Plan&)) {
   const ScenarioSource source = collect(options.given);
   Replaced replaced;
   replaced.without_profile = true;
@@ -47,14 +49,16 @@ void export_launch(const ExportOptions& options, LaunchLine (*launch_of)(const M
                                     source));
   const LaunchLine launch = launch_of(experiment.model, experiment.plan);
   if (!launch.why_not.empty()) throw InputError({"", "", launch.why_not, "", ""});
+  if (!launch.unsaid.empty())
+    say(stderr, "note: {} has no words for what the plan says of {}\n", framework, join(launch.unsaid));
   write_export(options, launch.text + (launch.text.ends_with('\n') ? "" : "\n"));
 }
 
-void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const std::string& help,
-                LaunchLine (*launch_of)(const Model&, const Plan&)) {
+void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const std::string& framework,
+                const std::string& help, LaunchLine (*launch_of)(const Model&, const Plan&)) {
   const auto options = std::make_shared<ExportOptions>();
-  add_format(verb, name, help, options)->callback([options, &exit_code, launch_of] {
-    export_launch(*options, launch_of);
+  add_format(verb, name, help, options)->callback([options, &exit_code, framework, launch_of] {
+    export_launch(*options, framework, launch_of);
     exit_code = kDone;
   });
 }
@@ -74,10 +78,10 @@ void add_export_plans(CLI::App& verb, int& exit_code) {
     export_schedule(*options);
     exit_code = kDone;
   });
-  add_launch(verb, exit_code, "megatron", "flags of Megatron-LM", megatron_flags);
-  add_launch(verb, exit_code, "deepspeed", "ds_config.json",
-             [](const Model&, const Plan& plan) { return deepspeed_config(plan); });
-  add_launch(verb, exit_code, "torchtitan", "sections of a torchtitan TOML file", torchtitan_toml);
+  add_launch(verb, exit_code, "megatron", "Megatron-LM", "flags of Megatron-LM", megatron_flags);
+  add_launch(verb, exit_code, "deepspeed", "DeepSpeed", "ds_config.json", deepspeed_config);
+  add_launch(verb, exit_code, "torchtitan", "torchtitan", "sections of a torchtitan TOML file",
+             torchtitan_toml);
 }
 
 }  // namespace rehearse

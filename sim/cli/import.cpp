@@ -13,6 +13,7 @@
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "frameworks/imported.h"
+#include "model/read.h"
 
 namespace rehearse {
 
@@ -81,6 +82,17 @@ CLI::App* add_source(CLI::App& verb, const std::string& name, const std::string&
   return source;
 }
 
+// Read twice where it names the model itself: its stages are cut by the layers of the model.
+Imported read_torchtitan(const std::string& text, const std::string& file, const GivenFlags& given) {
+  const int gpus = gpus_of(given);
+  const auto named = given.values.find("--model");
+  const auto layers = [](const std::string& model) { return read_model(model).layers; };
+  if (named != given.values.end()) return import_torchtitan(text, file, gpus, layers(named->second));
+  Imported imported = import_torchtitan(text, file, gpus, 0);
+  if (!imported.scenario.contains("model")) return imported;
+  return import_torchtitan(text, file, gpus, layers(imported.scenario["model"].get<std::string>()));
+}
+
 // More than any script or configuration holds.
 constexpr std::size_t kMostBytes = 1'000'000;
 
@@ -112,7 +124,7 @@ void add_import(CLI::App& program, int& exit_code) {
   });
   on_parse(add_source(*verb, "torchtitan", "a TOML file of torchtitan, to v0.2", options), [options] {
     const std::string& file = options->given.file;
-    import(*options, import_torchtitan(read_text_file(file, kMostBytes), file, gpus_of(options->given)));
+    import(*options, read_torchtitan(read_text_file(file, kMostBytes), file, options->given));
   });
   verb->footer(
       "Flags beat what the file says; what is not modelled is listed, what is not known is an error.\n"

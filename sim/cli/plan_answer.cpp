@@ -48,13 +48,14 @@ void add_launch(Json& json, const char* framework, const LaunchLine& launch, boo
     json["why_not"][framework] = launch.why_not;
   } else {
     json[framework] = is_json ? Json::parse(launch.text) : Json(launch.text);
+    if (!launch.unsaid.empty()) json["unsaid"][framework] = launch.unsaid;
   }
 }
 
 Json launch_json(const Model& model, const Plan& plan) {
   Json json = Json::object();
   add_launch(json, "megatron", megatron_flags(model, plan), false);
-  add_launch(json, "deepspeed", deepspeed_config(plan), true);
+  add_launch(json, "deepspeed", deepspeed_config(model, plan), true);
   add_launch(json, "torchtitan", torchtitan_toml(model, plan), false);
   return json;
 }
@@ -129,11 +130,13 @@ std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
 
 std::string launch(const Model& model, const Plan& plan) {
   const auto section = [](const char* name, const LaunchLine& launch) {
-    return launch.why_not.empty() ? fmt::format("{}:\n{}\n", name, launch.text)
-                                  : fmt::format("{}: no, {}\n", name, launch.why_not);
+    if (!launch.why_not.empty()) return fmt::format("{}: no, {}\n", name, launch.why_not);
+    const std::string unsaid =
+        launch.unsaid.empty() ? "" : fmt::format(" (which does not say the plan's {})", join(launch.unsaid));
+    return fmt::format("{}{}:\n{}\n", name, unsaid, launch.text);
   };
   return section("Megatron-LM", megatron_flags(model, plan)) +
-         section("DeepSpeed ds_config.json", deepspeed_config(plan)) +
+         section("DeepSpeed ds_config.json", deepspeed_config(model, plan)) +
          section("torchtitan", torchtitan_toml(model, plan));
 }
 

@@ -32,7 +32,8 @@ struct PlanAnswer {
 
 // {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, needed_bytes}], "considered",
 // "illegal", "does_not_fit", "pruned", "simulated", "elapsed_s"}. launch: {"megatron", "deepspeed",
-// "torchtitan"}, each null where "why_not" says why.
+// "torchtitan"}, each null where "why_not" says why, and with the plan's
+// keys that it has no words for in "unsaid".
 std::string write_plan_json(const PlanAnswer& answer);
 
 // A ranked table, the front, where the first plan's time goes and what the others lose against it, and how

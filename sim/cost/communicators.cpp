@@ -114,7 +114,7 @@ class Communicators {
  private:
   void add_world() {
     const bool is_that_of_shards =
-        is_fsdp(plan_.framework) && plan_.dp * plan_.cp == plan_.gpus() && plan_.zero_shard == 0;
+        is_fsdp(plan_.framework) && plan_.dp * plan_.cp == plan_.gpus() && shard_replicas(plan_) == 1;
     const bool carries_pipeline = release_ == Release::v2_10;  // p2p_communication.py names no group then
     if (!is_that_of_shards)
       hold("world", world_shape(), {Message{}}, carries_pipeline ? place_.neighbours : nccl::Peers{});

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "export/launch_lines.h"
+#include "export/unsaid.h"
 #include "plan/sharding.h"
 
 namespace rehearse {
@@ -32,23 +33,35 @@ Json zero_optimization(const Plan& plan) {
   return zero;
 }
 
+// The model, how it recomputes and what its kernels are is the training script's.
+Plan said_of(const Model& model, const Plan& plan) {
+  Plan said = untold(model, plan, Framework::deepspeed);
+  if (plan.precision == Precision::fp8) said.precision = Precision::bf16;
+  said.overlap_grad_reduce = plan.overlap_grad_reduce;
+  said.bucket_bytes = plan.bucket_bytes;
+  said.grad_reduce = plan.grad_reduce;
+  if (plan.offload == Offload::optimizer) said.offload = plan.offload;
+  return said;
+}
+
 }  // namespace
 
-LaunchLine deepspeed_config(const Plan& plan) {
+LaunchLine deepspeed_config(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
-  if (!reason.empty()) return {"", reason};
+  if (!reason.empty()) return {"", reason, {}};
   Json config = {{"train_batch_size", plan.global_batch},
                  {"train_micro_batch_size_per_gpu", plan.micro_batch},
                  {"gradient_accumulation_steps", plan.microbatches()}};
   if (plan.precision == Precision::fp16) config["fp16"] = {{"enabled", true}};
   if (plan.precision == Precision::bf16 || plan.precision == Precision::fp8)
     config["bf16"] = {{"enabled", true}};
-  if (plan.precision != Precision::fp32) config["communication_data_type"] = to_string(plan.grad_reduce);
+  if (plan.precision != Precision::fp32 || plan.grad_reduce != Precision::fp32)
+    config["communication_data_type"] = to_string(plan.grad_reduce);
   if (plan.clip_grad > 0) config["gradient_clipping"] = plan.clip_grad;
   config["zero_optimization"] = zero_optimization(plan);
   if (plan.pp > 1) config["pipeline"] = {{"stages", plan.pp}};
   if (plan.tp > 1) config["tensor_parallel"] = {{"autotp_size", plan.tp}};
-  return {config.dump(2), ""};
+  return {config.dump(2), "", unsaid(model, plan, said_of(model, plan))};
 }
 
 }  // namespace rehearse

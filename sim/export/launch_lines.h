@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json_reader.h"
 #include "model/model.h"
@@ -13,6 +14,9 @@ namespace rehearse {
 struct LaunchLine {
   std::string text;
   std::string why_not;  // empty when there is a text
+  // Keys of the plan, in a scenario's words, that decide its time or memory and for which the text has no
+  // words (export/unsaid.h): read again it is a plan that has the framework's own way there.
+  std::vector<std::string> unsaid;
 };
 
 // Flags of Megatron-LM (v0.13's spelling) for the model's shape and the plan; zero-bubble schedules with the
@@ -21,7 +25,7 @@ struct LaunchLine {
 LaunchLine megatron_flags(const Model& model, const Plan& plan);
 
 // ds_config.json; tensor parallelism as its AutoTP, stages as its pipeline engine.
-LaunchLine deepspeed_config(const Plan& plan);
+LaunchLine deepspeed_config(const Model& model, const Plan& plan);
 
 // [training], [parallelism], [activation_checkpoint], [compile] and in fp8 [model] and
 // [quantize.linear.float8] of a torchtitan TOML file (v0.2).

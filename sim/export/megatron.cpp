@@ -4,6 +4,7 @@
 #include <array>
 
 #include "export/launch_lines.h"
+#include "export/unsaid.h"
 
 namespace rehearse {
 
@@ -32,6 +33,7 @@ class Line {
 std::string why_not(const Plan& plan) {
   if (plan.schedule == ScheduleName::gpipe || plan.schedule == ScheduleName::dualpipe_v)
     return fmt::format("Megatron-LM has no schedule {}", to_string(plan.schedule));
+  if (plan.vpp > 1 && plan.pp == 1) return "Megatron-LM cuts a model into chunks in a pipeline only";
   if (plan.order != kOrder && plan.order != kPipelineFirst)
     return "Megatron-LM orders ranks tp-cp-ep-dp-pp or tp-cp-ep-pp-dp";
   if (plan.recompute == Recompute::op) return "Megatron-LM recomputes by module, not by op";
@@ -61,6 +63,9 @@ void add_model(Line& line, const Model& model) {
   line.flag_if(!model.mlp_bias, "disable-bias-linear");
   line.flag_if(model.qkv_bias && !model.mlp_bias, "add-qkv-bias");
   line.flag_if(model.qk_norm, "qk-layernorm");
+  const double dropout = model.dropout ? 0.1 : 0;
+  line.flag("attention-dropout", dropout);
+  line.flag("hidden-dropout", dropout);
 }
 
 void add_latent(Line& line, const LatentAttention& latent) {
@@ -88,6 +93,7 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   if (experts.shared_ffn_hidden > 0)
     line.flag("moe-shared-expert-intermediate-size", experts.shared_ffn_hidden);
   if (experts.first_layer > 0 || experts.every > 1) line.flag("moe-layer-freq", sparse_layers(model));
+  line.flag_if(experts.router_bias, "moe-router-enable-expert-bias");
   const bool by_library = plan.sends_rows_once();
   line.flag("moe-token-dispatcher-type", by_library ? "flex" : "alltoall");
   if (by_library) line.flag("moe-flex-dispatcher-backend", to_string(plan.dispatcher));
@@ -155,6 +161,13 @@ void add_degrees(Line& line, const Plan& plan) {
   if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(plan));
 }
 
+// Elements, of the precision that gradients are reduced in.
+void add_bucket(Line& line, const Plan& plan) {
+  const double elements = plan.bucket_bytes / (plan.grad_reduce == Precision::bf16 ? 2 : 4);
+  if (plan.bucket_bytes != Plan{}.bucket_bytes && elements >= 1)
+    line.flag("ddp-bucket-size", static_cast<std::int64_t>(elements));
+}
+
 void add_sharding(Line& line, const Plan& plan) {
   line.flag_if(plan.zero == 1, "use-distributed-optimizer");
   if (plan.zero >= 2) {
@@ -163,6 +176,8 @@ void add_sharding(Line& line, const Plan& plan) {
   }
   if (plan.zero_shard > 0)
     line.flag("num-distributed-optimizer-instances", plan.dp * plan.cp / plan.zero_shard);
+  add_bucket(line, plan);
+  if (!plan.fused_attention) line.flag("attention-backend", "unfused");
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
   line.flag_if(!plan.fused_rotary, "no-rope-fusion");
@@ -213,11 +228,41 @@ void add_precision(Line& line, const Plan& plan) {
   line.flag_if(in_blocks && plan.overlap_param_gather, "reuse-grad-buf-for-mxfp8-param-ag");
 }
 
+Plan said_of(const Model& model, const Plan& plan) {
+  Plan said = untold(model, plan, Framework::megatron_core);
+  said.seq = plan.seq;
+  said.order = plan.order;
+  said.layers_per_stage = plan.layers_per_stage;
+  said.microbatch_group = plan.microbatch_group;
+  if (plan.vpp > 1 && plan.schedule == ScheduleName::interleaved) said.overlap_p2p = plan.overlap_p2p;
+  said.recompute = plan.recompute;
+  said.recompute_method = plan.recompute_method;
+  said.recompute_layers = plan.recompute_layers;
+  said.recompute_modules = plan.recompute_modules;
+  if (plan.recipe == Recipe::fp8_weights) said.recipe = plan.recipe;
+  if (plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx)
+    said.fp8_scaling = plan.fp8_scaling;
+  said.cp_exchange = plan.cp_exchange;
+  for (bool Plan::*field :
+       {&Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
+        &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation, &Plan::fused_accumulation,
+        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::overlap_experts,
+        &Plan::cuda_graph, &Plan::overlap_grad_reduce, &Plan::overlap_param_gather})
+    said.*field = plan.*field;
+  said.cuda_graph_modules = plan.cuda_graph_modules;
+  said.etp = plan.etp;
+  said.moe_capacity = plan.moe_capacity;
+  said.bucket_bytes = plan.bucket_bytes;
+  if (plan.grad_reduce == Precision::bf16) said.grad_reduce = plan.grad_reduce;
+  if (plan.offload == Offload::optimizer) said.offload = plan.offload;
+  return said;
+}
+
 }  // namespace
 
 LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   const std::string reason = why_not(plan);
-  if (!reason.empty()) return {"", reason};
+  if (!reason.empty()) return {"", reason, {}};
   Line line;
   add_model(line, model);
   if (model.latent) add_latent(line, *model.latent);
@@ -232,7 +277,11 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   add_recompute(line, plan);
   add_precision(line, plan);
   add_graphs(line, plan);
-  return {std::move(line).text(), ""};
+  LaunchLine launch{std::move(line).text(), "", unsaid(model, plan, said_of(model, plan))};
+  if (model.parallel_residual) launch.unsaid.emplace_back("parallel_residual");
+  if (model.window > 0) launch.unsaid.emplace_back("sliding_window");
+  if (model.positions == Positions::alibi) launch.unsaid.emplace_back("alibi");
+  return launch;
 }
 
 }  // namespace rehearse

@@ -150,7 +150,8 @@ class DeepSpeedReader {
         said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
     if (said("reduce_bucket_size", zero)) {
       const double elements = zero.number("reduce_bucket_size", 0, kMostBucket);
-      const double bytes = elements * (plan_.value("precision", "bf16") == "fp32" ? 4 : 2);
+      const std::string wire = plan_.value("grad_reduce", plan_.value("precision", "bf16"));
+      const double bytes = elements * (wire == "fp32" ? 4 : 2);
       if (bytes >= 1) plan_["bucket"] = fmt::format("{:.0f}B", bytes);
     }
     const std::int64_t secondary = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);

@@ -28,7 +28,8 @@ Imported import_megatron(const std::string& text, const std::string& file,
 // keys.
 Imported import_deepspeed(const JsonReader& config, int gpus);
 
-// A torchtitan TOML file (to v0.2). InputError for unknown keys of the sections that decide the cost.
-Imported import_torchtitan(const std::string& text, const std::string& file, int gpus);
+// A torchtitan TOML file (to v0.2) for a model of `layers` layers; 0 where not known, and then its stages and
+// what it recomputes by layers are noted. InputError for unknown keys of the sections that decide the cost.
+Imported import_torchtitan(const std::string& text, const std::string& file, int gpus, std::int64_t layers);
 
 }  // namespace rehearse

@@ -10,6 +10,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::int64_t kMostBucketElements = 1'000'000'000'000;  // elements, above those of any model
+
 Json direct_value(const MegatronFlags& flags, const DirectFlag& flag) {
   switch (flag.value) {
     case FlagValue::integer:
@@ -70,6 +72,7 @@ class MegatronReader {
     if (flags_.has("--fp16")) plan_["precision"] = "fp16";
     if (flags_.has("--fp8-format")) fp8();
     if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
+    bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
     if (flags_.has("--no-masked-softmax-fusion")) plan_["fused_softmax"] = false;
@@ -84,6 +87,15 @@ class MegatronReader {
       dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
+  }
+
+  // Elements, of the precision that gradients are reduced in.
+  void bucket() {
+    if (!flags_.has("--ddp-bucket-size")) return;
+    const std::int64_t elements = flags_.integer("--ddp-bucket-size");
+    if (elements < 1 || elements > kMostBucketElements)
+      flags_.fail("--ddp-bucket-size", fmt::format("must be from 1 to {}", kMostBucketElements));
+    plan_["bucket"] = fmt::format("{}B", elements * (flags_.has("--grad-reduce-in-bf16") ? 2 : 4));
   }
 
   // core/enums.py, Fp8Recipe.

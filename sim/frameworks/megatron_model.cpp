@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "frameworks/layer_pattern.h"
 #include "frameworks/megatron_flags.h"
 
 namespace rehearse {
@@ -63,15 +66,37 @@ Json decoder(const MegatronFlags& flags, const char* model_type) {
   return config;
 }
 
-// "1", "([0]*3+[1]*58)" and the like: layers before the first with experts, and one of how many has them.
+bool has_experts(const std::vector<bool>& layers, std::int64_t first, std::int64_t step) {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const auto layer = static_cast<std::int64_t>(l);
+    if (layers[l] != (layer >= first && (layer + 1) % step == 0)) return false;
+  }
+  return true;
+}
+
+// As far as the family has words for it: dense layers before the others, and in Qwen3's also how many layers
+// go by for each with experts.
+bool say_layers(const std::vector<bool>& layers, Json& config) {
+  const auto first = std::ranges::find(layers, true) - layers.begin();
+  const auto second = std::find(layers.begin() + std::min<std::ptrdiff_t>(first + 1, std::ssize(layers)),
+                                layers.end(), true) -
+                      layers.begin();
+  const std::int64_t step = second < std::ssize(layers) ? second - first : 1;
+  const std::string type = config.at("model_type");
+  if (first == std::ssize(layers) || !has_experts(layers, first, step)) return false;
+  const bool is_deepseek = type.starts_with("deepseek");
+  if (is_deepseek && step == 1) config["first_k_dense_replace"] = first;
+  if (type == "qwen3_moe") config["decoder_sparse_step"] = step;
+  if (type == "qwen3_moe")
+    for (std::int64_t layer = 0; layer < first; ++layer) config["mlp_only_layers"].push_back(layer);
+  return type == "qwen3_moe" || (step == 1 && (is_deepseek || first == 0));
+}
+
 void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   const std::string frequency = join(flags.values("--moe-layer-freq"), "");
-  if (frequency == "1") return;
-  int before = 0;
-  if (std::sscanf(frequency.c_str(), "[0]*%d", &before) == 1 && config.at("model_type") == "deepseek_v3")
-    config["first_k_dense_replace"] = before;
-  else
-    notes.push_back("--moe-layer-freq " + frequency + " is not modelled: every layer has experts");
+  const auto layers = layer_pattern(frequency, flags.integer("--num-layers"));
+  if (layers && say_layers(*layers, config)) return;
+  notes.push_back("--moe-layer-freq " + frequency + " is not modelled: every layer has experts");
 }
 
 Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
@@ -79,7 +104,8 @@ Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (width == 0) flags.fail("--moe-ffn-hidden-size", "must be above 0");
   const bool shared = flags.has("--moe-shared-expert-intermediate-size");
   const bool latent = flags.has("--multi-latent-attention");
-  const char* type = latent ? "deepseek_v3" : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
+  const char* of_latent = flags.has("--moe-router-enable-expert-bias") ? "deepseek_v3" : "deepseek_v2";
+  const char* type = latent ? of_latent : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
   Json config = decoder(flags, type);
   config["num_experts_per_tok"] = flags.integer_or("--moe-router-topk", 2);
   if (latent) {

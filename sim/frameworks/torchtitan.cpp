@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <charconv>
 #include <map>
 #include <set>
 #include <sstream>
@@ -25,6 +26,7 @@ namespace rehearse::assertion {
 
 #include "base/utf8.h"
 #include "frameworks/imported.h"
+#include "frameworks/torchtitan_stages.h"
 
 namespace rehearse {
 
@@ -103,7 +105,8 @@ const std::map<std::string, std::string>& schedules() {
 
 class TorchtitanReader {
  public:
-  TorchtitanReader(const JsonReader& config, int gpus) : config_(config), gpus_(gpus) {}
+  TorchtitanReader(const JsonReader& config, int gpus, std::int64_t layers)
+      : config_(config), gpus_(gpus), layers_(layers) {}
 
   Imported read() {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
@@ -207,7 +210,8 @@ class TorchtitanReader {
     from.reject_unknown();
   }
 
-  // Full sharding over the shard degree, replicated across the other (FSDP2, HSDP).
+  // Full sharding over the shard degree and context parallelism (torchtitan/distributed/parallel_dims.py,
+  // fsdp_enabled), replicated across the other degree (FSDP2, HSDP).
   void sharding(const JsonReader& from) {
     const std::int64_t replicate = degree(from, "data_parallel_replicate_degree");
     std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMost);
@@ -215,8 +219,9 @@ class TorchtitanReader {
     if (shard < 1 && gpus_ > 0) shard = std::max<std::int64_t>(1, gpus_ / (others * replicate));
     dp_ = shard > 0 ? shard * replicate : 0;
     if (shard > 0) plan_["dp"] = dp_;
-    plan_["zero"] = shard == 1 ? 0 : 3;
-    if (replicate > 1 && shard > 1) plan_["zero_shard"] = shard;
+    const std::int64_t cp = plan_["cp"], ranks = shard * cp;
+    plan_["zero"] = ranks == 1 ? 0 : 3;
+    if (replicate > 1 && ranks > 1) plan_["zero_shard"] = ranks;
     const std::string reshard = from.text_or("fsdp_reshard_after_forward", "default");
     if (reshard != "default" && reshard != "always" && reshard != "never")
       from.fail("fsdp_reshard_after_forward", "must be default, always or never",
@@ -235,13 +240,27 @@ class TorchtitanReader {
         from.fail("pipeline_parallel_schedule", "is no schedule that is modelled", "found \"" + name + "\"",
                   nearest_name(name, known).empty() ? join(known) : nearest_name(name, known));
       plan_["schedule"] = schedules().at(name);
-      if (name == "Interleaved1F1B") plan_["vpp"] = 2;
-      if (name == "Interleaved1F1B")
-        note("Interleaved1F1B: two chunks a rank are assumed; say --vpp for others");
+      stages(from, name != "GPipe" && name != "1F1B");
     }
     microbatch_ = degree(from, "pipeline_parallel_microbatch_size");
-    read_ = {"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
-             "pipeline_parallel_schedule_csv"};
+    read_.insert({"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
+                  "pipeline_parallel_schedule_csv"});
+  }
+
+  void stages(const JsonReader& from, bool several) {
+    if (from.has("module_fqns_per_model_part")) return cut(torchtitan_modules(from, pp_));
+    if (layers_ == 0) {
+      if (several) plan_["vpp"] = 2;
+      return note("which layers stand in which stage depends on the model: name one with --model");
+    }
+    if (!from.has("pipeline_parallel_split_points")) cut(torchtitan_stages(from, layers_, pp_, several));
+  }
+
+  void cut(const TorchtitanStages& stages) {
+    plan_["vpp"] = vpp_ = stages.chunks;
+    if (!stages.layers.empty()) plan_["layers_per_stage"] = stages.layers;
+    read_.insert({"module_fqns_per_model_part", "pipeline_parallel_first_stage_less_layers",
+                  "pipeline_parallel_last_stage_less_layers", "pipeline_parallel_layers_per_stage"});
   }
 
   void training(const JsonReader& from) {
@@ -259,8 +278,9 @@ class TorchtitanReader {
     if (from.text_or("mixed_precision_reduce", "float32") == "bfloat16") plan_["grad_reduce"] = "bf16";
     if (from.boolean_or("enable_cpu_offload", false)) plan_["offload"] = "optimizer";
     plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMostClipGrad);
+    if (from.text_or("dtype", "float32") == "bfloat16") plan_["recipe"] = "bf16";
     for (const char* key : {"dataset", "dataset_path", "steps", "gc_freq", "gc_debug", "seed",
-                            "deterministic", "debug_moe_force_load_balance", "dtype", "tokens_per_step"})
+                            "deterministic", "debug_moe_force_load_balance", "tokens_per_step"})
       from.has(key);
     from.reject_unknown();
   }
@@ -271,17 +291,32 @@ class TorchtitanReader {
       from.fail("mode", "must be none, selective or full", "found \"" + mode + "\"", "selective");
     if (mode == "full") plan_["recompute"] = "full";
     const std::string option = from.text_or("selective_ac_option", "2");
-    if (mode == "selective" && option == "op")
+    if (mode == "memory_budget") note("activation checkpointing by memory_budget is modelled as none");
+    if (mode != "selective") return;
+    if (option == "op")
       plan_["recompute"] = "op";
-    else if (mode == "selective" || mode == "memory_budget")
-      note(fmt::format(
-          "activation checkpointing {} is modelled as none, but by op: selective_ac_option = \"op\"",
-          mode == "selective" ? "of every layer number " + option : mode));
+    else
+      every_layer(option);
+  }
+
+  // torchtitan/distributed/activation_checkpoint.py, _apply_layer_sac. Which of a stage's layers run again
+  // decides neither time nor memory.
+  void every_layer(const std::string& option) {
+    int step = 0;
+    std::from_chars(option.data(), option.data() + option.size(), step);
+    const std::int64_t again = step > 0 ? layers_ / (pp_ * vpp_) / step : 0;
+    if (again == 0)
+      return note(fmt::format("activation checkpointing of every layer number {} is modelled as none{}",
+                              option, layers_ == 0 ? ": name a model with --model" : ""));
+    plan_["recompute"] = "full";
+    plan_["recompute_method"] = "block";
+    plan_["recompute_num_layers"] = again;
   }
 
   const JsonReader& config_;
   int gpus_;
-  std::int64_t pp_ = 1, dp_ = 0, microbatch_ = 1;
+  std::int64_t layers_;
+  std::int64_t pp_ = 1, vpp_ = 1, dp_ = 0, microbatch_ = 1;
   std::set<std::string> read_;
   Imported imported_;
   Json plan_;
@@ -289,9 +324,9 @@ class TorchtitanReader {
 
 }  // namespace
 
-Imported import_torchtitan(const std::string& text, const std::string& file, int gpus) {
+Imported import_torchtitan(const std::string& text, const std::string& file, int gpus, std::int64_t layers) {
   const JsonReader config = parse(text, file);
-  return TorchtitanReader(config, gpus).read();
+  return TorchtitanReader(config, gpus, layers).read();
 }
 
 }  // namespace rehearse

@@ -84,6 +84,17 @@ TEST(Communicators, OfFsdpShardOverTheWorlds) {
   EXPECT_THAT(names(held(plan, 0)), ElementsAre("dp"));
 }
 
+TEST(Communicators, OfGroupsAsLargeAsAllReplicasAreTheWorlds) {
+  Plan plan = plan_of(1, 1, 8);
+  plan.framework = Framework::torchtitan;
+  plan.zero = 3;
+  const Held all = held(plan, 0);
+  plan.zero_shard = 8;
+  EXPECT_EQ(held(plan, 0), all);
+  plan.zero_shard = 4;
+  EXPECT_NE(held(plan, 0), all);
+}
+
 TEST(Communicators, OfThePipelineWereTheWorldsIn2021) {
   Plan plan = plan_of(8, 4, 2);
   plan.framework = Framework::megatron_2021;

@@ -8,6 +8,7 @@
 namespace rehearse {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -86,7 +87,7 @@ TEST(DeepSpeed, BatchIsMicrobatchTimesAccumulationTimesReplicas) {
   plan.global_batch = 1024;
   plan.grad_reduce = Precision::bf16;
   plan.bucket_bytes = 1e9;
-  const Json config = Json::parse(deepspeed_config(plan).text);
+  const Json config = Json::parse(deepspeed_config(read_model("gpt2"), plan).text);
   EXPECT_EQ(config["train_batch_size"].get<int>(), config["train_micro_batch_size_per_gpu"].get<int>() *
                                                        config["gradient_accumulation_steps"].get<int>() *
                                                        plan.dp);
@@ -97,19 +98,19 @@ TEST(DeepSpeed, BatchIsMicrobatchTimesAccumulationTimesReplicas) {
 
 TEST(DeepSpeed, SaysWhatItCannotRun) {
   Plan plan = large_plan();
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("1f1b only"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).why_not, HasSubstr("1f1b only"));
   plan = Plan{};
   plan.pp = 2;
   plan.zero = 3;
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("ZeRO-3"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).why_not, HasSubstr("ZeRO-3"));
   plan = Plan{};
   plan.cp = 2;
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("context"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).why_not, HasSubstr("context"));
   plan = Plan{};
   plan.dp = 8;
   plan.zero = 1;
   plan.zero_shard = 2;
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("mics_shard_size"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).why_not, HasSubstr("mics_shard_size"));
 }
 
 TEST(Torchtitan, WritesDegreesScheduleAndRecompute) {
@@ -220,7 +221,7 @@ TEST(Megatron, SaysWhatCudaGraphsHold) {
   EXPECT_THAT(
       megatron_flags(read_model("gpt2"), plan).text,
       HasSubstr("--te-rng-tracker --cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp"));
-  EXPECT_THAT(deepspeed_config(plan).why_not, HasSubstr("CUDA graphs"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).why_not, HasSubstr("CUDA graphs"));
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("CUDA graphs"));
 }
 
@@ -243,11 +244,65 @@ TEST(Launch, SaysWhatGradientsAreClippedTo) {
   Plan plan;
   const Model model = read_model("gpt2");
   EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--clip-grad 0"));
-  EXPECT_FALSE(Json::parse(deepspeed_config(plan).text).contains("gradient_clipping"));
+  EXPECT_FALSE(Json::parse(deepspeed_config(read_model("gpt2"), plan).text).contains("gradient_clipping"));
   plan.clip_grad = 0.5;
   EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--clip-grad 0.5"));
-  EXPECT_EQ(Json::parse(deepspeed_config(plan).text)["gradient_clipping"], 0.5);
+  EXPECT_EQ(Json::parse(deepspeed_config(read_model("gpt2"), plan).text)["gradient_clipping"], 0.5);
   EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("\nmax_norm = 0.5\n"));
+}
+
+TEST(Launch, NamesWhatItLeavesUnsaid) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  const Model model = read_model("llama3-8b");
+  Plan plan;
+  plan.dp = 8;
+  plan.zero = 1;
+  plan.overlap_grad_reduce = true;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, IsEmpty());
+  plan.fused_adam = plan.sync_step = false;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, ElementsAre("fused_adam", "sync_step"));
+  plan.scatter_gather = true;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, Not(Contains("scatter_gather"))) << "without a pipeline";
+  plan.grad_reduce = Precision::fp16;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, Contains("grad_reduce"));
+  EXPECT_THAT(deepspeed_config(model, plan).unsaid, Not(Contains("grad_reduce")));
+  plan.recompute = Recompute::full;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, Not(Contains("recompute")));
+  EXPECT_THAT(deepspeed_config(model, plan).unsaid, Contains("recompute"));
+  plan.zero = 2;
+  EXPECT_THAT(torchtitan_toml(model, plan).unsaid, Contains("zero"));
+}
+
+TEST(Megatron, SaysHowAttentionAndBucketsAreMade) {
+  Plan plan;
+  plan.fused_attention = false;
+  plan.bucket_bytes = 400e6;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text,
+              HasSubstr("--ddp-bucket-size 100000000 --attention-backend unfused"));
+  plan.grad_reduce = Precision::bf16;
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, HasSubstr("--ddp-bucket-size 200000000"));
+}
+
+TEST(Torchtitan, ListsTheModulesOfUnevenStages) {
+  Plan plan;
+  plan.pp = 2;
+  plan.layers_per_stage = {2, 1};
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).text,
+              HasSubstr("module_fqns_per_model_part = [\n"
+                        "  [\"tok_embeddings\", \"layers.0\", \"layers.1\"],\n"
+                        "  [\"layers.2\", \"norm\", \"output\"],\n]\n"));
+}
+
+TEST(Torchtitan, SaysInWhichPrecisionGradientsAndStateAre) {
+  Plan plan;
+  plan.dp = 8;
+  plan.zero = 3;
+  EXPECT_THAT(torchtitan_toml(read_model("llama3-8b"), plan).text, Not(HasSubstr("bfloat16")));
+  plan.grad_reduce = Precision::bf16;
+  plan.recipe = Recipe::bf16;
+  EXPECT_THAT(torchtitan_toml(read_model("llama3-8b"), plan).text,
+              HasSubstr("mixed_precision_reduce = \"bfloat16\"\ndtype = \"bfloat16\"\n"));
 }
 
 TEST(Torchtitan, SaysWhatItCannotRun) {
@@ -258,6 +313,14 @@ TEST(Torchtitan, SaysWhatItCannotRun) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("zb-h1"));
   plan.schedule = ScheduleName::one_f_one_b;
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("modules"));
+  plan = Plan{};
+  plan.cp = 2;
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("context parallelism"));
+  plan = Plan{};
+  plan.vpp = 2;
+  plan.schedule = ScheduleName::zb_v;
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("pipeline only"));
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).why_not, HasSubstr("pipeline only"));
 }
 
 }  // namespace

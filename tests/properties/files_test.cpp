@@ -53,17 +53,6 @@ RC_GTEST_PROP(LegalRun, HasAReportThatIsReadAndWrittenAsItWas, ()) {
     RC_ASSERT(std::isfinite(quantity.value));
 }
 
-// A report's plan as a scenario's: all that it says, and three keys in the words of a scenario.
-Json as_scenario(Json plan) {
-  std::string order;
-  for (const Json& axis : plan.at("order")) order += (order.empty() ? "" : "-") + axis.get<std::string>();
-  plan["order"] = order;
-  plan["bucket"] = fmt::format("{}B", plan.at("bucket_bytes").get<double>());
-  plan.erase("bucket_bytes");
-  plan.erase("microbatches");
-  return plan;
-}
-
 RC_GTEST_PROP(LegalRun, IsThePlanThatItsReportNames, ()) {
   const auto run = legal_run();
   ScenarioSource source = run->source;

@@ -7,7 +7,7 @@ namespace {
 
 // What is imported is written as JSON.
 const Target kTorchtitan("torchtitan", [](const std::string& input) {
-  const Imported imported = import_torchtitan(input, "train.toml", 64);
+  const Imported imported = import_torchtitan(input, "train.toml", 64, 80);
   imported.scenario.dump();
   imported.model.dump();
 });

@@ -1,0 +1,64 @@
+#include "frameworks/torchtitan_stages.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace rehearse {
+
+namespace {
+
+constexpr const char* kPerStage = "pipeline_parallel_layers_per_stage";
+constexpr const char* kModules = "module_fqns_per_model_part";
+constexpr std::int64_t kMostLayers = 1'000'000;
+
+std::int64_t layers_among(const Json& modules) {
+  return std::ranges::count_if(modules, [](const Json& module) {
+    return module.is_string() && module.get<std::string>().starts_with("layers.");
+  });
+}
+
+}  // namespace
+
+TorchtitanStages torchtitan_modules(const JsonReader& parallelism, std::int64_t ranks) {
+  const Json& stages = parallelism.value(kModules);
+  const bool are_lists =
+      stages.is_array() && std::ranges::all_of(stages, [](const Json& stage) { return stage.is_array(); });
+  if (!are_lists || stages.empty() || std::ssize(stages) % ranks != 0)
+    parallelism.fail(
+        kModules, fmt::format("must list the modules of each stage, equally many stages on {} ranks", ranks),
+        fmt::format("found {} entries", stages.size()));
+  TorchtitanStages cut{std::ssize(stages) / ranks, {}};
+  for (const Json& stage : stages) cut.layers.push_back(layers_among(stage));
+  return cut;
+}
+
+TorchtitanStages torchtitan_stages(const JsonReader& parallelism, std::int64_t layers, std::int64_t ranks,
+                                   bool several) {
+  const auto less = [&](const char* key) { return parallelism.integer_or(key, 1, 0, kMostLayers); };
+  const std::int64_t first = less("pipeline_parallel_first_stage_less_layers"),
+                     last = less("pipeline_parallel_last_stage_less_layers");
+  const std::int64_t places = layers + first + last;
+  std::int64_t stages = several ? 2 * ranks : ranks;
+  if (parallelism.has(kPerStage)) {
+    const std::int64_t per_stage = parallelism.integer(kPerStage, 1, kMostLayers);
+    stages = (places + per_stage - 1) / per_stage;
+    if (stages % ranks != 0 || (stages > ranks) != several)
+      parallelism.fail(
+          kPerStage, fmt::format("must make {} of each rank", several ? "several stages" : "one stage"),
+          fmt::format("{} stages of {} layers, embedding and head, on {} ranks", stages, places, ranks),
+          std::to_string((places + (several ? 2 * ranks : ranks) - 1) / (several ? 2 * ranks : ranks)));
+  }
+  const std::int64_t each = places / stages;
+  if (each < std::max(first, last))
+    parallelism.fail("pipeline_parallel_degree", "must leave each stage a layer's place",
+                     fmt::format("{} stages of {} layers, embedding and head", stages, places));
+  TorchtitanStages cut{stages / ranks, std::vector<std::int64_t>(static_cast<std::size_t>(stages), each)};
+  for (std::int64_t s = 0; s < places % stages; ++s) ++cut.layers[static_cast<std::size_t>(s)];
+  cut.layers.front() -= first;
+  cut.layers.back() -= last;
+  if (std::ranges::count(cut.layers, cut.layers.front()) == std::ssize(cut.layers)) cut.layers.clear();
+  return cut;
+}
+
+}  // namespace rehearse

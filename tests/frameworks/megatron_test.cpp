@@ -1,0 +1,211 @@
+// Flags of Megatron-LM as scenarios; data/README.md names the samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frameworks/imported.h"
+#include "frameworks/megatron_names.h"
+#include "frameworks/script_flags.h"
+#include "samples.h"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(ScriptFlags, FollowsVariablesAndLeavesOutComments) {
+  const auto flags = script_flags(
+      "#!/bin/sh\nexport N=4\nM=${SLURM_NNODES:-\"2\"}\nARGS=(\n  --a $N --b=$((N * $M)) # --c 1\n  #--d\n)\n"
+      "run ${ARGS[@]} --e $UNSET 'x y'\n",
+      "train.sh");
+  ASSERT_EQ(flags.size(), 3u);
+  EXPECT_EQ(flags[0].name, "--a");
+  EXPECT_THAT(flags[0].values, ElementsAre("4"));
+  EXPECT_THAT(flags[1].values, ElementsAre("8"));
+  EXPECT_EQ(flags[1].line, 5);
+  EXPECT_THAT(flags[2].values, ElementsAre("$UNSET", "x", "y"));
+}
+
+TEST(ImportMegatron, ReadsTheSampleScriptOfGpt3) {
+  const Imported found = megatron(text_of("gpt3_175b.sh"));
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["gpus"], 128);
+  EXPECT_EQ(plan["tp"], 8);
+  EXPECT_EQ(plan["pp"], 16);
+  EXPECT_EQ(plan["micro_batch"], 1);
+  EXPECT_EQ(plan["global_batch"], 1536);
+  EXPECT_EQ(plan["seq"], 2048);
+  EXPECT_EQ(plan["precision"], "fp16");
+  EXPECT_EQ(plan["overlap_grad_reduce"], false) << "Megatron-LM does so only when told to";
+  EXPECT_EQ(found.model["model_type"], "gpt2");
+  EXPECT_EQ(found.model["n_layer"], 96);
+  EXPECT_EQ(found.model["n_embd"], 12288);
+  EXPECT_EQ(found.model["vocab_size"], 51200) << "50257 padded to a multiple of 128 x 8";
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--rampup-batch-size")));
+}
+
+TEST(ImportMegatron, ReadsWhatDispatchesRows) {
+  const auto plan = [](const std::string& flags) {
+    return megatron(text_of("mixtral_8x7b.args") + flags).scenario["plan"];
+  };
+  EXPECT_FALSE(plan("").contains("moe_dispatcher"));
+  EXPECT_EQ(plan(" --moe-token-dispatcher-type flex")["moe_dispatcher"], "deepep") << "its default";
+  const std::string hybrid = " --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep";
+  EXPECT_EQ(plan(hybrid)["moe_dispatcher"], "hybridep");
+  EXPECT_EQ(plan(hybrid + " --moe-hybridep-num-sms 32")["moe_dispatcher_sms"], 32);
+  EXPECT_EQ(plan(hybrid + " --moe-flex-dispatcher-num-sms 16")["moe_dispatcher_sms"], 16);
+  EXPECT_FALSE(plan(" --moe-flex-dispatcher-backend hybridep").contains("moe_dispatcher")) << "not flex";
+  EXPECT_THAT(megatron(text_of("mixtral_8x7b.args") +
+                       " --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend ncclep")
+                  .notes,
+              Contains(HasSubstr("ncclep is modelled as alltoall")));
+}
+
+TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
+  const Imported found = megatron(text_of("mixtral_8x7b.args"));
+  EXPECT_EQ(found.scenario["plan"]["fused_permute"], false);
+  EXPECT_EQ(
+      megatron(text_of("mixtral_8x7b.args") + " --moe-permute-fusion").scenario["plan"]["fused_permute"],
+      true);
+  EXPECT_EQ(found.scenario["plan"]["fused_router"], false);
+  EXPECT_EQ(megatron(text_of("mixtral_8x7b.args") + " --moe-router-fusion").scenario["plan"]["fused_router"],
+            true);
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["ep"], 8);
+  EXPECT_EQ(plan["pp"], 4);
+  EXPECT_EQ(plan["vpp"], 1);
+  EXPECT_EQ(plan["zero"], 1);
+  EXPECT_EQ(plan["sequence_parallel"], true);
+  EXPECT_EQ(found.model["model_type"], "mixtral");
+  EXPECT_EQ(found.model["num_local_experts"], 8);
+  EXPECT_EQ(found.model["num_key_value_heads"], 8);
+  EXPECT_EQ(found.model["intermediate_size"], 14336);
+  EXPECT_EQ(found.model["vocab_size"], 32000);
+}
+
+// core/transformer/transformer_config.py: from two switches, scopes of "full" and "full_iteration", to an
+// implementation and its modules.
+TEST(ImportMegatron, ReadsWhatCudaGraphsHold) {
+  const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
+  EXPECT_FALSE(plan("").contains("cuda_graph"));
+  EXPECT_FALSE(plan("--cuda-graph-impl none --cuda-graph-modules attn").contains("cuda_graph"));
+  const Json whole = plan("--cuda-graph-impl full_iteration");
+  EXPECT_EQ(whole["cuda_graph"], true);
+  EXPECT_FALSE(whole.contains("cuda_graph_modules"));
+  EXPECT_EQ(plan("--cuda-graph-impl local --cuda-graph-scope full_iteration"), whole);
+  const Json parts = plan("--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router");
+  EXPECT_EQ(parts["cuda_graph_modules"], "attn,moe_router");
+  EXPECT_EQ(plan("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router"), parts);
+  EXPECT_EQ(plan("--enable-cuda-graph")["cuda_graph_modules"], "attn,mlp");
+  EXPECT_EQ(plan("--external-cuda-graph --cuda-graph-scope full")["cuda_graph_modules"], "attn,mlp");
+  EXPECT_EQ(plan("--enable-cuda-graph --num-experts 8")["cuda_graph_modules"], "attn,moe");
+}
+
+TEST(ImportMegatron, TakesOldAndNewSpellings) {
+  const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
+  EXPECT_EQ(plan("--use-custom-fsdp")["zero"], 3);
+  EXPECT_EQ(plan("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads")["zero"], 2);
+  EXPECT_EQ(plan("--recompute-activations")["recompute"], "selective");
+  EXPECT_EQ(plan("--activations-checkpoint-method uniform")["recompute"], "full");
+  EXPECT_EQ(plan("--recompute-granularity selective --recompute-modules core_attn mlp")["recompute_modules"],
+            "core_attn,mlp");
+  EXPECT_EQ(plan("--microbatch-group-size-per-vp-stage 4")["microbatch_group"], 4);
+  EXPECT_EQ(plan("--use-tp-pp-dp-mapping")["order"], "tp-cp-ep-pp-dp");
+  EXPECT_EQ(plan("--pipeline-model-parallel-layout \"Et*2|(t*3|)*6,t*2L\"")["layout"], "Et*2|(t*3|)*6,t*2L");
+  EXPECT_EQ(plan("--num-layers-per-virtual-pipeline-stage 1 --pipeline-model-parallel-size 2")["vpp"], 2);
+  EXPECT_EQ(plan("--bf16 --fp8-format hybrid")["precision"], "fp8");
+  EXPECT_FALSE(plan("--fp8-format hybrid --fp8-recipe delayed").contains("fp8_scaling"));
+  EXPECT_EQ(plan("--fp8-format hybrid --fp8-recipe tensorwise")["fp8_scaling"], "current");
+  const Json blocks = plan("--fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather");
+  EXPECT_EQ(blocks["fp8_scaling"], "mx");
+  EXPECT_EQ(blocks["recipe"], "fp8-weights");
+  EXPECT_EQ(plan("")["precision"], "fp32");
+}
+
+TEST(ImportMegatron, UnknownFlagsAndValuesAreNamedWithTheirLine) {
+  EXPECT_THAT(refusal([] { megatron(kShape + "\n--tensor-model-paralel-size 8"); }),
+              AllOf(HasSubstr("train.sh: line 2"), HasSubstr("--tensor-model-parallel-size")));
+  EXPECT_THAT(refusal([] { megatron(kShape + "\n\n--micro-batch-size many"); }), HasSubstr("line 3"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--micro-batch-size $MBS"); }),
+              HasSubstr("that the text itself sets"));
+  EXPECT_THAT(refusal([] { megatron("--num-layers 4"); }), HasSubstr("--hidden-size"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--fp8-format hybrid --fp8-recipe blockwise"); }),
+              AllOf(HasSubstr("blockwise"), HasSubstr("delayed, tensorwise or mxfp8")));
+  EXPECT_THAT(refusal([] { megatron("nothing here"); }), HasSubstr("holds no flags"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--tokenizer-type HuggingFaceTokenizer"); }),
+              HasSubstr("--vocab-size"));
+  EXPECT_THAT(refusal([] { import_megatron(kShape + "--mine 1", "train.sh", {"--mine"}); }),
+              HasSubstr("no error"));
+}
+
+// Megatron-LM's and torchtitan's own default is 1, DeepSpeed's 0.
+TEST(Import, RefusesBucketsThatNoMachineHolds) {
+  const Json config = {{"train_batch_size", 8}, {"zero_optimization", {{"reduce_bucket_size", 1e308}}}};
+  EXPECT_THAT(refusal([&] { import_deepspeed(JsonReader(config, "ds.json"), 8); }),
+              AllOf(HasSubstr("/zero_optimization/reduce_bucket_size"), HasSubstr("to 1e+18")));
+}
+
+TEST(ImportMegatron, DividesStateAmongFewerReplicasThanAll) {
+  const std::string flags = kShape +
+                            "--tensor-model-parallel-size 2 --use-distributed-optimizer "
+                            "--num-distributed-optimizer-instances ";
+  const std::string launch = "torchrun --nproc-per-node 8 --nnodes 2 train.py ";
+  EXPECT_EQ(megatron(launch + flags + "4").scenario["plan"]["zero_shard"], 2);
+  const Imported uncounted = megatron(flags + "4");
+  EXPECT_FALSE(uncounted.scenario["plan"].contains("zero_shard"));
+  EXPECT_THAT(uncounted.notes, Contains(HasSubstr("--zero-shard")));
+  EXPECT_THAT(refusal([&] { megatron(launch + flags + "3"); }),
+              AllOf(HasSubstr("must divide the 8 replicas"), HasSubstr("nearest legal: 2")));
+}
+
+Json experts_of(const std::string& flags, std::vector<std::string>* notes = nullptr) {
+  const Imported found = import_megatron(
+      "--num-layers 6 --hidden-size 64 --num-attention-heads 4 --max-position-embeddings 64 --seq-length 64 "
+      "--vocab-size 512 --num-experts 8 --swiglu --normalization RMSNorm --position-embedding-type rope " +
+          flags,
+      "moe.sh", {});
+  if (notes) *notes = found.notes;
+  return found.model;
+}
+
+TEST(ImportMegatron, ReadsWhichLayersHaveExperts) {
+  const std::string qwen = "--qk-layernorm --moe-layer-freq ",
+                    deepseek = "--multi-latent-attention --moe-layer-freq ";
+  EXPECT_EQ(experts_of(deepseek + "([0]*2+[1]*4)")["first_k_dense_replace"], 2);
+  EXPECT_EQ(experts_of(deepseek + "[0,1,1,1,1,1]")["first_k_dense_replace"], 1);
+  EXPECT_EQ(experts_of(qwen + "[0,0,1,1,1,1]")["mlp_only_layers"], Json({0, 1}));
+  EXPECT_EQ(experts_of(qwen + "[0,1]*3")["decoder_sparse_step"], 2);
+  EXPECT_EQ(experts_of(qwen + "1")["decoder_sparse_step"], 1);
+  std::vector<std::string> notes;
+  for (const char* other :
+       {"2", "[1,0]*3", "[0]*6", "[0,1", "[1]*5", "[2]*6", "[1]*99999999999999999999", "0"}) {
+    experts_of(qwen + other, &notes);
+    EXPECT_THAT(notes, Contains(HasSubstr("--moe-layer-freq"))) << other;
+  }
+}
+
+TEST(ImportMegatron, ReadsBucketsByWhatTheyHold) {
+  const auto bucket = [](const std::string& flags) {
+    return import_megatron(
+               "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+               "--max-position-embeddings 64 " +
+                   flags,
+               "train.sh", {})
+        .scenario["plan"]["bucket"];
+  };
+  EXPECT_EQ(bucket("--ddp-bucket-size 1000"), "4000B");
+  EXPECT_EQ(bucket("--ddp-bucket-size 1000 --grad-reduce-in-bf16"), "2000B");
+  EXPECT_THAT(refusal([&] { bucket("--ddp-bucket-size 0"); }), HasSubstr("--ddp-bucket-size"));
+}
+
+TEST(ImportMegatron, NamesEachFlagOnce) {
+  std::vector<std::string> names = known_megatron_flags();
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end()) << *std::ranges::adjacent_find(names);
+}
+
+}  // namespace
+}  // namespace rehearse

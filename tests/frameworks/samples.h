@@ -1,0 +1,41 @@
+// Samples of other programs' files (data/README.md), and what is said of those that are refused.
+#pragma once
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/error.h"
+#include "frameworks/imported.h"
+
+namespace rehearse {
+
+inline std::string path(const std::string& name) {
+  return std::string(SOURCE_DIR) + "/tests/frameworks/data/" + name;
+}
+
+inline std::string text_of(const std::string& name) {
+  std::ifstream in(path(name));
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+template <typename Import>
+std::string refusal(Import&& import) {
+  try {
+    import();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline Imported megatron(const std::string& text) {
+  return import_megatron(text, "train.sh", {});
+}
+
+inline const std::string kShape =
+    "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 ";
+
+}  // namespace rehearse

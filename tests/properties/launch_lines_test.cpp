@@ -1,0 +1,119 @@
+// A launch line, with what it says that it leaves unsaid, is the plan that it was written for.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "export/launch_lines.h"
+#include "frameworks/imported.h"
+#include "result/report_json.h"
+#include "run.h"
+#include "run/reference.h"
+#include "scratch.h"
+
+namespace rehearse::properties {
+namespace {
+
+Json report(const Experiment& experiment, const Preparation& ready, const Timeline& timeline) {
+  return Json::parse(write_report_json(report_of(experiment, ready, timeline), "1.2.3"));
+}
+
+Json report(const Experiment& experiment) {
+  Loads loads;
+  const Preparation ready = prepared(experiment, loads);
+  return report(experiment, ready, reference(ready.schedule, ready.tasks, loads));
+}
+
+std::string differences(const Json& was, const Json& is) {
+  std::string text;
+  for (const auto& [key, value] : was.items())
+    if (value != is.at(key))
+      text += fmt::format("{}: {}, read again {}\n", key, value.dump(), is.at(key).dump());
+  return text;
+}
+
+// What no framework is told: the data decides it.
+constexpr const char* kOfTheData = "moe_imbalance";
+
+// The plan that `imported` has, but where the line has no words as the drawn one.
+void require_same(const Run& run, const LaunchLine& line, const Imported& imported) {
+  const Json was = report(run.experiment, run.ready, run.reference);
+  ScenarioSource source = source_of(run.drawn);
+  source.json["gpus"] = run.experiment.plan.gpus();
+  source.json["plan"] = imported.scenario.at("plan");
+  Replaced replaced;
+  replaced.model = run.experiment.model;
+  replaced.without_profile = replaced.without_rules = true;
+  Report named;
+  named.plan = read_scenario(source, replaced).experiment.plan;
+  Json plan = as_scenario(Json::parse(write_report_json(named, "1.2.3")).at("plan"));
+  const Json drawn = as_scenario(was.at("plan"));
+  bool says_model = imported.notes.empty() && !imported.model.is_null();
+  for (const std::string& key : line.unsaid) {
+    if (drawn.contains(key)) plan[key] = drawn.at(key);
+    if (!drawn.contains(key)) says_model = false;
+  }
+  plan[kOfTheData] = drawn.at(kOfTheData);
+  if (run.experiment.plan.launch_blocking)  // nothing overlaps, whatever else is told
+    for (const char* key : {"overlap_grad_reduce", "overlap_p2p", "tp_backward_overlap"})
+      plan[key] = drawn.at(key);
+  source.json["plan"] = plan;
+  if (says_model) source.json["model"] = scratch().write("again.json", imported.model.dump(2));
+  const Json is = report(read(source));
+  for (const char* figure : {"/step_time_s", "/memory/needed_bytes"}) {
+    const Json::json_pointer at(figure);
+    const double a = was.at(at), b = is.at(at);
+    if (std::abs(a - b) > 1e-9 * a)
+      RC_FAIL(fmt::format("{} {}, read again {}\n{}\n{}{}", figure, a, b, line.text,
+                          differences(was.at("plan"), is.at("plan")),
+                          differences(was.at("model"), is.at("model"))));
+  }
+}
+
+using Writer = LaunchLine (*)(const Model&, const Plan&);
+
+bool has_line(const Drawn& drawn, Writer write) {
+  try {
+    const Experiment experiment = read(source_of(drawn));
+    return write(experiment.model, experiment.plan).why_not.empty();
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// Most that have none are told by their plans alone, which costs little.
+std::unique_ptr<const Run> run_of(Writer write, const Json& changes = Json::object()) {
+  Drawn drawn = *any_run();
+  drawn.scenario["plan"].merge_patch(changes);
+  if (!has_line(drawn, write)) RC_DISCARD("no line");
+  std::unique_ptr<const Run> run = legal_run(drawn);
+  if (!run) RC_DISCARD("illegal");
+  return run;
+}
+
+RC_GTEST_PROP(LaunchLine, OfMegatronIsThePlanButWhereItSaysSo, ()) {
+  const auto run = run_of(megatron_flags);
+  const LaunchLine line = megatron_flags(run->experiment.model, run->experiment.plan);
+  const std::string script =
+      fmt::format("torchrun --nproc-per-node {} pretrain_gpt.py {}", run->experiment.plan.gpus(), line.text);
+  require_same(*run, line, import_megatron(script, "train.sh", {}));
+}
+
+RC_GTEST_PROP(LaunchLine, OfDeepSpeedIsThePlanButWhereItSaysSo, ()) {
+  const auto run =
+      run_of(deepspeed_config, {{"schedule", "1f1b"}, {"vpp", 1}, {"microbatch_group", nullptr}});
+  const LaunchLine line = deepspeed_config(run->experiment.model, run->experiment.plan);
+  const Json config = Json::parse(line.text);
+  require_same(*run, line,
+               import_deepspeed(JsonReader(config, "ds_config.json"), run->experiment.plan.gpus()));
+}
+
+RC_GTEST_PROP(LaunchLine, OfTorchtitanIsThePlanButWhereItSaysSo, ()) {
+  const auto run = run_of(torchtitan_toml);
+  const LaunchLine line = torchtitan_toml(run->experiment.model, run->experiment.plan);
+  require_same(
+      *run, line,
+      import_torchtitan(line.text, "train.toml", run->experiment.plan.gpus(), run->experiment.model.layers));
+}
+
+}  // namespace
+}  // namespace rehearse::properties

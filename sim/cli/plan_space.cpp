@@ -232,12 +232,22 @@ ScenarioSource PlanSpace::source_of(const Choice& choice) const {
   plan["micro_batch"] = choice.micro_batch;
   plan["recompute"] = to_string(choice.recompute);
   plan["schedule"] = to_string(choice.schedule);
+  dispatch(plan, choice);
   return source;
 }
 
-// Of the fields that are not searched, those that nobody gave follow from tensor and pipeline parallelism or
-// their absence, ZeRO and the schedule: plans alike in these are read once and differ in the searched fields
-// alone. Layers that are split by a rule follow from everything.
+// What sends a row once to a rank has whole experts there, and nothing to send where there is one rank.
+void PlanSpace::dispatch(Json& plan, const Choice& choice) const {
+  if (choice.ep == 1) {
+    for (const char* key : {"moe_dispatcher", "moe_dispatcher_sms"}) plan.erase(key);
+  } else if (base_experiment_.plan.dispatcher != Dispatcher::all_to_all && !given_etp_) {
+    plan["etp"] = 1;
+  }
+}
+
+// Of the fields that are not searched, those that nobody gave follow from tensor, expert and pipeline
+// parallelism or their absence, ZeRO and the schedule: plans alike in these are read once and differ in the
+// searched fields alone. Layers that are split by a rule follow from everything.
 std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
   Replaced replaced;
   replaced.inputs = &inputs_;
@@ -248,7 +258,7 @@ std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
       return std::nullopt;
     }
   }
-  const std::array<int, 4> kind = {choice.tp > 1, choice.pp > 1, choice.zero,
+  const std::array<int, 5> kind = {choice.tp > 1, choice.ep > 1, choice.pp > 1, choice.zero,
                                    static_cast<int>(choice.schedule)};
   auto like = like_.find(kind);
   if (like == like_.end()) {
@@ -264,7 +274,7 @@ std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
   plan.micro_batch = choice.micro_batch;
   plan.recompute = choice.recompute;
   plan.dp = static_cast<int>(gpus_ / (choice.tp * choice.cp * choice.pp));
-  if (base_experiment_.model.experts && !given_etp_) plan.etp = choice.tp;
+  if (base_experiment_.model.experts && !given_etp_) plan.etp = plan.sends_rows_once() ? 1 : choice.tp;
   if (!broken_rules(plan, base_experiment_.model, gpus_).empty()) return std::nullopt;
   return plan;
 }

@@ -54,6 +54,7 @@ class PlanSpace {
   Experiment experiment_of(const Choice& choice);
 
   ScenarioSource source_of(const Choice& choice) const;
+  void dispatch(Json& plan, const Choice& choice) const;
 
  private:
   template <typename Value>
@@ -76,7 +77,7 @@ class PlanSpace {
   Experiment base_experiment_;  // its plan without the searched fields
   std::int64_t gpus_ = 0;
   std::vector<Choice> choices_;
-  std::map<std::array<int, 4>, Plan> like_;  // by what decides the fields that are not searched
+  std::map<std::array<int, 5>, Plan> like_;  // by what decides the fields that are not searched
 };
 
 }  // namespace rehearse

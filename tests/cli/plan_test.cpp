@@ -74,6 +74,24 @@ TEST(Plan, FlagsAndListsNarrowTheSearch) {
   }
 }
 
+// Where experts are not spread no library sends rows; where they are it takes whole ones.
+TEST(Plan, TakesADispatcherWhereRowsAreSent) {
+  const std::string search =
+      "plan --model qwen3-30b-a3b --cluster dgx-h200 --gpus 16 --gbs 64 --seq 4096 --zero 1 --pp 1 --cp 1 "
+      "--mbs 1 --recompute none --moe-dispatcher hybridep --moe-dispatcher-sms 32 ";
+  const Json found =
+      Json::parse(run_program(search + "--ep 1,16 --tp 2,8 --top 9 --engine reference --json").out);
+  EXPECT_EQ(found["illegal"], 0);
+  EXPECT_EQ(found["considered"], 4);
+  EXPECT_FALSE(found["plans"].empty());
+  for (const Json& plan : found["plans"]) {
+    const bool sends = plan["plan"]["ep"] == 16;
+    EXPECT_EQ(plan["report"]["plan"]["moe_dispatcher"], sends ? "hybridep" : "alltoall");
+    EXPECT_EQ(plan["report"]["plan"]["moe_dispatcher_sms"], sends ? 32 : 0);
+    EXPECT_EQ(plan["report"]["plan"]["etp"], sends ? Json(1) : plan["plan"]["tp"]);
+  }
+}
+
 TEST(Plan, TextTellsWhyTheFirstWinsAndHowToLaunchIt) {
   const Outcome outcome = run_program(std::string(kSearch) + "--top 2");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"BucketUnit", "simulate @ --bucket 160", 2, "must be a quantity with its unit"},
         BadInput{"DoesNotFit", "check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 1 --gbs 64", 3,
                  "does not fit in memory"},
-        BadInput{"NoProfile", "simulate --model llama3-8b --cluster dgx-b300 --gpus 8 --tp 8 --gbs 8", 4,
+        BadInput{"NoProfile", "simulate --model llama3-8b --cluster mi300x-8 --gpus 8 --tp 8 --gbs 8", 4,
                  "--profile"},
         BadInput{"NanHours",
                  "goodput --gpus 8 --mtbf-hours nan --checkpoint-seconds 20 --restart-seconds 600", 2,

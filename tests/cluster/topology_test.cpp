@@ -46,6 +46,8 @@ TEST(Topologies, ProfilesAreOnlyNamedForTheirOwnGpu) {
                                                      {"h200-sxm", "H200-SXM-141GB"},
                                                      {"b200-sxm", "B200-SXM-180GB"},
                                                      {"gb200", "GB200-186GB"},
+                                                     {"b300-sxm", "B300-SXM-288GB"},
+                                                     {"gb300", "GB300-288GB"},
                                                      {"cpu-generic", "CPU core"}};
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = read_cluster(name);

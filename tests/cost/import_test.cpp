@@ -36,7 +36,7 @@ TEST_P(Import, MakesTheCommittedProfileByteForByte) {
 INSTANTIATE_TEST_SUITE_P(Profiles, Import,
                          testing::Values("a100-sxm-80gb", "a100-sxm-40gb", "a100-pcie-80gb", "v100-sxm",
                                          "v100-sxm3", "h100-sxm", "h100-96gb-500w", "h200-sxm", "b200-sxm",
-                                         "gb200", "cpu-generic"));
+                                         "gb200", "b300-sxm", "gb300", "cpu-generic"));
 
 // Twice the memory bandwidth halves what memory binds and leaves what the multiprocessors bind.
 TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {

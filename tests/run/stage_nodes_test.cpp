@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/read.h"
 #include "run/iteration.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -84,7 +85,10 @@ TEST(StageNodes, AreOneForEachPipelineRankAndOneKindANode) {
   shared.pp = 2;
   EXPECT_THROW(read_stage_nodes("dgx-h100,dgx-a100", shared, read_cluster("dgx-h100")), InputError);
   EXPECT_NO_THROW(read_stage_nodes("2*dgx-a100", shared, read_cluster("dgx-h100")));
-  EXPECT_THROW(llama("3*dgx-h100,dgx-b300"), MissingCalibration);
+  const Scratch scratch;
+  const std::string bare = scratch.write("bare.json", R"({"schema": "rehearse.cluster/1", "source": "a test",
+    "like": "dgx-h100", "profile": "", "gpu": {"name": "nobody's"}})");
+  EXPECT_THROW(llama("3*dgx-h100," + bare), MissingCalibration);
 }
 
 }  // namespace

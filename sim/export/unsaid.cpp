@@ -126,7 +126,7 @@ constexpr std::array kKeys = {
     Key{"train_metrics", differ<&Plan::train_metrics>, always},
     Key{"zero", differ<&Plan::zero>, always},
     Key{"zero_shard", divides_otherwise, always},
-    Key{"overlap_grad_reduce", differ<&Plan::overlap_grad_reduce>, has_replicas},
+    Key{"overlap_grad_reduce", differ<&Plan::overlap_grad_reduce>, always},
     Key{"overlap_param_gather", differ<&Plan::overlap_param_gather>, gathers_once},
     Key{"bucket", differ<&Plan::bucket_bytes>, has_buckets},
     Key{"grad_reduce", differ<&Plan::grad_reduce>, always},

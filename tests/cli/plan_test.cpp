@@ -50,6 +50,9 @@ TEST(Plan, CountsAddUp) {
             count("illegal") + count("does_not_fit") + count("pruned") + count("simulated"));
   EXPECT_GT(found["elapsed_s"].get<double>(), 0);
   EXPECT_FALSE(found["pareto"].empty());
+  const Json& launch = found["plans"][0]["launch"];
+  EXPECT_FALSE(launch["unsaid"].contains("megatron"));
+  EXPECT_EQ(launch["unsaid"]["deepspeed"][0], "framework");
 }
 
 TEST(Plan, ShowsTheMemoryThatDecides) {
@@ -96,7 +99,8 @@ TEST(Plan, TextTellsWhyTheFirstWinsAndHowToLaunchIt) {
   const Outcome outcome = run_program(std::string(kSearch) + "--top 2");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* words : {"Where the time of 1 goes: compute", "2 is ", "Fastest for its memory",
-                            "--tensor-model-parallel-size", "plans considered"})
+                            "--tensor-model-parallel-size", "plans considered",
+                            "torchtitan (which does not say the plan's framework, recipe"})
     EXPECT_THAT(outcome.out, HasSubstr(words));
 }
 

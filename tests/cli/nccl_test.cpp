@@ -67,8 +67,8 @@ TEST(CalibrateImport, MergesIntoAProfileAndReplacesWhatWasMeasuredBefore) {
 }
 
 TEST(CalibrateImport, ForAClusterWithoutAProfileMakesOneOfCollectivesAlone) {
-  const Outcome outcome =
-      run_program("calibrate import " + kNccl + "logs/v100_2x4_multinode_broadcast.log --cluster azure-nd-mi300x-v5");
+  const Outcome outcome = run_program("calibrate import " + kNccl +
+                                      "logs/v100_2x4_multinode_broadcast.log --cluster azure-nd-mi300x-v5");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json profile = Json::parse(outcome.out);
   EXPECT_EQ(profile.at("collectives").at("measured").at(0).at("op"), "broadcast");

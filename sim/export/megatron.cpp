@@ -63,6 +63,8 @@ void add_model(Line& line, const Model& model) {
   line.flag_if(!model.mlp_bias, "disable-bias-linear");
   line.flag_if(model.qkv_bias && !model.mlp_bias, "add-qkv-bias");
   line.flag_if(model.qk_norm, "qk-layernorm");
+  // Keys before its own that a query meets, and none after it.
+  if (model.window > 0) line.flag("window-size", fmt::format("{},0", model.window - 1));
   const double dropout = model.dropout ? 0.1 : 0;
   line.flag("attention-dropout", dropout);
   line.flag("hidden-dropout", dropout);
@@ -279,7 +281,6 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   add_graphs(line, plan);
   LaunchLine launch{std::move(line).text(), "", unsaid(model, plan, said_of(model, plan))};
   if (model.parallel_residual) launch.unsaid.emplace_back("parallel_residual");
-  if (model.window > 0) launch.unsaid.emplace_back("sliding_window");
   if (model.positions == Positions::alibi) launch.unsaid.emplace_back("alibi");
   return launch;
 }

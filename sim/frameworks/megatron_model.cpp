@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "frameworks/layer_pattern.h"
 #include "frameworks/megatron_flags.h"
@@ -159,6 +160,24 @@ Json dense(const MegatronFlags& flags, std::vector<std::string>& notes) {
   return config;
 }
 
+// "(4095,0)": keys before a query's own that it meets, and after it.
+void add_window(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
+  long before = -1, after = -1;
+  const std::string window = join(flags.values("--window-size"), "");
+  const char* from = window.c_str() + (window.starts_with('(') ? 1 : 0);
+  const bool is_read = std::sscanf(from, "%ld,%ld", &before, &after) == 2 && before >= 0;
+  const std::string type = config.at("model_type");
+  const bool is_plain =
+      type == "llama" && !config.value("attention_bias", false) && !config.value("mlp_bias", false);
+  if (!is_read || after != 0 || !(is_plain || type == "mixtral")) {
+    notes.push_back("--window-size " + window + " is not modelled");
+    return;
+  }
+  if (is_plain) config["model_type"] = "mistral";
+  for (const char* key : {"attention_bias", "mlp_bias"}) config.erase(key);
+  config["sliding_window"] = before + 1;
+}
+
 }  // namespace
 
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes) {
@@ -167,7 +186,7 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
     flags.fail("--multi-latent-attention", "is modelled with experts only", "--num-experts");
   Json config = experts ? mixture(flags, notes) : dense(flags, notes);
   if (flags.has("--multi-latent-attention")) add_latent(flags, config);
-  if (flags.has("--window-size")) notes.push_back("--window-size is not modelled");
+  if (flags.has("--window-size")) add_window(flags, config, notes);
   config["vocab_size"] = vocabulary(flags);
   config["tie_word_embeddings"] = !flags.has("--untie-embeddings-and-output-weights");
   return config;

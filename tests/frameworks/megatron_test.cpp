@@ -187,6 +187,21 @@ TEST(ImportMegatron, ReadsWhichLayersHaveExperts) {
   }
 }
 
+TEST(ImportMegatron, ReadsWindowsOfAttention) {
+  const auto model = [](const std::string& flags) {
+    return megatron(kShape + "--swiglu --normalization RMSNorm --position-embedding-type rope " + flags);
+  };
+  const Json mistral = model("--disable-bias-linear --window-size 127,0").model;
+  EXPECT_EQ(mistral["model_type"], "mistral");
+  EXPECT_EQ(mistral["sliding_window"], 128);
+  EXPECT_EQ(model("--disable-bias-linear --window-size (127,0)").model, mistral);
+  for (const char* other :
+       {"--window-size 127,0", "--disable-bias-linear --window-size 127,1",
+        "--disable-bias-linear --window-size -1,-1", "--disable-bias-linear --window-size 127"})
+    EXPECT_THAT(model(other).notes, Contains(HasSubstr("--window-size"))) << other;
+  EXPECT_EQ(experts_of("--disable-bias-linear --window-size 7,0")["sliding_window"], 8);
+}
+
 TEST(ImportMegatron, ReadsBucketsByWhatTheyHold) {
   const auto bucket = [](const std::string& flags) {
     return import_megatron(

@@ -12,8 +12,9 @@
 namespace rehearse {
 namespace {
 
-Json measured() {
-  return read_json_file(SOURCE_DIR "/calibrate/data/experts/exchanges.json");
+const Json& measured() {
+  static const Json table = read_json_file(SOURCE_DIR "/calibrate/data/experts/exchanges.json");
+  return table;
 }
 
 double median(std::vector<double> values) {

@@ -17,7 +17,7 @@ struct SampleKey {
   enum class Table : std::uint8_t { gemm, attention, stream } table = Table::gemm;
   std::string name;          // gemm_key() of a GEMM, curve of a stream
   std::vector<double> size;  // m, n, k, batch; head size, keys, causal, backward; bytes
-  auto operator<=>(const SampleKey&) const = default;
+  auto operator<=>(const SampleKey&) const = default;  // NOLINT(modernize-use-nullptr): it compares with 0
 };
 
 struct KernelJob {
@@ -32,8 +32,8 @@ struct MessageJob {
   CollectiveOp op = CollectiveOp::all_reduce;
   int members = 0;
   double bytes = 0;
-  int nodes = 1;  // machines
-  auto operator<=>(const MessageJob&) const = default;
+  int nodes = 1;                                        // machines
+  auto operator<=>(const MessageJob&) const = default;  // NOLINT(modernize-use-nullptr): it compares with 0
 };
 
 // What jobs refer to, and the jobs.

@@ -28,8 +28,7 @@ constexpr double kDeepEpRowsOfNode = 128;
 constexpr double kDeepEpBeside = 128 * (8 + 4 + 4) + 8, kDeepEpFarBeside = kDeepEpBeside + 16;
 
 double deepep_buffers(const GroupShape& group, int sms, double row_bytes) {
-  const double channels = sms / 2;
-  const double near = std::min(8, group.members), far = group.members / 8;
+  const int channels = sms / 2, near = std::min(8, group.members), far = group.members / 8;
   const double of_node = channels * near * deepep_rows_of_rank(group.members) * (row_bytes + kDeepEpBeside);
   if (group.members <= 8) return of_node;
   return of_node + 2 * channels * far * kDeepEpRowsOfNode * (row_bytes + kDeepEpFarBeside);

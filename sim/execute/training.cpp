@@ -104,7 +104,7 @@ class Limits {
             plan_.moe_capacity > 0 ? "0 or 1" : "1");
     const std::int64_t parts = std::int64_t{plan_.cp} * (plan_.sequence_parallel ? plan_.tp : 1);
     const std::int64_t round = experts.count / std::gcd(experts.count, experts.per_token);
-    require(plan_.seq % (parts * round) == 0, "seq",
+    require(plan_.seq % (parts * round) == 0, "seq",  // NOLINT(clang-analyzer-core.DivideZero): count > 0
             "the positions of a sequence on a rank must visit every expert equally often, each top-k of them "
             "in turn",
             fmt::format("seq = {} over {} ranks, experts = {}, top-k = {}", plan_.seq, parts, experts.count,

@@ -27,7 +27,7 @@ enum class Meaning {
 struct Paint {
   Meaning meaning = Meaning::forward;
   int chunk = 0;
-  auto operator<=>(const Paint&) const = default;
+  auto operator<=>(const Paint&) const = default;  // NOLINT(modernize-use-nullptr): it compares with 0
 };
 
 Meaning meaning_of(OpKind kind);

@@ -33,6 +33,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // as of a plan's
 
 // TOML as the strict reader takes it.
 Json to_json(const toml::node& node) {
@@ -180,7 +181,9 @@ class TorchtitanReader {
     if (enabled) note("compile: kernels are those of the profile, not what the compiler would fuse");
   }
 
-  std::int64_t degree(const JsonReader& from, const char* key) { return from.integer_or(key, 1, 1, kMost); }
+  std::int64_t degree(const JsonReader& from, const char* key) {
+    return from.integer_or(key, 1, 1, kMostDegree);
+  }
 
   void parallelism(const JsonReader& from) {
     plan_["tp"] = degree(from, "tensor_parallel_degree");
@@ -214,9 +217,9 @@ class TorchtitanReader {
   // fsdp_enabled), replicated across the other degree (FSDP2, HSDP).
   void sharding(const JsonReader& from) {
     const std::int64_t replicate = degree(from, "data_parallel_replicate_degree");
-    std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMost);
+    std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMostDegree);
     const std::int64_t others = plan_["tp"].get<std::int64_t>() * pp_ * plan_["cp"].get<std::int64_t>();
-    if (shard < 1 && gpus_ > 0) shard = std::max<std::int64_t>(1, gpus_ / (others * replicate));
+    if (shard < 1 && gpus_ > 0) shard = std::max<std::int64_t>(1, gpus_ / others / replicate);
     dp_ = shard > 0 ? shard * replicate : 0;
     if (shard > 0) plan_["dp"] = dp_;
     const std::int64_t cp = plan_["cp"], ranks = shard * cp;
@@ -264,7 +267,7 @@ class TorchtitanReader {
   }
 
   void training(const JsonReader& from) {
-    const std::int64_t local = from.integer_or("local_batch_size", 8, 1, kMost);
+    const std::int64_t local = from.integer_or("local_batch_size", 8, 1, kMostDegree);
     const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMost);
     plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMost);
     plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;

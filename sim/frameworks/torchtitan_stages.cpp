@@ -27,7 +27,8 @@ TorchtitanStages torchtitan_modules(const JsonReader& parallelism, std::int64_t 
   if (!are_lists || stages.empty() || std::ssize(stages) % ranks != 0)
     parallelism.fail(
         kModules, fmt::format("must list the modules of each stage, equally many stages on {} ranks", ranks),
-        fmt::format("found {} entries", stages.size()));
+        stages.is_array() ? fmt::format("found {} entries", stages.size()) : "found " + stages.dump(),
+        fmt::format("{} lists", ranks));
   TorchtitanStages cut{std::ssize(stages) / ranks, {}};
   for (const Json& stage : stages) cut.layers.push_back(layers_among(stage));
   return cut;
@@ -39,7 +40,8 @@ TorchtitanStages torchtitan_stages(const JsonReader& parallelism, std::int64_t l
   const std::int64_t first = less("pipeline_parallel_first_stage_less_layers"),
                      last = less("pipeline_parallel_last_stage_less_layers");
   const std::int64_t places = layers + first + last;
-  std::int64_t stages = several ? 2 * ranks : ranks;
+  const std::int64_t fewest = several ? 2 * ranks : ranks;
+  std::int64_t stages = fewest;
   if (parallelism.has(kPerStage)) {
     const std::int64_t per_stage = parallelism.integer(kPerStage, 1, kMostLayers);
     stages = (places + per_stage - 1) / per_stage;
@@ -47,12 +49,13 @@ TorchtitanStages torchtitan_stages(const JsonReader& parallelism, std::int64_t l
       parallelism.fail(
           kPerStage, fmt::format("must make {} of each rank", several ? "several stages" : "one stage"),
           fmt::format("{} stages of {} layers, embedding and head, on {} ranks", stages, places, ranks),
-          std::to_string((places + (several ? 2 * ranks : ranks) - 1) / (several ? 2 * ranks : ranks)));
+          std::to_string((places + fewest - 1) / fewest));
   }
-  const std::int64_t each = places / stages;
-  if (each < std::max(first, last))
+  const std::int64_t each = places / stages, least = std::max({first, last, std::int64_t{1}});
+  if (each < least)
     parallelism.fail("pipeline_parallel_degree", "must leave each stage a layer's place",
-                     fmt::format("{} stages of {} layers, embedding and head", stages, places));
+                     fmt::format("{} stages of {} layers, embedding and head", stages, places),
+                     std::to_string(std::max<std::int64_t>(1, places / least / (stages / ranks))));
   TorchtitanStages cut{stages / ranks, std::vector<std::int64_t>(static_cast<std::size_t>(stages), each)};
   for (std::int64_t s = 0; s < places % stages; ++s) ++cut.layers[static_cast<std::size_t>(s)];
   cut.layers.front() -= first;

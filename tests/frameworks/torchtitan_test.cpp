@@ -123,7 +123,22 @@ TEST(ImportTorchtitan, CutsStagesAsItDoes) {
   EXPECT_EQ(stages_of(interleaved, 0)["vpp"], 2) << "of a model that is not known";
   EXPECT_THAT(refusal([&] { stages_of("pipeline_parallel_layers_per_stage = 2\n", 32); }),
               AllOf(HasSubstr("pipeline_parallel_layers_per_stage"), HasSubstr("one stage")));
-  EXPECT_THAT(refusal([&] { stages_of("", 1); }), HasSubstr("a layer's place"));
+  EXPECT_THAT(refusal([&] { stages_of("", 1); }),
+              AllOf(HasSubstr("a layer's place"), HasSubstr("nearest legal: 3")));
+  EXPECT_THAT(refusal([&] { stages_of(even, 2); }), HasSubstr("nearest legal: 2"));
+}
+
+TEST(ImportTorchtitan, TakesNoMoreRanksThanAPlan) {
+  const auto ranks = [](const std::string& number) {
+    return refusal([&] {
+      import_torchtitan("[parallelism]\npipeline_parallel_degree = " + number +
+                            "\npipeline_parallel_first_stage_less_layers = 0\n"
+                            "pipeline_parallel_last_stage_less_layers = 0\n",
+                        "pp.toml", 8, 32);
+    });
+  };
+  EXPECT_THAT(ranks("1048576"), HasSubstr("nearest legal: 32"));
+  EXPECT_THAT(ranks("1048577"), HasSubstr("pipeline_parallel_degree"));
 }
 
 TEST(ImportTorchtitan, ReadsWhichModulesStandInWhichStage) {

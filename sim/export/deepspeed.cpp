@@ -22,12 +22,15 @@ std::string why_not(const Plan& plan) {
   return "";
 }
 
+std::int64_t reduced_elements(const Plan& plan) {
+  return static_cast<std::int64_t>(plan.bucket_bytes / gradient_wire_bytes(plan));
+}
+
 Json zero_optimization(const Plan& plan) {
-  Json zero = {
-      {"stage", plan.zero},
-      {"overlap_comm", plan.overlap_grad_reduce},
-      {"contiguous_gradients", true},
-      {"reduce_bucket_size", static_cast<std::int64_t>(plan.bucket_bytes / gradient_wire_bytes(plan))}};
+  Json zero = {{"stage", plan.zero},
+               {"overlap_comm", plan.overlap_grad_reduce},
+               {"contiguous_gradients", true},
+               {"reduce_bucket_size", reduced_elements(plan)}};
   if (plan.zero == 3 && plan.zero_shard > 0) zero["mics_shard_size"] = plan.zero_shard;
   if (plan.offload == Offload::optimizer) zero["offload_optimizer"] = {{"device", "cpu"}};
   return zero;
@@ -38,7 +41,7 @@ Plan said_of(const Model& model, const Plan& plan) {
   Plan said = untold(model, plan, Framework::deepspeed);
   if (plan.precision == Precision::fp8) said.precision = Precision::bf16;
   said.overlap_grad_reduce = plan.overlap_grad_reduce;
-  said.bucket_bytes = plan.bucket_bytes;
+  said.bucket_bytes = static_cast<double>(reduced_elements(plan)) * gradient_wire_bytes(plan);
   said.grad_reduce = plan.grad_reduce;
   if (plan.offload == Offload::optimizer) said.offload = plan.offload;
   return said;

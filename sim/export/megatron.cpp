@@ -163,11 +163,15 @@ void add_degrees(Line& line, const Plan& plan) {
   if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(plan));
 }
 
-// Elements, of the precision that gradients are reduced in.
-void add_bucket(Line& line, const Plan& plan) {
-  const double elements = plan.bucket_bytes / (plan.grad_reduce == Precision::bf16 ? 2 : 4);
-  if (plan.bucket_bytes != Plan{}.bucket_bytes && elements >= 1)
-    line.flag("ddp-bucket-size", static_cast<std::int64_t>(elements));
+// Bytes that an element of a bucket takes in the precision that gradients are reduced in.
+int bucket_width(const Plan& plan) {
+  return plan.grad_reduce == Precision::bf16 ? 2 : 4;
+}
+
+// Whole elements; 0 where Megatron-LM's own number is meant, or less than one is.
+std::int64_t bucket_elements(const Plan& plan) {
+  if (plan.bucket_bytes == Plan{}.bucket_bytes) return 0;
+  return static_cast<std::int64_t>(plan.bucket_bytes / bucket_width(plan));
 }
 
 void add_sharding(Line& line, const Plan& plan) {
@@ -178,7 +182,7 @@ void add_sharding(Line& line, const Plan& plan) {
   }
   if (plan.zero_shard > 0)
     line.flag("num-distributed-optimizer-instances", plan.dp * plan.cp / plan.zero_shard);
-  add_bucket(line, plan);
+  if (bucket_elements(plan) > 0) line.flag("ddp-bucket-size", bucket_elements(plan));
   if (!plan.fused_attention) line.flag("attention-backend", "unfused");
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
@@ -254,7 +258,8 @@ Plan said_of(const Model& model, const Plan& plan) {
   said.cuda_graph_modules = plan.cuda_graph_modules;
   said.etp = plan.etp;
   said.moe_capacity = plan.moe_capacity;
-  said.bucket_bytes = plan.bucket_bytes;
+  if (bucket_elements(plan) > 0)
+    said.bucket_bytes = static_cast<double>(bucket_elements(plan)) * bucket_width(plan);
   if (plan.grad_reduce == Precision::bf16) said.grad_reduce = plan.grad_reduce;
   if (plan.offload == Offload::optimizer) said.offload = plan.offload;
   return said;

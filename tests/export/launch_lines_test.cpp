@@ -282,6 +282,12 @@ TEST(Megatron, SaysHowAttentionAndBucketsAreMade) {
               HasSubstr("--ddp-bucket-size 100000000 --attention-backend unfused"));
   plan.grad_reduce = Precision::bf16;
   EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, HasSubstr("--ddp-bucket-size 200000000"));
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).unsaid, Not(Contains("bucket")));
+  plan.dp = 2;
+  plan.bucket_bytes = 1;  // less than an element
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("--ddp-bucket-size")));
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).unsaid, Contains("bucket"));
+  EXPECT_THAT(deepspeed_config(read_model("gpt2"), plan).unsaid, Contains("bucket"));
 }
 
 TEST(Torchtitan, ListsTheModulesOfUnevenStages) {

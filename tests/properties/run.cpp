@@ -18,7 +18,7 @@ namespace rehearse::properties {
 namespace {
 
 // The same few runs every time, unless RC_PARAMS asks for others (tools/properties).
-[[maybe_unused]] const int kShortForm = setenv("RC_PARAMS", "max_success=150 seed=1", 0);
+[[maybe_unused]] const int kShortForm = setenv("RC_PARAMS", "max_success=200 seed=1", 0);
 
 constexpr unsigned kLongestSimulation = 60;  // seconds; the largest of these runs take a tenth of one
 

@@ -65,7 +65,7 @@ Json carry_over(const JsonReader& recipe, const Json& base) {
     Json& table = profile["gemm"][item.key()] = item.value();
     // Kernels that load an element or two at a time gain nothing from faster tensor cores.
     const double least = item.key().find("/align") == std::string::npos ? 0 : 1;
-    scale_gemms(table["rows"], precision == "fp8" ? 1 : 2, reached(recipe, precision), bandwidth, least);
+    scale_gemms(table["rows"], bytes_of_operand(precision), reached(recipe, precision), bandwidth, least);
   }
   for (auto& [kind, table] : profile["stream"].items()) scale_rates(table, bandwidth.ratio());
   const double products = reached(recipe, "fp16").ratio();

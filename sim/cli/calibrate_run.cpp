@@ -58,6 +58,9 @@ void require_timed(const CalibrateOptions& options, const Gpu& gpu, Precision pr
                       in_fp8 ? "the CPU has no products of fp8: only fp32 can be timed on it"
                              : "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
                       found, "--precision fp32"});
+  if (precision == Precision::fp4)
+    throw InputError(
+        {"command line", "--precision", "products of fp4 cannot be timed yet", found, "--precision fp8"});
   if (in_fp8 && !gpu.peak_flops.contains("fp8"))
     throw InputError({"command line", "--precision",
                       gpu.name + " states no peak for fp8: its tensor cores have no products of fp8", found,
@@ -67,7 +70,8 @@ void require_timed(const CalibrateOptions& options, const Gpu& gpu, Precision pr
 Precision precision_of_grid(const CalibrateOptions& options) {
   const std::string given = given_or(options.given, "--precision", options.on_cpu() ? "fp32" : "bf16");
   std::vector<std::string> names;
-  for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32}) {
+  for (const Precision precision : kPrecisions) {
+    if (precision == Precision::fp4) continue;  // has no kernel here
     if (to_string(precision) == given) return precision;
     names.push_back(to_string(precision));
   }

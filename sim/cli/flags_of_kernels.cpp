@@ -5,7 +5,7 @@ namespace rehearse {
 std::vector<Flag> flags_of_kernels() {
   using enum FlagKind;
   return {
-      {"--precision", {}, "/plan/precision", text, "NAME", "bf16, fp16, fp8 or fp32"},
+      {"--precision", {}, "/plan/precision", text, "NAME", "bf16, fp16, fp8, fp4 (NVFP4) or fp32"},
       {"--recompute",
        {"--recompute-granularity"},
        "/plan/recompute",

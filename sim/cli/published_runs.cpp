@@ -99,7 +99,7 @@ void add_recompute(Json& plan, const Json& recompute) {
 }
 
 Json precision_of(const Json& row) {
-  for (const char* name : {"fp8", "bf16", "fp16"})
+  for (const char* name : {"fp8", "fp4", "bf16", "fp16"})
     if (contains(said(row, "precision"), name)) return name;
   return {};
 }

@@ -225,8 +225,7 @@ class Reading {
         by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
                            Framework::deepspeed, Framework::fsdp1, Framework::fsdp, Framework::torchtitan,
                            Framework::nanotron, Framework::internevo, Framework::aleph_scaling});
-    static const auto precisions =
-        by_name(std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
+    static const auto precisions = by_name(kPrecisions);
     Plan& plan = scenario_.experiment.plan;
     plan.framework = plan_.choice_or("framework", Framework::megatron_core, frameworks);
     plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);

@@ -66,7 +66,7 @@ Gpu read_gpu(const JsonReader& reader) {
   gpu.memory_bandwidth =
       read_positive(reader, "memory_bandwidth", Dimension::bytes_per_second, kBytesPerSecond);
   const JsonReader peak = reader.object("peak");
-  for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
+  for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8", "fp4"}) {
     if (offers(peak, precision)) {
       gpu.peak_flops[precision] = read_positive(peak, precision, Dimension::flops, kFlops);
     }

@@ -81,7 +81,7 @@ Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
   if (peak == gpu.peak_flops.end()) {
     throw MissingCalibration(fmt::format("{} states no peak for {}", gpu.name, precision));
   }
-  const double operand_bytes = precision == "fp32" ? 4 : precision == "fp8" ? 1 : 2;
+  const double operand_bytes = bytes_of_operand(precision);
   return {peak->second, gpu.memory_bandwidth, operand_bytes, std::max(operand_bytes, 2.0)};
 }
 

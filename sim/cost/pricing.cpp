@@ -177,9 +177,9 @@ double Pricing::casts_s(const Block& block, const std::vector<Kernel>& kernels,
                         const std::vector<double>& bytes_of_each) {
   const double elements = bytes_of_each.empty() ? 0 : cast_elements(block, kernels, precision_);
   if (elements == 0) return 0;
+  const Pointwise kind = precision_ == Precision::fp4 ? Pointwise::quantise_fp4 : Pointwise::quantise;
   double seconds = 0;
-  for (const double bytes : bytes_of_each)
-    seconds += times_.pointwise(Pointwise::quantise, bytes * elements).seconds;
+  for (const double bytes : bytes_of_each) seconds += times_.pointwise(kind, bytes * elements).seconds;
   return seconds;
 }
 

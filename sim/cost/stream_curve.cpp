@@ -37,6 +37,8 @@ constexpr std::array kNames = {"norm",
                                "adam",
                                "quantise",
                                "quantise_blocks",
+                               "quantise_fp4",
+                               "quantise_fp4_at_random",
                                "square_sum",
                                "clip_scale",
                                "eager"};
@@ -62,7 +64,10 @@ std::vector<std::string> curves_for(Pointwise kind) {
     case Pointwise::scatter_add:
       return {curve_name(kind), "permute", "copy"};
     case Pointwise::quantise_blocks:
+    case Pointwise::quantise_fp4:
       return {curve_name(kind), "quantise", "copy"};
+    case Pointwise::quantise_fp4_at_random:
+      return {curve_name(kind), "quantise_fp4", "quantise", "copy"};
     case Pointwise::rearrange:
     case Pointwise::eager:
       return {curve_name(kind), "add", "copy"};

@@ -76,8 +76,9 @@ class Limits {
             "scatter_gather = true", "false");
     require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",
             "overlap_experts = true", "false");
-    require(plan_.precision != Precision::fp8, "precision", "linear layers in fp8 cannot be executed yet",
-            "precision = fp8", "bf16");
+    require(!is_quantised(plan_.precision), "precision",
+            fmt::format("linear layers in {} cannot be executed yet", to_string(plan_.precision)),
+            "precision = " + to_string(plan_.precision), "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",
             "gradients in fp16 need a scaled loss, and only that of plans in fp16 is",
             fmt::format("grad_reduce = fp16, precision = {}", to_string(plan_.precision)), "fp32 or bf16");

@@ -224,6 +224,10 @@ void add_graphs(Line& line, const Plan& plan) {
 void add_precision(Line& line, const Plan& plan) {
   if (plan.precision == Precision::fp32) return;
   line.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
+  if (plan.precision == Precision::fp4) {
+    line.flag("fp4-format", "e2m1");
+    line.flag("fp4-recipe", "nvfp4");
+  }
   if (plan.precision != Precision::fp8) return;
   const bool in_blocks = plan.fp8_scaling == Fp8Scaling::mx;
   line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization

@@ -31,6 +31,7 @@ bool compiles_model(const Plan& plan) {
 
 std::string why_not(const Plan& plan) {
   if (plan.precision == Precision::fp16) return "torchtitan trains in bf16, fp8 or fp32, not in fp16";
+  if (plan.precision == Precision::fp4) return "torchtitan trains in bf16, fp8 or fp32, not in fp4";
   if (plan.tp_comm_overlap && !compiles_model(plan))
     return "torchtitan's asynchronous tensor parallelism needs a compiled model: fused rotary positions and "
            "activations";

@@ -71,6 +71,7 @@ class MegatronReader {
     if (flags_.has("--bf16")) plan_["precision"] = "bf16";
     if (flags_.has("--fp16")) plan_["precision"] = "fp16";
     if (flags_.has("--fp8-format")) fp8();
+    if (flags_.has("--fp4-format")) fp4();
     if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
     bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
@@ -96,6 +97,13 @@ class MegatronReader {
     if (elements < 1 || elements > kMostBucketElements)
       flags_.fail("--ddp-bucket-size", fmt::format("must be from 1 to {}", kMostBucketElements));
     plan_["bucket"] = fmt::format("{}B", elements * (flags_.has("--grad-reduce-in-bf16") ? 2 : 4));
+  }
+
+  // core/enums.py, Fp4Recipe.
+  void fp4() {
+    plan_["precision"] = "fp4";
+    const std::string recipe = flags_.text_or("--fp4-recipe", "nvfp4");
+    if (recipe != "nvfp4") flags_.fail("--fp4-recipe", "has no model of " + recipe, "nvfp4");
   }
 
   // core/enums.py, Fp8Recipe.

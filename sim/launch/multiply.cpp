@@ -47,8 +47,8 @@ Multiply forward(const Launch& launch, const Gemm& gemm) {
   call.a.rows = gemm.m;
   const TensorId weight = launch.kernel.reads[1];
   const std::int64_t first = first_of_layer(launch, weight);
-  call.b = launch.multiplies_fp8() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
-                                   : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
+  call.b = launch.multiplies_quantised() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
+                                         : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
   call.transpose_b = true;
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
@@ -62,7 +62,7 @@ Multiply input_gradient(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  call.transpose_b = launch.multiplies_fp8();
+  call.transpose_b = launch.multiplies_quantised();
   call.b = call.transpose_b ? fp8_weight(launch, last_read(launch), true, 0, gemm.n, gemm.k)
                             : launch.part(last_read(launch), 0, gemm.k, gemm.n);
   call.c = launch.write(0, gemm.m * gemm.batch);
@@ -131,7 +131,7 @@ Calls cut(const Multiply& whole, std::int64_t chunks) {
 
 Calls multiply_calls(const Launch& launch, const Gemm& gemm) {
   if (is_unfused_core(launch)) return unfused_core_calls(launch);
-  const bool in_fp8 = launch.multiplies_fp8();
+  const bool in_fp8 = launch.multiplies_quantised();
   Multiply call = launch.phase == Phase::backward_weight
                       ? (in_fp8 ? fp8_weight_gradient(launch, gemm) : weight_gradient(launch, gemm))
                   : launch.phase == Phase::backward_input ? input_gradient(launch, gemm)

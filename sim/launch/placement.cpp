@@ -125,8 +125,8 @@ kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix,
   const TensorId weight = !has_weight                       ? TensorId{-1}
                           : gemm->pass == GemmPass::forward ? kernel.reads.at(1)
                                                             : kernel.reads.back();
-  return matrix == weight && multiplies_fp8(block, kernel, precision) ? kernels::Type::fp8_e4m3
-                                                                      : type_of(tensor, precision);
+  return matrix == weight && multiplies_quantised(block, kernel, precision) ? kernels::Type::fp8_e4m3
+                                                                            : type_of(tensor, precision);
 }
 
 const Gemm* product_of(const Block& block, TensorId tensor) {

@@ -343,6 +343,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::spread_rows:
     case Pointwise::collect_rows:
     case Pointwise::scatter_add:
+    case Pointwise::quantise_fp4:
+    case Pointwise::quantise_fp4_at_random:
     case Pointwise::eager:  // no plan that is executed has them (not_executable())
       break;
   }

@@ -31,7 +31,9 @@ struct Launch {
   // Two tensors that lie side by side, as one; or the first alone.
   kernels::Tensor with_neighbour(const std::vector<TensorId>& ids, std::size_t i, std::int64_t count) const;
 
-  bool multiplies_fp8() const { return rehearse::multiplies_fp8(bound.block, kernel, bound.plan.precision); }
+  bool multiplies_quantised() const {
+    return rehearse::multiplies_quantised(bound.block, kernel, bound.plan.precision);
+  }
 
   bool named(const std::string& name) const { return kernel.name == name; }
   bool ends_with(const std::string& end) const { return kernel.name.ends_with(end); }

@@ -28,6 +28,7 @@ WeightCasts by_torchao(const Plan& plan) {
 }
 
 std::vector<double> by_transformer_engine(const Plan& plan) {
+  if (plan.precision == Precision::fp4) return {kMaximum, 2 + 2 * kFp4Bytes};
   const bool by_columns = plan.fp8_scaling == Fp8Scaling::mx || !plan.fp8_either_layout;
   const double cast = kCast + (by_columns ? 1 : 0);
   if (holds_fp8_weights(plan)) {
@@ -41,13 +42,13 @@ std::vector<double> by_transformer_engine(const Plan& plan) {
 
 }  // namespace
 
-bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision) {
-  return precision == Precision::fp8 && std::holds_alternative<Gemm>(kernel.what) &&
-         block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes == 1;
+bool multiplies_quantised(const Block& block, const Kernel& kernel, Precision precision) {
+  return is_quantised(precision) && std::holds_alternative<Gemm>(kernel.what) &&
+         block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes <= 1;
 }
 
 WeightCasts weight_casts(const Plan& plan) {
-  if (plan.precision != Precision::fp8) return {};
+  if (!is_quantised(plan.precision)) return {};
   if (plan.framework == Framework::torchtitan) return by_torchao(plan);
   std::vector<double> bytes = by_transformer_engine(plan);
   if (plan.framework != Framework::megatron_core && !holds_fp8_weights(plan)) return {bytes, bytes, {}};
@@ -59,7 +60,7 @@ WeightCasts weight_casts(const Plan& plan) {
 double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision) {
   double elements = 0;
   for (const Kernel& kernel : kernels) {
-    if (!multiplies_fp8(block, kernel, precision)) continue;
+    if (!multiplies_quantised(block, kernel, precision)) continue;
     const auto& gemm = std::get<Gemm>(kernel.what);
     if (gemm.pass != GemmPass::weight_gradient)
       elements += static_cast<double>(gemm.n) * static_cast<double>(gemm.k) * static_cast<double>(gemm.batch);
@@ -68,7 +69,7 @@ double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Pre
 }
 
 Precision precision_of(const Block& block, const Kernel& kernel, Precision precision) {
-  const bool is_bf16 = precision == Precision::fp8 && !multiplies_fp8(block, kernel, precision);
+  const bool is_bf16 = is_quantised(precision) && !multiplies_quantised(block, kernel, precision);
   return is_bf16 ? Precision::bf16 : precision;
 }
 

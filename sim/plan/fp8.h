@@ -1,4 +1,4 @@
-// Which products of an fp8 plan multiply fp8?
+// Which products of an fp8 or fp4 plan multiply quantised operands?
 #pragma once
 
 #include <vector>
@@ -7,24 +7,25 @@
 
 namespace rehearse {
 
-// Whether a kernel is a product of fp8 operands: of an fp8 plan's, all that read a quantised tensor. Routers,
+// Whether a kernel is a product of fp8 or fp4 operands: all that read a quantised tensor. Routers,
 // the output layer and attention multiply as in bf16: Megatron-LM's output layer is its own
 // ColumnParallelLinear (models/gpt/gpt_model.py), no module of Transformer Engine, and PyTorch's float8 says
 // how to leave it out (float8_experimental, README).
-bool multiplies_fp8(const Block& block, const Kernel& kernel, Precision precision);
+bool multiplies_quantised(const Block& block, const Kernel& kernel, Precision precision);
 
-// What a product's operands are of under a plan of `precision`: the others of an fp8 plan's are bf16.
+// What a product's operands are of under a plan of `precision`: the others of a quantised plan's are bf16.
 Precision precision_of(const Block& block, const Kernel& kernel, Precision precision);
 
-// What casting weights into fp8 reads and writes for each element of them, kernel by kernel and for each
-// microbatch: before the product of the forward pass, and for that of the input gradient, which wants them by
-// columns.
+// What casting weights into fp8 or fp4 reads and writes for each element of them, kernel by kernel and for
+// each microbatch: before the product of the forward pass, and for that of the input gradient, which wants
+// them by columns.
 //  Transformer Engine  by rows and columns at once (module/linear.py, v1.7: fp8_cast_transpose_fused), in
 //                   every forward pass unless it is told which is a step's first: Megatron-LM does
 //                   (core/extensions/transformer_engine.py, is_first_microbatch), so that it casts once a
 //                   step; after a pass for the maximum with current scaling, and by rows alone where
 //                   products take either layout. Weights that are held in fp8 are transposed as often, where
-//                   two copies are held; in MXFP8 quantised as often, of what ranks gathered in 16 bits
+//                   two copies are held; in MXFP8 quantised as often, of what ranks gathered in 16 bits; in
+//                   NVFP4 after a pass for the maximum, by rows and columns in blocks of 16 by 16
 //  torchao          scaled by tensor: the maximum and a cast, and a cast by columns in the backward pass, for
 //                   which torch.compile keeps the parameter rather than its fp8 copy (pytorch/pytorch pull
 //                   request 148922) and the maximum (torch/_functorch/config.py, ban_recompute_reductions);
@@ -37,7 +38,7 @@ struct WeightCasts {
 };
 WeightCasts weight_casts(const Plan& plan);
 
-// Elements of the weights that fp8 products of `kernels` read, for which they are cast.
+// Elements of the weights that quantised products of `kernels` read, for which they are cast.
 double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision);
 
 }  // namespace rehearse

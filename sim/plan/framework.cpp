@@ -29,7 +29,7 @@ void as_megatron_2021(Plan& plan) {
 
 // On the wire gradients have the precision of the parameters; those of fp8 models are bf16.
 Precision wire_precision(const Plan& plan) {
-  return plan.precision == Precision::fp8 ? Precision::bf16 : plan.precision;
+  return is_quantised(plan.precision) ? Precision::bf16 : plan.precision;
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ std::string to_string(Precision precision) {
       return "fp16";
     case Precision::fp8:
       return "fp8";
+    case Precision::fp4:
+      return "fp4";
     case Precision::fp32:
       return "fp32";
   }

@@ -20,7 +20,13 @@ enum class Recompute : std::uint8_t {
 };
 inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective, Recompute::op,
                                            Recompute::full};
-enum class Precision : std::uint8_t { bf16, fp16, fp8, fp32 };
+enum class Precision : std::uint8_t { bf16, fp16, fp8, fp4, fp32 };
+inline constexpr std::array kPrecisions = {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp4,
+                                           Precision::fp32};
+// Whether linear layers multiply what was quantised into it, and all else is of 16 bits. fp4 is NVFP4.
+constexpr bool is_quantised(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::fp4;
+}
 // Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
 // the first layers of each stage and keeps the others whole.
 enum class RecomputeMethod : std::uint8_t { uniform, block };

@@ -26,6 +26,14 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
     report("fp8_weight_copies", "MXFP8 scales rows and columns apart", "2");
 }
 
+void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+  if (plan.precision != Precision::fp4) return;
+  if (plan.framework != Framework::megatron_core)
+    violations.push_back({"", "precision", "NVFP4 is Megatron core's, by Transformer Engine",
+                          fmt::format("{}, framework {}", values, to_string(plan.framework)),
+                          "bf16 or fp8, or framework megatron-core"});
+}
+
 }  // namespace
 
 void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
@@ -56,6 +64,7 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
                           holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
   add_scaling_rules(plan, values, violations);
+  add_fp4_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(
         {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});

@@ -44,8 +44,9 @@ class ZeroRules {
     };
     within("zero", plan_.zero, 0, 3);
     within("prefetch", plan_.prefetch, 0, kMostPrefetch);
-    if (plan_.grad_reduce == Precision::fp8)
-      report("grad_reduce", "gradients are not reduced in fp8", "found fp8", "bf16");
+    if (is_quantised(plan_.grad_reduce))
+      report("grad_reduce", "gradients are not reduced in fp8 or fp4",
+             "found " + to_string(plan_.grad_reduce), "bf16");
   }
 
   void groups() {

@@ -31,6 +31,9 @@ enum class TensorRole : std::uint8_t {
   state,       // of the optimizer
 };
 
+// Of an element in NVFP4: half a byte, and its share of the scale of a block of 16.
+inline constexpr double kFp4Bytes = 0.5 + 1.0 / 16;
+
 struct Tensor {
   std::string name;
   TensorRole role = TensorRole::activation;
@@ -101,8 +104,10 @@ enum class Pointwise : std::uint8_t {
   cross_entropy_backward,
   bias_gradient,
   adam,
-  quantise,         // into fp8, by rows, by columns or both
-  quantise_blocks,  // the same with a scale for each 32 elements (MXFP8)
+  quantise,                // into fp8, by rows, by columns or both
+  quantise_blocks,         // the same with a scale for each 32 elements (MXFP8)
+  quantise_fp4,            // into fp4 with a scale for each 16 (NVFP4), or the maxima that it needs
+  quantise_fp4_at_random,  // the same rounded up or down at random, as gradients are
   square_sum,
   clip_scale,
   eager,  // one operation of eager PyTorch, where kernels are not fused

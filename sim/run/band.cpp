@@ -21,7 +21,8 @@ constexpr double kOutermost = 0.9;  // what is larger than this share of the mat
 const std::vector<GemmSample>* samples_of(const Profile& profile, const std::string& precision) {
   for (const std::string& name : {precision, std::string("fp16"), std::string("bf16")}) {
     const auto found = profile.gemm.find(name);
-    if (found != profile.gemm.end() && (name == precision || precision != "fp8")) return &found->second;
+    if (found != profile.gemm.end() && (name == precision || (precision != "fp8" && precision != "fp4")))
+      return &found->second;
   }
   return nullptr;
 }

@@ -204,6 +204,10 @@ TEST(Megatron, SaysHowFp8IsScaled) {
     return megatron_flags(read_model("gpt2"), plan).text;
   };
   EXPECT_TRUE(flags(Fp8Scaling::tensor, Recipe::megatron).ends_with("--bf16 --fp8-format hybrid"));
+  Plan in_fp4;
+  in_fp4.precision = Precision::fp4;
+  EXPECT_TRUE(megatron_flags(read_model("gpt2"), in_fp4)
+                  .text.ends_with("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"));
   EXPECT_THAT(flags(Fp8Scaling::current, Recipe::fp8_weights),
               HasSubstr("--fp8-recipe tensorwise --fp8-param-gather"));
   EXPECT_THAT(flags(Fp8Scaling::mx, Recipe::fp8_weights),

@@ -117,6 +117,8 @@ TEST(ImportMegatron, TakesOldAndNewSpellings) {
   EXPECT_EQ(plan("--pipeline-model-parallel-layout \"Et*2|(t*3|)*6,t*2L\"")["layout"], "Et*2|(t*3|)*6,t*2L");
   EXPECT_EQ(plan("--num-layers-per-virtual-pipeline-stage 1 --pipeline-model-parallel-size 2")["vpp"], 2);
   EXPECT_EQ(plan("--bf16 --fp8-format hybrid")["precision"], "fp8");
+  EXPECT_EQ(plan("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4")["precision"], "fp4");
+  EXPECT_EQ(plan("--bf16 --fp4-format e2m1")["precision"], "fp4");
   EXPECT_FALSE(plan("--fp8-format hybrid --fp8-recipe delayed").contains("fp8_scaling"));
   EXPECT_EQ(plan("--fp8-format hybrid --fp8-recipe tensorwise")["fp8_scaling"], "current");
   const Json blocks = plan("--fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather");
@@ -132,6 +134,8 @@ TEST(ImportMegatron, UnknownFlagsAndValuesAreNamedWithTheirLine) {
   EXPECT_THAT(refusal([] { megatron(kShape + "--micro-batch-size $MBS"); }),
               HasSubstr("that the text itself sets"));
   EXPECT_THAT(refusal([] { megatron("--num-layers 4"); }), HasSubstr("--hidden-size"));
+  EXPECT_THAT(refusal([] { megatron(kShape + "--fp4-format e2m1 --fp4-recipe custom"); }),
+              AllOf(HasSubstr("custom"), HasSubstr("nvfp4")));
   EXPECT_THAT(refusal([] { megatron(kShape + "--fp8-format hybrid --fp8-recipe blockwise"); }),
               AllOf(HasSubstr("blockwise"), HasSubstr("delayed, tensorwise or mxfp8")));
   EXPECT_THAT(refusal([] { megatron("nothing here"); }), HasSubstr("holds no flags"));

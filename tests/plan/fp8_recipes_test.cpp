@@ -39,7 +39,7 @@ const Kernel& kernel_named(const std::vector<Kernel>& kernels, const std::string
 
 bool quantises(const Kernel& kernel) {
   const auto* kind = std::get_if<Pointwise>(&kernel.what);
-  return kind != nullptr && (*kind == Pointwise::quantise || *kind == Pointwise::quantise_blocks);
+  return kind != nullptr && *kind >= Pointwise::quantise && *kind <= Pointwise::quantise_fp4_at_random;
 }
 
 std::vector<Kernel> kernels_both_ways(const Block& block) {

@@ -85,7 +85,7 @@ inline Case any_case() {
   m.parallel_residual = *rc::gen::arbitrary<bool>();
   m.dropout = *rc::gen::arbitrary<bool>();
   c.plan.recompute = *rc::gen::elementOf(kRecomputes);
-  c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp32);
+  c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp4, Precision::fp32);
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
   c.plan.fused_softmax = *rc::gen::arbitrary<bool>();

@@ -205,6 +205,7 @@ std::set<std::string> wanted_features() {
                            "precision=bf16",
                            "precision=fp16",
                            "precision=fp8",
+                           "precision=fp4",
                            "precision=fp32",
                            "framework=megatron-2021",
                            "framework=megatron-core",

@@ -10,7 +10,7 @@ namespace {
 using rc::gen::element;
 using rc::gen::inRange;
 
-const std::vector<std::string> kBlackwell = {"bf16", "fp8", "fp8"}, kHopper = {"bf16", "fp16", "fp8"},
+const std::vector<std::string> kBlackwell = {"bf16", "fp8", "fp8", "fp4"}, kHopper = {"bf16", "fp16", "fp8"},
                                kAmpere = {"bf16", "fp16"};
 
 // Leaves of two nodes whose uplinks carry a third of what enters.

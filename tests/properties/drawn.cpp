@@ -121,7 +121,8 @@ class Drawing {
         (plan().contains("order") || plan().value("layers_per_stage", Json()) == "auto"))
       drawn_.scenario.erase("stage_nodes");
     precision_ = *rc::gen::elementOf(hardware_.precisions);
-    if (drawn_.scenario.contains("stage_nodes") && precision_ == "fp8") precision_ = "bf16";
+    if (drawn_.scenario.contains("stage_nodes") && (precision_ == "fp8" || precision_ == "fp4"))
+      precision_ = "bf16";
     plan()["precision"] = precision_;
   }
 
@@ -143,7 +144,7 @@ class Drawing {
     std::string framework = *element<std::string>(
         "megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp",
         "torchtitan", "torchtitan", "nanotron", "internevo", "aleph-scaling");
-    if (hardware_.is_blackwell() && one_in(2)) framework = "megatron-core";
+    if (hardware_.is_blackwell() && (precision_ == "fp4" || one_in(2))) framework = "megatron-core";
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
     const bool divides_optimizer_alone =
         framework == "nanotron" || framework == "internevo" || framework == "aleph-scaling";

@@ -233,6 +233,30 @@ TEST(Memory, Fp8WeightsThatAreHeldOnceTakeAByte) {
   }
 }
 
+// Once a step, of what linear layers multiply; recipes that hold fp8 hold it in the weight's own bytes.
+TEST(Memory, CastsOfWeightsIn16BitsAreKept) {
+  Plan plan = small_plan(1, 1, 1);
+  plan.framework = Framework::megatron_core;
+  const auto kept = [&](Precision precision, Recipe recipe) {
+    plan.precision = precision;
+    plan.recipe = recipe;
+    return cast_weights_bytes(0, plan, make_work(small_model(), plan));
+  };
+  plan.fp8_either_layout = false;
+  const double both = kept(Precision::fp8, Recipe::megatron);
+  const double weights = both / 2;
+  EXPECT_GT(weights, 0);
+  EXPECT_LT(weights, make_work(small_model(), plan).parameters(0));
+  EXPECT_DOUBLE_EQ(kept(Precision::fp4, Recipe::megatron), 1.125 * weights);
+  EXPECT_DOUBLE_EQ(kept(Precision::fp4, Recipe::zero), 1.125 * weights);
+  EXPECT_EQ(kept(Precision::fp8, Recipe::zero), 0);
+  EXPECT_EQ(kept(Precision::bf16, Recipe::megatron), 0);
+  plan.fp8_either_layout = true;
+  EXPECT_DOUBLE_EQ(kept(Precision::fp8, Recipe::megatron), weights);
+  const RankMemory rank = rank_memory(full_schedule(plan), plan, make_work(small_model(), plan)).at(0);
+  EXPECT_DOUBLE_EQ(rank.buffers_bytes - rank.late_bytes, weights);
+}
+
 TEST(Memory, WorkspaceIsThatOfPyTorch) {
   EXPECT_EQ(gemm_workspace_bytes(true), 33554432);
   EXPECT_EQ(gemm_workspace_bytes(false), 8519680);

@@ -31,7 +31,7 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
 Block head_block(const Model& model, const Plan& plan) {
   Shape shape = shape_on_one_rank(model, plan);
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
-  shape.fp8 = false;              // and multiplies in the precision of the activations
+  shape.quantised = false;        // and multiplies in the precision of the activations
   BlockBuilder b("head", shape);
   const TensorId input = b.input("input", shape.row_elements());
   ColumnLinear head{"logits", normalise(b, "final_norm", model.norm, input, shape.hidden)};

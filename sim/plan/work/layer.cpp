@@ -18,7 +18,7 @@ TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, 
   const std::size_t first = b.forward_kernels();
   const bool at_once = joined && !b.shape().dynamic_scaling && !b.shape().scaled_by_block;
   const TensorId output = normalise(b, name, model.norm, input, model.hidden, at_once);
-  if (joined && b.shape().dynamic_scaling) b.finds_maximum();
+  if (joined && b.shape().dynamic_scaling && !b.shape().fp4) b.finds_maximum();
   if (reruns(plan, RecomputeModule::layernorm)) b.rerun_from(first);
   return output;
 }
@@ -41,7 +41,7 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   const TensorId input = b.input("input", shape.row_elements());
 
   b.enter(LayerPart::attention);
-  const bool fuses = shape.fp8 && shape.fused_norm && plan.framework != Framework::torchtitan;
+  const bool fuses = shape.quantised && shape.fused_norm && plan.framework != Framework::torchtitan;
   const TensorId attention_in =
       normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
   const Branch attended = attention(b, model, plan, shape, attention_in);

@@ -15,7 +15,18 @@ double elements_of(const BlockBuilder& b, const std::vector<TensorId>& tensors) 
 }
 
 bool is_quantised(const BlockBuilder& b, TensorId tensor) {
-  return b[tensor].element_bytes == 1;
+  return b[tensor].element_bytes <= 1;
+}
+
+// Tensors are named by what they were quantised into.
+std::string named(const Shape& shape, const std::string& name) {
+  return name + (shape.fp4 ? "_fp4" : "_fp8");
+}
+
+// Transformer Engine rounds gradients in fp4 at random (common/recipe, NVFP4BlockScaling).
+Pointwise kind_of(const Shape& shape, bool of_gradient) {
+  if (shape.fp4) return of_gradient ? Pointwise::quantise_fp4_at_random : Pointwise::quantise_fp4;
+  return shape.scaled_by_block ? Pointwise::quantise_blocks : Pointwise::quantise;
 }
 
 // Whether one of Transformer Engine's kernels writes rows and columns.
@@ -30,7 +41,7 @@ TensorId maximum(BlockBuilder& b, const Shape& shape, Emit emit, const std::stri
   if (const TensorId found = b.maximum_of(from.front()); found >= 0) return found;
   const double scales = shape.scaled_by_row ? static_cast<double>(shape.tokens) : 1;
   const TensorId made = b.activation(name + "_maximum", scales, kMaximumBytes);
-  Kernel seek{name + "_maximum", Pointwise::quantise, from, {made}};
+  Kernel seek{name + "_maximum", shape.fp4 ? Pointwise::quantise_fp4 : Pointwise::quantise, from, {made}};
   if (shape.quantised_apart > 1) seek.launches = 2 * shape.quantised_apart;  // the scale is made from it
   (b.*emit)(seek);
   return made;
@@ -54,8 +65,8 @@ void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string&
   TensorId scale = maximum(b, shape, emit, name, from);
   if (shard) scale = maximum_of_shards(b, shape, emit, name, scale);
   if (scale >= 0) reads.push_back(scale);
-  const Pointwise kind = shape.scaled_by_block ? Pointwise::quantise_blocks : Pointwise::quantise;
-  Kernel cast{name + "_quantise", kind, reads, to};
+  const bool of_gradient = b[from.front()].role == TensorRole::gradient;
+  Kernel cast{name + "_quantise", kind_of(shape, of_gradient), reads, to};
   cast.launches = shape.quantised_apart;
   (b.*emit)(cast);
 }
@@ -68,24 +79,27 @@ Kernel rescaled(const std::string& name, TensorId like) {
 }  // namespace
 
 Quantised quantise_input(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
-  if (!shape.fp8 || is_quantised(b, input)) return {input, input};
+  if (!shape.quantised || is_quantised(b, input)) return {input, input};
   const std::string name = linear + "_operand";
-  const TensorId rows = b.activation(name + "_fp8", b[input].elements, 1);
+  const TensorId rows = b.activation(named(shape, name), b[input].elements, shape.operand_bytes);
   if (!writes_both(shape)) {
     quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows});
     return {rows, shape.scaled_by_row ? input : rows};
   }
-  const TensorId columns = b.activation(name + "_fp8_columns", b[input].elements, 1);
+  const TensorId columns =
+      b.activation(named(shape, name) + "_columns", b[input].elements, shape.operand_bytes);
   quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows, columns});
   return {rows, columns, true};
 }
 
 Quantised quantise_shard(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId input) {
-  if (!shape.fp8 || shape.scaled_by_row || is_quantised(b, input)) return {input, input};
+  if (!shape.quantised || shape.scaled_by_row || is_quantised(b, input)) return {input, input};
   const std::string name = linear + "_operand";
-  Quantised shard{b.activation(name + "_fp8", b[input].elements, 1), -1, shape.scaled_by_block};
+  Quantised shard{b.activation(named(shape, name), b[input].elements, shape.operand_bytes), -1,
+                  shape.scaled_by_block};
   std::vector<TensorId> to = {shard.rows};
-  if (shape.scaled_by_block) to.push_back(b.activation(name + "_fp8_columns", b[input].elements, 1));
+  if (shape.scaled_by_block)
+    to.push_back(b.activation(named(shape, name) + "_columns", b[input].elements, shape.operand_bytes));
   shard.kept = to.back();
   quantise(b, shape, &BlockBuilder::forward, name, {input}, to, true);
   b.undo([&b, input, rows = shard.rows] { b.pass_gradient(rows, input); });
@@ -94,31 +108,34 @@ Quantised quantise_shard(BlockBuilder& b, const Shape& shape, const std::string&
 
 TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string& linear,
                           const Quantised& input) {
-  if (!shape.fp8 || input.kept_by_columns || shape.either_layout) return input.kept;
-  const TensorId columns = b.activation(linear + "_operand_again_fp8_columns", b[input.kept].elements, 1);
+  if (!shape.quantised || input.kept_by_columns || shape.either_layout) return input.kept;
+  const TensorId columns = b.activation(named(shape, linear + "_operand_again") + "_columns",
+                                        b[input.kept].elements, shape.operand_bytes);
   quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept}, {columns});
   return columns;
 }
 
 QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear,
                                     const std::vector<TensorId>& gradients) {
-  const bool quantised = shape.fp8 && is_quantised(b, gradients.front());
-  if (!shape.fp8 || (quantised && shape.either_layout)) return {gradients, gradients};
+  const bool quantised = shape.quantised && is_quantised(b, gradients.front());
+  if (!shape.quantised || (quantised && shape.either_layout)) return {gradients, gradients};
   const std::string name = linear + "_gradient";
   const double elements = elements_of(b, gradients);
   const auto emit = &BlockBuilder::backward_input;
-  const auto make = [&](const char* layout) { return b.scratch_gradient(name + layout, elements, 1); };
+  const auto make = [&](const char* layout) {
+    return b.scratch_gradient(named(shape, name) + layout, elements, shape.operand_bytes);
+  };
   if (quantised) {
-    const TensorId columns = make("_fp8_columns");
+    const TensorId columns = make("_columns");
     quantise(b, shape, emit, name, gradients, {columns});
     return {gradients, {columns}};
   }
-  const TensorId rows = make("_fp8");
+  const TensorId rows = make("");
   if (shape.either_layout) {
     quantise(b, shape, emit, name, gradients, {rows});
     return {{rows}, {rows}};
   }
-  const TensorId columns = make("_fp8_columns");
+  const TensorId columns = make("_columns");
   if (shape.scaled_by_row) {
     quantise(b, shape, emit, name, gradients, {rows});
     quantise(b, shape, emit, name + "_again", gradients, {columns});
@@ -129,22 +146,25 @@ QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const s
 }
 
 void scale_input_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId gradient) {
-  if (shape.fp8 && shape.scaled_by_row) b.backward_input(rescaled(linear + "_input_gradient", gradient));
+  if (shape.quantised && shape.scaled_by_row)
+    b.backward_input(rescaled(linear + "_input_gradient", gradient));
 }
 
 void scale_weight_gradient(BlockBuilder& b, const Shape& shape, const std::string& linear, TensorId weight) {
-  if (shape.fp8 && shape.scaled_by_row) b.backward_weight(rescaled(linear + "_weight_gradient", weight));
+  if (shape.quantised && shape.scaled_by_row)
+    b.backward_weight(rescaled(linear + "_weight_gradient", weight));
 }
 
 Quantised quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std::string& name,
                                   TensorId gradient) {
-  if (!shape.fp8 || shape.scaled_by_row) return {gradient, gradient};
+  if (!shape.quantised || shape.scaled_by_row) return {gradient, gradient};
   const auto make = [&](const char* layout) {
-    return b.scratch_gradient(name + layout, b[gradient].elements, 1);
+    return b.scratch_gradient(named(shape, name + "_shard") + layout, b[gradient].elements,
+                              shape.operand_bytes);
   };
-  Quantised shard{make("_shard_fp8"), -1, shape.scaled_by_block};
+  Quantised shard{make(""), -1, shape.scaled_by_block};
   std::vector<TensorId> to = {shard.rows};
-  if (shape.scaled_by_block) to.push_back(make("_shard_fp8_columns"));
+  if (shape.scaled_by_block) to.push_back(make("_columns"));
   shard.kept = to.back();
   quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, to, true);
   return shard;

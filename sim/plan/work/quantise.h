@@ -1,4 +1,4 @@
-// Which kernels turn the operands of a linear layer into fp8, and which tensors do its products read?
+// Which kernels turn the operands of a linear layer into fp8 or fp4, and which tensors do its products read?
 //
 // Hopper multiplies fp8 rows by rows only. What the forward product or the input gradient reads by rows the
 // weight gradient needs by columns: one kernel reads the tensor and writes it both ways (Transformer
@@ -8,7 +8,9 @@
 // 1850), and transposes it in the backward pass; scaled by row, inputs and gradients are quantised once more
 // by columns, and nothing travels in fp8 (torchtitan, float8.md); its backward products, which add up
 // exactly, are cuBLAS's of unscaled operands, scaled afterwards (float8_ops.py, addmm_float8_unwrapped).
-// Weights: plan/fp8.h.
+// In fp4 (NVFP4) Transformer Engine passes over the tensor for the maxima of its rows and of its columns
+// after the Hadamard transform, then writes both in one kernel (pytorch/csrc/quantizer.cpp, v2.13,
+// NVFP4Quantizer::quantize_impl), whatever kernel made it. Weights: plan/fp8.h.
 #pragma once
 
 #include <string>
@@ -26,7 +28,8 @@ struct Quantised {
   bool kept_by_columns = false;
 };
 
-// Without fp8 both are `input`. An input of one byte an element was quantised by the kernel that made it.
+// Without quantised products both are `input`. An input of a byte an element or less was quantised by the
+// kernel that made it.
 Quantised quantise_input(BlockBuilder& builder, const Shape& shape, const std::string& linear,
                          TensorId input);
 

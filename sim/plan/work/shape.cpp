@@ -18,9 +18,10 @@ bool fuses_softmax(const Plan& plan, const Shape& shape) {
 
 void scale(const Plan& plan, Shape& shape) {
   shape.transposes_kept = plan.framework == Framework::torchtitan;
-  shape.dynamic_scaling = shape.transposes_kept || plan.fp8_scaling == Fp8Scaling::current;
+  const bool is_fp4 = plan.precision == Precision::fp4;
+  shape.dynamic_scaling = shape.transposes_kept || is_fp4 || plan.fp8_scaling == Fp8Scaling::current;
   shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
-  shape.scaled_by_block = plan.fp8_scaling == Fp8Scaling::mx;
+  shape.scaled_by_block = is_fp4 || plan.fp8_scaling == Fp8Scaling::mx;
   shape.either_layout = plan.fp8_either_layout && !shape.transposes_kept && !shape.scaled_by_block;
 }
 
@@ -71,7 +72,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.splits_gate = shape.splits_qkv || shape.rotates_halves || plan.framework == Framework::internevo;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
-  shape.fp8 = plan.precision == Precision::fp8;
+  shape.quantised = is_quantised(plan.precision);
+  shape.fp4 = plan.precision == Precision::fp4;
+  if (shape.fp4) shape.operand_bytes = kFp4Bytes;
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
   const StateBytes state = state_bytes(plan);
   shape.gradient_bytes = state.fresh_gradient > 0 ? state.fresh_gradient : state.gradient;

@@ -30,7 +30,7 @@ Collective in_steps(const Shape& shape, double bytes) {
 // torch.compile finds no product of what it gathered that is quantised by rows in between (pytorch/pytorch
 // issue 149990).
 bool gathers_in_steps(const Shape& shape) {
-  return shape.tp_comm_overlap && !(shape.fp8 && shape.scaled_by_row);
+  return shape.tp_comm_overlap && !(shape.quantised && shape.scaled_by_row);
 }
 
 Kernel copied(const std::string& name, TensorId tensor) {
@@ -216,7 +216,8 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
 QuantisedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
                                    TensorId product, TensorId columns) {
   if (columns < 0) return quantise_gradient(b, shape, name, {b.gradient_of(product)});
-  const TensorId whole = b.scratch_gradient(name + "_gradient_fp8_columns", b[product].elements, 1);
+  const TensorId whole =
+      b.scratch_gradient(name + "_gradient_columns_gathered", b[product].elements, shape.operand_bytes);
   Kernel gather = over_ranks(name + "_gradient_columns_all_gather", CollectiveOp::all_gather,
                              b[whole].bytes(), columns, whole);
   if (shape.tp_comm_overlap) gather.overlap.with = {name + "_input_gradient"};

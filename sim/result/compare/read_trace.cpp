@@ -128,8 +128,7 @@ Plan read_plan_head(const JsonReader& plan) {
   head.micro_batch = plan.integer("micro_batch", 1, kMostInt);
   head.global_batch = plan.integer("global_batch", 1, std::int64_t{1} << 40);
   head.seq = plan.integer("seq", 1, std::int64_t{1} << 40);
-  head.precision =
-      named(plan, "precision", std::array{Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
+  head.precision = named(plan, "precision", kPrecisions);
   head.recompute = named(plan, "recompute", kRecomputes);
   return head;
 }

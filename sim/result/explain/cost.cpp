@@ -98,7 +98,7 @@ std::string explain_memory(const Explained& run) {
   text.line("  working set  {:>9}  outputs, gradients and recomputed tensors of the op that runs",
             format_bytes(rank.working_bytes));
   text.line("  logits       {:>9}  fp32, with their copies in the loss", format_bytes(rank.logits_bytes));
-  text.line("  buffers      {:>9}  messages and gathered parameters on their way",
+  text.line("  buffers      {:>9}  messages and gathered parameters on their way, weights cast once a step",
             format_bytes(rank.buffers_bytes - rank.workspace_bytes));
   text.line("  workspace    {:>9}  cuBLAS, as PyTorch sets it", format_bytes(rank.workspace_bytes));
   text.line("");

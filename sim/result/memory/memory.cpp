@@ -43,7 +43,8 @@ LiveBytes offloaded(const StageBytes& stage) {
 template <typename At>
 void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
   const std::vector<std::size_t> beside = backwards_beside(ops);
-  std::array<const Op*, 2> done = {};  // the last two that ran beside each other, later parts of theirs included
+  std::array<const Op*, 2> done =
+      {};  // the last two that ran beside each other, later parts of theirs included
   LiveBytes live;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
@@ -172,7 +173,8 @@ void add_state(RankMemory& memory, const Plan& plan, const Work& work, double wo
   memory.late_bytes = std::max(0.0, most_late_bytes(memory, plan, work) - left_room);
   // One message each way may be on the wire while the tensors of the running ops stand beside it.
   memory.buffers_bytes = workspace_bytes + (plan.pp > 1 ? 2 * work.boundary_bytes : 0) +
-                         sharding_buffers(memory.rank, plan, work) + memory.late_bytes;
+                         sharding_buffers(memory.rank, plan, work) +
+                         cast_weights_bytes(memory.rank, plan, work) + memory.late_bytes;
   memory.workspace_bytes = workspace_bytes;
   memory.peak_bytes = memory.parameters_bytes + memory.gradients_bytes + memory.optimizer_bytes +
                       memory.activations_bytes + memory.logits_bytes + memory.buffers_bytes;

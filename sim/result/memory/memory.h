@@ -26,6 +26,11 @@ StateBytes held_state(double dense, double experts, const Plan& plan, std::optio
 // Gathered units beside the shard, and gradients on their way to where they are kept.
 double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work);
 
+// What Transformer Engine keeps of weights that are held in 16 bits: as it cast them in a step's first
+// forward pass, for the rest of the step (module/base.py, get_weight_workspace, where Megatron core says
+// which pass is the first).
+double cast_weights_bytes(int pipeline_rank, const Plan& plan, const Work& work);
+
 // One entry for each pipeline rank: its peak by item. Activations are replayed in the order of its compute
 // stream: they come with a forward and go with the end of its backward (of its W where the backward is
 // split).

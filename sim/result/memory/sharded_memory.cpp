@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "plan/fp8.h"
+#include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory/memory.h"
@@ -62,6 +64,22 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
     buffers = std::max(buffers, gathered * parameter_bytes(plan) + gradients);
   }
   return buffers;
+}
+
+double cast_weights_bytes(int pipeline_rank, const Plan& plan, const Work& work) {
+  if (!is_quantised(plan.precision) || plan.framework != Framework::megatron_core) return 0;
+  const bool holds_casts = plan.recipe == Recipe::fp8_weights || plan.recipe == Recipe::zero;
+  if (plan.precision == Precision::fp8 && holds_casts) return 0;
+  double elements = 0;
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
+    if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
+    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
+      const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
+      elements += static_cast<double>(part.repeats) * cast_elements(block, block.forward, plan.precision);
+    }
+  }
+  if (plan.precision == Precision::fp4) return 2 * kFp4Bytes * elements;
+  return (plan.fp8_either_layout && plan.fp8_scaling != Fp8Scaling::mx ? 1 : 2) * elements;
 }
 
 }  // namespace rehearse

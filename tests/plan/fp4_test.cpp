@@ -1,0 +1,112 @@
+// NVFP4 as Transformer Engine runs it: what is passed over, what is written, and how weights are cast.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/read.h"
+#include "plan/fp8.h"
+#include "plan/rules.h"
+#include "work_case.h"
+
+namespace rehearse::fp4 {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kTokens = 32, kDepth = 64, kKeyWidth = 16, kFfn = 160;
+constexpr double kInputWidths = 3 * kDepth + kFfn;
+constexpr double kGradientWidths = (kDepth + 2 * kKeyWidth) + 2 * kDepth + 2 * kFfn;
+
+Case fp4_case(int tp = 1) {
+  Case c{llama(2, kDepth, 8, 2, kFfn, 512), {}};
+  c.plan.seq = kTokens;
+  c.plan.tp = tp;
+  c.plan.sequence_parallel = tp > 1;
+  c.plan.precision = Precision::fp4;
+  return c;
+}
+
+Block layer_of(const Case& c) {
+  return block_called(make_work(c.model, c.plan), "layer");
+}
+
+// Bytes that kernels of one kind move in all passes, for each token; without the maxima, 4 bytes each.
+double bytes_of(const Block& block, Pointwise kind) {
+  double bytes = 0;
+  for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
+    for (const Kernel& kernel : *kernels) {
+      const auto* of = std::get_if<Pointwise>(&kernel.what);
+      if (of == nullptr || *of != kind) continue;
+      bytes += block.bytes_moved(kernel);
+      for (const auto* ids : {&kernel.reads, &kernel.writes})
+        for (const TensorId id : *ids)
+          if (block.tensors[static_cast<std::size_t>(id)].elements == 1) bytes -= 4;
+    }
+  }
+  return bytes / kTokens;
+}
+
+// Every operand is read in 16 bits twice, for its maxima and for the cast, and written by rows and by
+// columns; no norm finds a maximum, which is wanted of columns after a transform; gradients are rounded at
+// random.
+TEST(Fp4, PassesOverEveryOperandAndThenWritesItBothWays) {
+  const Block block = layer_of(fp4_case());
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise_fp4),
+                   (2 + 2 + 2 * kFp4Bytes) * kInputWidths + 2 * kGradientWidths);
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise_fp4_at_random), (2 + 2 * kFp4Bytes) * kGradientWidths);
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise), 0);
+}
+
+TEST(Fp4, MultipliesInTheSameLayersAsFp8) {
+  Case c = fp4_case();
+  const Block in_fp4 = layer_of(c);
+  c.plan.precision = Precision::fp8;
+  const Block in_fp8 = layer_of(c);
+  EXPECT_DOUBLE_EQ(cast_elements(in_fp4, in_fp4.forward, Precision::fp4),
+                   cast_elements(in_fp8, in_fp8.forward, Precision::fp8));
+  for (const Kernel& kernel : in_fp4.forward) {
+    const bool is_product = std::holds_alternative<Gemm>(kernel.what);
+    EXPECT_EQ(precision_of(in_fp4, kernel, Precision::fp4), is_product ? Precision::fp4 : Precision::bf16)
+        << kernel.name;
+  }
+}
+
+// What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one product, columns
+// of gradients for the other.
+TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {
+  const Block block = layer_of(fp4_case(2));
+  std::vector<double> bytes;
+  for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight})
+    for (const Kernel& kernel : *kernels) {
+      const auto* collective = std::get_if<Collective>(&kernel.what);
+      if (collective != nullptr && collective->op == CollectiveOp::all_gather)
+        bytes.push_back(collective->bytes / (kTokens * kDepth));
+    }
+  EXPECT_THAT(bytes, ElementsAre(kFp4Bytes, kFp4Bytes, kFp4Bytes, kFp4Bytes, kFp4Bytes, kFp4Bytes, kFp4Bytes,
+                                 kFp4Bytes));
+}
+
+// Once a step: the maximum, then rows and columns.
+TEST(Fp4, CastsWeightsOnceAStep) {
+  Case c = fp4_case();
+  c.plan.global_batch = 4;
+  const WeightCasts casts = weight_casts(c.plan);
+  EXPECT_THAT(casts.forward, ElementsAre(2.0 / 4, (2 + 2 * kFp4Bytes) / 4));
+  EXPECT_TRUE(casts.again.empty());
+  EXPECT_TRUE(casts.backward.empty());
+}
+
+TEST(Fp4, IsMegatronCoresAlone) {
+  Case c = fp4_case();
+  EXPECT_TRUE(broken_rules(c.plan, c.model, c.plan.gpus()).empty());
+  c.plan.framework = Framework::torchtitan;
+  const std::vector<Violation> broken = broken_rules(c.plan, c.model, c.plan.gpus());
+  ASSERT_FALSE(broken.empty());
+  EXPECT_THAT(broken.front().rule, HasSubstr("NVFP4 is Megatron core's"));
+}
+
+}  // namespace
+}  // namespace rehearse::fp4

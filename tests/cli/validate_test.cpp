@@ -56,7 +56,7 @@ TEST(Validate, SharingLinksMakesNoRunFaster) {
 // NVIDIA's own pages: what they say of A100, of H100 and of what is not modelled.
 TEST(Validate, OtherRunsArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/nemo_runs.json --json").out);
-  ASSERT_EQ(other["runs"].size(), 156U);
+  ASSERT_EQ(other["runs"].size(), 172U);
   std::size_t skipped = 0;
   for (const Json& run : other["runs"]) {
     const std::string id = run["id"];
@@ -75,6 +75,7 @@ TEST(Validate, OtherRunsArePredictedToo) {
     // Passes in pairs whose kernels no graph launches: two months later it took half the time without pairs.
     const bool paired = id == "bridge-26.02-qwen3-235b-mx-b300";
     EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < 0.16) << id;
+    EXPECT_TRUE(id.find("405b-nvfp4") == id.npos || std::abs(run["error"].get<double>()) < 0.10) << id;
     if (!run["measured_mem_bytes"].is_null()) {
       const double memory =
           run["predicted_mem_bytes"].get<double>() / run["measured_mem_bytes"].get<double>();

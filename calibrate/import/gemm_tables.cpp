@@ -16,8 +16,7 @@ double flops_of(const GemmSample& sample) {
 }
 
 // What no shape exceeds on random data. Zeros and other low-entropy data draw less power and clock higher:
-// rows above it were measured on such. So do
-// runs too short for the power limit to act.
+// rows above it were measured on such, as are runs too short for the power limit to hold the clocks down.
 double least_seconds(const JsonReader& recipe, const GemmSample& sample) {
   if (!recipe.has("most_tflops")) return 0;
   return flops_of(sample) / (recipe.number("most_tflops", 1, 1e6) * 1e12);

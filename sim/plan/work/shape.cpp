@@ -1,6 +1,7 @@
 #include "plan/work/shape.h"
 
 #include "plan/recipe.h"
+#include "plan/work.h"
 
 namespace rehearse {
 

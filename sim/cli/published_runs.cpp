@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -98,10 +99,15 @@ void add_recompute(Json& plan, const Json& recompute) {
   set(plan, "recompute", recompute);  // a form that no plan has is refused by name
 }
 
+// Of what linear layers multiply; a precision that no plan has is refused by name.
 Json precision_of(const Json& row) {
-  for (const char* name : {"fp8", "fp4", "bf16", "fp16"})
-    if (contains(said(row, "precision"), name)) return name;
-  return {};
+  const Json precision = said(row, "precision");
+  if (!precision.is_string()) return precision;
+  std::string text = precision.get<std::string>();
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char* name : {"fp8", "fp4", "bf16", "fp16", "fp32"})
+    if (text.find(name) != std::string::npos) return name;
+  return precision;
 }
 
 Json plan_of(const Json& row, const Json& practice) {

@@ -261,6 +261,31 @@ TEST(Validate, AVocabularyThatTheRowAssumesIsTheFamilys) {
   EXPECT_LT(assumed, seconds_of("vtrain-single", 51200));
 }
 
+// On two B200, whose products take any of them.
+Json run_in(const std::string& precision) {
+  const std::string row = R"([{"id": "mine", "family": "bridge", "cluster": "dgx-b200",
+    "hardware": {"n_gpus": 2}, "batch": {"micro": 1, "global": 8}, "recompute": "none", "precision": )" +
+                          Json(precision).dump() + R"(,
+    "model": {"name": "m", "layers": 4, "hidden": 4096, "heads": 32, "vocab": 1024, "seq_len": 4096},
+    "parallel": {"tp": 1, "pp": 1, "dp": 2, "zero_stage": 1}, "measured": {"iteration_s": 1}}])";
+  return Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
+}
+
+TEST(Validate, ReadsPrecisionsInAnyLettersAndRefusesOthersByName) {
+  const auto seconds = [](const std::string& precision) {
+    const Json run = run_in(precision);
+    EXPECT_TRUE(run["predicted_s"].is_number()) << run["skipped"];
+    return run["predicted_s"].is_number() ? run["predicted_s"].get<double>() : 0;
+  };
+  EXPECT_EQ(seconds("BF16"), seconds("amp_bf16"));
+  EXPECT_EQ(seconds("FP8 (MXFP8)"), seconds("fp8 (MXFP8)"));
+  EXPECT_EQ(seconds("NVFP4"), seconds("fp4"));
+  EXPECT_LT(seconds("NVFP4"), seconds("FP8 (MXFP8)"));
+  EXPECT_LT(seconds("MXFP8"), seconds("bf16"));
+  for (const char* precision : {"tf32", "int8", ""})
+    EXPECT_THAT(run_in(precision)["skipped"].dump(), HasSubstr("precision")) << precision;
+}
+
 TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
   const std::string row = R"([{"id": "mine", "family": "of my own", "cluster": "no-such-cluster",
     "hardware": {"n_gpus": 8}, "batch": {"micro": 1, "global": 8}, "precision": "bf16", "recompute": "none",

@@ -30,12 +30,12 @@ struct Shape {
   bool batch_first = false;        // sequences lie apart: what is gathered or scattered along them is copied
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
   bool quantised = false;          // linear layers multiply in fp8 or fp4
-  bool fp4 = false;
-  bool dynamic_scaling = false;      // scales come from a pass over the tensor itself
-  bool transposes_kept = false;      // inputs are quantised by rows alone, and those kept transposed
-  bool scaled_by_row = false;        // of its rows for one product, of its columns for the other
-  bool scaled_by_block = false;      // of 32 elements of a row for one product, of a column for the other
-  bool either_layout = false;        // products take quantised operands as they lie
+  bool fp4 = false;                // in fp4
+  bool dynamic_scaling = false;    // scales come from a pass over the tensor itself
+  bool transposes_kept = false;    // inputs are quantised by rows alone, and those kept transposed
+  bool scaled_by_row = false;      // of its rows for one product, of its columns for the other
+  bool scaled_by_block = false;    // of 32 or 16 elements of a row for one product, of a column for the other
+  bool either_layout = false;      // products take quantised operands as they lie
   std::int64_t quantised_apart = 1;  // tensors of an operand that the host launches a cast each for
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).

@@ -18,8 +18,8 @@ struct Gpu {
   std::string name;
   double memory_bytes = 0;
   double memory_bandwidth = 0;  // bytes/s
-  std::map<std::string, double>
-      peak_flops;                 // dense, by precision: "bf16", "fp16", "fp8", "fp4", "tf32", "fp32"
+  // Dense, by precision: "bf16", "fp16", "fp8", "fp4", "tf32", "fp32".
+  std::map<std::string, double> peak_flops;
   int multiprocessors = 0;        // 0: not on record
   double compute_capability = 0;  // NVIDIA's, such as 9.0; 0: not on record
 };

@@ -76,8 +76,6 @@ bool outside(const GemmCurve& curve, const LogShape& at) {
   return false;
 }
 
-static_assert(bytes_of_operand("fp4") == kFp4Bytes);
-
 Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
   const auto peak = gpu.peak_flops.find(precision);
   if (peak == gpu.peak_flops.end()) {

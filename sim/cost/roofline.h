@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "plan/work.h"
+
 namespace rehearse {
 
 // Of an element of a product's operands, its share of the scale of a block of 16 included in fp4 (NVFP4).
 constexpr double bytes_of_operand(std::string_view precision) {
   if (precision == "fp32") return 4;
   if (precision == "fp8") return 1;
-  return precision == "fp4" ? 0.5 + 1.0 / 16 : 2;
+  return precision == "fp4" ? kFp4Bytes : 2;
 }
 
 struct Roofline {

@@ -32,6 +32,9 @@ void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Viol
     violations.push_back({"", "precision", "NVFP4 is Megatron core's, by Transformer Engine",
                           fmt::format("{}, framework {}", values, to_string(plan.framework)),
                           "bf16 or fp8, or framework megatron-core"});
+  if (!plan.fp8_either_layout)
+    violations.push_back({"", "precision", "NVFP4 is Blackwell's, of compute capability 10.0 and above",
+                          values, "bf16 or fp8"});
 }
 
 }  // namespace

@@ -99,11 +99,15 @@ TEST(Fp4, CastsWeightsOnceAStep) {
   EXPECT_TRUE(casts.backward.empty());
 }
 
-TEST(Fp4, IsMegatronCoresAlone) {
+TEST(Fp4, IsMegatronCoresAloneAndBlackwells) {
   Case c = fp4_case();
+  std::vector<Violation> broken = broken_rules(c.plan, c.model, c.plan.gpus());
+  ASSERT_EQ(broken.size(), 1U);
+  EXPECT_THAT(broken.front().rule, HasSubstr("Blackwell's"));
+  c.plan.fp8_either_layout = true;
   EXPECT_TRUE(broken_rules(c.plan, c.model, c.plan.gpus()).empty());
   c.plan.framework = Framework::torchtitan;
-  const std::vector<Violation> broken = broken_rules(c.plan, c.model, c.plan.gpus());
+  broken = broken_rules(c.plan, c.model, c.plan.gpus());
   ASSERT_FALSE(broken.empty());
   EXPECT_THAT(broken.front().rule, HasSubstr("NVFP4 is Megatron core's"));
 }

@@ -43,8 +43,7 @@ LiveBytes offloaded(const StageBytes& stage) {
 template <typename At>
 void replay(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
   const std::vector<std::size_t> beside = backwards_beside(ops);
-  std::array<const Op*, 2> done =
-      {};  // the last two that ran beside each other, later parts of theirs included
+  std::array<const Op*, 2> done = {};  // the last two that ran beside each other, later parts of theirs included
   LiveBytes live;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];

@@ -86,6 +86,7 @@ inline Case any_case() {
   m.dropout = *rc::gen::arbitrary<bool>();
   c.plan.recompute = *rc::gen::elementOf(kRecomputes);
   c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp4, Precision::fp32);
+  c.plan.fp8_either_layout = c.plan.precision == Precision::fp4;  // Blackwell's
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
   c.plan.fused_softmax = *rc::gen::arbitrary<bool>();

@@ -1,7 +1,7 @@
 // Rows of tables by token and by position.
 #include <type_traits>
 
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/sums.cuh"
 
@@ -23,9 +23,16 @@ template <typename T>
 struct Embed {
   Lookup row_of;
   Rows<T> table, out;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(table) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
     const std::int64_t index = row_of(r);
-    out.store(r, c, index < 0 ? 0.0F : table.load(index, c));
+    Lanes<N> row = {};
+    if (index >= 0) row = load<N>(table.row(index) + c);
+    store(out.row(r) + c, row);
   }
 };
 
@@ -78,8 +85,14 @@ template <typename T>
 struct AddPositions {
   DeviceTokens tokens;
   Rows<T> in, table, out;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    out.store(r, c, in.load(r, c) + table.load(tokens.position(r), c));
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(in) && cuda::in_packs<N>(table) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const Lanes<N> x = load<N>(in.row(r) + c), more = load<N>(table.row(tokens.position(r)) + c);
+    store(out.row(r) + c, Lanes<N>::of([&](int i) { return x.x[i] + more.x[i]; }));
   }
 };
 
@@ -118,8 +131,8 @@ void run(const Context& context, const Embedding& call) {
   by_type(call.table.type, [&](auto zero) {
     using T = decltype(zero);
     const Lookup lookup{data<std::int64_t>(call.tokens), call.first, call.table.rows};
-    for_elements(context.stream, call.output.rows, call.output.columns,
-                 Embed<T>{lookup, rows_of<T>(call.table), rows_of<T>(call.output)}, "embedding");
+    for_packs<kLanes<T>>(context.stream, call.output.rows, call.output.columns,
+                         Embed<T>{lookup, rows_of<T>(call.table), rows_of<T>(call.output)}, "embedding");
   });
 }
 
@@ -141,7 +154,7 @@ void run(const Context& context, const EmbeddingBackward& call) {
 void run(const Context& context, const Positions& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(
+    for_packs<kLanes<T>>(
         context.stream, call.input.rows, call.input.columns,
         AddPositions<T>{on_device(call.tokens), rows_of<T>(call.input), rows_of<T>(call.table), rows_of<T>(call.output)},
         "positions");

@@ -1,7 +1,7 @@
 // The optimizer step: one pass over gradient, moments, master weight and its copy.
 #include <cmath>
 
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 
 namespace rehearse::kernels::cuda {
@@ -17,34 +17,41 @@ struct Step {
   const float* scale;
   float rate, beta1, beta2, epsilon, decay;
   float mean_share, square_share;  // corrections of the moments' start at zero
-  __device__ void operator()(std::int64_t /*row*/, std::int64_t i) const {
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(gradient) && cuda::in_packs<N>(mean) && cuda::in_packs<N>(square) &&
+           cuda::in_packs<N>(master) && cuda::in_packs<N>(weight);
+  }
+  template <int N>
+  __device__ void at(std::int64_t /*row*/, std::int64_t first) const {
     const float factor = scale == nullptr ? 1.0F : *scale;
-    const float old = to_float(master[i]);
-    if (isnan(factor)) {
-      if (weight != nullptr) weight[i] = from_float<W>(old);
-      return;
+    Lanes<N> old = load<N>(master + first);
+    if (!isnan(factor)) {
+      const Lanes<N> g = load<N>(gradient + first);
+      Lanes<N> m = load<N>(mean + first), s = load<N>(square + first);
+      for (int i = 0; i < N; ++i) {
+        const float scaled = g.x[i] * factor;
+        m.x[i] = beta1 * m.x[i] + (1 - beta1) * scaled;
+        s.x[i] = beta2 * s.x[i] + (1 - beta2) * scaled * scaled;
+        old.x[i] -= rate * (m.x[i] * mean_share / (sqrtf(s.x[i] * square_share) + epsilon) + decay * old.x[i]);
+      }
+      store(mean + first, m);
+      store(square + first, s);
+      store(master + first, old);
     }
-    const float g = to_float(gradient[i]) * factor;
-    const float m = beta1 * to_float(mean[i]) + (1 - beta1) * g;
-    const float s = beta2 * to_float(square[i]) + (1 - beta2) * g * g;
-    const float next = old - rate * (m * mean_share / (sqrtf(s * square_share) + epsilon) + decay * old);
-    mean[i] = from_float<S>(m);
-    square[i] = from_float<S>(s);
-    master[i] = from_float<S>(next);
-    if (weight != nullptr) weight[i] = from_float<W>(next);
+    if (weight != nullptr) store(weight + first, old);
   }
 };
 
 // Each block in double, so that only the sum over blocks rounds.
-template <typename T>
+template <int N, typename T>
 __global__ void square_sum(Rows<T> in, float* total) {
   __shared__ double sums[kThreads];
   double sum = 0;
   for (std::int64_t r = blockIdx.y; r < in.rows; r += gridDim.y) {
-    const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
-    for (std::int64_t c = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; c < in.columns; c += step) {
-      const double x = in.load(r, c);
-      sum += x * x;
+    const std::int64_t step = std::int64_t{gridDim.x} * kThreads * N;
+    for (std::int64_t c = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * N; c < in.columns; c += step) {
+      for (const double x : load<N>(in.row(r) + c).x) sum += x * x;
     }
   }
   sums[threadIdx.x] = sum;
@@ -77,19 +84,21 @@ void run(const Context& context, const Adam& call) {
       const Step<G, S, W> body{data<G>(call.gradient), data<S>(call.mean), data<S>(call.square), data<S>(call.master),
                                data<W>(call.weight), floats(call.scale), call.rate, call.beta1, call.beta2,
                                call.epsilon, call.decay, share(call.beta1), share(call.beta2)};
-      for_elements(context.stream, 1, call.master.elements(), body, "Adam");
+      for_packs<kLanes<G, S, W>>(context.stream, 1, call.master.elements(), body, "Adam");
     });
   });
 }
 
 void run(const Context& context, const SquareSum& call) {
   constexpr std::int64_t kMostBlocks = 1024;
-  const std::int64_t across = std::min<std::int64_t>(kMostBlocks, blocks_for(call.input.columns));
-  const std::int64_t down = std::min(std::max<std::int64_t>(1, kMostBlocks / across), call.input.rows);
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    launch(context.stream, "sum of squares", square_sum<T>, {dim3(some_blocks(across), some_blocks(down))},
-           rows_of<T>(call.input), floats(call.sum));
+    const Rows<T> in = rows_of<T>(call.input);
+    const bool wide = in_packs<kLanes<T>>(in);
+    const std::int64_t across = std::min<std::int64_t>(kMostBlocks, blocks_for(in.columns / (wide ? kLanes<T> : 1)));
+    const std::int64_t down = std::min(std::max<std::int64_t>(1, kMostBlocks / across), in.rows);
+    launch(context.stream, "sum of squares", wide ? square_sum<kLanes<T>, T> : square_sum<1, T>,
+           {dim3(some_blocks(across), some_blocks(down))}, in, floats(call.sum));
   });
 }
 

@@ -1,6 +1,8 @@
-// Kernels that pass over memory once: a thread an element, or a pair of them.
+// Kernels that pass over memory once.
 #include "kernels/cuda/fp8.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
+#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sums.cuh"
 #include "kernels/philox.h"
 
@@ -8,23 +10,43 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
+struct Angle {
+  float sine, cosine;
+};
+
+// Of every place and pair, in double once instead of for every head.
+struct Angles {
+  DeviceTokens tokens;
+  Angle* table;
+  std::int64_t half;
+  float base;
+  bool back;
+  __device__ void operator()(std::int64_t place, std::int64_t pair) const {
+    const double frequency = pow(static_cast<double>(base), -static_cast<double>(pair) / static_cast<double>(half));
+    double sine, cosine;
+    sincos(static_cast<double>(tokens.position_of_place(place)) * frequency, &sine, &cosine);
+    table[place * half + pair] = {static_cast<float>(back ? -sine : sine), static_cast<float>(cosine)};
+  }
+};
+
+// N pairs of one head.
 template <typename T>
 struct Turn {
   Rows<T> in, out;
   DeviceTokens tokens;
-  std::int64_t width;
-  float base;
-  bool back;
-  __device__ void operator()(std::int64_t r, std::int64_t pair) const {
-    const std::int64_t half = width / 2, first = pair / half * width + pair % half;
-    const double frequency = pow(static_cast<double>(base), -2.0 * static_cast<double>(pair % half) / static_cast<double>(width));
-    double sine, cosine;
-    sincos(static_cast<double>(tokens.position(r)) * frequency, &sine, &cosine);
-    const auto c = static_cast<float>(cosine);
-    const float s = static_cast<float>(back ? -sine : sine);
-    const float a = in.load(r, first), b = in.load(r, first + half);
-    out.store(r, first, a * c - b * s);
-    out.store(r, first + half, b * c + a * s);
+  const Angle* table;
+  std::int64_t half;
+  template <int N>
+  bool in_packs() const {
+    return half % N == 0 && cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t pair) const {
+    const std::int64_t first = pair / half * 2 * half + pair % half;
+    const Angle* angles = table + tokens.place(r) * half + pair % half;
+    const Lanes<N> a = load<N>(in.row(r) + first), b = load<N>(in.row(r) + first + half);
+    store(out.row(r) + first, Lanes<N>::of([&](int i) { return a.x[i] * angles[i].cosine - b.x[i] * angles[i].sine; }));
+    store(out.row(r) + first + half, Lanes<N>::of([&](int i) { return b.x[i] * angles[i].cosine + a.x[i] * angles[i].sine; }));
   }
 };
 
@@ -43,41 +65,62 @@ struct Activate {
   Rows<T> in, out;
   const float* weights;
   ActivationKind kind;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const float x = in.load(r, c), scale = weights == nullptr ? 1.0F : weights[r];
-    const float positive = fmaxf(x, 0.0F);
-    out.store(r, c,
-              scale * (kind == ActivationKind::swiglu ? x * sigmoid(x) * in.load(r, c + out.columns)
-                       : kind == ActivationKind::gelu ? gelu(x)
-                                                      : positive * positive));
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const float scale = weights == nullptr ? 1.0F : weights[r];
+    const Lanes<N> x = load<N>(in.row(r) + c);
+    Lanes<N> up = {};
+    if (kind == ActivationKind::swiglu) up = load<N>(in.row(r) + c + out.columns);
+    store(out.row(r) + c, Lanes<N>::of([&](int i) {
+            const float positive = fmaxf(x.x[i], 0.0F);
+            return scale * (kind == ActivationKind::swiglu ? x.x[i] * sigmoid(x.x[i]) * up.x[i]
+                            : kind == ActivationKind::gelu ? gelu(x.x[i])
+                                                           : positive * positive);
+          }));
   }
 };
 
+// What an element's gradient is, and its part of the gradient of its row's weight.
+struct Slope {
+  float gradient, of_up, dot;
+};
+__device__ inline Slope slope(ActivationKind kind, float x, float up, float g) {
+  if (kind == ActivationKind::swiglu) {
+    const float s = sigmoid(x);
+    return {g * up * s * (1 + x * (1 - s)), g * x * s, g * x * s * up};
+  }
+  if (kind == ActivationKind::gelu) return {g * gelu_slope(x), 0, g * gelu(x)};
+  const float positive = fmaxf(x, 0.0F);
+  return {g * 2 * positive, 0, g * positive * positive};
+}
+
 // One block a row, which also sums the gradient of the row's weight.
-template <typename T>
+template <int N, typename T>
 __global__ void activate_backward(Rows<T> dy, Rows<T> in, const float* weights, Rows<T> dx, float* dweights,
                                   ActivationKind kind) {
   for (std::int64_t r = blockIdx.x; r < dy.rows; r += gridDim.x) {
     const float scale = weights == nullptr ? 1.0F : weights[r];
     float dot = 0;
-    for (std::int64_t c = threadIdx.x; c < dy.columns; c += kThreads) {
-      const float x = in.load(r, c), g = dy.load(r, c);
-      if (kind == ActivationKind::swiglu) {
-        const float up = in.load(r, c + dy.columns), s = sigmoid(x);
-        dot += g * x * s * up;
-        dx.store(r, c, scale * g * up * s * (1 + x * (1 - s)));
-        dx.store(r, c + dy.columns, scale * g * x * s);
-      } else if (kind == ActivationKind::gelu) {
-        dot += g * gelu(x);
-        dx.store(r, c, scale * g * gelu_slope(x));
-      } else {
-        const float positive = fmaxf(x, 0.0F);
-        dot += g * positive * positive;
-        dx.store(r, c, scale * g * 2 * positive);
+    for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < dy.columns; c += kThreads * N) {
+      const Lanes<N> x = load<N>(in.row(r) + c), g = load<N>(dy.row(r) + c);
+      Lanes<N> up = {}, of_up = {}, of_x = {};
+      if (kind == ActivationKind::swiglu) up = load<N>(in.row(r) + c + dy.columns);
+      for (int i = 0; i < N; ++i) {
+        const Slope each = slope(kind, x.x[i], up.x[i], g.x[i]);
+        of_x.x[i] = scale * each.gradient;
+        of_up.x[i] = scale * each.of_up;
+        dot += each.dot;
       }
+      store(dx.row(r) + c, of_x);
+      if (kind == ActivationKind::swiglu) store(dx.row(r) + c + dy.columns, of_up);
     }
+    if (dweights == nullptr) continue;
     dot = block_sum(dot);
-    if (threadIdx.x == 0 && dweights != nullptr) dweights[r] = dot;
+    if (threadIdx.x == 0) dweights[r] = dot;
   }
 }
 
@@ -86,12 +129,21 @@ struct Sum {
   Rows<T> in[4];
   const T* bias;
   Rows<T> out;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    float sum = bias == nullptr ? 0.0F : to_float(bias[c]);
+  template <int N>
+  bool in_packs() const {
+    return std::all_of(in, in + 4, [](const Rows<T>& each) { return cuda::in_packs<N>(each); }) &&
+           cuda::in_packs<N>(bias) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    Lanes<N> sum = {};
+    if (bias != nullptr) sum = load<N>(bias + c);
     for (const Rows<T>& each : in) {
-      if (each.data != nullptr) sum += each.load(r, c);
+      if (each.data == nullptr) continue;
+      const Lanes<N> more = load<N>(each.row(r) + c);
+      sum = Lanes<N>::of([&](int i) { return sum.x[i] + more.x[i]; });
     }
-    out.store(r, c, sum);
+    store(out.row(r) + c, sum);
   }
 };
 
@@ -103,13 +155,27 @@ struct Drop {
   float rate;
   std::uint64_t seed;
   Draws draws;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const std::int64_t i = r * out.columns + c;
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(in) && cuda::in_packs<N>(residual) && cuda::in_packs<N>(out) &&
+           cuda::in_packs<N>(bias) && cuda::in_packs<N>(mask);
+  }
+  __device__ bool keeps(std::int64_t i) const {
     const std::int64_t number = draws.first + i / draws.run * draws.stride + i % draws.run;
-    const bool kept = philox_uniform(seed, static_cast<std::uint64_t>(number)) >= rate;
-    mask.row(r)[c] = kept ? 1 : 0;
-    const float value = in.load(r, c) + (bias == nullptr ? 0.0F : to_float(bias[c]));
-    out.store(r, c, (residual.data == nullptr ? 0.0F : residual.load(r, c)) + (kept ? value / (1 - rate) : 0.0F));
+    return philox_uniform(seed, static_cast<std::uint64_t>(number)) >= rate;
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const Lanes<N> x = load<N>(in.row(r) + c);
+    Lanes<N> shift = {}, rest = {};
+    if (bias != nullptr) shift = load<N>(bias + c);
+    if (residual.data != nullptr) rest = load<N>(residual.row(r) + c);
+    Pack<std::uint8_t, N> kept;
+    for (int i = 0; i < N; ++i) kept.x[i] = keeps(r * out.columns + c + i) ? 1 : 0;
+    *reinterpret_cast<Pack<std::uint8_t, N>*>(mask.row(r) + c) = kept;
+    store(out.row(r) + c, Lanes<N>::of([&](int i) {
+            return rest.x[i] + (kept.x[i] != 0 ? (x.x[i] + shift.x[i]) / (1 - rate) : 0.0F);
+          }));
   }
 };
 
@@ -118,32 +184,49 @@ struct DropBack {
   Rows<T> dy, dx;
   Rows<std::uint8_t> mask;
   float rate;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    dx.store(r, c, mask.row(r)[c] != 0 ? dy.load(r, c) / (1 - rate) : 0.0F);
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(dy) && cuda::in_packs<N>(dx) && cuda::in_packs<N>(mask);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const auto kept = *reinterpret_cast<const Pack<std::uint8_t, N>*>(mask.row(r) + c);
+    const Lanes<N> g = load<N>(dy.row(r) + c);
+    store(dx.row(r) + c, Lanes<N>::of([&](int i) { return kept.x[i] != 0 ? g.x[i] / (1 - rate) : 0.0F; }));
   }
 };
 
-// A block takes 32 columns and a stretch of rows: eight rows at a time, then one sum over them.
-template <typename T>
+// A block takes 32 packs of columns and a stretch of rows: eight rows at a time, then one sum over them.
+template <int N, typename T>
 __global__ void column_sums(Rows<T> in, float* sums) {
-  __shared__ float part[kThreads];
-  const std::int64_t column = std::int64_t{blockIdx.x} * 32 + threadIdx.x % 32;
-  float sum = 0;
-  for (std::int64_t r = blockIdx.y * 8 + threadIdx.x / 32; r < in.rows; r += std::int64_t{gridDim.y} * 8) {
-    if (column < in.columns) sum += in.load(r, column);
+  __shared__ float part[kThreads * N];
+  const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32;
+  const std::int64_t first = std::int64_t{blockIdx.x} * 32 * N, column = first + lane * N;
+  Lanes<N> sum = {};
+  for (std::int64_t r = blockIdx.y * 8 + first_row; column < in.columns && r < in.rows; r += std::int64_t{gridDim.y} * 8) {
+    const Lanes<N> more = load<N>(in.row(r) + column);
+    sum = Lanes<N>::of([&](int i) { return sum.x[i] + more.x[i]; });
   }
-  part[threadIdx.x] = sum;
+  for (int i = 0; i < N; ++i) part[(first_row * N + i) * 32 + lane] = sum.x[i];  // of one bank each
   __syncthreads();
-  if (threadIdx.x >= 32 || column >= in.columns) return;
-  for (int i = 1; i < 8; ++i) sum += part[threadIdx.x + 32 * i];
-  atomicAdd(sums + column, sum);
+  if (threadIdx.x >= 32 * N || first + threadIdx.x >= in.columns) return;
+  float all = 0;
+  for (int row = 0; row < 8; ++row) all += part[(row * N + static_cast<int>(threadIdx.x) % N) * 32 + threadIdx.x / N];
+  atomicAdd(sums + first + threadIdx.x, all);
 }
 
 template <typename From, typename To>
 struct Convert {
   Rows<From> in;
   Rows<To> out;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const { out.store(r, c, in.load(r, c)); }
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    store(out.row(r) + c, load<N>(in.row(r) + c));
+  }
 };
 
 template <typename T>
@@ -160,13 +243,16 @@ struct Fill {
 }  // namespace
 
 void run(const Context& context, const Rotary& call) {
+  const std::int64_t half = call.query.columns / call.heads / 2, places = call.tokens.length;
+  const DeviceTokens tokens = on_device(call.tokens);
+  auto* table = static_cast<Angle*>(
+      context.scratch->at_least(static_cast<std::size_t>(places * half) * sizeof(Angle), context.stream));
+  for_elements(context.stream, places, half, Angles{tokens, table, half, call.base, call.back}, "rotary");
   by_type(call.query.type, [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t width = call.query.columns / call.heads;
     const auto turn = [&](const Tensor& in, const Tensor& out) {
-      for_elements(context.stream, in.rows, in.columns / 2,
-                   Turn<T>{rows_of<T>(in), rows_of<T>(out), on_device(call.tokens), width, call.base, call.back},
-                   "rotary");
+      for_packs<kLanes<T>>(context.stream, in.rows, in.columns / 2,
+                           Turn<T>{rows_of<T>(in), rows_of<T>(out), tokens, table, half}, "rotary");
     };
     turn(call.query, call.query_output);
     turn(call.key, call.key_output);
@@ -176,19 +262,20 @@ void run(const Context& context, const Rotary& call) {
 void run(const Context& context, const Activation& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(context.stream, call.output.rows, call.output.columns,
-                 Activate<T>{rows_of<T>(call.input), rows_of<T>(call.output), floats(call.weights),
-                             call.kind},
-                 "activation");
+    for_packs<kLanes<T>>(
+        context.stream, call.output.rows, call.output.columns,
+        Activate<T>{rows_of<T>(call.input), rows_of<T>(call.output), floats(call.weights), call.kind}, "activation");
   });
 }
 
 void run(const Context& context, const ActivationBackward& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    launch(context.stream, "activation backward", activate_backward<T>, {some_blocks(call.output_gradient.rows)},
-           rows_of<T>(call.output_gradient), rows_of<T>(call.input), floats(call.weights),
-           rows_of<T>(call.input_gradient), floats(call.weights_gradient), call.kind);
+    constexpr int kMost = kLanes<T>;
+    const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input), dx = rows_of<T>(call.input_gradient);
+    const bool wide = in_packs<kMost>(dy) && in_packs<kMost>(in) && in_packs<kMost>(dx);
+    launch(context.stream, "activation backward", wide ? activate_backward<kMost, T> : activate_backward<1, T>,
+           {some_blocks(dy.rows)}, dy, in, floats(call.weights), dx, floats(call.weights_gradient), call.kind);
   });
 }
 
@@ -197,41 +284,44 @@ void run(const Context& context, const Add& call) {
     using T = decltype(zero);
     Sum<T> sum{{}, data<T>(call.bias), rows_of<T>(call.output)};
     for (std::size_t i = 0; i < call.inputs.size(); ++i) sum.in[i] = rows_of<T>(call.inputs[i]);
-    for_elements(context.stream, call.output.rows, call.output.columns, sum, "add");
+    for_packs<kLanes<T>>(context.stream, call.output.rows, call.output.columns, sum, "add");
   });
 }
 
 void run(const Context& context, const Dropout& call) {
   by_type(call.output.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(context.stream, call.output.rows, call.output.columns,
-                 Drop<T>{rows_of<T>(call.input), rows_of<T>(call.residual), rows_of<T>(call.output),
-                         data<T>(call.bias), rows_of<std::uint8_t>(call.mask), call.rate, call.seed, call.draws},
-                 "dropout");
+    for_packs<kLanes<T>>(
+        context.stream, call.output.rows, call.output.columns,
+        Drop<T>{rows_of<T>(call.input), rows_of<T>(call.residual), rows_of<T>(call.output), data<T>(call.bias),
+                rows_of<std::uint8_t>(call.mask), call.rate, call.seed, call.draws},
+        "dropout");
   });
 }
 
 void run(const Context& context, const DropoutBackward& call) {
   by_type(call.output_gradient.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(context.stream, call.output_gradient.rows, call.output_gradient.columns,
-                 DropBack<T>{rows_of<T>(call.output_gradient), rows_of<T>(call.input_gradient),
-                             rows_of<std::uint8_t>(call.mask), call.rate},
-                 "dropout backward");
+    for_packs<kLanes<T>>(context.stream, call.output_gradient.rows, call.output_gradient.columns,
+                         DropBack<T>{rows_of<T>(call.output_gradient), rows_of<T>(call.input_gradient),
+                                     rows_of<std::uint8_t>(call.mask), call.rate},
+                         "dropout backward");
   });
 }
 
 void run(const Context& context, const BiasGradient& call) {
   constexpr const char* kWhat = "bias gradient";
   const Tensor& in = call.output_gradient;
-  const auto across = static_cast<unsigned>((in.columns + 31) / 32);
   const auto down = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / 64, 1, 128));
   by_type(in.type, [&](auto zero) {
     using T = decltype(zero);
+    const bool wide = in_packs<kLanes<T>>(rows_of<T>(in));
+    const std::int64_t columns = 32 * (wide ? kLanes<T> : 1);  // of a block
     sum_in_fp32(
         context, std::array{call.bias_gradient},
         [&](const auto& sums) {
-          launch(context.stream, kWhat, column_sums<T>, {dim3(across, down)}, rows_of<T>(in), sums[0].data);
+          launch(context.stream, kWhat, wide ? column_sums<kLanes<T>, T> : column_sums<1, T>,
+                 {dim3(static_cast<unsigned>((in.columns + columns - 1) / columns), down)}, rows_of<T>(in), sums[0].data);
         },
         kWhat);
   });
@@ -241,8 +331,8 @@ void run(const Context& context, const Cast& call) {
   by_types(call.input.type, call.output.type, [&](auto from, auto to) {
     using From = decltype(from);
     using To = decltype(to);
-    for_elements(context.stream, call.input.rows, call.input.columns,
-                 Convert<From, To>{rows_of<From>(call.input), rows_of<To>(call.output)}, "cast");
+    for_packs<kLanes<From, To>>(context.stream, call.input.rows, call.input.columns,
+                                Convert<From, To>{rows_of<From>(call.input), rows_of<To>(call.output)}, "cast");
   });
 }
 

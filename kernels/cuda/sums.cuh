@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/scratch.h"
 
@@ -14,8 +14,14 @@ template <typename G>
 struct AddSums {
   Rows<float> sums;
   Rows<G> gradient;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    gradient.store(r, c, gradient.load(r, c) + sums.load(r, c));
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(sums) && cuda::in_packs<N>(gradient);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const Lanes<N> more = load<N>(sums.row(r) + c), old = load<N>(gradient.row(r) + c);
+    store(gradient.row(r) + c, Lanes<N>::of([&](int i) { return old.x[i] + more.x[i]; }));
   }
 };
 
@@ -45,7 +51,8 @@ void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients,
   by_type(gradients[0].type, [&](auto none) {
     using G = decltype(none);
     for (std::size_t i = 0; i < N; ++i)
-      for_elements(context.stream, sums[i].rows, sums[i].columns, AddSums<G>{sums[i], rows_of<G>(gradients[i])}, what);
+      for_packs<kLanes<float>>(context.stream, sums[i].rows, sums[i].columns,
+                               AddSums<G>{sums[i], rows_of<G>(gradients[i])}, what);
   });
 }
 

@@ -1,5 +1,5 @@
 // The loss over a whole vocabulary: one block a row.
-#include "kernels/cuda/common.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 
 namespace rehearse::kernels::cuda {
@@ -7,18 +7,21 @@ namespace rehearse::kernels::cuda {
 namespace {
 
 // The same number for every thread of the block.
-template <typename T>
+template <int N, typename T>
 __device__ float log_sum_of_exponentials(Rows<T> logits, std::int64_t r) {
   float largest = -INFINITY, sum = 0;
-  for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) largest = fmaxf(largest, logits.load(r, c));
+  const std::int64_t first = std::int64_t{threadIdx.x} * N;
+  for (std::int64_t c = first; c < logits.columns; c += kThreads * N)
+    for (const float x : load<N>(logits.row(r) + c).x) largest = fmaxf(largest, x);
   largest = block_maximum(largest);
-  for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) sum += expf(logits.load(r, c) - largest);
+  for (std::int64_t c = first; c < logits.columns; c += kThreads * N)
+    for (const float x : load<N>(logits.row(r) + c).x) sum += expf(x - largest);
   return largest + logf(block_sum(sum));
 }
 
 __global__ void log_softmax(Rows<float> logits, const std::int64_t* labels, Rows<float> out, float* loss) {
   for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
-    const float log_sum = log_sum_of_exponentials(logits, r);
+    const float log_sum = log_sum_of_exponentials<1>(logits, r);
     for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) out.store(r, c, logits.load(r, c) - log_sum);
     if (threadIdx.x == 0) loss[r] = log_sum - logits.load(r, labels[r]);
   }
@@ -41,10 +44,10 @@ __global__ void log_softmax_backward(Rows<float> gradient, Rows<float> log_proba
   }
 }
 
-template <typename T>
+template <int N, typename T>
 __global__ void token_loss(Rows<T> logits, const std::int64_t* labels, float* log_sums, float* loss) {
   for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
-    const float log_sum = log_sum_of_exponentials(logits, r);
+    const float log_sum = log_sum_of_exponentials<N>(logits, r);
     if (threadIdx.x != 0) continue;
     log_sums[r] = log_sum;
     loss[r] = log_sum - logits.load(r, labels[r]);
@@ -57,9 +60,17 @@ struct TokenGradient {
   const std::int64_t* labels;
   const float* log_sums;
   float scale;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const float probability = expf(logits.load(r, c) - log_sums[r]);
-    out.store(r, c, scale * (probability - (c == labels[r] ? 1.0F : 0.0F)));
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(logits) && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t r, std::int64_t c) const {
+    const float log_sum = log_sums[r];
+    const std::int64_t label = labels[r];
+    const Lanes<N> x = load<N>(logits.row(r) + c);
+    store(out.row(r) + c,
+          Lanes<N>::of([&](int i) { return scale * (expf(x.x[i] - log_sum) - (c + i == label ? 1.0F : 0.0F)); }));
   }
 };
 
@@ -86,18 +97,19 @@ void run(const Context& context, const LogSoftmaxBackward& call) {
 void run(const Context& context, const TokenLoss& call) {
   by_type(call.logits.type, [&](auto zero) {
     using T = decltype(zero);
-    launch(context.stream, "token loss", token_loss<T>, {blocks_of_rows(call.logits)}, rows_of<T>(call.logits),
-           labels_of(call.labels), floats(call.log_sum), floats(call.loss));
+    const Rows<T> logits = rows_of<T>(call.logits);
+    launch(context.stream, "token loss", in_packs<kLanes<T>>(logits) ? token_loss<kLanes<T>, T> : token_loss<1, T>,
+           {blocks_of_rows(call.logits)}, logits, labels_of(call.labels), floats(call.log_sum), floats(call.loss));
   });
 }
 
 void run(const Context& context, const TokenLossBackward& call) {
   by_type(call.logits.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(context.stream, call.logits.rows, call.logits.columns,
-                 TokenGradient<T>{rows_of<T>(call.logits), rows_of<T>(call.logit_gradient), labels_of(call.labels),
-                                  floats(call.log_sum), call.scale},
-                 "token loss backward");
+    for_packs<kLanes<T>>(context.stream, call.logits.rows, call.logits.columns,
+                         TokenGradient<T>{rows_of<T>(call.logits), rows_of<T>(call.logit_gradient),
+                                          labels_of(call.labels), floats(call.log_sum), call.scale},
+                         "token loss backward");
   });
 }
 

@@ -35,6 +35,11 @@ class Draw {
   std::int64_t size(std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(bits_);
   }
+  // Of a row: every other one of a multiple of eight, which kernels take in packs.
+  std::int64_t width(std::int64_t least, std::int64_t most) {
+    const std::int64_t some = size(least, most);
+    return coin() ? some : (some + 7) / 8 * 8;
+  }
   bool coin() { return size(0, 1) == 1; }
 
   // Operands of uniform numbers, each given back as its index.

@@ -7,7 +7,7 @@ namespace rehearse::kernels {
 namespace {
 
 Case adam(Draw& draw) {
-  const std::int64_t count = draw.size(1, 5000);
+  const std::int64_t count = draw.width(1, 5000);
   const bool scaled = draw.coin(), copied = draw.coin(), short_gradient = draw.coin();
   const std::size_t gradient = draw.of(short_gradient ? draw.type : Type::fp32, 1, count);
   const std::size_t mean = draw.out(Type::fp32, 1, count), square = draw.of(Type::fp32, 1, count, 0.01F, 1);
@@ -29,7 +29,7 @@ Case adam(Draw& draw) {
 
 // Of gradients that overflowed.
 Case adam_skipped(Draw& draw) {
-  const std::int64_t count = draw.size(1, 5000);
+  const std::int64_t count = draw.width(1, 5000);
   const std::size_t gradient =
       draw.given(Type::fp32, 1, count, std::vector<float>(static_cast<std::size_t>(count), INFINITY));
   const std::size_t mean = draw.out(Type::fp32, 1, count), square = draw.out(Type::fp32, 1, count),
@@ -42,7 +42,7 @@ Case adam_skipped(Draw& draw) {
 
 // The weight in 16 bits alone, and its moments too.
 Case adam_without_master(Draw& draw) {
-  const std::int64_t count = draw.size(1, 5000);
+  const std::int64_t count = draw.width(1, 5000);
   const std::size_t gradient = draw.of(1, count), mean = draw.out(1, count), weight = draw.out(1, count);
   const std::size_t square = draw.of(draw.type, 1, count, 0.01F, 1);
   draw.operands[square].written = true;
@@ -51,7 +51,7 @@ Case adam_without_master(Draw& draw) {
 }
 
 Case square_sum(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 60), columns = draw.size(1, 4000);
+  const std::int64_t rows = draw.size(1, 60), columns = draw.width(1, 4000);
   const std::size_t in = draw.of(rows, columns), sum = draw.out(Type::fp32, 1, 1);
   return draw.finish(
       [=](const Tensors& t) {

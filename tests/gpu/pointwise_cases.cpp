@@ -14,7 +14,7 @@ NormShape norm_shape(Draw& draw) {
 // From `type` to the working type.
 Case norm_of(Draw& draw, Type type) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 150), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
   const std::size_t in = draw.of(type, rows, columns), weight = draw.of(type, 1, width),
                     bias = draw.of(type, 1, width);
   const std::size_t out = draw.out(rows, columns);
@@ -35,7 +35,7 @@ Case norm_into_fp8(Draw& draw) {
 
 Case norm_input_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 150), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns), weight = draw.of(1, width);
   const std::size_t dx = draw.out(rows, columns);
   return draw.finish(
@@ -47,7 +47,7 @@ Case norm_input_gradient(Draw& draw) {
 
 Case norm_weight_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 600), width = draw.size(8, 700), columns = shape.groups * width;
+  const std::int64_t rows = draw.size(1, 600), width = draw.width(8, 700), columns = shape.groups * width;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns);
   const Type of_gradients = draw.coin() ? Type::fp32 : draw.type;
   const std::size_t dweight = draw.out(of_gradients, 1, width), dbias = draw.out(of_gradients, 1, width);
@@ -61,7 +61,7 @@ Case norm_weight_gradient(Draw& draw) {
 Case rotary(Draw& draw) {
   const Tokens tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}};
   const std::int64_t kv_heads = draw.size(1, 3), heads = kv_heads * draw.size(1, 3),
-                     width = 2 * draw.size(1, 64);
+                     width = 2 * draw.width(1, 64);
   const bool back = draw.coin();
   const std::size_t q = draw.of(tokens.rows(), heads * width), k = draw.of(tokens.rows(), kv_heads * width);
   const std::size_t q_out = draw.out(tokens.rows(), heads * width),
@@ -79,7 +79,7 @@ ActivationKind any_activation(Draw& draw) {
 Case activation(Draw& draw) {
   const ActivationKind kind = any_activation(draw);
   const bool gated = kind == ActivationKind::swiglu, weighted = draw.coin();
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500);
   const std::size_t in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
   const std::size_t weights = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
   return draw.finish([=](const Tensors& t) {
@@ -90,7 +90,7 @@ Case activation(Draw& draw) {
 Case activation_backward(Draw& draw) {
   const ActivationKind kind = any_activation(draw);
   const bool gated = kind == ActivationKind::swiglu, weighted = draw.coin();
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500);
   const std::size_t dy = draw.of(rows, columns),
                     in = draw.of(draw.type, rows, (gated ? 2 : 1) * columns, -4, 4);
   const std::size_t weights = draw.of(Type::fp32, 1, rows, 0, 1),
@@ -105,7 +105,7 @@ Case activation_backward(Draw& draw) {
 }
 
 Case add(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500), count = draw.size(1, 4);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500), count = draw.size(1, 4);
   const bool biased = draw.coin();
   const std::size_t first = draw.of(rows, columns);
   for (int i = 1; i < 4; ++i) draw.of(rows, columns);
@@ -120,7 +120,7 @@ Case add(Draw& draw) {
 }
 
 Case dropout(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500);
   const bool biased = draw.coin(), adds = draw.coin();
   const std::size_t in = draw.of(rows, columns), bias = draw.of(1, columns),
                     residual = draw.of(rows, columns);
@@ -133,14 +133,14 @@ Case dropout(Draw& draw) {
 }
 
 Case dropout_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500);
   const std::size_t dy = draw.of(rows, columns), mask = draw.integers(Type::uint8, rows, columns, 2);
   const std::size_t dx = draw.out(rows, columns);
   return draw.finish([=](const Tensors& t) { return DropoutBackward{t[dy], t[mask], t[dx], 0.1F}; });
 }
 
 Case bias_gradient(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 900), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 900), columns = draw.width(1, 500);
   const Type of_sums = draw.coin() ? Type::fp32 : draw.type;
   const std::size_t dy = draw.of(rows, columns), sums = draw.out(of_sums, 1, columns);
   return draw.finish(
@@ -154,7 +154,7 @@ Case bias_gradient(Draw& draw) {
 Case quantise(Draw& draw) {
   const bool large = draw.size(0, 5) == 0;
   const std::int64_t rows = large ? draw.size(1500, 1700) : draw.size(1, 150),
-                     columns = large ? draw.size(1500, 1700) : draw.size(1, 500);
+                     columns = large ? draw.size(1500, 1700) : draw.width(1, 500);
   const bool by_rows = draw.coin(), by_columns = draw.coin();
   const std::size_t in = draw.coin() ? draw.of(rows, columns) : draw.of(Type::fp32, rows, columns);
   const std::size_t scale = draw.of(Type::fp32, 1, 1, 0.5F, 2), maximum = draw.out(Type::fp32, 1, 1);
@@ -166,7 +166,7 @@ Case quantise(Draw& draw) {
 }
 
 Case cast(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 150), columns = draw.size(1, 500);
+  const std::int64_t rows = draw.size(1, 150), columns = draw.width(1, 500);
   const bool widens = draw.coin();
   const Type from = widens ? draw.type : Type::fp32, to = widens ? Type::fp32 : draw.type;
   const std::size_t in = draw.of(from, rows, columns), out = draw.out(to, rows, columns);
@@ -174,7 +174,7 @@ Case cast(Draw& draw) {
 }
 
 Case randomise(Draw& draw) {
-  const std::size_t out = draw.out(draw.size(1, 150), draw.size(1, 500));
+  const std::size_t out = draw.out(draw.size(1, 150), draw.width(1, 500));
   return draw.finish([=](const Tensors& t) { return Randomise{t[out], 0.5F, 2.0F, 77}; });
 }
 

@@ -8,7 +8,7 @@ namespace rehearse::kernels {
 namespace {
 
 Case embedding(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 300), columns = draw.size(1, 400), table_rows = draw.size(1, 90);
+  const std::int64_t rows = draw.size(1, 300), columns = draw.width(1, 400), table_rows = draw.size(1, 90);
   const std::int64_t first = draw.size(0, 40);
   const std::size_t tokens = draw.integers(Type::int64, 1, rows, 130), table = draw.of(table_rows, columns);
   const std::size_t out = draw.out(rows, columns);
@@ -16,7 +16,7 @@ Case embedding(Draw& draw) {
 }
 
 Case embedding_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 300), columns = draw.size(1, 400), table_rows = draw.size(1, 90);
+  const std::int64_t rows = draw.size(1, 300), columns = draw.width(1, 400), table_rows = draw.size(1, 90);
   const std::int64_t first = draw.size(0, 40);
   const std::size_t dy = draw.of(rows, columns), tokens = draw.integers(Type::int64, 1, rows, 130);
   const std::size_t sums = draw.out(draw.coin() ? Type::fp32 : draw.type, table_rows, columns);
@@ -29,7 +29,7 @@ Case embedding_backward(Draw& draw) {
 
 Case positions(Draw& draw) {
   const Tokens tokens{draw.size(1, 4), draw.size(1, 90), draw.coin(), {}};
-  const std::int64_t columns = draw.size(1, 400);
+  const std::int64_t columns = draw.width(1, 400);
   const std::size_t in = draw.of(tokens.rows(), columns), table = draw.of(tokens.length, columns);
   const std::size_t out = draw.out(tokens.rows(), columns);
   return draw.finish([=](const Tensors& t) { return Positions{tokens, t[in], t[table], t[out]}; });
@@ -37,7 +37,7 @@ Case positions(Draw& draw) {
 
 Case positions_backward(Draw& draw) {
   const Tokens tokens{draw.size(1, 4), draw.size(1, 90), draw.coin(), {}};
-  const std::int64_t columns = draw.size(1, 400);
+  const std::int64_t columns = draw.width(1, 400);
   const Type of_sums = draw.coin() ? Type::fp32 : draw.type;
   const std::size_t dy = draw.of(tokens.rows(), columns), sums = draw.out(of_sums, tokens.length, columns);
   return draw.finish(
@@ -48,13 +48,13 @@ Case positions_backward(Draw& draw) {
 }
 
 Case loss_maximum(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9), out = draw.out(Type::fp32, 1, rows);
   return draw.finish([=](const Tensors& t) { return LossMaximum{t[logits], t[out]}; });
 }
 
 Case loss_shift(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9),
                     maximum = draw.of(Type::fp32, 1, rows, 8, 9);
   const std::size_t out = draw.out(Type::fp32, rows, columns);
@@ -62,13 +62,13 @@ Case loss_shift(Draw& draw) {
 }
 
 Case loss_sum(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t e = draw.of(Type::fp32, rows, columns, 0, 1), out = draw.out(Type::fp32, 1, rows);
   return draw.finish([=](const Tensors& t) { return LossSum{t[e], t[out]}; }, static_cast<double>(columns));
 }
 
 Case loss_exponentials(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000), first = draw.size(0, 100);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000), first = draw.size(0, 100);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9);
   const std::size_t labels = draw.integers(Type::int64, 1, rows, columns + 200);
   const std::size_t maximum = draw.of(Type::fp32, 1, rows, 8, 9), e = draw.out(Type::fp32, rows, columns);
@@ -85,7 +85,7 @@ Case loss_exponentials(Draw& draw) {
 }
 
 Case loss(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t e = draw.of(Type::fp32, rows, columns, 0, 1), target = draw.of(Type::fp32, 1, rows);
   const std::size_t sum = draw.of(Type::fp32, 1, rows, 1, 900), p = draw.out(Type::fp32, rows, columns);
   const std::size_t out = draw.out(Type::fp32, 1, rows);
@@ -93,7 +93,7 @@ Case loss(Draw& draw) {
 }
 
 Case loss_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000), first = draw.size(0, 100);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000), first = draw.size(0, 100);
   const std::size_t p = draw.of(Type::fp32, rows, columns, 0, 1);
   const std::size_t labels = draw.integers(Type::int64, 1, rows, columns + 200),
                     out = draw.out(rows, columns);
@@ -101,7 +101,7 @@ Case loss_backward(Draw& draw) {
 }
 
 Case log_softmax(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t logits = draw.of(Type::fp32, rows, columns, -9, 9),
                     labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t out = draw.out(Type::fp32, rows, columns), loss = draw.out(Type::fp32, 1, rows);
@@ -109,14 +109,14 @@ Case log_softmax(Draw& draw) {
 }
 
 Case likelihood_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t labels = draw.integers(Type::int64, 1, rows, columns),
                     out = draw.out(Type::fp32, rows, columns);
   return draw.finish([=](const Tensors& t) { return LikelihoodBackward{t[labels], t[out], 0.25F}; });
 }
 
 Case log_softmax_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t g = draw.of(Type::fp32, rows, columns), p = draw.of(Type::fp32, rows, columns, -9, -1);
   const std::size_t out = draw.out(Type::fp32, rows, columns);
   return draw.finish(
@@ -127,7 +127,7 @@ Case log_softmax_backward(Draw& draw) {
 }
 
 Case token_loss(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t logits = draw.of(draw.type, rows, columns, -9, 9),
                     labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t sum = draw.out(Type::fp32, 1, rows), loss = draw.out(Type::fp32, 1, rows);
@@ -135,7 +135,7 @@ Case token_loss(Draw& draw) {
 }
 
 Case token_loss_backward(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 80), columns = draw.size(1, 3000);
+  const std::int64_t rows = draw.size(1, 80), columns = draw.width(1, 3000);
   const std::size_t logits = draw.of(draw.type, rows, columns, -9, 0),
                     labels = draw.integers(Type::int64, 1, rows, columns);
   const std::size_t sum = draw.of(Type::fp32, 1, rows, 0, 1), out = draw.out(rows, columns);
@@ -219,7 +219,7 @@ std::vector<float> permutation(Draw& draw, std::int64_t count) {
 }
 
 Case spread_rows(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.size(1, 300),
+  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.width(1, 300),
                      all = rows * copies;
   const bool weighted = draw.coin();
   const std::size_t in = draw.of(rows, columns), weights = draw.of(Type::fp32, 1, all);
@@ -233,7 +233,7 @@ Case spread_rows(Draw& draw) {
 }
 
 Case collect_rows(Draw& draw) {
-  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.size(1, 300),
+  const std::int64_t rows = draw.size(1, 200), copies = draw.size(1, 4), columns = draw.width(1, 300),
                      all = rows * copies;
   const bool weighted = draw.coin();
   const std::size_t in = draw.of(all, columns), weights = draw.of(Type::fp32, 1, all);

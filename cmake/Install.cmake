@@ -5,3 +5,6 @@ if(TARGET rehearse)
 endif()
 install(DIRECTORY topologies scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse)
 install(DIRECTORY calibrate/profiles calibrate/collectives DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate)
+install(FILES calibrate/data/nics.json DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate/data)
+install(FILES calibrate/data/runs/practices.json calibrate/data/runs/mechanisms.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate/data/runs)

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <vector>
 
+#include "calibrate/timing/company.h"
 #include "calibrate/timing/fit_profile.h"
 #include "calibrate/timing/host_copies.h"
 #include "calibrate/timing/message_rounds.h"
@@ -51,7 +52,7 @@ class Calibrating {
     time_messages();
     if (!is_first()) return std::move(result_);
     if (result_.profile.launch_s == 0) result_.profile.launch_s = summarise(timer_.launch()).seconds;
-    for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+    time_kernels_among_others();
     time_host_copies();
     finish();
     return std::move(result_);
@@ -148,6 +149,29 @@ class Calibrating {
     });
   }
 
+  // The parts of a GPU compute side by side.
+  std::vector<kernels::Device*> others() const {
+    std::vector<kernels::Device*> devices;
+    for (std::size_t i = 1; request_.ranks != nullptr && i < request_.ranks->devices.size(); ++i)
+      devices.push_back(request_.ranks->devices[i].get());
+    return devices;
+  }
+
+  // In the profile alone: it is no warning.
+  void tell_once(const std::string& note) {
+    std::vector<std::string>& notes = measurement().notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+
+  void time_kernels_among_others() {
+    if (all_ == done_) return;  // nothing is left to time
+    const Company company(others(), request_.jobs);
+    if (company.size() > 0)
+      tell_once(fmt::format("kernels timed while {} other parts of the GPU ran those of the passes",
+                            company.size()));
+    for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+  }
+
   void time_kernels() {
     for (std::size_t i = 0; i < kernels_.size() && !stop(); ++i) {
       const KernelJob& job = request_.jobs.kernels[i];
@@ -190,7 +214,7 @@ class Calibrating {
         spread = std::max(spread, timing.spread);
         ++count;
       }
-      if (whole && count > 0) store(jobs[first].key, sum / count, spread);
+      if (whole && count > 0) store(jobs[first], sum / count, spread);
     }
   }
 
@@ -221,7 +245,8 @@ class Calibrating {
     return flops(step) * (step.causal ? 0.5 : 1) / seconds;
   }
 
-  void store(const SampleKey& key, double value, double spread) {
+  void store(const KernelJob& job, double value, double spread) {
+    const SampleKey& key = job.key;
     const auto whole = [&key](std::size_t i) { return static_cast<std::int64_t>(key.size[i]); };
     Profile& profile = result_.profile;
     if (key.table == SampleKey::Table::gemm) {
@@ -230,7 +255,8 @@ class Calibrating {
       profile.gemm[key.name].push_back({whole(0), whole(1), whole(2), value, whole(3), spread});
     } else if (key.table == SampleKey::Table::attention) {
       check_peak(key, value, to_string(request_.jobs.plans[0].plan.precision));
-      profile.attention.push_back({whole(0), whole(1), key.size[2] > 0, key.size[3] > 0, value, spread});
+      profile.attention.push_back({whole(0), whole(1), key.size[2] > 0, key.size[3] > 0, value, spread,
+                                   heads_of(std::get<Attention>(job.kernel.what))});
     } else {
       const double most = request_.cluster.gpu.memory_bandwidth;
       if (value > most && request_.cache == Cache::cold)

@@ -13,7 +13,7 @@ Model llama(std::int64_t hidden) {
   Model model;
   model.layers = 1;
   model.hidden = hidden;
-  model.head_dim = 64;
+  model.head_dim = 128;
   model.heads = model.kv_heads = hidden / model.head_dim;
   model.ffn_hidden = 4 * hidden;
   model.vocab = 8192;
@@ -23,6 +23,8 @@ Model llama(std::int64_t hidden) {
 
 Model gpt(std::int64_t hidden) {
   Model model = llama(hidden);
+  model.head_dim = 64;
+  model.heads = model.kv_heads = hidden / model.head_dim;
   model.norm = Norm::layer;
   model.positions = Positions::learned;
   model.gated_mlp = false;
@@ -44,7 +46,7 @@ class Grid {
     each([&](std::int64_t hidden, Plan plan) {
       plan.precision = precision;
       layers_.push_back({llama(hidden), plan});
-      if (plan.seq == kUsualSeq) layers_.push_back({gpt(hidden), plan});
+      layers_.push_back({gpt(hidden), plan});
     });
   }
 

@@ -35,6 +35,14 @@ SampleKey key_of(const Attention& attention) {
            attention.backward ? 1.0 : 0.0}};
 }
 
+}  // namespace
+
+std::int64_t heads_of(const Attention& attention) {
+  return attention.batch * attention.heads;
+}
+
+namespace {
+
 // What makes two kernels of one key different: where they stand, and the sizes of their tensors.
 std::vector<double> signature(const Block& block, const Kernel& kernel, Phase phase) {
   std::vector<double> all = {static_cast<double>(phase == Phase::recompute ? Phase::forward : phase)};
@@ -104,8 +112,15 @@ class Collector {
     } else {
       return add_collective(std::get<Collective>(kernel.what));
     }
-    kernels_[key].try_emplace(signature(block, kernel, phase),
-                              KernelJob{key, jobs_.blocks.size() - 1, kernel, phase, jobs_.plans.size() - 1});
+    std::map<std::vector<double>, KernelJob>& same = kernels_[key];
+    if (const auto* attention = std::get_if<Attention>(&kernel.what); attention != nullptr && !same.empty()) {
+      // Of what differs in its heads only, that which keeps a GPU busiest: how fewer fill it the cost model knows.
+      const std::int64_t known = heads_of(std::get<Attention>(same.begin()->second.kernel.what));
+      if (known > heads_of(*attention)) return;
+      if (known < heads_of(*attention)) same.clear();
+    }
+    same.try_emplace(signature(block, kernel, phase),
+                     KernelJob{key, jobs_.blocks.size() - 1, kernel, phase, jobs_.plans.size() - 1});
   }
 
   void add_step(const Work& work, int rank) {

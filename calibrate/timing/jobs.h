@@ -54,6 +54,9 @@ Jobs jobs_of(const Model& model, const Plan& plan);
 // Of several, each shape once.
 Jobs jobs_of(const std::vector<Jobs::Shaped>& all);
 
+// Of all its sequences, side by side.
+std::int64_t heads_of(const Attention& attention);
+
 // Whether the profile has the sample; of a message, whether it was among those measured.
 bool has_sample(const Profile& profile, const SampleKey& key);
 bool has_sample(const Profile& profile, const MessageJob& job);

@@ -37,16 +37,25 @@ Json gemm_rows(std::vector<GemmSample> samples) {
   return rows;
 }
 
-Json attention_rows(std::vector<AttentionSample> samples) {
+// Without heads where some samples are from before they were told.
+Json attention_table(std::vector<AttentionSample> samples) {
   std::sort(samples.begin(), samples.end(), [](const AttentionSample& a, const AttentionSample& b) {
     return std::tie(a.head_dim, a.seq, a.causal, a.backward) <
            std::tie(b.head_dim, b.seq, b.causal, b.backward);
   });
+  const bool with_heads =
+      std::all_of(samples.begin(), samples.end(), [](const AttentionSample& s) { return s.heads > 0; });
   Json rows = Json::array();
-  for (const AttentionSample& s : samples)
-    rows.push_back({s.head_dim, s.seq, s.causal ? 1 : 0, s.backward ? 1 : 0, rounded(s.flops_per_s),
-                    short_spread(s.spread)});
-  return rows;
+  for (const AttentionSample& s : samples) {
+    Json row = {s.head_dim, s.seq, s.causal ? 1 : 0, s.backward ? 1 : 0, rounded(s.flops_per_s)};
+    if (with_heads) row.push_back(s.heads);
+    row.push_back(short_spread(s.spread));
+    rows.push_back(std::move(row));
+  }
+  std::vector<std::string> columns = {"head_dim", "seq", "causal", "backward", "flops_per_s"};
+  if (with_heads) columns.emplace_back("heads");
+  columns.emplace_back("spread");
+  return table(std::move(columns), std::move(rows));
 }
 
 Json stream_rows(std::vector<StreamSample> samples) {
@@ -93,9 +102,7 @@ Json profile_json(const Profile& profile, const Gpu& gpu) {
                           {"source", "measured: a product on all GPUs at once"}};
   json["links"] = links_json(profile.links);
   if (profile.collectives) json["collectives"] = collectives_json(*profile.collectives);
-  if (!profile.attention.empty())
-    json["attention"] = table({"head_dim", "seq", "causal", "backward", "flops_per_s", "spread"},
-                              attention_rows(profile.attention));
+  if (!profile.attention.empty()) json["attention"] = attention_table(profile.attention);
   json["stream"] = Json::object();
   for (const auto& [kind, samples] : profile.stream)
     json["stream"][kind] = table({"bytes", "bytes_per_s", "spread"}, stream_rows(samples));

@@ -8,17 +8,17 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// The driver's function of that name, as CUDA 12.4 has it. Found at run time: a machine without a GPU has no
+// The driver's function of that name, as CUDA 12.5 has it, the first with all of them. Found at run time: a machine without a GPU has no
 // driver to link.
 template <typename Function>
 Function* driver(const char* name) {
 #if CUDART_VERSION >= 12050
-  constexpr unsigned kGreenContexts = 12040;
+  constexpr unsigned kGreenContexts = 12050;
   void* found = nullptr;
   cudaDriverEntryPointQueryResult state = cudaDriverEntryPointSymbolNotFound;
   check(cudaGetDriverEntryPointByVersion(name, &found, kGreenContexts, cudaEnableDefault, &state), name);
   if (found == nullptr || state != cudaDriverEntryPointSuccess)
-    throw DeviceMissing(std::string("the driver has no ") + name + ": it is older than CUDA 12.4");
+    throw DeviceMissing(std::string("the driver has no ") + name + ": it is older than CUDA 12.5");
   return reinterpret_cast<Function*>(found);
 #else
   throw DeviceMissing(std::string("this build's CUDA is too old to divide a GPU: ") + name);

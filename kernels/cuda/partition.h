@@ -9,7 +9,7 @@
 
 namespace rehearse::kernels::cuda {
 
-// Some multiprocessors of a GPU: a green context of its driver (CUDA 12.4 on), in the address space of all.
+// Some multiprocessors of a GPU: a green context of its driver (CUDA 12.5 on), in the address space of all.
 class Partition {
  public:
   Partition(int device, CUdevResource multiprocessors);

@@ -37,26 +37,48 @@ double tail(double blocks, double longest, int multiprocessors) {
   return std::max(longest, each + longest / 2) / each;
 }
 
-// How much longer few blocks take than those of the charts, which keep a GPU full.
-double fill(const Profile& profile, const Gpu& gpu, const Attention& attention) {
-  if (gpu.multiprocessors == 0 || profile.how == How::measured) return 1;
-  const auto heads = static_cast<double>(attention.batch) * static_cast<double>(attention.heads);
-  const double rows = static_cast<double>(attention.backward ? attention.keys : attention.query);
-  const double longest = attention.causal ? 2 : 1;
-  const double chart_blocks = kChartTokens / kTile * kChartHidden / static_cast<double>(attention.head_dim);
-  return tail(heads * std::ceil(rows / kTile), longest, gpu.multiprocessors) /
-         tail(chart_blocks, longest, gpu.multiprocessors);
-}
+// How much longer attention takes than if its blocks, or those of a sample, kept ever so many GPUs full. 1 where
+// nobody knows: of CPUs, and of measured samples whose heads were not written down.
+class Fill {
+ public:
+  Fill(const Profile& profile, const Gpu& gpu, const Attention& attention)
+      : multiprocessors_(gpu.multiprocessors), longest_(attention.causal ? 2 : 1), head_dim_(attention.head_dim) {
+    const auto tells_heads = [](const AttentionSample& sample) { return sample.heads > 0; };
+    if (profile.how == How::measured &&
+        !std::all_of(profile.attention.begin(), profile.attention.end(), tells_heads))
+      multiprocessors_ = 0;
+  }
+
+  double of(const Attention& attention) const {
+    return of(attention.batch * attention.heads, attention.backward ? attention.keys : attention.query);
+  }
+  double of(const AttentionSample& sample) const {
+    if (sample.heads > 0) return of(sample.heads, sample.seq);
+    return of(kChartTokens / kTile * kChartHidden / static_cast<double>(head_dim_));
+  }
+
+ private:
+  double of(std::int64_t heads, std::int64_t rows) const {
+    return of(static_cast<double>(heads) * std::ceil(static_cast<double>(rows) / kTile));
+  }
+  double of(double blocks) const { return multiprocessors_ == 0 ? 1 : tail(blocks, longest_, multiprocessors_); }
+
+  int multiprocessors_;
+  double longest_;  // block, over their mean
+  std::int64_t head_dim_;
+};
 
 }  // namespace
 
 // The keys are what one thread block loops over, so they choose the rate; batch, heads and queries are blocks
 // side by side, of which there may be too few.
 Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention) {
+  const Fill fill(profile, gpu, attention);
   std::map<double, Curve> by_head_dim;
   for (const AttentionSample& sample : profile.attention) {
     if (sample.causal != attention.causal || sample.backward != attention.backward) continue;
-    by_head_dim[static_cast<double>(sample.head_dim)][static_cast<double>(sample.seq)] = sample.flops_per_s;
+    by_head_dim[static_cast<double>(sample.head_dim)][static_cast<double>(sample.seq)] =
+        sample.flops_per_s * fill.of(sample);
   }
   if (by_head_dim.empty()) {
     throw MissingCalibration(fmt::format("profile {} has no {}{} attention on {}", profile.name,
@@ -71,7 +93,7 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
     extrapolated = extrapolated || reading.outside;
   }
   const Reading rate = read_at(at_this_length, static_cast<double>(attention.head_dim));
-  const double seconds = counted_flops(attention) / rate.value * fill(profile, gpu, attention);
+  const double seconds = counted_flops(attention) / rate.value * fill.of(attention);
   return {std::max(profile.launch_s, seconds), extrapolated || rate.outside};
 }
 

@@ -40,6 +40,7 @@ struct AttentionSample {
   bool backward = false;
   double flops_per_s = 0;  // counted as in work.h, halved when causal
   double spread = 0;
+  std::int64_t heads = 0;  // of all sequences, that were timed at once; 0: as many as published charts have
 };
 
 // Achieved bytes/s of a memory-bound kernel by the bytes that it moves.

@@ -110,7 +110,10 @@ std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
 
 std::vector<AttentionSample> read_attention(const JsonReader& table, double peak) {
   std::vector<AttentionSample> samples;
-  for (const auto& row : read_table(table, {"head_dim", "seq", "causal", "backward", "flops_per_s"})) {
+  std::vector<std::string> columns = {"head_dim", "seq", "causal", "backward", "flops_per_s"};
+  const bool tells_heads = table.has("columns") && table.value("columns").size() == 7;
+  if (tells_heads) columns.push_back("heads");
+  for (const auto& row : read_table(table, columns)) {
     const std::size_t i = samples.size();
     if (row[2] > 1 || row[3] > 1 || row[2] != std::floor(row[2]) || row[3] != std::floor(row[3])) {
       fail_row(table, i, "causal and backward are 0 or 1", fmt::format("found {:g}, {:g}", row[2], row[3]));
@@ -119,8 +122,8 @@ std::vector<AttentionSample> read_attention(const JsonReader& table, double peak
       fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
                fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
     }
-    samples.push_back(
-        {whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4], row[5]});
+    samples.push_back({whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4],
+                       row.back(), tells_heads ? whole(table, i, row[5]) : 0});
   }
   return samples;
 }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "gpu/cases.h"
 
 namespace rehearse::kernels {
@@ -72,7 +74,7 @@ Case fp8_gradient(Draw& draw) {
   const Type gradient = draw.type == Type::fp32 ? Type::fp32 : Type::fp8_e5m2;
   const std::size_t a = draw.of(gradient, m, batch * k), b = draw.of(n, batch * k);
   const std::size_t c = draw.out(Type::fp32, batch * m, n);
-  return draw.finish(
+  Case one = draw.finish(
       [=](const Tensors& t) {
         Multiply call;
         call.a = t[a].slice(0, k);
@@ -85,6 +87,8 @@ Case fp8_gradient(Draw& draw) {
         return call;
       },
       static_cast<double>(k));
+  if (draw.type != Type::fp32) one.fp8_steps = std::ceil(static_cast<double>(k) / 32);
+  return one;
 }
 
 }  // namespace

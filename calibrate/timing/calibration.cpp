@@ -52,7 +52,8 @@ class Calibrating {
     time_messages();
     if (!is_first()) return std::move(result_);
     if (result_.profile.launch_s == 0) result_.profile.launch_s = summarise(timer_.launch()).seconds;
-    time_kernels_among_others();
+    for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+    if (!stop()) time_in_company();
     time_host_copies();
     finish();
     return std::move(result_);
@@ -157,19 +158,28 @@ class Calibrating {
     return devices;
   }
 
-  // In the profile alone: it is no warning.
-  void tell_once(const std::string& note) {
-    std::vector<std::string>& notes = measurement().notes;
-    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-  }
-
-  void time_kernels_among_others() {
-    if (all_ == done_) return;  // nothing is left to time
-    const Company company(others(), request_.jobs);
-    if (company.size() > 0)
-      tell_once(fmt::format("kernels timed while {} other parts of the GPU ran those of the passes",
-                            company.size()));
-    for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+  // Of the kernels that were timed alone just now. What was found before of other tables stays.
+  void time_in_company() {
+    const std::vector<kernels::Device*> devices = others();
+    std::vector<double> alone_s;
+    for (const Times& times : kernels_)
+      alone_s.push_back(times.seconds.empty() ? 0 : summarise(times.seconds).seconds);
+    if (devices.empty() || std::ranges::none_of(alone_s, [](double seconds) { return seconds > 0; })) return;
+    all_ +=
+        static_cast<std::size_t>(std::ranges::count_if(alone_s, [](double seconds) { return seconds > 0; }));
+    Slowdowns found =
+        slowdowns_in_company(devices, request_.jobs, alone_s, timer_, [this](const KernelJob& job) {
+          tell(to_string(job.key) + ", in company");
+          return !stop();
+        });
+    if (stop()) return;
+    if (const auto& known = measurement().in_company; known && known->others == found.others) {
+      found.gemm.insert(known->gemm.begin(), known->gemm.end());
+      found.attention.insert(known->attention.begin(), known->attention.end());
+      found.stream.insert(known->stream.begin(), known->stream.end());
+      found.step.insert(known->step.begin(), known->step.end());
+    }
+    measurement().in_company = std::move(found);
   }
 
   void time_kernels() {

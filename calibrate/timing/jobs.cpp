@@ -35,7 +35,13 @@ SampleKey key_of(const Attention& attention) {
            attention.backward ? 1.0 : 0.0}};
 }
 
+constexpr const char* kStep = "optimizer";  // block of the step's kernels
+
 }  // namespace
+
+bool is_of_step(const Jobs& jobs, const KernelJob& job) {
+  return jobs.blocks[job.block].name == kStep;
+}
 
 std::int64_t heads_of(const Attention& attention) {
   return attention.batch * attention.heads;
@@ -74,7 +80,11 @@ class Collector {
   void add(const Model& model, const Plan& plan) {
     jobs_.plans.push_back({model, plan});
     const Work work = make_work(model, plan);
-    for (const Block& block : work.blocks) add_block(block);
+    std::vector<double> repeats(work.blocks.size(), 0);
+    for (const std::vector<Repeated>& part : work.parts)
+      for (const Repeated& repeated : part)
+        repeats[static_cast<std::size_t>(repeated.block)] += static_cast<double>(repeated.repeats);
+    for (std::size_t i = 0; i < work.blocks.size(); ++i) add_block(work.blocks[i], repeats[i]);
     for (int rank = 0; rank < plan.pp; ++rank) add_step(work, rank);
     add_messages(work);
   }
@@ -89,8 +99,9 @@ class Collector {
  private:
   const Plan& plan() const { return jobs_.plans.back().plan; }
 
-  void add_block(const Block& block) {
+  void add_block(const Block& block, double repeats) {
     jobs_.blocks.push_back(block);
+    repeats_ = repeats;
     const auto add_list = [&](const std::vector<Kernel>& kernels, Phase phase) {
       for (const Kernel& kernel : kernels) add_kernel(block, kernel, phase);
     };
@@ -114,13 +125,14 @@ class Collector {
     }
     std::map<std::vector<double>, KernelJob>& same = kernels_[key];
     if (const auto* attention = std::get_if<Attention>(&kernel.what); attention != nullptr && !same.empty()) {
-      // Of what differs in its heads only, that which keeps a GPU busiest: how fewer fill it the cost model knows.
+      // Of what differs in its heads only, that which keeps a GPU busiest: how fewer fill it the cost model
+      // knows.
       const std::int64_t known = heads_of(std::get<Attention>(same.begin()->second.kernel.what));
       if (known > heads_of(*attention)) return;
       if (known < heads_of(*attention)) same.clear();
     }
-    same.try_emplace(signature(block, kernel, phase),
-                     KernelJob{key, jobs_.blocks.size() - 1, kernel, phase, jobs_.plans.size() - 1});
+    const KernelJob job{key, jobs_.blocks.size() - 1, kernel, phase, jobs_.plans.size() - 1};
+    same.try_emplace(signature(block, kernel, phase), job).first->second.uses += repeats_;
   }
 
   void add_step(const Work& work, int rank) {
@@ -133,7 +145,8 @@ class Collector {
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
     const std::vector<Kernel> kernels = optimizer_kernels(parameters, plan(), scratch);
-    scratch.name = "optimizer";
+    scratch.name = kStep;
+    repeats_ = 1;
     jobs_.blocks.push_back(scratch);
     for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
   }
@@ -186,6 +199,7 @@ class Collector {
   }
 
   Jobs& jobs_;
+  double repeats_ = 1;  // of the block at hand
   std::map<SampleKey, std::map<std::vector<double>, KernelJob>> kernels_;
   std::set<MessageJob> messages_;
 };

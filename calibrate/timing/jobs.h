@@ -26,6 +26,7 @@ struct KernelJob {
   Kernel kernel;          // of a chunked GEMM or attention in steps, one chunk or step is timed
   Phase phase = Phase::forward;
   std::size_t plan = 0;  // index into Jobs::plans
+  double uses = 0;       // by one microbatch in all stages, or by one step
 };
 
 struct MessageJob {
@@ -56,6 +57,9 @@ Jobs jobs_of(const std::vector<Jobs::Shaped>& all);
 
 // Of all its sequences, side by side.
 std::int64_t heads_of(const Attention& attention);
+
+// Whether it is the optimizer's step that runs it, and no pass.
+bool is_of_step(const Jobs& jobs, const KernelJob& job);
 
 // Whether the profile has the sample; of a message, whether it was among those measured.
 bool has_sample(const Profile& profile, const SampleKey& key);

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "kernels/philox.h"
 #include "kernels/tensor.h"
 
 namespace rehearse::kernels {
@@ -63,6 +64,7 @@ struct Add {
 // first + i / run x stride + i % run.
 struct Draws {
   std::int64_t first = 0, run = 1, stride = 1;
+  REHEARSE_ON_DEVICE std::int64_t number(std::int64_t i) const { return first + i / run * stride + i % run; }
 };
 
 // output = residual + mask (input + bias) / (1 - rate). An element is kept when philox(seed, number) says so:
@@ -95,11 +97,12 @@ struct Quantise {
   Tensor input, scale, maximum, rows, columns;
 };
 
-// Uniform in [mean - spread, mean + spread), element i from philox(seed, i).
+// Uniform in [mean - spread, mean + spread), each element from philox(seed, its number).
 struct Randomise {
   Tensor output;
   float mean = 0, spread = 1;
   std::uint64_t seed = 0;
+  Draws draws = {};
 };
 
 }  // namespace rehearse::kernels

@@ -99,8 +99,7 @@ void run(const Dropout& call) {
     std::uint8_t* mask = row<std::uint8_t>(call.mask, r);
     for (std::int64_t c = 0; c < call.output.columns; ++c) {
       const std::int64_t i = r * call.output.columns + c;
-      const std::int64_t number =
-          call.draws.first + i / call.draws.run * call.draws.stride + i % call.draws.run;
+      const std::int64_t number = call.draws.number(i);
       mask[c] = philox_uniform(call.seed, static_cast<std::uint64_t>(number)) >= call.rate ? 1 : 0;
       const float value = in[c] + (bias == nullptr ? 0.0F : bias[c]);
       out[c] = (residual == nullptr ? 0.0F : residual[c]) + (mask[c] != 0 ? keep * value : 0.0F);
@@ -155,8 +154,8 @@ void run(const Randomise& call) {
   for_each(call.output.rows, [&](std::int64_t r) {
     float* out = row(call.output, r);
     for (std::int64_t c = 0; c < call.output.columns; ++c) {
-      const auto index = static_cast<std::uint64_t>(r * call.output.columns + c);
-      out[c] = call.mean + call.spread * (2.0F * philox_uniform(call.seed, index) - 1.0F);
+      const auto number = static_cast<std::uint64_t>(call.draws.number(r * call.output.columns + c));
+      out[c] = call.mean + call.spread * (2.0F * philox_uniform(call.seed, number) - 1.0F);
     }
   });
 }

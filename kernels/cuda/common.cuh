@@ -141,7 +141,7 @@ void for_elements(cudaStream_t stream, std::int64_t rows, std::int64_t columns, 
   launch(stream, what, elements<Body>, {dim3(blocks_for(columns), some_blocks(rows))}, rows, columns, body);
 }
 
-// Over all threads of a block; every thread gets the result.
+// Over all threads of a block, whole warps and at most kThreads; every thread gets the result.
 template <typename Join>
 __device__ inline float over_block(float value, float neutral, Join join) {
   __shared__ float warps[kThreads / 32];
@@ -149,7 +149,7 @@ __device__ inline float over_block(float value, float neutral, Join join) {
   __syncthreads();  // the last use of `warps` is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
   __syncthreads();
-  value = threadIdx.x % 32 < kThreads / 32 ? warps[threadIdx.x % 32] : neutral;
+  value = threadIdx.x % 32 < blockDim.x / 32 ? warps[threadIdx.x % 32] : neutral;
   for (int offset = 16; offset > 0; offset /= 2) value = join(value, __shfl_xor_sync(0xffffffffU, value, offset));
   return value;
 }

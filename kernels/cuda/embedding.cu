@@ -167,7 +167,7 @@ void run(const Context& context, const PositionsBackward& call) {
     const Rows<T> dy = rows_of<T>(call.output_gradient);
     sum_in_fp32(
         context, std::array{call.table_gradient},
-        [&](const auto& sums) {
+        [&](const auto& sums, void* /*memory*/) {
           for_elements(context.stream, dy.rows, dy.columns, PositionsBack<T>{on_device(call.tokens), dy, sums[0]},
                        "positions backward");
         },

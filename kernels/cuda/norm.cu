@@ -15,24 +15,57 @@ struct Moments {
 // Every N-th element of a vector that is this thread's.
 template <int N, typename Each>
 __device__ void each_pack(std::int64_t width, const Each& each) {
-  for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < width; c += kThreads * N) each(c);
+  for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < width; c += std::int64_t{blockDim.x} * N) each(c);
+}
+
+// Of some numbers: how many, their mean, and the sum of the squares of what they are off it.
+struct Some {
+  float count, mean, squares;
+};
+
+// Chan, Golub and LeVeque 1979, Updating formulae and a pairwise algorithm for computing sample variances, (2.1).
+__device__ inline Some together(const Some& a, const Some& b) {
+  const float count = a.count + b.count, apart = b.mean - a.mean;
+  if (count == 0) return a;
+  const float share = b.count / count;
+  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
+}
+
+// Every thread gets the result.
+__device__ inline Some over_block(Some some) {
+  __shared__ Some of_warps[kThreads / 32];
+  for (int offset = 16; offset > 0; offset /= 2) {
+    constexpr unsigned kAll = 0xffffffffU;
+    some = together(some, {__shfl_xor_sync(kAll, some.count, offset), __shfl_xor_sync(kAll, some.mean, offset),
+                           __shfl_xor_sync(kAll, some.squares, offset)});
+  }
+  __syncthreads();  // the last use of `of_warps` is over
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = some;
+  __syncthreads();
+  some = of_warps[0];
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) some = together(some, of_warps[warp]);
+  return some;
 }
 
 template <int N, typename T>
 __device__ Moments moments(const T* x, std::int64_t width, bool centred, float epsilon) {
-  float sum = 0;
+  Some some = {};
   if (centred) {
     each_pack<N>(width, [&](std::int64_t c) {
-      for (const float value : load<N>(x + c).x) sum += value;
+      for (const float value : load<N>(x + c).x) some.mean += value;
+      some.count += N;
     });
-    sum = block_sum(sum);
+    if (some.count > 0) some.mean /= some.count;
   }
-  const float mean = sum / static_cast<float>(width);
-  float squares = 0;
   each_pack<N>(width, [&](std::int64_t c) {
-    for (const float value : load<N>(x + c).x) squares += (value - mean) * (value - mean);
+    for (const float value : load<N>(x + c).x) some.squares += (value - some.mean) * (value - some.mean);
   });
-  return {mean, rsqrtf(block_sum(squares) / static_cast<float>(width) + epsilon)};
+  if (centred) {
+    some = over_block(some);
+  } else {
+    some.squares = block_sum(some.squares);
+  }
+  return {some.mean, rsqrtf(some.squares / static_cast<float>(width) + epsilon)};
 }
 
 template <int N, typename T, typename To>
@@ -83,32 +116,49 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, const T* weight, Rows<T> 
   }
 }
 
-// Blocks take vectors in turn, keep the sums of every column in shared memory, and add them at the end.
 template <int N, typename T>
-__global__ void weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, float* dbias, NormShape shape) {
-  float* const weight_sums = shared_floats();
+__global__ void all_moments(Rows<T> in, Moments* out, NormShape shape) {
   const std::int64_t width = in.columns / shape.groups;
-  float* bias_sums = weight_sums + width;
-  each_pack<N>(width, [&](std::int64_t c) {
-    for (int i = 0; i < N; ++i) weight_sums[c + i] = bias_sums[c + i] = 0;
-  });
   for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
-    const std::int64_t r = v / shape.groups, first = v % shape.groups * width;
-    const T *x = in.row(r) + first, *gradient = dy.row(r) + first;
+    const T* x = in.row(v / shape.groups) + v % shape.groups * width;
     const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
-    each_pack<N>(width, [&](std::int64_t c) {  // a column is always the same thread's
-      const Lanes<N> g = load<N>(gradient + c), value = load<N>(x + c);
-      for (int i = 0; i < N; ++i) {
-        weight_sums[c + i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
-        bias_sums[c + i] += g.x[i];
-      }
-    });
+    if (threadIdx.x == 0) out[v] = m;
   }
-  __syncthreads();  // from here on a column is another thread's
-  for (std::int64_t c = threadIdx.x; c < width; c += kThreads) {
-    atomicAdd(dweight + c, weight_sums[c]);
-    if (dbias != nullptr) atomicAdd(dbias + c, bias_sums[c]);
+}
+
+// A block takes 32 packs of columns and a stretch of vectors: eight at a time, then one sum over them.
+template <int N, typename T>
+__global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
+                                NormShape shape) {
+  constexpr int kWarp = 32, kWarps = kThreads / kWarp;
+  __shared__ float part[2][kThreads * N];
+  const std::int64_t width = in.columns / shape.groups, vectors = in.rows * shape.groups;
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const std::int64_t first = std::int64_t{blockIdx.x} * kWarp * N, column = first + lane * N;
+  float weight_sums[N] = {}, bias_sums[N] = {};
+  for (std::int64_t v = blockIdx.y * kWarps + warp; column < width && v < vectors; v += std::int64_t{gridDim.y} * kWarps) {
+    const std::int64_t r = v / shape.groups, at = v % shape.groups * width + column;
+    const Moments m = all[v];
+    const Lanes<N> g = load<N>(dy.row(r) + at), value = load<N>(in.row(r) + at);
+    for (int i = 0; i < N; ++i) {
+      weight_sums[i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
+      bias_sums[i] += g.x[i];
+    }
   }
+  for (int i = 0; i < N; ++i) {  // of one bank each
+    part[0][(warp * N + i) * kWarp + lane] = weight_sums[i];
+    part[1][(warp * N + i) * kWarp + lane] = bias_sums[i];
+  }
+  __syncthreads();
+  const int mine = static_cast<int>(threadIdx.x);
+  if (mine >= kWarp * N || first + mine >= width) return;
+  float weight_sum = 0, bias_sum = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    weight_sum += part[0][(w * N + mine % N) * kWarp + mine / N];
+    bias_sum += part[1][(w * N + mine % N) * kWarp + mine / N];
+  }
+  atomicAdd(dweight + first + mine, weight_sum);
+  if (dbias != nullptr) atomicAdd(dbias + first + mine, bias_sum);
 }
 
 // Vectors of several groups side by side.
@@ -118,8 +168,12 @@ bool in_packs(const Rows<T>& rows, std::int64_t groups) {
 }
 using cuda::in_packs;
 
-unsigned vectors(const Tensor& tensor, const NormShape& shape) {
-  return some_blocks(tensor.rows * shape.groups);
+// One block a vector, of as many threads as have a few packs each.
+template <int N, typename T>
+Grid by_vector(const Rows<T>& rows, const NormShape& shape) {
+  constexpr std::int64_t kWarp = 32, kPacks = 4;
+  const std::int64_t threads = (rows.columns / shape.groups / N / kPacks + kWarp - 1) / kWarp * kWarp;
+  return {some_blocks(rows.rows * shape.groups), static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarp, kThreads))};
 }
 
 }  // namespace
@@ -135,7 +189,7 @@ void run(const Context& context, const Norm& call) {
       const T *weight = data<T>(call.weight), *bias = data<T>(call.bias);
       const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) && in_packs<kMost>(weight) && in_packs<kMost>(bias);
       launch(context.stream, "norm", wide ? normalise<kMost, T, To> : normalise<1, T, To>,
-             {vectors(call.input, call.shape)}, in, weight, bias, out, call.shape);
+             wide ? by_vector<kMost>(in, call.shape) : by_vector<1>(in, call.shape), in, weight, bias, out, call.shape);
     };
     if (call.output.type == call.input.type) return into(zero);
     by_fp8(call.output.type, into);
@@ -150,28 +204,38 @@ void run(const Context& context, const NormInputGradient& call) {
     const T* weight = data<T>(call.weight);
     const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) && in_packs<kMost>(weight);
     launch(context.stream, "norm input gradient", wide ? input_gradient<kMost, T> : input_gradient<1, T>,
-           {vectors(call.input, call.shape)}, dy, in, weight, dx, call.shape);
+           wide ? by_vector<kMost>(in, call.shape) : by_vector<1>(in, call.shape), dy, in, weight, dx, call.shape);
   });
 }
 
-void run(const Context& context, const NormWeightGradient& call) {
-  constexpr std::int64_t kMostBlocks = 512;  // each adds to every column once
+// The moments once more, then sums of columns.
+template <int N, typename T>
+void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
+                          Moments* moments, float* dweight, float* dbias) {
   constexpr const char* kWhat = "norm weight gradient";
-  const auto bytes = static_cast<std::size_t>(2 * (call.input.columns / call.shape.groups)) * sizeof(float);
-  const unsigned blocks = some_blocks(std::min(kMostBlocks, call.input.rows * call.shape.groups));
+  constexpr std::int64_t kColumns = 32 * N, kVectors = 64;  // of a block
+  const std::int64_t width = in.columns / call.shape.groups, vectors = in.rows * call.shape.groups;
+  launch(context.stream, kWhat, all_moments<N, T>, by_vector<N>(in, call.shape), in, moments, call.shape);
+  const dim3 grid(some_blocks((width + kColumns - 1) / kColumns),
+                  static_cast<unsigned>(std::clamp<std::int64_t>(vectors / kVectors, 1, 128)));
+  launch(context.stream, kWhat, weight_gradient<N, T>, {grid}, dy, in, moments, dweight, dbias, call.shape);
+}
+
+void run(const Context& context, const NormWeightGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
+    constexpr int kMost = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
-    const bool wide = in_packs<kLanes<T>>(in, call.shape.groups) && in_packs<kLanes<T>>(dy);
-    auto* const kernel = wide ? weight_gradient<kLanes<T>, T> : weight_gradient<1, T>;
-    allow_shared(kernel, bytes);
+    const auto moments_bytes = static_cast<std::size_t>(in.rows * call.shape.groups) * sizeof(Moments);
     sum_in_fp32(
         context, std::array{call.weight_gradient, call.bias_gradient},
-        [&](const auto& sums) {
-          launch(context.stream, kWhat, kernel, {blocks, kThreads, bytes}, dy, in, sums[0].data, sums[1].data,
-                 call.shape);
+        [&](const auto& sums, void* memory) {
+          auto* const moments = static_cast<Moments*>(memory);
+          if (in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy))
+            return sum_weight_gradients<kMost>(context, call, dy, in, moments, sums[0].data, sums[1].data);
+          sum_weight_gradients<1>(context, call, dy, in, moments, sums[0].data, sums[1].data);
         },
-        kWhat);
+        "norm weight gradient", moments_bytes);
   });
 }
 

@@ -161,8 +161,7 @@ struct Drop {
            cuda::in_packs<N>(bias) && cuda::in_packs<N>(mask);
   }
   __device__ bool keeps(std::int64_t i) const {
-    const std::int64_t number = draws.first + i / draws.run * draws.stride + i % draws.run;
-    return philox_uniform(seed, static_cast<std::uint64_t>(number)) >= rate;
+    return philox_uniform(seed, static_cast<std::uint64_t>(draws.number(i))) >= rate;
   }
   template <int N>
   __device__ void at(std::int64_t r, std::int64_t c) const {
@@ -234,9 +233,10 @@ struct Fill {
   Rows<T> out;
   float mean, spread;
   std::uint64_t seed;
+  Draws draws;
   __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const auto index = static_cast<std::uint64_t>(r * out.columns + c);
-    out.store(r, c, mean + spread * (2 * philox_uniform(seed, index) - 1));
+    const auto number = static_cast<std::uint64_t>(draws.number(r * out.columns + c));
+    out.store(r, c, mean + spread * (2 * philox_uniform(seed, number) - 1));
   }
 };
 
@@ -319,7 +319,7 @@ void run(const Context& context, const BiasGradient& call) {
     const std::int64_t columns = 32 * (wide ? kLanes<T> : 1);  // of a block
     sum_in_fp32(
         context, std::array{call.bias_gradient},
-        [&](const auto& sums) {
+        [&](const auto& sums, void* /*memory*/) {
           launch(context.stream, kWhat, wide ? column_sums<kLanes<T>, T> : column_sums<1, T>,
                  {dim3(static_cast<unsigned>((in.columns + columns - 1) / columns), down)}, rows_of<T>(in), sums[0].data);
         },
@@ -340,7 +340,7 @@ void run(const Context& context, const Randomise& call) {
   by_any(call.output.type, [&](auto zero) {
     using T = decltype(zero);
     for_elements(context.stream, call.output.rows, call.output.columns,
-                 Fill<T>{rows_of<T>(call.output), call.mean, call.spread, call.seed}, "randomise");
+                 Fill<T>{rows_of<T>(call.output), call.mean, call.spread, call.seed, call.draws}, "randomise");
   });
 }
 

@@ -25,20 +25,22 @@ struct AddSums {
   }
 };
 
-// sum(rows of each of the gradients), which adds to them by atomicAdd(); those that are not given have no data.
-// They are of one type.
+// sum(rows of each of the gradients, memory), which adds to them by atomicAdd(); those that are not given have no
+// data. They are of one type. `memory` is as much as the kernels ask for besides.
 template <std::size_t N, typename Sum>
-void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients, const Sum& sum, const char* what) {
+void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients, const Sum& sum, const char* what,
+                 std::size_t memory_bytes = 0) {
   std::array<Rows<float>, N> sums;
   const bool as_they_are = gradients[0].type == Type::fp32;
   std::size_t bytes = 0;
   for (const Tensor& gradient : gradients) bytes += static_cast<std::size_t>(gradient.elements()) * sizeof(float);
   if (bytes == 0) return;
-  float* free = nullptr;
-  if (!as_they_are) {
-    free = static_cast<float*>(context.scratch->at_least(bytes, context.stream));
-    check(cudaMemsetAsync(free, 0, bytes, context.stream), what);
-  }
+  constexpr std::size_t kAlignment = 256;
+  memory_bytes = (memory_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  auto* const memory = static_cast<std::byte*>(
+      context.scratch->at_least(memory_bytes + (as_they_are ? 0 : bytes), context.stream));
+  auto* free = reinterpret_cast<float*>(memory + memory_bytes);
+  if (!as_they_are) check(cudaMemsetAsync(free, 0, bytes, context.stream), what);
   for (std::size_t i = 0; i < N; ++i) {
     const Tensor& gradient = gradients[i];
     if (!gradient.given()) continue;
@@ -46,7 +48,7 @@ void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients,
                           : Rows<float>{free, gradient.rows, gradient.columns, gradient.columns};
     if (!as_they_are) free += gradient.elements();
   }
-  sum(sums);
+  sum(sums, static_cast<void*>(memory));
   if (as_they_are) return;
   by_type(gradients[0].type, [&](auto none) {
     using G = decltype(none);

@@ -37,12 +37,14 @@ double tail(double blocks, double longest, int multiprocessors) {
   return std::max(longest, each + longest / 2) / each;
 }
 
-// How much longer attention takes than if its blocks, or those of a sample, kept ever so many GPUs full. 1 where
-// nobody knows: of CPUs, and of measured samples whose heads were not written down.
+// How much longer attention takes than if its blocks, or those of a sample, kept ever so many GPUs full. 1
+// where nobody knows: of CPUs, and of measured samples whose heads were not written down.
 class Fill {
  public:
   Fill(const Profile& profile, const Gpu& gpu, const Attention& attention)
-      : multiprocessors_(gpu.multiprocessors), longest_(attention.causal ? 2 : 1), head_dim_(attention.head_dim) {
+      : multiprocessors_(gpu.multiprocessors),
+        longest_(attention.causal ? 2 : 1),
+        head_dim_(attention.head_dim) {
     const auto tells_heads = [](const AttentionSample& sample) { return sample.heads > 0; };
     if (profile.how == How::measured &&
         !std::all_of(profile.attention.begin(), profile.attention.end(), tells_heads))
@@ -61,7 +63,9 @@ class Fill {
   double of(std::int64_t heads, std::int64_t rows) const {
     return of(static_cast<double>(heads) * std::ceil(static_cast<double>(rows) / kTile));
   }
-  double of(double blocks) const { return multiprocessors_ == 0 ? 1 : tail(blocks, longest_, multiprocessors_); }
+  double of(double blocks) const {
+    return multiprocessors_ == 0 ? 1 : tail(blocks, longest_, multiprocessors_);
+  }
 
   int multiprocessors_;
   double longest_;  // block, over their mean

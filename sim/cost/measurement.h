@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,14 @@ struct HostCopySample {
   double spread = 0;
 };
 
+// How many times as long kernels take while `others` ranks on parts of the same GPU compute too: by name of
+// the profile's tables, attention by "forward" and "backward". Of the optimizer's step apart, which all ranks
+// take at once.
+struct Slowdowns {
+  std::int64_t others = 0;
+  std::map<std::string, double> gemm, attention, stream, step;
+};
+
 // Times are medians. A spread is the distance between the first and the third quartile over the median.
 struct Measurement {
   std::string device;                       // the processor's own name
@@ -52,6 +61,7 @@ struct Measurement {
   std::vector<BesideSample> beside;         // what kernels lose to collectives
   std::vector<HostCopySample> host_copies;  // what the cost of the host's link was fitted to
   std::optional<TogetherSample> together;   // what GPUs of this kind differ by
+  std::optional<Slowdowns> in_company;      // of kernels on a part of a GPU
 };
 
 }  // namespace rehearse

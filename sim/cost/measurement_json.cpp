@@ -1,5 +1,7 @@
 #include "cost/measurement_json.h"
 
+#include <array>
+
 #include "cost/collectives.h"
 
 namespace rehearse {
@@ -59,6 +61,35 @@ TogetherSample read_together(const JsonReader& reader) {
     reader.fail("seconds", "must be an array of seconds above 0", "found " + list.dump());
   reader.reject_unknown();
   return sample;
+}
+
+using ByName = std::map<std::string, double>;
+
+constexpr std::array<std::pair<const char*, ByName Slowdowns::*>, 4> kSlowdowns = {{
+    {"gemm", &Slowdowns::gemm},
+    {"attention", &Slowdowns::attention},
+    {"stream", &Slowdowns::stream},
+    {"step", &Slowdowns::step},
+}};
+
+Slowdowns read_slowdowns(const JsonReader& reader) {
+  constexpr double kLeast = 0.01, kMost = 1e6;
+  Slowdowns slowdowns;
+  slowdowns.others = reader.integer("others", 1, 1 << 10);
+  for (const auto& [key, table] : kSlowdowns) {
+    if (!reader.has(key)) continue;
+    const JsonReader of = reader.object(key);
+    for (const auto& item : of.json().items())
+      (slowdowns.*table)[item.key()] = of.number(item.key(), kLeast, kMost);
+  }
+  reader.reject_unknown();
+  return slowdowns;
+}
+
+Json to_json(const Slowdowns& slowdowns) {
+  Json json = {{"others", slowdowns.others}};
+  for (const auto& [key, table] : kSlowdowns) json[key] = slowdowns.*table;
+  return json;
 }
 
 template <typename Sample>
@@ -123,6 +154,7 @@ Measurement read_measurement(const JsonReader& reader) {
   measurement.beside = read_samples(reader, "beside", read_beside);
   measurement.host_copies = read_samples(reader, "host_copies", read_host_copy);
   if (reader.has("together")) measurement.together = read_together(reader.object("together"));
+  if (reader.has("in_company")) measurement.in_company = read_slowdowns(reader.object("in_company"));
   reader.reject_unknown();
   return measurement;
 }
@@ -140,6 +172,7 @@ Json to_json(const Measurement& measurement) {
   if (!measurement.beside.empty()) json["beside"] = list_of(measurement.beside);
   if (!measurement.host_copies.empty()) json["host_copies"] = list_of(measurement.host_copies);
   if (measurement.together) json["together"] = to_json(*measurement.together);
+  if (measurement.in_company) json["in_company"] = to_json(*measurement.in_company);
   return json;
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/short_float.h"
-
 namespace rehearse {
 
 namespace {
@@ -84,24 +82,19 @@ void Parameters::initialise(kernels::Stream& stream, std::uint64_t seed) {
     for (const Elements* elements : {&segment.values, &segment.master, &segment.host_values})
       if (elements->count > 0) initialise(*elements, parameter, stream, seed);
   }
+  stream.synchronize();  // others read them
 }
 
 void Parameters::initialise(const Elements& to, const Parameter& parameter, kernels::Stream& stream,
                             std::uint64_t seed) const {
-  kernels::by_float_type(to.type, [&](auto zero) {
-    using Value = decltype(zero);
-    const std::int64_t first = std::max(parameter.first, to.first);
-    const std::int64_t last = std::min(parameter.first + parameter.elements, to.first + to.count);
-    std::vector<Value> values;
-    parameter.slice.for_each([&](std::int64_t own, std::int64_t whole) {
-      const std::int64_t element = parameter.first + own;
-      if (element >= first && element < last)
-        values.push_back(static_cast<Value>(initial_value(seed, parameter.name, whole)));
-    });
-    if (values.empty()) return;
-    stream.copy(to.at(first), values.data(), values.size() * sizeof(Value));
-    stream.synchronize();  // the copy reads `values`
-  });
+  const std::int64_t first = std::max<std::int64_t>(0, to.first - parameter.first);
+  const std::int64_t last = std::min(parameter.elements, to.first + to.count - parameter.first);
+  kernels::Randomise values = initial_values(seed, parameter.name);
+  for (const Slice::Stretch& stretch : parameter.slice.stretches(first, last)) {
+    values.output = Segment::range(to, parameter.first + stretch.first, stretch.count);
+    values.draws = stretch.whole;
+    stream.launch(values);
+  }
 }
 
 }  // namespace rehearse

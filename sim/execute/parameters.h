@@ -109,7 +109,7 @@ class Parameters {
   std::size_t add(const Segment& where, std::string name, Slice slice, std::int64_t elements);
   // Once all are added.
   void allocate(kernels::Device& device);
-  // All values and master weights as initial_value() says; moments 0.
+  // All values and master weights as initial_values() says; moments 0.
   void initialise(kernels::Stream& stream, std::uint64_t seed);
 
   std::vector<Segment>& segments() { return segments_; }

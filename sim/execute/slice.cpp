@@ -1,7 +1,8 @@
 #include "execute/slice.h"
 
+#include <algorithm>
+
 #include "execute/random.h"
-#include "kernels/philox.h"
 #include "plan/work/shape.h"
 
 namespace rehearse {
@@ -82,12 +83,36 @@ Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& p
   return all;
 }
 
-float initial_value(std::uint64_t seed, const std::string& parameter, std::int64_t whole_element) {
+// Whole rows of a matrix that is split by columns lie apart in it; a first row may begin in its middle.
+std::vector<Slice::Stretch> Slice::stretches(std::int64_t first, std::int64_t last) const {
+  std::vector<Stretch> all;
+  std::int64_t before = 0;
+  for (const Rows& run : rows) {
+    const std::int64_t end = std::min(last, before + run.count * columns);
+    for (std::int64_t own = std::max(first, before); own < end; own += all.back().count) {
+      const std::int64_t row = run.first + (own - before) / columns, column = (own - before) % columns;
+      const std::int64_t number = row * whole_columns + first_column + column;
+      if (columns == whole_columns) {
+        all.push_back({own, end - own, {number}});
+      } else if (column > 0) {
+        all.push_back({own, std::min(columns - column, end - own), {number}});
+      } else {
+        all.push_back({own, end - own, {number, columns, whole_columns}});
+      }
+    }
+    before += run.count * columns;
+  }
+  return all;
+}
+
+kernels::Randomise initial_values(std::uint64_t seed, const std::string& parameter) {
   constexpr float kSpread = 0.0346410162F;  // sqrt(3) 0.02
   const bool is_norm = parameter.find("norm") != std::string::npos && parameter.ends_with("_weight");
-  const float number =
-      kernels::philox_uniform(seed_of(seed, parameter), static_cast<std::uint64_t>(whole_element));
-  return (is_norm ? 1.0F : 0.0F) + kSpread * (2 * number - 1);
+  kernels::Randomise values;
+  values.mean = is_norm ? 1.0F : 0.0F;
+  values.spread = kSpread;
+  values.seed = seed_of(seed, parameter);
+  return values;
 }
 
 }  // namespace rehearse

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/call/pointwise.h"
 #include "model/model.h"
 #include "plan/plan.h"
 #include "plan/ranks.h"
@@ -23,6 +24,13 @@ struct Slice {
   std::int64_t whole_rows = 1, whole_columns = 1;
 
   std::int64_t whole_elements() const { return whole_rows * whole_columns; }
+
+  // Elements first .. last of those that the rank holds, in stretches that one call can fill each.
+  struct Stretch {
+    std::int64_t first = 0, count = 0;  // of the rank's
+    kernels::Draws whole = {};          // numbers of the same elements in the whole parameter
+  };
+  std::vector<Stretch> stretches(std::int64_t first, std::int64_t last) const;
 
   // visit(own, whole) for every element: its index here and in the whole parameter.
   template <typename Visit>
@@ -46,7 +54,7 @@ Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& p
 
 // What every element starts from: a number for each (seed, parameter, element), the same whatever the split.
 // Matrices are uniform with deviation 0.02 (Radford et al. 2019), norms around 1; biases are not 0, so that
-// one in the wrong place shows.
-float initial_value(std::uint64_t seed, const std::string& parameter, std::int64_t whole_element);
+// one in the wrong place shows. Where it goes, and which numbers, is for the caller to say.
+kernels::Randomise initial_values(std::uint64_t seed, const std::string& parameter);
 
 }  // namespace rehearse

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/in_company.h"
 #include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory/memory.h"
 #include "run/alike.h"
 #include "run/band.h"
+#include "run/company.h"
 #include "run/jitter.h"
 #include "run/misaligned.h"
 #include "run/order_bubble.h"
@@ -265,7 +267,30 @@ Report report_of(const Experiment& experiment, const Preparation& preparation, c
   return report;
 }
 
+namespace {
+
+// With kernels as slow as others beside them make them: of a first look, in which all of them always compute,
+// it is found how much of the time they do.
+Experiment among_others(Experiment experiment) {
+  const double others = static_cast<double>(experiment.profile.measurement->in_company->others);
+  Experiment first = experiment;
+  first.profile = in_company(experiment.profile, 1);
+  first.engine = Engine::reference;
+  first.conditions.iterations = 1;
+  Iteration look;
+  look.preparation = prepare(first);
+  run_all(first, look);
+  experiment.profile =
+      in_company(std::move(experiment.profile),
+                 computing_too(look.timeline, look.preparation.schedule, experiment.plan.gpus(), others));
+  experiment.profile.measurement->in_company.reset();
+  return experiment;
+}
+
+}  // namespace
+
 Iteration run_iteration(const Experiment& experiment) {
+  if (are_in_company(experiment)) return run_iteration(among_others(experiment));
   Iteration iteration;
   iteration.preparation = prepare(experiment);
   run_all(experiment, iteration);

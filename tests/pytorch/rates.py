@@ -1,4 +1,4 @@
-"""rates.py PROFILE [--batch-heads N]: how fast does PyTorch run the products, attention and passes over memory
+"""rates.py PROFILE: how fast does PyTorch run the products, attention and passes over memory
 that PROFILE holds, on the GPU that it was taken on? Prints both times of each, and per kind the median of theirs / ours:
 above 1 our kernels are faster. Run both in one session on an idle GPU: clocks differ from one to the next."""
 import argparse
@@ -47,41 +47,43 @@ def copies_of(make, set_bytes):
 
 
 def product(kind, m, n, k, dtype):
-    """Forward x w^T, input gradient dy w, weight gradient dy^T x into its own type: PyTorch adds to fp32 in a pass of its
-    own, which is not timed here."""
+    """Forward x w^T + bias, input gradient dy w, weight gradient: dy^T x, added to fp32 in a pass of its own."""
     def make():
         if kind == "weight_gradient":
             a, b = torch.randn(k, m, device="cuda", dtype=dtype), torch.randn(k, n, device="cuda", dtype=dtype)
-            out = torch.empty(m, n, device="cuda", dtype=dtype)
-            return lambda: torch.mm(a.t(), b, out=out)
+            out, total = torch.empty(m, n, device="cuda", dtype=dtype), torch.zeros(m, n, device="cuda")
+            def run():
+                torch.mm(a.t(), b, out=out)
+                total.add_(out)
+            return run
         a, out = torch.randn(m, k, device="cuda", dtype=dtype), torch.empty(m, n, device="cuda", dtype=dtype)
         if kind == "input_gradient":
             b = torch.randn(k, n, device="cuda", dtype=dtype)
             return lambda: torch.mm(a, b, out=out)
-        b = torch.randn(n, k, device="cuda", dtype=dtype)
-        return lambda: torch.mm(a, b.t(), out=out)
+        b, bias = torch.randn(n, k, device="cuda", dtype=dtype), torch.randn(n, device="cuda", dtype=dtype)
+        return lambda: torch.addmm(bias, a, b.t(), out=out)
     return seconds(copies_of(make, (m * k + k * n + m * n) * dtype.itemsize))
 
 
-def attention(head_dim, seq, causal, backward, batch_heads, dtype):
-    """FLOP/s of scaled_dot_product_attention: 2 products of seq^2 / 2 pairs forward, 5 backward. The backward's
-    time is that of both passes less the forward's."""
+def attention(head_dim, seq, causal, backward, heads, dtype):
+    """FLOP/s of scaled_dot_product_attention: 2 products of seq^2 / 2 pairs forward, 5 backward; queries, keys and values
+    lie in one matrix, as a linear layer makes them. The backward's time is that of both passes less the forward's."""
     def make(gradient):
-        q, k, v = (torch.randn(1, batch_heads, seq, head_dim, device="cuda", dtype=dtype, requires_grad=gradient)
-                   for _ in range(3))
-        dy = torch.randn_like(q)
+        qkv = torch.randn(1, seq, 3, heads, head_dim, device="cuda", dtype=dtype, requires_grad=gradient)
+        dy = torch.randn(1, seq, heads, head_dim, device="cuda", dtype=dtype).transpose(1, 2)
 
         def run():
+            q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
             out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
             if gradient:
                 torch.autograd.grad(out, (q, k, v), dy)
         return run
-    size = 4 * batch_heads * seq * head_dim * dtype.itemsize
+    size = 4 * heads * seq * head_dim * dtype.itemsize
     forward = seconds(copies_of(lambda: make(False), size))
     products, took = 2, forward
     if backward:
         products, took = 5, seconds(copies_of(lambda: make(True), 3 * size)) - forward
-    return products * 2 * batch_heads * seq * seq * head_dim * (0.5 if causal else 1) / took
+    return products * 2 * heads * seq * seq * head_dim * (0.5 if causal else 1) / took
 
 
 def copy_rate(total):
@@ -99,7 +101,6 @@ def rows_of(table):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("profile")
-    parser.add_argument("--batch-heads", type=int, default=16, help="of the timed attention: sequences times heads")
     parser.add_argument("--most", type=int, default=40, help="rows of a kind that are timed: those that take longest")
     given = parser.parse_args()
     with open(given.profile, encoding="utf-8") as file:
@@ -120,7 +121,7 @@ def main():
             theirs = product(kind, row["m"], row["n"], row["k"], TYPES[precision])
             show(name, f"{row['m']} x {row['n']} x {row['k']}, s", row["seconds"], theirs)
     for row in rows_of(profile["attention"]):
-        rate = attention(row["head_dim"], row["seq"], bool(row["causal"]), bool(row["backward"]), given.batch_heads,
+        rate = attention(row["head_dim"], row["seq"], bool(row["causal"]), bool(row["backward"]), row.get("heads", 16),
                          torch.bfloat16)
         ours = next(value for key, value in row.items() if "flop" in key)
         name = "attention backward" if row["backward"] else "attention forward"

@@ -41,7 +41,7 @@ class Gpt(nn.Module):
         for layer in self.layers:
             x = layer(x)
         logits = F.linear(self.norm(x), self.tokens.weight)
-        return F.cross_entropy(logits.view(-1, VOCAB).float(), labels.view(-1))
+        return F.cross_entropy(logits.view(-1, VOCAB).float(), labels.reshape(-1))
 
 
 def flops_of_step(batch, seq, micro_batches):

@@ -1,0 +1,78 @@
+// What kernels lose to other ranks is timed beside them, and kept.
+#include "calibrate/timing/company.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "calibrate/timing/calibration.h"
+#include "calibrate/timing/profile_file.h"
+#include "cost/read_profile.h"
+
+namespace rehearse {
+namespace {
+
+using testing::Key;
+using testing::UnorderedElementsAre;
+
+Model small_gpt() {
+  Model model;
+  model.name = "small";
+  model.layers = 4;
+  model.hidden = 64;
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 8;
+  model.ffn_hidden = 80;
+  model.vocab = 128;
+  model.max_positions = 64;
+  model.gated_mlp = false;
+  return model;
+}
+
+Plan two_stages() {
+  Plan plan;
+  plan.pp = 2;
+  plan.precision = Precision::fp32;
+  plan.seq = 32;
+  plan.global_batch = 8;
+  return plan;
+}
+
+TEST(Company, JobsKnowHowOftenAMicrobatchMeetsThem) {
+  const Jobs jobs = jobs_of(small_gpt(), two_stages());
+  for (const KernelJob& job : jobs.kernels) {
+    if (job.key.name == "fp32" && job.key.size[1] == 80) EXPECT_EQ(job.uses, 4) << to_string(job.key);
+    if (job.key.name == "fp32" && job.key.size[1] == 128) EXPECT_EQ(job.uses, 1) << to_string(job.key);
+  }
+}
+
+TEST(Company, SlowsWhatIsTimedBesideIt) {
+  Ranks ranks;
+  for (int i = 0; i < 2; ++i) ranks.devices.push_back(kernels::open_cpu());
+  ranks.worlds = kernels::open_memory_worlds(2);
+  CalibrationRequest request;
+  request.cluster = read_cluster("cpu-node");
+  request.jobs = jobs_of(small_gpt(), two_stages());
+  request.ranks = &ranks;
+  request.cache = Cache::warm;
+  request.budget_s = 1e-4;
+  request.stopped = [] { return false; };
+  Profile profile;
+  profile.name = "test";
+  profile.gpu = "CPU core";
+  profile.how = How::measured;
+  profile.sources = {{"test", "", ""}};
+  const Calibration done = calibrate(ranks.device(0), request, profile);
+  ASSERT_TRUE(done.profile.measurement->in_company);
+  const Slowdowns& slowdowns = *done.profile.measurement->in_company;
+  EXPECT_EQ(slowdowns.others, 1);
+  EXPECT_THAT(slowdowns.gemm,
+              UnorderedElementsAre(Key("fp32"), Key("fp32/input_gradient"), Key("fp32/weight_gradient")));
+  EXPECT_THAT(slowdowns.attention, UnorderedElementsAre(Key("forward"), Key("backward")));
+  EXPECT_THAT(slowdowns.step, testing::Contains(Key("adam")));
+  for (const auto& [name, slowdown] : slowdowns.gemm) EXPECT_GT(slowdown, 0) << name;
+  const Json json = profile_json(done.profile, request.cluster.gpu);
+  EXPECT_EQ(profile_json(parse_profile(JsonReader(json, "profile.json")), request.cluster.gpu), json);
+}
+
+}  // namespace
+}  // namespace rehearse

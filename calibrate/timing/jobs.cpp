@@ -35,12 +35,12 @@ SampleKey key_of(const Attention& attention) {
            attention.backward ? 1.0 : 0.0}};
 }
 
-constexpr const char* kStep = "optimizer";  // block of the step's kernels
+constexpr const char* kOptimizer = "optimizer";  // block of the step's kernels
 
 }  // namespace
 
 bool is_of_step(const Jobs& jobs, const KernelJob& job) {
-  return jobs.blocks[job.block].name == kStep;
+  return jobs.blocks[job.block].name == kOptimizer;
 }
 
 std::int64_t heads_of(const Attention& attention) {
@@ -145,7 +145,7 @@ class Collector {
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
     const std::vector<Kernel> kernels = optimizer_kernels(parameters, plan(), scratch);
-    scratch.name = kStep;
+    scratch.name = kOptimizer;
     repeats_ = 1;
     jobs_.blocks.push_back(scratch);
     for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);

@@ -280,7 +280,11 @@ class NcclWorld : public StoreWorld {
       for (const auto& connection : connections_)
         if (auto still = connection.lock()) live.push_back(std::move(still));
     }
-    for (const auto& connection : live) connection->abort(reason);
+    // All at once: what NCCL frees of one waits for all that runs on the GPU, and so for what hangs in
+    // others.
+    std::vector<std::jthread> threads;
+    for (const auto& connection : live)
+      threads.emplace_back([&connection, &reason] { connection->abort(reason); });
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <latch>
 #include <limits>
 #include <new>
@@ -161,7 +162,7 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
       give_up(site_.worlds[rank]->rank(), error);
     }
   }
-  watch_over([&] { return done == threads.size(); });
+  watch_over([&] { return done == threads.size() && (std::isinf(given_up_s_) || aborted_); });
   threads.clear();
   if (failure_.empty()) return;
   if (end_ == End::interruption) throw Interrupted(failure_);
@@ -217,7 +218,15 @@ void Crew::give_up(const std::string& reason, End end) {
     end_ = end;
     given_up_s_ = now_s();
   }
-  site_.worlds.front()->abort(reason);
+  const auto abort = [this, reason] {
+    site_.worlds.front()->abort(reason);
+    aborted_ = true;
+  };
+  try {
+    aborting_ = std::jthread(abort);
+  } catch (const std::system_error&) {
+    abort();
+  }
 }
 
 std::string Crew::where_they_stand() const {

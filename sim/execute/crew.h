@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "execute/gathering.h"
@@ -126,6 +127,8 @@ class Crew {
   std::string failure_;  // the first; "" while all is well
   End end_ = End::failure;
   std::atomic<double> given_up_s_ = std::numeric_limits<double>::infinity();
+  std::atomic<bool> aborted_ = false;  // since then
+  std::jthread aborting_;              // a thread of its own, as what a library gives up may hang
 };
 
 }  // namespace rehearse

@@ -252,6 +252,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->member->abort();
+  drain_all();  // NCCL frees memory of the GPU, which waits for all that runs there
   delete comm;
   return ncclSuccess;
 }

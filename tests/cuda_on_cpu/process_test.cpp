@@ -45,6 +45,19 @@ TEST(NcclOnCpu, ADeadRankEndsTheOther) {
   EXPECT_THAT(ranks[0].said(), HasSubstr("rank 1 ended without a word"));
 }
 
+// What NCCL frees of one group waits for what hangs in the other.
+TEST(NcclOnCpu, ADeadRankEndsAllGroupsAtOnce) {
+  const int port = free_port();
+  std::vector<Process> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    Process::Variables environment = as_torchrun(rank, 2, port);
+    environment.emplace_back("CUDA_ON_CPU_GPUS", "2");
+    ranks.emplace_back(std::vector<std::string>{LOST_PEER}, environment,
+                       scratch().file("lost" + std::to_string(rank)));
+  }
+  EXPECT_EQ(ranks[0].wait(20 * kSlower), 0) << ranks[0].said();
+}
+
 TEST(NcclOnCpu, TwoRanksHaveTwoGpus) {
   for (Process& rank : start({"1", "2", "1", "0"}, {{"CUDA_ON_CPU_GPUS", "1"}})) {
     EXPECT_EQ(rank.wait(20 * kSlower), 1);

@@ -10,11 +10,12 @@ namespace {
 
 Experiment halves(int microbatches) {
   Experiment experiment;
-  experiment.model = read_model("scenarios/models/gpt-420m.json");
+  experiment.model = read_model(SOURCE_DIR "/scenarios/models/gpt-420m.json");
   experiment.cluster = read_cluster("h100-halves");
   experiment.profile = read_profile("h100-sxm");
   experiment.plan.pp = 2;
   experiment.plan.seq = 512;
+  experiment.profile.host_launch_s = experiment.profile.host_collective_s = experiment.profile.launch_s = 0;
   experiment.plan.global_batch = microbatches;
   experiment.engine = Engine::reference;
   experiment.with_band = false;

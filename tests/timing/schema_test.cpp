@@ -66,7 +66,8 @@ Json measured_profile() {
                   {{"all_reduce", 8, 1e6, 1e-4, 0.1}, {"all_reduce", 16, 1e6, 2e-4, 0.1, 2}},
                   {{{"all_reduce", 8, 1e6, 3e-4, 0.1}, 64, 64, 64, 2e-4}},
                   {{true, 1e6, 1e-4, 0.1}, {false, 1e6, 1e-4, 0.1}},
-                  TogetherSample{8192, 8192, 8192, {1e-3, 1.01e-3}}};
+                  TogetherSample{8192, 8192, 8192, {1e-3, 1.01e-3}},
+                  Slowdowns{3, {{"bf16", 1.1}}, {{"forward", 1.2}}, {{"add", 1.5}}, {{"adam", 2}}}};
   std::vector<std::string> notes;
   fit_measured(profile, cluster, true, notes);
   return profile_json(profile, cluster.gpu);

@@ -101,8 +101,8 @@ void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options) {
   CLI::Option* device =
       verb.add_option("--execute", options.device,
                       "execute each row too, one after another: executed_* beside what is predicted")
-          ->check(CLI::IsMember({"cpu"}))
-          ->option_text("cpu");
+          ->check(CLI::IsMember({"cpu", "cuda"}))
+          ->option_text("cpu|cuda");
   verb.add_option("--execute-iterations", options.iterations, "steps of a row that are counted")
       ->check(CLI::Range(1, 100000))
       ->option_text("N")
@@ -116,11 +116,12 @@ void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options) {
 Row with_executed(Row row, const ScenarioSource& source, const ExecuteRows& options) {
   if (!options.wanted() || row.state != RowState::done) return row;
   try {
-    if (const std::string precision = row.report.at("plan").at("precision"); precision != "fp32")
-      throw std::runtime_error(
-          fmt::format("the CPU emulates 16-bit numbers and can be timed in fp32 only: precision = {}; nearest "
-                      "legal: fp32",
-                      precision));
+    if (const std::string precision = row.report.at("plan").at("precision");
+        options.device == "cpu" && precision != "fp32")
+      throw std::runtime_error(fmt::format(
+          "the CPU emulates 16-bit numbers and can be timed in fp32 only: precision = {}; nearest "
+          "legal: fp32",
+          precision));
     const Json executed = execute(self_contained(source), options);
     Json& report = row.report;
     const double step = executed.at("step_time_s"), bubble = executed.at("bubble_fraction").at("mean");

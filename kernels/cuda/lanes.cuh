@@ -68,8 +68,8 @@ void for_packs(cudaStream_t stream, std::int64_t rows, std::int64_t columns, con
     constexpr std::int64_t kWarp = 32;
     const std::int64_t across = columns / lanes, warps = (across + kWarp - 1) / kWarp;
     const auto threads = static_cast<unsigned>(std::min<std::int64_t>(kThreads, warps * kWarp));
-    launch(stream, what, kernel, {dim3(some_blocks((across + threads - 1) / threads), some_blocks(rows)), threads}, rows,
-           columns, body);
+    const dim3 blocks(some_blocks((across + threads - 1) / threads), some_blocks(rows));
+    launch(stream, what, kernel, {blocks, threads}, rows, columns, body);
   };
   if (columns % N == 0 && body.template in_packs<N>()) return go(packs<N, Body>, N);
   go(packs<1, Body>, 1);

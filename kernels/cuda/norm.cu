@@ -1,6 +1,6 @@
 // One block a vector; sums of squares and products in fp32.
+#include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/fp8.cuh"
-#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/sums.cuh"
 
@@ -126,39 +126,21 @@ __global__ void all_moments(Rows<T> in, Moments* out, NormShape shape) {
   }
 }
 
-// A block takes 32 packs of columns and a stretch of vectors: eight at a time, then one sum over them.
+// From the moments of every vector.
 template <int N, typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
                                 NormShape shape) {
-  constexpr int kWarp = 32, kWarps = kThreads / kWarp;
-  __shared__ float part[2][kThreads * N];
-  const std::int64_t width = in.columns / shape.groups, vectors = in.rows * shape.groups;
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const std::int64_t first = std::int64_t{blockIdx.x} * kWarp * N, column = first + lane * N;
-  float weight_sums[N] = {}, bias_sums[N] = {};
-  for (std::int64_t v = blockIdx.y * kWarps + warp; column < width && v < vectors; v += std::int64_t{gridDim.y} * kWarps) {
-    const std::int64_t r = v / shape.groups, at = v % shape.groups * width + column;
-    const Moments m = all[v];
-    const Lanes<N> g = load<N>(dy.row(r) + at), value = load<N>(in.row(r) + at);
-    for (int i = 0; i < N; ++i) {
-      weight_sums[i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
-      bias_sums[i] += g.x[i];
-    }
-  }
-  for (int i = 0; i < N; ++i) {  // of one bank each
-    part[0][(warp * N + i) * kWarp + lane] = weight_sums[i];
-    part[1][(warp * N + i) * kWarp + lane] = bias_sums[i];
-  }
-  __syncthreads();
-  const int mine = static_cast<int>(threadIdx.x);
-  if (mine >= kWarp * N || first + mine >= width) return;
-  float weight_sum = 0, bias_sum = 0;
-  for (int w = 0; w < kWarps; ++w) {
-    weight_sum += part[0][(w * N + mine % N) * kWarp + mine / N];
-    bias_sum += part[1][(w * N + mine % N) * kWarp + mine / N];
-  }
-  atomicAdd(dweight + first + mine, weight_sum);
-  if (dbias != nullptr) atomicAdd(dbias + first + mine, bias_sum);
+  const std::int64_t width = in.columns / shape.groups;
+  add_up_columns<N>(in.rows * shape.groups, width, {dweight, dbias},
+                    [&](std::int64_t v, std::int64_t c, float (&sums)[2][N]) {
+                      const std::int64_t r = v / shape.groups, at = v % shape.groups * width + c;
+                      const Moments m = all[v];
+                      const Lanes<N> g = load<N>(dy.row(r) + at), value = load<N>(in.row(r) + at);
+                      for (int i = 0; i < N; ++i) {
+                        sums[0][i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
+                        sums[1][i] += g.x[i];
+                      }
+                    });
 }
 
 // Vectors of several groups side by side.
@@ -168,12 +150,13 @@ bool in_packs(const Rows<T>& rows, std::int64_t groups) {
 }
 using cuda::in_packs;
 
-// One block a vector, of as many threads as have a few packs each.
-template <int N, typename T>
-Grid by_vector(const Rows<T>& rows, const NormShape& shape) {
+// One block a vector, of as many threads as have a few packs of so many each.
+template <typename T>
+Grid by_vector(const Rows<T>& rows, const NormShape& shape, int lanes) {
   constexpr std::int64_t kWarp = 32, kPacks = 4;
-  const std::int64_t threads = (rows.columns / shape.groups / N / kPacks + kWarp - 1) / kWarp * kWarp;
-  return {some_blocks(rows.rows * shape.groups), static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarp, kThreads))};
+  const std::int64_t threads = (rows.columns / shape.groups / lanes / kPacks + kWarp - 1) / kWarp * kWarp;
+  return {some_blocks(rows.rows * shape.groups),
+          static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarp, kThreads))};
 }
 
 }  // namespace
@@ -187,9 +170,10 @@ void run(const Context& context, const Norm& call) {
       const Rows<T> in = rows_of<T>(call.input);
       const Rows<To> out = rows_of<To>(call.output);
       const T *weight = data<T>(call.weight), *bias = data<T>(call.bias);
-      const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) && in_packs<kMost>(weight) && in_packs<kMost>(bias);
+      const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) && in_packs<kMost>(weight) &&
+                        in_packs<kMost>(bias);
       launch(context.stream, "norm", wide ? normalise<kMost, T, To> : normalise<1, T, To>,
-             wide ? by_vector<kMost>(in, call.shape) : by_vector<1>(in, call.shape), in, weight, bias, out, call.shape);
+             by_vector(in, call.shape, wide ? kMost : 1), in, weight, bias, out, call.shape);
     };
     if (call.output.type == call.input.type) return into(zero);
     by_fp8(call.output.type, into);
@@ -200,11 +184,13 @@ void run(const Context& context, const NormInputGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     constexpr int kMost = kLanes<T>;
-    const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input), dx = rows_of<T>(call.input_gradient);
+    const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
+    const Rows<T> dx = rows_of<T>(call.input_gradient);
     const T* weight = data<T>(call.weight);
-    const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) && in_packs<kMost>(weight);
+    const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) &&
+                      in_packs<kMost>(weight);
     launch(context.stream, "norm input gradient", wide ? input_gradient<kMost, T> : input_gradient<1, T>,
-           wide ? by_vector<kMost>(in, call.shape) : by_vector<1>(in, call.shape), dy, in, weight, dx, call.shape);
+           by_vector(in, call.shape, wide ? kMost : 1), dy, in, weight, dx, call.shape);
   });
 }
 
@@ -213,12 +199,10 @@ template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {
   constexpr const char* kWhat = "norm weight gradient";
-  constexpr std::int64_t kColumns = 32 * N, kVectors = 64;  // of a block
   const std::int64_t width = in.columns / call.shape.groups, vectors = in.rows * call.shape.groups;
-  launch(context.stream, kWhat, all_moments<N, T>, by_vector<N>(in, call.shape), in, moments, call.shape);
-  const dim3 grid(some_blocks((width + kColumns - 1) / kColumns),
-                  static_cast<unsigned>(std::clamp<std::int64_t>(vectors / kVectors, 1, 128)));
-  launch(context.stream, kWhat, weight_gradient<N, T>, {grid}, dy, in, moments, dweight, dbias, call.shape);
+  launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape);
+  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(vectors, width)}, dy, in, moments, dweight,
+         dbias, call.shape);
 }
 
 void run(const Context& context, const NormWeightGradient& call) {

@@ -18,7 +18,7 @@ constexpr double kStep = 0.05, kBubble = 0.015;  // of the step time; of the ste
 class ExecutedOnGpu : public testing::TestWithParam<std::string> {};  // cluster
 
 TEST_P(ExecutedOnGpu, IsPredictedWithinAFewPercent) {
-  std::ifstream file("calibrate/data/executed/h100_parts.json");
+  std::ifstream file(SOURCE_DIR "/calibrate/data/executed/h100_parts.json");
   const Json executed = Json::parse(file);
   int runs = 0;
   double off = 0;

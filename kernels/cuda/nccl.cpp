@@ -51,71 +51,85 @@ std::size_t count_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.elements());
 }
 
-// Why the run is over, "" while it goes on.
-using Ended = std::function<std::string()>;
+// The run that connections are of.
+struct Run {
+  std::function<std::string()> ended;               // why it is over, "" while it goes on
+  std::function<void(const std::string&)> give_up;  // with all of its connections, for that reason
+};
 
 // One ncclComm_t that does not block: calls may go on in the background, and can be given up.
 class Connection {
  public:
-  Connection(const ncclUniqueId& id, int rank, int size, const Ended& ended) : ended_(ended) {
+  Connection(const ncclUniqueId& id, int rank, int size, const Run& run) : run_(run) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    settle(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "start");
+    or_give_up([&] { settle(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "start"); });
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
     if (comm_ == nullptr) return;
     try {
-      settle(ncclCommFinalize(comm_), "end");
+      or_give_up([&] { settle(ncclCommFinalize(comm_), "end"); });
       ncclCommDestroy(comm_);
     } catch (const DeviceError&) {
-      // settle() has given it up.
+      // It has been given up.
     }
   }
 
   // issue(comm), and what it says settled: NCCL has taken it, though the GPU may not have begun.
   template <typename Issue>
   void put(const Issue& issue, const char* what) {
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr) throw DeviceError(reason_);
-    settle(issue(comm_), what);
-    issued_ = Clock::now();
+    or_give_up([&] {
+      settle(issue(comm_), what);
+      issued_ = Clock::now();
+    });
   }
 
   // Ends what is in flight, and what comes: what waits for the GPU, as freeing memory does, would wait for it
   // for ever.
   void abort(const std::string& reason) {
     const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr) end(reason);
-  }
-
-  // Asked while somebody waits for the stream. Throws when there is nothing to wait for any more.
-  void watch() {
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr) throw DeviceError(reason_);
-    ncclResult_t state = ncclSuccess;
-    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
-        (state != ncclSuccess && state != ncclInProgress)) {
-      fail(std::string("NCCL: ") + ncclGetLastError(comm_));
-    }
-    if (const std::string end = ended_(); !end.empty()) give_up(end);
-    if (seconds_since(issued_) > kPatience_s) give_up("a collective took more than ten minutes");
-  }
-
- private:
-  void end(const std::string& reason) {
+    if (comm_ == nullptr) return;
     reason_ = reason;
     ncclCommAbort(comm_);
     comm_ = nullptr;
   }
-  [[noreturn]] void give_up(const std::string& reason) {
-    end(reason);
-    throw DeviceError(reason_);
+
+  // Asked while somebody waits for the stream. Throws when there is nothing to wait for any more.
+  void watch() {
+    or_give_up([&] {
+      ncclResult_t state = ncclSuccess;
+      if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess ||
+          (state != ncclSuccess && state != ncclInProgress))
+        fail(std::string("NCCL: ") + ncclGetLastError(comm_));
+      if (const std::string end = run_.ended(); !end.empty()) throw Lost{end};
+      if (seconds_since(issued_) > kPatience_s) throw Lost{"a collective took more than ten minutes"};
+    });
+  }
+
+ private:
+  struct Lost {
+    std::string reason;
+  };
+
+  // Work on comm_, which is lost with all others when it says so: what NCCL frees of one waits for all that
+  // runs on the GPU, and so for what hangs in others.
+  template <typename Work>
+  void or_give_up(const Work& work) {
+    try {
+      const std::lock_guard lock(mutex_);
+      if (comm_ == nullptr && !reason_.empty()) throw DeviceError(reason_);
+      work();
+    } catch (const Lost& lost) {
+      const std::jthread own([&] { abort(lost.reason); });
+      run_.give_up(lost.reason);
+      throw DeviceError(lost.reason);
+    }
   }
 
   // NCCL may know sooner than the store that a rank is gone, but not which.
-  [[noreturn]] void fail(const std::string& what) { give_up(why_ended(ended_, what)); }
+  [[noreturn]] void fail(const std::string& what) { throw Lost{why_ended(run_.ended, what)}; }
 
   // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
   void settle(ncclResult_t result, const char* what) {
@@ -129,8 +143,8 @@ class Connection {
         std::this_thread::yield();
         continue;
       }
-      if (const std::string end = ended_(); !end.empty()) give_up(end);
-      if (seconds_since(begin) > kPatience_s) give_up(std::string("NCCL does not ") + what);
+      if (const std::string end = run_.ended(); !end.empty()) throw Lost{end};
+      if (seconds_since(begin) > kPatience_s) throw Lost{std::string("NCCL does not ") + what};
       std::this_thread::sleep_for(kPause);
     }
     if (result != ncclSuccess)
@@ -138,10 +152,10 @@ class Connection {
            ncclGetLastError(comm_));
   }
 
-  const Ended& ended_;
+  const Run& run_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
-  std::string reason_;
+  std::string reason_;  // why it was given up
   Clock::time_point issued_ = Clock::now();
 };
 
@@ -265,7 +279,7 @@ class NcclWorld : public StoreWorld {
     key.append(" #").append(std::to_string(before));
     cuda::check(cudaSetDevice(gpu_), "device");
     const auto size = static_cast<int>(members.size());
-    const auto connection = std::make_shared<Connection>(identity(key, place == 0), place, size, ended_);
+    const auto connection = std::make_shared<Connection>(identity(key, place == 0), place, size, run_);
     const std::lock_guard lock(mutex_);
     std::erase_if(connections_, [](const auto& other) { return other.expired(); });
     connections_.push_back(connection);
@@ -305,7 +319,7 @@ class NcclWorld : public StoreWorld {
   }
 
   const int gpu_ = gpu_of(self(), count_gpus());
-  Ended ended_ = [this] { return ended(); };
+  const Run run_{[this] { return ended(); }, [this](const std::string& reason) { abort(reason); }};
   std::map<std::string, int> connected_;  // how often, by group
   std::mutex mutex_;
   std::vector<std::weak_ptr<Connection>> connections_;

@@ -36,7 +36,7 @@ TEST(NcclOnCpu, RanksTrainAsOneRankDoes) {
 
 // Collectives of the dead stay on the other's GPU, which no memory can be freed of while they run.
 TEST(NcclOnCpu, ADeadRankEndsTheOther) {
-  std::vector<Process> ranks = start({"1", "2", "1", "0"}, {{"CUDA_ON_CPU_GPUS", "2"}});
+  std::vector<Process> ranks = start({"1", "2", "1", "0", "steps", "1000000"}, {{"CUDA_ON_CPU_GPUS", "2"}});
   constexpr double kAtWork_s = 0.5;
   while (ranks[1].busy_seconds() < kAtWork_s && !ranks[1].has_ended())
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

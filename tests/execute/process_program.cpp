@@ -1,7 +1,7 @@
 // One rank of a plan as a process, started by mpirun or as torchrun does, or all of them as threads: losses
 // and this process' part of every gradient equal those of one rank alone on a core. Arguments: tp pp dp ZeRO
-// [bf16|fp16] [overflow] [cuda] [ep N] [activations|optimizer], which is offloaded. Ends with 1 where they do
-// not, with 77 without the device.
+// [bf16|fp16] [overflow] [cuda] [ep N] [steps N] [activations|optimizer], which is offloaded. Ends with 1 where
+// they do not, with 77 without the device.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,8 @@ namespace {
 double tolerance = 1e-5;
 
 int wrong = 0;
+
+int most_steps = 0;  // 0: as many as tell
 
 void expect_near(double found, double expected, double scale, const char* what) {
   if (std::abs(found - expected) <= tolerance * scale) return;
@@ -54,7 +56,7 @@ void overflow(const Model& model, const Plan& plan, Site site) {
 // In 16 bits with tp = 1 the first step differs in the order of fp32 sums alone; from then on a weight may
 // have been rounded the other way.
 void train(const Model& model, const Plan& plan, Site site) {
-  const int steps = plan.precision == Precision::fp32 ? 2 : 1;
+  const int steps = most_steps > 0 ? most_steps : plan.precision == Precision::fp32 ? 2 : 1;
   const bool is_first = site.is_first();
   Training training = training_of(model, plan), on_one = training_of(model, alone(plan));
   training.loss_scaling.initial_loss_scale = on_one.loss_scaling.initial_loss_scale = 4096;  // fits
@@ -89,6 +91,7 @@ int main(int argc, char** argv) {
     if (word == "overflow") overflows = true;
     if (word == "cuda") kind = DeviceKind::cuda;
     if (word == "ep") plan.ep = std::atoi(argv[++i]);
+    if (word == "steps") most_steps = std::atoi(argv[++i]);
     if (word == "activations") plan.offload = Offload::activations;
     if (word == "optimizer") plan.offload = Offload::optimizer;
   }

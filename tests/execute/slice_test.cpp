@@ -61,5 +61,27 @@ TEST(Slice, OfExpertsOverTheirRanksCoverEveryElementOnce) {
   }
 }
 
+// A shard begins and ends anywhere.
+TEST(Slice, StretchesNumberTheSameElements) {
+  const std::vector<Slice> slices = {
+      {{{2, 3}, {7, 2}}, 0, 5, 9, 5}, {{{2, 3}, {7, 2}}, 4, 5, 9, 13}, {{{0, 1}}, 0, 7, 1, 7}};
+  for (const Slice& slice : slices) {
+    std::vector<std::int64_t> numbers;
+    slice.for_each([&](std::int64_t /*own*/, std::int64_t whole) { numbers.push_back(whole); });
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    for (std::int64_t first = 0; first <= count; ++first) {
+      for (std::int64_t last = first; last <= count; ++last) {
+        std::int64_t next = first;
+        for (const Slice::Stretch& stretch : slice.stretches(first, last)) {
+          ASSERT_EQ(stretch.first, next);
+          for (std::int64_t i = 0; i < stretch.count; ++i)
+            ASSERT_EQ(stretch.whole.number(i), numbers[static_cast<std::size_t>(next++)]);
+        }
+        ASSERT_EQ(next, last);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rehearse

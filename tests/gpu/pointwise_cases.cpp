@@ -175,7 +175,9 @@ Case cast(Draw& draw) {
 
 Case randomise(Draw& draw) {
   const std::size_t out = draw.out(draw.size(1, 150), draw.width(1, 500));
-  return draw.finish([=](const Tensors& t) { return Randomise{t[out], 0.5F, 2.0F, 77}; });
+  const std::int64_t run = draw.size(1, 90);
+  const Draws draws = {draw.size(0, 1000), run, run + draw.size(0, 90)};
+  return draw.finish([=](const Tensors& t) { return Randomise{t[out], 0.5F, 2.0F, 77, draws}; });
 }
 
 }  // namespace

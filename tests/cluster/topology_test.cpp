@@ -48,6 +48,8 @@ TEST(Topologies, ProfilesAreOnlyNamedForTheirOwnGpu) {
                                                      {"gb200", "GB200-186GB"},
                                                      {"b300-sxm", "B300-SXM-288GB"},
                                                      {"gb300", "GB300-288GB"},
+                                                     {"h100-halves", "H100 part of 64 multiprocessors"},
+                                                     {"h100-quarters", "H100 part of 32 multiprocessors"},
                                                      {"cpu-generic", "CPU core"}};
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = read_cluster(name);

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cost/measurement_json.h"
@@ -126,6 +127,29 @@ std::vector<AttentionSample> read_attention(const JsonReader& table, double peak
                        row.back(), tells_heads ? whole(table, i, row[5]) : 0});
   }
   return samples;
+}
+
+template <typename Tables>
+std::vector<std::string> names_of(const Tables& tables) {
+  std::vector<std::string> names;
+  for (const auto& table : tables) names.push_back(table.first);
+  return names;
+}
+
+// What is slower in company is one of the profile's tables.
+void require_tables(const Profile& profile, const JsonReader& in_company) {
+  const auto require = [&](const std::string& key, const std::vector<std::string>& known) {
+    if (!in_company.has(key)) return;
+    const JsonReader table = in_company.object(key);
+    for (const auto& item : table.json().items()) {
+      if (std::find(known.begin(), known.end(), item.key()) == known.end())
+        table.fail(item.key(), "must be a table of this profile", "found " + item.key(), join(known));
+    }
+  };
+  require("gemm", names_of(profile.gemm));
+  require("attention", {"forward", "backward"});
+  require("stream", names_of(profile.stream));
+  require("step", names_of(profile.stream));
 }
 
 std::vector<StreamSample> read_stream(const JsonReader& table, double memory_bandwidth) {
@@ -259,7 +283,11 @@ Profile parse_profile(const JsonReader& reader) {
     spread.text("source");
     spread.reject_unknown();
   }
-  if (reader.has("measurement")) profile.measurement = read_measurement(reader.object("measurement"));
+  if (reader.has("measurement")) {
+    const JsonReader measurement = reader.object("measurement");
+    profile.measurement = read_measurement(measurement);
+    if (measurement.has("in_company")) require_tables(profile, measurement.object("in_company"));
+  }
   reader.reject_unknown();
   return profile;
 }

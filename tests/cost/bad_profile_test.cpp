@@ -124,5 +124,17 @@ TEST(BadProfile, WithoutSources) {
   EXPECT_THAT(broken([](Json& json) { json["sources"] = Json::array(); }), StartsWith("/sources: "));
 }
 
+TEST(BadProfile, SlowerInCompanyThanWhatItHolds) {
+  Json json = read_json_file(SOURCE_DIR "/calibrate/profiles/h100-quarters.json");
+  json["measurement"]["in_company"]["gemm"]["bf17"] = 1.1;
+  try {
+    parse_profile(JsonReader(json, "profile.json"));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.violations().front().pointer, "/measurement/in_company/gemm/bf17");
+    EXPECT_THAT(error.violations().front().nearest, testing::HasSubstr("bf16/input_gradient"));
+  }
+}
+
 }  // namespace
 }  // namespace rehearse

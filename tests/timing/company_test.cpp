@@ -7,6 +7,7 @@
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/profile_file.h"
 #include "cost/read_profile.h"
+#include "timing/small_model.h"
 
 namespace rehearse {
 namespace {
@@ -15,15 +16,7 @@ using testing::Key;
 using testing::UnorderedElementsAre;
 
 Model gpt_of_four_layers() {
-  Model model;
-  model.name = "small";
-  model.layers = 4;
-  model.hidden = 64;
-  model.heads = model.kv_heads = 8;
-  model.head_dim = 8;
-  model.ffn_hidden = 80;
-  model.vocab = 128;
-  model.max_positions = 64;
+  Model model = small_model(4);
   model.gated_mlp = false;
   return model;
 }

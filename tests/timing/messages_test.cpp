@@ -18,6 +18,7 @@
 #include "cost/offload.h"
 #include "cost/read_profile.h"
 #include "cost/slowest_gpu.h"
+#include "timing/small_model.h"
 
 namespace rehearse {
 namespace {
@@ -67,21 +68,12 @@ TEST(Placements, OfOneProcessAreTheGroupsAsTheyStand) {
 }
 
 Jobs small_jobs() {
-  Model model;
-  model.name = "small";
-  model.layers = 2;
-  model.hidden = 64;
-  model.heads = model.kv_heads = 8;
-  model.head_dim = 8;
-  model.ffn_hidden = 80;
-  model.vocab = 128;
-  model.max_positions = 64;
   Plan plan;
   plan.precision = Precision::fp32;
   plan.seq = 32;
   plan.global_batch = 8;
   plan.dp = 4;
-  return jobs_of(model, plan);
+  return jobs_of(small_model(2), plan);
 }
 
 MessageRequest request_for(const Ranks& ranks, const Jobs& jobs) {

@@ -10,18 +10,13 @@ namespace rehearse {
 
 namespace {
 
-bool is_pass(OpKind kind) {
-  return kind == OpKind::forward || kind == OpKind::backward || kind == OpKind::backward_input ||
-         kind == OpKind::backward_weight;
-}
-
 // (when, +1 or -1) for every pass of every rank that begins or ends.
 std::vector<std::pair<double, int>> changes(const Timeline& timeline, const Schedule& schedule) {
   std::vector<std::pair<double, int>> all;
   for (const TimelineRank& rank : timeline.ranks) {
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
     for (std::size_t i = 0; i < rank.spans.size(); ++i) {
-      if (!is_pass(ops[i].kind)) continue;
+      if (!is_compute(ops[i].kind)) continue;
       all.emplace_back(rank.spans[i].begin, 1);
       all.emplace_back(rank.spans[i].end, -1);
     }

@@ -14,6 +14,7 @@
 #include "calibrate/timing/host_copies.h"
 #include "calibrate/timing/message_rounds.h"
 #include "cost/collectives.h"
+#include "cost/curves.h"
 
 namespace rehearse {
 
@@ -252,7 +253,7 @@ class Calibrating {
     if (job.key.table == SampleKey::Table::stream) return job.key.size[0] / seconds;
     Attention step = std::get<Attention>(job.kernel.what);
     step.steps = 1;
-    return flops(step) * (step.causal ? 0.5 : 1) / seconds;
+    return tiled_flops(step) / seconds;
   }
 
   void store(const KernelJob& job, double value, double spread) {

@@ -27,11 +27,9 @@ SampleKey key_of(Gemm gemm, const std::string& precision) {
 }
 
 SampleKey key_of(const Attention& attention) {
-  const std::int64_t keys =
-      attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
   return {SampleKey::Table::attention,
           "",
-          {static_cast<double>(attention.head_dim), static_cast<double>(keys), attention.causal ? 1.0 : 0.0,
+          {static_cast<double>(attention.head_dim), static_cast<double>(looped_keys(attention)), attention.causal ? 1.0 : 0.0,
            attention.backward ? 1.0 : 0.0}};
 }
 
@@ -191,7 +189,7 @@ class Collector {
   // The gradient of the embedding that the first and the last stage share.
   void add_tied() {
     const Model& model = jobs_.plans.back().model;
-    if (!model.tied_embeddings) return;
+    if (!model.shares_embedding()) return;
     if (pipeline_rank_of(0, plan()) == pipeline_rank_of(plan().stages() - 1, plan())) return;
     const std::int64_t rows = (model.vocab + plan().tp - 1) / plan().tp;
     add_message(CollectiveOp::all_reduce, 2,

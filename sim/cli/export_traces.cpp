@@ -54,7 +54,7 @@ void export_chakra(const ExportOptions& options) {
   const std::filesystem::path to = folder(options);
   const Iteration run = simulated(options);
   const Preparation& ready = run.preparation;
-  const Json groups = chakra_groups(run.report.plan, run.report.model.tied_embeddings);
+  const Json groups = chakra_groups(run.report.plan, run.report.model.shares_embedding());
   for (int rank = 0; rank < run.report.plan.gpus(); ++rank)
     write(to / fmt::format("rehearse.{}.et", rank),
           chakra_trace({run.timeline, ready.schedule, run.report, ready.work}, groups, rank));

@@ -88,6 +88,12 @@ std::vector<Flag> flags_of_kernels() {
        "on|off",
        "experts' products activate and quantise too (Transformer Engine's operation fuser, MXFP8 on "
        "Blackwell)"},
+      {"--fp8-output-proj",
+       {},
+       "/plan/fp8_output_proj",
+       on_off,
+       "on|off",
+       "logits multiplied in fp8, as the layers multiply"},
       {"--gradient-accumulation-fusion",
        {},
        "/plan/fused_accumulation",

@@ -31,7 +31,16 @@ void add_experts(Model& model, const Json& row) {
   experts.ffn_hidden = said_or(row, "moe_ffn", model.ffn_hidden);
   experts.shared_ffn_hidden = said_or<std::int64_t>(row, "shared_ffn", 0);
   experts.first_layer = said_or<std::int64_t>(row, "dense_layers", 0);
+  experts.linear_bias = experts.clamped = said_or(row, "gpt_oss", false);
   model.experts = experts;
+}
+
+// gpt-oss: biases everywhere, sinks, and windows in every other layer.
+void add_gpt_oss(Model& model, const Json& row) {
+  if (!said_or(row, "gpt_oss", false)) return;
+  model.qkv_bias = model.attention_out_bias = model.attention_sinks = true;
+  model.window = row.at("window");
+  model.full_every = 2;
 }
 
 // The rows name no ranks: those of DeepSeek-V2 and V3, which are equal (config.json of both).
@@ -86,6 +95,8 @@ Model published_model(const Json& run, const Json& practice) {
   model.tied_embeddings = said_or(row, "tied_embeddings", practice.value("tied", !model.gated_mlp));
   add_experts(model, row);
   add_latent(model, row);
+  add_gpt_oss(model, row);
+  model.mtp_layers = said_or<std::int64_t>(row, "mtp_layers", 0);
   require_valid(model, model.name);
   return model;
 }

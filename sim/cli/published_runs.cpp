@@ -125,6 +125,8 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "moe_dispatcher", said(parallel, "moe_dispatcher"));
   set(plan, "moe_dispatcher_sms", said(parallel, "moe_dispatcher_sms"));
   set(plan, "fused_experts", said(parallel, "fused_experts"));
+  set(plan, "fp8_output_proj", said(parallel, "fp8_output_proj"));
+  set(plan, "recompute_modules", said(parallel, "recompute_modules"));
   set(plan, "cuda_graph", said(parallel, "cuda_graph"));
   set(plan, "cuda_graph_modules", said(parallel, "cuda_graph_modules"));
   set(plan, "tp_comm_overlap", said(parallel, "async_tp"));

@@ -18,6 +18,7 @@ void read_kernels(const JsonReader& json, Plan& plan) {
                                    {"fused_permute", &Plan::fused_permute},
                                    {"fused_router", &Plan::fused_router},
                                    {"fused_experts", &Plan::fused_experts},
+                                   {"fp8_output_proj", &Plan::fp8_output_proj},
                                    {"fused_accumulation", &Plan::fused_accumulation},
                                    {"fused_adam", &Plan::fused_adam},
                                    {"fused_step", &Plan::fused_step},

@@ -44,7 +44,7 @@ std::string only_way(const JsonReader& json) {
 
 std::vector<int> split(const std::string& way, const JsonReader& json, const Model& model, const Plan& plan) {
   if (way == "layers_per_stage") return listed(json);
-  if (way == "layout") return parse_layout(json.text("layout"));
+  if (way == "layout") return parse_layout(json.text("layout"), model);
   if (way.ends_with("_rank_layers")) {
     const auto end = [&](const std::string& key) {
       return static_cast<int>(json.integer_or(key, -1, 0, kLastLayer));

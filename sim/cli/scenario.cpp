@@ -16,6 +16,7 @@
 #include "cost/layer_costs.h"
 #include "cost/slowest_gpu.h"
 #include "frameworks/imported.h"
+#include "model/bounds.h"
 #include "model/read.h"
 #include "plan/framework.h"
 
@@ -232,8 +233,21 @@ class Reading {
     plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
     apply_framework(plan);
     plan.fp8_either_layout = takes_either_fp8_layout(scenario_.experiment.cluster.gpu);
+    predictions();
     plan.launch_blocking = plan_.boolean_or("launch_blocking", false);
     if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
+  }
+
+  // Configurations name the modules of multi-token prediction that a model was trained with, which only Megatron
+  // core trains.
+  void predictions() {
+    Experiment& experiment = scenario_.experiment;
+    std::int64_t& modules = experiment.model.mtp_layers;
+    const bool trains = modules == 0 || experiment.plan.framework == Framework::megatron_core;
+    if (!trains && !plan_.has("mtp_num_layers"))
+      scenario_.notes.push_back(fmt::format("{} does not predict further tokens: mtp_num_layers is 0, not {}",
+                                            to_string(experiment.plan.framework), modules));
+    modules = plan_.integer_or("mtp_num_layers", trains ? modules : 0, 0, bounds::kMtpLayers);
   }
 
   void options() {

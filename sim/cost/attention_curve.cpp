@@ -12,22 +12,10 @@ namespace rehearse {
 
 namespace {
 
-// The samples count as the kernel computes: a causal mask skips half (Dao 2023, FlashAttention-2, section
-// 4.1).
-double counted_flops(const Attention& attention) {
-  return flops(attention) * (attention.causal ? 0.5 : 1);
-}
-
-// Keys that a thread block loops over.
-double loop_length(const Attention& attention) {
-  const std::int64_t longest =
-      attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
-  return static_cast<double>(longest);
-}
-
 // Published rates are of 16k tokens with 2048 hidden elements (the charts of FlashAttention), in thread
 // blocks of 128 queries forward, of 128 keys backward.
-constexpr double kTile = 128, kChartTokens = 16384, kChartHidden = 2048;
+constexpr std::int64_t kTileKeys = 128;
+constexpr double kTile = kTileKeys, kChartTokens = 16384, kChartHidden = 2048;
 
 // Of `blocks` started one after the other as multiprocessors fall free: over their time on ever so many. None
 // ends before the longest, and half of the longest runs on alone on average (Graham 1969, bounds of list
@@ -74,6 +62,16 @@ class Fill {
 
 }  // namespace
 
+std::int64_t looped_keys(const Attention& attention) {
+  return attention.window > 0 ? std::min(attention.window + kTileKeys, attention.keys) : attention.keys;
+}
+
+double tiled_flops(const Attention& attention) {
+  Attention tiled = attention;
+  if (attention.window > 0) tiled.window = looped_keys(attention);
+  return flops(tiled) * (attention.causal ? 0.5 : 1);
+}
+
 // The keys are what one thread block loops over, so they choose the rate; batch, heads and queries are blocks
 // side by side, of which there may be too few.
 Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention) {
@@ -92,12 +90,12 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
   Curve at_this_length;
   bool extrapolated = false;
   for (const auto& [head_dim, curve] : by_head_dim) {
-    const Reading reading = read_at(curve, loop_length(attention));
+    const Reading reading = read_at(curve, static_cast<double>(looped_keys(attention)));
     at_this_length[head_dim] = reading.value;
     extrapolated = extrapolated || reading.outside;
   }
   const Reading rate = read_at(at_this_length, static_cast<double>(attention.head_dim));
-  const double seconds = counted_flops(attention) / rate.value * fill.of(attention);
+  const double seconds = tiled_flops(attention) / rate.value * fill.of(attention);
   return {std::max(profile.launch_s, seconds), extrapolated || rate.outside};
 }
 

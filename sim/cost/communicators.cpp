@@ -71,7 +71,7 @@ std::vector<Place> places(const Work& work, const Model& model, const Plan& plan
   const int last = pipeline_rank_of(plan.stages() - 1, plan);
   std::vector<Place> places;
   for (int rank = 0; rank < plan.pp; ++rank) {
-    const bool ties = model.tied_embeddings && last > 0 && (rank == 0 || rank == last);
+    const bool ties = model.shares_embedding() && last > 0 && (rank == 0 || rank == last);
     places.push_back(
         {grid.rank({0, 0, 0, 0, rank}) % cluster.node.gpus, neighbours_of(rank, plan, cluster, grid), ties});
   }

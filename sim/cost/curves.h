@@ -2,6 +2,7 @@
 // so.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cluster/cluster.h"
@@ -18,6 +19,12 @@ struct Estimate {
 // Time over that of the tiles at peak rates, interpolated between the nearest measured shapes.
 // MissingCalibration when the profile has no GEMM of this precision and none that stands in for it.
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision);
+
+// Kernels of attention compute whole tiles, here of 128 keys: through a window of w a block of queries meets
+// w + 128, of which each query needs w. The keys that a block loops over at most, and the FLOPs that rates are of,
+// of which a causal mask skips half (Dao 2023, FlashAttention-2, sections 3.1 and 4.1).
+std::int64_t looped_keys(const Attention& attention);
+double tiled_flops(const Attention& attention);
 
 Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention);
 

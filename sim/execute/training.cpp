@@ -34,6 +34,10 @@ class Limits {
   void of_model() {
     require(!model_.latent, "model", "latent attention cannot be executed yet", model_.name,
             "a model with multi-head or grouped-query attention");
+    require(model_.mtp_layers == 0, "model", "multi-token prediction cannot be executed yet",
+            fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 0");
+    require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
+            "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
     require(
@@ -93,6 +97,8 @@ class Limits {
             "a router bias moves by how unequally experts are chosen, and those that are executed are chosen "
             "equally often",
             model_.name, "a model without a router bias");
+    require(!experts.linear_bias && !experts.clamped, "model",
+            "biases and limits of experts cannot be executed yet", model_.name, "a model without them");
     require(!plan_.weights_rows_at_home(), "core_release",
             "rows weighted when they have returned from their experts cannot be executed yet",
             fmt::format("core_release = {}", plan_.core_release), "0 or 13");

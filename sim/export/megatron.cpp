@@ -43,6 +43,17 @@ std::string why_not(const Plan& plan) {
   return "";
 }
 
+// Biases on every product and a gated activation of its own, which costs what others cost.
+bool is_gpt_oss(const Model& model) {
+  return model.experts && model.experts->linear_bias;
+}
+
+void add_clamped_activation(Line& line) {
+  line.flag("quick-geglu");
+  line.flag("glu-linear-offset", 1.0);
+  line.flag("activation-func-clamp-value", 7.0);
+}
+
 void add_model(Line& line, const Model& model) {
   line.flag("vocab-size", model.vocab);
   line.flag("make-vocab-size-divisible-by", 1);
@@ -57,14 +68,19 @@ void add_model(Line& line, const Model& model) {
   if (!model.latent && model.head_dim * model.heads != model.hidden) line.flag("kv-channels", model.head_dim);
   line.flag("normalization", model.norm == Norm::rms ? "RMSNorm" : "LayerNorm");
   if (model.positions == Positions::rotary) line.flag("position-embedding-type", "rope");
-  line.flag_if(model.gated_mlp, "swiglu");
+  line.flag_if(model.gated_mlp && !is_gpt_oss(model), "swiglu");
   line.flag_if(model.squared_relu, "squared-relu");
   line.flag_if(!model.tied_embeddings, "untie-embeddings-and-output-weights");
-  line.flag_if(!model.mlp_bias, "disable-bias-linear");
-  line.flag_if(model.qkv_bias && !model.mlp_bias, "add-qkv-bias");
+  const bool has_biases = model.mlp_bias || is_gpt_oss(model);
+  line.flag_if(!has_biases, "disable-bias-linear");
+  line.flag_if(model.qkv_bias && !has_biases, "add-qkv-bias");
   line.flag_if(model.qk_norm, "qk-layernorm");
   // Keys before its own that a query meets, and none after it.
   if (model.window > 0) line.flag("window-size", fmt::format("{},0", model.window - 1));
+  if (model.full_every > 0) line.flag("window-attn-skip-freq", model.full_every);
+  if (model.attention_sinks) line.flag("softmax-type", "learnable");
+  if (is_gpt_oss(model)) add_clamped_activation(line);
+  if (model.mtp_layers > 0) line.flag("mtp-num-layers", model.mtp_layers);
   const double dropout = model.dropout ? 0.1 : 0;
   line.flag("attention-dropout", dropout);
   line.flag("hidden-dropout", dropout);
@@ -113,7 +129,7 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   if (plan.moe_capacity > 0) line.flag("moe-expert-capacity-factor", plan.moe_capacity);
 }
 
-std::string layout(const Plan& plan) {
+std::string layout(const Model& model, const Plan& plan) {
   std::string stages;
   for (std::size_t s = 0; s < plan.layers_per_stage.size(); ++s) {
     if (s > 0) stages += '|';
@@ -121,7 +137,8 @@ std::string layout(const Plan& plan) {
     const int layers = plan.layers_per_stage[s];
     if (layers > 0) stages += layers > 1 ? fmt::format("t*{}", layers) : "t";
   }
-  return fmt::format("\"{}L\"", stages);
+  const std::string modules(static_cast<std::size_t>(model.mtp_layers), 'm');
+  return fmt::format("\"{}{}L\"", stages, modules);
 }
 
 void add_schedule(Line& line, const Plan& plan) {
@@ -149,7 +166,7 @@ void add_schedule(Line& line, const Plan& plan) {
   }
 }
 
-void add_degrees(Line& line, const Plan& plan) {
+void add_degrees(Line& line, const Model& model, const Plan& plan) {
   line.flag("tensor-model-parallel-size", plan.tp);
   line.flag("pipeline-model-parallel-size", plan.pp);
   if (plan.cp > 1) {
@@ -160,7 +177,7 @@ void add_degrees(Line& line, const Plan& plan) {
   line.flag_if(plan.tp_comm_overlap, "tp-comm-overlap");
   line.flag_if(plan.order == kPipelineFirst, "use-tp-pp-dp-mapping");
   add_schedule(line, plan);
-  if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(plan));
+  if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(model, plan));
 }
 
 // Bytes that an element of a bucket takes in the precision that gradients are reduced in.
@@ -232,6 +249,7 @@ void add_precision(Line& line, const Plan& plan) {
   const bool in_blocks = plan.fp8_scaling == Fp8Scaling::mx;
   line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization
   if (plan.fp8_scaling == Fp8Scaling::current) line.flag("fp8-recipe", "tensorwise");
+  line.flag_if(plan.fp8_output_proj, "fp8-output-proj");
   if (in_blocks) line.flag("fp8-recipe", "mxfp8");
   if (plan.recipe != Recipe::fp8_weights) return;
   line.flag("fp8-param-gather");
@@ -256,7 +274,7 @@ Plan said_of(const Model& model, const Plan& plan) {
   for (bool Plan::*field :
        {&Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
         &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation, &Plan::fused_accumulation,
-        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::overlap_experts,
+        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::fp8_output_proj, &Plan::overlap_experts,
         &Plan::cuda_graph, &Plan::overlap_grad_reduce, &Plan::overlap_param_gather})
     said.*field = plan.*field;
   said.cuda_graph_modules = plan.cuda_graph_modules;
@@ -282,7 +300,7 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   line.flag("max-position-embeddings", std::max(plan.seq, model.max_positions));
   line.flag("micro-batch-size", plan.micro_batch);
   line.flag("global-batch-size", plan.global_batch);
-  add_degrees(line, plan);
+  add_degrees(line, model, plan);
   add_sharding(line, plan);
   line.flag("clip-grad", plan.clip_grad);
   add_recompute(line, plan);

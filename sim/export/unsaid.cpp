@@ -115,6 +115,7 @@ constexpr std::array kKeys = {
     Key{"fused_permute", differ<&Plan::fused_permute>, has_experts},
     Key{"fused_router", differ<&Plan::fused_router>, has_experts},
     Key{"fused_experts", differ<&Plan::fused_experts>, has_experts},
+    Key{"fp8_output_proj", differ<&Plan::fp8_output_proj>, in_fp8},
     Key{"overlap_experts", differ<&Plan::overlap_experts>, has_experts},
     Key{"etp", differ<&Plan::etp>, has_experts},
     Key{"moe_capacity", differ<&Plan::moe_capacity>, has_experts},

@@ -88,6 +88,7 @@ class MegatronReader {
       dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
+    if (flags_.has("--fp8-output-proj")) plan_["fp8_output_proj"] = true;
   }
 
   // Elements, of the precision that gradients are reduced in.

@@ -100,20 +100,26 @@ void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<s
   notes.push_back("--moe-layer-freq " + frequency + " is not modelled: every layer has experts");
 }
 
+// Scores that no key has, learned with biases everywhere: gpt-oss.
+bool has_sinks(const MegatronFlags& flags) {
+  return flags.text_or("--softmax-type", "vanilla") == "learnable";
+}
+
 Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const std::int64_t width = flags.integer_or("--moe-ffn-hidden-size", ffn_hidden(flags));
   if (width == 0) flags.fail("--moe-ffn-hidden-size", "must be above 0");
   const bool shared = flags.has("--moe-shared-expert-intermediate-size");
   const bool latent = flags.has("--multi-latent-attention");
   const char* of_latent = flags.has("--moe-router-enable-expert-bias") ? "deepseek_v3" : "deepseek_v2";
-  const char* type = latent ? of_latent : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
+  const char* of_heads = has_sinks(flags) ? "gpt_oss" : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
+  const char* type = latent ? of_latent : of_heads;
   Json config = decoder(flags, type);
   config["num_experts_per_tok"] = flags.integer_or("--moe-router-topk", 2);
   if (latent) {
     config["n_routed_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;
     if (shared) config["n_shared_experts"] = flags.integer("--moe-shared-expert-intermediate-size") / width;
-  } else if (flags.has("--qk-layernorm")) {
+  } else if (config.at("model_type") == "qwen3_moe") {
     config["num_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;
   } else {
@@ -160,6 +166,25 @@ Json dense(const MegatronFlags& flags, std::vector<std::string>& notes) {
   return config;
 }
 
+// Every n-th layer looks through no window, or those of a list that say 0.
+void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
+  const std::string frequency = join(flags.values("--window-attn-skip-freq"), "");
+  const std::int64_t layers = flags.integer("--num-layers");
+  std::optional<std::vector<bool>> windows;
+  if (frequency.find('[') != std::string::npos) {
+    windows = layer_pattern(frequency, layers);
+  } else if (const std::int64_t step = flags.integer("--window-attn-skip-freq"); step > 0) {
+    windows.emplace();
+    for (std::int64_t number = 1; number <= layers; ++number) windows->push_back(number % step != 0);
+  }
+  if (config.at("model_type") != "gpt_oss" || !windows) {
+    notes.push_back("--window-attn-skip-freq " + frequency + " is not modelled: every layer has the window");
+    return;
+  }
+  for (const bool window : *windows)
+    config["layer_types"].push_back(window ? "sliding_attention" : "full_attention");
+}
+
 // "(4095,0)": keys before a query's own that it meets, and after it.
 void add_window(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   long before = -1, after = -1;
@@ -169,13 +194,14 @@ void add_window(const MegatronFlags& flags, Json& config, std::vector<std::strin
   const std::string type = config.at("model_type");
   const bool is_plain =
       type == "llama" && !config.value("attention_bias", false) && !config.value("mlp_bias", false);
-  if (!is_read || after != 0 || !(is_plain || type == "mixtral")) {
+  if (!is_read || after != 0 || !(is_plain || type == "mixtral" || type == "gpt_oss")) {
     notes.push_back("--window-size " + window + " is not modelled");
     return;
   }
   if (is_plain) config["model_type"] = "mistral";
   for (const char* key : {"attention_bias", "mlp_bias"}) config.erase(key);
   config["sliding_window"] = before + 1;
+  if (flags.has("--window-attn-skip-freq")) add_full_layers(flags, config, notes);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ inline constexpr std::int64_t kPositions = 1 << 30;
 inline constexpr std::int64_t kExperts = 1 << 12;
 inline constexpr std::int64_t kExpertFfnHidden = 1 << 18;
 inline constexpr std::int64_t kLatentRank = 1 << 18;
+inline constexpr std::int64_t kMtpLayers = 16;
+inline constexpr double kSwigluLimit = 1e6;
 
 }  // namespace rehearse::bounds
 

@@ -26,9 +26,13 @@ Model read_nemotron(const JsonReader& config);     // Parmar et al. 2024: square
 Model read_mixtral(const JsonReader& config);      // Jiang et al. 2024
 Model read_qwen3_moe(const JsonReader& config);    // Qwen3 with experts
 Model read_deepseek_v2(const JsonReader& config);  // latent attention, shared experts
-Model read_deepseek_v3(const JsonReader& config);  // and a bias on the router
+Model read_deepseek_v3(const JsonReader& config);  // and a bias on the router, multi-token prediction
+Model read_gpt_oss(const JsonReader& config);      // windows in every other layer, sinks, biases everywhere
 
-// Keys of any family that change the cost of training and that no formula reads.
-std::vector<std::string> unmodelled_keys(const JsonReader& config);
+// sliding_window, and which layers look through it: layer_types.
+void read_layer_windows(const JsonReader& config, Model& model);
+
+// Keys of any family that change the cost of training and that no formula reads, nor `model`'s own reader.
+std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& model);
 
 }  // namespace rehearse

@@ -33,6 +33,7 @@ constexpr std::array kFamilies = {
     Family{"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
     Family{"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek_v2},
     Family{"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
+    Family{"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
 };
 
 const Family& find_family(const JsonReader& config, const std::string& key, const std::string& name,
@@ -72,7 +73,7 @@ Model read_model(const std::string& name_or_path) {
   const JsonReader config = JsonReader::open(file);
   Model model = family_of(config).read(config);
   model.name = name_of(file);
-  for (std::string& key : unmodelled_keys(config)) model.not_modelled.push_back(std::move(key));
+  for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));
   std::sort(model.not_modelled.begin(), model.not_modelled.end());
   require_valid(model, file);
   return model;

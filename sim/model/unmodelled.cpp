@@ -8,6 +8,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr const char* kFurtherTokens = "num_nextn_predict_layers";
+
 // Keys that cost time or memory wherever they hold anything but nothing.
 constexpr std::array kCostly = {
     "add_cross_attention",       // a second attention in every layer
@@ -16,7 +18,7 @@ constexpr std::array kCostly = {
     "encoder_layers",            // an encoder beside the decoder
     "final_logit_softcapping",   // one more pass over the logits
     "is_encoder_decoder",        // likewise
-    "num_nextn_predict_layers",  // multi-token prediction: more layers and heads
+    kFurtherTokens,              // multi-token prediction: more layers and heads
     "quantization_config",       // weights in another type than the plan's
     "reorder_and_upcast_attn",   // attention scores in fp32
     "vision_config",             // an image encoder in front
@@ -38,13 +40,14 @@ bool mixes_layers(const Json& types) {
 
 }  // namespace
 
-std::vector<std::string> unmodelled_keys(const JsonReader& config) {
+std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& model) {
   std::vector<std::string> keys;
   for (const std::string_view key : kCostly) {
     const std::string name(key);
+    if (name == kFurtherTokens && model.mtp_layers > 0) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
   }
-  if (config.has("layer_types") && mixes_layers(config.value("layer_types"))) keys.push_back("layer_types");
+  if (model.full_every == 0 && config.has("layer_types") && mixes_layers(config.value("layer_types"))) keys.push_back("layer_types");
   return keys;
 }
 

@@ -47,6 +47,8 @@ void check_shape(Rules& rules, const Model& model) {
   const bool needs_table = model.positions == Positions::learned;
   rules.within("max_positions", model.max_positions, needs_table ? 1 : 0, bounds::kPositions);
   rules.within("window", model.window, 0, bounds::kPositions);
+  rules.within("step of layers without a window", model.full_every, 0, bounds::kLayers);
+  rules.within("modules of multi-token prediction", model.mtp_layers, 0, bounds::kMtpLayers);
 }
 
 void check_experts(Rules& rules, const Experts& experts) {

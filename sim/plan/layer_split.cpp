@@ -63,8 +63,7 @@ class LayoutText {
       ++at_;
       return inner;
     }
-    if (letter == 'm') fail("has multi-token prediction layers, which are not simulated");
-    if (std::string("EtL|").find(letter) == std::string::npos) fail("has E, t, L, |, *, ( and ) only");
+    if (std::string("EtmL|").find(letter) == std::string::npos) fail("has E, t, m, L, |, *, ( and ) only");
     return {letter};
   }
 
@@ -179,7 +178,7 @@ std::vector<int> split_by_parameters(const Model& model, const Plan& plan) {
   return split;
 }
 
-std::vector<int> parse_layout(const std::string& layout) {
+std::vector<int> parse_layout(const std::string& layout, const Model& model) {
   const std::string all = LayoutText(layout).written_out();
   const auto layers_end = all.find_last_not_of("L");
   const std::size_t losses = all.size() - (layers_end == std::string::npos ? 0 : layers_end + 1);
@@ -187,6 +186,12 @@ std::vector<int> parse_layout(const std::string& layout) {
       all.find('L') != all.size() - 1)
     reject("layout", "a pipeline layout begins with its one E and ends with its one L",
            fmt::format("\"{}\"", layout), "Et*2|(t*3|)*6,t*2L");
+  const auto modules = static_cast<std::size_t>(model.mtp_layers);
+  const std::string end = std::string(modules, 'm') + 'L';
+  if (!all.ends_with(end) || all.find('m') < all.size() - end.size())
+    reject("layout", "the modules of multi-token prediction lie on the last stage, before the loss",
+           fmt::format("\"{}\", the model has {}", layout, modules),
+           modules == 0 ? "a layout without m" : fmt::format("...{}", end));
   std::vector<int> split(1, 0);
   for (const char letter : all) {
     if (letter == '|') split.push_back(0);

@@ -31,8 +31,9 @@ std::vector<int> split_at_shares(const Model& model, const Plan& plan);
 // head would not come to lie on the last stage.
 std::vector<int> split_by_parameters(const Model& model, const Plan& plan);
 
-// Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2L": E embedding, t layer, L loss, |
-// border of stages in model order, x*n and (...)*n repetition, commas ignored.
-std::vector<int> parse_layout(const std::string& layout);
+// Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2mL": E embedding, t layer, m module of
+// multi-token prediction, L loss, | border of stages in model order, x*n and (...)*n repetition, commas ignored.
+// The modules are model.mtp_layers, on the last stage, with the loss.
+std::vector<int> parse_layout(const std::string& layout, const Model& model);
 
 }  // namespace rehearse

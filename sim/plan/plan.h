@@ -174,6 +174,7 @@ struct Plan {
   bool fused_permute = true;     // Megatron-LM's moe_permute_fusion; else rows are added up by scatter_add_
   bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
   bool fused_experts = false;    // activation and quantisation inside experts' products (plan/work/grouped.h)
+  bool fp8_output_proj = false;  // the head multiplies in fp8 as the layers do (Megatron core)
   bool fused_accumulation = true;   // Megatron-LM's gradient_accumulation_fusion: weight gradients' products
                                     // add to those of earlier microbatches; else autograd does
   bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch

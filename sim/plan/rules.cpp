@@ -40,6 +40,7 @@ class Rules {
     tensor_split();
     layer_split();
     add_pipeline_violations(plan_, violations_);
+    further_tokens();
     sequence();
     size();
     add_zero_violations(plan_, model_, violations_);
@@ -174,6 +175,13 @@ class Rules {
       report("layers_per_stage", "the layers per stage must be 0 or more and add up to the model's layers",
              fmt::format("{} add up to {}, layers = {}", fmt::join(listed, ","), sum, model_.layers), "");
     }
+  }
+
+  void further_tokens() {
+    if (model_.mtp_layers == 0 || plan_.framework == Framework::megatron_core) return;
+    report("mtp_num_layers", "only Megatron core predicts further tokens",
+           fmt::format("mtp_num_layers = {}, framework = {}", model_.mtp_layers, to_string(plan_.framework)),
+           "0, or framework megatron-core");
   }
 
   void sequence() {

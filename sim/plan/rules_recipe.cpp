@@ -26,6 +26,14 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
     report("fp8_weight_copies", "MXFP8 scales rows and columns apart", "2");
 }
 
+void add_head_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+  const bool in_fp8 = plan.precision == Precision::fp8 && plan.framework == Framework::megatron_core;
+  if (plan.fp8_output_proj && !in_fp8)
+    violations.push_back({"", "fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8",
+                          fmt::format("{}, framework {}", values, to_string(plan.framework)),
+                          "off, or precision fp8 with framework megatron-core"});
+}
+
 void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
   if (plan.precision != Precision::fp4) return;
   if (plan.framework != Framework::megatron_core)
@@ -67,6 +75,7 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
                           holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
   add_scaling_rules(plan, values, violations);
+  add_head_rules(plan, values, violations);
   add_fp4_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(

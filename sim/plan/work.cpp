@@ -10,16 +10,17 @@ namespace rehearse {
 
 namespace {
 
-// The blocks of the layers met so far, by whether a layer is sparse and what recompute makes of it.
+// The blocks of the layers met so far, by what a layer is like and what recompute makes of it.
 struct LayerBlocks {
   Work& work;
   const Model& model;
   const Plan& plan;
-  std::map<std::pair<bool, LayerKind>, int> index;
+  std::map<std::pair<LayerSort, LayerKind>, int> index;
 
-  int of(bool sparse, LayerKind kind) {
-    const auto [entry, is_new] = index.try_emplace({sparse, kind}, static_cast<int>(work.blocks.size()));
-    if (is_new) work.blocks.push_back(layer_block(model, plan, sparse, kind));
+  int of(std::int64_t layer, LayerKind kind) {
+    const LayerSort sort{model.is_sparse(layer), model.window_of(layer) == 0};
+    const auto [entry, is_new] = index.try_emplace({sort, kind}, static_cast<int>(work.blocks.size()));
+    if (is_new) work.blocks.push_back(layer_block(model, plan, sort, kind));
     return entry->second;
   }
 };
@@ -29,7 +30,7 @@ void add_layers(LayerBlocks& blocks, const Stage& stage, std::vector<Repeated>& 
   std::int64_t layer = stage.first_layer;
   for (const LayerRun& run : layer_runs(blocks.plan, stage.layers)) {
     for (std::int64_t i = 0; i < run.layers; ++i, ++layer) {
-      const int block = blocks.of(blocks.model.is_sparse(layer), run.kind);
+      const int block = blocks.of(layer, run.kind);
       if (part.empty() || part.back().block != block) part.push_back({block, 0});
       ++part.back().repeats;
     }
@@ -69,7 +70,8 @@ double Block::bytes_moved(const Kernel& kernel) const {
   if (*pointwise != Pointwise::embedding) return sum;
   const double looked_up = bytes(kernel.writes);
   for (const TensorId id : kernel.reads)
-    if (tensor(id).role == TensorRole::parameter) sum += std::min(0.0, looked_up - tensor(id).bytes());
+    if (tensor(id).role == TensorRole::parameter || tensor(id).role == TensorRole::tied)
+      sum += std::min(0.0, looked_up - tensor(id).bytes());
   return sum;
 }
 
@@ -127,6 +129,7 @@ Work make_work(const Model& model, const Plan& plan) {
     if (stage.embedding) part.push_back({embedding, 1});
     add_layers(layers, stage, part);
   }
+  if (model.mtp_layers > 0) work.parts.back().push_back({add(mtp_block(model, plan)), model.mtp_layers});
   const int head = add(head_block(model, plan));
   for (std::size_t s = 0; s < stages.size(); ++s)
     if (stages[s].head) work.parts[s].push_back({head, 1});

@@ -173,7 +173,7 @@ double flops(const Kernel& kernel);
 
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
-  std::string name;  // "embedding", "layer", "sparse_layer", "head"
+  std::string name;  // "embedding", "layer", "sparse_layer", "full_layer" (no window), "mtp", "head"
   std::vector<Tensor> tensors;
   std::vector<Kernel> forward;
   std::vector<Kernel> recompute;        // forward kernels run again at the start of the backward pass

@@ -134,6 +134,7 @@ Json plan_json(const Report& report) {
           {"fused_permute", plan.fused_permute},
           {"fused_router", plan.fused_router},
           {"fused_experts", plan.fused_experts},
+          {"fp8_output_proj", plan.fp8_output_proj},
           {"fused_accumulation", plan.fused_accumulation},
           {"fused_adam", plan.fused_adam},
           {"fused_step", plan.fused_step},
@@ -182,6 +183,7 @@ Json model_json(const Report& report) {
           {"kv_heads", model.kv_heads},
           {"ffn_hidden", model.ffn_hidden},
           {"vocab", model.vocab},
+          {"mtp_layers", model.mtp_layers},
           {"not_modelled", model.not_modelled}};
 }
 

@@ -66,7 +66,7 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
 // backward ends. ZeRO-3 reduces unit by unit.
 GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
   const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
-  GradientSync sync{plan.overlap_grad_reduce, model.tied_embeddings, replicas, {}};
+  GradientSync sync{plan.overlap_grad_reduce, model.shares_embedding(), replicas, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;

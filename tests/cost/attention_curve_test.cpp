@@ -49,6 +49,20 @@ TEST(AttentionCurve, MarksLengthsAndHeadSizesBeyondTheSamples) {
   EXPECT_TRUE(attention_time(two_lengths(), kGpu, attention).extrapolated);
 }
 
+// A block of 128 queries meets their window and a tile beside it.
+TEST(AttentionCurve, CountsWholeTilesOfAWindow) {
+  Attention narrow = {2, 16, 16, 128, 4096, 4096, true, false};
+  Attention wide = narrow;
+  narrow.window = 1024 - 128;
+  wide.window = 1024;
+  EXPECT_EQ(looped_keys(narrow), 1024);
+  EXPECT_DOUBLE_EQ(attention_time(two_lengths(), kGpu, narrow).seconds, flops(wide) / 2 / 100e12);
+  narrow.window = 4096;  // no window: as many keys as there are
+  const double whole = attention_time(two_lengths(), kGpu, narrow).seconds;
+  narrow.window = 0;
+  EXPECT_DOUBLE_EQ(attention_time(two_lengths(), kGpu, narrow).seconds, whole);
+}
+
 TEST(AttentionCurve, NeedsSamplesOfThisMaskAndDirection) {
   const Attention full = {1, 8, 8, 128, 2048, 2048, false, false};
   EXPECT_THROW(attention_time(two_lengths(), kGpu, full), MissingCalibration);

@@ -193,6 +193,16 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   model.experts->router_bias = true;
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: a router bias"));
   model.experts->router_bias = false;
+  model.experts->linear_bias = true;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: biases and limits of experts"));
+  model.experts->linear_bias = false;
+  model.attention_sinks = true;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: attention sinks"));
+  model.attention_sinks = false;
+  model.mtp_layers = 1;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("multi-token prediction cannot be executed yet (mtp_layers = 1)"));
+  model.mtp_layers = 0;
+  EXPECT_EQ(refusal(model, plan), "");
   model.latent = LatentAttention{};
   EXPECT_THAT(refusal(model, plan), HasSubstr("latent attention"));
 }

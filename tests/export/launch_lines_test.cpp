@@ -56,6 +56,25 @@ TEST(Megatron, WritesExpertsAndLatentAttention) {
     EXPECT_THAT(text, HasSubstr(flags));
 }
 
+TEST(Megatron, WritesModulesOfMultiTokenPredictionAndTheirPlace) {
+  Plan plan;
+  plan.pp = 2;
+  plan.layers_per_stage = {31, 30};
+  const std::string text = megatron_flags(read_model("deepseek-v3"), plan).text;
+  EXPECT_THAT(text, HasSubstr("--mtp-num-layers 1"));
+  EXPECT_THAT(text, HasSubstr("--pipeline-model-parallel-layout \"Et*31|t*30mL\""));
+}
+
+TEST(Megatron, WritesGptOssAsMegatronBridgeBuildsIt) {
+  Plan plan;
+  plan.ep = plan.dp = 8;
+  const std::string text = megatron_flags(read_model("gpt-oss-120b"), plan).text;
+  EXPECT_THAT(text, HasSubstr("--window-size 127,0 --window-attn-skip-freq 2 --softmax-type learnable "
+                              "--quick-geglu --glu-linear-offset 1 --activation-func-clamp-value 7"));
+  for (const char* others : {"--swiglu", "--disable-bias-linear", "--add-qkv-bias", "--mtp-num-layers"})
+    EXPECT_THAT(text, Not(HasSubstr(others)));
+}
+
 TEST(Megatron, WritesLayersPerStageAsALayout) {
   Plan plan = large_plan();
   plan.pp = 2;

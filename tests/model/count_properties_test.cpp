@@ -44,6 +44,8 @@ Model any_model() {
   model.mlp_bias = *rc::gen::arbitrary<bool>();
   model.qk_norm = *rc::gen::arbitrary<bool>();
   model.tied_embeddings = *rc::gen::arbitrary<bool>();
+  model.attention_sinks = *rc::gen::arbitrary<bool>();
+  model.mtp_layers = *rc::gen::inRange<std::int64_t>(0, 3);
   if (*rc::gen::arbitrary<bool>()) model.experts = any_experts();
   if (*rc::gen::arbitrary<bool>()) {
     model.latent = LatentAttention{pick(0, 4096), pick(1, 1024), pick(1, 256), pick(1, 128), pick(1, 256)};
@@ -58,7 +60,27 @@ RC_GTEST_PROP(Count, TotalIsTheSumOfItsParts, ()) {
   RC_ASSERT(count.dense_layers + count.sparse_layers == model.layers);
   RC_ASSERT(count.total == count.embedding + count.positions + count.final_norm + count.head +
                                model.layers * (count.attention + count.norms) +
-                               count.dense_layers * count.mlp + count.sparse_layers * count.experts);
+                               count.dense_layers * count.mlp + count.sparse_layers * count.experts +
+                               model.mtp_layers * count.mtp);
+}
+
+RC_GTEST_PROP(Count, AModuleOfMultiTokenPredictionIsALayerLikeTheLastAndAProjection, ()) {
+  Model model = any_model();
+  model.mtp_layers = 1;
+  const ParameterCount count = count_parameters(model);
+  const bool sparse = model.is_sparse(model.layers - 1);
+  RC_ASSERT(count.mtp == count.attention + count.norms + (sparse ? count.experts : count.mlp) +
+                             3 * count.final_norm + 2 * model.hidden * model.hidden);
+}
+
+RC_GTEST_PROP(Count, LinearBiasesOfExpertsAreOneForEachOfTheirOutputs, ()) {
+  Model model = any_model();
+  if (!model.experts) model.experts = any_experts();
+  const std::int64_t without = count_parameters(model).experts;
+  model.experts->linear_bias = !model.experts->linear_bias;
+  const Experts& experts = *model.experts;
+  const std::int64_t outputs = (model.gated_mlp ? 2 : 1) * experts.ffn_hidden + model.hidden;
+  RC_ASSERT(std::abs(count_parameters(model).experts - without) == experts.count * (outputs + 1));
 }
 
 RC_GTEST_PROP(Count, ActiveIsAtMostTotalAndEqualWhereATokenVisitsEveryExpert, ()) {

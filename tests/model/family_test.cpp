@@ -177,11 +177,32 @@ TEST(DeepSeekV3, AttentionIsLatentAndFirstLayersAreDense) {
   EXPECT_TRUE(model.is_sparse(3));
   EXPECT_EQ(model.experts->shared_ffn_hidden, 2048);
   EXPECT_TRUE(model.experts->router_bias);
+  EXPECT_EQ(model.mtp_layers, 1);
+}
+
+TEST(GptOss, LooksThroughAWindowInEveryOtherLayerAndHasBiasesEverywhere) {
+  const Model model = read_model("gpt-oss-120b");
+  EXPECT_EQ(model.window_of(0), 128);
+  EXPECT_EQ(model.window_of(1), 0);
+  EXPECT_EQ(model.full_every, 2);
+  EXPECT_TRUE(model.attention_sinks && model.qkv_bias && model.attention_out_bias);
+  ASSERT_TRUE(model.experts);
+  EXPECT_TRUE(model.experts->linear_bias && model.experts->clamped);
+  EXPECT_EQ(model.experts->ffn_hidden, 2880);
+  EXPECT_THAT(model.not_modelled, ElementsAre("quantization_config"));
+}
+
+TEST(GptOss, LayersOfWindowsWithoutAStepAreRefused) {
+  Json config = read_json_file(SOURCE_DIR "/scenarios/models/gpt-oss-20b.json");
+  config["layer_types"][3] = "sliding_attention";
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("/layer_types/3"));
+  config["layer_types"].erase(3);
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("23 names, num_hidden_layers = 24"));
 }
 
 TEST(NotModelled, NamesWhatCostsAndIsNotRead) {
   EXPECT_THAT(read_model("deepseek-v3").not_modelled,
-              ElementsAre("num_nextn_predict_layers", "quantization_config", "topk_group"));
+              ElementsAre("quantization_config", "topk_group"));
   Json config = llama_config();
   config["layer_types"] = {"full_attention", "sliding_attention"};
   config["final_logit_softcapping"] = 30.0;

@@ -13,7 +13,7 @@ constexpr std::array kPromised = {
     "sc21-310.1b", "sc21-529.6b",     "sc21-1008b", "llama2-7b",     "llama2-13b",    "llama2-70b",
     "llama3-8b",   "llama3-70b",      "mistral-7b", "llama3.1-405b", "mixtral-8x7b",  "mixtral-8x22b",
     "deepseek-v3", "qwen3-235b-a22b", "grok-1",     "qwen3-30b-a3b", "nemotron4-15b", "nemotron4-340b",
-    "qwen3-8b",    "qwen2.5-7b"};
+    "qwen3-8b",    "qwen2.5-7b",      "gpt-oss-120b", "gpt-oss-20b"};
 
 TEST(Presets, EveryPromisedNameIsThere) {
   const std::vector<std::string> names = model_names();

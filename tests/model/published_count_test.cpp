@@ -45,8 +45,13 @@ INSTANTIATE_TEST_SUITE_P(
                   "hub: 140630071296 with 32768 tokens, less 2 x 768 x 6144 of v0.1's 32000"},
         Published{"qwen2.5-7b", 7'615'616'512, kHub}, Published{"qwen3-8b", 8'190'735'360, kHub},
         Published{"qwen3-30b-a3b", 30'532'122'624, kHub}, Published{"qwen3-235b-a22b", 235'093'634'560, kHub},
-        Published{"deepseek-v3", 671'026'419'200,
-                  "headers of the checkpoint's main model (README_WEIGHTS.md: 671B)"}));
+        Published{"gpt-oss-120b", 116'829'156'672, kHub}, Published{"gpt-oss-20b", 20'914'757'184, kHub}));
+
+TEST(PublishedCount, OfDeepSeekV3TellsItsModuleOfMultiTokenPredictionApart) {
+  const ParameterCount count = count_parameters(read_model("deepseek-v3"));
+  EXPECT_EQ(count.total - count.mtp, 671'026'419'200);            // headers of the checkpoint's main model
+  EXPECT_NEAR(static_cast<double>(count.mtp), 11.5e9, 0.05e9);    // README_WEIGHTS.md: unique parameters
+}
 
 struct Rounded {
   const char* model;
@@ -78,13 +83,25 @@ INSTANTIATE_TEST_SUITE_P(Models, RoundedCount,
                                                  "Nemotron-4 15B: 3.2B embedding, 12.5B others"}));
 
 TEST(ActiveCount, OfDeepSeekV3IsThatOfItsReadmeWithoutTheInputEmbedding) {
-  const ParameterCount count = count_parameters(read_model("deepseek-v3"));
-  EXPECT_NEAR(static_cast<double>(count.active - count.embedding), 36.6e9, 0.05e9);  // README_WEIGHTS.md
+  Model model = read_model("deepseek-v3");
+  const std::int64_t with_module = count_parameters(model).active;
+  model.mtp_layers = 0;
+  const ParameterCount alone = count_parameters(model);
+  EXPECT_NEAR(static_cast<double>(alone.active - alone.embedding), 36.6e9, 0.05e9);  // README_WEIGHTS.md
+  // With the head, of 0.9B, 1.5B.
+  EXPECT_NEAR(static_cast<double>(with_module - alone.active + alone.head), 1.5e9, 0.05e9);
 }
 
 TEST(ActiveCount, OfQwen3Moe) {  // model cards of Qwen3-30B-A3B and Qwen3-235B-A22B: 3.3B and 22B activated
   EXPECT_NEAR(static_cast<double>(count_parameters(read_model("qwen3-30b-a3b")).active), 3.3e9, 0.06e9);
   EXPECT_NEAR(static_cast<double>(count_parameters(read_model("qwen3-235b-a22b")).active), 22e9, 0.5e9);
+}
+
+TEST(ActiveCount, OfGptOssIsThatOfItsModelCardWithoutTheInputEmbedding) {  // table 1: 5.13B and 3.61B
+  for (const auto& [name, active] : {std::pair{"gpt-oss-120b", 5.13e9}, {"gpt-oss-20b", 3.61e9}}) {
+    const ParameterCount count = count_parameters(read_model(name));
+    EXPECT_NEAR(static_cast<double>(count.active - count.embedding), active, 0.005e9) << name;
+  }
 }
 
 TEST(ActiveCount, OfMixtral8x22b) {  // Mistral AI 2024: 141B, 39B active

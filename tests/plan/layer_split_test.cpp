@@ -24,18 +24,28 @@ Plan plan_of(int pp, int vpp) {
 }
 
 TEST(Layout, OfMegatronLMsExampleHas8StagesAnd22Layers) {
-  EXPECT_EQ(parse_layout("Et*2|(t*3|)*6,t*2L"), (Layers{2, 3, 3, 3, 3, 3, 3, 2}));
+  EXPECT_EQ(parse_layout("Et*2|(t*3|)*6,t*2L", {}), (Layers{2, 3, 3, 3, 3, 3, 3, 2}));
 }
 
 TEST(Layout, NestsRepetitionsAndAllowsStagesWithoutLayers) {
-  EXPECT_EQ(parse_layout("E|((t|)*2tt|)*2L"), (Layers{0, 1, 1, 2, 1, 1, 2, 0}));
-  EXPECT_EQ(parse_layout("EL"), (Layers{0}));
+  EXPECT_EQ(parse_layout("E|((t|)*2tt|)*2L", {}), (Layers{0, 1, 1, 2, 1, 1, 2, 0}));
+  EXPECT_EQ(parse_layout("EL", {}), (Layers{0}));
 }
 
 TEST(Layout, ThatIsMalformedIsRejected) {
   for (const char* text : {"", "t", "tE|L", "Et|t", "EtEL", "E(t|L", "Et)|L", "Et*|L", "Ex|L", "Em|L", "LE",
                            "ELL", "E(t*1000000)*1000000|L", "Et*99999999999999999999L"})
-    EXPECT_THROW(parse_layout(text), InputError) << text;
+    EXPECT_THROW(parse_layout(text, {}), InputError) << text;
+}
+
+TEST(Layout, OfDeepSeekV3HasItsModuleBeforeTheLoss) {
+  Model model;
+  model.mtp_layers = 1;
+  const Layers split = parse_layout("Et*4|(t*4|)*14tmL", model);
+  EXPECT_EQ(split.size(), 16U);
+  EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), 61);
+  for (const char* text : {"Et*4|tL", "Et|m|tL", "Et|m|L", "Et|mmL", "Et|tLm"})
+    EXPECT_THROW(parse_layout(text, model), InputError) << text;
 }
 
 TEST(Split, WithGivenEndsSharesTheRestEvenly) {

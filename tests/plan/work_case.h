@@ -115,6 +115,8 @@ inline void add_experts(Case& c, bool even) {
   experts.first_layer = *rc::gen::inRange<std::int64_t>(0, c.model.layers + 1);
   experts.every = *rc::gen::element(1, 2);
   experts.router_bias = *rc::gen::arbitrary<bool>();
+  experts.linear_bias = *rc::gen::arbitrary<bool>();
+  experts.clamped = *rc::gen::arbitrary<bool>();
   c.model.experts = experts;
   if (even) {
     p.seq = 64 * p.tp * p.cp;  // chosen rows of a rank are a multiple of all experts
@@ -148,12 +150,23 @@ inline void add_context(Case& c) {
   c.model.kv_heads = c.model.heads;
 }
 
+// Windows in some layers, sinks, and modules of multi-token prediction.
+inline void add_variety(Case& c) {
+  c.model.attention_sinks = *rc::gen::arbitrary<bool>();
+  c.model.mtp_layers = *rc::gen::element(0, 0, 1, 2);
+  const bool ring = c.plan.cp > 1 && c.plan.cp_exchange == ContextExchange::ring;
+  if (ring || *rc::gen::arbitrary<bool>()) return;
+  c.model.window = *rc::gen::inRange(1, 300);
+  c.model.full_every = *rc::gen::inRange(0, 4);
+}
+
 // Any model, dense or sparse, under any plan of this program.
 inline Case any_split(bool even = false) {
   Case c = any_case();
   if (*rc::gen::arbitrary<bool>()) add_latent(c);
   if (*rc::gen::arbitrary<bool>()) add_context(c);
   if (*rc::gen::arbitrary<bool>()) add_experts(c, even);
+  add_variety(c);
   c.plan.tp_comm_overlap = c.plan.tp > 1 && c.plan.sequence_parallel && *rc::gen::arbitrary<bool>();
   c.plan.tp_backward_overlap = *rc::gen::arbitrary<bool>();
   RC_ASSERT(broken_rules(c.plan, c.model, c.plan.gpus()).empty());

@@ -72,6 +72,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused permutation", !plan.fused_permute);
   has("unfused router", !plan.fused_router);
   has("experts in fused products", plan.fused_experts);
+  has("logits in fp8", plan.fp8_output_proj);
   has("gradients added by autograd", !plan.fused_accumulation);
   has("messages in parts", plan.scatter_gather);
   has("passes in pairs", plan.pairs_passes());
@@ -112,8 +113,8 @@ void add_conditions(Listing& has, const Experiment& experiment) {
   }
 }
 
-const char* const kModels[] = {"llama",    "gpt2",    "mistral",   "qwen3",       "gpt_neox",
-                               "nemotron", "mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"};
+const char* const kModels[] = {"llama",   "gpt2",      "mistral",     "qwen3",       "gpt_neox", "nemotron",
+                               "mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"};
 const char* const kClusters[] = {"dgx-h100",         "dgx-a100-80gb", "meta-24k-h100", "frontier",
                                  "polaris",          "gb200-nvl72",   "dgx-b200",      "p3.16xlarge",
                                  "a40-nvlink-pairs", "cpu-node"};
@@ -133,7 +134,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary =
       plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
-  plan.fused_experts = true;
+  plan.fused_experts = plan.fp8_output_proj = true;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -173,6 +174,8 @@ std::set<std::string> features_of(const Drawn& drawn, const Experiment& experime
   has("cluster=" + drawn.scenario.at("cluster").get<std::string>(), true);
   has("sliding window", experiment.model.window > 0);
   has("tied embeddings", experiment.model.tied_embeddings);
+  has("windows in some layers", experiment.model.full_every > 0);
+  has("multi-token prediction", experiment.model.mtp_layers > 0);
   return features;
 }
 
@@ -234,6 +237,8 @@ std::set<std::string> wanted_features() {
                            "placement=scattered",
                            "placement=random",
                            "sliding window",
+                           "windows in some layers",
+                           "multi-token prediction",
                            "tied embeddings"})
     has(name, true);
   return features;

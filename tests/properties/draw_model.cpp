@@ -38,10 +38,11 @@ Json gpt2(const Degrees& degrees, int layers) {
 void add_experts(Json& config, const Degrees& degrees, const std::string& type, int layers) {
   const int count = degrees.ep * *element(1, 2, 4);
   config["num_experts_per_tok"] = *inRange(1, std::min(count, 4) + 1);
-  config[type == "mixtral"     ? "num_local_experts"
+  const bool is_local = type == "mixtral" || type == "gpt_oss";
+  config[is_local              ? "num_local_experts"
          : type == "qwen3_moe" ? "num_experts"
                                : "n_routed_experts"] = count;
-  if (type == "mixtral") return;
+  if (is_local) return;
   config["moe_intermediate_size"] = degrees.tp * degrees.etp * 32 * *inRange(1, 5);
   if (type == "qwen3_moe") {
     config["decoder_sparse_step"] = *element(1, 1, 2);
@@ -49,6 +50,13 @@ void add_experts(Json& config, const Degrees& degrees, const std::string& type, 
   }
   config["n_shared_experts"] = *inRange(0, 3);
   config["first_k_dense_replace"] = *inRange(0, std::max(1, layers / 2) + 1);
+}
+
+void add_windows(Json& config, int layers) {
+  const int step = *inRange(2, 5);
+  config["sliding_window"] = 128;
+  for (int layer = 1; layer <= layers; ++layer)
+    config["layer_types"].push_back(layer % step == 0 ? "full_attention" : "sliding_attention");
 }
 
 void add_latent_attention(Json& config) {
@@ -65,10 +73,12 @@ void add_latent_attention(Json& config) {
 Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows) {
   Json config;
   if (has_experts) {
-    const std::string type = *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3");
+    const std::string type = *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss");
     add_size(config, degrees, layers, type.c_str());
     if (type.starts_with("deepseek")) add_latent_attention(config);
     add_experts(config, degrees, type, layers);
+    if (type == "deepseek_v3") config["num_nextn_predict_layers"] = *element(0, 1, 2);
+    if (type == "gpt_oss" && windows) add_windows(config, layers);
     return config;
   }
   const std::string type = *element<std::string>("llama", "gpt2", "mistral", "qwen3", "gpt_neox", "nemotron");

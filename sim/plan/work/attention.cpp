@@ -156,14 +156,21 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   // context_layer.permute().contiguous() of Megatron-LM, model/transformer.py
   if (shape.rearranges_heads) b.forward(rearrange("attended_in_rows", {output}));
   if (rerun) b.rerun_from(first, output);
+  // The column of scores that they are adds one part in shape.seq to the others'.
+  if (heads.sinks >= 0) {
+    b.undo([&b, sinks = heads.sinks] {
+      b.backward_weight({"sinks_gradient", Pointwise::bias_gradient, {}, {b.parameter_gradient(sinks)}});
+    });
+  }
   return output;
 }
 
 }  // namespace
 
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
-  const Heads heads =
+  Heads heads =
       model.latent ? latent_heads(b, model, plan, shape, input) : project_heads(b, model, shape, input);
+  if (model.attention_sinks) heads.sinks = b.parameter("sinks", static_cast<double>(shape.heads));
   // Scaling asks the GPU how long the longest sequence is (core/nn/attention/attention.py,
   // get_max_seq_length).
   if (plan.framework == Framework::aleph_scaling && plan.fused_attention) b.host_waits();

@@ -14,13 +14,15 @@ struct Core {
   TensorId output = -1;            // of the first run
   TensorId output_for_backward = -1;
   TensorId log_sum_exp = -1;
+  TensorId sinks = -1;
 };
 
 // Of this rank's queries over as many keys.
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads);
 double output_elements(const Shape& shape, const Heads& heads);
 
-// Reads the gradient of core.output, `operands`, the output and its log-sum-exp.
+// Reads the gradient of core.output, `operands`, the output and its log-sum-exp. A head's sink has what its rows
+// took from the sum for gradient.
 void attend_backward(BlockBuilder& builder, const Core& core, const std::vector<TensorId>& operands,
                      std::vector<TensorId> makes);
 

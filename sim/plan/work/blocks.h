@@ -19,6 +19,7 @@ struct Heads {
   TensorId query = -1, key = -1, value = -1;
   std::int64_t width = 0, v_width = 0;
   std::vector<TensorId> held = {};
+  TensorId sinks = -1;  // scores that take part in each head's softmax, if any: a parameter
 };
 
 // Multi-head latent attention (DeepSeek-V2, equations 9 to 18). As in Megatron-LM
@@ -56,8 +57,26 @@ TensorId activate(BlockBuilder& builder, const std::string& name, std::vector<Te
 Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                TensorId input);
 
+// Attention and MLP with their norms and residual sums; looks through model.window.
+TensorId layer(BlockBuilder& builder, const Model& model, const Plan& plan, bool sparse, TensorId input);
+
+// Rows of hidden elements for the tokens of a microbatch, looked up in `table`, a parameter of the block.
+TensorId embed(BlockBuilder& builder, const Model& model, TensorId table);
+
+// Norm `norm`, logits by `weight`, a parameter of the block, and the loss.
+TensorId final_norm(BlockBuilder& builder, const Model& model, const std::string& norm, TensorId rows);
+void predict(BlockBuilder& builder, const Model& model, const Plan& plan, TensorId rows, TensorId weight);
+
+// Which of a model's layers one is like.
+struct LayerSort {
+  bool sparse = false;
+  bool sees_all = true;  // looks through no window
+  auto operator<=>(const LayerSort&) const = default;
+};
+
 Block embedding_block(const Model& model, const Plan& plan);
-Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind kind = LayerKind::planned);
+Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind = LayerKind::planned);
+Block mtp_block(const Model& model, const Plan& plan);  // hands on what it reads
 Block head_block(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

@@ -7,9 +7,8 @@ namespace rehearse {
 namespace {
 
 // Each rank looks up the tokens of its share of the vocabulary and leaves zeros for the others.
-TensorId look_up(BlockBuilder& b, const Shape& shape, const std::string& output_name) {
+TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std::string& output_name) {
   const TensorId tokens = b.batch("tokens", static_cast<double>(shape.tokens));
-  const TensorId table = b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden));
   const TensorId output = b.activation(output_name, shape.token_elements());
   b.forward({"look_up", Pointwise::embedding, {tokens, table}, {output}});
   b.undo([&b, tokens, table, output] {
@@ -37,13 +36,17 @@ TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, 
 
 }  // namespace
 
+TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
+  const Shape& shape = b.shape();
+  TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, table, "words_found"));
+  if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
+  return model.dropout ? drop_out(b, "embedding_dropout", rows, "dropped") : rows;
+}
+
 Block embedding_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b("embedding", shape);
-  TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, "words_found"));
-  if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
-  if (model.dropout) rows = drop_out(b, "embedding_dropout", rows, "dropped");
-  b.hands_on(rows);
+  b.hands_on(embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden))));
   if (reruns_ends(plan)) b.rerun_from(0);
   return b.finish();
 }

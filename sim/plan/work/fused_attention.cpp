@@ -23,6 +23,9 @@ void attend_backward(BlockBuilder& b, const Core& core, const std::vector<Tensor
   reads.push_back(core.output_for_backward);
   reads.push_back(core.log_sum_exp);
   b.backward_input({"attention_backward", what, reads, std::move(makes)});
+  if (core.sinks < 0) return;
+  b.backward_weight(
+      {"sinks_gradient", Pointwise::bias_gradient, {core.log_sum_exp}, {b.parameter_gradient(core.sinks)}});
 }
 
 std::vector<TensorId> new_gradients(BlockBuilder& b, const std::vector<TensorId>& of) {
@@ -35,19 +38,22 @@ namespace {
 
 // FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
 Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, std::vector<TensorId> operands,
-            double elements, const std::string& output) {
+            TensorId sinks, double elements, const std::string& output) {
   const double rows = Shape::elements(shape.tokens, shape.heads);
   Core core{what, std::move(operands), b.activation(output, elements), -1,
             b.activation("log_sum_exp", rows, kLogSumExpBytes)};
-  b.forward({"attention", what, core.operands, {core.output, core.log_sum_exp}});
+  std::vector<TensorId> reads = core.operands;
+  if (sinks >= 0) reads.push_back(sinks);
+  b.forward({"attention", what, reads, {core.output, core.log_sum_exp}});
   core.output_for_backward = core.output;
+  core.sinks = sinks;
   return core;
 }
 
 TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
   Core core = attend(b, shape, attention_of(model, shape, heads), {heads.query, heads.key, heads.value},
-                     output_elements(shape, heads), "attended");
+                     heads.sinks, output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, core, held = heads.held] {
     std::vector<TensorId> operands = core.operands;
@@ -71,7 +77,8 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
 
   Attention what = attention_of(model, shape, heads);
   what.keys = shape.seq * shape.cp;
-  Core core = attend(b, shape, what, {heads.query, whole}, output_elements(shape, heads), "attended");
+  Core core =
+      attend(b, shape, what, {heads.query, whole}, heads.sinks, output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, heads, core, gather, scatter, elements] {
     const TensorId again = b.activation("keys_and_values_gathered_again", elements);
@@ -115,7 +122,7 @@ TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, con
   what.heads = shape.heads / shape.cp;
   what.kv_heads = shape.attended_kv_heads() / shape.cp;
   what.query = what.keys = shape.seq * shape.cp;
-  Core core = attend(b, shape, what, operands, output_elements(shape, heads), "attended_heads");
+  Core core = attend(b, shape, what, operands, heads.sinks, output_elements(shape, heads), "attended_heads");
   b.undo([&b, core] { attend_backward(b, core, core.operands, new_gradients(b, core.operands)); });
   const TensorId output = exchange(b, "attended_all_to_all", {core.output}).front();
   if (rerun) b.rerun_from(first, output);

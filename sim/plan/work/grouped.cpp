@@ -1,6 +1,7 @@
 #include "plan/work/grouped.h"
 
 #include "plan/work/blocks.h"
+#include "plan/work/expert_passes.h"
 #include "plan/work/quantise.h"
 
 namespace rehearse {
@@ -21,6 +22,9 @@ class GroupedMlp {
       : b_(b),
         shape_(of_experts(shape, plan, of.experts)),
         of_(of),
+        has_bias_(model.experts->linear_bias),
+        clamps_(model.experts->clamped),
+        plan_(plan),
         width_(model.gated_mlp ? 2 * of.ffn : of.ffn),
         rows_vary_(plan.moe_capacity <= 0),
         reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
@@ -29,11 +33,12 @@ class GroupedMlp {
   TensorId run() {
     const TensorId up = linear("experts_up", of_.rows, shape_.hidden, width_);
     const std::size_t first = b_.forward_kernels();
-    std::vector<TensorId> reads = {up};
+    std::vector<TensorId> reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
     if (of_.weights >= 0) reads.push_back(of_.weights);
     const TensorId activated = activate(b_, "experts_activation", reads, elements(of_.ffn), rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
-    return linear("experts_down", activated, of_.ffn, shape_.hidden);
+    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.hidden);
+    return has_bias_ ? add_expert_bias(b_, plan_, of_, rows) : rows;
   }
 
   TensorId run_fused() {
@@ -42,10 +47,11 @@ class GroupedMlp {
     const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
-    std::vector<TensorId> reads = {operand.rows, up.weight};
+    std::vector<TensorId> reads = {operand.rows, up.weight}, reads_down = {rows, down.weight};
     if (of_.weights >= 0) reads.push_back(of_.weights);
+    if (has_bias_) reads.push_back(up.bias), reads_down.push_back(down.bias);
     b_.forward({up.name, up.there, reads, {up.output, rows, columns}});
-    b_.forward({down.name, down.there, {rows, down.weight}, {down.output}});
+    b_.forward({down.name, down.there, reads_down, {down.output}});
     b_.undo([&b = b_, shape = shape_, of = of_, up, down, operand, columns] {
       const QuantisedGradient gradient = quantise_gradient(b, shape, down.name, {b.gradient_of(down.output)});
       const double size = b[up.output].elements;
@@ -71,6 +77,7 @@ class GroupedMlp {
   struct Layer {
     std::string name;
     TensorId weight = -1, output = -1;
+    TensorId bias = -1;  // added and its gradient summed by the products' own kernels; -1: none
     Gemm there, for_input, for_weight;
     std::int64_t launches = 1;  // of each product
   };
@@ -87,11 +94,16 @@ class GroupedMlp {
     return product;
   }
 
-  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width) {
+  TensorId bias_of(const std::string& name, std::int64_t width) {
+    return b_.expert_parameter(name + "_bias", static_cast<double>(of_.experts * width));
+  }
+
+  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width, bool adds_itself = true) {
     const auto weights = static_cast<double>(of_.experts) * Shape::elements(depth, width);
     return {name,
             b_.expert_parameter(name + "_weight", weights),
             b_.activation(name + "_output", elements(width)),
+            has_bias_ && adds_itself ? bias_of(name, width) : TensorId{-1},
             product(of_.each, width, depth),
             b_.input_gradient(product(of_.each, depth, width)),
             b_.weight_gradient(product(width, depth, of_.each)),
@@ -99,16 +111,18 @@ class GroupedMlp {
   }
 
   static void weigh(BlockBuilder& b, const Layer& of, std::vector<TensorId> operands) {
-    b.backward_weight(expert_by_expert(of.launches, {of.name + "_weight_gradient",
-                                                     of.for_weight,
-                                                     std::move(operands),
-                                                     {b.parameter_gradient(of.weight)}}));
+    std::vector<TensorId> makes = {b.parameter_gradient(of.weight)};
+    if (of.bias >= 0) makes.push_back(b.parameter_gradient(of.bias));
+    b.backward_weight(expert_by_expert(
+        of.launches, {of.name + "_weight_gradient", of.for_weight, std::move(operands), makes}));
   }
 
   TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width) {
-    const Layer of = layer(name, depth, width);
+    const Layer of = layer(name, depth, width, name == "experts_up");
     const Quantised operand = quantise_input(b_, shape_, name, input);
-    b_.forward(expert_by_expert(of.launches, {name, of.there, {operand.rows, of.weight}, {of.output}}));
+    std::vector<TensorId> reads = {operand.rows, of.weight};
+    if (of.bias >= 0) reads.push_back(of.bias);
+    b_.forward(expert_by_expert(of.launches, {name, of.there, reads, {of.output}}));
     b_.undo([&b = b_, shape = shape_, of, input, operand] {
       const QuantisedGradient gradient = quantise_gradient(b, shape, of.name, {b.gradient_of(of.output)});
       b.backward_input(expert_by_expert(of.launches, {of.name + "_input_gradient",
@@ -123,6 +137,8 @@ class GroupedMlp {
   BlockBuilder& b_;
   Shape shape_;
   ExpertRows of_;
+  bool has_bias_, clamps_;
+  const Plan& plan_;
   std::int64_t width_;  // of what the activation reads
   bool rows_vary_;      // nothing pads them to a capacity
   bool reruns_activation_;

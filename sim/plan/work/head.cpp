@@ -28,23 +28,32 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
 
 }  // namespace
 
-Block head_block(const Model& model, const Plan& plan) {
-  Shape shape = shape_on_one_rank(model, plan);
+TensorId final_norm(BlockBuilder& b, const Model& model, const std::string& norm, TensorId rows) {
+  return normalise(b, norm, model.norm, rows, model.hidden);
+}
+
+void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId rows, TensorId weight) {
+  Shape shape = b.shape();
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
-  shape.quantised = false;        // and multiplies in the precision of the activations
-  BlockBuilder b("head", shape);
-  const TensorId input = b.input("input", shape.row_elements());
-  ColumnLinear head{"logits", normalise(b, "final_norm", model.norm, input, shape.hidden)};
-  const double elements = Shape::elements(shape.vocab, shape.hidden);
-  const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
-  head.weight =
-      table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
+  // Megatron core multiplies it in the precision of the activations unless told otherwise (fp8_output_proj).
+  shape.quantised = shape.quantised && plan.fp8_output_proj && !shape.fp4;
+  ColumnLinear head{"logits", rows, weight};
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
   TensorId logits = column_linear(b, shape, head).front();
   if (gathers_logits(plan)) logits = gathered(b, shape, logits);
   if (reruns_ends(plan)) b.rerun_from(0);
   add_loss(b, plan, shape, logits);
+}
+
+Block head_block(const Model& model, const Plan& plan) {
+  const Shape shape = shape_on_one_rank(model, plan);
+  BlockBuilder b("head", shape);
+  const TensorId rows = final_norm(b, model, "final_norm", b.input("input", shape.row_elements()));
+  const double elements = Shape::elements(shape.vocab, shape.hidden);
+  const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
+  predict(b, model, plan, rows,
+          table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements));
   return b.finish();
 }
 

@@ -5,8 +5,9 @@ namespace rehearse {
 
 namespace {
 
-std::string name_of(LayerKind kind, bool sparse) {
-  const std::string name = sparse ? "sparse_layer" : "layer";
+std::string name_of(const Model& model, LayerSort sort, LayerKind kind) {
+  std::string name = sort.sparse ? "sparse_layer" : "layer";
+  if (sort.sees_all && model.window > 0) name = "full_" + name;
   return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
 }
 
@@ -35,11 +36,8 @@ Branch transform(BlockBuilder& b, const Model& model, const Plan& plan, const Sh
 
 }  // namespace
 
-Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind kind) {
-  const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b(name_of(kind, sparse), shape);
-  const TensorId input = b.input("input", shape.row_elements());
-
+TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, bool sparse, TensorId input) {
+  const Shape& shape = b.shape();
   b.enter(LayerPart::attention);
   const bool fuses = shape.quantised && shape.fused_norm && plan.framework != Framework::torchtitan;
   const TensorId attention_in =
@@ -52,8 +50,16 @@ Block layer_block(const Model& model, const Plan& plan, bool sparse, LayerKind k
   const TensorId mlp_source = model.parallel_residual ? input : middle;
   const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source, fuses && !sparse);
   const Branch transformed = transform(b, model, plan, shape, mlp_in, sparse);
-  b.hands_on(add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
-                          "output"));
+  return add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
+                      "output");
+}
+
+Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind) {
+  const Shape shape = shape_on_one_rank(model, plan);
+  BlockBuilder b(name_of(model, sort, kind), shape);
+  Model seen = model;
+  if (sort.sees_all) seen.window = 0;
+  b.hands_on(layer(b, seen, plan, sort.sparse, b.input("input", shape.row_elements())));
 
   if (plan.recompute == Recompute::full && kind != LayerKind::kept) {
     b.rerun_from(0);

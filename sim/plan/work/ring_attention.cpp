@@ -107,7 +107,10 @@ TensorId ring_attention(BlockBuilder& b, const Model& model, const Shape& shape,
     parts.push_back(b.activation(at("attended_step", step), elements));
     parts.push_back(b.activation(at("log_sum_exp_step", step), rows, kLogSumExpBytes));
   }
-  b.forward({"attention", core.what, {heads.query, packed, last_stop}, parts});
+  core.sinks = heads.sinks;
+  std::vector<TensorId> reads = {heads.query, packed, last_stop};
+  if (core.sinks >= 0) reads.push_back(core.sinks);
+  b.forward({"attention", core.what, reads, parts});
 
   core.output = b.activation("attended", elements);
   core.log_sum_exp = b.activation("log_sum_exp", rows, kLogSumExpBytes);

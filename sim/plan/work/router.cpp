@@ -156,6 +156,7 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
   const Experts& experts = *model.experts;
   ColumnLinear router{"router", input};
   router.weight = b.parameter("router_weight", Shape::elements(shape.hidden, experts.count));
+  if (experts.linear_bias) router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
   router.outputs = {{"expert_scores", experts.count}};
   const TensorId scores = replicated_linear(b, shape, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);

@@ -6,7 +6,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-const Target kLayout("layout", [](const std::string& input) { parse_layout(input); });
+const Target kLayout("layout", [](const std::string& input) { parse_layout(input, {}); });
 
 }  // namespace
 

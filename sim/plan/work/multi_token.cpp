@@ -1,0 +1,107 @@
+// A module of multi-token prediction (DeepSeek-V3, section 2.2) as Megatron core runs it
+// (transformer/multi_token_prediction.py): of what the last layer, or the module before, made of a token and the
+// embedding of one further on it predicts the token after that, through a layer of its own.
+#include "plan/stages.h"
+#include "plan/work/blocks.h"
+#include "plan/work/pointwise.h"
+#include "plan/work/tensor_parallel.h"
+
+namespace rehearse {
+
+namespace {
+
+// It multiplies in 16 bits where other layers do in fp4 ("ignoring FP4 in MTP layers").
+Shape shape_of_module(const Model& model, const Plan& plan) {
+  Shape shape = shape_on_one_rank(model, plan);
+  if (!shape.fp4) return shape;
+  shape.quantised = shape.fp4 = shape.dynamic_scaling = shape.scaled_by_block = false;
+  return shape;
+}
+
+// The table and the head are those of the model. Embedding and head share one if the model ties them; where the
+// embedding is another rank's, this one holds a copy.
+struct Shared {
+  TensorId table = -1, head = -1;
+};
+
+Shared shared_weights(BlockBuilder& b, const Model& model, const Plan& plan) {
+  const double elements = Shape::elements(b.shape().vocab, b.shape().hidden);
+  const bool table_is_here = pipeline_rank_of(plan.stages() - 1, plan) == 0;
+  if (model.tied_embeddings) {
+    const TensorId both = b.tied_parameter(table_is_here ? "word_table" : "head_weight", elements);
+    return {both, both};
+  }
+  const TensorId table =
+      table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("word_table", elements);
+  return {table, b.tied_parameter("head_weight", elements)};
+}
+
+TensorId join(BlockBuilder& b, TensorId left, TensorId right) {
+  const TensorId both = b.activation("joined", b[left].elements + b[right].elements);
+  b.forward({"join", Pointwise::reorder, {left, right}, {both}});
+  b.undo([&b, left, right, both] {
+    b.backward_input({"join_backward",
+                      Pointwise::reorder,
+                      {b.gradient_of(both)},
+                      {b.new_gradient(left), b.new_gradient(right)}});
+  });
+  return both;
+}
+
+// Each rank made the columns of its share of the weight: they are gathered, put beside each other, and with
+// sequence parallelism all but a rank's own rows are dropped; of their gradient the rows are gathered.
+TensorId whole_rows(BlockBuilder& b, TensorId columns) {
+  const Shape shape = b.shape();
+  if (shape.tp == 1) return columns;
+  const TensorId apart = b.activation("projected_apart", shape.token_elements());
+  const TensorId rows = b.activation("projected_rows", shape.row_elements());
+  const Collective gather{CollectiveOp::all_gather, Axis::tp, shape.token_bytes(shape.hidden)};
+  b.forward({"projected_all_gather", gather, {columns}, {apart}});
+  b.forward({"projected_join", Pointwise::reorder, {apart}, {rows}});
+  b.undo([&b, shape, columns, rows, gather] {
+    TensorId gradient = b.gradient_of(rows);
+    if (shape.sequence_parallel) {
+      const TensorId all = b.scratch_gradient("projected_gradient_gathered", shape.token_elements());
+      b.backward_input({"projected_gradient_all_gather", gather, {gradient}, {all}});
+      gradient = all;
+    }
+    b.backward_input({"projected_part", Pointwise::reorder, {gradient}, {b.new_gradient(columns)}});
+  });
+  return rows;
+}
+
+// Equation 21: a projection of both, normalised and joined, to one width.
+TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorId hidden) {
+  const Shape& shape = b.shape();
+  const TensorId normed = normalise(b, "embedding_norm", model.norm, embedded, shape.hidden);
+  const TensorId joined =
+      join(b, normed, normalise(b, "hidden_norm", model.norm, hidden, shape.hidden));
+  ColumnLinear linear{"joined_projection", joined};
+  linear.input_width = 2 * shape.hidden;
+  const std::int64_t width = shape.hidden / shape.tp;
+  linear.weight = b.parameter("joined_projection_weight", Shape::elements(linear.input_width, width));
+  linear.outputs = {{"projected", width}};
+  return whole_rows(b, column_linear(b, shape, linear).front());
+}
+
+}  // namespace
+
+Block mtp_block(const Model& model, const Plan& plan) {
+  const Shape shape = shape_of_module(model, plan);
+  BlockBuilder b("mtp", shape);
+  const TensorId hidden = b.input("input", shape.row_elements());
+  const Shared shared = shared_weights(b, model, plan);
+  const TensorId projected = project(b, model, embed(b, model, shared.table), hidden);
+  Model like_last = model;
+  like_last.window = model.window_of(model.layers - 1);
+  const TensorId rows = layer(b, like_last, plan, model.is_sparse(model.layers - 1), projected);
+  b.enter(LayerPart::none);
+  const TensorId normed = final_norm(b, model, "mtp_norm", rows);
+  // _checkpointed_forward: only uniform recompute reaches it.
+  if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform) b.rerun_from(0);
+  predict(b, model, plan, normed, shared.head);
+  b.hands_on(hidden);
+  return b.finish();
+}
+
+}  // namespace rehearse

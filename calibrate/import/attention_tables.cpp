@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "calibrate/import/tables.h"
+#include "cost/curves.h"
 
 namespace rehearse {
 
@@ -61,6 +63,86 @@ std::vector<AttentionSample> by_heads(const Json& table, const std::string& file
   for (const auto& [shape, best] : most) {
     const auto [dim, length, is_backward] = shape;
     samples.push_back({dim, length, true, is_backward, rounded(best.second * 1e12)});
+  }
+  return samples;
+}
+
+// One row of a table of cuDNN's attention, and what it says in a profile's terms.
+struct Timed {
+  Attention what;
+  double seconds = 0;
+};
+
+std::vector<Timed> timed(const Json& table, const std::string& file, const std::string& gpu,
+                         const std::string& precision) {
+  const auto at = [&](const char* name) { return column(table, name, file); };
+  const std::size_t of_gpu = at("gpu"), of_precision = at("precision"), head_dim = at("head_dim"),
+                    v_head_dim = at("v_head_dim"), heads = at("heads"), seq = at("seq"),
+                    causal = at("causal"), window = at("window"), backward = at("backward"),
+                    milliseconds = at("milliseconds");
+  std::vector<Timed> all;
+  for (const Json& row : table.at("rows")) {
+    if (row.at(of_gpu) != gpu || row.at(of_precision) != precision) continue;
+    Attention what;
+    what.batch = 1;
+    what.heads = what.kv_heads = count_of(row.at(heads));
+    what.head_dim = count_of(row.at(head_dim));
+    what.v_head_dim = count_of(row.at(v_head_dim));
+    what.query = what.keys = count_of(row.at(seq));
+    what.causal = row.at(causal) == 1;
+    what.window = count_of(row.at(window));
+    what.backward = row.at(backward) == 1;
+    all.push_back({what, row.at(milliseconds).get<double>() / 1e3});
+  }
+  return all;
+}
+
+// By head size, keys that a block loops over, mask and pass: rates of all rows that come to the same.
+using Shapes = std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<double>>;
+
+Shapes shapes_of(const std::vector<Timed>& rows, bool whole_backward) {
+  Shapes shapes;
+  for (Timed row : rows) {
+    if (whole_backward && row.what.backward) row.what.window = 0;
+    shapes[{row.what.head_dim, looped_keys(row.what), row.what.causal, row.what.backward}].push_back(
+        tiled_flops(row.what) / row.seconds);
+  }
+  return shapes;
+}
+
+// Backward rates of shapes that have a forward one alone, by the quotient of both at another head size.
+void add_backward(const JsonReader& as, const Entry& entry, const std::string& precision, Shapes& shapes) {
+  const std::int64_t head_dim = as.integer("head_dim", 1, 1 << 13);
+  const Json table = read_table({as, entry.data});
+  const Shapes others = shapes_of(timed(table, as.text("file"), as.text("gpu"), precision), false);
+  as.reject_unknown();
+  const Shapes forward = shapes;
+  for (const auto& [shape, rates] : forward) {
+    const auto [own, keys, causal, backward] = shape;
+    const auto there = others.find({head_dim, keys, causal, false}),
+               back = others.find({head_dim, keys, causal, true});
+    if (backward || there == others.end() || back == others.end()) continue;
+    shapes.try_emplace({own, keys, causal, true},
+                       std::vector{median(rates) * median(back->second) / median(there->second)});
+  }
+}
+
+// Times of single calls. `times`: of the rates, what is left at the clocks of a training run.
+// `whole_backward`: the backward pass goes over all keys before a query, in a window or not. `backward_as`:
+// where only forward passes were timed.
+std::vector<AttentionSample> by_call(const Entry& entry, const Json& table) {
+  const JsonReader& recipe = entry.recipe;
+  const std::string precision = recipe.text("precision");
+  const double times = recipe.number_or("times", 1, 0.1, 2);
+  Shapes shapes = shapes_of(timed(table, recipe.text("file"), recipe.text("gpu"), precision),
+                            recipe.boolean_or("whole_backward", false));
+  if (shapes.empty())
+    recipe.fail("gpu", "no row of the table has this GPU and precision", recipe.text("gpu"));
+  if (recipe.has("backward_as")) add_backward(recipe.object("backward_as"), entry, precision, shapes);
+  std::vector<AttentionSample> samples;
+  for (const auto& [shape, rates] : shapes) {
+    const auto [head_dim, keys, causal, backward] = shape;
+    samples.push_back({head_dim, keys, causal, backward, rounded(times * median(rates))});
   }
   return samples;
 }
@@ -128,6 +210,7 @@ std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu
   const Json table = read_table(entry);
   sources.push_back(source_of(table, recipe.text("note")));
   if (recipe.text("format") == "heads") return by_heads(table, recipe.text("file"));
+  if (recipe.text("format") == "calls") return by_call(entry, table);
   const std::string name = recipe.text("gpu"), both = recipe.text("both");
   const Quotient quotients(recipe, table, name, both);
   std::vector<AttentionSample> samples;

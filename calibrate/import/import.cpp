@@ -1,6 +1,7 @@
 #include "calibrate/import/import.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 
@@ -61,13 +62,21 @@ Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, cons
   return json;
 }
 
-Json attention_json(const JsonReader& entry, const std::filesystem::path& data, const Gpu& gpu,
-                    std::vector<Source>& sources) {
+// Of the entry that `of` has at `key`, or of several, the first of which wins.
+Json attention_json(const JsonReader& of, const std::string& key, const std::filesystem::path& data,
+                    const Gpu& gpu, std::vector<Source>& sources) {
   Json rows = Json::array();
-  for (const AttentionSample& s : import_attention({entry, data}, gpu, sources)) {
-    rows.push_back({s.head_dim, s.seq, s.causal ? 1 : 0, s.backward ? 1 : 0, s.flops_per_s});
+  std::set<std::array<std::int64_t, 4>> seen;
+  const std::vector<JsonReader> entries =
+      of.value(key).is_array() ? of.objects(key) : std::vector{of.object(key)};
+  for (const JsonReader& entry : entries) {
+    for (const AttentionSample& s : import_attention({entry, data}, gpu, sources)) {
+      const std::int64_t causal = s.causal ? 1 : 0, backward = s.backward ? 1 : 0;
+      if (seen.insert({s.head_dim, s.seq, causal, backward}).second)
+        rows.push_back({s.head_dim, s.seq, causal, backward, s.flops_per_s});
+    }
+    entry.reject_unknown();
   }
-  entry.reject_unknown();
   return {{"columns", {"head_dim", "seq", "causal", "backward", "flops_per_s"}}, {"rows", rows}};
 }
 
@@ -170,10 +179,10 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   const JsonReader gpu_recipe = recipe.object("gpu");
   const Gpu gpu = read_gpu(gpu_recipe);
   const Json gemm = gemm_json(recipe, data, gpu, sources);
-  const Json attention = attention_json(recipe.object("attention"), data, gpu, sources);
+  const Json attention = attention_json(recipe, "attention", data, gpu, sources);
   const Json attention_of =
       by_kernel(recipe, "attention_of", [&](const JsonReader& of, const std::string& name) {
-        return attention_json(of.object(name), data, gpu, sources);
+        return attention_json(of, name, data, gpu, sources);
       });
   const Json stream = stream_json(recipe.objects("stream"), data, gpu, sources);
   const Json stream_of = by_kernel(recipe, "stream_of", [&](const JsonReader& of, const std::string& name) {
@@ -216,8 +225,11 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
     const Json own = stream_json(recipe.objects("stream"), data, gpu, sources);
     profile["stream"].update(own);
   }
-  if (recipe.has("attention"))
-    profile["attention"] = attention_json(recipe.object("attention"), data, gpu, sources);
+  if (recipe.has("attention")) profile["attention"] = attention_json(recipe, "attention", data, gpu, sources);
+  const Json kernels = by_kernel(recipe, "attention_of", [&](const JsonReader& of, const std::string& name) {
+    return attention_json(of, name, data, gpu, sources);
+  });
+  for (const auto& [kernel, table] : kernels.items()) profile["attention_of"][kernel] = table;
   add_fp8_times(recipe, profile);
   add_gpu_spread(recipe, profile);
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);

@@ -19,12 +19,6 @@ constexpr double kShrinkClass = 4;
 constexpr double kShrinkHardware = 0.5;
 constexpr double kWidestGap = 4;  // between two rows of a table that lines may join
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 Curve curve_of(const Sample& sample, const Constants& constants) {
   const Model bare{"", constants, {}, {}};
   const System system(bare, sample.cluster, sample.group, sample.table.collective, sample.table.forced);

@@ -24,12 +24,6 @@ std::map<std::string, Kind> kinds_of(const JsonReader& recipe) {
   return kinds;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 constexpr double kMostBytes = 1e18;
 
 // Rates by half octaves of bytes: {half octave -> rates}.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -40,6 +41,12 @@ double peak_flops_of(const JsonReader& recipe, const Gpu& gpu) {
   if (peak == gpu.peak_flops.end())
     recipe.fail("precision", "needs a peak in /gpu/peak_flops", "found \"" + precision + "\"");
   return peak->second;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 double rounded(double value, int digits) {

@@ -34,6 +34,9 @@ std::int64_t count_of(const Json& cell);
 // profile.
 double rounded(double value, int digits = 4);
 
+// Of an even number of values the mean of the middle two; at least one.
+double median(std::vector<double> values);
+
 // What the GPU does at best in a precision that entry.recipe names at "precision"; InputError where it has
 // none.
 double peak_flops_of(const JsonReader& recipe, const Gpu& gpu);

@@ -29,8 +29,8 @@ SampleKey key_of(Gemm gemm, const std::string& precision) {
 SampleKey key_of(const Attention& attention) {
   return {SampleKey::Table::attention,
           "",
-          {static_cast<double>(attention.head_dim), static_cast<double>(looped_keys(attention)), attention.causal ? 1.0 : 0.0,
-           attention.backward ? 1.0 : 0.0}};
+          {static_cast<double>(attention.head_dim), static_cast<double>(looped_keys(attention)),
+           attention.causal ? 1.0 : 0.0, attention.backward ? 1.0 : 0.0}};
 }
 
 constexpr const char* kOptimizer = "optimizer";  // block of the step's kernels

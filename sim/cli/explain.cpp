@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "cost/kernel_list.h"
 #include "result/explain/explain.h"
 #include "run/iteration.h"
 
@@ -25,6 +27,14 @@ void print_topics() {
   for (const Topic& topic : topics()) say("  {:<10} {}\n", topic.name, topic.question);
 }
 
+// Whose passes over a microbatch take longest.
+int longest_stage(const OpTimes& times) {
+  const auto seconds = [](const StageTimes& stage) {
+    return stage.forward.total() + stage.backward_input.total() + stage.backward_weight.total();
+  };
+  return static_cast<int>(std::ranges::max_element(times.stages, {}, seconds) - times.stages.begin());
+}
+
 void explain_topic(ExplainOptions options) {
   if (options.topic.empty()) return print_topics();
   if (options.given.file.empty() && !options.given.values.contains("--model")) {
@@ -35,8 +45,13 @@ void explain_topic(ExplainOptions options) {
   scenario.experiment.engine = Engine::reference;
   const Iteration iteration = run_iteration(scenario.experiment);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
-  say("{}",
-      explain(options.topic, {iteration.report, iteration.preparation.work, iteration.preparation.schedule}));
+  const Experiment& experiment = scenario.experiment;
+  const Preparation& ready = iteration.preparation;
+  const int stage = longest_stage(ready.prices.times);
+  say("{}", explain(options.topic,
+                    {iteration.report, ready.work, ready.schedule,
+                     kernel_list(ready.work, stage, experiment.plan, experiment.cluster, experiment.profile),
+                     stage}));
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ Estimate KernelTimes::attention(const Attention& a) {
                        a.causal ? 1.0 : 0.0,
                        a.backward ? 1.0 : 0.0,
                        static_cast<double>(a.v_head_dim),
-                       static_cast<double>(a.window)};
+                       static_cast<double>(a.window),
+                       static_cast<double>(a.operands)};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
   return known_[shape] = attention_time(profile_, gpu_, a);
 }

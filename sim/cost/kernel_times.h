@@ -27,7 +27,7 @@ class KernelTimes {
   std::size_t distinct() const { return known_.size(); }
 
  private:
-  using Shape = std::array<double, 11>;  // kind of kernel, then its sizes
+  using Shape = std::array<double, 12>;  // kind of kernel, then its sizes
 
   const Profile& profile_;
   const Gpu& gpu_;

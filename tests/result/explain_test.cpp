@@ -30,7 +30,7 @@ std::string text_of(const Case& made, const std::string& topic) {
 
 TEST(Explain, EveryTopicNamesItsSource) {
   const Case made = interleaved_case();
-  EXPECT_EQ(topics().size(), 9u);
+  EXPECT_EQ(topics().size(), 10u);
   for (const Topic& topic : topics())
     EXPECT_THAT(text_of(made, topic.name), HasSubstr("Source:")) << topic.name;
 }
@@ -90,6 +90,30 @@ TEST(Explain, FlopsAndRecomputeAreTheReports) {
   EXPECT_THAT(text_of(made, "flops"), HasSubstr(fmt::format("= {:.2f} %", 100 * made.report.mfu)));
   EXPECT_THAT(text_of(made, "recompute"), HasSubstr("4/3"));
   EXPECT_THAT(text_of(made, "schedule"), HasSubstr("rank 0: 0F0 0F1"));
+}
+
+TEST(Explain, KernelsAreListedByWhatAllTheirRunsTake) {
+  const Case made = interleaved_case();
+  std::vector<KernelTime> kernels(40);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].block = "layer";
+    kernels[i].name = fmt::format("kernel_{}", i);
+    kernels[i].runs = 2;
+    kernels[i].seconds = 1e-3 * static_cast<double>(i + 1);
+  }
+  kernels[39].flops = 8e12;
+  kernels[38].is_collective = true;
+  kernels[38].extrapolated = true;
+  const std::string text = explain("kernels", {made.report, made.work, made.schedule, kernels, 3});
+  EXPECT_THAT(text, HasSubstr("of one microbatch on stage 3, by its share of 1640.000 ms"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "   80.000   4.9%     2    40000.0    200.0 TFLOP/s  forward   layer              kernel_39\n"));
+  EXPECT_THAT(text, HasSubstr("39000.0*"));
+  EXPECT_THAT(text, HasSubstr("kernel_38 (collective)"));
+  EXPECT_THAT(text, HasSubstr("  110.000   6.7%  of 10 others"));
+  EXPECT_THAT(text, Not(HasSubstr("kernel_9\n")));
 }
 
 TEST(MemoryTable, NumbersAreWrittenInRuns) {

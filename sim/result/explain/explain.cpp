@@ -16,7 +16,8 @@ const std::vector<Topic>& topics() {
       {"flops", "what a model FLOP is, MFU and HFU", explain_flops},
       {"memory", "where each byte of a GPU comes from", explain_memory},
       {"recompute", "memory saved for forward work done twice", explain_recompute},
-      {"zero", "bytes a parameter when state is sharded over replicas", explain_zero}};
+      {"zero", "bytes a parameter when state is sharded over replicas", explain_zero},
+      {"kernels", "which kernels take the time, and at which rates", explain_kernels}};
   return list;
 }
 

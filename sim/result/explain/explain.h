@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/kernel_time.h"
 #include "result/report.h"
 
 namespace rehearse {
@@ -13,6 +14,8 @@ struct Explained {
   const Report& report;
   const Work& work;
   const Schedule& schedule;
+  std::vector<KernelTime> kernels = {};  // of `stage`, the one that computes longest
+  int stage = 0;
 };
 
 struct Topic {
@@ -35,5 +38,6 @@ std::string explain_flops(const Explained& run);
 std::string explain_memory(const Explained& run);
 std::string explain_recompute(const Explained& run);
 std::string explain_zero(const Explained& run);
+std::string explain_kernels(const Explained& run);
 
 }  // namespace rehearse

@@ -38,7 +38,7 @@ void add_experts(Model& model, const Json& row) {
 // gpt-oss: biases everywhere, sinks, and windows in every other layer.
 void add_gpt_oss(Model& model, const Json& row) {
   if (!said_or(row, "gpt_oss", false)) return;
-  model.qkv_bias = model.attention_out_bias = model.attention_sinks = true;
+  model.qkv_bias = model.attention_out_bias = model.attention_sinks = model.yarn = true;
   model.window = row.at("window");
   model.full_every = 2;
 }

@@ -126,6 +126,7 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "moe_dispatcher_sms", said(parallel, "moe_dispatcher_sms"));
   set(plan, "fused_experts", said(parallel, "fused_experts"));
   set(plan, "fp8_output_proj", said(parallel, "fp8_output_proj"));
+  set(plan, "fp8_dot_product_attention", said(parallel, "fp8_attention"));
   set(plan, "recompute_modules", said(parallel, "recompute_modules"));
   set(plan, "cuda_graph", said(parallel, "cuda_graph"));
   set(plan, "cuda_graph_modules", said(parallel, "cuda_graph_modules"));

@@ -19,12 +19,14 @@ void read_kernels(const JsonReader& json, Plan& plan) {
                                    {"fused_router", &Plan::fused_router},
                                    {"fused_experts", &Plan::fused_experts},
                                    {"fp8_output_proj", &Plan::fp8_output_proj},
+                                   {"fp8_dot_product_attention", &Plan::fp8_attention},
                                    {"fused_accumulation", &Plan::fused_accumulation},
                                    {"fused_adam", &Plan::fused_adam},
                                    {"fused_step", &Plan::fused_step},
                                    {"scatter_gather", &Plan::scatter_gather},
                                    {"overlap_grad_reduce", &Plan::overlap_grad_reduce}})
     plan.*field = json.boolean_or(key, plan.*field);
+  plan.loss_fusion = json.choice_or("cross_entropy_fusion_impl", LossFusion::native, by_name(kLossFusions));
   if (json.has("cuda_graph_modules"))
     plan.cuda_graph_modules =
         read_names(json, "cuda_graph_modules", by_name(kGraphModules), "is no module that CUDA graphs know");

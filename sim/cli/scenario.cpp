@@ -238,8 +238,8 @@ class Reading {
     if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
   }
 
-  // Configurations name the modules of multi-token prediction that a model was trained with, which only Megatron
-  // core trains.
+  // Configurations name the modules of multi-token prediction that a model was trained with, which only
+  // Megatron core trains.
   void predictions() {
     Experiment& experiment = scenario_.experiment;
     std::int64_t& modules = experiment.model.mtp_layers;

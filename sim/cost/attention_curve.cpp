@@ -72,12 +72,33 @@ double tiled_flops(const Attention& attention) {
   return flops(tiled) * (attention.causal ? 0.5 : 1);
 }
 
+namespace {
+
+const std::vector<AttentionSample>& samples_of(const Profile& profile, AttentionOperands operands) {
+  if (operands == AttentionOperands::activations) return profile.attention;
+  const char* name = operands == AttentionOperands::fp8 ? "fp8" : "mxfp8";
+  const auto found = profile.attention_of.find(name);
+  if (found == profile.attention_of.end())
+    throw MissingCalibration(fmt::format("profile {} has no attention in {}", profile.name, name));
+  return found->second;
+}
+
+// cuDNN's backward pass in fp8 meets all keys before a query, in a window or not: its time grows as the
+// square of the sequence (calibrate/data/misc/cudnn_sdpa.json).
+Attention as_computed(Attention attention) {
+  if (attention.backward && attention.operands != AttentionOperands::activations) attention.window = 0;
+  return attention;
+}
+
+}  // namespace
+
 // The keys are what one thread block loops over, so they choose the rate; batch, heads and queries are blocks
 // side by side, of which there may be too few.
-Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention) {
+Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& asked) {
+  const Attention attention = as_computed(asked);
   const Fill fill(profile, gpu, attention);
   std::map<double, Curve> by_head_dim;
-  for (const AttentionSample& sample : profile.attention) {
+  for (const AttentionSample& sample : samples_of(profile, attention.operands)) {
     if (sample.causal != attention.causal || sample.backward != attention.backward) continue;
     by_head_dim[static_cast<double>(sample.head_dim)][static_cast<double>(sample.seq)] =
         sample.flops_per_s * fill.of(sample);

@@ -21,8 +21,8 @@ struct Estimate {
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision);
 
 // Kernels of attention compute whole tiles, here of 128 keys: through a window of w a block of queries meets
-// w + 128, of which each query needs w. The keys that a block loops over at most, and the FLOPs that rates are of,
-// of which a causal mask skips half (Dao 2023, FlashAttention-2, sections 3.1 and 4.1).
+// w + 128, of which each query needs w. The keys that a block loops over at most, and the FLOPs that rates
+// are of, of which a causal mask skips half (Dao 2023, FlashAttention-2, sections 3.1 and 4.1).
 std::int64_t looped_keys(const Attention& attention);
 double tiled_flops(const Attention& attention);
 

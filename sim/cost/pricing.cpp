@@ -123,7 +123,7 @@ Estimate Pricing::product(const Block& block, const Kernel& kernel, const Gemm& 
   const bool in_bf16 = precision_of(block, kernel, precision_) != precision_;
   Estimate time = in_chunks(gemm, in_bf16);
   if (plan_.fp8_scaling == Fp8Scaling::mx && !in_bf16) time.seconds *= profile_.fp8_blocks;
-  if (gemm.of_experts && kernel.writes.size() > 1)
+  if (gemm.of_experts && gemm.pass != GemmPass::weight_gradient && kernel.writes.size() > 1)
     time.seconds += bytes_beside(block, kernel, gemm) / (kEpilogue * cluster_.gpu.memory_bandwidth);
   return time;
 }

@@ -36,6 +36,8 @@ class Limits {
             "a model with multi-head or grouped-query attention");
     require(model_.mtp_layers == 0, "model", "multi-token prediction cannot be executed yet",
             fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 0");
+    require(plan_.loss_fusion == LossFusion::native, "cross_entropy_fusion_impl",
+            "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
     require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
             "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
@@ -49,7 +51,7 @@ class Limits {
     for (const auto& [field, fused] :
          {std::pair{"fused_softmax", plan_.fused_softmax || plan_.fused_attention},
           {"fused_norm", plan_.fused_norm},
-          {"fused_rotary", plan_.fused_rotary},
+          {"fused_rotary", shape_on_one_rank(model_, plan_).fused_rotary},
           {"fused_activation", plan_.fused_activation},
           {"fused_permute", plan_.fused_permute},
           {"fused_router", plan_.fused_router},

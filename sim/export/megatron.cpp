@@ -202,6 +202,7 @@ void add_sharding(Line& line, const Plan& plan) {
   if (bucket_elements(plan) > 0) line.flag("ddp-bucket-size", bucket_elements(plan));
   if (!plan.fused_attention) line.flag("attention-backend", "unfused");
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
+  if (plan.loss_fusion != LossFusion::native) line.flag("cross-entropy-fusion-impl", "te");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
   line.flag_if(!plan.fused_rotary, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
@@ -250,6 +251,7 @@ void add_precision(Line& line, const Plan& plan) {
   line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization
   if (plan.fp8_scaling == Fp8Scaling::current) line.flag("fp8-recipe", "tensorwise");
   line.flag_if(plan.fp8_output_proj, "fp8-output-proj");
+  line.flag_if(plan.fp8_attention, "fp8-dot-product-attention");
   if (in_blocks) line.flag("fp8-recipe", "mxfp8");
   if (plan.recipe != Recipe::fp8_weights) return;
   line.flag("fp8-param-gather");
@@ -270,12 +272,14 @@ Plan said_of(const Model& model, const Plan& plan) {
   if (plan.recipe == Recipe::fp8_weights) said.recipe = plan.recipe;
   if (plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx)
     said.fp8_scaling = plan.fp8_scaling;
+  if (plan.loss_fusion != LossFusion::native) said.loss_fusion = LossFusion::te;
   said.cp_exchange = plan.cp_exchange;
   for (bool Plan::*field :
        {&Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
         &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation, &Plan::fused_accumulation,
-        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::fp8_output_proj, &Plan::overlap_experts,
-        &Plan::cuda_graph, &Plan::overlap_grad_reduce, &Plan::overlap_param_gather})
+        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::fp8_output_proj,
+        &Plan::fp8_attention, &Plan::overlap_experts, &Plan::cuda_graph, &Plan::overlap_grad_reduce,
+        &Plan::overlap_param_gather})
     said.*field = plan.*field;
   said.cuda_graph_modules = plan.cuda_graph_modules;
   said.etp = plan.etp;

@@ -88,7 +88,10 @@ class MegatronReader {
       dispatcher();
     }
     plan_["fused_cross_entropy"] = flags_.has("--cross-entropy-loss-fusion");
+    if (flags_.has("--cross-entropy-loss-fusion") && flags_.has("--cross-entropy-fusion-impl"))
+      plan_["cross_entropy_fusion_impl"] = flags_.text("--cross-entropy-fusion-impl");
     if (flags_.has("--fp8-output-proj")) plan_["fp8_output_proj"] = true;
+    if (flags_.has("--fp8-dot-product-attention")) plan_["fp8_dot_product_attention"] = true;
   }
 
   // Elements, of the precision that gradients are reduced in.

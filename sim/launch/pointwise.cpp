@@ -277,7 +277,7 @@ Calls quantise(const Launch& launch) {
 // Of the columns that lie side by side.
 Calls bias_gradient(const Launch& launch) {
   const TensorId bias = launch.kernel.writes[0], first = launch.kernel.reads[0];
-  if (launch.named("router_bias_gradient"))
+  if (launch.named("router_balance"))
     return {CountChoices{launch.integers(first, launch.bound.shape.rows), launch.whole(bias)}};
   std::int64_t elements = 0;
   for (const TensorId id : launch.kernel.reads) elements += launch.elements(id);

@@ -41,8 +41,7 @@ std::int64_t one_expert(const Model& model, const Experts& experts) {
 std::int64_t sparse_mlp(const Model& model, const Experts& experts) {
   const std::int64_t router = model.hidden * experts.count + (experts.router_bias ? experts.count : 0) +
                               (experts.linear_bias ? experts.count : 0);
-  return router + experts.count * one_expert(model, experts) +
-         feed_forward(model, experts.shared_ffn_hidden);
+  return router + experts.count * one_expert(model, experts) + feed_forward(model, experts.shared_ffn_hidden);
 }
 
 std::int64_t layer_norms(const Model& model) {

@@ -25,7 +25,7 @@ struct Experts {
   std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
   bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
   bool linear_bias = false;            // on the router's and all experts' products (gpt-oss)
-  bool clamped = false;                // what is activated is held within limits before (gpt-oss, swiglu_limit)
+  bool clamped = false;  // what is activated is held within limits before (gpt-oss, swiglu_limit)
 };
 
 // Multi-head latent attention (DeepSeek-V2, section 2.1).
@@ -57,16 +57,17 @@ struct Model {
   bool qk_norm = false;            // RMSNorm over head_dim on queries and keys (Qwen3)
   bool tied_embeddings = false;    // the head uses the embedding table
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
-  bool dropout = false;            // residual, embedding and (unfused) attention dropout are in the graph
-  std::int64_t window = 0;         // sliding attention window; 0 = full
-  std::int64_t full_every = 0;     // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
-  bool attention_sinks = false;    // a learned score a head that takes part in the softmax (gpt-oss)
-  std::int64_t mtp_layers = 0;     // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
+  bool yarn = false;  // rotary positions scaled by a factor beside their wavelengths (Peng et al. 2023, YaRN)
+  bool dropout = false;          // residual, embedding and (unfused) attention dropout are in the graph
+  std::int64_t window = 0;       // sliding attention window; 0 = full
+  std::int64_t full_every = 0;   // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
+  bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
+  std::int64_t mtp_layers = 0;   // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
 
-  bool is_sparse(std::int64_t layer) const;           // does this layer have experts?
+  bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
   // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
   bool shares_embedding() const { return tied_embeddings || mtp_layers > 0; }

@@ -29,6 +29,15 @@ std::int64_t read_head_dim(const JsonReader& config, std::int64_t hidden, std::i
   return config.integer_or("head_dim", std::max<std::int64_t>(1, hidden / heads), 1, bounds::kHeadDim);
 }
 
+// A config without attention_factor has 0.1 ln(factor) + 1 (Peng et al. 2023, equation 22).
+bool is_yarn(const JsonReader& config) {
+  if (!config.has("rope_scaling")) return false;
+  const JsonReader scaling = config.object("rope_scaling");
+  const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
+  return type == "yarn" && scaling.number_or("factor", 1, 0, 1e6) > 1 &&
+         scaling.number_or("attention_factor", 2, 0, 1e6) != 1;
+}
+
 }  // namespace
 
 Model read_decoder(const JsonReader& config, AbsentKvHeads absent) {
@@ -41,6 +50,7 @@ Model read_decoder(const JsonReader& config, AbsentKvHeads absent) {
   model.ffn_hidden = config.integer("intermediate_size", 1, bounds::kFfnHidden);
   model.vocab = config.integer("vocab_size", 1, bounds::kVocab);
   model.max_positions = config.integer_or("max_position_embeddings", 0, 1, bounds::kPositions);
+  model.yarn = is_yarn(config);
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
   return model;
 }

@@ -46,8 +46,8 @@ Model read_deepseek_v2(const JsonReader& config) {
   return model;
 }
 
-// V3 balances its experts by a bias on the router instead of a loss (DeepSeek-V3, section 2.1.2), and predicts
-// further tokens with a module for each (section 2.2).
+// V3 balances its experts by a bias on the router instead of a loss (DeepSeek-V3, section 2.1.2), and
+// predicts further tokens with a module for each (section 2.2).
 Model read_deepseek_v3(const JsonReader& config) {
   Model model = read_deepseek_v2(config);
   model.experts->router_bias = true;

@@ -12,16 +12,16 @@ constexpr const char* kFurtherTokens = "num_nextn_predict_layers";
 
 // Keys that cost time or memory wherever they hold anything but nothing.
 constexpr std::array kCostly = {
-    "add_cross_attention",       // a second attention in every layer
-    "attention_chunk_size",      // attention inside chunks of the sequence
-    "attn_logit_softcapping",    // one more pass over the scores
-    "encoder_layers",            // an encoder beside the decoder
-    "final_logit_softcapping",   // one more pass over the logits
-    "is_encoder_decoder",        // likewise
-    kFurtherTokens,              // multi-token prediction: more layers and heads
-    "quantization_config",       // weights in another type than the plan's
-    "reorder_and_upcast_attn",   // attention scores in fp32
-    "vision_config",             // an image encoder in front
+    "add_cross_attention",      // a second attention in every layer
+    "attention_chunk_size",     // attention inside chunks of the sequence
+    "attn_logit_softcapping",   // one more pass over the scores
+    "encoder_layers",           // an encoder beside the decoder
+    "final_logit_softcapping",  // one more pass over the logits
+    "is_encoder_decoder",       // likewise
+    kFurtherTokens,             // multi-token prediction: more layers and heads
+    "quantization_config",      // weights in another type than the plan's
+    "reorder_and_upcast_attn",  // attention scores in fp32
+    "vision_config",            // an image encoder in front
 };
 
 // What transformers writes for "not used".
@@ -47,7 +47,8 @@ std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& 
     if (name == kFurtherTokens && model.mtp_layers > 0) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
   }
-  if (model.full_every == 0 && config.has("layer_types") && mixes_layers(config.value("layer_types"))) keys.push_back("layer_types");
+  if (model.full_every == 0 && config.has("layer_types") && mixes_layers(config.value("layer_types")))
+    keys.push_back("layer_types");
   return keys;
 }
 

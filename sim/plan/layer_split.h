@@ -32,8 +32,8 @@ std::vector<int> split_at_shares(const Model& model, const Plan& plan);
 std::vector<int> split_by_parameters(const Model& model, const Plan& plan);
 
 // Megatron-LM's --pipeline-model-parallel-layout, as "Et*2|(t*3|)*6,t*2mL": E embedding, t layer, m module of
-// multi-token prediction, L loss, | border of stages in model order, x*n and (...)*n repetition, commas ignored.
-// The modules are model.mtp_layers, on the last stage, with the loss.
+// multi-token prediction, L loss, | border of stages in model order, x*n and (...)*n repetition, commas
+// ignored. The modules are model.mtp_layers, on the last stage, with the loss.
 std::vector<int> parse_layout(const std::string& layout, const Model& model);
 
 }  // namespace rehearse

@@ -112,6 +112,18 @@ std::string to_string(Fp8Scaling scaling) {
   return "";
 }
 
+std::string to_string(LossFusion fusion) {
+  switch (fusion) {
+    case LossFusion::native:
+      return "native";
+    case LossFusion::te:
+      return "te";
+    case LossFusion::te_in_place:
+      return "te-in-place";
+  }
+  return "";
+}
+
 std::string to_string(ContextExchange exchange) {
   switch (exchange) {
     case ContextExchange::ring:

@@ -70,6 +70,14 @@ enum class Fp8Scaling : std::uint8_t {
 inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row,
                                             Fp8Scaling::current, Fp8Scaling::mx};
 
+// Whose kernels fuse the loss under Megatron core (--cross-entropy-fusion-impl).
+enum class LossFusion : std::uint8_t {
+  native,      // Megatron core's own, compiled by PyTorch
+  te,          // Transformer Engine's, which makes the gradient with the loss, in fp32
+  te_in_place  // before its release 2.18: in the precision of the logits, in their place
+};
+inline constexpr std::array kLossFusions = {LossFusion::native, LossFusion::te, LossFusion::te_in_place};
+
 // How ranks of one context-parallel group meet the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
   ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
@@ -129,6 +137,7 @@ std::string to_string(RecomputeModule module);
 std::string to_string(Recipe recipe);
 std::string to_string(Precision precision);
 std::string to_string(Fp8Scaling scaling);
+std::string to_string(LossFusion fusion);         // "native", "te", "te-in-place"
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Dispatcher dispatcher);     // "alltoall", "deepep", "hybridep"
 std::string to_string(GraphModule module);        // "attn", "mlp", "moe", "moe_router", "moe_preprocess"
@@ -167,7 +176,8 @@ struct Plan {
   bool fused_softmax = true;        // where they do: Megatron-LM's masked_softmax_fusion; else a kernel an
                                     // operation
   bool fused_cross_entropy = true;  // Megatron-LM's --cross-entropy-loss-fusion; else one kernel an operation
-  int train_metrics = 0;            // computed from each microbatch's logits after its backward (Composer)
+  LossFusion loss_fusion = LossFusion::native;  // where it is on
+  int train_metrics = 0;         // computed from each microbatch's logits after its backward (Composer)
   bool fused_norm = true;        // RMSNorm in one kernel a pass; else a kernel an operation, as eager PyTorch
   bool fused_rotary = true;      // Megatron-LM's apply_rope_fusion; else a kernel an operation
   bool fused_activation = true;  // Megatron-LM's bias_swiglu_fusion; else a kernel an operation
@@ -175,6 +185,7 @@ struct Plan {
   bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
   bool fused_experts = false;    // activation and quantisation inside experts' products (plan/work/grouped.h)
   bool fp8_output_proj = false;  // the head multiplies in fp8 as the layers do (Megatron core)
+  bool fp8_attention = false;    // its fp8_dot_product_attention: so do the two products of attention
   bool fused_accumulation = true;   // Megatron-LM's gradient_accumulation_fusion: weight gradients' products
                                     // add to those of earlier microbatches; else autograd does
   bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch

@@ -27,11 +27,27 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
 }
 
 void add_head_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+  if (plan.loss_fusion != LossFusion::native &&
+      !(plan.fused_cross_entropy && plan.framework == Framework::megatron_core))
+    violations.push_back({"", "cross_entropy_fusion_impl",
+                          "Transformer Engine fuses the loss of Megatron core, where that is fused",
+                          fmt::format("fused_cross_entropy {}, framework {}",
+                                      plan.fused_cross_entropy ? "on" : "off", to_string(plan.framework)),
+                          "native, or a fused loss with framework megatron-core"});
   const bool in_fp8 = plan.precision == Precision::fp8 && plan.framework == Framework::megatron_core;
   if (plan.fp8_output_proj && !in_fp8)
     violations.push_back({"", "fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8",
                           fmt::format("{}, framework {}", values, to_string(plan.framework)),
                           "off, or precision fp8 with framework megatron-core"});
+  if (plan.fp8_attention && !in_fp8)
+    violations.push_back({"", "fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8",
+                          fmt::format("{}, framework {}", values, to_string(plan.framework)),
+                          "off, or precision fp8 with framework megatron-core"});
+  if (plan.fp8_attention && (!plan.fused_attention || plan.cp > 1))
+    violations.push_back(
+        {"", "fp8_dot_product_attention", "attention in fp8 is one fused kernel on one rank",
+         fmt::format("fused attention {}, cp {}", plan.fused_attention ? "on" : "off", plan.cp),
+         "off, or fused attention with cp 1"});
 }
 
 void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {

@@ -61,6 +61,9 @@ struct Gemm {
   double of_model = 1;      // of its FLOPs, those that a model on one rank has: others repeat or pad them
 };
 
+// What attention multiplies, its gradients too.
+enum class AttentionOperands : std::uint8_t { activations, fp8, mxfp8 };
+
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
 // steps query keys, less the squares of keys outside a window (half of that when causal is counted). The
 // backward kernel computes the scores again: 5 matrix products against the forward's 2 (Dao et al. 2022,
@@ -74,6 +77,7 @@ struct Attention {
   std::int64_t v_head_dim = 0;  // 0: head_dim
   std::int64_t window = 0;      // keys that a query sees, itself included; 0: all before it
   std::int64_t steps = 1;
+  AttentionOperands operands = AttentionOperands::activations;
 };
 
 // A kernel bound by memory: it reads and writes its tensors once.
@@ -173,7 +177,8 @@ double flops(const Kernel& kernel);
 
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
-  std::string name;  // "embedding", "layer", "sparse_layer", "full_layer" (no window), "mtp", "head"
+  // "embedding", "layer", "sparse_layer", "full_layer" (no window), "mtp", "further_mtp", "head"
+  std::string name;
   std::vector<Tensor> tensors;
   std::vector<Kernel> forward;
   std::vector<Kernel> recompute;        // forward kernels run again at the start of the backward pass

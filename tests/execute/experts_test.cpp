@@ -200,7 +200,8 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: attention sinks"));
   model.attention_sinks = false;
   model.mtp_layers = 1;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("multi-token prediction cannot be executed yet (mtp_layers = 1)"));
+  EXPECT_THAT(refusal(model, plan),
+              HasSubstr("multi-token prediction cannot be executed yet (mtp_layers = 1)"));
   model.mtp_layers = 0;
   EXPECT_EQ(refusal(model, plan), "");
   model.latent = LatentAttention{};

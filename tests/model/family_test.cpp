@@ -201,8 +201,7 @@ TEST(GptOss, LayersOfWindowsWithoutAStepAreRefused) {
 }
 
 TEST(NotModelled, NamesWhatCostsAndIsNotRead) {
-  EXPECT_THAT(read_model("deepseek-v3").not_modelled,
-              ElementsAre("quantization_config", "topk_group"));
+  EXPECT_THAT(read_model("deepseek-v3").not_modelled, ElementsAre("quantization_config", "topk_group"));
   Json config = llama_config();
   config["layer_types"] = {"full_attention", "sliding_attention"};
   config["final_logit_softcapping"] = 30.0;

@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-Case gpt_oss(Dispatcher dispatcher = Dispatcher::alltoall) {
+Case gpt_oss(Dispatcher dispatcher = Dispatcher::all_to_all) {
   Case c{read_model("gpt-oss-20b"), {}};
   c.plan.seq = 4096;
   c.plan.ep = c.plan.dp = c.plan.global_batch = 8;
@@ -19,12 +19,12 @@ Case gpt_oss(Dispatcher dispatcher = Dispatcher::alltoall) {
 }
 
 // Bytes that the kernels whose names begin so move, and how often the host launches.
-struct Moved {
+struct Traffic {
   double bytes = 0;
   std::int64_t launches = 0;
 };
-Moved moved(const Block& block, const std::vector<Kernel>& kernels, const std::string& prefix) {
-  Moved sum;
+Traffic traffic_of(const Block& block, const std::vector<Kernel>& kernels, const std::string& prefix) {
+  Traffic sum;
   for (const Kernel& kernel : kernels) {
     if (!kernel.name.starts_with(prefix)) continue;
     sum.bytes += block.bytes_moved(kernel);
@@ -47,7 +47,8 @@ TEST(GptOss, LooksThroughItsWindowInEveryOtherLayer) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     layers[block.name] += part.repeats;
     for (const Kernel& kernel : block.forward)
-      if (const auto* attention = std::get_if<Attention>(&kernel.what)) windows[block.name] = attention->window;
+      if (const auto* attention = std::get_if<Attention>(&kernel.what))
+        windows[block.name] = attention->window;
   }
   EXPECT_EQ(layers["sparse_layer"], 12);
   EXPECT_EQ(layers["full_sparse_layer"], 12);
@@ -61,19 +62,20 @@ TEST(GptOss, HoldsEveryParameterThatItCounts) {
   EXPECT_EQ(make_work(c.model, c.plan).parameters(0), double(count_parameters(c.model).total));
 }
 
-// Elements of 4,096 tokens of 4 choices each: scaled biases are written; rows and they read, and sums written;
-// those read, and written side by side. Back: a product for each factor, which its sum reads.
+// Elements of 4,096 tokens of 4 choices each: scaled biases are written; rows and they read, and sums
+// written; those read, and written side by side. Back: the rows' gradients side by side, and a product for
+// each factor, which its sum reads.
 TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   const Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
   const double n = 4096.0 * 4 * 2880, experts = 4;
-  const Moved there = moved(layer, layer.forward, "experts_bias_");
+  const Traffic there = traffic_of(layer, layer.forward, "experts_bias_");
   EXPECT_NEAR(there.bytes / n, 2 + 6 + 4, 0.01);
   EXPECT_EQ(there.launches, 2 * experts + 1);
-  const Moved to_weights = moved(layer, layer.backward_input, "experts_bias_"),
-              to_bias = moved(layer, layer.backward_weight, "experts_bias_"),
-              sum = moved(layer, layer.backward_weight, "experts_down_bias_gradient");
-  EXPECT_NEAR(to_weights.bytes / n, 4 + 2, 0.01);
+  const Traffic to_weights = traffic_of(layer, layer.backward_input, "experts_bias_"),
+                to_bias = traffic_of(layer, layer.backward_weight, "experts_bias_"),
+                sum = traffic_of(layer, layer.backward_weight, "experts_down_bias_gradient");
+  EXPECT_NEAR(to_weights.bytes / n, 4 + (4 + 2), 0.01);
   EXPECT_NEAR((to_bias.bytes + sum.bytes) / n, 4 + 2, 0.01);
 }
 
@@ -82,26 +84,28 @@ TEST(GptOss, AddsTheLastBiasInPassesOfFp32WhereALibraryWantsItsWeightsSo) {
   const Case c = gpt_oss(Dispatcher::hybridep);
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
   const double n = elements_of(layer, "experts_bias_sum");
-  EXPECT_NEAR(moved(layer, layer.forward, "experts_bias_").bytes / n, 4 + (2 + 4 + 4) + 8 + (4 + 2), 0.01);
-  EXPECT_NEAR(moved(layer, layer.backward_input, "experts_bias_").bytes / n, (2 + 4) + (4 + 2) + 8 + 4, 0.01);
+  EXPECT_NEAR(traffic_of(layer, layer.forward, "experts_bias_").bytes / n, 4 + (2 + 4 + 4) + 8 + (4 + 2),
+              0.01);
+  EXPECT_NEAR(traffic_of(layer, layer.backward_input, "experts_bias_").bytes / n,
+              (2 + 4) + (4 + 2) + 4 + 8 + 4, 0.01);
 }
 
-// Two halves clamped and joined; back, two comparisons for each half of the elements from above and one with a
-// conjunction from below for the other, a choice, and the halves joined.
+// Two halves clamped and joined; back, two comparisons for each half of the elements from above and one with
+// a conjunction from below for the other, a choice, and the halves joined.
 TEST(GptOss, ClampsWhatItActivatesInPassesWhereNoProductDoes) {
   Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
   const double n = elements_of(layer, "experts_up_output");
-  EXPECT_DOUBLE_EQ(moved(layer, layer.forward, "experts_clamp").bytes / n, 8);
-  EXPECT_DOUBLE_EQ(moved(layer, layer.backward_input, "experts_clamp").bytes / n, 3 + 3 + 5 + 4);
-  EXPECT_EQ(moved(layer, layer.forward, "experts_clamp").launches, 3);
+  EXPECT_DOUBLE_EQ(traffic_of(layer, layer.forward, "experts_clamp").bytes / n, 8);
+  EXPECT_DOUBLE_EQ(traffic_of(layer, layer.backward_input, "experts_clamp").bytes / n, 3 + 3 + 5 + 4);
+  EXPECT_EQ(traffic_of(layer, layer.forward, "experts_clamp").launches, 3);
   c.plan.precision = Precision::fp8;
   c.plan.fp8_scaling = Fp8Scaling::mx;
   c.plan.fp8_either_layout = c.plan.fused_experts = true;
   c.plan.recipe = Recipe::zero;
   const Block fused = block_called(make_work(c.model, c.plan), "sparse_layer");
-  EXPECT_EQ(moved(fused, fused.forward, "experts_clamp").launches, 0);
-  EXPECT_EQ(moved(fused, fused.forward, "experts_bias_").launches, 0);
+  EXPECT_EQ(traffic_of(fused, fused.forward, "experts_clamp").launches, 0);
+  EXPECT_EQ(traffic_of(fused, fused.forward, "experts_bias_").launches, 0);
 }
 
 TEST(GptOss, GivesASinkOfEachHeadItsGradientHoweverAttentionRuns) {

@@ -238,6 +238,27 @@ TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
   EXPECT_EQ(bytes_a_logit(), 28);
 }
 
+// Read 2, read 2 and made in fp32 4, multiplied 8, cast 6.
+TEST(TransformerEngineLoss, Moves22BytesALogitAndSavesFour) {
+  Case c = llama_case();
+  c.plan.loss_fusion = LossFusion::te;
+  const double logits = kTokens * 320;
+  EXPECT_EQ(std::floor(loss_bytes(c) / logits), 22);
+  EXPECT_EQ(std::floor(saved_bytes(block_called(make_work(c.model, c.plan), "head")) / logits), 4);
+  c.plan.tp = 2;
+  EXPECT_EQ(std::floor(loss_bytes(c) / (kTokens * 160)), 22);
+}
+
+// Read 2, read and made in their place 4, multiplied 4.
+TEST(TransformerEngineLoss, MovedTenBytesALogitWhileItTookTheirPlace) {
+  Case c = llama_case();
+  c.plan.loss_fusion = LossFusion::te_in_place;
+  EXPECT_EQ(std::floor(loss_bytes(c) / (kTokens * 320)), 10);
+  const Block head = block_called(make_work(c.model, c.plan), "head");
+  for (const Tensor& tensor : head.tensors)
+    EXPECT_TRUE(tensor.elements != kTokens * 320 || tensor.name == "logits") << tensor.name;
+}
+
 // The cast 6, log_softmax 32; the gradients of the target 4, of the exponentials 8, their sum 12, scaled 8,
 // cast 6.
 TEST(Eager, LossParallelOfPyTorchMoves76BytesALogit) {

@@ -64,6 +64,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("tensor parallel without sequence parallel", plan.tp > 1 && !plan.sequence_parallel);
   has("unfused attention", !plan.fused_attention);
   has("unfused cross entropy", !plan.fused_cross_entropy);
+  has("loss fused by " + to_string(plan.loss_fusion), plan.fused_cross_entropy);
   has("unfused softmax", !plan.fused_softmax && !plan.fused_attention);
   has("metrics of the loss", plan.train_metrics > 0);
   has("unfused norm", !plan.fused_norm);
@@ -73,6 +74,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("unfused router", !plan.fused_router);
   has("experts in fused products", plan.fused_experts);
   has("logits in fp8", plan.fp8_output_proj);
+  has("attention in fp8", plan.fp8_attention);
   has("gradients added by autograd", !plan.fused_accumulation);
   has("messages in parts", plan.scatter_gather);
   has("passes in pairs", plan.pairs_passes());
@@ -134,7 +136,7 @@ std::set<std::string> wanted_beside_enumerations() {
   plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary =
       plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
-  plan.fused_experts = plan.fp8_output_proj = true;
+  plan.fused_experts = plan.fp8_output_proj = plan.fp8_attention = true;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -183,6 +185,7 @@ std::set<std::string> wanted_features() {
   std::set<std::string> features = wanted_beside_enumerations();
   Listing has(features);
   for (const ScheduleName name : kScheduleNames) has("schedule=" + to_string(name), true);
+  for (const LossFusion fusion : kLossFusions) has("loss fused by " + to_string(fusion), true);
   for (const Fp8Scaling scaling : kFp8Scalings) has("fp8 scaled by " + to_string(scaling), true);
   has("fp8 operands written once", true);
   for (const Dispatcher dispatcher : kDispatchers) has("dispatcher=" + to_string(dispatcher), true);

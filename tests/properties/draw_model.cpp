@@ -39,9 +39,7 @@ void add_experts(Json& config, const Degrees& degrees, const std::string& type, 
   const int count = degrees.ep * *element(1, 2, 4);
   config["num_experts_per_tok"] = *inRange(1, std::min(count, 4) + 1);
   const bool is_local = type == "mixtral" || type == "gpt_oss";
-  config[is_local              ? "num_local_experts"
-         : type == "qwen3_moe" ? "num_experts"
-                               : "n_routed_experts"] = count;
+  config[is_local ? "num_local_experts" : type == "qwen3_moe" ? "num_experts" : "n_routed_experts"] = count;
   if (is_local) return;
   config["moe_intermediate_size"] = degrees.tp * degrees.etp * 32 * *inRange(1, 5);
   if (type == "qwen3_moe") {
@@ -73,7 +71,8 @@ void add_latent_attention(Json& config) {
 Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows) {
   Json config;
   if (has_experts) {
-    const std::string type = *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss");
+    const std::string type =
+        *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss");
     add_size(config, degrees, layers, type.c_str());
     if (type.starts_with("deepseek")) add_latent_attention(config);
     add_experts(config, degrees, type, layers);

@@ -191,6 +191,9 @@ class Drawing {
     plan()["cp_comm_type"] = exchange_;
     plan()["fused_attention"] = fused_;
     by_chance("fused_cross_entropy", 2);
+    const bool of_core = plan().value("framework", "megatron-core") == "megatron-core";
+    if (of_core && plan().value("fused_cross_entropy", true) && one_in(2))
+      plan()["cross_entropy_fusion_impl"] = *element<std::string>("te", "te-in-place");
     if (one_in(5)) plan()["train_metrics"] = 2;
     for (const char* kernel :
          {"fused_softmax", "fused_norm", "fused_rotary", "fused_activation", "fused_permute", "fused_router",
@@ -225,6 +228,9 @@ class Drawing {
       plan()["fp8_scaling"] = hardware_.is_blackwell()
                                   ? *element<std::string>("tensor", "current", "mx", "mx")
                                   : *element<std::string>("tensor", "current");
+    if (framework == "megatron-core") plan()["fp8_output_proj"] = one_in(2);
+    if (framework == "megatron-core" && hardware_.is_blackwell() && fused_ && of_.cp == 1)
+      plan()["fp8_dot_product_attention"] = one_in(2);
     const bool held = recipe == "zero" || recipe == "fp8-weights";
     if (held && plan().value("fp8_scaling", "") != "mx" && one_in(2)) plan()["fp8_weight_copies"] = 1;
   }

@@ -56,6 +56,8 @@ void require_same(const Run& run, const LaunchLine& line, const Imported& import
   if (run.experiment.plan.launch_blocking)  // nothing overlaps, whatever else is told
     for (const char* key : {"overlap_grad_reduce", "overlap_p2p", "tp_backward_overlap"})
       plan[key] = drawn.at(key);
+  const char* const of_model = "mtp_num_layers";  // which the report says of the model
+  if (imported.scenario.at("plan").contains(of_model)) plan[of_model] = imported.scenario["plan"][of_model];
   source.json["plan"] = plan;
   if (says_model) source.json["model"] = scratch().write("again.json", imported.model.dump(2));
   const Json is = report(read(source));

@@ -93,7 +93,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   if (model.positions == Positions::rotary) {
     // Scaling's values are a view of the product's output (core/nn/attention/attention.py), all of which
     // stays.
-    if (!shape.fused_rotary && shape.rotates_halves) heads.held = {outputs[0], outputs[1]};
+    if (!shape.fused_rotary && shape.keeps_views) heads.held = {outputs[0], outputs[1]};
     const std::vector<TensorId> rotated = rotate(b, heads.query, heads.key);
     heads.query = rotated[0];
     heads.key = rotated[1];
@@ -128,8 +128,8 @@ TensorId multiply(BlockBuilder& b, const std::string& name, TensorId left, Tenso
 
 // Scaling and the causal mask are fused into the softmax, whose backward kernel needs its output only
 // (Megatron-LM, fused_kernels/scaled_upper_triang_masked_softmax.h).
-TensorId softmax(BlockBuilder& b, TensorId scores) {
-  if (!b.shape().fused_softmax) return softmax_eagerly(b, scores);
+TensorId softmax(BlockBuilder& b, TensorId scores, TensorId sinks) {
+  if (!b.shape().fused_softmax) return softmax_eagerly(b, scores, sinks);
   const TensorId output = b.activation("probabilities", b[scores].elements);
   b.forward({"softmax", Pointwise::causal_softmax, {scores}, {output}});
   b.undo([&b, scores, output] {
@@ -149,14 +149,13 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   const std::int64_t rows = shape.seq * (shape.heads / shape.kv_heads);
   const TensorId scores =
       multiply(b, "scores", heads.query, heads.key, Gemm{rows, shape.seq, heads.width, batch}, "scores");
-  TensorId weights = softmax(b, scores);
+  TensorId weights = softmax(b, scores, heads.sinks);
   if (model.dropout) weights = drop_out(b, "attention_dropout", weights, "probabilities_dropped");
   const TensorId output = multiply(b, "weighted_values", weights, heads.value,
                                    Gemm{rows, heads.v_width, shape.seq, batch}, "attended");
   // context_layer.permute().contiguous() of Megatron-LM, model/transformer.py
   if (shape.rearranges_heads) b.forward(rearrange("attended_in_rows", {output}));
   if (rerun) b.rerun_from(first, output);
-  // The column of scores that they are adds one part in shape.seq to the others'.
   if (heads.sinks >= 0) {
     b.undo([&b, sinks = heads.sinks] {
       b.backward_weight({"sinks_gradient", Pointwise::bias_gradient, {}, {b.parameter_gradient(sinks)}});

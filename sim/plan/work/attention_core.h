@@ -21,8 +21,8 @@ struct Core {
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads);
 double output_elements(const Shape& shape, const Heads& heads);
 
-// Reads the gradient of core.output, `operands`, the output and its log-sum-exp. A head's sink has what its rows
-// took from the sum for gradient.
+// Reads the gradient of core.output, `operands`, the output and its log-sum-exp. A head's sink has what its
+// rows took from the sum for gradient.
 void attend_backward(BlockBuilder& builder, const Core& core, const std::vector<TensorId>& operands,
                      std::vector<TensorId> makes);
 

@@ -76,7 +76,8 @@ struct LayerSort {
 
 Block embedding_block(const Model& model, const Plan& plan);
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind = LayerKind::planned);
-Block mtp_block(const Model& model, const Plan& plan);  // hands on what it reads
+// Hands on what it reads. The `first` of a stage without the embedding holds a copy of its table for all.
+Block mtp_block(const Model& model, const Plan& plan, bool first);
 Block head_block(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

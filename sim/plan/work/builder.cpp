@@ -121,7 +121,8 @@ TensorId BlockBuilder::new_gradient(TensorId tensor) {
 
 TensorId BlockBuilder::new_gradient(TensorId tensor, double element_bytes) {
   std::string name = (*this)[tensor].name + "_gradient";
-  if (readers(block_.forward, tensor) > 1) name += fmt::format("_part{}", parts_of(tensor).size());
+  if (readers(block_.forward, tensor) > 1 || !parts_of(tensor).empty())
+    name += fmt::format("_part{}", parts_of(tensor).size());
   const TensorId gradient = scratch_gradient(std::move(name), (*this)[tensor].elements, element_bytes);
   parts_of(tensor).push_back(gradient);
   return gradient;
@@ -160,6 +161,10 @@ Gemm BlockBuilder::weight_gradient(Gemm gemm) const {
   return gemm;
 }
 
+void BlockBuilder::gradient_was_made(TensorId of, TensorId gradient) {
+  parts_of(of).push_back(gradient);
+}
+
 void BlockBuilder::pass_gradient(TensorId from, TensorId to) {
   const TensorId gradient = gradient_of(from);  // may add a tensor, which moves the parts
   parts_of(to).push_back(gradient);
@@ -178,7 +183,8 @@ TensorId BlockBuilder::rerun_from(std::size_t first, TensorId kept) {
 
 void BlockBuilder::hands_on(TensorId output) {
   block_.output = output;
-  block_.output_gradient = add_gradient("output_gradient", output);
+  block_.output_gradient =
+      add_gradient(output == block_.input ? "handed_on_gradient" : "output_gradient", output);
   parts_of(output).push_back(block_.output_gradient);
 }
 

@@ -51,7 +51,8 @@ class BlockBuilder {
   // its gradient where that is kept in more bytes than the operands, else written.
   Gemm input_gradient(Gemm gemm) const;
   Gemm weight_gradient(Gemm gemm) const;
-  void pass_gradient(TensorId from, TensorId to);  // `to` has the gradient of `from`: no kernel
+  void gradient_was_made(TensorId of, TensorId gradient);  // by the forward pass
+  void pass_gradient(TensorId from, TensorId to);          // `to` has the gradient of `from`: no kernel
 
   // The forward kernels from number `first` on run again before the backward pass, and what they make is
   // dropped until then; but `kept` (-1: none) stays from the first run, and the second run writes a copy,

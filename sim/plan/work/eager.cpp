@@ -137,18 +137,20 @@ TensorId rotate_halves_eagerly(BlockBuilder& b, const std::string& name, TensorI
   return rotated;
 }
 
-TensorId softmax_eagerly(BlockBuilder& b, TensorId scores) {
+TensorId softmax_eagerly(BlockBuilder& b, TensorId scores, TensorId sinks) {
   Eager eager(b, "softmax");
   const double elements = b[scores].elements, bytes = b[scores].element_bytes;
   const bool narrow = bytes < kWide;
   const TensorId wide = narrow ? eager.forward("widened", {scores}, elements, kWide) : scores;
   const TensorId scaled = eager.forward("scaled", {wide}, elements, kWide);
   const TensorId masked = eager.forward("masked", {scaled}, elements, kWide);
-  const TensorId shares = eager.forward("shares", {masked}, elements, kWide);
+  const TensorId joined = sinks < 0 ? masked : eager.forward("joined", {masked, sinks}, elements, kWide);
+  const TensorId shares = eager.forward("shares", {joined}, elements, kWide);
   const TensorId output = narrow ? eager.forward("narrowed", {shares}, elements, bytes) : shares;
-  b.undo([&b, eager, scores, shares, output, elements, narrow]() mutable {
+  b.undo([&b, eager, scores, sinks, shares, output, elements, narrow]() mutable {
     TensorId gradient = b.gradient_of(output);
     if (narrow) gradient = eager.backward("wide", {gradient}, elements, kWide);
+    if (sinks >= 0) gradient = eager.backward("padded", {gradient}, elements, kWide);
     const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kWide);
     const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kWide);
     if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));

@@ -23,11 +23,14 @@ TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId
 // Rotates `heads` as halves of real numbers, 52 bytes an element of 2 over both passes: the second half
 // negated and put before the first, two products and a sum; each half's gradient fills a tensor of the whole
 // (Aleph Alpha's Scaling, core/nn/rotary.py, rotate_half; PyTorch, derivatives.yaml: slice_backward).
+// Megatron core's goes the same way (models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd).
 TensorId rotate_halves_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 
 // Softmax over scaled and masked scores in fp32, 76 bytes a score of 2 over both passes: what Megatron-LM
 // runs where its fused kernel does not (fused_softmax.py, forward_torch_softmax).
-TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores);
+// `sinks` (-1: none), a score more of each row, are joined to the others and what they took is dropped
+// (core/fusions/fused_softmax.py, SoftmaxOne).
+TensorId softmax_eagerly(BlockBuilder& builder, TensorId scores, TensorId sinks);
 
 // SiLU of the gate times the up projection in two kernels: the first one's output stays for the second's
 // gradient.

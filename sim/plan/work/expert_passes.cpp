@@ -38,8 +38,7 @@ class ExpertBias {
         elements_(b[rows].elements),
         wide_(of.weights >= 0 && plan.sends_rows_once()),
         bytes_(wide_ ? kScoreBytes : b.shape().element_bytes),
-        bias_(b.expert_parameter("experts_down_bias",
-                                 static_cast<double>(of.experts * b.shape().hidden))) {}
+        bias_(b.expert_parameter("experts_down_bias", static_cast<double>(of.experts * b.shape().hidden))) {}
 
   TensorId add() {
     TensorId added = bias_;
@@ -62,17 +61,17 @@ class ExpertBias {
     return eager(name, of_.experts, std::move(reads), makes);
   }
 
-  // The experts' gradients are views of the joined one.
+  // The experts' gradients are views of the joined one; those of the rows, which were split, are joined anew.
   void back(TensorId output) const {
-    TensorId gradient = b_.gradient_of(output);
+    TensorId gradient = b_.gradient_of(output), of_rows = gradient;
     if (wide_) {
       const TensorId widened = b_.scratch_gradient("experts_bias_widened", elements_, bytes_);
-      b_.backward_input({"experts_bias_widened", Pointwise::eager, {gradient}, {widened}});
+      b_.backward_input(eager("experts_bias_widened", 1, {gradient}, widened));
       gradient = widened;
-      b_.backward_input(expert_by_expert("experts_bias_sum_backward", {gradient}, b_.new_gradient(rows_)));
-    } else {
-      b_.pass_gradient(output, rows_);
+      of_rows = b_.scratch_gradient("experts_bias_sum_gradient", elements_);
+      b_.backward_input(expert_by_expert("experts_bias_sum_backward", {gradient}, of_rows));
     }
+    b_.backward_input(eager("experts_bias_split_backward", 1, {of_rows}, b_.new_gradient(rows_)));
     if (of_.weights >= 0) of_weights(gradient);
     of_bias(gradient);
   }
@@ -108,7 +107,8 @@ class ExpertBias {
 
 TensorId clamp_gate_and_up(BlockBuilder& b, TensorId rows) {
   const double n = b[rows].elements;
-  const TensorId parts = b.activation("experts_clamped_apart", n), clamped = b.activation("experts_clamped", n);
+  const TensorId parts = b.activation("experts_clamped_apart", n),
+                 clamped = b.activation("experts_clamped", n);
   b.forward(eager("experts_clamp", kHalves, {rows}, parts));
   b.forward(eager("experts_clamp_joined", 1, {parts}, clamped));
   b.undo([&b, rows, clamped] { clamp_backward(b, rows, clamped); });

@@ -7,6 +7,8 @@ Attention attention_of(const Model& model, const Shape& shape, const Heads& head
   Attention what{shape.batch, shape.heads, shape.attended_kv_heads(), heads.width, shape.seq, shape.seq};
   if (heads.v_width != heads.width) what.v_head_dim = heads.v_width;
   what.window = model.window;
+  if (shape.fp8_attention)
+    what.operands = shape.scaled_by_block ? AttentionOperands::mxfp8 : AttentionOperands::fp8;
   return what;
 }
 
@@ -14,11 +16,35 @@ double output_elements(const Shape& shape, const Heads& heads) {
   return Shape::elements(shape.tokens, shape.heads * heads.v_width);
 }
 
+namespace {
+
+// Of tensors as attention in fp8 reads them: by rows, and by columns where those are scaled apart, for the
+// other products (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
+double quantised_bytes(const Shape& shape) {
+  return shape.scaled_by_block ? 2 * shape.operand_bytes : shape.operand_bytes;
+}
+
+Pointwise quantising(const Shape& shape) {
+  return shape.scaled_by_block ? Pointwise::quantise_blocks : Pointwise::quantise;
+}
+
+// The gradient of the output, as the backward kernel reads it.
+TensorId output_gradient(BlockBuilder& b, const Core& core) {
+  const TensorId gradient = b.gradient_of(core.output);
+  if (!b.shape().fp8_attention) return gradient;
+  const TensorId quantised =
+      b.scratch_gradient("attended_gradient_quantised", b[gradient].elements, quantised_bytes(b.shape()));
+  b.backward_input({"attended_gradient_quantise", quantising(b.shape()), {gradient}, {quantised}});
+  return quantised;
+}
+
+}  // namespace
+
 void attend_backward(BlockBuilder& b, const Core& core, const std::vector<TensorId>& operands,
                      std::vector<TensorId> makes) {
   Attention what = core.what;
   what.backward = true;
-  std::vector<TensorId> reads = {b.gradient_of(core.output)};
+  std::vector<TensorId> reads = {output_gradient(b, core)};
   reads.insert(reads.end(), operands.begin(), operands.end());
   reads.push_back(core.output_for_backward);
   reads.push_back(core.log_sum_exp);
@@ -50,15 +76,27 @@ Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, std::vec
   return core;
 }
 
+// Queries, keys and values as attention reads them: quantised in one kernel, of which the results stay.
+std::vector<TensorId> operands_of(BlockBuilder& b, const Shape& shape, const Heads& heads) {
+  const std::vector<TensorId> all = {heads.query, heads.key, heads.value};
+  if (!shape.fp8_attention) return all;
+  std::vector<TensorId> quantised;
+  for (const TensorId tensor : all)
+    quantised.push_back(
+        b.activation(b[tensor].name + "_quantised", b[tensor].elements, quantised_bytes(shape)));
+  b.forward({"attention_quantise", quantising(shape), all, quantised});
+  return quantised;
+}
+
 TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
-  Core core = attend(b, shape, attention_of(model, shape, heads), {heads.query, heads.key, heads.value},
-                     heads.sinks, output_elements(shape, heads), "attended");
+  Core core = attend(b, shape, attention_of(model, shape, heads), operands_of(b, shape, heads), heads.sinks,
+                     output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
-  b.undo([&b, core, held = heads.held] {
+  b.undo([&b, core, heads] {
     std::vector<TensorId> operands = core.operands;
-    operands.insert(operands.end(), held.begin(), held.end());
-    attend_backward(b, core, operands, new_gradients(b, core.operands));
+    operands.insert(operands.end(), heads.held.begin(), heads.held.end());
+    attend_backward(b, core, operands, new_gradients(b, {heads.query, heads.key, heads.value}));
   });
   return core.output;
 }

@@ -112,7 +112,7 @@ class CrossEntropy {
   double elements_;
   TensorId labels_ = b_.batch("labels", static_cast<double>(shape_.tokens));
   TensorId target_ = per_token("target"), sum_ = per_token("sum");
-  TensorId exponentials_ = per_logit("exponentials"), probabilities_ = per_logit("probabilities");
+  TensorId exponentials_ = per_logit("exponentials"), probabilities_ = per_logit("token_probabilities");
 };
 
 // PyTorch's cross-entropy of whole rows. Operation by operation (F.cross_entropy of logits made fp32, as
@@ -174,6 +174,71 @@ class TokenLoss {
   TensorId logits_, labels_;
 };
 
+// Transformer Engine's (pytorch/triton/cross_entropy.py): one kernel reads the logits for each token's
+// maximum, sum and target, of which ranks gather all three; a second one makes loss and gradient, which the
+// backward pass multiplies by the loss's and casts. 22 bytes a logit of 16 bits. Before release 2.18 (pull
+// request 3193) the gradient took the place of the logits, 10 bytes.
+class FusedByTransformerEngine {
+ public:
+  FusedByTransformerEngine(BlockBuilder& b, const Shape& shape, TensorId logits)
+      : b_(b), shape_(shape), logits_(logits), tokens_(static_cast<double>(shape.tokens)) {}
+
+  void in_place() {
+    const TensorId statistics = gathered(softmax_statistics());
+    b_.forward({"loss_in_place",
+                Pointwise::cross_entropy,
+                {logits_, logits_, labels_, statistics},
+                {b_.activation("loss", tokens_, kLogitBytes)}});
+    b_.undo([&b = b_, logits = logits_] {
+      scale(b, logits);
+      b.gradient_was_made(logits, logits);
+    });
+  }
+
+  void in_fp32() {
+    const TensorId statistics = gathered(softmax_statistics());
+    const TensorId made = b_.activation("logits_slope", b_[logits_].elements, kLogitBytes);
+    b_.forward({"loss_and_slope",
+                Pointwise::cross_entropy,
+                {logits_, labels_, statistics},
+                {b_.activation("loss", tokens_, kLogitBytes), made}});
+    b_.undo([&b = b_, logits = logits_, made] {
+      scale(b, made);
+      if (b[logits].element_bytes == kLogitBytes) return b.gradient_was_made(logits, made);
+      b.backward_input({"loss_narrow", Pointwise::cross_entropy_backward, {made}, {b.new_gradient(logits)}});
+    });
+  }
+
+ private:
+  TensorId softmax_statistics() {
+    const TensorId statistics = b_.activation("statistics", kStatistics * tokens_, kLogitBytes);
+    b_.forward({"online_softmax", Pointwise::cross_entropy, {logits_, labels_}, {statistics}});
+    return statistics;
+  }
+
+  TensorId gathered(TensorId statistics) {
+    if (shape_.tp == 1) return statistics;
+    const double all = b_[statistics].elements * static_cast<double>(shape_.tp);
+    const TensorId whole = b_.activation("statistics_gathered", all, kLogitBytes);
+    const Collective gather{CollectiveOp::all_gather, Axis::tp, b_[whole].bytes()};
+    b_.forward({"statistics_all_gather", gather, {statistics}, {whole}});
+    return whole;
+  }
+
+  // Reads it and writes it where it was.
+  static void scale(BlockBuilder& b, TensorId made) {
+    b.backward_input({"loss_scale", Pointwise::cross_entropy_backward, {made, made}, {}});
+  }
+
+  static constexpr double kStatistics = 3;  // of a token
+
+  BlockBuilder& b_;
+  const Shape& shape_;
+  TensorId logits_;
+  double tokens_;
+  TensorId labels_ = b_.batch("labels", tokens_);
+};
+
 }  // namespace
 
 bool gathers_logits(const Plan& plan) {
@@ -185,6 +250,9 @@ void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, Tenso
     TokenLoss loss(builder, shape, logits);
     return plan.fused_cross_entropy ? loss.fused() : loss.unfused(gathers_logits(plan));
   }
+  if (plan.loss_fusion == LossFusion::te) return FusedByTransformerEngine(builder, shape, logits).in_fp32();
+  if (plan.loss_fusion == LossFusion::te_in_place)
+    return FusedByTransformerEngine(builder, shape, logits).in_place();
   CrossEntropy loss(builder, shape, logits);
   if (plan.fused_cross_entropy) return loss.fused();
   is_fsdp(plan.framework) ? loss.loss_parallel() : loss.unfused();

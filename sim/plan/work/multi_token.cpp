@@ -1,6 +1,6 @@
 // A module of multi-token prediction (DeepSeek-V3, section 2.2) as Megatron core runs it
-// (transformer/multi_token_prediction.py): of what the last layer, or the module before, made of a token and the
-// embedding of one further on it predicts the token after that, through a layer of its own.
+// (transformer/multi_token_prediction.py): of what the last layer, or the module before, made of a token and
+// the embedding of one further on it predicts the token after that, through a layer of its own.
 #include "plan/stages.h"
 #include "plan/work/blocks.h"
 #include "plan/work/pointwise.h"
@@ -18,19 +18,16 @@ Shape shape_of_module(const Model& model, const Plan& plan) {
   return shape;
 }
 
-// The table and the head are those of the model. Embedding and head share one if the model ties them; where the
-// embedding is another rank's, this one holds a copy.
+// The table and the head are those of the model, which other blocks of this rank hold. Where the embedding is
+// another rank's and the model does not tie the two, the first module holds a copy of the table.
 struct Shared {
   TensorId table = -1, head = -1;
 };
 
-Shared shared_weights(BlockBuilder& b, const Model& model, const Plan& plan) {
+Shared shared_weights(BlockBuilder& b, const Model& model, const Plan& plan, bool first) {
   const double elements = Shape::elements(b.shape().vocab, b.shape().hidden);
-  const bool table_is_here = pipeline_rank_of(plan.stages() - 1, plan) == 0;
-  if (model.tied_embeddings) {
-    const TensorId both = b.tied_parameter(table_is_here ? "word_table" : "head_weight", elements);
-    return {both, both};
-  }
+  const bool table_is_here =
+      !first || model.tied_embeddings || pipeline_rank_of(plan.stages() - 1, plan) == 0;
   const TensorId table =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("word_table", elements);
   return {table, b.tied_parameter("head_weight", elements)};
@@ -74,8 +71,7 @@ TensorId whole_rows(BlockBuilder& b, TensorId columns) {
 TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorId hidden) {
   const Shape& shape = b.shape();
   const TensorId normed = normalise(b, "embedding_norm", model.norm, embedded, shape.hidden);
-  const TensorId joined =
-      join(b, normed, normalise(b, "hidden_norm", model.norm, hidden, shape.hidden));
+  const TensorId joined = join(b, normed, normalise(b, "hidden_norm", model.norm, hidden, shape.hidden));
   ColumnLinear linear{"joined_projection", joined};
   linear.input_width = 2 * shape.hidden;
   const std::int64_t width = shape.hidden / shape.tp;
@@ -86,11 +82,11 @@ TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorI
 
 }  // namespace
 
-Block mtp_block(const Model& model, const Plan& plan) {
+Block mtp_block(const Model& model, const Plan& plan, bool first) {
   const Shape shape = shape_of_module(model, plan);
-  BlockBuilder b("mtp", shape);
+  BlockBuilder b(first ? "mtp" : "further_mtp", shape);
   const TensorId hidden = b.input("input", shape.row_elements());
-  const Shared shared = shared_weights(b, model, plan);
+  const Shared shared = shared_weights(b, model, plan, first);
   const TensorId projected = project(b, model, embed(b, model, shared.table), hidden);
   Model like_last = model;
   like_last.window = model.window_of(model.layers - 1);

@@ -16,8 +16,7 @@ constexpr double kCountBytes = 8;  // of 64-bit integers
 TensorId router_bias(BlockBuilder& b, const Model& model, TensorId choices) {
   const TensorId bias = b.parameter("router_bias", static_cast<double>(model.experts->count));
   b.undo([&b, bias, choices] {
-    b.backward_weight(
-        {"router_bias_gradient", Pointwise::bias_gradient, {choices}, {b.parameter_gradient(bias)}});
+    b.backward_weight({"router_balance", Pointwise::bias_gradient, {choices}, {b.parameter_gradient(bias)}});
   });
   return bias;
 }
@@ -156,7 +155,8 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
   const Experts& experts = *model.experts;
   ColumnLinear router{"router", input};
   router.weight = b.parameter("router_weight", Shape::elements(shape.hidden, experts.count));
-  if (experts.linear_bias) router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
+  if (experts.linear_bias)
+    router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
   router.outputs = {{"expert_scores", experts.count}};
   const TensorId scores = replicated_linear(b, shape, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);

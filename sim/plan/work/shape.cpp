@@ -42,7 +42,9 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
                          plan.precision != Precision::fp32;
   shape.wide_norms = plan.framework == Framework::internevo && plan.precision != Precision::fp32;
   shape.packs_heads = plan.framework == Framework::nanotron && plan.fused_attention && plan.cp == 1;
-  shape.fused_rotary = plan.fused_rotary;
+  // Transformer Engine's kernel has no factor for YaRN's longer wavelengths (Megatron core,
+  // models/common/embeddings/rope_utils.py, mscale).
+  shape.fused_rotary = plan.fused_rotary && !(model.yarn && plan.framework == Framework::megatron_core);
   shape.fused_activation = plan.fused_activation;
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
@@ -66,15 +68,17 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
                        model.positions == Positions::rotary;
   shape.repeats_heads = plan.framework == Framework::torchtitan && plan.fused_attention && !model.latent &&
                         shape.heads != shape.kv_heads;
-  shape.fused_softmax =
-      plan.fused_softmax && (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
+  shape.fused_softmax = plan.fused_softmax && !model.attention_sinks &&
+                        (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
   shape.splits_qkv = plan.framework == Framework::torchtitan;
-  shape.rotates_halves = plan.framework == Framework::aleph_scaling;
-  shape.splits_gate = shape.splits_qkv || shape.rotates_halves || plan.framework == Framework::internevo;
+  shape.rotates_halves = !is_fsdp(plan.framework);
+  shape.keeps_views = plan.framework == Framework::aleph_scaling;
+  shape.splits_gate = shape.splits_qkv || shape.keeps_views || plan.framework == Framework::internevo;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.quantised = is_quantised(plan.precision);
   shape.fp4 = plan.precision == Precision::fp4;
+  shape.fp8_attention = plan.fp8_attention && shape.quantised && !shape.fp4;
   if (shape.fp4) shape.operand_bytes = kFp4Bytes;
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
   const StateBytes state = state_bytes(plan);

@@ -36,6 +36,7 @@ struct Shape {
   bool scaled_by_row = false;      // of its rows for one product, of its columns for the other
   bool scaled_by_block = false;    // of 32 or 16 elements of a row for one product, of a column for the other
   bool either_layout = false;      // products take quantised operands as they lie
+  bool fp8_attention = false;      // attention reads what is quantised so, too
   std::int64_t quantised_apart = 1;  // tensors of an operand that the host launches a cast each for
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
@@ -43,6 +44,7 @@ struct Shape {
   bool splits_gate = false;     // gate and up projection are one product each
   bool splits_qkv = false;      // and so are queries, keys and values
   bool rotates_halves = false;  // rotary positions that are not fused: real numbers in halves
+  bool keeps_views = false;     // of queries, keys and values: the whole product's output stays
   // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
   bool rearranges_heads = false, splits_heads = false;
   bool repeats_heads = false;  // attention gets a key and a value for each head of queries

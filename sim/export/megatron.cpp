@@ -191,7 +191,7 @@ std::int64_t bucket_elements(const Plan& plan) {
   return static_cast<std::int64_t>(plan.bucket_bytes / bucket_width(plan));
 }
 
-void add_sharding(Line& line, const Plan& plan) {
+void add_sharding(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(plan.zero == 1, "use-distributed-optimizer");
   if (plan.zero >= 2) {
     line.flag("use-megatron-fsdp");
@@ -204,7 +204,8 @@ void add_sharding(Line& line, const Plan& plan) {
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   if (plan.loss_fusion != LossFusion::native) line.flag("cross-entropy-fusion-impl", "te");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
-  line.flag_if(!plan.fused_rotary, "no-rope-fusion");
+  const bool scales = model.yarn && plan.framework == Framework::megatron_core;  // which no fused kernel does
+  line.flag_if(!plan.fused_rotary || scales, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");
   line.flag_if(plan.overlap_grad_reduce, "overlap-grad-reduce");
@@ -305,7 +306,7 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   line.flag("micro-batch-size", plan.micro_batch);
   line.flag("global-batch-size", plan.global_batch);
   add_degrees(line, model, plan);
-  add_sharding(line, plan);
+  add_sharding(line, model, plan);
   line.flag("clip-grad", plan.clip_grad);
   add_recompute(line, plan);
   add_precision(line, plan);

@@ -71,6 +71,7 @@ TEST(Megatron, WritesGptOssAsMegatronBridgeBuildsIt) {
   const std::string text = megatron_flags(read_model("gpt-oss-120b"), plan).text;
   EXPECT_THAT(text, HasSubstr("--window-size 127,0 --window-attn-skip-freq 2 --softmax-type learnable "
                               "--quick-geglu --glu-linear-offset 1 --activation-func-clamp-value 7"));
+  EXPECT_THAT(text, HasSubstr("--no-rope-fusion")) << "YaRN's factor has no fused kernel";
   for (const char* others : {"--swiglu", "--disable-bias-linear", "--add-qkv-bias", "--mtp-num-layers"})
     EXPECT_THAT(text, Not(HasSubstr(others)));
 }

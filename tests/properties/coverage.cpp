@@ -176,6 +176,7 @@ std::set<std::string> features_of(const Drawn& drawn, const Experiment& experime
   has("cluster=" + drawn.scenario.at("cluster").get<std::string>(), true);
   has("sliding window", experiment.model.window > 0);
   has("tied embeddings", experiment.model.tied_embeddings);
+  has("YaRN", experiment.model.yarn);
   has("windows in some layers", experiment.model.full_every > 0);
   has("multi-token prediction", experiment.model.mtp_layers > 0);
   return features;
@@ -241,6 +242,7 @@ std::set<std::string> wanted_features() {
                            "placement=random",
                            "sliding window",
                            "windows in some layers",
+                           "YaRN",
                            "multi-token prediction",
                            "tied embeddings"})
     has(name, true);

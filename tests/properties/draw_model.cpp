@@ -78,6 +78,8 @@ Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool wind
     add_experts(config, degrees, type, layers);
     if (type == "deepseek_v3") config["num_nextn_predict_layers"] = *element(0, 1, 2);
     if (type == "gpt_oss" && windows) add_windows(config, layers);
+    if (type == "gpt_oss" && *rc::gen::arbitrary<bool>())
+      config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0}};
     return config;
   }
   const std::string type = *element<std::string>("llama", "gpt2", "mistral", "qwen3", "gpt_neox", "nemotron");

@@ -31,14 +31,14 @@ void add_experts(Model& model, const Json& row) {
   experts.ffn_hidden = said_or(row, "moe_ffn", model.ffn_hidden);
   experts.shared_ffn_hidden = said_or<std::int64_t>(row, "shared_ffn", 0);
   experts.first_layer = said_or<std::int64_t>(row, "dense_layers", 0);
-  experts.linear_bias = experts.clamped = said_or(row, "gpt_oss", false);
   model.experts = experts;
 }
 
-// gpt-oss: biases everywhere, sinks, and windows in every other layer.
+// gpt-oss: biases everywhere, experts within limits, sinks, and windows in every other layer.
 void add_gpt_oss(Model& model, const Json& row) {
   if (!said_or(row, "gpt_oss", false)) return;
   model.qkv_bias = model.attention_out_bias = model.attention_sinks = model.yarn = true;
+  model.experts->linear_bias = model.experts->clamped = true;
   model.window = row.at("window");
   model.full_every = 2;
 }

@@ -43,15 +43,16 @@ std::string why_not(const Plan& plan) {
   return "";
 }
 
-// Biases on every product and a gated activation of its own, which costs what others cost.
+// Biases on every product and a gated activation of its own, which costs what others cost: limits, of which
+// a model says only whether there are any, are those of the models of OpenAI 2025 (swiglu_limit).
 bool is_gpt_oss(const Model& model) {
   return model.experts && model.experts->linear_bias;
 }
 
-void add_clamped_activation(Line& line) {
+void add_activation_of_gpt_oss(Line& line, const Experts& experts) {
   line.flag("quick-geglu");
   line.flag("glu-linear-offset", 1.0);
-  line.flag("activation-func-clamp-value", 7.0);
+  if (experts.clamped) line.flag("activation-func-clamp-value", 7.0);
 }
 
 void add_model(Line& line, const Model& model) {
@@ -79,7 +80,7 @@ void add_model(Line& line, const Model& model) {
   if (model.window > 0) line.flag("window-size", fmt::format("{},0", model.window - 1));
   if (model.full_every > 0) line.flag("window-attn-skip-freq", model.full_every);
   if (model.attention_sinks) line.flag("softmax-type", "learnable");
-  if (is_gpt_oss(model)) add_clamped_activation(line);
+  if (is_gpt_oss(model)) add_activation_of_gpt_oss(line, *model.experts);
   if (model.mtp_layers > 0) line.flag("mtp-num-layers", model.mtp_layers);
   const double dropout = model.dropout ? 0.1 : 0;
   line.flag("attention-dropout", dropout);

@@ -125,6 +125,7 @@ Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
   } else {
     config["num_local_experts"] = flags.integer("--num-experts");
     config["intermediate_size"] = width;
+    if (has_sinks(flags)) config["swiglu_limit"] = flags.number_or("--activation-func-clamp-value", 0);
   }
   if (shared && !latent) notes.push_back("shared experts are modelled with multi-latent attention only");
   if (flags.has("--moe-layer-freq")) layers_with_experts(flags, config, notes);

@@ -30,10 +30,11 @@ void read_layer_windows(const JsonReader& config, Model& model) {
   model.full_every = step_of_full(types);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const Json& type = types[static_cast<std::size_t>(layer)];
-    if (type == (model.window_of(layer) > 0 ? kSliding : kFull)) continue;
+    const char* const legal = model.window_of(layer) > 0 ? kSliding : kFull;
+    if (type == legal) continue;
     config.fail(fmt::format("layer_types/{}", layer),
                 "must be sliding_attention, with full_attention in every n-th layer",
-                fmt::format("found {} in a step of {}", type.dump(), model.full_every), kSliding);
+                fmt::format("found {} in a step of {}", type.dump(), model.full_every), legal);
   }
 }
 

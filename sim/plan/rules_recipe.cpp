@@ -26,23 +26,27 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
     report("fp8_weight_copies", "MXFP8 scales rows and columns apart", "2");
 }
 
-void add_head_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
-  if (plan.loss_fusion != LossFusion::native &&
-      !(plan.fused_cross_entropy && plan.framework == Framework::megatron_core))
+void add_loss_rules(const Plan& plan, std::vector<Violation>& violations) {
+  const bool is_fused = plan.fused_cross_entropy && plan.framework == Framework::megatron_core;
+  if (plan.loss_fusion != LossFusion::native && !is_fused)
     violations.push_back({"", "cross_entropy_fusion_impl",
                           "Transformer Engine fuses the loss of Megatron core, where that is fused",
                           fmt::format("fused_cross_entropy {}, framework {}",
                                       plan.fused_cross_entropy ? "on" : "off", to_string(plan.framework)),
                           "native, or a fused loss with framework megatron-core"});
+}
+
+// What Megatron core multiplies in fp8 beside its layers, where it is told to.
+void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
   const bool in_fp8 = plan.precision == Precision::fp8 && plan.framework == Framework::megatron_core;
+  const auto report = [&](const char* field, const char* rule) {
+    violations.push_back({"", field, rule, fmt::format("{}, framework {}", values, to_string(plan.framework)),
+                          "off, or precision fp8 with framework megatron-core"});
+  };
   if (plan.fp8_output_proj && !in_fp8)
-    violations.push_back({"", "fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8",
-                          fmt::format("{}, framework {}", values, to_string(plan.framework)),
-                          "off, or precision fp8 with framework megatron-core"});
+    report("fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8");
   if (plan.fp8_attention && !in_fp8)
-    violations.push_back({"", "fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8",
-                          fmt::format("{}, framework {}", values, to_string(plan.framework)),
-                          "off, or precision fp8 with framework megatron-core"});
+    report("fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8");
   if (plan.fp8_attention && (!plan.fused_attention || plan.cp > 1))
     violations.push_back(
         {"", "fp8_dot_product_attention", "attention in fp8 is one fused kernel on one rank",
@@ -91,7 +95,8 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
                           holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
   add_scaling_rules(plan, values, violations);
-  add_head_rules(plan, values, violations);
+  add_loss_rules(plan, violations);
+  add_fp8_rules(plan, values, violations);
   add_fp4_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(

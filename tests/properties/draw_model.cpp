@@ -57,6 +57,12 @@ void add_windows(Json& config, int layers) {
     config["layer_types"].push_back(layer % step == 0 ? "full_attention" : "sliding_attention");
 }
 
+void add_what_gpt_oss_has(Json& config, int layers, bool windows) {
+  if (windows) add_windows(config, layers);
+  config["swiglu_limit"] = *element(0, 7);
+  if (*rc::gen::arbitrary<bool>()) config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0}};
+}
+
 void add_latent_attention(Json& config) {
   if (*rc::gen::arbitrary<bool>()) config["q_lora_rank"] = 64;
   config["kv_lora_rank"] = 64;
@@ -77,9 +83,7 @@ Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool wind
     if (type.starts_with("deepseek")) add_latent_attention(config);
     add_experts(config, degrees, type, layers);
     if (type == "deepseek_v3") config["num_nextn_predict_layers"] = *element(0, 1, 2);
-    if (type == "gpt_oss" && windows) add_windows(config, layers);
-    if (type == "gpt_oss" && *rc::gen::arbitrary<bool>())
-      config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0}};
+    if (type == "gpt_oss") add_what_gpt_oss_has(config, layers, windows);
     return config;
   }
   const std::string type = *element<std::string>("llama", "gpt2", "mistral", "qwen3", "gpt_neox", "nemotron");

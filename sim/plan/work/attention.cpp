@@ -156,11 +156,6 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   // context_layer.permute().contiguous() of Megatron-LM, model/transformer.py
   if (shape.rearranges_heads) b.forward(rearrange("attended_in_rows", {output}));
   if (rerun) b.rerun_from(first, output);
-  if (heads.sinks >= 0) {
-    b.undo([&b, sinks = heads.sinks] {
-      b.backward_weight({"sinks_gradient", Pointwise::bias_gradient, {}, {b.parameter_gradient(sinks)}});
-    });
-  }
   return output;
 }
 

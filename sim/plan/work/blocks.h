@@ -57,22 +57,22 @@ TensorId activate(BlockBuilder& builder, const std::string& name, std::vector<Te
 Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                TensorId input);
 
-// Attention and MLP with their norms and residual sums; looks through model.window.
-TensorId layer(BlockBuilder& builder, const Model& model, const Plan& plan, bool sparse, TensorId input);
-
-// Rows of hidden elements for the tokens of a microbatch, looked up in `table`, a parameter of the block.
-TensorId embed(BlockBuilder& builder, const Model& model, TensorId table);
-
-// Norm `norm`, logits by `weight`, a parameter of the block, and the loss.
-TensorId final_norm(BlockBuilder& builder, const Model& model, const std::string& norm, TensorId rows);
-void predict(BlockBuilder& builder, const Model& model, const Plan& plan, TensorId rows, TensorId weight);
-
 // Which of a model's layers one is like.
 struct LayerSort {
   bool sparse = false;
   bool sees_all = true;  // looks through no window
   auto operator<=>(const LayerSort&) const = default;
 };
+LayerSort sort_of(const Model& model, std::int64_t layer);
+
+// Attention and MLP with their norms and residual sums.
+TensorId layer(BlockBuilder& builder, const Model& model, const Plan& plan, LayerSort sort, TensorId input);
+
+// Rows of hidden elements for the tokens of a microbatch, looked up in `table`, a parameter of the block.
+TensorId embed(BlockBuilder& builder, const Model& model, TensorId table);
+
+// Logits of normalised rows by `weight`, a parameter of the block, and the loss.
+void predict(BlockBuilder& builder, const Model& model, const Plan& plan, TensorId rows, TensorId weight);
 
 Block embedding_block(const Model& model, const Plan& plan);
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind = LayerKind::planned);

@@ -31,19 +31,19 @@ class GroupedMlp {
         launches_(plan.framework == Framework::megatron_core && !plan.fused_experts ? of.experts : 1) {}
 
   TensorId run() {
-    const TensorId up = linear("experts_up", of_.rows, shape_.hidden, width_);
+    const TensorId up = linear("experts_up", of_.rows, shape_.hidden, width_, has_bias_);
     const std::size_t first = b_.forward_kernels();
     std::vector<TensorId> reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
     if (of_.weights >= 0) reads.push_back(of_.weights);
     const TensorId activated = activate(b_, "experts_activation", reads, elements(of_.ffn), rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
-    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.hidden);
+    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.hidden, false);
     return has_bias_ ? add_expert_bias(b_, plan_, of_, rows) : rows;
   }
 
   TensorId run_fused() {
-    const Layer up = layer("experts_up", shape_.hidden, width_),
-                down = layer("experts_down", of_.ffn, shape_.hidden);
+    const Layer up = layer("experts_up", shape_.hidden, width_, has_bias_),
+                down = layer("experts_down", of_.ffn, shape_.hidden, has_bias_);
     const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
@@ -98,12 +98,12 @@ class GroupedMlp {
     return b_.expert_parameter(name + "_bias", static_cast<double>(of_.experts * width));
   }
 
-  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width, bool adds_itself = true) {
+  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width, bool adds_bias) {
     const auto weights = static_cast<double>(of_.experts) * Shape::elements(depth, width);
     return {name,
             b_.expert_parameter(name + "_weight", weights),
             b_.activation(name + "_output", elements(width)),
-            has_bias_ && adds_itself ? bias_of(name, width) : TensorId{-1},
+            adds_bias ? bias_of(name, width) : TensorId{-1},
             product(of_.each, width, depth),
             b_.input_gradient(product(of_.each, depth, width)),
             b_.weight_gradient(product(width, depth, of_.each)),
@@ -117,8 +117,9 @@ class GroupedMlp {
         of.launches, {of.name + "_weight_gradient", of.for_weight, std::move(operands), makes}));
   }
 
-  TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width) {
-    const Layer of = layer(name, depth, width, name == "experts_up");
+  TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width,
+                  bool adds_bias) {
+    const Layer of = layer(name, depth, width, adds_bias);
     const Quantised operand = quantise_input(b_, shape_, name, input);
     std::vector<TensorId> reads = {operand.rows, of.weight};
     if (of.bias >= 0) reads.push_back(of.bias);

@@ -28,15 +28,11 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
 
 }  // namespace
 
-TensorId final_norm(BlockBuilder& b, const Model& model, const std::string& norm, TensorId rows) {
-  return normalise(b, norm, model.norm, rows, model.hidden);
-}
-
 void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId rows, TensorId weight) {
   Shape shape = b.shape();
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
   // Megatron core multiplies it in the precision of the activations unless told otherwise (fp8_output_proj).
-  shape.quantised = shape.quantised && plan.fp8_output_proj && !shape.fp4;
+  shape.quantised = plan.fp8_output_proj;
   ColumnLinear head{"logits", rows, weight};
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
@@ -49,7 +45,8 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
 Block head_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b("head", shape);
-  const TensorId rows = final_norm(b, model, "final_norm", b.input("input", shape.row_elements()));
+  const TensorId input = b.input("input", shape.row_elements());
+  const TensorId rows = normalise(b, "final_norm", model.norm, input, shape.hidden);
   const double elements = Shape::elements(shape.vocab, shape.hidden);
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
   predict(b, model, plan, rows,

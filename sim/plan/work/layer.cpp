@@ -36,13 +36,20 @@ Branch transform(BlockBuilder& b, const Model& model, const Plan& plan, const Sh
 
 }  // namespace
 
-TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, bool sparse, TensorId input) {
+LayerSort sort_of(const Model& model, std::int64_t layer) {
+  return {model.is_sparse(layer), model.window_of(layer) == 0};
+}
+
+TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort sort, TensorId input) {
   const Shape& shape = b.shape();
+  const bool sparse = sort.sparse;
   b.enter(LayerPart::attention);
   const bool fuses = shape.quantised && shape.fused_norm && plan.framework != Framework::torchtitan;
   const TensorId attention_in =
       normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
-  const Branch attended = attention(b, model, plan, shape, attention_in);
+  Model seen = model;
+  if (sort.sees_all) seen.window = 0;
+  const Branch attended = attention(b, seen, plan, shape, attention_in);
   const TensorId middle =
       add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
 
@@ -57,9 +64,7 @@ TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, bool spars
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b(name_of(model, sort, kind), shape);
-  Model seen = model;
-  if (sort.sees_all) seen.window = 0;
-  b.hands_on(layer(b, seen, plan, sort.sparse, b.input("input", shape.row_elements())));
+  b.hands_on(layer(b, model, plan, sort, b.input("input", shape.row_elements())));
 
   if (plan.recompute == Recompute::full && kind != LayerKind::kept) {
     b.rerun_from(0);

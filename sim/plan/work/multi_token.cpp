@@ -88,11 +88,9 @@ Block mtp_block(const Model& model, const Plan& plan, bool first) {
   const TensorId hidden = b.input("input", shape.row_elements());
   const Shared shared = shared_weights(b, model, plan, first);
   const TensorId projected = project(b, model, embed(b, model, shared.table), hidden);
-  Model like_last = model;
-  like_last.window = model.window_of(model.layers - 1);
-  const TensorId rows = layer(b, like_last, plan, model.is_sparse(model.layers - 1), projected);
+  const TensorId rows = layer(b, model, plan, sort_of(model, model.layers - 1), projected);
   b.enter(LayerPart::none);
-  const TensorId normed = final_norm(b, model, "mtp_norm", rows);
+  const TensorId normed = normalise(b, "mtp_norm", model.norm, rows, shape.hidden);
   // _checkpointed_forward: only uniform recompute reaches it.
   if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform) b.rerun_from(0);
   predict(b, model, plan, normed, shared.head);

@@ -78,7 +78,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.quantised = is_quantised(plan.precision);
   shape.fp4 = plan.precision == Precision::fp4;
-  shape.fp8_attention = plan.fp8_attention && shape.quantised && !shape.fp4;
+  shape.fp8_attention = plan.fp8_attention;
   if (shape.fp4) shape.operand_bytes = kFp4Bytes;
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
   const StateBytes state = state_bytes(plan);

@@ -9,9 +9,10 @@
 
 namespace rehearse::kernels {
 
-// Every row holds `groups` vectors of equal length, each normalised by itself (Qwen3's heads). Centred:
-// LayerNorm (Ba et al. 2016); else RMSNorm (Zhang and Sennrich 2019). On GPUs the output of Norm may be fp8,
-// not scaled.
+// Every row holds `groups` vectors of equal length, each normalised by itself. A weight as long as a vector
+// is shared by all (Qwen3's heads); one as long as the row has its own for each (Mamba-2's groups); the bias
+// is as long as the weight. Centred: LayerNorm (Ba et al. 2016); else RMSNorm (Zhang and Sennrich 2019). On
+// GPUs the output of Norm may be fp8, not scaled.
 struct NormShape {
   bool centred = false;
   std::int64_t groups = 1;

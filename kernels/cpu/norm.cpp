@@ -31,6 +31,11 @@ std::int64_t width_of(const NormShape& shape, const Tensor& tensor) {
   return tensor.columns / shape.groups;
 }
 
+// From the columns of one vector's weight to the next one's: 0 where all share it.
+std::int64_t weight_step(const NormShape& shape, const Tensor& weight, const Tensor& input) {
+  return weight.columns == input.columns ? width_of(shape, input) : 0;
+}
+
 // body(input, output-like, ...) offsets for each vector of a row.
 template <typename Body>
 void for_vectors(const NormShape& shape, const Tensor& like, const Body& body) {
@@ -42,9 +47,11 @@ void for_vectors(const NormShape& shape, const Tensor& like, const Body& body) {
 }  // namespace
 
 void run(const Norm& call) {
-  const float* weight = data(call.weight);
-  const float* bias = data(call.bias);
+  const std::int64_t step = weight_step(call.shape, call.weight, call.input);
   for_vectors(call.shape, call.input, [&](std::int64_t r, std::int64_t first, std::int64_t width) {
+    const std::int64_t own = first / width * step;
+    const float* weight = data(call.weight) + own;
+    const float* bias = call.bias.given() ? data(call.bias) + own : nullptr;
     const float* x = row(call.input, r) + first;
     float* y = row(call.output, r) + first;
     const Moments m = moments(call.shape, x, width);
@@ -59,8 +66,9 @@ void run(const Norm& call) {
 // dx = scale (g - mean(g) - y mean(g y)) with g = dy weight and y the normalised input; RMSNorm has no
 // mean(g).
 void run(const NormInputGradient& call) {
-  const float* weight = data(call.weight);
+  const std::int64_t step = weight_step(call.shape, call.weight, call.input);
   for_vectors(call.shape, call.input, [&](std::int64_t r, std::int64_t first, std::int64_t width) {
+    const float* weight = data(call.weight) + first / width * step;
     const float* x = row(call.input, r) + first;
     const float* gradient = row(call.output_gradient, r) + first;
     float* out = row(call.input_gradient, r) + first;
@@ -84,12 +92,13 @@ void run(const NormInputGradient& call) {
 // Every thread takes its own columns of the sums, so each reads all rows' moments first.
 void run(const NormWeightGradient& call) {
   const std::int64_t width = width_of(call.shape, call.input);
-  float* weight = data(call.weight_gradient);
-  float* bias = data(call.bias_gradient);
+  const std::int64_t step = weight_step(call.shape, call.weight_gradient, call.input);
   constexpr std::int64_t kGrain = 16;
   for_stretches(width, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t vector = 0; vector < call.input.rows * call.shape.groups; ++vector) {
-      const std::int64_t offset = vector % call.shape.groups * width;
+      const std::int64_t group = vector % call.shape.groups, offset = group * width;
+      float* weight = data(call.weight_gradient) + group * step;
+      float* bias = call.bias_gradient.given() ? data(call.bias_gradient) + group * step : nullptr;
       const float* x = row(call.input, vector / call.shape.groups) + offset;
       const float* gradient = row(call.output_gradient, vector / call.shape.groups) + offset;
       const Moments m = moments(call.shape, x, width);

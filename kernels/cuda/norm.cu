@@ -68,29 +68,41 @@ __device__ Moments moments(const T* x, std::int64_t width, bool centred, float e
   return {some.mean, rsqrtf(some.squares / static_cast<float>(width) + epsilon)};
 }
 
+// Weight and bias of a vector: their columns, and how far on those of a row's next vector are, 0 where all share them.
+template <typename T>
+struct Affine {
+  const T *weight, *bias;
+  std::int64_t step;
+  Affine(const Tensor& weights, const Tensor& biases, const Tensor& in, const NormShape& shape)
+      : weight(data<T>(weights)),
+        bias(data<T>(biases)),
+        step(weights.columns == in.columns ? in.columns / shape.groups : 0) {}
+};
+
 template <int N, typename T, typename To>
-__global__ void normalise(Rows<T> in, const T* weight, const T* bias, Rows<To> out, NormShape shape) {
+__global__ void normalise(Rows<T> in, Affine<T> affine, Rows<To> out, NormShape shape) {
   const std::int64_t width = in.columns / shape.groups;
   for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
-    const std::int64_t first = v % shape.groups * width;
+    const std::int64_t first = v % shape.groups * width, own = v % shape.groups * affine.step;
     const T* x = in.row(v / shape.groups) + first;
     To* y = out.row(v / shape.groups) + first;
     const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
     each_pack<N>(width, [&](std::int64_t c) {
-      const Lanes<N> value = load<N>(x + c), factor = load<N>(weight + c);
+      const Lanes<N> value = load<N>(x + c), factor = load<N>(affine.weight + own + c);
       Lanes<N> shift = {};
-      if (bias != nullptr) shift = load<N>(bias + c);
+      if (affine.bias != nullptr) shift = load<N>(affine.bias + own + c);
       store(y + c, Lanes<N>::of([&](int i) { return (value.x[i] - m.mean) * m.scale * factor.x[i] + shift.x[i]; }));
     });
   }
 }
 
 template <int N, typename T>
-__global__ void input_gradient(Rows<T> dy, Rows<T> in, const T* weight, Rows<T> dx, NormShape shape) {
+__global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T> dx, NormShape shape) {
   const std::int64_t width = in.columns / shape.groups;
   for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
     const std::int64_t r = v / shape.groups, first = v % shape.groups * width;
     const T *x = in.row(r) + first, *gradient = dy.row(r) + first;
+    const T* const weight = affine.weight + v % shape.groups * affine.step;
     T* out = dx.row(r) + first;
     const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
     // Of the weighted gradient and the normalised input at one place.
@@ -126,15 +138,15 @@ __global__ void all_moments(Rows<T> in, Moments* out, NormShape shape) {
   }
 }
 
-// From the moments of every vector.
+// From the moments of every vector. A row holds the weight's `columns` once, or once in each vector.
 template <int N, typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
-                                NormShape shape) {
-  const std::int64_t width = in.columns / shape.groups;
-  add_up_columns<N>(in.rows * shape.groups, width, {dweight, dbias},
-                    [&](std::int64_t v, std::int64_t c, float (&sums)[2][N]) {
-                      const std::int64_t r = v / shape.groups, at = v % shape.groups * width + c;
-                      const Moments m = all[v];
+                                NormShape shape, std::int64_t columns) {
+  const std::int64_t width = in.columns / shape.groups, times = in.columns / columns;
+  add_up_columns<N>(in.rows * times, columns, {dweight, dbias},
+                    [&](std::int64_t part, std::int64_t c, float (&sums)[2][N]) {
+                      const std::int64_t r = part / times, at = part % times * columns + c;
+                      const Moments m = all[r * shape.groups + at / width];
                       const Lanes<N> g = load<N>(dy.row(r) + at), value = load<N>(in.row(r) + at);
                       for (int i = 0; i < N; ++i) {
                         sums[0][i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
@@ -169,11 +181,11 @@ void run(const Context& context, const Norm& call) {
       constexpr int kMost = kLanes<T, To>;
       const Rows<T> in = rows_of<T>(call.input);
       const Rows<To> out = rows_of<To>(call.output);
-      const T *weight = data<T>(call.weight), *bias = data<T>(call.bias);
-      const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) && in_packs<kMost>(weight) &&
-                        in_packs<kMost>(bias);
+      const Affine<T> affine(call.weight, call.bias, call.input, call.shape);
+      const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) &&
+                        in_packs<kMost>(affine.weight) && in_packs<kMost>(affine.bias);
       launch(context.stream, "norm", wide ? normalise<kMost, T, To> : normalise<1, T, To>,
-             by_vector(in, call.shape, wide ? kMost : 1), in, weight, bias, out, call.shape);
+             by_vector(in, call.shape, wide ? kMost : 1), in, affine, out, call.shape);
     };
     if (call.output.type == call.input.type) return into(zero);
     by_fp8(call.output.type, into);
@@ -186,11 +198,11 @@ void run(const Context& context, const NormInputGradient& call) {
     constexpr int kMost = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
     const Rows<T> dx = rows_of<T>(call.input_gradient);
-    const T* weight = data<T>(call.weight);
+    const Affine<T> affine(call.weight, {}, call.input, call.shape);
     const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) &&
-                      in_packs<kMost>(weight);
+                      in_packs<kMost>(affine.weight);
     launch(context.stream, "norm input gradient", wide ? input_gradient<kMost, T> : input_gradient<1, T>,
-           by_vector(in, call.shape, wide ? kMost : 1), dy, in, weight, dx, call.shape);
+           by_vector(in, call.shape, wide ? kMost : 1), dy, in, affine, dx, call.shape);
   });
 }
 
@@ -199,10 +211,10 @@ template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {
   constexpr const char* kWhat = "norm weight gradient";
-  const std::int64_t width = in.columns / call.shape.groups, vectors = in.rows * call.shape.groups;
+  const std::int64_t columns = call.weight_gradient.columns, times = in.columns / columns;
   launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape);
-  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(vectors, width)}, dy, in, moments, dweight,
-         dbias, call.shape);
+  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows * times, columns)}, dy, in, moments,
+         dweight, dbias, call.shape, columns);
 }
 
 void run(const Context& context, const NormWeightGradient& call) {

@@ -11,12 +11,18 @@ NormShape norm_shape(Draw& draw) {
   return shape;
 }
 
+// A weight for every vector of a row, or one that they share.
+std::int64_t weight_columns(Draw& draw, const NormShape& shape, std::int64_t width) {
+  return draw.coin() ? width : shape.groups * width;
+}
+
 // From `type` to the working type.
 Case norm_of(Draw& draw, Type type) {
   const NormShape shape = norm_shape(draw);
   const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
-  const std::size_t in = draw.of(type, rows, columns), weight = draw.of(type, 1, width),
-                    bias = draw.of(type, 1, width);
+  const std::int64_t own = weight_columns(draw, shape, width);
+  const std::size_t in = draw.of(type, rows, columns), weight = draw.of(type, 1, own),
+                    bias = draw.of(type, 1, own);
   const std::size_t out = draw.out(rows, columns);
   return draw.finish(
       [=](const Tensors& t) {
@@ -36,7 +42,8 @@ Case norm_into_fp8(Draw& draw) {
 Case norm_input_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
   const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
-  const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns), weight = draw.of(1, width);
+  const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns),
+                    weight = draw.of(1, weight_columns(draw, shape, width));
   const std::size_t dx = draw.out(rows, columns);
   return draw.finish(
       [=](const Tensors& t) {
@@ -50,7 +57,8 @@ Case norm_weight_gradient(Draw& draw) {
   const std::int64_t rows = draw.size(1, 600), width = draw.width(8, 700), columns = shape.groups * width;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns);
   const Type of_gradients = draw.coin() ? Type::fp32 : draw.type;
-  const std::size_t dweight = draw.out(of_gradients, 1, width), dbias = draw.out(of_gradients, 1, width);
+  const std::int64_t own = weight_columns(draw, shape, width);
+  const std::size_t dweight = draw.out(of_gradients, 1, own), dbias = draw.out(of_gradients, 1, own);
   return draw.finish(
       [=](const Tensors& t) {
         return NormWeightGradient{shape, t[dy], t[in], t[dweight], shape.centred ? t[dbias] : Tensor()};

@@ -4,19 +4,25 @@
 namespace rehearse::kernels {
 namespace {
 
-class Norms : public testing::TestWithParam<NormShape> {};
+struct NormCase {
+  NormShape shape;
+  bool own_weights = false;  // of every vector of a row
+};
+
+class Norms : public testing::TestWithParam<NormCase> {};
 
 TEST_P(Norms, HaveUnitMomentsAndTheirBackwardIsTheDerivative) {
-  const NormShape shape = GetParam();
-  const std::int64_t width = 24, vector = width / shape.groups;
+  const NormShape shape = GetParam().shape;
+  const std::int64_t width = 24, vector = GetParam().own_weights ? width : width / shape.groups;
   Matrix x = random_matrix(5, width, 1), y(5, width), direction = random_matrix(5, width, 2);
   Matrix weight = random_matrix(1, vector, 3), bias = random_matrix(1, vector, 4);
   Matrix dx(5, width), dweight(1, vector), dbias(1, vector), ones(1, vector);
   ones.values.assign(ones.values.size(), 1);
   run_on_cpu({Norm{shape, x, ones, {}, y}});
   double squares = 0;
-  for (std::int64_t c = 0; c < vector; ++c) squares += double{y.at(2, c)} * double{y.at(2, c)};
-  EXPECT_NEAR(squares / static_cast<double>(vector), 1, 1e-3);
+  const std::int64_t first = width / shape.groups;
+  for (std::int64_t c = 0; c < first; ++c) squares += double{y.at(2, c)} * double{y.at(2, c)};
+  EXPECT_NEAR(squares / static_cast<double>(first), 1, 1e-3);
 
   const Tensor used_bias = shape.centred ? Tensor(bias) : Tensor();
   const auto loss = [&] {
@@ -32,8 +38,20 @@ TEST_P(Norms, HaveUnitMomentsAndTheirBackwardIsTheDerivative) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Norms,
-                         testing::Values(NormShape{true, 1, 1e-5F}, NormShape{false, 1, 1e-5F},
-                                         NormShape{false, 3, 1e-5F}));
+                         testing::Values(NormCase{{true, 1, 1e-5F}}, NormCase{{false, 1, 1e-5F}},
+                                         NormCase{{false, 3, 1e-5F}}, NormCase{{false, 3, 1e-5F}, true},
+                                         NormCase{{true, 2, 1e-5F}, true}));
+
+TEST(Norm, OfGroupsGivesEachColumnItsOwnWeight) {
+  Matrix x = random_matrix(3, 8, 1), weight = random_matrix(1, 8, 2), y(3, 8);
+  run_on_cpu({Norm{{false, 2, 0}, x, weight, {}, y}}, 2);
+  for (std::int64_t c = 0; c < 8; ++c) {
+    double squares = 0;
+    for (std::int64_t i = c / 4 * 4; i < c / 4 * 4 + 4; ++i)
+      squares += double{x.at(1, i)} * double{x.at(1, i)};
+    EXPECT_NEAR(y.at(1, c), double{x.at(1, c)} / std::sqrt(squares / 4) * double{weight.at(0, c)}, 1e-5);
+  }
+}
 
 TEST(NormWeightGradient, AddsToWhatWasThere) {
   Matrix x = random_matrix(3, 8, 1), dy = random_matrix(3, 8, 2), once(1, 8), twice(1, 8);

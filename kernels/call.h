@@ -7,6 +7,7 @@
 #include "kernels/call/multiply.h"
 #include "kernels/call/optimizer.h"
 #include "kernels/call/pointwise.h"
+#include "kernels/call/state_space.h"
 #include "kernels/call/token_loss.h"
 #include "kernels/call/tokens.h"
 
@@ -19,6 +20,7 @@ using Call =
                  EmbeddingBackward, Positions, PositionsBackward, LossMaximum, LossShift, LossSum,
                  LossExponentials, Loss, LossBackward, LogSoftmax, LikelihoodBackward, LogSoftmaxBackward,
                  TokenLoss, TokenLossBackward, TopK, TopKBackward, CountChoices, SortChoices, TransposeBlocks,
-                 SpreadRows, CollectRows, Adam, SquareSum, ClipScale>;
+                 SpreadRows, CollectRows, Convolution, ConvolutionInputGradient, ConvolutionWeightGradient,
+                 Scan, ScanInputGradient, ScanWeightGradient, Adam, SquareSum, ClipScale>;
 
 }  // namespace rehearse::kernels

@@ -1,4 +1,4 @@
-// exp and tanh that compilers turn into vector code.
+// exp, tanh and what is made of them, that compilers turn into vector code.
 #pragma once
 
 #include <bit>
@@ -26,6 +26,15 @@ inline float exponential(float x) {
 
 inline float sigmoid(float x) {
   return 1.0F / (1.0F + exponential(-x));
+}
+
+inline float silu(float x) {
+  return x * sigmoid(x);
+}
+
+inline float silu_slope(float x) {
+  const float s = sigmoid(x);
+  return s * (1.0F + x * (1.0F - s));
 }
 
 inline float hyperbolic_tangent(float x) {

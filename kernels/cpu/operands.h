@@ -22,7 +22,7 @@ struct Operand {
   std::int64_t count = 1;
   std::int64_t* step = nullptr;
 };
-inline constexpr std::size_t kMostOperands = 9, kMostKinds = 3;  // of a call
+inline constexpr std::size_t kMostOperands = 11, kMostKinds = 3;  // of a call
 
 template <typename Visit, typename... Tensors>
 void visit_kind(std::size_t kind, const Visit& visit, Access access, Tensors&... tensors) {
@@ -223,6 +223,44 @@ template <typename Visit>
 void for_each_operand(CollectRows& call, const Visit& visit) {
   visit_all(visit, Access::read, call.input);
   visit_all(visit, Access::write, call.output);
+}
+
+template <typename Visit>
+void for_each_operand(Convolution& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.input, call.weight, call.bias);
+  visit_all(visit, Access::write, call.output);
+}
+
+template <typename Visit>
+void for_each_operand(ConvolutionInputGradient& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.output_gradient, call.input, call.weight, call.bias);
+  visit_all(visit, Access::write, call.input_gradient);
+}
+
+template <typename Visit>
+void for_each_operand(ConvolutionWeightGradient& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.output_gradient, call.input, call.weight, call.bias);
+  visit_kind(1, visit, Access::update, call.weight_gradient, call.bias_gradient);
+}
+
+template <typename Visit>
+void for_each_operand(Scan& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.gate, call.convolved, call.step);
+  visit_kind(1, visit, Access::read, call.step_bias, call.decay_log, call.skip);
+  visit_all(visit, Access::write, call.ungated, call.output);
+}
+
+template <typename Visit>
+void for_each_operand(ScanInputGradient& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.output_gradient, call.gate, call.convolved, call.step, call.ungated);
+  visit_kind(1, visit, Access::read, call.step_bias, call.decay_log, call.skip);
+  visit_all(visit, Access::write, call.gate_gradient, call.convolved_gradient, call.step_gradient);
+}
+
+template <typename Visit>
+void for_each_operand(ScanWeightGradient& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.output_gradient, call.gate, call.convolved, call.step_gradient);
+  visit_kind(1, visit, Access::update, call.step_bias_gradient, call.decay_log_gradient, call.skip_gradient);
 }
 
 template <typename Visit>

@@ -1,12 +1,11 @@
 // What stands between the products of an MLP, and its gradient.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
+#include "kernels/cuda/silu.cuh"
 
 namespace rehearse::kernels::cuda {
 
 namespace {
-
-__device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
 constexpr float kRoot = 0.7978845608F;  // sqrt(2 / pi)
 constexpr float kCube = 0.044715F;
@@ -33,7 +32,7 @@ struct Activate {
     if (kind == ActivationKind::swiglu) up = load<N>(in.row(r) + c + out.columns);
     store(out.row(r) + c, Lanes<N>::of([&](int i) {
             const float positive = fmaxf(x.x[i], 0.0F);
-            return scale * (kind == ActivationKind::swiglu ? x.x[i] * sigmoid(x.x[i]) * up.x[i]
+            return scale * (kind == ActivationKind::swiglu ? silu(x.x[i]) * up.x[i]
                             : kind == ActivationKind::gelu ? gelu(x.x[i])
                                                            : positive * positive);
           }));
@@ -46,8 +45,7 @@ struct Slope {
 };
 __device__ inline Slope slope(ActivationKind kind, float x, float up, float g) {
   if (kind == ActivationKind::swiglu) {
-    const float s = sigmoid(x);
-    return {g * up * s * (1 + x * (1 - s)), g * x * s, g * x * s * up};
+    return {g * up * silu_slope(x), g * silu(x), g * silu(x) * up};
   }
   if (kind == ActivationKind::gelu) return {g * gelu_slope(x), 0, g * gelu(x)};
   const float positive = fmaxf(x, 0.0F);

@@ -30,7 +30,7 @@ std::size_t Draw::out(Type its, std::int64_t rows, std::int64_t columns) {
 std::vector<Maker> all_cases() {
   std::vector<Maker> all;
   for (const auto& some : {multiply_cases(), attention_cases(), fused_attention_cases(), pointwise_cases(),
-                           token_cases(), optimizer_cases()})
+                           state_space_cases(), token_cases(), optimizer_cases()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

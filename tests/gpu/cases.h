@@ -79,6 +79,7 @@ std::vector<Maker> multiply_cases();
 std::vector<Maker> attention_cases();
 std::vector<Maker> fused_attention_cases();
 std::vector<Maker> pointwise_cases();
+std::vector<Maker> state_space_cases();
 std::vector<Maker> token_cases();
 std::vector<Maker> optimizer_cases();
 std::vector<Maker> all_cases();

@@ -16,6 +16,7 @@
 #define __device__
 #define __host__
 #define __shared__ thread_local
+#define __launch_bounds__(threads)
 
 extern constinit thread_local uint3 threadIdx, blockIdx;
 extern constinit thread_local dim3 blockDim, gridDim;

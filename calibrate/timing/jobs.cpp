@@ -118,6 +118,8 @@ class Collector {
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
       if (!has_kernel(*kind)) return;
       key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
+    } else if (const auto* scan = std::get_if<Scan>(&kernel.what)) {
+      key = {SampleKey::Table::stream, curve_name(*scan), {block.bytes_moved(kernel)}};
     } else {
       return add_collective(std::get<Collective>(kernel.what));
     }

@@ -43,6 +43,29 @@ void add_gpt_oss(Model& model, const Json& row) {
   model.full_every = 2;
 }
 
+// Nemotron-H and Nemotron 3: a layer each of a state space, attention, an MLP or experts.
+void add_hybrid(Model& model, const Json& row) {
+  model.pattern = said_or<std::string>(row, "hybrid_pattern", "");
+  if (model.pattern.empty()) return;
+  model.norm = Norm::rms;
+  model.positions = Positions::none;
+  model.gated_mlp = model.qkv_bias = model.attention_out_bias = model.mlp_bias = false;
+  model.squared_relu = true;
+  StateSpace space;
+  space.heads = row.at("mamba_heads");
+  space.head_dim = row.at("mamba_head_dim");
+  space.groups = row.at("mamba_groups");
+  space.state = row.at("mamba_state");
+  space.convolution = said_or(row, "mamba_conv", space.convolution);
+  space.chunk = said_or(row, "mamba_chunk", space.chunk);
+  model.state_space = space;
+  model.mtp_pattern = said_or<std::string>(row, "mtp_pattern", "");
+  model.mtp_repeated = said_or(row, "mtp_repeated", false);
+  if (!model.experts) return;
+  model.experts->router_bias = true;
+  model.experts->latent = said_or<std::int64_t>(row, "moe_latent", 0);
+}
+
 // The rows name no ranks: those of DeepSeek-V2 and V3, which are equal (config.json of both).
 void add_latent(Model& model, const Json& row) {
   if (!said_or(row, "mla", false)) return;
@@ -96,6 +119,7 @@ Model published_model(const Json& run, const Json& practice) {
   add_experts(model, row);
   add_latent(model, row);
   add_gpt_oss(model, row);
+  add_hybrid(model, row);
   model.mtp_layers = said_or<std::int64_t>(row, "mtp_layers", 0);
   require_valid(model, model.name);
   return model;

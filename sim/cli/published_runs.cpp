@@ -126,6 +126,8 @@ Json plan_of(const Json& row, const Json& practice) {
   set(plan, "moe_dispatcher_sms", said(parallel, "moe_dispatcher_sms"));
   set(plan, "fused_experts", said(parallel, "fused_experts"));
   set(plan, "fp8_output_proj", said(parallel, "fp8_output_proj"));
+  set(plan, "fused_router", said(parallel, "fused_router"));
+  set(plan, "bf16_last_layers", said(parallel, "bf16_last_layers"));
   set(plan, "fp8_dot_product_attention", said(parallel, "fp8_attention"));
   set(plan, "recompute_modules", said(parallel, "recompute_modules"));
   set(plan, "cuda_graph", said(parallel, "cuda_graph"));
@@ -150,7 +152,8 @@ Json plan_of(const Json& row, const Json& practice) {
   if (contains(said(row, "precision"), "gathered")) plan["fp8_scaling"] = "tensor-gathered";
   if (contains(said(row, "precision"), "current scaling")) plan["fp8_scaling"] = "current";
   if (contains(said(row, "precision"), "MXFP8")) plan["fp8_scaling"] = "mx";
-  if (plan.value("tp", 1) == 1)  // a practice of the family, of no use here
+  const bool no_user_buffers = plan.value("tp", 1) == 1 || said(parallel, "async_tp") == Json(false);
+  if (no_user_buffers)  // a practice of the family, of no use here
     for (const char* key : {"tp_comm_overlap", "tp_comm_proj_sms", "tp_comm_fc2_sms"}) plan.erase(key);
   return plan;
 }

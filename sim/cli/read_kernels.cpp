@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/by_name.h"
+#include "model/bounds.h"
 
 namespace rehearse {
 
@@ -26,6 +27,8 @@ void read_kernels(const JsonReader& json, Plan& plan) {
                                    {"scatter_gather", &Plan::scatter_gather},
                                    {"overlap_grad_reduce", &Plan::overlap_grad_reduce}})
     plan.*field = json.boolean_or(key, plan.*field);
+  plan.bf16_first_layers = json.integer_or("bf16_first_layers", 0, 0, bounds::kLayers);
+  plan.bf16_last_layers = json.integer_or("bf16_last_layers", 0, 0, bounds::kLayers);
   plan.loss_fusion = json.choice_or("cross_entropy_fusion_impl", LossFusion::native, by_name(kLossFusions));
   if (json.has("cuda_graph_modules"))
     plan.cuda_graph_modules =

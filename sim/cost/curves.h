@@ -30,10 +30,19 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
 
 // What a profile calls the curve of a kind: "norm", "norm_backward", "rotary", ...
 std::string curve_name(Pointwise kind);
+std::string curve_name(const Scan& scan);
 
 // A memory-bound kernel that moves `bytes` in all. By the kind's own curve, else by that of the kernel which
 // streams most like it, else by a plain copy's. Pointwise::rearrange takes no time in a profile that
 // `rehearse calibrate` took: the kernels that were timed do without.
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes);
+
+// The kernels of a scan that reads and writes `tensors`: by its own curve, as `rehearse calibrate` takes it,
+// else by cost/scan_time.h, and of CPUs by a copy's.
+struct ScanTensors {
+  double bytes = 0;          // in all
+  double element_bytes = 2;  // of activations
+};
+Estimate scan_time(const Profile& profile, const Gpu& gpu, const Scan& scan, const ScanTensors& tensors);
 
 }  // namespace rehearse

@@ -21,6 +21,9 @@ class KernelTimes {
   Estimate gemm(const Gemm& gemm, bool in_bf16 = false);
   Estimate attention(const Attention& attention);
   Estimate pointwise(Pointwise kind, double bytes);
+  Estimate scan(const Scan& scan, const ScanTensors& tensors) const {
+    return scan_time(profile_, gpu_, scan, tensors);
+  }
   CommunicationTime collective(const Cluster& cluster, CollectiveOp op, double bytes,
                                const GroupShape& group);
 

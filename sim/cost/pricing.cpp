@@ -107,6 +107,10 @@ StageTimes Pricing::stage(const Work& work, int index, StageTransfers& transfers
 Estimate Pricing::time_of(const Block& block, const Kernel& kernel) {
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return product(block, kernel, *gemm);
   if (const auto* attention = std::get_if<Attention>(&kernel.what)) return in_steps(*attention);
+  if (const auto* scan = std::get_if<Scan>(&kernel.what)) {
+    const Tensor& first = block.tensors[static_cast<std::size_t>(kernel.reads.front())];
+    return times_.scan(*scan, {block.bytes_moved(kernel), first.element_bytes});
+  }
   if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
     if (*kind != Pointwise::spread_rows && *kind != Pointwise::collect_rows)
       return times_.pointwise(*kind, block.bytes_moved(kernel));

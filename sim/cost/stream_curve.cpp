@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cost/curves.h"
 #include "cost/interpolate.h"
+#include "cost/scan_time.h"
 
 namespace rehearse {
 
@@ -34,6 +35,8 @@ constexpr std::array kNames = {"norm",
                                "cross_entropy",
                                "cross_entropy_backward",
                                "bias_gradient",
+                               "convolution",
+                               "convolution_backward",
                                "adam",
                                "quantise",
                                "quantise_blocks",
@@ -50,6 +53,8 @@ std::vector<std::string> curves_for(Pointwise kind) {
       return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
       return {curve_name(kind), "activation", "copy"};
+    case Pointwise::convolution_backward:
+      return {curve_name(kind), "convolution", "copy"};
     case Pointwise::varying_activation:
       return {curve_name(kind), "activation", "copy"};
     case Pointwise::varying_activation_backward:
@@ -76,8 +81,7 @@ std::vector<std::string> curves_for(Pointwise kind) {
   }
 }
 
-const std::vector<StreamSample>& samples_of(const Profile& profile, Pointwise kind) {
-  const std::vector<std::string> names = curves_for(kind);
+const std::vector<StreamSample>& samples_of(const Profile& profile, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto found = profile.stream.find(name);
     if (found != profile.stream.end() && !found->second.empty()) return found->second;
@@ -86,21 +90,36 @@ const std::vector<StreamSample>& samples_of(const Profile& profile, Pointwise ki
       fmt::format("profile {} has no stream \"{}\" nor \"{}\"", profile.name, names.front(), names.back()));
 }
 
+Estimate stream_time(const Profile& profile, const Gpu& gpu, const std::vector<std::string>& names,
+                     double bytes) {
+  if (bytes <= 0) return {profile.launch_s, false};
+  Curve curve;
+  for (const StreamSample& sample : samples_of(profile, names)) curve[sample.bytes] = sample.bytes_per_s;
+  const double rate = std::min(read_at(curve, bytes).value, gpu.memory_bandwidth);
+  // Above the largest sample a stream has settled at its asymptote; below the smallest the start dominates.
+  const bool extrapolated = 2 * bytes < curve.begin()->first;
+  return {std::max(profile.launch_s, bytes / rate), extrapolated};
+}
+
 }  // namespace
 
 std::string curve_name(Pointwise kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
+std::string curve_name(const Scan& scan) {
+  return scan.backward ? "scan_backward" : "scan";
+}
+
 Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, double bytes) {
   if (kind == Pointwise::rearrange && profile.measurement) return {};  // of kernels that do without
-  if (bytes <= 0) return {profile.launch_s, false};
-  Curve curve;
-  for (const StreamSample& sample : samples_of(profile, kind)) curve[sample.bytes] = sample.bytes_per_s;
-  const double rate = std::min(read_at(curve, bytes).value, gpu.memory_bandwidth);
-  // Above the largest sample a stream has settled at its asymptote; below the smallest the start dominates.
-  const bool extrapolated = 2 * bytes < curve.begin()->first;
-  return {std::max(profile.launch_s, bytes / rate), extrapolated};
+  return stream_time(profile, gpu, curves_for(kind), bytes);
+}
+
+Estimate scan_time(const Profile& profile, const Gpu& gpu, const Scan& scan, const ScanTensors& tensors) {
+  if (profile.stream.contains(curve_name(scan)) || gpu.multiprocessors == 0)
+    return stream_time(profile, gpu, {curve_name(scan), "copy"}, tensors.bytes);
+  return {std::max(profile.launch_s, scan_seconds(gpu, scan, tensors.element_bytes)), true};
 }
 
 }  // namespace rehearse

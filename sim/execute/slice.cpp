@@ -31,7 +31,16 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
   return slice;
 }
 
-// Of a column-parallel layer or a table; empty for all others.
+// Columns of a parameter whose rows are shared out.
+std::int64_t depth_of(const std::string& name, const Model& model) {
+  if (name == "convolution_weight") return model.state_space->convolution;
+  const bool is_vector =
+      name.ends_with("_bias") || name == "mamba_norm_weight" || name == "decay_log" || name == "skip";
+  return is_vector ? 1 : model.hidden;
+}
+
+// Rows that tensor-parallel ranks share out, of a column-parallel layer, a table or a state space; empty for
+// all others.
 std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model, const Plan& plan) {
   const auto is_of = [&parameter](const std::string& layer) {
     return parameter.name == layer + "_weight" || parameter.name == layer + "_bias";
@@ -46,6 +55,15 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
   };
   if (is_of("mlp_gate") || is_of("mlp_up")) return of_width(model.ffn_hidden);
   if (is_of("shared_gate") || is_of("shared_up")) return of_width(model.experts->shared_ffn_hidden);
+  if (model.state_space) {
+    const StateSpace& space = *model.state_space;
+    const std::int64_t inner = space.inner(), map = space.groups * space.state;
+    if (is_of("mamba_inputs")) return {inner, inner, map, map, space.heads};
+    if (is_of("convolution")) return {inner, map, map};
+    if (parameter.name == "mamba_norm_weight") return {inner};
+    for (const char* name : {"step_bias", "decay_log", "skip"})
+      if (parameter.name == name) return {space.heads};
+  }
   if (parameter.name == "word_table" || parameter.name == "head_weight") return {model.vocab};
   return {};
 }
@@ -56,9 +74,10 @@ Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, in
   const std::string& name = parameter.name;
   const std::int64_t queries = model.heads * model.head_dim;
   const std::vector<std::int64_t> outputs = outputs_of(parameter, model, plan);
-  if (!outputs.empty())
-    return share_of_rows(outputs, name.ends_with("_bias") ? 1 : model.hidden, tensor_rank, plan.tp);
+  if (!outputs.empty()) return share_of_rows(outputs, depth_of(name, model), tensor_rank, plan.tp);
   if (name == "projection_weight") return share_of_columns(model.hidden, queries, tensor_rank, plan.tp);
+  if (name == "mamba_projection_weight")
+    return share_of_columns(model.hidden, model.state_space->inner(), tensor_rank, plan.tp);
   if (name == "mlp_down_weight")
     return share_of_columns(model.hidden, model.ffn_hidden, tensor_rank, plan.tp);
   if (name == "shared_down_weight")

@@ -38,6 +38,11 @@ class Limits {
             fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 0");
     require(plan_.loss_fusion == LossFusion::native, "cross_entropy_fusion_impl",
             "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
+    require(!model_.state_space || plan_.cp == 1, "cp",
+            "state spaces exchange no heads between context-parallel ranks yet",
+            fmt::format("cp = {}", plan_.cp), "1");
+    require(!model_.experts || model_.experts->latent == 0, "model",
+            "experts of a latent width cannot be executed yet", model_.name, "a model without them");
     require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
             "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",

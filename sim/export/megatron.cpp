@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "export/hybrid_flags.h"
 #include "export/launch_lines.h"
 #include "export/unsaid.h"
 
@@ -58,7 +59,7 @@ void add_activation_of_gpt_oss(Line& line, const Experts& experts) {
 void add_model(Line& line, const Model& model) {
   line.flag("vocab-size", model.vocab);
   line.flag("make-vocab-size-divisible-by", 1);
-  line.flag("num-layers", model.layers);
+  if (model.pattern.empty()) line.flag("num-layers", model.layers);
   line.flag("hidden-size", model.hidden);
   line.flag("ffn-hidden-size", model.ffn_hidden);
   line.flag("num-attention-heads", model.heads);
@@ -69,6 +70,7 @@ void add_model(Line& line, const Model& model) {
   if (!model.latent && model.head_dim * model.heads != model.hidden) line.flag("kv-channels", model.head_dim);
   line.flag("normalization", model.norm == Norm::rms ? "RMSNorm" : "LayerNorm");
   if (model.positions == Positions::rotary) line.flag("position-embedding-type", "rope");
+  if (model.positions == Positions::none) line.flag("position-embedding-type", "none");
   line.flag_if(model.gated_mlp && !is_gpt_oss(model), "swiglu");
   line.flag_if(model.squared_relu, "squared-relu");
   line.flag_if(!model.tied_embeddings, "untie-embeddings-and-output-weights");
@@ -81,10 +83,21 @@ void add_model(Line& line, const Model& model) {
   if (model.full_every > 0) line.flag("window-attn-skip-freq", model.full_every);
   if (model.attention_sinks) line.flag("softmax-type", "learnable");
   if (is_gpt_oss(model)) add_activation_of_gpt_oss(line, *model.experts);
-  if (model.mtp_layers > 0) line.flag("mtp-num-layers", model.mtp_layers);
+  if (model.mtp_layers > 0 && model.pattern.empty()) line.flag("mtp-num-layers", model.mtp_layers);
   const double dropout = model.dropout ? 0.1 : 0;
   line.flag("attention-dropout", dropout);
   line.flag("hidden-dropout", dropout);
+}
+
+void add_hybrid(Line& line, const Model& model, const Plan& plan) {
+  line.flag("spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
+  line.flag("hybrid-layer-pattern", fmt::format("\"{}\"", hybrid_layer_pattern(model, plan)));
+  line.flag_if(model.mtp_repeated, "mtp-use-repeated-layer");
+  if (!model.state_space) return;
+  line.flag("mamba-num-heads", model.state_space->heads);
+  line.flag("mamba-head-dim", model.state_space->head_dim);
+  line.flag("mamba-num-groups", model.state_space->groups);
+  line.flag("mamba-state-dim", model.state_space->state);
 }
 
 void add_latent(Line& line, const LatentAttention& latent) {
@@ -111,6 +124,7 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   line.flag("moe-ffn-hidden-size", experts.ffn_hidden);
   if (experts.shared_ffn_hidden > 0)
     line.flag("moe-shared-expert-intermediate-size", experts.shared_ffn_hidden);
+  if (experts.latent > 0) line.flag("moe-latent-size", experts.latent);
   if (experts.first_layer > 0 || experts.every > 1) line.flag("moe-layer-freq", sparse_layers(model));
   line.flag_if(experts.router_bias, "moe-router-enable-expert-bias");
   const bool by_library = plan.sends_rows_once();
@@ -142,11 +156,12 @@ std::string layout(const Model& model, const Plan& plan) {
   return fmt::format("\"{}{}L\"", stages, modules);
 }
 
-void add_schedule(Line& line, const Plan& plan) {
+void add_schedule(Line& line, const Model& model, const Plan& plan) {
   switch (plan.schedule) {
     case ScheduleName::interleaved:
       if (plan.vpp == 1) return;
-      if (plan.layers_per_stage.empty()) line.flag("num-virtual-stages-per-pipeline-rank", plan.vpp);
+      if (plan.layers_per_stage.empty() && model.pattern.empty())
+        line.flag("num-virtual-stages-per-pipeline-rank", plan.vpp);
       if (plan.microbatch_group > 0)
         line.flag("microbatch-group-size-per-virtual-pipeline-stage", plan.microbatch_group);
       return line.flag_if(!plan.overlap_p2p, "no-overlap-p2p-communication");
@@ -177,8 +192,9 @@ void add_degrees(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(plan.sequence_parallel && plan.tp > 1, "sequence-parallel");
   line.flag_if(plan.tp_comm_overlap, "tp-comm-overlap");
   line.flag_if(plan.order == kPipelineFirst, "use-tp-pp-dp-mapping");
-  add_schedule(line, plan);
-  if (!plan.layers_per_stage.empty()) line.flag("pipeline-model-parallel-layout", layout(model, plan));
+  add_schedule(line, model, plan);
+  if (!plan.layers_per_stage.empty() && model.pattern.empty())
+    line.flag("pipeline-model-parallel-layout", layout(model, plan));
 }
 
 // Bytes that an element of a bucket takes in the precision that gradients are reduced in.
@@ -248,6 +264,11 @@ void add_precision(Line& line, const Plan& plan) {
     line.flag("fp4-format", "e2m1");
     line.flag("fp4-recipe", "nvfp4");
   }
+  if (plan.bf16_first_layers + plan.bf16_last_layers > 0) {
+    line.flag("first-last-layers-bf16");
+    line.flag("num-layers-at-start-in-bf16", plan.bf16_first_layers);
+    line.flag("num-layers-at-end-in-bf16", plan.bf16_last_layers);
+  }
   if (plan.precision != Precision::fp8) return;
   const bool in_blocks = plan.fp8_scaling == Fp8Scaling::mx;
   line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization
@@ -285,6 +306,8 @@ Plan said_of(const Model& model, const Plan& plan) {
     said.*field = plan.*field;
   said.cuda_graph_modules = plan.cuda_graph_modules;
   said.etp = plan.etp;
+  said.bf16_first_layers = plan.bf16_first_layers;
+  said.bf16_last_layers = plan.bf16_last_layers;
   said.moe_capacity = plan.moe_capacity;
   if (bucket_elements(plan) > 0)
     said.bucket_bytes = static_cast<double>(bucket_elements(plan)) * bucket_width(plan);
@@ -301,6 +324,7 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   Line line;
   add_model(line, model);
   if (model.latent) add_latent(line, *model.latent);
+  if (!model.pattern.empty()) add_hybrid(line, model, plan);
   if (model.experts) add_experts(line, model, plan);
   line.flag("seq-length", plan.seq);
   line.flag("max-position-embeddings", std::max(plan.seq, model.max_positions));
@@ -314,6 +338,10 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   add_graphs(line, plan);
   LaunchLine launch{std::move(line).text(), "", unsaid(model, plan, said_of(model, plan))};
   if (model.parallel_residual) launch.unsaid.emplace_back("parallel_residual");
+  const StateSpace told;
+  if (model.state_space &&
+      (model.state_space->chunk != told.chunk || model.state_space->convolution != told.convolution))
+    launch.unsaid.emplace_back("chunk_size");
   if (model.positions == Positions::alibi) launch.unsaid.emplace_back("alibi");
   return launch;
 }

@@ -69,6 +69,9 @@ bool reruns_all(const Plan& plan, const Model&) {
 bool reruns_modules(const Plan& plan, const Model&) {
   return plan.recompute == Recompute::selective;
 }
+bool quantises(const Plan& plan, const Model&) {
+  return is_quantised(plan.precision);
+}
 bool has_graphs(const Plan& plan, const Model&) {
   return plan.cuda_graph;
 }
@@ -117,6 +120,8 @@ constexpr std::array kKeys = {
     Key{"fused_router", differ<&Plan::fused_router>, has_experts},
     Key{"fused_experts", differ<&Plan::fused_experts>, has_experts},
     Key{"fp8_output_proj", differ<&Plan::fp8_output_proj>, in_fp8},
+    Key{"bf16_first_layers", differ<&Plan::bf16_first_layers>, quantises},
+    Key{"bf16_last_layers", differ<&Plan::bf16_last_layers>, quantises},
     Key{"fp8_dot_product_attention", differ<&Plan::fp8_attention>, in_fp8},
     Key{"overlap_experts", differ<&Plan::overlap_experts>, has_experts},
     Key{"etp", differ<&Plan::etp>, has_experts},

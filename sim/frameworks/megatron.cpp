@@ -4,6 +4,7 @@
 
 #include "frameworks/imported.h"
 #include "frameworks/megatron_flags.h"
+#include "frameworks/megatron_hybrid.h"
 #include "frameworks/megatron_names.h"
 
 namespace rehearse {
@@ -91,6 +92,10 @@ class MegatronReader {
     if (flags_.has("--cross-entropy-loss-fusion") && flags_.has("--cross-entropy-fusion-impl"))
       plan_["cross_entropy_fusion_impl"] = flags_.text("--cross-entropy-fusion-impl");
     if (flags_.has("--fp8-output-proj")) plan_["fp8_output_proj"] = true;
+    if (flags_.has("--first-last-layers-bf16")) {  // transformer_config.py: one at either end unless told
+      plan_["bf16_first_layers"] = flags_.integer_or("--num-layers-at-start-in-bf16", 1);
+      plan_["bf16_last_layers"] = flags_.integer_or("--num-layers-at-end-in-bf16", 1);
+    }
     if (flags_.has("--fp8-dot-product-attention")) plan_["fp8_dot_product_attention"] = true;
   }
 
@@ -155,12 +160,25 @@ class MegatronReader {
     };
     if (impl == "full_iteration" || names("full_iteration")) return;
     if (modules.empty() || names("full")) {
-      modules = {"attn", flags_.has("--num-experts") ? "moe" : "mlp"};
-      if (flags_.has("--moe-layer-freq") &&
-          join(flags_.values("--moe-layer-freq"), "").find("[0]") != std::string::npos)
-        modules.emplace_back("mlp");
+      modules = graphable_modules();
     }
     plan_["cuda_graph_modules"] = join(modules, ",");
+  }
+
+  // Of the layers that the model has.
+  std::vector<std::string> graphable_modules() const {
+    std::vector<std::string> modules;
+    if (const auto hybrid = hybrid_pattern(flags_)) {
+      for (const auto& [letter, module] :
+           {std::pair{'*', "attn"}, {'M', "mamba"}, {'-', "mlp"}, {'E', "moe"}})
+        if (hybrid->layers.find(letter) != std::string::npos) modules.emplace_back(module);
+      return modules;
+    }
+    modules = {"attn", flags_.has("--num-experts") ? "moe" : "mlp"};
+    if (flags_.has("--moe-layer-freq") &&
+        join(flags_.values("--moe-layer-freq"), "").find("[0]") != std::string::npos)
+      modules.emplace_back("mlp");
+    return modules;
   }
 
   // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.
@@ -223,6 +241,12 @@ class MegatronReader {
         flags_.fail("--num-layers-per-virtual-pipeline-stage",
                     fmt::format("must divide the {} layers of each pipeline rank", layers));
       plan_["vpp"] = layers / unit;
+    }
+    if (const auto hybrid = hybrid_pattern(flags_); hybrid && !hybrid->stages.empty()) {
+      plan_["layers_per_stage"] = hybrid->stages;
+      const std::int64_t ranks = flags_.integer_or("--pipeline-model-parallel-size", 1);
+      const auto stages = static_cast<std::int64_t>(hybrid->stages.size());
+      if (ranks > 0 && stages % ranks == 0) plan_["vpp"] = stages / ranks;
     }
     if (flags_.has("--use-tp-pp-dp-mapping")) plan_["order"] = "tp-cp-ep-pp-dp";
     const std::int64_t pp = flags_.integer_or("--pipeline-model-parallel-size", 1);

@@ -5,6 +5,7 @@
 
 #include "frameworks/layer_pattern.h"
 #include "frameworks/megatron_flags.h"
+#include "frameworks/megatron_hybrid.h"
 
 namespace rehearse {
 
@@ -208,10 +209,13 @@ void add_window(const MegatronFlags& flags, Json& config, std::vector<std::strin
 }  // namespace
 
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes) {
+  const std::optional<HybridPattern> hybrid = hybrid_pattern(flags);
   const bool experts = flags.has("--num-experts");
   if (!experts && flags.has("--multi-latent-attention"))
     flags.fail("--multi-latent-attention", "is modelled with experts only", "--num-experts");
-  Json config = experts ? mixture(flags, notes) : dense(flags, notes);
+  Json config = hybrid    ? hybrid_model(flags, *hybrid, notes)
+                : experts ? mixture(flags, notes)
+                          : dense(flags, notes);
   if (flags.has("--multi-latent-attention")) add_latent(flags, config);
   if (flags.has("--window-size")) add_window(flags, config, notes);
   config["vocab_size"] = vocabulary(flags);

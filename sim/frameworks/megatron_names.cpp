@@ -141,7 +141,10 @@ constexpr std::array kCombined = {"--nproc_per_node",
                                   "--quick-geglu",
                                   "--glu-linear-offset",
                                   "--activation-func-clamp-value",
-                                  "--ddp-bucket-size"};
+                                  "--ddp-bucket-size",
+                                  "--first-last-layers-bf16",
+                                  "--num-layers-at-start-in-bf16",
+                                  "--num-layers-at-end-in-bf16"};
 
 constexpr std::array kUnmodelled = {"--rampup-batch-size",
                                     "--step-batch-size-schedule",
@@ -379,7 +382,7 @@ std::span<const char* const> costless_flags() {
 std::vector<std::string> known_megatron_flags() {
   std::vector<std::string> names;
   for (const DirectFlag& flag : kDirect) names.emplace_back(flag.name);
-  for (const auto list : {combined_flags(), unmodelled_flags(), costless_flags()})
+  for (const auto list : {combined_flags(), hybrid_flags(), unmodelled_flags(), costless_flags()})
     names.insert(names.end(), list.begin(), list.end());
   return names;
 }

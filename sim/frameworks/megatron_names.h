@@ -20,6 +20,9 @@ std::span<const DirectFlag> direct_flags();
 // Flags that several fields, or the shape of the network, follow from.
 std::span<const char* const> combined_flags();
 
+// Those among them that name the layers of a hybrid model and their sizes (megatron_hybrid.h).
+std::span<const char* const> hybrid_flags();
+
 // Flags that change the cost of a step in a way that is not modelled.
 std::span<const char* const> unmodelled_flags();
 

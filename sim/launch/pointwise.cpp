@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/device.h"
@@ -14,6 +15,16 @@ ActivationKind activation_of(const Model& model) {
   return model.squared_relu ? ActivationKind::squared_relu : ActivationKind::gelu;
 }
 
+// Groups of a state space on this rank, whose norm has a weight for each of its columns; 0 of other norms.
+std::int64_t groups_of_space(const Launch& launch) {
+  if (!launch.kernel.name.starts_with("mamba_norm")) return 0;
+  return launch.bound.model.state_space->groups / launch.bound.shape.tp;
+}
+
+std::int64_t normalised_width(const Launch& launch, TensorId weight) {
+  return launch.elements(weight) / std::max<std::int64_t>(1, groups_of_space(launch));
+}
+
 // A weight as long as a row: the block's own norms; shorter: one vector a head.
 NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   NormShape shape;
@@ -21,7 +32,8 @@ NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   shape.centred = launch.bound.model.norm == rehearse::Norm::layer &&
                   !launch.kernel.name.starts_with("query_norm") &&
                   !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");
-  shape.groups = place.has_own_matrix() ? 1 : place.columns / width;
+  const std::int64_t apart = groups_of_space(launch);
+  shape.groups = apart > 0 ? apart : place.has_own_matrix() ? 1 : place.columns / width;
   return shape;
 }
 
@@ -32,7 +44,7 @@ kernels::Tensor vectors(const Launch& launch, TensorId id, std::int64_t width, s
 
 Calls norm(const Launch& launch) {
   const TensorId input = launch.kernel.reads[0], weight = launch.kernel.reads[1];
-  const std::int64_t width = launch.elements(weight);
+  const std::int64_t width = normalised_width(launch, weight);
   kernels::Norm call;
   call.shape = norm_shape(launch, input, width);
   call.input = vectors(launch, input, width, call.shape.groups);
@@ -45,7 +57,8 @@ Calls norm(const Launch& launch) {
 Calls norm_backward(const Launch& launch) {
   const bool of_weight = launch.phase == Phase::backward_weight;
   const TensorId gradient = launch.kernel.reads[0], input = launch.kernel.reads[1];
-  const std::int64_t width = launch.elements(of_weight ? launch.kernel.writes[0] : launch.kernel.reads[2]);
+  const std::int64_t width =
+      normalised_width(launch, of_weight ? launch.kernel.writes[0] : launch.kernel.reads[2]);
   const NormShape shape = norm_shape(launch, input, width);
   const auto view = [&](TensorId id) { return vectors(launch, id, width, shape.groups); };
   if (!of_weight)
@@ -327,7 +340,13 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::cross_entropy_backward:
       return loss_backward_calls(launch);
     case Pointwise::bias_gradient:
-      return bias_gradient(launch);
+      return launch.named("scan_weight_gradient") || launch.named("convolution_weight_gradient")
+                 ? added_sums_calls(launch)
+                 : bias_gradient(launch);
+    case Pointwise::convolution:
+      return convolution_calls(launch);
+    case Pointwise::convolution_backward:
+      return convolution_backward_calls(launch);
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
     case Pointwise::quantise:

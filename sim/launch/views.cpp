@@ -49,6 +49,8 @@ std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kerne
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return multiply_calls(launch, *gemm);
   if (const auto* attention = std::get_if<Attention>(&kernel.what))
     return attention_calls(launch, *attention);
+  if (const auto* scan = std::get_if<rehearse::Scan>(&kernel.what))
+    return scan->backward ? scan_backward_calls(launch) : scan_calls(launch);
   if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) return pointwise_calls(launch, *kind);
   throw std::logic_error("collective " + kernel.name + " is no call of a device");
 }

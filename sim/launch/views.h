@@ -58,6 +58,11 @@ Calls repeat_calls(const Launch& launch);  // heads that a group of queries shar
 Calls loss_calls(const Launch& launch);
 Calls loss_backward_calls(const Launch& launch);
 Calls choice_calls(const Launch& launch);  // top_k and top_k_backward
-Calls ring_calls(const Launch& launch);    // what a ring packs, joins and adds up
+Calls convolution_calls(const Launch& launch);
+Calls convolution_backward_calls(const Launch& launch);
+Calls scan_calls(const Launch& launch);
+Calls scan_backward_calls(const Launch& launch);
+Calls added_sums_calls(const Launch& launch);  // of parameters of a state space
+Calls ring_calls(const Launch& launch);        // what a ring packs, joins and adds up
 
 }  // namespace rehearse

@@ -18,6 +18,9 @@ inline constexpr std::int64_t kExperts = 1 << 12;
 inline constexpr std::int64_t kExpertFfnHidden = 1 << 18;
 inline constexpr std::int64_t kLatentRank = 1 << 18;
 inline constexpr std::int64_t kMtpLayers = 16;
+inline constexpr std::int64_t kState = 1 << 13;
+inline constexpr std::int64_t kConvolution = 64;
+inline constexpr std::int64_t kChunk = 1 << 16;
 inline constexpr double kSwigluLimit = 1e6;
 
 }  // namespace rehearse::bounds

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/model.h"
 
 namespace rehearse {
@@ -24,24 +26,36 @@ std::int64_t latent_attention(const Model& model, const LatentAttention& latent)
   return queries + compressed + latent.kv_rank * kv + model.heads * latent.v_head_dim * model.hidden;
 }
 
-std::int64_t feed_forward(const Model& model, std::int64_t width) {
-  return (model.gated_mlp ? 3 : 2) * model.hidden * width;
+std::int64_t feed_forward(const Model& model, std::int64_t width, std::int64_t rows) {
+  return (model.gated_mlp ? 3 : 2) * rows * width;
+}
+
+// Dao and Gu 2024, figure 6: one projection to gate, input, both maps and steps; the convolution's weights
+// and biases; of each head a bias of its steps, a decay and a weight of what skips the scan; a norm; a
+// projection.
+std::int64_t mamba_mixer(const Model& model, const StateSpace& space) {
+  const std::int64_t projected = 2 * space.inner() + space.maps() + space.heads;
+  return model.hidden * projected + (space.inner() + space.maps()) * (space.convolution + 1) +
+         3 * space.heads + space.inner() + space.inner() * model.hidden;
 }
 
 std::int64_t dense_mlp(const Model& model) {
   const std::int64_t up_biases = (model.gated_mlp ? 2 : 1) * model.ffn_hidden;
-  return feed_forward(model, model.ffn_hidden) + (model.mlp_bias ? up_biases + model.hidden : 0);
+  return feed_forward(model, model.ffn_hidden, model.hidden) +
+         (model.mlp_bias ? up_biases + model.hidden : 0);
 }
 
 std::int64_t one_expert(const Model& model, const Experts& experts) {
-  const std::int64_t biases = (model.gated_mlp ? 2 : 1) * experts.ffn_hidden + model.hidden;
-  return feed_forward(model, experts.ffn_hidden) + (experts.linear_bias ? biases : 0);
+  const std::int64_t rows = experts.latent > 0 ? experts.latent : model.hidden;
+  const std::int64_t biases = (model.gated_mlp ? 2 : 1) * experts.ffn_hidden + rows;
+  return feed_forward(model, experts.ffn_hidden, rows) + (experts.linear_bias ? biases : 0);
 }
 
 std::int64_t sparse_mlp(const Model& model, const Experts& experts) {
   const std::int64_t router = model.hidden * experts.count + (experts.router_bias ? experts.count : 0) +
                               (experts.linear_bias ? experts.count : 0);
-  return router + experts.count * one_expert(model, experts) + feed_forward(model, experts.shared_ffn_hidden);
+  return router + 2 * model.hidden * experts.latent + experts.count * one_expert(model, experts) +
+         feed_forward(model, experts.shared_ffn_hidden, model.hidden);
 }
 
 std::int64_t layer_norms(const Model& model) {
@@ -51,21 +65,46 @@ std::int64_t layer_norms(const Model& model) {
   return norms;
 }
 
-std::int64_t count_sparse_layers(const Model& model) {
-  std::int64_t sparse = 0;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) sparse += model.is_sparse(layer) ? 1 : 0;
-  return sparse;
+// One layer, its norms included.
+std::int64_t one_layer(const Model& model, const ParameterCount& of, LayerType type, bool sparse) {
+  switch (type) {
+    case LayerType::transformer:
+      return of.attention + of.norms + (sparse ? of.experts : of.mlp);
+    case LayerType::mamba:
+      return of.mamba + norm_size(model);
+    case LayerType::attention:
+      return of.attention + of.norms - norm_size(model);
+    case LayerType::mlp:
+      return of.mlp + norm_size(model);
+    case LayerType::experts:
+      return of.experts + norm_size(model);
+  }
+  return 0;
+}
+
+bool has_experts(LayerType type, bool sparse) {
+  return type == LayerType::experts || (type == LayerType::transformer && sparse);
+}
+
+void count_layers(const Model& model, ParameterCount& count) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const LayerType type = model.type_of(layer);
+    const bool sparse = model.is_sparse(layer);
+    count.total += one_layer(model, count, type, sparse);
+    if (sparse) ++count.sparse_layers;
+    if (type == LayerType::mlp || (type == LayerType::transformer && !sparse)) ++count.dense_layers;
+  }
+}
+
+// DeepSeek-V3, equation 21: two norms and a projection before the module's layers, and a norm after them.
+std::int64_t one_module(const Model& model, const ParameterCount& count) {
+  std::int64_t module = 3 * norm_size(model) + 2 * model.hidden * model.hidden;
+  for (const LayerType type : model.types_of_module())
+    module += one_layer(model, count, type, model.is_sparse(model.layers - 1));
+  return module;
 }
 
 }  // namespace
-
-bool Model::is_sparse(std::int64_t layer) const {
-  return experts && layer >= experts->first_layer && (layer + 1) % experts->every == 0;
-}
-
-std::int64_t Model::window_of(std::int64_t layer) const {
-  return full_every > 0 && (layer + 1) % full_every == 0 ? 0 : window;
-}
 
 ParameterCount count_parameters(const Model& model) {
   ParameterCount count;
@@ -77,21 +116,19 @@ ParameterCount count_parameters(const Model& model) {
   count.norms = layer_norms(model);
   count.final_norm = norm_size(model);
   count.head = model.tied_embeddings ? 0 : model.vocab * model.hidden;
-  count.sparse_layers = count_sparse_layers(model);
-  count.dense_layers = model.layers - count.sparse_layers;
-  // DeepSeek-V3, equation 21: two norms and a projection before a layer like the last, and a norm after it.
-  if (model.mtp_layers > 0) {
-    const std::int64_t mlp = model.is_sparse(model.layers - 1) ? count.experts : count.mlp;
-    count.mtp = count.attention + mlp + count.norms + 3 * norm_size(model) + 2 * model.hidden * model.hidden;
-  }
-  count.total = count.embedding + count.positions + count.final_norm + count.head +
-                model.layers * (count.attention + count.norms) + count.dense_layers * count.mlp +
-                count.sparse_layers * count.experts + model.mtp_layers * count.mtp;
+  count.mamba = model.state_space ? mamba_mixer(model, *model.state_space) : 0;
+  count.mtp = model.mtp_layers > 0 ? one_module(model, count) : 0;
+  const std::int64_t modules =
+      model.mtp_repeated ? std::min<std::int64_t>(1, model.mtp_layers) : model.mtp_layers;
+  count.total = count.embedding + count.positions + count.final_norm + count.head + modules * count.mtp;
+  count_layers(model, count);
   count.active = count.total;
   if (model.experts) {
     const std::int64_t unvisited = model.experts->count - model.experts->per_token;
-    const std::int64_t sparse_modules = model.is_sparse(model.layers - 1) ? model.mtp_layers : 0;
-    count.active -= (count.sparse_layers + sparse_modules) * unvisited * one_expert(model, *model.experts);
+    std::int64_t sparse = count.sparse_layers;
+    for (const LayerType type : model.types_of_module())
+      if (has_experts(type, model.is_sparse(model.layers - 1))) sparse += modules;
+    count.active -= sparse * unvisited * one_expert(model, *model.experts);
   }
   return count;
 }

@@ -12,8 +12,13 @@ enum class Norm { layer, rms };  // LayerNorm: weight and bias; RMSNorm: weight
 enum class Positions {
   rotary,
   learned,  // a table of max_positions x hidden parameters
-  alibi     // slopes inside the attention scores: no parameter and no kernel
+  alibi,    // slopes inside the attention scores: no parameter and no kernel
+  none      // the order of tokens is told by state spaces between (Nemotron-H)
 };
+
+// Layers of a transformer are attention and then an MLP, or experts. Hybrid models (Lieber et al. 2024,
+// Jamba; Nemotron-H, NVIDIA 2025, section 2) have layers of one part each, with a norm and a residual sum.
+enum class LayerType : std::uint8_t { transformer, mamba, attention, mlp, experts };
 
 // Mixture of experts in place of the MLP of every layer from first_layer on, each `every`-th.
 struct Experts {
@@ -25,7 +30,8 @@ struct Experts {
   std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
   bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
   bool linear_bias = false;            // on the router's and all experts' products (gpt-oss)
-  bool clamped = false;  // what is activated is held within limits before (gpt-oss, swiglu_limit)
+  bool clamped = false;     // what is activated is held within limits before (gpt-oss, swiglu_limit)
+  std::int64_t latent = 0;  // width of the rows that routed experts see, down and up again (0: hidden)
 };
 
 // Multi-head latent attention (DeepSeek-V2, section 2.1).
@@ -35,6 +41,20 @@ struct LatentAttention {
   std::int64_t nope_head_dim = 0;
   std::int64_t rope_head_dim = 0;
   std::int64_t v_head_dim = 0;
+};
+
+// What scans the sequence in a Mamba-2 layer (Dao and Gu 2024, section 7): a state of head_dim x state for
+// each head, whose input and output maps groups of heads share, behind a short convolution.
+struct StateSpace {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t groups = 0;
+  std::int64_t state = 0;
+  std::int64_t convolution = 4;  // tokens that it reaches
+  std::int64_t chunk = 128;      // tokens whose scan is a product
+
+  std::int64_t inner() const { return heads * head_dim; }
+  std::int64_t maps() const { return 2 * groups * state; }
 };
 
 struct Model {
@@ -63,10 +83,20 @@ struct Model {
   std::int64_t full_every = 0;   // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
   bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
   std::int64_t mtp_layers = 0;   // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
+  // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
+  // - MLP, E experts; and of a module's layers. "": all are a transformer's, and a module's is like the last.
+  std::string pattern, mtp_pattern;
+  bool mtp_repeated = false;  // the modules are one, that runs again and again
+  std::optional<StateSpace> state_space;
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
 
+  LayerType type_of(std::int64_t layer) const;
+  std::vector<LayerType> types_of_module() const;  // of one module of multi-token prediction
+  bool has_layer_of(LayerType type) const;
+  bool attends() const { return has_layer_of(LayerType::transformer) || has_layer_of(LayerType::attention); }
+  bool has_mlp() const;                              // in any layer, beside or without experts
   bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
   // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
@@ -80,12 +110,13 @@ struct ParameterCount {
   std::int64_t attention = 0;  // one layer
   std::int64_t mlp = 0;        // one dense layer
   std::int64_t experts = 0;    // one sparse layer: router, routed and shared experts
-  std::int64_t norms = 0;      // one layer
+  std::int64_t mamba = 0;      // one layer of a state space
+  std::int64_t norms = 0;      // one layer of a transformer
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // 0 when tied
   std::int64_t mtp = 0;   // one module of multi-token prediction, less the table and the head that it shares
-  std::int64_t dense_layers = 0;
-  std::int64_t sparse_layers = 0;
+  std::int64_t dense_layers = 0;   // with an MLP
+  std::int64_t sparse_layers = 0;  // with experts
   std::int64_t total = 0;
   std::int64_t active = 0;  // total less the routed experts that a token does not visit
 };

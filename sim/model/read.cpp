@@ -29,10 +29,12 @@ constexpr std::array kFamilies = {
     Family{"gpt2", "GPT2LMHeadModel", read_gpt2},
     Family{"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox},
     Family{"nemotron", "NemotronForCausalLM", read_nemotron},
+    Family{"nemotron_h", "NemotronHForCausalLM", read_nemotron_h},
     Family{"mixtral", "MixtralForCausalLM", read_mixtral},
     Family{"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
     Family{"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek_v2},
     Family{"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
+    Family{"kimi_k2", "KimiK2ForCausalLM", read_deepseek_v3},
     Family{"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "model/bounds.h"
@@ -58,6 +59,42 @@ void check_experts(Rules& rules, const Experts& experts) {
   rules.within("shared expert ffn_hidden", experts.shared_ffn_hidden, 0, bounds::kFfnHidden);
   rules.within("first sparse layer", experts.first_layer, 0, bounds::kLayers);
   rules.within("step of sparse layers", experts.every, 1, bounds::kLayers);
+  rules.within("latent width of experts", experts.latent, 0, bounds::kHidden);
+}
+
+void check_state_space(Rules& rules, const StateSpace& space) {
+  rules.within("heads of the state space", space.heads, 1, bounds::kHeads);
+  rules.within("head_dim of the state space", space.head_dim, 1, bounds::kHeadDim);
+  rules.within("groups of the state space", space.groups, 1, bounds::kHeads);
+  rules.within("state", space.state, 1, bounds::kState);
+  rules.within("convolution", space.convolution, 1, bounds::kConvolution);
+  rules.within("chunk", space.chunk, 1, bounds::kChunk);
+}
+
+// What the letters of a pattern ask for is there.
+void check_pattern(Rules& rules, const Model& model, const std::string& what, const std::string& pattern) {
+  const std::string values = fmt::format("\"{}\"", pattern);
+  rules.holds(pattern.find_first_not_of("M*-E") == std::string::npos, what + " has M, *, - and E only",
+              values, "M-M*-");
+  rules.holds(pattern.find('M') == std::string::npos || model.state_space,
+              what + " has M: a state space is needed", values);
+  rules.holds(pattern.find('E') == std::string::npos || model.experts, what + " has E: experts are needed",
+              values);
+}
+
+void check_patterns(Rules& rules, const Model& model) {
+  check_pattern(rules, model, "the pattern of layers", model.pattern);
+  check_pattern(rules, model, "the pattern of a module", model.mtp_pattern);
+  rules.holds(model.pattern.empty() || model.pattern.size() == static_cast<std::size_t>(model.layers),
+              "the pattern has a letter for each layer",
+              fmt::format("{} letters, {} layers", model.pattern.size(), model.layers),
+              fmt::format("layers = {}", model.pattern.size()));
+  const bool repeats =
+      model.mtp_pattern.size() != std::set<char>(model.mtp_pattern.begin(), model.mtp_pattern.end()).size();
+  rules.holds(!repeats, "a module has one layer of a type", fmt::format("\"{}\"", model.mtp_pattern), "*E");
+  rules.holds(model.mtp_pattern.empty() || !model.pattern.empty(),
+              "modules of a pattern of their own belong to hybrid models",
+              fmt::format("\"{}\"", model.mtp_pattern), "none");
 }
 
 void check_latent(Rules& rules, const LatentAttention& latent) {
@@ -75,6 +112,14 @@ void require_valid(const Model& model, const std::string& file) {
   check_shape(rules, model);
   if (model.experts) check_experts(rules, *model.experts);
   if (model.latent) check_latent(rules, *model.latent);
+  if (model.state_space) check_state_space(rules, *model.state_space);
+  check_patterns(rules, model);
+  if (rules.all_hold() && model.state_space) {
+    const StateSpace& space = *model.state_space;
+    rules.holds(space.heads % space.groups == 0, "heads of the state space must be a multiple of its groups",
+                fmt::format("heads = {}, groups = {}", space.heads, space.groups),
+                "groups = " + nearest_divisors(space.heads, space.groups));
+  }
   if (rules.all_hold()) {
     rules.holds(model.heads % model.kv_heads == 0, "heads must be a multiple of kv_heads",
                 fmt::format("heads = {}, kv_heads = {}", model.heads, model.kv_heads),

@@ -59,11 +59,16 @@ class GraphRules {
   }
 
   bool in_model(GraphModule module) const {
-    if (module == GraphModule::attn) return true;
-    if (module != GraphModule::mlp) return model_.experts.has_value();
-    for (std::int64_t layer = 0; layer < model_.layers; ++layer)
-      if (!model_.is_sparse(layer)) return true;
-    return false;
+    switch (module) {
+      case GraphModule::attn:
+        return model_.attends();
+      case GraphModule::mamba:
+        return model_.has_layer_of(LayerType::mamba);
+      case GraphModule::mlp:
+        return model_.has_mlp();
+      default:
+        return model_.experts.has_value();
+    }
   }
 
   void forbid(bool broken, const char* rule, std::string found, std::string instead) {
@@ -82,6 +87,7 @@ GraphedParts graphed_parts(const Plan& plan) {
   if (!plan.cuda_graph) return graphed;
   const auto holds = [&graphed](LayerPart part) { graphed[static_cast<std::size_t>(part)] = true; };
   if (has(plan, GraphModule::attn)) holds(LayerPart::attention);
+  if (has(plan, GraphModule::mamba)) holds(LayerPart::mamba);
   if (has(plan, GraphModule::mlp)) holds(LayerPart::mlp);
   const bool moe = has(plan, GraphModule::moe);
   if (moe || has(plan, GraphModule::moe_router)) holds(LayerPart::router);

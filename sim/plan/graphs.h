@@ -13,6 +13,7 @@ namespace rehearse {
 enum class LayerPart : std::uint8_t {
   none,  // embedding, head and loss
   attention,
+  mamba,
   mlp,       // of a dense layer
   router,    // of a sparse layer, with the norm before it and the shared experts
   dispatch,  // from the router to the exchange of its rows
@@ -20,7 +21,7 @@ enum class LayerPart : std::uint8_t {
 };
 
 // By LayerPart: is it inside a graph? None is where the plan has no graphs, or one of whole passes.
-using GraphedParts = std::array<bool, 6>;
+using GraphedParts = std::array<bool, 7>;
 GraphedParts graphed_parts(const Plan& plan);
 
 // Adds what Megatron core asks of modules (core/transformer/transformer_config.py, __post_init__).

@@ -152,6 +152,8 @@ std::string to_string(GraphModule module) {
   switch (module) {
     case GraphModule::attn:
       return "attn";
+    case GraphModule::mamba:
+      return "mamba";
     case GraphModule::mlp:
       return "mlp";
     case GraphModule::moe:

@@ -93,12 +93,14 @@ inline constexpr std::array kDispatchers = {Dispatcher::all_to_all, Dispatcher::
 // (plan/graphs.h).
 enum class GraphModule : std::uint8_t {
   attn,           // attention, its norm and its residual
+  mamba,          // the same of a state space
   mlp,            // the same of a dense layer's MLP
   moe,            // the same of a sparse layer's experts
   moe_router,     // of a sparse layer the norm, the router and the shared experts
   moe_preprocess  // of a sparse layer what readies its rows for their exchange
 };
-inline constexpr std::array kGraphModules = {GraphModule::attn, GraphModule::mlp, GraphModule::moe,
+inline constexpr std::array kGraphModules = {GraphModule::attn,       GraphModule::mamba,
+                                             GraphModule::mlp,        GraphModule::moe,
                                              GraphModule::moe_router, GraphModule::moe_preprocess};
 
 enum class Offload : std::uint8_t { none, optimizer, activations };
@@ -140,7 +142,7 @@ std::string to_string(Fp8Scaling scaling);
 std::string to_string(LossFusion fusion);         // "native", "te", "te-in-place"
 std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
 std::string to_string(Dispatcher dispatcher);     // "alltoall", "deepep", "hybridep"
-std::string to_string(GraphModule module);        // "attn", "mlp", "moe", "moe_router", "moe_preprocess"
+std::string to_string(GraphModule module);  // "attn", "mamba", "mlp", "moe", "moe_router", "moe_preprocess"
 std::string to_string(Offload offload);
 std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
@@ -185,7 +187,8 @@ struct Plan {
   bool fused_router = true;      // Megatron-LM's moe_router_fusion; else a kernel an operation
   bool fused_experts = false;    // activation and quantisation inside experts' products (plan/work/grouped.h)
   bool fp8_output_proj = false;  // the head multiplies in fp8 as the layers do (Megatron core)
-  bool fp8_attention = false;    // its fp8_dot_product_attention: so do the two products of attention
+  std::int64_t bf16_first_layers = 0, bf16_last_layers = 0;  // of fp8 and fp4 plans that multiply in bf16
+  bool fp8_attention = false;       // its fp8_dot_product_attention: so do the two products of attention
   bool fused_accumulation = true;   // Megatron-LM's gradient_accumulation_fusion: weight gradients' products
                                     // add to those of earlier microbatches; else autograd does
   bool fused_adam = true;           // one kernel a step; else a kernel an operation, as eager PyTorch

@@ -46,6 +46,7 @@ class Rules {
     add_zero_violations(plan_, model_, violations_);
     add_expert_rules(plan_, model_, violations_);
     add_context_rules(plan_, model_, violations_);
+    add_hybrid_rules(plan_, model_, violations_);
     add_recompute_rules(plan_, model_, violations_);
     add_recipe_rules(plan_, violations_);
     add_blocking_rules(plan_, violations_);

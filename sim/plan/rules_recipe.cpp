@@ -54,6 +54,15 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Viol
          "off, or fused attention with cp 1"});
 }
 
+void add_bf16_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+  if (plan.bf16_first_layers + plan.bf16_last_layers == 0) return;
+  if (is_quantised(plan.precision) && plan.framework == Framework::megatron_core) return;
+  violations.push_back({"", plan.bf16_last_layers > 0 ? "bf16_last_layers" : "bf16_first_layers",
+                        "layers are kept out of fp8 or fp4 under Megatron core",
+                        fmt::format("{}, framework {}", values, to_string(plan.framework)),
+                        "0, or precision fp8 or fp4 with framework megatron-core"});
+}
+
 void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
   if (plan.precision != Precision::fp4) return;
   if (plan.framework != Framework::megatron_core)
@@ -97,6 +106,7 @@ void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
   add_scaling_rules(plan, values, violations);
   add_loss_rules(plan, violations);
   add_fp8_rules(plan, values, violations);
+  add_bf16_rules(plan, values, violations);
   add_fp4_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
     violations.push_back(

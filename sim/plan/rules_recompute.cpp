@@ -35,8 +35,9 @@ bool has_module(const Model& model, RecomputeModule module) {
     case RecomputeModule::shared_experts:
       return model.experts && model.experts->shared_ffn_hidden > 0;
     case RecomputeModule::mlp:
-      return !model.is_sparse(0);
+      return model.has_mlp();
     case RecomputeModule::core_attn:
+      return model.attends();
     case RecomputeModule::layernorm:
       return true;
   }
@@ -47,7 +48,7 @@ void check_each_module(const Plan& plan, const Model& model, std::vector<Violati
   const auto& modules = plan.recompute_modules;
   const bool all_of_moe = std::ranges::find(modules, RecomputeModule::moe) != modules.end();
   for (const RecomputeModule module : modules) {
-    if (!has_module(model, module))
+    if (plan.recompute == Recompute::selective && !has_module(model, module))
       violations.push_back({"", "recompute_modules", "names a module that no layer of the model has",
                             fmt::format("{} of {}", to_string(module), model.name), "core_attn"});
     const bool inside = module == RecomputeModule::moe_act || module == RecomputeModule::shared_experts;

@@ -18,7 +18,7 @@ struct LayerBlocks {
   std::map<std::pair<LayerSort, LayerKind>, int> index;
 
   int of(std::int64_t layer, LayerKind kind) {
-    const LayerSort sort = sort_of(model, layer);
+    const LayerSort sort = sort_of(model, plan, layer);
     const auto [entry, is_new] = index.try_emplace({sort, kind}, static_cast<int>(work.blocks.size()));
     if (is_new) work.blocks.push_back(layer_block(model, plan, sort, kind));
     return entry->second;

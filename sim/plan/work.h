@@ -80,6 +80,15 @@ struct Attention {
   AttentionOperands operands = AttentionOperands::activations;
 };
 
+// The scan of a state space over the sequences of one rank in chunks (Dao and Gu 2024, section 6): scores of
+// each group and chunk, states of head_dim x state at the end of every chunk, which are passed on, and from
+// both the outputs. FLOPs forward, squares of chunks counted in full: 2 tokens (chunk (groups state + heads
+// head_dim) + 2 heads head_dim state). The backward kernels make scores and states again.
+struct Scan {
+  std::int64_t tokens = 0, heads = 0, head_dim = 0, groups = 0, state = 0, chunk = 0;
+  bool backward = false;
+};
+
 // A kernel bound by memory: it reads and writes its tensors once.
 enum class Pointwise : std::uint8_t {
   norm,
@@ -107,6 +116,8 @@ enum class Pointwise : std::uint8_t {
   cross_entropy,
   cross_entropy_backward,
   bias_gradient,
+  convolution,  // along each sequence, of a few tokens, and its activation
+  convolution_backward,
   adam,
   quantise,                // into fp8, by rows, by columns or both
   quantise_blocks,         // the same with a scale for each 32 elements (MXFP8)
@@ -157,7 +168,7 @@ struct Overlap {
 
 struct Kernel {
   std::string name;  // unique within its list, e.g. "qkv"
-  std::variant<Gemm, Attention, Pointwise, Collective> what;
+  std::variant<Gemm, Attention, Scan, Pointwise, Collective> what;
   std::vector<TensorId> reads;
   std::vector<TensorId> writes;
   Overlap overlap = {};
@@ -171,13 +182,15 @@ std::int64_t chunks_of(const Kernel& kernel);
 
 // FLOPs as the kernel's struct says, counting full squares.
 double flops(const Attention& attention);
+double flops(const Scan& scan);
 
-// Executed FLOPs of GEMM and attention; 0 for the others. Causal attention counts full squares.
+// Executed FLOPs of GEMM, attention and scan; 0 for the others. Causal attention counts full squares.
 double flops(const Kernel& kernel);
 
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
-  // "embedding", "layer", "sparse_layer", "full_layer" (no window), "mtp", "further_mtp", "head"
+  // "embedding", "layer", "sparse_layer", "full_layer" (no window), of hybrid models "mamba_layer",
+  // "attention_layer", "mlp_layer", "expert_layer"; before any of these "bf16_"; "mtp", "further_mtp", "head"
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<Kernel> forward;
@@ -247,8 +260,8 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
 std::vector<Kernel> clipping_kernels(double parameters, const Plan& plan, Block& scratch);
 
 // FLOPs of one microbatch summed over all ranks of one replica, experts evenly loaded. `backward` counts
-// twice the forward; only the hardware sees the scores that fused attention computes once more inside its
-// backward kernel, `rescore`, and what tensor-parallel ranks repeat and pad in both passes, `repeated`.
+// twice the forward; only the hardware sees what fused attention and scans compute once more inside their
+// backward kernels, `rescore`, and what tensor-parallel ranks repeat and pad in both passes, `repeated`.
 struct FlopCount {
   double forward = 0, recompute = 0, backward = 0, rescore = 0, repeated = 0;
   double model() const { return forward + backward; }

@@ -136,6 +136,8 @@ Json plan_json(const Report& report) {
           {"fused_router", plan.fused_router},
           {"fused_experts", plan.fused_experts},
           {"fp8_output_proj", plan.fp8_output_proj},
+          {"bf16_first_layers", plan.bf16_first_layers},
+          {"bf16_last_layers", plan.bf16_last_layers},
           {"fp8_dot_product_attention", plan.fp8_attention},
           {"fused_accumulation", plan.fused_accumulation},
           {"fused_adam", plan.fused_adam},

@@ -61,6 +61,25 @@ Model tiny_shared_experts() {
   return model;
 }
 
+Model tiny_hybrid() {
+  Model model = tiny_llama();
+  model.name = "tiny-hybrid";
+  model.pattern = "M*-M";
+  model.positions = Positions::none;
+  model.gated_mlp = false;
+  model.squared_relu = true;
+  model.state_space = StateSpace{8, 4, 4, 6, 4, 4};
+  return model;
+}
+
+Model tiny_hybrid_of_experts() {
+  Model model = tiny_hybrid();
+  model.name = "tiny-hybrid-of-experts";
+  model.pattern = "M*EM";
+  model.experts = Experts{4, 2, 16, 24};
+  return model;
+}
+
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
   Plan plan;
   plan.tp = tp;

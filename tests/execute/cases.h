@@ -17,6 +17,11 @@ Model tiny_llama();
 Model tiny_mixtral();
 Model tiny_shared_experts();
 
+// Layers of one part each, two of them Mamba-2 in two chunks: attention without positions, squared ReLU; the
+// same with experts in place of the MLP.
+Model tiny_hybrid();
+Model tiny_hybrid_of_experts();
+
 // fp32, 8 sequences of 8 tokens in microbatches of one.
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
 

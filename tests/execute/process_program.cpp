@@ -1,7 +1,7 @@
 // One rank of a plan as a process, started by mpirun or as torchrun does, or all of them as threads: losses
 // and this process' part of every gradient equal those of one rank alone on a core. Arguments: tp pp dp ZeRO
-// [bf16|fp16] [overflow] [cuda] [ep N] [steps N] [activations|optimizer], which is offloaded. Ends with 1 where
-// they do not, with 77 without the device.
+// [bf16|fp16] [overflow] [cuda] [ep N] [steps N] [activations|optimizer], which is offloaded. Ends with 1
+// where they do not, with 77 without the device.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -235,6 +235,38 @@ TEST(Megatron, SaysHowFp8IsScaled) {
                         "--reuse-grad-buf-for-mxfp8-param-ag"));
 }
 
+TEST(Megatron, WritesHybridModelsByTheirPattern) {
+  Plan plan;
+  plan.pp = 2;
+  plan.ep = plan.dp = plan.global_batch = 8;
+  Model model = read_model("nemotron3-nano-30b-a3b");
+  std::string text = megatron_flags(model, plan).text;
+  EXPECT_THAT(
+      text, HasSubstr("--hybrid-layer-pattern \"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\" "
+                      "--mamba-num-heads 64 --mamba-head-dim 64 --mamba-num-groups 8 --mamba-state-dim 128"));
+  EXPECT_THAT(text, HasSubstr("--position-embedding-type none --squared-relu"));
+  EXPECT_THAT(text, Not(HasSubstr("--num-layers ")));
+  plan.layers_per_stage = {20, 32};
+  model.mtp_layers = 2;
+  model.mtp_pattern = "*E";
+  model.mtp_repeated = true;
+  text = megatron_flags(model, plan).text;
+  EXPECT_THAT(text, HasSubstr("\"MEMEM*EMEMEM*EMEMEM*|EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME/*E/*E\" "
+                              "--mtp-use-repeated-layer"));
+  EXPECT_THAT(text, Not(HasSubstr("--pipeline-model-parallel-layout")));
+  EXPECT_THAT(megatron_flags(read_model("nemotron3-super-120b-a12b"), plan).text,
+              HasSubstr("--moe-latent-size 1024"));
+}
+
+TEST(Megatron, SaysWhichLayersStayInBf16) {
+  Plan plan;
+  plan.precision = Precision::fp4;
+  plan.bf16_last_layers = 14;
+  EXPECT_THAT(
+      megatron_flags(read_model("llama3-8b"), plan).text,
+      HasSubstr("--first-last-layers-bf16 --num-layers-at-start-in-bf16 0 --num-layers-at-end-in-bf16 14"));
+}
+
 TEST(Megatron, SaysWhatCudaGraphsHold) {
   Plan plan;
   EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).text, Not(HasSubstr("cuda-graph")));

@@ -47,6 +47,50 @@ TEST(ImportMegatron, ReadsTheSampleScriptOfGpt3) {
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--rampup-batch-size")));
 }
 
+// Nemotron 3 Nano as slime's script starts it, in four stages and with modules.
+constexpr const char* kHybrid =
+    "--hybrid-layer-pattern MEMEM*E|MEMEM*E|MEMEM|*EME/*E/*E --mtp-use-repeated-layer --hidden-size 2688 "
+    "--ffn-hidden-size 1856 --num-attention-heads 32 --group-query-attention --num-query-groups 2 "
+    "--kv-channels 128 "
+    "--mamba-num-heads 64 --num-experts 128 --moe-router-topk 6 --moe-shared-expert-intermediate-size 3712 "
+    "--moe-latent-size 1024 --squared-relu --disable-bias-linear --normalization RMSNorm --seq-length 8192 "
+    "--position-embedding-type none --max-position-embeddings 8192 --vocab-size 131072 --micro-batch-size 1 "
+    "--untie-embeddings-and-output-weights --pipeline-model-parallel-size 2 --global-batch-size 8 ";
+
+TEST(ImportMegatron, ReadsHybridModelsAndTheirStages) {
+  const Imported found = megatron(std::string(kHybrid) + "--bf16");
+  EXPECT_EQ(found.model["hybrid_override_pattern"], "MEMEM*EMEMEM*EMEMEM*EME");
+  EXPECT_EQ(found.model["num_hidden_layers"], 23);
+  EXPECT_EQ(found.model["mamba_num_heads"], 64);
+  EXPECT_EQ(found.model["mamba_head_dim"], 64) << "Megatron-LM's own";
+  EXPECT_EQ(found.model["num_nextn_predict_layers"], 2);
+  EXPECT_EQ(found.model["mtp_hybrid_override_pattern"], "*E");
+  EXPECT_EQ(found.model["mtp_use_repeated_layer"], true);
+  EXPECT_EQ(found.model["moe_latent_size"], 1024);
+  EXPECT_EQ(found.scenario["plan"]["layers_per_stage"], Json({7, 7, 5, 4}));
+  EXPECT_EQ(found.scenario["plan"]["vpp"], 2);
+  EXPECT_THAT(found.notes, IsEmpty());
+  const std::string whole = std::string(kHybrid) + "--cuda-graph-impl transformer_engine --bf16";
+  EXPECT_EQ(megatron(whole).scenario["plan"]["cuda_graph_modules"], "attn,mamba,moe");
+}
+
+TEST(ImportMegatron, RefusesLayersOfHybridsThatHaveNoModel) {
+  const auto with = [](const std::string& pattern) {
+    return refusal([&] { megatron(std::string(kHybrid) + "--hybrid-layer-pattern " + pattern); });
+  };
+  EXPECT_THAT(with("MGM*"), HasSubstr("has no model of the layer G"));
+  EXPECT_THAT(with("M*/*E/M"), HasSubstr("modules of multi-token prediction are all alike"));
+  EXPECT_THAT(with("|"), HasSubstr("names no layer"));
+}
+
+TEST(ImportMegatron, ReadsWhichLayersStayInBf16) {
+  const Json plan =
+      megatron(text_of("mixtral_8x7b.args") + " --first-last-layers-bf16 --num-layers-at-end-in-bf16 4")
+          .scenario["plan"];
+  EXPECT_EQ(plan["bf16_first_layers"], 1) << "Megatron-LM's own";
+  EXPECT_EQ(plan["bf16_last_layers"], 4);
+}
+
 TEST(ImportMegatron, ReadsWhatDispatchesRows) {
   const auto plan = [](const std::string& flags) {
     return megatron(text_of("mixtral_8x7b.args") + flags).scenario["plan"];

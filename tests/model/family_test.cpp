@@ -225,5 +225,51 @@ TEST(Name, IsThatOfTheFolderOfAConfigJson) {
   EXPECT_EQ(read_model("llama3-8b").name, "llama3-8b");
 }
 
+Json nemotron_h_config() {
+  return {{"model_type", "nemotron_h"}, {"hybrid_override_pattern", "M-M*E"},
+          {"num_hidden_layers", 5},     {"hidden_size", 256},
+          {"intermediate_size", 512},   {"num_attention_heads", 8},
+          {"num_key_value_heads", 2},   {"mamba_num_heads", 16},
+          {"mamba_head_dim", 32},       {"n_routed_experts", 8},
+          {"num_experts_per_tok", 2},   {"moe_intermediate_size", 64},
+          {"n_shared_experts", 0},      {"vocab_size", 1024}};
+}
+
+TEST(NemotronH, LayersAreThoseOfItsPattern) {
+  const Model model = read_config(nemotron_h_config());
+  EXPECT_EQ(model.type_of(0), LayerType::mamba);
+  EXPECT_EQ(model.type_of(1), LayerType::mlp);
+  EXPECT_EQ(model.type_of(3), LayerType::attention);
+  EXPECT_EQ(model.type_of(4), LayerType::experts);
+  EXPECT_TRUE(model.is_sparse(4) && !model.is_sparse(1));
+  EXPECT_EQ(model.positions, Positions::none);
+  EXPECT_TRUE(model.squared_relu && !model.gated_mlp);
+  EXPECT_EQ(model.state_space->state, 128) << "the class's own";
+  EXPECT_THAT(model.not_modelled, IsEmpty());
+}
+
+TEST(NemotronH, LayersMayBeNamedOneByOne) {
+  Json config = nemotron_h_config();
+  config.erase("hybrid_override_pattern");
+  config["layers_block_type"] = {"mamba", "mlp", "mamba", "attention", "moe"};
+  EXPECT_EQ(read_config(config).pattern, "M-M*E");
+  config["layers_block_type"][1] = "linear";
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("/layers_block_type/1"));
+}
+
+TEST(NemotronH, PatternIsAsLongAsTheModelAndHasItsLettersOnly) {
+  Json config = nemotron_h_config();
+  config["num_hidden_layers"] = 6;
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("a letter for each layer"));
+  config["hybrid_override_pattern"] = "M-M*EG";
+  EXPECT_THAT(complaint(config.dump()), testing::HasSubstr("has M, *, - and E only"));
+}
+
+TEST(NemotronH, BiasesOfItsProjectionsAreNamedAsNotModelled) {
+  Json config = nemotron_h_config();
+  config["use_bias"] = true;
+  EXPECT_THAT(read_config(config).not_modelled, ElementsAre("use_bias"));
+}
+
 }  // namespace
 }  // namespace rehearse

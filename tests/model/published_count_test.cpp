@@ -45,6 +45,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "hub: 140630071296 with 32768 tokens, less 2 x 768 x 6144 of v0.1's 32000"},
         Published{"qwen2.5-7b", 7'615'616'512, kHub}, Published{"qwen3-8b", 8'190'735'360, kHub},
         Published{"qwen3-30b-a3b", 30'532'122'624, kHub}, Published{"qwen3-235b-a22b", 235'093'634'560, kHub},
+        Published{
+            "nemotron3-super-120b-a12b", 123'611'033'088,
+            "NVIDIA-NeMo/Megatron-Bridge, model_verification_cards/nemotron-3-super-120b-a12b: elements"},
         Published{"gpt-oss-120b", 116'829'156'672, kHub}, Published{"gpt-oss-20b", 20'914'757'184, kHub}));
 
 // Of a module DeepSeek-V3's README_WEIGHTS.md tells 11.5B parameters of its own, of which 1.5B compute for a
@@ -105,6 +108,27 @@ TEST(ActiveCount, OfGptOssIsThatOfItsModelCardWithoutTheInputEmbedding) {  // ta
     const ParameterCount count = count_parameters(read_model(name));
     EXPECT_NEAR(static_cast<double>(count.active - count.embedding), active, 0.005e9) << name;
   }
+}
+
+// model_verification_cards/nemotron-3.5-lightning of NVIDIA-NeMo/Megatron-Bridge: 32913266240, one module
+// more. NVIDIA 2025, Nemotron 3 Nano, table 1: 31.6B, 3.6B of them active with the embeddings.
+TEST(PublishedCount, OfNemotron3NanoIsExactWithTheModuleOfItsSuccessor) {
+  Model model = read_model("nemotron3-nano-30b-a3b");
+  const ParameterCount alone = count_parameters(model);
+  EXPECT_NEAR(static_cast<double>(alone.total), 31.6e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(alone.active), 3.6e9, 0.05e9);
+  model.mtp_layers = 2;
+  model.mtp_pattern = "*E";
+  model.mtp_repeated = true;
+  EXPECT_EQ(count_parameters(model).total, 32'913'266'240);
+}
+
+// NVIDIA 2026, Nemotron 3 Super: 120.6B without the module, 12.7B active.
+TEST(ActiveCount, OfNemotron3SuperIsThatOfItsReport) {
+  Model model = read_model("nemotron3-super-120b-a12b");
+  model.mtp_layers = 0;
+  EXPECT_NEAR(static_cast<double>(count_parameters(model).total), 120.6e9, 0.1e9);
+  EXPECT_NEAR(static_cast<double>(count_parameters(model).active), 12.7e9, 0.1e9);
 }
 
 TEST(ActiveCount, OfMixtral8x22b) {  // Mistral AI 2024: 141B, 39B active

@@ -207,5 +207,40 @@ TEST(Fp8Recipes, AreThoseOfMegatronCore) {
   EXPECT_EQ(rules_broken(plan), "fp8_weight_copies: MXFP8 scales rows and columns apart; ");
 }
 
+TEST(Fp8Recipes, KeepLayersAtTheEndsInBf16) {
+  Case c = recipe_case(Fp8Scaling::mx, true);
+  c.model.layers = 6;
+  c.plan.bf16_first_layers = 1;
+  c.plan.bf16_last_layers = 2;
+  const Work work = make_work(c.model, c.plan);
+  std::vector<std::pair<std::string, std::int64_t>> runs;
+  for (const Repeated& part : work.parts.front())
+    runs.emplace_back(work.blocks[static_cast<std::size_t>(part.block)].name, part.repeats);
+  EXPECT_THAT(runs, ElementsAre(std::pair("embedding", 1), std::pair("bf16_layer", 1), std::pair("layer", 3),
+                                std::pair("bf16_layer", 2), std::pair("head", 1)));
+  const Block ends = block_called(work, "bf16_layer"), middle = block_called(work, "layer");
+  EXPECT_TRUE(std::ranges::none_of(kernels_both_ways(ends), quantises));
+  for (const Kernel& kernel : kernels_both_ways(ends))
+    EXPECT_FALSE(multiplies_quantised(ends, kernel, c.plan.precision)) << kernel.name;
+  EXPECT_TRUE(multiplies_quantised(middle, kernel_named(middle.forward, "qkv"), c.plan.precision));
+  EXPECT_EQ(rules_broken(c.plan), "");
+  c.plan.precision = Precision::bf16;
+  EXPECT_THAT(rules_broken(c.plan),
+              testing::HasSubstr("bf16_last_layers: layers are kept out of fp8 or fp4 under Megatron core"));
+}
+
+TEST(Fp8Recipes, DownProjectionsOfLatentAttentionMultiplyAsTheLayersDoAndRoutersDoNot) {
+  Case c{read_model("deepseek-v3"), {}};
+  c.plan.seq = 4096;
+  c.plan.precision = Precision::fp8;
+  c.plan.fp8_scaling = Fp8Scaling::mx;
+  const Block block = block_called(make_work(c.model, c.plan), "sparse_layer");
+  const auto in_fp8 = [&](const char* name) {
+    return multiplies_quantised(block, kernel_named(block.forward, name), c.plan.precision);
+  };
+  EXPECT_TRUE(in_fp8("query_down") && in_fp8("kv_down") && in_fp8("query_up"));
+  EXPECT_FALSE(in_fp8("router"));
+}
+
 }  // namespace
 }  // namespace rehearse

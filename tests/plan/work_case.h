@@ -160,13 +160,29 @@ inline void add_variety(Case& c) {
   c.model.full_every = *rc::gen::inRange(0, 4);
 }
 
-// Any model, dense or sparse, under any plan of this program.
+// Layers of one part each, in any order; chunks of 8 tokens divide every sequence that is drawn.
+inline void make_hybrid(Case& c) {
+  const std::string letters = c.model.experts ? "M*-E" : "M*-";
+  const std::int64_t groups = std::int64_t{c.plan.tp} * c.plan.cp * *rc::gen::element(1, 2);
+  c.model.state_space = StateSpace{groups * *rc::gen::inRange(1, 4), 4 * *rc::gen::inRange(1, 8), groups,
+                                   4 * *rc::gen::inRange(1, 8),      *rc::gen::inRange(1, 5),     8};
+  c.model.pattern = "*";  // for selective recompute to name
+  for (std::int64_t layer = 1; layer < c.model.layers; ++layer)
+    c.model.pattern += *rc::gen::elementOf(letters);
+  std::reverse(c.model.pattern.begin(), c.model.pattern.end());
+  if (c.model.mtp_layers > 0) c.model.mtp_pattern = *rc::gen::element<std::string>("", "M", "*-", "-M*");
+  c.model.mtp_repeated = *rc::gen::arbitrary<bool>();
+  if (c.model.experts && *rc::gen::arbitrary<bool>()) c.model.experts->latent = 4 * *rc::gen::inRange(1, 20);
+}
+
+// Any model, dense, sparse or hybrid, under any plan of this program.
 inline Case any_split(bool even = false) {
   Case c = any_case();
   if (*rc::gen::arbitrary<bool>()) add_latent(c);
   if (*rc::gen::arbitrary<bool>()) add_context(c);
   if (*rc::gen::arbitrary<bool>()) add_experts(c, even);
   add_variety(c);
+  if (*rc::gen::arbitrary<bool>()) make_hybrid(c);
   c.plan.tp_comm_overlap = c.plan.tp > 1 && c.plan.sequence_parallel && *rc::gen::arbitrary<bool>();
   c.plan.tp_backward_overlap = *rc::gen::arbitrary<bool>();
   RC_ASSERT(broken_rules(c.plan, c.model, c.plan.gpus()).empty());

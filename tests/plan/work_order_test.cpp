@@ -127,7 +127,8 @@ RC_GTEST_PROP(KernelLists, GiveGemmsOperandsOfTheirShape, ()) {
         const double batch = double(gemm->batch);
         std::vector<TensorId> operands = kernel.reads;
         const Tensor& last = tensor(block, operands.back());
-        if (last.role == TensorRole::parameter && last.name.ends_with("_bias")) {
+        const bool is_weight = last.role == TensorRole::parameter || last.role == TensorRole::tied;
+        if (is_weight && last.name.ends_with("_bias")) {
           RC_ASSERT(last.elements == batch * double(gemm->n));
           operands.pop_back();
         }

@@ -75,6 +75,7 @@ void add_kernels(Listing& has, const Plan& plan) {
   has("experts in fused products", plan.fused_experts);
   has("logits in fp8", plan.fp8_output_proj);
   has("attention in fp8", plan.fp8_attention);
+  has("layers kept in bf16", plan.bf16_first_layers + plan.bf16_last_layers > 0);
   has("gradients added by autograd", !plan.fused_accumulation);
   has("messages in parts", plan.scatter_gather);
   has("passes in pairs", plan.pairs_passes());
@@ -115,8 +116,9 @@ void add_conditions(Listing& has, const Experiment& experiment) {
   }
 }
 
-const char* const kModels[] = {"llama",   "gpt2",      "mistral",     "qwen3",       "gpt_neox", "nemotron",
-                               "mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"};
+const char* const kModels[] = {"llama",       "gpt2",        "mistral", "qwen3",
+                               "gpt_neox",    "nemotron",    "mixtral", "qwen3_moe",
+                               "deepseek_v2", "deepseek_v3", "gpt_oss", "nemotron_h"};
 const char* const kClusters[] = {"dgx-h100",         "dgx-a100-80gb", "meta-24k-h100", "frontier",
                                  "polaris",          "gb200-nvl72",   "dgx-b200",      "p3.16xlarge",
                                  "a40-nvlink-pairs", "cpu-node"};
@@ -137,6 +139,7 @@ std::set<std::string> wanted_beside_enumerations() {
       plan.fused_activation = plan.fused_permute = plan.fused_router = plan.fused_accumulation = false;
   plan.fused_adam = plan.fused_step = false;
   plan.fused_experts = plan.fp8_output_proj = plan.fp8_attention = true;
+  plan.bf16_last_layers = 1;
   plan.prefetch = 0;
   plan.clip_grad = 1;
   plan.moe_imbalance = 2;
@@ -179,6 +182,8 @@ std::set<std::string> features_of(const Drawn& drawn, const Experiment& experime
   has("YaRN", experiment.model.yarn);
   has("windows in some layers", experiment.model.full_every > 0);
   has("multi-token prediction", experiment.model.mtp_layers > 0);
+  has("experts of a latent width", experiment.model.experts && experiment.model.experts->latent > 0);
+  has("a module of several layers", experiment.model.mtp_pattern.size() > 1);
   return features;
 }
 
@@ -244,6 +249,8 @@ std::set<std::string> wanted_features() {
                            "windows in some layers",
                            "YaRN",
                            "multi-token prediction",
+                           "experts of a latent width",
+                           "a module of several layers",
                            "tied embeddings"})
     has(name, true);
   return features;

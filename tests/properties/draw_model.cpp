@@ -47,7 +47,7 @@ void add_experts(Json& config, const Degrees& degrees, const std::string& type, 
     return;
   }
   config["n_shared_experts"] = *inRange(0, 3);
-  config["first_k_dense_replace"] = *inRange(0, std::max(1, layers / 2) + 1);
+  if (type != "nemotron_h") config["first_k_dense_replace"] = *inRange(0, std::max(1, layers / 2) + 1);
 }
 
 void add_windows(Json& config, int layers) {
@@ -72,10 +72,37 @@ void add_latent_attention(Json& config) {
   config["num_key_value_heads"] = config["num_attention_heads"];
 }
 
+// Every type of layer that the run has, in any order; chunks that divide every sequence drawn.
+void add_what_hybrids_have(Json& config, const Degrees& degrees, bool has_experts, int layers) {
+  std::string pattern = has_experts ? "M*E" : "M*-";
+  while (static_cast<int>(pattern.size()) < layers)
+    pattern += *rc::gen::elementOf(std::string(has_experts ? "M*-E" : "M*-"));
+  std::rotate(pattern.begin(), pattern.begin() + *inRange(0, layers), pattern.end());
+  const int groups = degrees.tp * degrees.cp * *element(1, 2);
+  config.update({{"hybrid_override_pattern", pattern},
+                 {"mamba_num_heads", groups * *element(1, 2)},
+                 {"mamba_head_dim", *element(32, 64)},
+                 {"n_groups", groups},
+                 {"ssm_state_size", *element(16, 64)},
+                 {"chunk_size", 8}});
+  if (!has_experts) return;
+  if (*rc::gen::arbitrary<bool>()) config["moe_latent_size"] = 32;
+  config["moe_shared_expert_intermediate_size"] = degrees.tp * 32;
+  if (!*rc::gen::arbitrary<bool>()) return;
+  config["num_nextn_predict_layers"] = *inRange(1, 3);
+  config["mtp_hybrid_override_pattern"] = *element<std::string>("*E", "M");
+}
+
 }  // namespace
 
 Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows) {
   Json config;
+  if (layers >= 3 && *inRange(0, 5) == 0) {
+    add_size(config, degrees, layers, "nemotron_h");
+    if (has_experts) add_experts(config, degrees, "nemotron_h", layers);
+    add_what_hybrids_have(config, degrees, has_experts, layers);
+    return config;
+  }
   if (has_experts) {
     const std::string type =
         *element<std::string>("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3", "gpt_oss");

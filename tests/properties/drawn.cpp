@@ -42,6 +42,8 @@ class Drawing {
  private:
   Json& plan() { return drawn_.scenario["plan"]; }
 
+  bool is_hybrid() const { return drawn_.config.contains("hybrid_override_pattern"); }
+
   void by_chance(const char* key, int one_of) {
     if (one_in(one_of)) plan()[key] = *rc::gen::arbitrary<bool>();
   }
@@ -144,7 +146,8 @@ class Drawing {
     std::string framework = *element<std::string>(
         "megatron-core", "megatron-core", "megatron-2021", "deepspeed-2021", "deepspeed", "fsdp1", "fsdp",
         "torchtitan", "torchtitan", "nanotron", "internevo", "aleph-scaling");
-    if (hardware_.is_blackwell() && (precision_ == "fp4" || one_in(2))) framework = "megatron-core";
+    if (is_hybrid() || (hardware_.is_blackwell() && (precision_ == "fp4" || one_in(2))))
+      framework = "megatron-core";
     const bool fsdp = framework == "fsdp1" || framework == "fsdp" || framework == "torchtitan";
     const bool divides_optimizer_alone =
         framework == "nanotron" || framework == "internevo" || framework == "aleph-scaling";
@@ -215,8 +218,17 @@ class Drawing {
     }
     const std::string recipe = plan().value("recipe", "");
     fp8(recipe);
+    ends_in_bf16();
     recompute();
     if (one_in(10)) launch_blocking();
+  }
+
+  void ends_in_bf16() {
+    const bool fits =
+        (precision_ == "fp8" || precision_ == "fp4") && plan().value("framework", "") == "megatron-core";
+    if (!fits || !one_in(3)) return;
+    plan()["bf16_first_layers"] = *inRange(0, 3);
+    plan()["bf16_last_layers"] = *inRange(0, 3);
   }
 
   void fp8(const std::string& recipe) {
@@ -272,7 +284,8 @@ class Drawing {
     const bool reruns =
         plan().value("recompute", "") == "full" ||
         plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;
-    if (pairs && !reruns && !plan().value("launch_blocking", false)) by_chance("overlap_experts", 2);
+    if (pairs && !reruns && !is_hybrid() && !plan().value("launch_blocking", false))
+      by_chance("overlap_experts", 2);
     fused_experts();
     if (of_.ep > 1 && of_.etp == 1 && one_in(2)) {
       plan()["moe_dispatcher"] = *element<std::string>("deepep", "hybridep");
@@ -291,7 +304,7 @@ class Drawing {
 
   // Which recompute leaves as they are.
   void fused_experts() {
-    if (plan().value("fp8_scaling", "") != "mx" || of_.etp > 1) return;
+    if (plan().value("fp8_scaling", "") != "mx" || of_.etp > 1 || is_hybrid()) return;
     plan()["fused_experts"] = true;
     plan()["recompute"] = "none";
     for (const char* key : {"recompute_method", "recompute_num_layers", "recompute_modules"})
@@ -305,6 +318,7 @@ class Drawing {
         plan().value("offload", "") == "activations")
       return;
     std::vector<std::string> modules = {"attn"};
+    if (is_hybrid() && one_in(2)) modules.emplace_back("mamba");
     const bool padded = plan().contains("moe_capacity") && !plan().value("overlap_experts", false);
     const bool reruns =
         plan().value("recompute_modules", Json::array()).dump().find("\"moe\"") != std::string::npos;

@@ -26,6 +26,11 @@ double output_elements(const Shape& shape, const Heads& heads);
 void attend_backward(BlockBuilder& builder, const Core& core, const std::vector<TensorId>& operands,
                      std::vector<TensorId> makes);
 
+// All-to-all over the ranks of a context-parallel group: each tensor leaves split by tokens and arrives split
+// by heads, or the other way, in as many elements.
+std::vector<TensorId> exchange_heads(BlockBuilder& builder, const std::string& name,
+                                     const std::vector<TensorId>& from);
+
 std::vector<TensorId> new_gradients(BlockBuilder& builder, const std::vector<TensorId>& of);
 
 // Attention over keys and values that go round the ranks of a context-parallel group.

@@ -57,15 +57,21 @@ TensorId activate(BlockBuilder& builder, const std::string& name, std::vector<Te
 Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                TensorId input);
 
+// From normalised rows to the output projection of a state space (Dao and Gu 2024, figure 6, right), as
+// mamba-ssm's mamba_split_conv1d_scan_combined runs it and Megatron core calls it (ssm/mamba_mixer.py).
+Branch mamba(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
+
 // Which of a model's layers one is like.
 struct LayerSort {
+  LayerType type = LayerType::transformer;
   bool sparse = false;
   bool sees_all = true;  // looks through no window
+  bool in_bf16 = false;  // under a plan in fp8 or fp4
   auto operator<=>(const LayerSort&) const = default;
 };
-LayerSort sort_of(const Model& model, std::int64_t layer);
+LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer);
 
-// Attention and MLP with their norms and residual sums.
+// Attention and MLP, or the one of them that a hybrid's layer has, with their norms and residual sums.
 TensorId layer(BlockBuilder& builder, const Model& model, const Plan& plan, LayerSort sort, TensorId input);
 
 // Rows of hidden elements for the tokens of a microbatch, looked up in `table`, a parameter of the block.

@@ -38,7 +38,7 @@ class ExpertBias {
         elements_(b[rows].elements),
         wide_(of.weights >= 0 && plan.sends_rows_once()),
         bytes_(wide_ ? kScoreBytes : b.shape().element_bytes),
-        bias_(b.expert_parameter("experts_down_bias", static_cast<double>(of.experts * b.shape().hidden))) {}
+        bias_(b.expert_parameter("experts_down_bias", static_cast<double>(of.experts * b.shape().latent))) {}
 
   TensorId add() {
     TensorId added = bias_;

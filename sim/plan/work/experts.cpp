@@ -69,8 +69,14 @@ class SparseLayer {
   TensorId run(TensorId input) {
     const Choices chosen = route(b_, model_, plan_, shape_, input);
     choices_ = chosen.experts;
-    Travellers tokens{input, chosen.weights};
     b_.enter(LayerPart::experts);
+    const Travellers tokens{between("latent_down", input, {shape_.hidden, shape_.latent}), chosen.weights};
+    return between("latent_up", visit(tokens), {shape_.latent, shape_.hidden});
+  }
+
+ private:
+  // What the experts make of the rows, summed for each token.
+  TensorId visit(Travellers tokens) {
     if (plan_.sends_rows_once()) return visit_once(tokens);
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
     tokens = send_out(tokens);
@@ -83,9 +89,22 @@ class SparseLayer {
     return bring_home(rows);
   }
 
- private:
+  // To the width that experts see, and back (NVIDIA 2025, Nemotron 3, section 2.1: LatentMoE), by a layer
+  // that each rank holds whole (Megatron core, moe_layer.py, fc1_latent_proj).
+  struct Widths {
+    std::int64_t from = 0, to = 0;
+  };
+  TensorId between(const std::string& name, TensorId rows, const Widths& widths) {
+    if (model_.experts->latent == 0) return rows;
+    ColumnLinear linear{name, rows};
+    linear.input_width = widths.from;
+    linear.weight = b_.parameter(name + "_weight", Shape::elements(widths.from, widths.to));
+    linear.outputs = {{name + "_rows", widths.to}};
+    return replicated_linear(b_, shape_, linear).front();
+  }
+
   TensorId make_rows(const std::string& name, std::int64_t rows) {
-    return b_.activation(name, Shape::elements(rows, shape_.hidden));
+    return b_.activation(name, Shape::elements(rows, shape_.latent));
   }
   TensorId make_weights(const std::string& name, std::int64_t rows) {
     return b_.activation(name, static_cast<double>(rows), kScoreBytes);

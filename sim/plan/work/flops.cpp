@@ -44,10 +44,24 @@ double repeated_flops(const std::vector<Kernel>& kernels, double times) {
   return sum;
 }
 
-// The product that fused attention's backward kernel repeats.
+// Of one multiplication and addition for each token: over the squares of chunks, and over the states.
+struct ScanFlops {
+  double squares = 0, states = 0;
+};
+ScanFlops unit_flops(const Scan& scan) {
+  const auto inner = static_cast<double>(scan.heads * scan.head_dim);
+  const double of_a_token = 2.0 * static_cast<double>(scan.tokens);
+  return {
+      of_a_token * static_cast<double>(scan.chunk) * (static_cast<double>(scan.groups * scan.state) + inner),
+      of_a_token * inner * static_cast<double>(scan.state)};
+}
+
+// The products that the backward kernels of fused attention and of scans repeat.
 double rescore_flops(const std::vector<Kernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
+    const auto* scan = std::get_if<Scan>(&kernel.what);
+    if (scan != nullptr && scan->backward) sum += unit_flops(*scan).squares + unit_flops(*scan).states;
     const auto* attention = std::get_if<Attention>(&kernel.what);
     if (attention != nullptr && attention->backward)
       sum += unit_flops(*attention) * static_cast<double>(attention->head_dim);
@@ -64,6 +78,13 @@ double flops(const Attention& attention) {
          (attention.backward ? 3 * width + 2 * v_width(attention) : width + v_width(attention));
 }
 
+// Forward scores and their product with the inputs, states and their product with the output maps. Backward
+// both once more, and the gradients of each product for both of its operands.
+double flops(const Scan& scan) {
+  const ScanFlops unit = unit_flops(scan);
+  return scan.backward ? 3 * unit.squares + 5 * unit.states : unit.squares + 2 * unit.states;
+}
+
 std::int64_t chunks_of(const Kernel& kernel) {
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return gemm->chunks;
   const auto* attention = std::get_if<Attention>(&kernel.what);
@@ -78,6 +99,7 @@ double flops(const Kernel& kernel) {
   if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
     return flops(*attention);
   }
+  if (const auto* scan = std::get_if<Scan>(&kernel.what)) return flops(*scan);
   return 0;
 }
 

@@ -60,6 +60,26 @@ std::vector<TensorId> new_gradients(BlockBuilder& b, const std::vector<TensorId>
   return gradients;
 }
 
+std::vector<TensorId> exchange_heads(BlockBuilder& b, const std::string& name,
+                                     const std::vector<TensorId>& from) {
+  std::vector<TensorId> to;
+  for (const TensorId tensor : from)
+    to.push_back(b.activation(b[tensor].name + "_exchanged", b[tensor].elements));
+  const Collective all_to_all{CollectiveOp::all_to_all, Axis::cp, 0};
+  const auto over = [&b, all_to_all](const std::vector<TensorId>& tensors) {
+    Collective sized = all_to_all;
+    for (const TensorId tensor : tensors) sized.bytes += b[tensor].bytes();
+    return sized;
+  };
+  b.forward({name, over(from), from, to});
+  b.undo([&b, name, over, from, to] {
+    std::vector<TensorId> gradients;
+    for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
+    b.backward_input({name + "_backward", over(from), gradients, new_gradients(b, from)});
+  });
+  return to;
+}
+
 namespace {
 
 // FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
@@ -131,38 +151,18 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
   return core.output;
 }
 
-// Each tensor leaves split one way and arrives split the other, in as many elements.
-std::vector<TensorId> exchange(BlockBuilder& b, const std::string& name, const std::vector<TensorId>& from) {
-  std::vector<TensorId> to;
-  for (const TensorId tensor : from)
-    to.push_back(b.activation(b[tensor].name + "_exchanged", b[tensor].elements));
-  const Collective all_to_all{CollectiveOp::all_to_all, Axis::cp, 0};
-  const auto over = [&b, all_to_all](const std::vector<TensorId>& tensors) {
-    Collective sized = all_to_all;
-    for (const TensorId tensor : tensors) sized.bytes += b[tensor].bytes();
-    return sized;
-  };
-  b.forward({name, over(from), from, to});
-  b.undo([&b, name, over, from, to] {
-    std::vector<TensorId> gradients;
-    for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
-    b.backward_input({name + "_backward", over(from), gradients, new_gradients(b, from)});
-  });
-  return to;
-}
-
 // Between the exchanges a rank has the whole sequence of its share of the heads.
 TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
   const std::vector<TensorId> operands =
-      exchange(b, "heads_all_to_all", {heads.query, heads.key, heads.value});
+      exchange_heads(b, "heads_all_to_all", {heads.query, heads.key, heads.value});
   Attention what = attention_of(model, shape, heads);
   what.heads = shape.heads / shape.cp;
   what.kv_heads = shape.attended_kv_heads() / shape.cp;
   what.query = what.keys = shape.seq * shape.cp;
   Core core = attend(b, shape, what, operands, heads.sinks, output_elements(shape, heads), "attended_heads");
   b.undo([&b, core] { attend_backward(b, core, core.operands, new_gradients(b, core.operands)); });
-  const TensorId output = exchange(b, "attended_all_to_all", {core.output}).front();
+  const TensorId output = exchange_heads(b, "attended_all_to_all", {core.output}).front();
   if (rerun) b.rerun_from(first, output);
   return output;
 }

@@ -31,19 +31,19 @@ class GroupedMlp {
         launches_(plan.framework == Framework::megatron_core && !plan.fused_experts ? of.experts : 1) {}
 
   TensorId run() {
-    const TensorId up = linear("experts_up", of_.rows, shape_.hidden, width_, has_bias_);
+    const TensorId up = linear("experts_up", of_.rows, shape_.latent, width_, has_bias_);
     const std::size_t first = b_.forward_kernels();
     std::vector<TensorId> reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
     if (of_.weights >= 0) reads.push_back(of_.weights);
     const TensorId activated = activate(b_, "experts_activation", reads, elements(of_.ffn), rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
-    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.hidden, false);
+    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.latent, false);
     return has_bias_ ? add_expert_bias(b_, plan_, of_, rows) : rows;
   }
 
   TensorId run_fused() {
-    const Layer up = layer("experts_up", shape_.hidden, width_, has_bias_),
-                down = layer("experts_down", of_.ffn, shape_.hidden, has_bias_);
+    const Layer up = layer("experts_up", shape_.latent, width_, has_bias_),
+                down = layer("experts_down", of_.ffn, shape_.latent, has_bias_);
     const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);

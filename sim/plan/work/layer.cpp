@@ -5,9 +5,27 @@ namespace rehearse {
 
 namespace {
 
+const char* name_of(LayerType type) {
+  switch (type) {
+    case LayerType::mamba:
+      return "mamba_layer";
+    case LayerType::attention:
+      return "attention_layer";
+    case LayerType::mlp:
+      return "mlp_layer";
+    case LayerType::experts:
+      return "expert_layer";
+    case LayerType::transformer:
+      return "layer";
+  }
+  return "";
+}
+
 std::string name_of(const Model& model, LayerSort sort, LayerKind kind) {
-  std::string name = sort.sparse ? "sparse_layer" : "layer";
+  std::string name = name_of(sort.type);
+  if (sort.type == LayerType::transformer && sort.sparse) name = "sparse_layer";
   if (sort.sees_all && model.window > 0) name = "full_" + name;
+  if (sort.in_bf16) name = "bf16_" + name;
   return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
 }
 
@@ -24,45 +42,73 @@ TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, 
   return output;
 }
 
-// The branch after attention: an MLP, or experts.
-Branch transform(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input,
-                 bool sparse) {
-  const std::size_t first = b.forward_kernels();
-  const Branch branch = sparse ? experts(b, model, plan, shape, input)
-                               : feed_forward(b, model, shape, {"mlp", shape.ffn, model.mlp_bias}, input);
-  if (reruns(plan, sparse ? RecomputeModule::moe : RecomputeModule::mlp)) b.rerun_from(first);
-  return branch;
-}
+// A residual branch: its norm, what it computes, and the sum with `input`. `reads`: what the norm reads.
+struct Part {
+  const Model& model;
+  const Plan& plan;
+  LayerSort sort;
+  bool fuses;  // norms with the linear layers that follow
+
+  TensorId attend(BlockBuilder& b, TensorId input, const std::string& output) const {
+    b.enter(LayerPart::attention);
+    const TensorId rows = normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
+    Model seen = model;
+    if (sort.sees_all) seen.window = 0;
+    const Branch attended = attention(b, seen, plan, b.shape(), rows);
+    return add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout},
+                        output);
+  }
+
+  TensorId scan(BlockBuilder& b, TensorId input) const {
+    b.enter(LayerPart::mamba);
+    const TensorId rows = normalise_layer(b, model, plan, "mamba_input_norm", input, fuses);
+    const Branch scanned = mamba(b, model, b.shape(), rows);
+    return add_residual(b, {"mamba_residual", input, scanned.output, scanned.bias, model.dropout},
+                        "mamba_output");
+  }
+
+  // An MLP, or experts.
+  TensorId transform(BlockBuilder& b, TensorId reads, TensorId input) const {
+    b.enter(sort.sparse ? LayerPart::router : LayerPart::mlp);
+    const TensorId rows = normalise_layer(b, model, plan, "mlp_norm", reads, fuses && !sort.sparse);
+    const std::size_t first = b.forward_kernels();
+    const Branch transformed =
+        sort.sparse ? experts(b, model, plan, b.shape(), rows)
+                    : feed_forward(b, model, b.shape(), {"mlp", b.shape().ffn, model.mlp_bias}, rows);
+    if (reruns(plan, sort.sparse ? RecomputeModule::moe : RecomputeModule::mlp)) b.rerun_from(first);
+    return add_residual(b, {"mlp_residual", input, transformed.output, transformed.bias, model.dropout},
+                        "output");
+  }
+};
 
 }  // namespace
 
-LayerSort sort_of(const Model& model, std::int64_t layer) {
-  return {model.is_sparse(layer), model.window_of(layer) == 0};
+LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer) {
+  const bool at_an_end = layer < plan.bf16_first_layers || layer >= model.layers - plan.bf16_last_layers;
+  return {model.type_of(layer), model.is_sparse(layer), model.window_of(layer) == 0, at_an_end};
 }
 
 TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort sort, TensorId input) {
   const Shape& shape = b.shape();
-  const bool sparse = sort.sparse;
-  b.enter(LayerPart::attention);
   const bool fuses = shape.quantised && shape.fused_norm && plan.framework != Framework::torchtitan;
-  const TensorId attention_in =
-      normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
-  Model seen = model;
-  if (sort.sees_all) seen.window = 0;
-  const Branch attended = attention(b, seen, plan, shape, attention_in);
-  const TensorId middle =
-      add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout}, "middle");
-
-  b.enter(sparse ? LayerPart::router : LayerPart::mlp);
-  const TensorId mlp_source = model.parallel_residual ? input : middle;
-  const TensorId mlp_in = normalise_layer(b, model, plan, "mlp_norm", mlp_source, fuses && !sparse);
-  const Branch transformed = transform(b, model, plan, shape, mlp_in, sparse);
-  return add_residual(b, {"mlp_residual", middle, transformed.output, transformed.bias, model.dropout},
-                      "output");
+  const Part part{model, plan, sort, fuses};
+  switch (sort.type) {
+    case LayerType::attention:
+      return part.attend(b, input, "attention_output");
+    case LayerType::mamba:
+      return part.scan(b, input);
+    case LayerType::mlp:
+    case LayerType::experts:
+      return part.transform(b, input, input);
+    case LayerType::transformer:
+      break;
+  }
+  const TensorId middle = part.attend(b, input, "middle");
+  return part.transform(b, model.parallel_residual ? input : middle, middle);
 }
 
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind) {
-  const Shape shape = shape_on_one_rank(model, plan);
+  const Shape shape = sort.in_bf16 ? in_bf16(shape_on_one_rank(model, plan)) : shape_on_one_rank(model, plan);
   BlockBuilder b(name_of(model, sort, kind), shape);
   b.hands_on(layer(b, model, plan, sort, b.input("input", shape.row_elements())));
 

@@ -12,10 +12,8 @@ namespace {
 
 // It multiplies in 16 bits where other layers do in fp4 ("ignoring FP4 in MTP layers").
 Shape shape_of_module(const Model& model, const Plan& plan) {
-  Shape shape = shape_on_one_rank(model, plan);
-  if (!shape.fp4) return shape;
-  shape.quantised = shape.fp4 = shape.dynamic_scaling = shape.scaled_by_block = false;
-  return shape;
+  const Shape shape = shape_on_one_rank(model, plan);
+  return shape.fp4 ? in_bf16(shape) : shape;
 }
 
 // The table and the head are those of the model, which other blocks of this rank hold. Where the embedding is
@@ -80,6 +78,23 @@ TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorI
   return whole_rows(b, column_linear(b, shape, linear).front());
 }
 
+// The module before is this one again: its parameters are held there.
+void share_all(Block& block) {
+  for (Tensor& tensor : block.tensors) {
+    if (tensor.role != TensorRole::parameter) continue;
+    tensor.role = TensorRole::tied;
+    tensor.of_experts = false;
+  }
+}
+
+std::vector<LayerSort> sorts_of_module(const Model& model, const Plan& plan) {
+  if (model.mtp_pattern.empty()) return {sort_of(model, plan, model.layers - 1)};
+  std::vector<LayerSort> sorts;
+  for (const LayerType type : model.types_of_module())
+    sorts.push_back({type, type == LayerType::experts, model.window == 0});
+  return sorts;
+}
+
 }  // namespace
 
 Block mtp_block(const Model& model, const Plan& plan, bool first) {
@@ -88,14 +103,17 @@ Block mtp_block(const Model& model, const Plan& plan, bool first) {
   const TensorId hidden = b.input("input", shape.row_elements());
   const Shared shared = shared_weights(b, model, plan, first);
   const TensorId projected = project(b, model, embed(b, model, shared.table), hidden);
-  const TensorId rows = layer(b, model, plan, sort_of(model, model.layers - 1), projected);
+  TensorId rows = projected;
+  for (const LayerSort sort : sorts_of_module(model, plan)) rows = layer(b, model, plan, sort, rows);
   b.enter(LayerPart::none);
   const TensorId normed = normalise(b, "mtp_norm", model.norm, rows, shape.hidden);
   // _checkpointed_forward: only uniform recompute reaches it.
   if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform) b.rerun_from(0);
   predict(b, model, plan, normed, shared.head);
   b.hands_on(hidden);
-  return b.finish();
+  Block block = b.finish();
+  if (model.mtp_repeated && !first) share_all(block);
+  return block;
 }
 
 }  // namespace rehearse

@@ -158,7 +158,9 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
   if (experts.linear_bias)
     router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
   router.outputs = {{"expert_scores", experts.count}};
-  const TensorId scores = replicated_linear(b, shape, router).front();
+  Shape whole = shape;
+  whole.quantised = false;  // scores are products of 16 bits, or fp32 (router_gating_linear)
+  const TensorId scores = replicated_linear(b, whole, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);
   const Choices to{b.activation("expert_weights", chosen, kScoreBytes),
                    b.activation("expert_choices", chosen, kScoreBytes)};

@@ -59,6 +59,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.tokens = shape.seq * shape.batch;
   shape.rows = shape.sequence_parallel ? shape.tokens / shape.tp : shape.tokens;
   shape.hidden = model.hidden;
+  shape.latent = model.experts && model.experts->latent > 0 ? model.experts->latent : model.hidden;
   shape.heads = model.heads / shape.tp;
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
@@ -83,6 +84,12 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.element_bytes = plan.precision == Precision::fp32 ? 4 : 2;
   const StateBytes state = state_bytes(plan);
   shape.gradient_bytes = state.fresh_gradient > 0 ? state.fresh_gradient : state.gradient;
+  return shape;
+}
+
+Shape in_bf16(Shape shape) {
+  shape.quantised = shape.fp4 = shape.dynamic_scaling = shape.scaled_by_block = shape.scaled_by_row = false;
+  shape.fp8_attention = false;
   return shape;
 }
 

@@ -14,6 +14,7 @@ struct Shape {
   std::int64_t tokens = 0;    // seq x batch: rows of every tensor-parallel GEMM
   std::int64_t rows = 0;      // tokens, or tokens / tp between the GEMMs with sequence parallelism
   std::int64_t hidden = 0;    // whole
+  std::int64_t latent = 0;    // width of the rows that routed experts see
   std::int64_t heads = 0;     // query heads on this rank
   std::int64_t kv_heads = 0;  // at least one: fewer key and value heads than tp are replicated
   std::int64_t head_dim = 0;
@@ -69,5 +70,8 @@ struct Shape {
 };
 
 Shape shape_on_one_rank(const Model& model, const Plan& plan);
+
+// Of a layer that multiplies in 16 bits where others do in fp8 or fp4.
+Shape in_bf16(Shape shape);
 
 }  // namespace rehearse

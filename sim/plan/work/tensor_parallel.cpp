@@ -272,17 +272,12 @@ std::vector<std::vector<TensorId>> column_linears(BlockBuilder& b, const Shape& 
 }
 
 std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, ColumnLinear linear) {
-  const std::int64_t depth = input_width(shape, linear);
   linear.of_model = static_cast<double>(shape.tokens) / static_cast<double>(shape.rows * shape.tp);
-  const Product product = multiply(b, shape, linear, linear.input, Gemm{shape.rows, 0, depth});
-  b.undo([&b, shape, linear, product, depth] {
-    const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
-    column_input_gradient(b, shape, linear, linear.input, Gemm{shape.rows, depth, product.width}, gradients,
-                          false);
-    column_bias_gradient(b, linear, gradients);
-    column_weight_gradient(b, linear, Gemm{product.width, depth, shape.rows}, gradients, linear.input);
-  });
-  return product.outputs;
+  Shape alone = shape;
+  alone.tokens = shape.rows;
+  alone.tp = 1;
+  alone.sequence_parallel = alone.tp_comm_overlap = alone.symmetric_memory = alone.batch_first = false;
+  return column_linear(b, alone, linear);
 }
 
 TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,

@@ -1,0 +1,55 @@
+#include "model/model.h"
+
+namespace rehearse {
+
+namespace {
+
+LayerType type_of_letter(char letter) {
+  switch (letter) {
+    case 'M':
+      return LayerType::mamba;
+    case '*':
+      return LayerType::attention;
+    case '-':
+      return LayerType::mlp;
+    default:
+      return LayerType::experts;
+  }
+}
+
+}  // namespace
+
+LayerType Model::type_of(std::int64_t layer) const {
+  return pattern.empty() ? LayerType::transformer : type_of_letter(pattern[static_cast<std::size_t>(layer)]);
+}
+
+std::vector<LayerType> Model::types_of_module() const {
+  std::vector<LayerType> types;
+  for (const char letter : mtp_pattern) types.push_back(type_of_letter(letter));
+  return types.empty() ? std::vector{type_of(layers - 1)} : types;
+}
+
+bool Model::has_layer_of(LayerType type) const {
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    if (type_of(layer) == type) return true;
+  return false;
+}
+
+bool Model::has_mlp() const {
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const LayerType type = type_of(layer);
+    if (type == LayerType::mlp || (type == LayerType::transformer && !is_sparse(layer))) return true;
+  }
+  return false;
+}
+
+bool Model::is_sparse(std::int64_t layer) const {
+  if (!pattern.empty()) return type_of(layer) == LayerType::experts;
+  return experts && layer >= experts->first_layer && (layer + 1) % experts->every == 0;
+}
+
+std::int64_t Model::window_of(std::int64_t layer) const {
+  return full_every > 0 && (layer + 1) % full_every == 0 ? 0 : window;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,83 @@
+// Hybrid models train as one rank does, however their state spaces are divided and run again.
+#include "same_training.h"
+
+namespace rehearse {
+namespace {
+
+// Every number of tensor-parallel ranks, stages and replicas under every kind of schedule.
+TEST(Hybrid, TrainsAsOneRankDoes) {
+  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
+                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {
+    const bool two_chunks = schedule == ScheduleName::interleaved || schedule == ScheduleName::zb_v;
+    for (const auto& [tp, pp, dp] :
+         {std::tuple{1, 1, 2}, {2, 1, 1}, {4, 1, 2}, {1, 2, 1}, {2, 2, 2}, {1, 4, 1}}) {
+      if (two_chunks && pp != 2) continue;
+      for (const bool sequence_parallel : {false, true}) {
+        if (sequence_parallel && tp == 1) continue;
+        Plan plan = plan_of(schedule, tp, pp, dp);
+        plan.sequence_parallel = sequence_parallel;
+        plan.clip_grad = 0.1;
+        SCOPED_TRACE(testing::Message()
+                     << to_string(schedule) << " tp " << tp << " pp " << pp << " dp " << dp);
+        ASSERT_TRUE(runs(plan, tiny_hybrid()));
+        expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
+      }
+    }
+  }
+}
+
+TEST(Hybrid, TrainsAlikeWithExperts) {
+  for (const auto& [tp, pp, ep] : {std::tuple{1, 1, 2}, {2, 1, 2}, {1, 2, 2}, {2, 2, 2}}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, ep);
+    plan.ep = ep;
+    plan.sequence_parallel = tp > 1;
+    SCOPED_TRACE(testing::Message() << "tp " << tp << " pp " << pp << " ep " << ep);
+    ASSERT_TRUE(runs(plan, tiny_hybrid_of_experts()));
+    expect_same_training(training_of(tiny_hybrid_of_experts(), plan), tiny_hybrid_of_experts());
+  }
+}
+
+TEST(Hybrid, TrainsAlikeWhereLayersRunAgainAndStateIsShared) {
+  for (const Recompute recompute : {Recompute::full, Recompute::selective}) {
+    for (const int zero : {0, 1}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 2);
+      plan.sequence_parallel = true;
+      plan.recompute = recompute;
+      plan.recompute_modules = recompute == Recompute::full
+                                   ? Plan{}.recompute_modules
+                                   : std::vector{RecomputeModule::layernorm, RecomputeModule::mlp};
+      plan.zero = zero;
+      SCOPED_TRACE(testing::Message() << to_string(recompute) << " zero " << zero);
+      ASSERT_TRUE(runs(plan, tiny_hybrid()));
+      expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
+    }
+  }
+}
+
+TEST(Hybrid, TrainsAlikeInMicrobatchesOfSeveralSequences) {
+  Plan plan = plan_of(ScheduleName::zb_h1, 2, 2, 1);
+  plan.micro_batch = 2;
+  ASSERT_TRUE(runs(plan, tiny_hybrid()));
+  expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
+  Plan one = alone(plan);
+  one.micro_batch = 1;
+  Crew crew(training_of(tiny_hybrid(), plan), {10, {}}), apart(training_of(tiny_hybrid(), one), {10, {}});
+  const double loss = apart.step().loss;
+  EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "sequences do not see each other";
+}
+
+TEST(Hybrid, LearnsAsFastAsOneRank) {
+  expect_same_losses(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), tiny_hybrid());
+}
+
+TEST(Hybrid, RefusesWhatItCannotDivideYet) {
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
+  plan.cp = 2;
+  EXPECT_FALSE(runs(plan, tiny_hybrid()));
+  Model narrow = tiny_hybrid_of_experts();
+  narrow.experts->latent = 8;
+  EXPECT_FALSE(runs(plan_of(ScheduleName::one_f_one_b, 1, 1, 1), narrow));
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,6 +1,7 @@
 #include "kernels/communicate/store.h"
 
 #include <algorithm>
+#include <new>
 #include <sstream>
 
 #include "kernels/communicate/store_server.h"
@@ -74,6 +75,8 @@ void Store::listen() {
     reason = answer_on(news_);
   } catch (const DeviceError&) {
     reason = "rank 0 ended without a word";
+  } catch (const std::bad_alloc&) {
+    reason = "out of memory";
   }
   const std::lock_guard lock(mutex_);
   if (!leaving_) ended_ = reason;

@@ -85,15 +85,14 @@ void CpuStream::put(Item item) {
 // All that has come is taken at once: the thread that puts launches seldom meets this one at the lock.
 void CpuStream::work() {
   team = threads_;
-  std::deque<Item> taken;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !items_.empty(); });
     if (items_.empty()) return;
-    taken.swap(items_);
+    taken_.swap(items_);
     busy_ = true;
     lock.unlock();
-    for (; !taken.empty(); taken.pop_front()) run(taken.front());
+    for (; !taken_.empty(); taken_.pop_front()) run(taken_.front());
     lock.lock();
     busy_ = false;
     if (items_.empty()) changed_.notify_all();

@@ -58,6 +58,7 @@ class CpuStream : public Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;
+  std::deque<Item> taken_;  // the thread's own
   bool busy_ = false;
   bool closing_ = false;
   std::exception_ptr failure_;  // the thread's own while busy_, else the lock's

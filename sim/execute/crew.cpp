@@ -199,7 +199,7 @@ void Crew::watch_over(const std::function<bool()>& all_done) {
   }
 }
 
-void Crew::give_up(int rank, const std::exception& error) {
+void Crew::give_up(int rank, const std::exception& error) try {
   if (dynamic_cast<const kernels::OutOfMemory*>(&error) != nullptr)
     give_up(fmt::format("rank {}: {}", rank, error.what()), End::out_of_memory);
   else if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
@@ -208,6 +208,8 @@ void Crew::give_up(int rank, const std::exception& error) {
     give_up(fmt::format("rank {}: no thread can be started: {}", rank, error.what()), End::failure);
   else
     give_up(error.what(), End::failure);
+} catch (const std::bad_alloc&) {
+  give_up("out of memory", End::out_of_memory);  // so short that a string holds it in itself
 }
 
 void Crew::give_up(const std::string& reason, End end) {
@@ -218,13 +220,17 @@ void Crew::give_up(const std::string& reason, End end) {
     end_ = end;
     given_up_s_ = now_s();
   }
-  const auto abort = [this, reason] {
-    site_.worlds.front()->abort(reason);
+  const auto abort = [this] {
+    try {
+      site_.worlds.front()->abort(failure_);
+    } catch (const std::bad_alloc&) {
+      site_.worlds.front()->abort("out of memory");
+    }
     aborted_ = true;
   };
   try {
     aborting_ = std::jthread(abort);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for one
     abort();
   }
 }

@@ -147,7 +147,7 @@ std::vector<Flag> flags_of_kernels() {
        "/plan/cuda_graph_modules",
        text,
        "LIST",
-       "only these of each layer: attn, mlp, moe, moe_router, moe_preprocess; comma separated"},
+       "only these of each layer: attn, mamba, mlp, moe, moe_router, moe_preprocess; comma separated"},
       {"--launch-blocking",
        {},
        "/plan/launch_blocking",

@@ -44,14 +44,20 @@ std::string explain_tensor(const Explained& run) {
   const double bsh = static_cast<double>(plan.micro_batch * (plan.seq / plan.cp)) *
                      static_cast<double>(run.report.model.hidden);
   Lines text;
-  text.line("Each layer sums over the t tensor-parallel ranks twice forward and twice backward; a ring");
+  // Behind attention and behind the MLP; a hybrid's layers have one of both, or a state space.
+  const bool has_one_part = !run.report.model.pattern.empty();
+  const char* const often = has_one_part ? "once" : "twice";
+  const int sent = has_one_part ? 4 : 8;
+  text.line("Each layer sums over the t tensor-parallel ranks {} forward and {} backward; a ring", often,
+            often);
   text.line(
-      "all-reduce of b s h elements sends 2 b s h (t-1)/t, so a layer sends 8 b s h (t-1)/t a microbatch.");
+      "all-reduce of b s h elements sends 2 b s h (t-1)/t, so a layer sends {} b s h (t-1)/t a microbatch.",
+      sent);
   text.line("b = {}, s = {}, h = {}, t = {}", plan.micro_batch, plan.seq / plan.cp, run.report.model.hidden,
             plan.tp);
   text.line("");
-  text.line("  8 b s h (t-1)/t = {:.0f} elements = {} at {} bytes", 8 * bsh * (t - 1) / t,
-            format_bytes(8 * bsh * (t - 1) / t * bytes), bytes);
+  text.line("  {} b s h (t-1)/t = {:.0f} elements = {} at {} bytes", sent, sent * bsh * (t - 1) / t,
+            format_bytes(sent * bsh * (t - 1) / t * bytes), bytes);
   if (const Block* layer = layer_of(run.work)) {
     text.line("  this plan's layer: forward {}, recompute {}, backward {}",
               format_bytes(sent_bytes(layer->forward, plan.tp)),

@@ -10,13 +10,6 @@
 namespace rehearse {
 namespace {
 
-const Kernel& kernel_called(const std::vector<Kernel>& kernels, const std::string& name) {
-  for (const Kernel& kernel : kernels) {
-    if (kernel.name == name) return kernel;
-  }
-  throw std::out_of_range(name);
-}
-
 double collective_bytes(const std::vector<Kernel>& kernels, CollectiveOp op, Axis axis) {
   double bytes = 0;
   for (const Kernel& kernel : kernels) {

@@ -33,10 +33,6 @@ Block layer_under(const Case& c) {
   return block_called(make_work(c.model, c.plan), "layer");
 }
 
-const Kernel& kernel_named(const std::vector<Kernel>& kernels, const std::string& name) {
-  return *std::ranges::find(kernels, name, &Kernel::name);
-}
-
 bool quantises(const Kernel& kernel) {
   const auto* kind = std::get_if<Pointwise>(&kernel.what);
   return kind != nullptr && *kind >= Pointwise::quantise && *kind <= Pointwise::quantise_fp4_at_random;
@@ -121,7 +117,7 @@ TEST(Fp8Recipes, BlocksOfGradientsAreGatheredTwice) {
 TEST(Fp8Recipes, UserBuffersGatherColumnsBesideTheInputGradient) {
   Case c = recipe_case(Fp8Scaling::mx, true, 2);
   const auto beside = [&c] {
-    return kernel_named(layer_under(c).backward_weight, "mlp_down_gradient_columns_all_gather").overlap.with;
+    return kernel_called(layer_under(c).backward_weight, "mlp_down_gradient_columns_all_gather").overlap.with;
   };
   EXPECT_THAT(beside(), ElementsAre());
   c.plan.tp_comm_overlap = true;
@@ -171,7 +167,7 @@ TEST(Fp8Recipes, CastTheRowsOfExpertsOneByOne) {
   c.plan.precision = Precision::fp8;
   c.plan.fp8_either_layout = true;
   const auto launches = [&c](const char* kernel) {
-    return kernel_named(block_called(make_work(c.model, c.plan), "sparse_layer").forward, kernel).launches;
+    return kernel_called(block_called(make_work(c.model, c.plan), "sparse_layer").forward, kernel).launches;
   };
   EXPECT_EQ(launches("experts_up_operand_quantise"), 1);
   c.plan.fp8_scaling = Fp8Scaling::mx;
@@ -222,7 +218,7 @@ TEST(Fp8Recipes, KeepLayersAtTheEndsInBf16) {
   EXPECT_TRUE(std::ranges::none_of(kernels_both_ways(ends), quantises));
   for (const Kernel& kernel : kernels_both_ways(ends))
     EXPECT_FALSE(multiplies_quantised(ends, kernel, c.plan.precision)) << kernel.name;
-  EXPECT_TRUE(multiplies_quantised(middle, kernel_named(middle.forward, "qkv"), c.plan.precision));
+  EXPECT_TRUE(multiplies_quantised(middle, kernel_called(middle.forward, "qkv"), c.plan.precision));
   EXPECT_EQ(rules_broken(c.plan), "");
   c.plan.precision = Precision::bf16;
   EXPECT_THAT(rules_broken(c.plan),
@@ -236,7 +232,7 @@ TEST(Fp8Recipes, DownProjectionsOfLatentAttentionMultiplyAsTheLayersDoAndRouters
   c.plan.fp8_scaling = Fp8Scaling::mx;
   const Block block = block_called(make_work(c.model, c.plan), "sparse_layer");
   const auto in_fp8 = [&](const char* name) {
-    return multiplies_quantised(block, kernel_named(block.forward, name), c.plan.precision);
+    return multiplies_quantised(block, kernel_called(block.forward, name), c.plan.precision);
   };
   EXPECT_TRUE(in_fp8("query_down") && in_fp8("kv_down") && in_fp8("query_up"));
   EXPECT_FALSE(in_fp8("router"));

@@ -37,30 +37,10 @@ Case hybrid_case(const std::string& pattern) {
   return c;
 }
 
-double held_by_all_stages(const Case& c) {
-  const Work work = make_work(c.model, c.plan);
-  double sum = 0;
-  for (int stage = 0; stage < c.plan.stages(); ++stage) sum += work.parameters(stage);
-  return sum;
-}
-
-const Kernel& kernel_in(const std::vector<Kernel>& kernels, const std::string& name) {
-  for (const Kernel& kernel : kernels)
-    if (kernel.name == name) return kernel;
-  throw std::out_of_range(name);
-}
-
 std::vector<std::string> names_of(const Block& block, const std::vector<TensorId>& ids) {
   std::vector<std::string> names;
   for (const TensorId id : ids) names.push_back(block.tensors[static_cast<std::size_t>(id)].name);
   return names;
-}
-
-std::string broken(const Case& c) {
-  std::string all;
-  for (const Violation& violation : broken_rules(c.plan, c.model, c.plan.gpus()))
-    all += violation.pointer + ": " + violation.rule + " (" + violation.nearest + ")\n";
-  return all;
 }
 
 TEST(Hybrid, LayersOfOneTypeAreOneBlock) {
@@ -78,7 +58,7 @@ TEST(Hybrid, LayersOfOneTypeAreOneBlock) {
 TEST(Hybrid, RanksHoldWhatTheModelCounts) {
   for (const char* pattern : {"M", "*", "-", "E", "MM*-MEE"}) {
     const Case c = hybrid_case(pattern);
-    EXPECT_EQ(held_by_all_stages(c), double(count_parameters(c.model).total)) << pattern;
+    EXPECT_EQ(parameters_on_all_stages(c), double(count_parameters(c.model).total)) << pattern;
   }
 }
 
@@ -88,7 +68,7 @@ TEST(Hybrid, TensorParallelRanksShareTheStateSpaceOut) {
   c.plan.tp = c.plan.global_batch = 2;
   c.plan.dp = 1;
   const double replicated = 2 * kRow;  // the layer's norm and the last
-  EXPECT_EQ(2 * held_by_all_stages(c), double(count_parameters(c.model).total) + replicated);
+  EXPECT_EQ(2 * parameters_on_all_stages(c), double(count_parameters(c.model).total) + replicated);
 }
 
 TEST(Hybrid, TwoLayersOfOnePartCountAsOneOfBoth) {
@@ -151,11 +131,11 @@ TEST(Hybrid, ContextParallelRanksExchangeHeadsForTokens) {
   const Block block = block_called(make_work(c.model, c.plan), "mamba_layer");
   const double tokens = kLength / 2, inner = 16 * 32, maps = 2 * 4 * 64;
   const auto bytes = [&](const char* name) {
-    return std::get<Collective>(kernel_in(block.forward, name).what).bytes;
+    return std::get<Collective>(kernel_called(block.forward, name).what).bytes;
   };
   EXPECT_EQ(bytes("mamba_all_to_all"), 2 * tokens * (2 * inner + maps + 16));
   EXPECT_EQ(bytes("scanned_all_to_all"), 2 * tokens * inner);
-  const Scan scan = std::get<Scan>(kernel_in(block.forward, "scan").what);
+  const Scan scan = std::get<Scan>(kernel_called(block.forward, "scan").what);
   EXPECT_EQ(scan.tokens, kLength);
   EXPECT_EQ(scan.heads, 8);
   EXPECT_EQ(scan.groups, 2);
@@ -166,46 +146,46 @@ TEST(Hybrid, ExpertsOfALatentWidthSendNarrowRows) {
   c.plan.ep = c.plan.dp = c.plan.global_batch = 4;
   const auto sent = [&] {
     const Block block = block_called(make_work(c.model, c.plan), "expert_layer");
-    return std::get<Collective>(kernel_in(block.forward, "dispatch").what).bytes;
+    return std::get<Collective>(kernel_called(block.forward, "dispatch").what).bytes;
   };
   const double wide = sent();
   c.model.experts->latent = kRow / 4;
   EXPECT_EQ(sent(), wide / 4);
   const Block block = block_called(make_work(c.model, c.plan), "expert_layer");
-  EXPECT_EQ(flops(kernel_in(block.forward, "latent_down")), 2.0 * kLength * kRow * kRow / 4);
-  EXPECT_EQ(flops(kernel_in(block.forward, "latent_up")), 2.0 * kLength * kRow * kRow / 4);
-  EXPECT_EQ(flops(kernel_in(block.forward, "shared_up")), 2.0 * kLength * kRow * 64) << "sees whole rows";
+  EXPECT_EQ(flops(kernel_called(block.forward, "latent_down")), 2.0 * kLength * kRow * kRow / 4);
+  EXPECT_EQ(flops(kernel_called(block.forward, "latent_up")), 2.0 * kLength * kRow * kRow / 4);
+  EXPECT_EQ(flops(kernel_called(block.forward, "shared_up")), 2.0 * kLength * kRow * 64) << "sees whole rows";
 }
 
 TEST(Hybrid, ModuleHasLayersOfItsOwnAndRunsAgainAsItself) {
   Case c = hybrid_case("MM");
   c.model.mtp_layers = 2;
   c.model.mtp_pattern = "*E";
-  EXPECT_EQ(held_by_all_stages(c), double(count_parameters(c.model).total));
-  const double apart = held_by_all_stages(c);
+  EXPECT_EQ(parameters_on_all_stages(c), double(count_parameters(c.model).total));
+  const double apart = parameters_on_all_stages(c);
   c.model.mtp_repeated = true;
-  EXPECT_EQ(held_by_all_stages(c), double(count_parameters(c.model).total));
-  EXPECT_EQ(apart - held_by_all_stages(c), double(count_parameters(c.model).mtp));
+  EXPECT_EQ(parameters_on_all_stages(c), double(count_parameters(c.model).total));
+  EXPECT_EQ(apart - parameters_on_all_stages(c), double(count_parameters(c.model).mtp));
   const Block module = block_called(make_work(c.model, c.plan), "further_mtp");
-  EXPECT_NO_THROW(kernel_in(module.forward, "attention"));
-  EXPECT_NO_THROW(kernel_in(module.forward, "experts_up"));
+  EXPECT_NO_THROW(kernel_called(module.forward, "attention"));
+  EXPECT_NO_THROW(kernel_called(module.forward, "experts_up"));
 }
 
 TEST(Hybrid, RulesNameGroupsChunksAndWhoRunsThem) {
   Case c = hybrid_case("M*");
   EXPECT_EQ(broken(c), "");
   c.plan.tp = 8;
-  EXPECT_THAT(broken(c), HasSubstr("tp: tp must divide the groups of the state space (4)"));
+  EXPECT_THAT(broken(c), HasSubstr("tp: tp must divide the groups of the state space; 4"));
   c.plan.tp = 2;
   c.plan.cp = 4;
-  EXPECT_THAT(broken(c), HasSubstr("cp: cp must divide the groups of the state space (2)"));
+  EXPECT_THAT(broken(c), HasSubstr("cp: cp must divide the groups of the state space; 2"));
   c = hybrid_case("M*");
   c.plan.seq = 200;
   EXPECT_THAT(broken(c),
-              HasSubstr("seq: the sequence must be a multiple of the state space's chunk (128 or 256)"));
+              HasSubstr("seq: the sequence must be a multiple of the state space's chunk; 128 or 256"));
   c = hybrid_case("M*");
   c.plan.framework = Framework::fsdp;
-  EXPECT_THAT(broken(c), HasSubstr("framework: hybrid models are Megatron core's (megatron-core)"));
+  EXPECT_THAT(broken(c), HasSubstr("framework: hybrid models are Megatron core's; megatron-core"));
   c = hybrid_case("ME");
   c.plan.overlap_experts = true;
   EXPECT_THAT(broken(c),

@@ -17,18 +17,14 @@ Case deepseek(std::int64_t modules, int pp) {
   return c;
 }
 
-double parameters(const Case& c) {
-  const Work work = make_work(c.model, c.plan);
-  double sum = 0;
-  for (int stage = 0; stage < c.plan.stages(); ++stage) sum += work.parameters(stage);
-  return sum;
-}
-
 TEST(MultiToken, ModuleHoldsWhatTheModelCountsAndACopyOfTheTableWhereTheEmbeddingIsElsewhere) {
   const ParameterCount count = count_parameters(deepseek(1, 1).model);
-  EXPECT_EQ(parameters(deepseek(1, 1)) - parameters(deepseek(0, 1)), double(count.mtp));
-  EXPECT_EQ(parameters(deepseek(2, 1)) - parameters(deepseek(0, 1)), 2 * double(count.mtp));
-  EXPECT_EQ(parameters(deepseek(1, 4)) - parameters(deepseek(0, 4)), double(count.mtp + count.embedding));
+  EXPECT_EQ(parameters_on_all_stages(deepseek(1, 1)) - parameters_on_all_stages(deepseek(0, 1)),
+            double(count.mtp));
+  EXPECT_EQ(parameters_on_all_stages(deepseek(2, 1)) - parameters_on_all_stages(deepseek(0, 1)),
+            2 * double(count.mtp));
+  EXPECT_EQ(parameters_on_all_stages(deepseek(1, 4)) - parameters_on_all_stages(deepseek(0, 4)),
+            double(count.mtp + count.embedding));
 }
 
 TEST(MultiToken, ModuleComputesALayerTheHeadAndItsProjection) {

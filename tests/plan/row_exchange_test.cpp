@@ -50,10 +50,6 @@ Block layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "sparse_layer");
 }
 
-const Kernel& kernel_called(const std::vector<Kernel>& kernels, const std::string& name) {
-  return *std::ranges::find(kernels, name, &Kernel::name);
-}
-
 // Of the experts' ranks, in order.
 std::vector<std::string> exchanges(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
@@ -152,13 +148,6 @@ TEST(GroupedProducts, AreLaunchedOneByOneByTransformerEngine) {
   EXPECT_EQ(kernel_called(layer_of(c).forward, "experts_up").launches, 16);
   c.plan.framework = Framework::torchtitan;
   EXPECT_EQ(kernel_called(layer_of(c).forward, "experts_up").launches, 1);
-}
-
-std::string broken(const Case& c) {
-  std::string text;
-  for (const Violation& violation : broken_rules(c.plan, c.model, c.plan.gpus()))
-    text += violation.pointer + ": " + violation.rule + "; " + violation.nearest + "\n";
-  return text;
 }
 
 TEST(RowExchange, HasRulesOfItsOwn) {

@@ -35,12 +35,6 @@ Block layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "layer");
 }
 
-const Kernel& kernel_called(const std::vector<Kernel>& kernels, const std::string& name) {
-  const auto found = std::ranges::find(kernels, name, &Kernel::name);
-  if (found == kernels.end()) throw std::logic_error("no kernel " + name);
-  return *found;
-}
-
 std::vector<std::string> products(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels)

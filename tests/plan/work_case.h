@@ -200,4 +200,26 @@ inline const Block& block_called(const Work& work, const std::string& name) {
   throw std::out_of_range(name);
 }
 
+inline const Kernel& kernel_called(const std::vector<Kernel>& kernels, const std::string& name) {
+  for (const Kernel& kernel : kernels) {
+    if (kernel.name == name) return kernel;
+  }
+  throw std::out_of_range(name);
+}
+
+inline double parameters_on_all_stages(const Case& c) {
+  const Work work = make_work(c.model, c.plan);
+  double sum = 0;
+  for (int stage = 0; stage < c.plan.stages(); ++stage) sum += work.parameters(stage);
+  return sum;
+}
+
+// A line each, with the nearest legal values; "" when all rules hold.
+inline std::string broken(const Case& c) {
+  std::string text;
+  for (const Violation& violation : broken_rules(c.plan, c.model, c.plan.gpus()))
+    text += violation.pointer + ": " + violation.rule + "; " + violation.nearest + "\n";
+  return text;
+}
+
 }  // namespace rehearse

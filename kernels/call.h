@@ -15,12 +15,13 @@ namespace rehearse::kernels {
 
 using Call =
     std::variant<Multiply, AttentionForward, AttentionBackward, AttentionMerge, Softmax, SoftmaxBackward,
-                 Norm, NormInputGradient, NormWeightGradient, Rotary, Activation, ActivationBackward, Add,
-                 Dropout, DropoutBackward, BiasGradient, Cast, Quantise, Randomise, Embedding,
-                 EmbeddingBackward, Positions, PositionsBackward, LossMaximum, LossShift, LossSum,
-                 LossExponentials, Loss, LossBackward, LogSoftmax, LikelihoodBackward, LogSoftmaxBackward,
-                 TokenLoss, TokenLossBackward, TopK, TopKBackward, CountChoices, SortChoices, TransposeBlocks,
-                 SpreadRows, CollectRows, Convolution, ConvolutionInputGradient, ConvolutionWeightGradient,
-                 Scan, ScanInputGradient, ScanWeightGradient, Adam, SquareSum, ClipScale>;
+                 Norm, NormInputGradient, NormWeightGradient, Rotary, LatentRotary, LatentRotaryBackward,
+                 Activation, ActivationBackward, Add, Dropout, DropoutBackward, BiasGradient, Cast, Quantise,
+                 Randomise, Embedding, EmbeddingBackward, Positions, PositionsBackward, LossMaximum,
+                 LossShift, LossSum, LossExponentials, Loss, LossBackward, LogSoftmax, LikelihoodBackward,
+                 LogSoftmaxBackward, TokenLoss, TokenLossBackward, TopK, TopKBackward, CountChoices,
+                 SortChoices, TransposeBlocks, SpreadRows, CollectRows, Convolution, ConvolutionInputGradient,
+                 ConvolutionWeightGradient, Scan, ScanInputGradient, ScanWeightGradient, Adam, SquareSum,
+                 ClipScale>;
 
 }  // namespace rehearse::kernels

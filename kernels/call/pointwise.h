@@ -41,6 +41,29 @@ struct Rotary {
   Tensor query, key, query_output, key_output;
 };
 
+// Heads of multi-head latent attention (DeepSeek-V2, equations 9 to 18). A head of a query or key is `own`
+// elements and then `turned` ones; those of the key are the same for all heads. Keys and values come as each
+// head's own part of the key, then its value.
+struct LatentHeads {
+  Tokens tokens;
+  std::int64_t heads = 1, own = 0, turned = 0, value = 0;
+  float base = 10000;
+};
+
+// Puts whole keys together, turned parts as Rotary turns a head, and values side by side.
+struct LatentRotary {
+  LatentHeads heads;
+  Tensor query, shared_key, keys_and_values;
+  Tensor query_output, key_output, value_output;
+};
+
+// From the gradients of what it wrote to those of what it read.
+struct LatentRotaryBackward {
+  LatentHeads heads;
+  Tensor query_output_gradient, key_output_gradient, value_output_gradient;
+  Tensor query_gradient, shared_key_gradient, keys_and_values_gradient;
+};
+
 // gelu: the tanh form (Hendrycks and Gimpel 2016). swiglu: SiLU of the first half of the columns times the
 // second (Shazeer 2020). squared_relu: relu(x)^2 (So et al. 2021). `weights` (fp32, one a row) scales rows,
 // as a router asks for.

@@ -100,6 +100,20 @@ void for_each_operand(Rotary& call, const Visit& visit) {
 }
 
 template <typename Visit>
+void for_each_operand(LatentRotary& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.query, call.shared_key, call.keys_and_values);
+  visit_all(visit, Access::write, call.query_output, call.key_output, call.value_output);
+}
+
+template <typename Visit>
+void for_each_operand(LatentRotaryBackward& call, const Visit& visit) {
+  visit_all(visit, Access::read, call.query_output_gradient, call.key_output_gradient,
+            call.value_output_gradient);
+  visit_all(visit, Access::write, call.query_gradient, call.shared_key_gradient,
+            call.keys_and_values_gradient);
+}
+
+template <typename Visit>
 void for_each_operand(Activation& call, const Visit& visit) {
   visit_all(visit, Access::read, call.input);
   visit_all(visit, Access::write, call.output);

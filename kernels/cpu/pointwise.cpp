@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "kernels/cpu/access.h"
 #include "kernels/cpu/parallel.h"
@@ -13,20 +12,6 @@ namespace rehearse::kernels::cpu {
 namespace {
 
 constexpr std::int64_t kColumnGrain = 16;  // a cache line of floats
-
-// Turns the heads of one row; `sign` -1 turns back. Safe in place.
-void turn(const Rotary& call, const float* in, float* out, std::int64_t heads, std::int64_t width,
-          const float* cosines, const float* sines) {
-  const std::int64_t half = width / 2;
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t i = 0; i < half; ++i) {
-      const float a = in[h * width + i], b = in[h * width + half + i];
-      const float s = call.back ? -sines[i] : sines[i];
-      out[h * width + i] = a * cosines[i] - b * s;
-      out[h * width + half + i] = b * cosines[i] + a * s;
-    }
-  }
-}
 
 using Addends = std::array<const float*, std::tuple_size_v<decltype(Add::inputs)>>;
 
@@ -41,34 +26,6 @@ void sum(const Addends& addends, float* out, std::int64_t columns) {
 }
 
 }  // namespace
-
-// Angles are computed once a place and used by all rows and heads that stand there.
-void run(const Rotary& call) {
-  const std::int64_t width = call.query.columns / call.heads, half = width / 2;
-  std::vector<double> frequencies;
-  for (std::int64_t i = 0; i < half; ++i) {
-    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(width);
-    frequencies.push_back(std::pow(static_cast<double>(call.base), exponent));
-  }
-  for_stretches(call.tokens.length, 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<float> cosines(frequencies.size()), sines(frequencies.size());
-    for (std::int64_t place = first; place < last; ++place) {
-      const auto position = static_cast<double>(position_of_place(call.tokens, place));
-      for (std::size_t i = 0; i < frequencies.size(); ++i) {
-        cosines[i] = static_cast<float>(std::cos(position * frequencies[i]));
-        sines[i] = static_cast<float>(std::sin(position * frequencies[i]));
-      }
-      for (std::int64_t sequence = 0; sequence < call.tokens.sequences; ++sequence) {
-        const Places places = places_of(call.tokens, sequence);
-        const std::int64_t r = places.first + place * places.step;
-        turn(call, row(call.query, r), row(call.query_output, r), call.heads, width, cosines.data(),
-             sines.data());
-        turn(call, row(call.key, r), row(call.key_output, r), call.kv_heads, width, cosines.data(),
-             sines.data());
-      }
-    }
-  });
-}
 
 void run(const Add& call) {
   for_each(call.output.rows, [&](std::int64_t r) {

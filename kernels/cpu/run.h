@@ -15,6 +15,8 @@ void run(const Norm& call);
 void run(const NormInputGradient& call);
 void run(const NormWeightGradient& call);
 void run(const Rotary& call);
+void run(const LatentRotary& call);
+void run(const LatentRotaryBackward& call);
 void run(const Activation& call);
 void run(const ActivationBackward& call);
 void run(const Add& call);

@@ -2,54 +2,12 @@
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
-#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sums.cuh"
 #include "kernels/philox.h"
 
 namespace rehearse::kernels::cuda {
 
 namespace {
-
-struct Angle {
-  float sine, cosine;
-};
-
-// Of every place and pair, in double once instead of for every head.
-struct Angles {
-  DeviceTokens tokens;
-  Angle* table;
-  std::int64_t half;
-  float base;
-  bool back;
-  __device__ void operator()(std::int64_t place, std::int64_t pair) const {
-    const double frequency = pow(static_cast<double>(base), -static_cast<double>(pair) / static_cast<double>(half));
-    double sine, cosine;
-    sincos(static_cast<double>(tokens.position_of_place(place)) * frequency, &sine, &cosine);
-    table[place * half + pair] = {static_cast<float>(back ? -sine : sine), static_cast<float>(cosine)};
-  }
-};
-
-// N pairs of one head.
-template <typename T>
-struct Turn {
-  Rows<T> in, out;
-  DeviceTokens tokens;
-  const Angle* table;
-  std::int64_t half;
-  template <int N>
-  bool in_packs() const {
-    return half % N == 0 && cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
-  }
-  template <int N>
-  __device__ void at(std::int64_t r, std::int64_t pair) const {
-    const std::int64_t first = pair / half * 2 * half + pair % half;
-    const Angle* angles = table + tokens.place(r) * half + pair % half;
-    const Lanes<N> a = load<N>(in.row(r) + first), b = load<N>(in.row(r) + first + half);
-    T* const to = out.row(r) + first;
-    store(to, Lanes<N>::of([&](int i) { return a.x[i] * angles[i].cosine - b.x[i] * angles[i].sine; }));
-    store(to + half, Lanes<N>::of([&](int i) { return b.x[i] * angles[i].cosine + a.x[i] * angles[i].sine; }));
-  }
-};
 
 template <typename T>
 struct Sum {
@@ -157,23 +115,6 @@ struct Fill {
 };
 
 }  // namespace
-
-void run(const Context& context, const Rotary& call) {
-  const std::int64_t half = call.query.columns / call.heads / 2, places = call.tokens.length;
-  const DeviceTokens tokens = on_device(call.tokens);
-  auto* table = static_cast<Angle*>(
-      context.scratch->at_least(static_cast<std::size_t>(places * half) * sizeof(Angle), context.stream));
-  for_elements(context.stream, places, half, Angles{tokens, table, half, call.base, call.back}, "rotary");
-  by_type(call.query.type, [&](auto zero) {
-    using T = decltype(zero);
-    const auto turn = [&](const Tensor& in, const Tensor& out) {
-      for_packs<kLanes<T>>(context.stream, in.rows, in.columns / 2,
-                           Turn<T>{rows_of<T>(in), rows_of<T>(out), tokens, table, half}, "rotary");
-    };
-    turn(call.query, call.query_output);
-    turn(call.key, call.key_output);
-  });
-}
 
 void run(const Context& context, const Add& call) {
   by_type(call.output.type, [&](auto zero) {

@@ -33,6 +33,8 @@ void run(const Context& context, const Norm& call);
 void run(const Context& context, const NormInputGradient& call);
 void run(const Context& context, const NormWeightGradient& call);
 void run(const Context& context, const Rotary& call);
+void run(const Context& context, const LatentRotary& call);
+void run(const Context& context, const LatentRotaryBackward& call);
 void run(const Context& context, const Activation& call);
 void run(const Context& context, const ActivationBackward& call);
 void run(const Context& context, const Add& call);

@@ -13,10 +13,13 @@ namespace rehearse {
 namespace {
 
 // Whole on every rank, though each rank makes a part of its gradient only: what works on the rows between
-// the GEMMs with sequence parallelism, and the norms of single heads.
-bool summed_over_tensor_ranks(const std::string& name, const Slice& slice, const Plan& plan) {
-  if (plan.tp == 1 || slice.whole_rows > 1 || slice.rows.front().count < slice.whole_rows) return false;
-  return plan.sequence_parallel || name == "query_norm_weight" || name == "key_norm_weight";
+// the GEMMs with sequence parallelism, and the norms of single heads (latent attention's are of what all
+// heads come from).
+bool summed_over_tensor_ranks(const std::string& name, const Slice& slice, const Training& training) {
+  if (training.plan.tp == 1 || slice.whole_rows > 1 || slice.rows.front().count < slice.whole_rows)
+    return false;
+  const bool of_heads = name == "query_norm_weight" || name == "key_norm_weight";
+  return training.plan.sequence_parallel || (of_heads && !training.model.latent);
 }
 
 bool is_shared_table(const Tensor& tensor, const Training& training) {
@@ -70,7 +73,7 @@ class ParameterAdder {
       where.summed = SummedOver::expert_replicas;
     } else if (is_shared_table(tensor, training_)) {
       where.summed = SummedOver::other_stage_too;
-    } else if (summed_over_tensor_ranks(tensor.name, slice, training_.plan)) {
+    } else if (summed_over_tensor_ranks(tensor.name, slice, training_)) {
       where.summed = SummedOver::tensor_ranks_too;
     }
     return parameters_.add(where, full_name(piece, tensor, training_.model), slice,

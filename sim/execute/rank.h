@@ -119,14 +119,16 @@ class Rank {
   void backward_weight(const Op& op, kernels::Stream& stream);
   void run_pass(const Op& op, std::size_t piece, const Pass& pass, kernels::Stream& stream);
   void run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream);
-  void run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream);
+  void run_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
+  struct Travelling;
+  Travelling travelling(const Launch& launch, TensorId id);
   void make_sorting_place();
   kernels::Communicator& group_of(const Collective& collective);
   // Of context-parallel ranks.
   void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
   void gather_rows(const Launch& launch, kernels::Stream& stream);
   void scatter_rows(const Launch& launch, kernels::Stream& stream);
-  void swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream);
+  void swap_heads(const Launch& launch, kernels::Stream& stream);
   void run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream);
   void return_gradients(const Launch& launch, int step, kernels::Stream& stream);
   struct Staged;

@@ -172,13 +172,12 @@ void* Rank::locate(const Piece& piece, TensorId matrix) const {
 }
 
 void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
+  const Launch launch{bound, *step.kernel, step.phase};
   if (const auto* collective = std::get_if<Collective>(&step.kernel->what))
-    return collective->axis == Axis::cp
-               ? run_context_collective({bound, *step.kernel, step.phase}, *collective, stream)
-               : run_collective(bound, *step.kernel, stream);
+    return collective->axis == Axis::cp ? run_context_collective(launch, *collective, stream)
+                                        : run_collective(launch, *collective, stream);
   const auto* attention = std::get_if<Attention>(&step.kernel->what);
-  if (attention != nullptr && attention->steps > 1)
-    return run_ring({bound, *step.kernel, step.phase}, *attention, stream);
+  if (attention != nullptr && attention->steps > 1) return run_ring(launch, *attention, stream);
   const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
   if (pointwise != nullptr && *pointwise == Pointwise::dropout) seed_dropout(bound, *step.kernel);
   for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
@@ -194,7 +193,7 @@ void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
 void Rank::make_sorting_place() {
   std::int64_t rows = 0;
   for (const Block& block : training_.work.blocks)
-    rows = std::max(rows, rows_sorted(block, training_.model.hidden));
+    rows = std::max(rows, rows_sorted(block, shape_on_one_rank(training_.model, training_.plan).latent));
   rows_of_choices_ = kernels::Buffer(device_, static_cast<std::size_t>(rows) * sizeof(std::int32_t));
 }
 
@@ -203,32 +202,48 @@ kernels::Communicator& Rank::group_of(const Collective& collective) {
   return collective.axis == Axis::ep ? *groups_.expert : *groups_.expert_tensor;
 }
 
+// A tensor as the one run of elements that communicators take: what lies beside others is copied.
+struct Rank::Travelling {
+  Memory copy;
+  kernels::Tensor rows;  // where it lies
+  kernels::Tensor all;
+  kernels::Tensor copied_rows() const { return {all.data, all.type, rows.rows, rows.columns}; }
+};
+
+Rank::Travelling Rank::travelling(const Launch& launch, TensorId id) {
+  if (launch.bound.places[static_cast<std::size_t>(id)].has_own_matrix())
+    return {nullptr, {}, launch.whole(id)};
+  Travelling to{nullptr, launch.rows(id, 1), {}};
+  to.copy = pool_.take(static_cast<std::size_t>(to.rows.elements()) * kernels::bytes_of(to.rows.type));
+  to.all = {to.copy.get(), to.rows.type, 1, to.rows.elements()};
+  return to;
+}
+
 // Of tensor-parallel ranks, and of those that divide the experts.
-void Rank::run_collective(const BoundBlock& bound, const Kernel& kernel, kernels::Stream& stream) {
-  const auto& collective = std::get<Collective>(kernel.what);
-  const auto view = [&](TensorId id) {
-    const Tensor& tensor = bound.block.tensors[static_cast<std::size_t>(id)];
-    const auto elements = static_cast<std::int64_t>(tensor.elements);
-    if (!bound.places[static_cast<std::size_t>(id)].has_own_matrix())
-      throw kernels::DeviceError("the collective " + kernel.name + " needs a tensor that lies by itself");
-    return kernels::Tensor(bound.memory(id), type_of(tensor, training_.plan.precision), 1, elements);
-  };
-  const kernels::Tensor from = view(kernel.reads.front()), to = view(kernel.writes.front());
+void Rank::run_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream) {
+  const Travelling from = travelling(launch, launch.kernel.reads.front());
+  const Travelling to = travelling(launch, launch.kernel.writes.front());
+  if (from.copy) stream.launch(kernels::Cast{from.rows, from.copied_rows()});
   kernels::Communicator& group = group_of(collective);
   switch (collective.op) {
     case CollectiveOp::all_reduce:
-      return group.all_reduce(
-          stream, from, to,
-          kernel.name == "maximum_all_reduce" ? kernels::Reduction::maximum : kernels::Reduction::sum);
+      group.all_reduce(
+          stream, from.all, to.all,
+          launch.named("maximum_all_reduce") ? kernels::Reduction::maximum : kernels::Reduction::sum);
+      break;
     case CollectiveOp::all_gather:
-      return group.all_gather(stream, from, to);
+      group.all_gather(stream, from.all, to.all);
+      break;
     case CollectiveOp::reduce_scatter:
-      return group.reduce_scatter(stream, from, to);
+      group.reduce_scatter(stream, from.all, to.all);
+      break;
     case CollectiveOp::all_to_all:
-      return group.all_to_all(stream, from, to);
+      group.all_to_all(stream, from.all, to.all);
+      break;
     default:
-      throw kernels::DeviceError("the collective " + kernel.name + " is not executed yet");
+      throw kernels::DeviceError("the collective " + launch.kernel.name + " is not executed yet");
   }
+  if (to.copy) stream.launch(kernels::Cast{to.copied_rows(), to.rows});
 }
 
 }  // namespace rehearse

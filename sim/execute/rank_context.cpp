@@ -22,6 +22,18 @@ void copy(kernels::Stream& stream, const View& from, const View& to) {
   stream.launch(kernels::Cast{from, to});
 }
 
+// Of attention's heads and a state space's before they are read, and of what is made of them after it.
+bool gives_heads(const Launch& launch) {
+  const std::string& name = launch.kernel.name;
+  return (name.starts_with("heads") || name.starts_with("mamba")) != launch.ends_with("_backward");
+}
+
+// Columns of tensor `i` of an exchange whose heads are shared out by themselves.
+std::vector<std::int64_t> parts_of(const Launch& launch, std::size_t i, std::int64_t columns) {
+  const bool is_convolved = launch.kernel.name.starts_with("mamba") && i == 1;
+  return is_convolved ? parts_of_channels(launch) : std::vector{columns};
+}
+
 }  // namespace
 
 // Memory of the compute stream for as long as it is in scope: what is put after it may reuse it.
@@ -55,8 +67,7 @@ void Rank::run_context_collective(const Launch& launch, const Collective& collec
     case CollectiveOp::reduce_scatter:
       return scatter_rows(launch, stream);
     case CollectiveOp::all_to_all:
-      return swap_heads(launch, launch.kernel.name.starts_with("heads") == !launch.ends_with("_backward"),
-                        stream);
+      return swap_heads(launch, stream);
     case CollectiveOp::send_receive:
       return;  // a ring's, which run_ring() does step by step
     default:
@@ -94,7 +105,8 @@ void Rank::scatter_rows(const Launch& launch, kernels::Stream& stream) {
 
 // From a rank's rows of all heads to all rows of its heads, or back: heads are columns, and what a rank has
 // of another's lies together while it travels.
-void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream) {
+void Rank::swap_heads(const Launch& launch, kernels::Stream& stream) {
+  const bool to_heads = gives_heads(launch);
   const std::int64_t rows = launch.bound.shape.tokens, ranks = launch.bound.shape.cp;
   for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i) {
     const TensorId from = launch.kernel.reads[i], to = launch.kernel.writes[i];
@@ -106,8 +118,14 @@ void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stre
     if (!to_heads) groups_.context->all_to_all(stream, flat(of_heads), staged.all);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       const View block = part_of(staged.all, rank * rows * width, rows, width);
-      const View columns = of_rows.slice(rank * width, width);
-      copy(stream, to_heads ? columns : block, to_heads ? block : columns);
+      std::int64_t first = 0;
+      for (const std::int64_t part : parts_of(launch, i, of_rows.columns)) {
+        const std::int64_t share = part / ranks;
+        const View columns = of_rows.slice(first + rank * share, share),
+                   own = block.slice(first / ranks, share);
+        copy(stream, to_heads ? columns : own, to_heads ? own : columns);
+        first += part;
+      }
     }
     if (to_heads) groups_.context->all_to_all(stream, staged.all, flat(of_heads));
   }

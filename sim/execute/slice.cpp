@@ -34,6 +34,8 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
 // Columns of a parameter whose rows are shared out.
 std::int64_t depth_of(const std::string& name, const Model& model) {
   if (name == "convolution_weight") return model.state_space->convolution;
+  if (name == "kv_up_weight") return model.latent->kv_rank;
+  if (name == "query_up_weight" && model.latent->q_rank > 0) return model.latent->q_rank;
   const bool is_vector =
       name.ends_with("_bias") || name == "mamba_norm_weight" || name == "decay_log" || name == "skip";
   return is_vector ? 1 : model.hidden;
@@ -53,6 +55,10 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
   const auto of_width = [joins_gate](std::int64_t width) {
     return std::vector<std::int64_t>(joins_gate ? 2 : 1, width);
   };
+  if (model.latent) {
+    if (is_of("query_up")) return {queries};
+    if (is_of("kv_up")) return {model.heads * (model.latent->nope_head_dim + model.latent->v_head_dim)};
+  }
   if (is_of("mlp_gate") || is_of("mlp_up")) return of_width(model.ffn_hidden);
   if (is_of("shared_gate") || is_of("shared_up")) return of_width(model.experts->shared_ffn_hidden);
   if (model.state_space) {
@@ -72,10 +78,10 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
 
 Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank) {
   const std::string& name = parameter.name;
-  const std::int64_t queries = model.heads * model.head_dim;
+  const std::int64_t values = model.heads * (model.latent ? model.latent->v_head_dim : model.head_dim);
   const std::vector<std::int64_t> outputs = outputs_of(parameter, model, plan);
   if (!outputs.empty()) return share_of_rows(outputs, depth_of(name, model), tensor_rank, plan.tp);
-  if (name == "projection_weight") return share_of_columns(model.hidden, queries, tensor_rank, plan.tp);
+  if (name == "projection_weight") return share_of_columns(model.hidden, values, tensor_rank, plan.tp);
   if (name == "mamba_projection_weight")
     return share_of_columns(model.hidden, model.state_space->inner(), tensor_rank, plan.tp);
   if (name == "mlp_down_weight")
@@ -87,12 +93,13 @@ Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, in
 
 Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at) {
   const Experts& experts = *model.experts;
+  const std::int64_t width = experts.latent > 0 ? experts.latent : model.hidden;
   const std::int64_t local = experts.count / plan.ep, first = local * at[static_cast<std::size_t>(Axis::ep)];
   const int tensor_rank = at[static_cast<std::size_t>(Axis::tp)];
   const bool is_up = parameter.name == "experts_up_weight";
   const std::vector<std::int64_t> parts(is_up && model.gated_mlp ? 2 : 1, experts.ffn_hidden);
-  const Slice one = is_up ? share_of_rows(parts, model.hidden, tensor_rank, plan.etp)
-                          : share_of_columns(model.hidden, experts.ffn_hidden, tensor_rank, plan.etp);
+  const Slice one = is_up ? share_of_rows(parts, width, tensor_rank, plan.etp)
+                          : share_of_columns(width, experts.ffn_hidden, tensor_rank, plan.etp);
   Slice all = one;
   all.rows.clear();
   all.whole_rows = one.whole_rows * experts.count;

@@ -32,17 +32,14 @@ class Limits {
   }
 
   void of_model() {
-    require(!model_.latent, "model", "latent attention cannot be executed yet", model_.name,
-            "a model with multi-head or grouped-query attention");
+    require(!model_.latent || plan_.fused_attention, "fused_attention",
+            "latent attention is executed as one kernel", "fused_attention = false", "true");
+    require(!model_.latent || model_.latent->rope_head_dim % 2 == 0, "model",
+            "rotary positions turn pairs of elements", model_.name, "a model with an even qk_rope_head_dim");
     require(model_.mtp_layers == 0, "model", "multi-token prediction cannot be executed yet",
             fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 0");
     require(plan_.loss_fusion == LossFusion::native, "cross_entropy_fusion_impl",
             "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
-    require(!model_.state_space || plan_.cp == 1, "cp",
-            "state spaces exchange no heads between context-parallel ranks yet",
-            fmt::format("cp = {}", plan_.cp), "1");
-    require(!model_.experts || model_.experts->latent == 0, "model",
-            "experts of a latent width cannot be executed yet", model_.name, "a model without them");
     require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
             "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
@@ -56,7 +53,7 @@ class Limits {
     for (const auto& [field, fused] :
          {std::pair{"fused_softmax", plan_.fused_softmax || plan_.fused_attention},
           {"fused_norm", plan_.fused_norm},
-          {"fused_rotary", shape_on_one_rank(model_, plan_).fused_rotary},
+          {"fused_rotary", plan_.fused_rotary},
           {"fused_activation", plan_.fused_activation},
           {"fused_permute", plan_.fused_permute},
           {"fused_router", plan_.fused_router},
@@ -67,6 +64,10 @@ class Limits {
           "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer's "
           "step are executed as one kernel each",
           fmt::format("{} = false", field), "true");
+    // Latent attention's is one kernel, scaled by YaRN or not.
+    require(model_.latent || !plan_.fused_rotary || shape_on_one_rank(model_, plan_).fused_rotary, "model",
+            "rotary positions scaled by YaRN run in a kernel for each operation, and are executed in one",
+            model_.name, "a model without rope_scaling");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),
@@ -100,10 +101,6 @@ class Limits {
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).
   void of_experts(const Experts& experts) {
-    require(!experts.router_bias, "model",
-            "a router bias moves by how unequally experts are chosen, and those that are executed are chosen "
-            "equally often",
-            model_.name, "a model without a router bias");
     require(!experts.linear_bias && !experts.clamped, "model",
             "biases and limits of experts cannot be executed yet", model_.name, "a model without them");
     require(!plan_.weights_rows_at_home(), "core_release",

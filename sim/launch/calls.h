@@ -37,12 +37,12 @@ struct BoundBlock {
 BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
                       std::function<void*(TensorId)> memory);
 
-// Most rows that a kernel of a sparse layer sorts: what `rows_of_choices` must hold. 0 for other blocks.
-std::int64_t rows_sorted(const Block& block, std::int64_t hidden);
+// Most rows that a kernel of a sparse layer sorts, as wide as experts see them: what `rows_of_choices` must
+// hold. 0 for other blocks.
+std::int64_t rows_sorted(const Block& block, std::int64_t width);
 
 // In order, all on one stream. A GEMM in chunks or attention in steps is as many calls. Collectives are none
-// of a device's: std::logic_error. kernels::DeviceError where no device has such a kernel: the rotation of
-// multi-head latent attention.
+// of a device's: std::logic_error.
 std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase);
 
 // Adam over kernel.reads and writes as optimizer_kernels() has them; `step` from 1.

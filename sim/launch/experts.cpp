@@ -43,7 +43,7 @@ Calls by_choice(const Launch& launch) {
   const TensorId choices = launch.kernel.reads.back();
   const kernels::Tensor place = places(launch, chosen);
   const TensorId moved = spreads ? launch.kernel.writes[0] : launch.kernel.reads[0];
-  const std::int64_t sent = launch.elements(moved) / launch.bound.shape.hidden;
+  const std::int64_t sent = launch.elements(moved) / launch.bound.shape.latent;
   Calls calls = {kernels::SortChoices{launch.integers(choices, tokens), place, experts.count}};
   if (spreads) {
     calls.push_back(move_rows<SpreadRows>(launch, tokens, sent, experts.per_token, place));
@@ -58,7 +58,7 @@ Calls by_source(const Launch& launch) {
   const Plan& plan = launch.bound.plan;
   const std::int64_t sources = std::int64_t{plan.ep} * plan.etp;
   const std::int64_t experts = launch.bound.model.experts->count / plan.ep;
-  const std::int64_t rows = launch.elements(launch.kernel.reads[0]) / launch.bound.shape.hidden;
+  const std::int64_t rows = launch.elements(launch.kernel.reads[0]) / launch.bound.shape.latent;
   const std::int64_t block = rows / (sources * experts);
   const bool back = launch.ends_with("_backward");
   const bool to_experts = launch.kernel.name.starts_with("sort_by_expert") != back;
@@ -82,17 +82,17 @@ void number_tokens(const Launch& launch, kernels::TopK& call) {
 
 }  // namespace
 
-std::int64_t rows_sorted(const Block& block, std::int64_t hidden) {
+std::int64_t rows_sorted(const Block& block, std::int64_t width) {
   double most = 0;
   for (const Kernel& kernel : block.forward) {
     const auto* kind = std::get_if<Pointwise>(&kernel.what);
     if (kind == nullptr || (*kind != Pointwise::permute && *kind != Pointwise::reorder)) continue;
-    if (kernel.name.starts_with("ring")) continue;  // which packs, and sorts nothing
+    if (kernel.name.starts_with("ring") || kernel.name.ends_with("_order")) continue;  // which sort nothing
     for (const auto* ids : {&kernel.reads, &kernel.writes})
       for (const TensorId id : *ids)
         most = std::max(most, block.tensors[static_cast<std::size_t>(id)].elements);
   }
-  return static_cast<std::int64_t>(most) / hidden;
+  return static_cast<std::int64_t>(most) / width;
 }
 
 Calls choice_calls(const Launch& launch) {

@@ -69,20 +69,9 @@ Calls norm_backward(const Launch& launch) {
   return {call};
 }
 
-Calls rotary(const Launch& launch) {
-  if (launch.kernel.reads.size() != 2)
-    throw DeviceError("no device rotates the positions of latent attention yet");
-  const Shape& shape = launch.bound.shape;
-  Rotary call;
-  call.tokens = launch.tokens();
-  call.heads = shape.heads;
-  call.kv_heads = shape.kv_heads;
-  call.back = launch.phase == Phase::backward_input;
-  call.query = launch.read(0, shape.tokens);
-  call.key = launch.read(1, shape.tokens);
-  call.query_output = launch.write(0, shape.tokens);
-  call.key_output = launch.write(1, shape.tokens);
-  return {call};
+Calls reorder_calls(const Launch& launch) {
+  if (launch.kernel.name.find("_repeat") != std::string::npos) return repeat_calls(launch);
+  return launch.kernel.name.find("_order") != std::string::npos ? order_calls(launch) : permute_calls(launch);
 }
 
 // Experts scale rows by the router's weights.
@@ -290,6 +279,7 @@ Calls quantise(const Launch& launch) {
 // Of the columns that lie side by side.
 Calls bias_gradient(const Launch& launch) {
   const TensorId bias = launch.kernel.writes[0], first = launch.kernel.reads[0];
+  if (launch.named("router_balance") && launch.bound.experts_in_turn) return {};  // no expert has more
   if (launch.named("router_balance"))
     return {CountChoices{launch.integers(first, launch.bound.shape.rows), launch.whole(bias)}};
   std::int64_t elements = 0;
@@ -309,7 +299,7 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::norm_backward:
       return norm_backward(launch);
     case Pointwise::rotary:
-      return rotary(launch);
+      return rotary_calls(launch);
     case Pointwise::activation:
     case Pointwise::varying_activation:
       return activation(launch);
@@ -333,8 +323,7 @@ Calls pointwise_calls(const Launch& launch, Pointwise kind) {
     case Pointwise::permute:
       return permute_calls(launch);
     case Pointwise::reorder:
-      return launch.kernel.name.find("_repeat") == std::string::npos ? permute_calls(launch)
-                                                                     : repeat_calls(launch);
+      return reorder_calls(launch);
     case Pointwise::cross_entropy:
       return loss_calls(launch);
     case Pointwise::cross_entropy_backward:

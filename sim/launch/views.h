@@ -53,15 +53,20 @@ bool is_unfused_core(const Launch& launch);
 Calls unfused_core_calls(const Launch& launch);
 Calls attention_calls(const Launch& launch, const Attention& attention);
 Calls pointwise_calls(const Launch& launch, Pointwise kind);
+Calls rotary_calls(const Launch& launch);
 Calls permute_calls(const Launch& launch);
 Calls repeat_calls(const Launch& launch);  // heads that a group of queries shares
 Calls loss_calls(const Launch& launch);
 Calls loss_backward_calls(const Launch& launch);
 Calls choice_calls(const Launch& launch);  // top_k and top_k_backward
+// What lies side by side among the channels that a tensor-parallel rank of a state space convolves: its
+// input, then what maps it to states, then states to the output.
+std::vector<std::int64_t> parts_of_channels(const Launch& launch);
 Calls convolution_calls(const Launch& launch);
 Calls convolution_backward_calls(const Launch& launch);
 Calls scan_calls(const Launch& launch);
 Calls scan_backward_calls(const Launch& launch);
+Calls order_calls(const Launch& launch);       // of chunks of sequences
 Calls added_sums_calls(const Launch& launch);  // of parameters of a state space
 Calls ring_calls(const Launch& launch);        // what a ring packs, joins and adds up
 

@@ -80,6 +80,22 @@ Model tiny_hybrid_of_experts() {
   return model;
 }
 
+Model tiny_latent() {
+  Model model = tiny_model();
+  model.name = "tiny-latent";
+  model.latent = LatentAttention{12, 10, 4, 2, 6};
+  model.head_dim = 6;
+  return model;
+}
+
+Model tiny_latent_of_experts() {
+  Model model = tiny_latent();
+  model.name = "tiny-latent-of-experts";
+  model.experts = tiny_shared_experts().experts;
+  model.experts->router_bias = true;
+  return model;
+}
+
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
   Plan plan;
   plan.tp = tp;

@@ -190,9 +190,6 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   plan.fused_router = false;
   EXPECT_THAT(refusal(model, plan), HasSubstr("fused_router"));
   plan.fused_router = true;
-  model.experts->router_bias = true;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("model: a router bias"));
-  model.experts->router_bias = false;
   model.experts->linear_bias = true;
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: biases and limits of experts"));
   model.experts->linear_bias = false;
@@ -204,8 +201,14 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
               HasSubstr("multi-token prediction cannot be executed yet (mtp_layers = 1)"));
   model.mtp_layers = 0;
   EXPECT_EQ(refusal(model, plan), "");
+  model.yarn = true;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions scaled by YaRN"));
   model.latent = LatentAttention{};
-  EXPECT_THAT(refusal(model, plan), HasSubstr("latent attention"));
+  EXPECT_EQ(refusal(model, plan), "") << "which are one kernel here";
+  model.latent->rope_head_dim = 3;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions turn pairs"));
+  plan.fused_attention = false;
+  EXPECT_THAT(refusal(model, plan), HasSubstr("fused_attention: latent attention"));
 }
 
 TEST(Experts, AreRefusedWhereARanksPositionsDoNotVisitAllEquallyOften) {

@@ -70,13 +70,31 @@ TEST(Hybrid, LearnsAsFastAsOneRank) {
   expect_same_losses(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), tiny_hybrid());
 }
 
-TEST(Hybrid, RefusesWhatItCannotDivideYet) {
-  Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
-  plan.cp = 2;
-  EXPECT_FALSE(runs(plan, tiny_hybrid()));
+TEST(Hybrid, TrainsAlikeWhereContextParallelRanksScanHeads) {
+  for (const auto& [tp, cp, pp, dp] :
+       {std::tuple{1, 2, 1, 1}, {1, 4, 1, 1}, {2, 2, 1, 1}, {1, 2, 2, 1}, {2, 2, 1, 2}}) {
+    for (const int micro_batch : {1, 2}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, dp);
+      plan.cp = cp;
+      plan.micro_batch = micro_batch;
+      plan.sequence_parallel = tp > 1;
+      plan.zero = dp > 1 ? 1 : 0;
+      SCOPED_TRACE(testing::Message()
+                   << "tp " << tp << " cp " << cp << " pp " << pp << " of " << micro_batch);
+      ASSERT_TRUE(runs(plan, tiny_hybrid()));
+      expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
+    }
+  }
+}
+
+TEST(Hybrid, TrainsAlikeWhereExpertsSeeALatentWidth) {
   Model narrow = tiny_hybrid_of_experts();
   narrow.experts->latent = 8;
-  EXPECT_FALSE(runs(plan_of(ScheduleName::one_f_one_b, 1, 1, 1), narrow));
+  Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
+  plan.ep = 2;
+  plan.sequence_parallel = true;
+  ASSERT_TRUE(runs(plan, narrow));
+  expect_same_training(training_of(narrow, plan), narrow);
 }
 
 }  // namespace

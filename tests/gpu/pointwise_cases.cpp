@@ -79,6 +79,39 @@ Case rotary(Draw& draw) {
   });
 }
 
+LatentHeads latent_heads(Draw& draw) {
+  const Tokens tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}};
+  return {tokens, draw.size(1, 5), draw.width(1, 64), 2 * draw.width(1, 32), draw.width(1, 64), 10000};
+}
+
+Case latent_rotary(Draw& draw) {
+  const LatentHeads heads = latent_heads(draw);
+  const std::int64_t rows = heads.tokens.rows(), width = heads.heads * (heads.own + heads.turned);
+  const std::size_t query = draw.of(rows, width), shared = draw.of(rows, heads.turned),
+                    pairs = draw.of(rows, heads.heads * (heads.own + heads.value));
+  const std::size_t query_output = draw.out(rows, width), key_output = draw.out(rows, width),
+                    value_output = draw.out(rows, heads.heads * heads.value);
+  return draw.finish([=](const Tensors& t) {
+    return LatentRotary{heads,           t[query],      t[shared],      t[pairs],
+                        t[query_output], t[key_output], t[value_output]};
+  });
+}
+
+Case latent_rotary_backward(Draw& draw) {
+  const LatentHeads heads = latent_heads(draw);
+  const std::int64_t rows = heads.tokens.rows(), width = heads.heads * (heads.own + heads.turned);
+  const std::size_t of_query = draw.of(rows, width), of_key = draw.of(rows, width),
+                    of_value = draw.of(rows, heads.heads * heads.value);
+  const std::size_t query = draw.out(rows, width), shared = draw.out(rows, heads.turned),
+                    pairs = draw.out(rows, heads.heads * (heads.own + heads.value));
+  return draw.finish(
+      [=](const Tensors& t) {
+        return LatentRotaryBackward{heads,    t[of_query], t[of_key], t[of_value],
+                                    t[query], t[shared],   t[pairs]};
+      },
+      static_cast<double>(heads.heads));
+}
+
 ActivationKind any_activation(Draw& draw) {
   if (draw.coin()) return ActivationKind::swiglu;
   return draw.coin() ? ActivationKind::gelu : ActivationKind::squared_relu;
@@ -196,6 +229,8 @@ std::vector<Maker> pointwise_cases() {
           {"norm input gradient", norm_input_gradient},
           {"norm weight gradient", norm_weight_gradient},
           {"rotary", rotary},
+          {"latent rotary", latent_rotary},
+          {"latent rotary backward", latent_rotary_backward},
           {"activation", activation},
           {"activation backward", activation_backward},
           {"add", add},

@@ -93,6 +93,37 @@ TEST(Rotary, TakesPositionsFromTheirTable) {
   }
 }
 
+TEST(LatentRotary, PutsKeysTogetherAndItsBackwardIsTheDerivative) {
+  const LatentHeads heads{{2, 3, true, {}}, 2, 3, 4, 5, 10000};
+  Matrix query = random_matrix(6, 14, 1), shared = random_matrix(6, 4, 2), pairs = random_matrix(6, 16, 3);
+  Matrix query_output(6, 14), key_output(6, 14), value_output(6, 10);
+  const LatentRotary call{heads, query, shared, pairs, query_output, key_output, value_output};
+  run_on_cpu({call}, 2);
+  const std::int64_t r = 2 * 2 + 1;  // position 2
+  Matrix turned(6, 4), ignored(6, 4);
+  run_on_cpu({Rotary{heads.tokens, 1, 1, 10000, false, shared, shared, turned, ignored}});
+  for (std::int64_t h = 0; h < 2; ++h) {
+    for (std::int64_t c = 0; c < 3; ++c) EXPECT_EQ(key_output.at(r, h * 7 + c), pairs.at(r, h * 8 + c));
+    for (std::int64_t c = 0; c < 4; ++c) EXPECT_EQ(key_output.at(r, h * 7 + 3 + c), turned.at(r, c));
+    for (std::int64_t c = 0; c < 5; ++c) EXPECT_EQ(value_output.at(r, h * 5 + c), pairs.at(r, h * 8 + 3 + c));
+    for (std::int64_t c = 0; c < 3; ++c) EXPECT_EQ(query_output.at(r, h * 7 + c), query.at(r, h * 7 + c));
+  }
+
+  Matrix of_query = random_matrix(6, 14, 4), of_key = random_matrix(6, 14, 5),
+         of_value = random_matrix(6, 10, 6);
+  Matrix query_gradient(6, 14), shared_gradient(6, 4), pairs_gradient(6, 16);
+  const auto loss = [&] {
+    run_on_cpu({call});
+    return dot(query_output, of_query) + dot(key_output, of_key) + dot(value_output, of_value);
+  };
+  run_on_cpu({LatentRotaryBackward{heads, of_query, of_key, of_value, query_gradient, shared_gradient,
+                                   pairs_gradient}},
+             2);
+  expect_gradient(query.values, query_gradient.values, loss);
+  expect_gradient(shared.values, shared_gradient.values, loss);
+  expect_gradient(pairs.values, pairs_gradient.values, loss);
+}
+
 class Activations : public testing::TestWithParam<ActivationKind> {};
 
 TEST_P(Activations, FollowTheirFormulasAndTheirBackwardIsTheDerivative) {

@@ -72,6 +72,34 @@ Model unbiased_mixtral() {
   return model;
 }
 
+Model latent() {
+  Model model = small_model();
+  model.latent = LatentAttention{10, 9, 4, 2, 5};
+  return model;
+}
+
+Model uncompressed_latent() {
+  Model model = latent();
+  model.latent->q_rank = 0;
+  return model;
+}
+
+Model latent_experts() {
+  Model model = unbiased_mixtral();
+  model.experts->latent = 10;
+  return model;
+}
+
+Model hybrid() {
+  Model model = latent_experts();
+  model.pattern = "M*-E";
+  model.layers = 4;
+  model.positions = Positions::none;
+  model.gated_mlp = false;  // and no squared ReLU, whose second derivative jumps
+  model.state_space = StateSpace{6, 4, 2, 5, 4, 4};
+  return model;
+}
+
 Plan plan_of(bool fused, Recompute recompute) {
   Plan plan;
   plan.seq = 8;
@@ -202,7 +230,7 @@ TEST_P(Layer, RunFromItsListsMakesItsGradients) {
   const Plan plan = plan_of(GetParam().fused, GetParam().recompute);
   const Work work = make_work(model, plan);
   for (const Block& block : work.blocks) {
-    if (block.name != "layer" && block.name != "sparse_layer") continue;
+    if (block.name == "embedding" || block.name == "head") continue;
     RunningBlock running(block, model, plan);
     running.take_experts_in_turn(GetParam().experts_in_turn);
     randomise_parameters(running, block);
@@ -232,7 +260,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"GroupedHeadsRunAgainByOp", grouped_heads, true, Recompute::op},
                     Case{"ExpertsRunAgainByOp", mixtral, true, Recompute::op},
                     Case{"Experts", mixtral, true, Recompute::none},
-                    Case{"ExpertsInTurn", unbiased_mixtral, true, Recompute::none, true}),
+                    Case{"ExpertsInTurn", unbiased_mixtral, true, Recompute::none, true},
+                    Case{"Latent", latent, true, Recompute::none},
+                    Case{"LatentRunAgain", latent, true, Recompute::selective},
+                    Case{"LatentWithoutRankOfQueries", uncompressed_latent, true, Recompute::full},
+                    Case{"LatentExpertsInTurn", latent_experts, true, Recompute::none, true},
+                    Case{"HybridInTurn", hybrid, true, Recompute::none, true}),
     [](const auto& layer) { return layer.param.name; });
 
 TEST(Head, RunFromItsListsMakesItsGradients) {

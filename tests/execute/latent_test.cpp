@@ -1,0 +1,119 @@
+// Latent attention, and experts of a latent width, train as one rank does, however they are divided and run
+// again.
+#include "same_training.h"
+#include "split.h"
+
+namespace rehearse {
+namespace {
+
+void expect_as_one_rank(const Plan& plan, const Model& model) {
+  ASSERT_TRUE(runs(plan, model));
+  expect_same_training(training_of(model, plan), model);
+}
+
+TEST(LatentAttention, TrainsAsOneRankDoes) {
+  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
+                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {
+    const bool two_chunks = schedule == ScheduleName::interleaved || schedule == ScheduleName::zb_v;
+    for (const auto& [tp, pp, dp] :
+         {std::tuple{1, 1, 2}, {2, 1, 1}, {4, 1, 2}, {1, 2, 1}, {2, 2, 2}, {1, 4, 1}}) {
+      if (two_chunks && pp != 2) continue;
+      for (const bool sequence_parallel : {false, true}) {
+        if (sequence_parallel && tp == 1) continue;
+        Plan plan = plan_of(schedule, tp, pp, dp);
+        plan.sequence_parallel = sequence_parallel;
+        plan.clip_grad = 0.1;
+        SCOPED_TRACE(testing::Message() << name_of({schedule, tp, 1, pp, dp}) << " " << sequence_parallel);
+        expect_as_one_rank(plan, tiny_latent());
+      }
+    }
+  }
+}
+
+TEST(LatentAttention, TrainsAlikeWhereQueriesAreNotCompressed) {
+  Model model = tiny_latent();
+  model.latent->q_rank = 0;
+  for (const bool sequence_parallel : {false, true}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 1);
+    plan.sequence_parallel = sequence_parallel;
+    plan.micro_batch = 2;
+    expect_as_one_rank(plan, model);
+  }
+}
+
+TEST(LatentAttention, TrainsAlikeWhateverContextParallelRanksExchange) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
+    for (const auto& [tp, cp] : {std::tuple{1, 2}, {2, 2}, {1, 4}}) {
+      Plan plan = plan_of(ScheduleName::one_f_one_b, tp, 1, 1);
+      plan.cp = cp;
+      plan.cp_exchange = exchange;
+      plan.sequence_parallel = tp > 1;
+      plan.micro_batch = 2;
+      SCOPED_TRACE(testing::Message() << to_string(exchange) << " tp " << tp << " cp " << cp);
+      expect_as_one_rank(plan, tiny_latent());
+    }
+  }
+}
+
+TEST(LatentAttention, TrainsAlikeWhereItRunsAgain) {
+  for (const std::vector<RecomputeModule>& modules :
+       {std::vector{RecomputeModule::mla_up_proj}, std::vector{RecomputeModule::core_attn},
+        std::vector{RecomputeModule::mla_up_proj, RecomputeModule::core_attn, RecomputeModule::layernorm,
+                    RecomputeModule::mlp}}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 2);
+    plan.sequence_parallel = true;
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = modules;
+    plan.zero = 1;
+    SCOPED_TRACE(testing::Message() << modules.size() << " " << static_cast<int>(modules.front()));
+    expect_as_one_rank(plan, tiny_latent());
+  }
+  Plan plan = plan_of(ScheduleName::zb_h1, 2, 2, 1);
+  plan.recompute = Recompute::full;
+  expect_as_one_rank(plan, tiny_latent());
+}
+
+// Beside experts, one of them shared, whose router has a bias.
+TEST(LatentAttention, TrainsAlikeWithExperts) {
+  for (const Split& split : {Split{ScheduleName::one_f_one_b, 1, 1, 1, 2, 2},
+                             {ScheduleName::one_f_one_b, 2, 1, 2, 2, 2},
+                             {ScheduleName::zb_h1, 1, 2, 2, 1, 2},
+                             {ScheduleName::interleaved, 2, 1, 2, 2, 4},
+                             {ScheduleName::one_f_one_b, 1, 1, 1, 4, 2, 1, 3}}) {
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.cp = split.cp;
+    plan.ep = split.ep;
+    plan.zero = split.zero;
+    plan.sequence_parallel = split.tp > 1;
+    SCOPED_TRACE(name_of(split));
+    expect_as_one_rank(plan, tiny_latent_of_experts());
+  }
+}
+
+TEST(LatentAttention, LearnsAsFastAsOneRank) {
+  expect_same_losses(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), tiny_latent());
+}
+
+TEST(LatentExperts, TrainAsOnOneRank) {
+  Model model = tiny_mixtral();
+  model.experts->latent = 12;
+  for (const Split& split : {Split{ScheduleName::one_f_one_b, 1, 1, 1, 2, 2},
+                             {ScheduleName::one_f_one_b, 2, 1, 2, 2, 2},
+                             {ScheduleName::one_f_one_b, 2, 1, 1, 2, 2, 2},
+                             {ScheduleName::zb_h1, 1, 2, 2, 2, 4},
+                             {ScheduleName::one_f_one_b, 1, 1, 1, 4, 2, 1, 3}}) {
+    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+    plan.cp = split.cp;
+    plan.ep = split.ep;
+    plan.etp = split.etp;
+    plan.zero = split.zero;
+    plan.seq = 16;
+    plan.sequence_parallel = split.tp > 1;
+    SCOPED_TRACE(name_of(split));
+    expect_as_one_rank(plan, model);
+  }
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -113,7 +113,8 @@ Estimate Pricing::time_of(const Block& block, const Kernel& kernel) {
   }
   if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
     if (*kind != Pointwise::spread_rows && *kind != Pointwise::collect_rows)
-      return times_.pointwise(*kind, block.bytes_moved(kernel));
+      return times(kernel.launches,
+                   times_.pointwise(*kind, block.bytes_moved(kernel) / static_cast<double>(kernel.launches)));
     const Tensor& map = block.tensors[static_cast<std::size_t>(kernel.reads.back())];
     const double seconds = local_move_time(cluster_.gpu, *kind, block.bytes_moved(kernel), map.elements);
     return {std::max(profile_.launch_s, seconds), false};

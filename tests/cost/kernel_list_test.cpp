@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cost/curves.h"
 #include "cost/kernel_list.h"
 #include "cost/price.h"
 #include "machines.h"
@@ -68,6 +69,23 @@ TEST(KernelList, TellsProductsAndCollectivesByWhatTheyDo) {
     }
   }
   EXPECT_TRUE(std::ranges::any_of(kernels, &KernelTime::is_collective));
+}
+
+// Of 8 experts here, 2 x 2048 x 2 rows of 4096: a cast reads 2 bytes an element and writes 2.
+TEST(KernelList, TakesTheRowsOfEachExpertForAKernelOfTheirOwnWhereTheyAreCastSo) {
+  const Model model = read_model("mixtral-8x7b");
+  Plan plan = one_gpu();
+  plan.recompute = Recompute::none;
+  plan.precision = Precision::fp8;
+  const Profile profile = read_profile("b200-sxm");
+  const Cluster cluster = read_cluster("dgx-b200");
+  plan.fp8_scaling = Fp8Scaling::mx;
+  const std::vector<KernelTime> kernels = kernel_list(make_work(model, plan), 0, plan, cluster, profile);
+  const double cast_s = std::ranges::find(kernels, "experts_up_operand_quantise", &KernelTime::name)->seconds;
+  const double bytes = 4.0 * 2 * 2048 * 2 * 4096;
+  EXPECT_DOUBLE_EQ(cast_s,
+                   8 * pointwise_time(profile, cluster.gpu, Pointwise::quantise_blocks, bytes / 8).seconds);
+  EXPECT_GT(cast_s, 1.2 * pointwise_time(profile, cluster.gpu, Pointwise::quantise_blocks, bytes).seconds);
 }
 
 }  // namespace

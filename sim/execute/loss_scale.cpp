@@ -24,7 +24,8 @@ std::vector<Violation> broken_rules(const LossScaling& scaling) {
   std::vector<Violation> found;
   const auto within = [&](const char* field, double value) {
     if (value >= kLeast && value <= kMost) return;
-    found.push_back({"", field, "must be above 0, with an inverse in fp32", fmt::format("{} = {}", field, value),
+    found.push_back({"", field, "must be above 0, with an inverse in fp32",
+                     fmt::format("{} = {}", field, value),
                      std::isnan(value) ? "1" : fmt::format("{}", std::clamp(value, kLeast, kMost))});
   };
   const auto at_least_one = [&](const char* field, int value) {

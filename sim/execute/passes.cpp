@@ -8,10 +8,10 @@ class PassMaker {
  public:
   PassMaker(const Block& block, const std::vector<TensorPlace>& places) : block_(block), places_(places) {}
 
-  BlockPasses make() {
+  BlockPasses make(bool again_together) {
     BlockPasses passes;
     add(passes.forward, block_.forward, Phase::forward);
-    add(passes.backward, block_.recompute, Phase::recompute);
+    add(again_together ? passes.again : passes.backward, block_.recompute, Phase::recompute);
     add(passes.backward, block_.backward_input, Phase::backward_input);
     passes.backward_input = passes.backward;
     add(passes.backward, block_.backward_weight, Phase::backward_weight);
@@ -26,9 +26,14 @@ class PassMaker {
     mark(handed_on, block_.input_gradient);
     mark_deaths(passes.backward, handed_on);
     mark_deaths(passes.backward_weight, handed_on);
-    for (const Kernel& kernel : block_.backward_weight)
-      for (const TensorId id : kernel.reads) mark(handed_on, id);
+    mark_reads(handed_on, block_.backward_weight);
     mark_deaths(passes.backward_input, handed_on);
+
+    Marks read_later = marks();
+    mark(read_later, block_.output);
+    mark_reads(read_later, block_.backward_input);
+    mark_reads(read_later, block_.backward_weight);
+    mark_deaths(passes.again, read_later);
     return passes;
   }
 
@@ -41,6 +46,11 @@ class PassMaker {
   }
   void mark(Marks& marks, TensorId id) const {
     if (id >= 0) marks[matrix(id)] = true;
+  }
+
+  void mark_reads(Marks& marks, const std::vector<Kernel>& kernels) const {
+    for (const Kernel& kernel : kernels)
+      for (const TensorId id : kernel.reads) mark(marks, id);
   }
 
   static void add(Pass& pass, const std::vector<Kernel>& kernels, Phase phase) {
@@ -67,8 +77,8 @@ class PassMaker {
 
 }  // namespace
 
-BlockPasses make_passes(const Block& block, const std::vector<TensorPlace>& places) {
-  return PassMaker(block, places).make();
+BlockPasses make_passes(const Block& block, const std::vector<TensorPlace>& places, bool again_together) {
+  return PassMaker(block, places).make(again_together);
 }
 
 }  // namespace rehearse

@@ -16,11 +16,12 @@ struct PassStep {
 };
 using Pass = std::vector<PassStep>;
 
-// Of F, B, I and W. What a block hands on (output, input gradient) and what a later op reads stays.
+// Of F, B, I and W. What a block hands on (output, input gradient) and what a later op reads stays. B and I
+// begin with what runs again, but where that is `again`, before those of all blocks that run again together.
 struct BlockPasses {
-  Pass forward, backward, backward_input, backward_weight;
+  Pass forward, again, backward, backward_input, backward_weight;
 };
 
-BlockPasses make_passes(const Block& block, const std::vector<TensorPlace>& places);
+BlockPasses make_passes(const Block& block, const std::vector<TensorPlace>& places, bool again_together);
 
 }  // namespace rehearse

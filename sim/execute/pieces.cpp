@@ -119,6 +119,13 @@ Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units) {
   return {unit == 0 ? 0 : own, unit + 1 == units ? pieces.size() : own + 1};
 }
 
+Range running_again_together(const std::vector<Piece>& pieces, std::size_t index) {
+  Range group{index, index + 1};
+  while (pieces[group.first].block->joins_previous) --group.first;
+  while (group.last < pieces.size() && pieces[group.last].block->joins_previous) ++group.last;
+  return group;
+}
+
 std::vector<Piece> make_pieces(const Training& training, int stage) {
   const Work& work = training.work;
   std::int64_t layer =
@@ -133,11 +140,14 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
       piece.layer = is_layer ? layer++ : -1;
       piece.name = is_layer ? fmt::format("layers.{}", piece.layer) : block.name;
       piece.places = place_tensors(block);
-      piece.passes = make_passes(block, piece.places);
       piece.fixed.assign(block.tensors.size(), nullptr);
       piece.of_loss = matrices_of_loss(block, piece.places);
       pieces.push_back(std::move(piece));
     }
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Range group = running_again_together(pieces, i);
+    pieces[i].passes = make_passes(*pieces[i].block, pieces[i].places, group.last - group.first > 1);
   }
   return pieces;
 }

@@ -39,6 +39,9 @@ struct Range {
   std::size_t first = 0, last = 0;
 };
 
+// Those that run again as one, among them piece `index`: the first one's input alone was kept.
+Range running_again_together(const std::vector<Piece>& pieces, std::size_t index);
+
 // What unit `unit` of `units` consists of, in model order. Of as many units as there are layers, the first
 // has the embedding too and the last the head (plan/units.h); others have about as many pieces each.
 Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units);

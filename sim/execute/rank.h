@@ -117,6 +117,7 @@ class Rank {
   void forward(const Op& op, kernels::Stream& stream);
   void backward(const Op& op, kernels::Stream& stream);
   void backward_weight(const Op& op, kernels::Stream& stream);
+  void run_again(const Op& op, const Range& group, kernels::Stream& stream);
   void run_pass(const Op& op, std::size_t piece, const Pass& pass, kernels::Stream& stream);
   void run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream);
   void run_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);

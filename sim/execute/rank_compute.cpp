@@ -81,6 +81,22 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
   }
 }
 
+// The layers whose last one's gradient comes next, each from what the one before it made.
+void Rank::run_again(const Op& op, const Range& group, kernels::Stream& stream) {
+  StageRun& stage = stage_run(op);
+  Microbatch& microbatch = microbatch_of(op);
+  Memory activation;
+  for (std::size_t i = group.first; i < group.last; ++i) {
+    const Block& block = *stage.pieces[i].block;
+    const auto at = [&held = microbatch.held[i]](TensorId id) -> Memory& {
+      return held[static_cast<std::size_t>(id)];
+    };
+    if (i > group.first) at(block.input) = std::exchange(activation, nullptr);
+    run_pass(op, i, stage.pieces[i].passes.again, stream);
+    activation = std::exchange(at(block.output), nullptr);
+  }
+}
+
 // B, or I: whose gradients stay for W.
 void Rank::backward(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
@@ -102,6 +118,8 @@ void Rank::backward(const Op& op, kernels::Stream& stream) {
       at(block.output_gradient) = std::exchange(microbatch.output_gradient, nullptr);
     const bool leaves = i == 0 && block.input_gradient >= 0 && !runs(op.stage - 1);
     if (leaves) at(block.input_gradient) = message_place(microbatch.sent_gradient);
+    const Range group = running_again_together(stage.pieces, i);
+    if (group.last == i + 1 && group.first < i) run_again(op, group, stream);
     const bool whole = op.kind == OpKind::backward;
     run_pass(op, i, whole ? piece.passes.backward : piece.passes.backward_input, stream);
     if (block.input_gradient >= 0)

@@ -70,7 +70,8 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
     for (const char* name : {"step_bias", "decay_log", "skip"})
       if (parameter.name == name) return {space.heads};
   }
-  if (parameter.name == "word_table" || parameter.name == "head_weight") return {model.vocab};
+  if (parameter.name == "word_table" || parameter.name == "head_weight")
+    return {shape_on_one_rank(model, plan).vocab * plan.tp};
   return {};
 }
 

@@ -45,7 +45,7 @@ struct Slice {
 };
 
 // As Megatron-LM splits it: queries, keys and values by heads, gate and up each by width, tables by
-// vocabulary; what is not split is whole on every rank.
+// vocabulary, rounded up to equal parts; what is not split is whole on every rank.
 Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank);
 
 // Of a parameter of experts, whose matrices lie one below the other: of the rank's experts, gate and up each

@@ -131,15 +131,13 @@ class Limits {
             "an even tp, cp = 1, or a model without dropout");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",
             fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp), "tp that divides the kv heads");
-    require(model_.vocab % plan_.tp == 0, "tp", "the vocabulary cannot be executed in unequal parts",
-            fmt::format("vocabulary = {}, tp = {}", model_.vocab, plan_.tp),
-            "tp that divides the vocabulary");
     require(!plan_.tp_comm_overlap, "tp_comm_overlap",
             "collectives in chunks beside their GEMMs cannot be executed yet", "tp_comm_overlap = on", "off");
-    require(plan_.recompute != Recompute::full || plan_.recompute_method == RecomputeMethod::block ||
-                plan_.recompute_layers == 1,
-            "recompute_num_layers", "groups of layers cannot be recomputed together yet",
-            fmt::format("recompute layers = {}", plan_.recompute_layers), "1");
+    const bool in_groups = plan_.recompute == Recompute::full &&
+                           plan_.recompute_method == RecomputeMethod::uniform && plan_.recompute_layers > 1;
+    require(!in_groups || plan_.zero < 3, "recompute_num_layers",
+            "layers that run again together need all their parameters at once",
+            fmt::format("zero = 3, recompute layers = {}", plan_.recompute_layers), "1, or zero = 2");
   }
 
   void of_sharding() {

@@ -19,6 +19,41 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
   }
 }
 
+// Of 4 layers, in groups of which the last may be smaller, cut by stages and by gradients' buckets.
+TEST(Recompute, OfGroupsOfLayersTrainsAsOneRankThatKeepsAll) {
+  for (const ScheduleName schedule :
+       {ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved, ScheduleName::zb_h1}) {
+    for (const std::int64_t layers : {2, 3, 4}) {
+      for (const int zero : {0, 2}) {
+        const int pp = schedule == ScheduleName::interleaved ? 2 : 1;
+        Plan plan = plan_of(schedule, 2, pp, 2);
+        if (zero > 1 && schedule == ScheduleName::interleaved) continue;
+        plan.recompute = Recompute::full;
+        plan.recompute_layers = layers;
+        plan.zero = zero;
+        SCOPED_TRACE(testing::Message() << to_string(schedule) << " " << layers << " zero " << zero);
+        ASSERT_TRUE(runs(plan, tiny_llama()));
+        expect_same_training(training_of(tiny_llama(), plan, 3), tiny_llama());
+      }
+    }
+  }
+}
+
+TEST(Recompute, OfGroupsOfLayersTrainsAlikeWithDropoutExpertsAndActivationsAtTheHost) {
+  Model dropped = tiny_gpt();
+  dropped.dropout = true;
+  for (const Model& model : {dropped, tiny_shared_experts(), tiny_latent()}) {
+    Plan plan = plan_of(model.latent ? ScheduleName::gpipe : ScheduleName::one_f_one_b, 1, 1, 2);
+    plan.ep = model.experts ? 2 : 1;
+    plan.offload = model.latent ? Offload::activations : Offload::none;
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = 4;
+    SCOPED_TRACE(model.name);
+    ASSERT_TRUE(runs(plan, model));
+    expect_same_training(training_of(model, plan), model);
+  }
+}
+
 TEST(Loss, InOneKernelForEachOperationTrainsAlike) {
   for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, 1);

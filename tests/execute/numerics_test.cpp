@@ -280,6 +280,24 @@ TEST(UnevenStages, TrainAsOneRankDoes) {
   expect_same_training(training_of(tiny_gpt(), plan), tiny_gpt());
 }
 
+// Rows that no token has are trained as others are, as Megatron-LM's padded ones.
+TEST(Vocabulary, OfUnequalPartsIsRoundedUp) {
+  const std::string text = "- + * , ! # $ % & ' ( ) + - * ,";  // of bytes below 46, which both know
+  for (Model model : {tiny_gpt(), tiny_llama()}) {
+    for (const int pp : {1, 2}) {
+      const Plan plan = plan_of(ScheduleName::one_f_one_b, 4, pp, 1);
+      model.vocab = 48;
+      Training one = training_of(model, alone(plan));
+      model.vocab = 46;
+      ASSERT_TRUE(runs(plan, model));
+      Training split = training_of(model, plan);
+      one.text = split.text = text;
+      Crew crew(split, {10, {}});
+      expect_same_training(crew, one);
+    }
+  }
+}
+
 TEST(HeadNorms, AreSummedOverTensorRanks) {
   Model model = tiny_llama();
   model.qk_norm = true;

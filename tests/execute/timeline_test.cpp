@@ -74,6 +74,19 @@ TEST(Activations, LiveAsLongAsTheScheduleKeepsThem) {
   EXPECT_LT(first_rank(ScheduleName::gpipe, Recompute::full), 0.5 * gpipe);
 }
 
+// Of many microbatches, one input of four layers in place of four.
+TEST(Activations, OfGroupsThatRunAgainTogetherAreTheirFirstInputs) {
+  const auto peak = [](std::int64_t layers) {
+    Plan plan = plan_of(ScheduleName::gpipe, 1, 1, 1);
+    plan.global_batch = 64;
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = layers;
+    return run(training_of(tiny_llama(), plan)).peak_activation_bytes.front();
+  };
+  const double input = 8 * 32 * sizeof(float);
+  EXPECT_LT(peak(4), peak(1) - 64 * 2 * input) << "though four layers' tensors live while they run again";
+}
+
 // As the schedule says: one unit that computes and one ahead of it.
 TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);

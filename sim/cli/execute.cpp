@@ -144,7 +144,9 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
   Training training{experiment.model, experiment.plan, ready.work, ready.schedule,
                     experiment.conditions.seed};
   training.loss_scaling = loss_scaling_of(verb.loss_scale, experiment.plan);
-  if (!verb.data.empty()) training.text = read_text(verb.data, experiment.model.vocab, experiment.plan.seq);
+  if (!verb.data.empty())
+    training.text =
+        read_text(verb.data, experiment.model.vocab, tokens_of_sequence(experiment.model, experiment.plan));
   return {source.json, std::move(scenario), std::move(predicted), std::move(training)};
 }
 

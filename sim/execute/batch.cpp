@@ -17,7 +17,7 @@ constexpr std::int64_t kByteValues = 256;
 // Tokens of one sequence and the one behind it. `sequence` counts all that were read in this run.
 std::vector<std::int64_t> made_tokens(const Training& training, std::int64_t sequence) {
   constexpr std::int64_t kChoices = 4, kFactor = 5, kOffset = 17;
-  const std::int64_t length = training.plan.seq + 1;
+  const std::int64_t length = tokens_of_sequence(training.model, training.plan);
   const auto draw = [&](std::int64_t place) {
     const auto index = static_cast<std::uint64_t>(sequence * length + place);
     return static_cast<std::int64_t>(kernels::philox(training.seed, index));
@@ -31,7 +31,7 @@ std::vector<std::int64_t> made_tokens(const Training& training, std::int64_t seq
 }
 
 std::vector<std::int64_t> text_tokens(const Training& training, std::int64_t sequence) {
-  const auto length = static_cast<std::size_t>(training.plan.seq + 1);
+  const auto length = static_cast<std::size_t>(tokens_of_sequence(training.model, training.plan));
   const auto index = 2 * static_cast<std::uint64_t>(sequence);
   const std::uint64_t draw =
       std::uint64_t{kernels::philox(training.seed, index)} << 32 | kernels::philox(training.seed, index + 1);
@@ -43,6 +43,10 @@ std::vector<std::int64_t> text_tokens(const Training& training, std::int64_t seq
 }
 
 }  // namespace
+
+std::int64_t tokens_of_sequence(const Model& model, const Plan& plan) {
+  return plan.seq + model.mtp_layers + 1;
+}
 
 std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank) {
   std::vector<std::int64_t> places;
@@ -57,7 +61,8 @@ std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank) {
   return places;
 }
 
-Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch) {
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch,
+                 std::int64_t ahead) {
   const Plan& plan = training.plan;
   const std::int64_t sequences = plan.micro_batch;
   const std::vector<std::int64_t> places = places_of_rank(plan, context_rank);
@@ -71,20 +76,20 @@ Batch make_batch(const Training& training, std::int64_t step, int replica, int c
         training.text.empty() ? made_tokens(training, sequence) : text_tokens(training, sequence);
     auto row = static_cast<std::size_t>(s);
     for (const std::int64_t place : places) {
-      batch.tokens[row] = tokens[static_cast<std::size_t>(place)];
-      batch.labels[row] = tokens[static_cast<std::size_t>(place) + 1];
+      batch.tokens[row] = tokens[static_cast<std::size_t>(place + ahead)];
+      batch.labels[row] = tokens[static_cast<std::size_t>(place + ahead) + 1];
       row += static_cast<std::size_t>(sequences);
     }
   }
   return batch;
 }
 
-std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t places) {
+std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t tokens) {
   const std::string text = read_text_file(path);
-  if (static_cast<std::int64_t>(text.size()) <= places)
+  if (static_cast<std::int64_t>(text.size()) < tokens)
     throw InputError({path, "", "the text is shorter than a sequence and its last label",
-                      fmt::format("{} bytes, seq = {}", text.size(), places),
-                      fmt::format("{} bytes or more, or a smaller seq", places + 1)});
+                      fmt::format("{} bytes, of a sequence = {}", text.size(), tokens),
+                      fmt::format("{} bytes or more, or a smaller seq", tokens)});
   const auto beyond =
       std::ranges::find_if(text, [&](char letter) { return static_cast<unsigned char>(letter) >= vocab; });
   if (beyond != text.end())

@@ -10,21 +10,27 @@
 namespace rehearse {
 
 struct Batch {
-  std::vector<std::int64_t> tokens, labels;  // row = place * sequences + sequence; a label is the next token
+  // Row = place * sequences + sequence. A label is the token after the one it is of.
+  std::vector<std::int64_t> tokens, labels;
 };
 
 // Microbatch `microbatch` of replica `replica` in step `step`. The global batch of a step is the same however
 // it is divided. A sequence of a text begins anywhere in it, drawn from the seed; a made token follows from
 // the one before it but for a random choice of four.
-// Of it the places of context-parallel rank `context_rank`.
-Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch);
+// Of it the places of context-parallel rank `context_rank`, each with the token `ahead` places further on: 0,
+// or up to as many as the model has modules of multi-token prediction.
+Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch,
+                 std::int64_t ahead = 0);
+
+// Tokens of a sequence: those that are read, and the last label.
+std::int64_t tokens_of_sequence(const Model& model, const Plan& plan);
 
 // Positions in the sequence that a context-parallel rank holds: a chunk from either end, so that causal work
 // is equal (Megatron-LM, get_batch_on_this_cp_rank).
 std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank);
 
 // The bytes of a file, each of which is a token. InputError when it cannot be read, holds a byte beyond the
-// vocabulary, or is too short for one sequence of `places` tokens and its last label.
-std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t places);
+// vocabulary, or is too short for one sequence of so many tokens.
+std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t tokens);
 
 }  // namespace rehearse

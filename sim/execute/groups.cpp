@@ -47,7 +47,7 @@ Groups connect_groups(const Training& training, kernels::World& world) {
   }
   const int last = pipeline_rank_of(plan.stages() - 1, plan);
   const std::vector<int> ends = {pipeline.front(), pipeline[static_cast<std::size_t>(last)]};
-  if (training.model.tied_embeddings && last != 0 && std::ranges::find(ends, rank) != ends.end())
+  if (training.model.shares_embedding() && last != 0 && std::ranges::find(ends, rank) != ends.end())
     groups.tied = connect("tied", ends);
   return groups;
 }

@@ -24,13 +24,14 @@ bool summed_over_tensor_ranks(const std::string& name, const Slice& slice, const
 
 bool is_shared_table(const Tensor& tensor, const Training& training) {
   const bool apart = pipeline_rank_of(training.plan.stages() - 1, training.plan) != 0;
-  return training.model.tied_embeddings && apart &&
-         (tensor.name == "word_table" || tensor.name == "head_weight");
+  if (!training.model.shares_embedding() || !apart) return false;
+  return tensor.name == "word_table" || (training.model.tied_embeddings && tensor.name == "head_weight");
 }
 
+// One name for all copies of a table.
 std::string full_name(const Piece& piece, const Tensor& tensor, const Model& model) {
   const bool tied_head = model.tied_embeddings && tensor.name == "head_weight";
-  return tied_head ? "embedding.word_table" : piece.name + "." + tensor.name;
+  return tied_head || tensor.name == "word_table" ? "embedding.word_table" : piece.name + "." + tensor.name;
 }
 
 std::vector<bool> matrices_of_loss(const Block& block, const std::vector<TensorPlace>& places) {
@@ -51,19 +52,28 @@ class ParameterAdder {
 
   std::vector<ParameterOf> add(const Piece& piece, int stage, int unit) {
     std::vector<ParameterOf> roles(piece.block->tensors.size());
-    for (std::size_t i = 0; i < roles.size(); ++i) {
-      const Tensor& tensor = piece.block->tensors[i];
-      if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
-      const std::size_t index = tensor.role == TensorRole::tied ? table() : add(piece, tensor, stage, unit);
-      roles[i].value = static_cast<std::int64_t>(index);
-      const TensorId gradient = piece.find(tensor.name + "_gradient");
-      if (gradient >= 0)
-        roles[static_cast<std::size_t>(gradient)].gradient = static_cast<std::int64_t>(index);
-    }
+    for (std::size_t i = 0; i < roles.size(); ++i)
+      if (const Tensor& tensor = piece.block->tensors[i]; tensor.role == TensorRole::parameter)
+        note(piece, i, add(piece, tensor, stage, unit), roles);
     return roles;
   }
 
+  // Those that another block of this rank has been found to hold.
+  void tie(const Piece& piece, std::vector<ParameterOf>& roles) {
+    for (std::size_t i = 0; i < roles.size(); ++i)
+      if (const Tensor& tensor = piece.block->tensors[i]; tensor.role == TensorRole::tied)
+        note(piece, i, held(tensor.name), roles);
+  }
+
  private:
+  static void note(const Piece& piece, std::size_t tensor, std::size_t parameter,
+                   std::vector<ParameterOf>& roles) {
+    roles[tensor].value = static_cast<std::int64_t>(parameter);
+    const TensorId gradient = piece.find(piece.block->tensors[tensor].name + "_gradient");
+    if (gradient >= 0)
+      roles[static_cast<std::size_t>(gradient)].gradient = static_cast<std::int64_t>(parameter);
+  }
+
   std::size_t add(const Piece& piece, const Tensor& tensor, int stage, int unit) {
     const Slice slice = slice_of(tensor);
     Segment where;
@@ -88,10 +98,12 @@ class ParameterAdder {
                : rehearse::slice_of(tensor, model, plan, at_[static_cast<std::size_t>(Axis::tp)]);
   }
 
-  std::size_t table() {
-    const auto found = std::ranges::find(parameters_.all(), "embedding.word_table", &Parameter::name);
+  std::size_t held(const std::string& tensor) {
+    const bool is_head = tensor == "head_weight" && !training_.model.tied_embeddings;
+    const std::string name = is_head ? "head.head_weight" : "embedding.word_table";
+    const auto found = std::ranges::find(parameters_.all(), name, &Parameter::name);
     if (found == parameters_.all().end())
-      throw std::logic_error("the head's rank does not hold the table that it shares with the embedding");
+      throw std::logic_error("a rank does not hold " + name + ", which two of its blocks share");
     parameters_.segments()[found->segment].read_by_two_units = true;
     return static_cast<std::size_t>(found - parameters_.all().begin());
   }
@@ -133,12 +145,13 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
   std::vector<Piece> pieces;
   for (const Repeated& repeated : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(repeated.block)];
-    const bool is_layer = block.input >= 0 && block.output >= 0;
+    const bool is_layer = block.input >= 0 && block.output >= 0, is_module = block.name == "mtp";
     for (std::int64_t i = 0; i < repeated.repeats; ++i) {
       Piece piece;
       piece.block = &block;
       piece.layer = is_layer ? layer++ : -1;
-      piece.name = is_layer ? fmt::format("layers.{}", piece.layer) : block.name;
+      piece.name = is_layer && !is_module ? fmt::format("layers.{}", piece.layer) : block.name;
+      piece.reads_ahead = is_module;
       piece.places = place_tensors(block);
       piece.fixed.assign(block.tensors.size(), nullptr);
       piece.of_loss = matrices_of_loss(block, piece.places);
@@ -161,6 +174,7 @@ std::vector<std::vector<ParameterOf>> add_parameters(const Training& training, i
     const Range range = range_of_unit(pieces, unit, units);
     for (std::size_t i = range.first; i < range.last; ++i) roles.push_back(adder.add(pieces[i], stage, unit));
   }
+  for (std::size_t i = 0; i < pieces.size(); ++i) adder.tie(pieces[i], roles[i]);
   return roles;
 }
 

@@ -15,11 +15,12 @@ namespace rehearse {
 // What a microbatch holds of a block, by matrix.
 using Held = std::vector<Memory>;
 
-// One layer, the embedding or the head.
+// One layer, the embedding, the head, or the module that predicts a further token, counted as a layer.
 struct Piece {
   const Block* block = nullptr;
-  std::string name;        // "embedding", "layers.3", "head"
-  std::int64_t layer = 0;  // -1: no layer
+  std::string name;          // "embedding", "layers.3", "mtp", "head"
+  std::int64_t layer = 0;    // -1: no layer
+  bool reads_ahead = false;  // tokens and labels of one place further on
   BlockPasses passes;
   std::vector<TensorPlace> places;  // by tensor
   std::vector<void*> fixed;         // by tensor: parameters, their gradients, batch and loss; else nullptr

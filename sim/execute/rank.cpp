@@ -116,6 +116,7 @@ Rank::StageRun Rank::make_stage(int stage) {
       static_cast<std::size_t>(training_.plan.seq / training_.plan.cp * training_.plan.micro_batch);
   const bool reads_tokens = run.pieces.front().find("tokens") >= 0;
   const bool makes_loss = run.pieces.back().find("loss") >= 0;
+  const bool reads_ahead = std::ranges::any_of(run.pieces, &Piece::reads_ahead);
   const auto elsewhere = [&](int other) {
     return other >= 0 && other < training_.schedule.stages && rank_of(other) != pipeline_rank_;
   };
@@ -127,9 +128,13 @@ Rank::StageRun Rank::make_stage(int stage) {
     make(elsewhere(stage + 1), microbatch.received_gradient, boundary_bytes);
     make(elsewhere(stage - 1), microbatch.received, boundary_bytes);
     make(elsewhere(stage - 1), microbatch.sent_gradient, boundary_bytes);
-    make(reads_tokens, microbatch.tokens, rows * sizeof(std::int64_t));
-    make(makes_loss, microbatch.labels, rows * sizeof(std::int64_t));
-    make(makes_loss, microbatch.losses, rows * sizeof(float));
+    make(reads_tokens, microbatch.next.tokens, rows * sizeof(std::int64_t));
+    make(reads_ahead, microbatch.ahead.tokens, rows * sizeof(std::int64_t));
+    for (Reading* reading : {&microbatch.next, &microbatch.ahead}) {
+      const bool needed = reading == &microbatch.next ? makes_loss : reads_ahead;
+      make(needed, reading->labels, rows * sizeof(std::int64_t));
+      make(needed, reading->losses, rows * sizeof(float));
+    }
   }
   return run;
 }
@@ -186,9 +191,14 @@ void Rank::prepare(std::int64_t step) {
 }
 
 void Rank::copy_batch(int microbatch, StageRun& stage) {
-  Microbatch& to = stage.microbatches[static_cast<std::size_t>(microbatch)];
+  const Microbatch& to = stage.microbatches[static_cast<std::size_t>(microbatch)];
+  copy_batch(microbatch, to.next, 0);
+  copy_batch(microbatch, to.ahead, 1);
+}
+
+void Rank::copy_batch(int microbatch, const Reading& to, std::int64_t ahead) {
   if (to.tokens.data() == nullptr && to.labels.data() == nullptr) return;
-  const Batch batch = make_batch(training_, step_, at_[kDp], at_[kCp], microbatch);
+  const Batch batch = make_batch(training_, step_, at_[kDp], at_[kCp], microbatch, ahead);
   kernels::Stream& stream = *streams_[kCompute];
   if (to.tokens.data() != nullptr) stream.copy(to.tokens.data(), batch.tokens.data(), to.tokens.bytes());
   if (to.labels.data() != nullptr) stream.copy(to.labels.data(), batch.labels.data(), to.labels.bytes());
@@ -223,9 +233,10 @@ void Rank::add_up_losses() {
   kernels::Stream& stream = *streams_[kCompute];
   for (const auto& [index, stage] : stages_) {
     for (const Microbatch& microbatch : stage.microbatches) {
-      std::vector<float> losses(microbatch.losses.bytes() / sizeof(float));
+      const kernels::Buffer& of_tokens = microbatch.next.losses;
+      std::vector<float> losses(of_tokens.bytes() / sizeof(float));
       if (losses.empty()) continue;
-      stream.copy(losses.data(), microbatch.losses.data(), microbatch.losses.bytes());
+      stream.copy(losses.data(), of_tokens.data(), of_tokens.bytes());
       stream.synchronize();
       for (const float loss : losses) sum += double{loss};
     }

@@ -67,6 +67,10 @@ class Rank {
   std::size_t peak_gathered_bytes() const { return parameter_pool_.peak_bytes(); }  // of values, with ZeRO-3
 
  private:
+  // What a block that embeds tokens reads, and one with a loss reads and writes.
+  struct Reading {
+    kernels::Buffer tokens, labels, losses;
+  };
   // What a microbatch has on a stage.
   struct Microbatch {
     std::vector<Held> held;              // by piece
@@ -74,7 +78,7 @@ class Rank {
     Memory arrived, arrived_gradient;    // from the stages before and behind
     Memory outgoing, outgoing_gradient;  // to them, where another rank runs them
     Memory activation, output_gradient;  // between the pieces that ran last and run next
-    kernels::Buffer tokens, labels, losses;
+    Reading next, ahead;                 // of the model, and of the module that predicts a further token
     kernels::Buffer sent, received, sent_gradient, received_gradient;
   };
   struct StageRun {
@@ -108,6 +112,7 @@ class Rank {
   void point(const std::vector<Use>& uses, const kernels::Tensor& segment);
   void bind(StageRun& stage);
   void copy_batch(int microbatch, StageRun& stage);
+  void copy_batch(int microbatch, const Reading& to, std::int64_t ahead);
   void add_up_losses();
   void set_loss_scale();
   void end_step();

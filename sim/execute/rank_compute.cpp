@@ -159,10 +159,11 @@ void Rank::run_pass(const Op& op, std::size_t index, const Pass& pass, kernels::
     const TensorId id = piece.find(name);
     if (id >= 0) piece.fixed[static_cast<std::size_t>(id)] = buffer.data();
   };
-  if (piece.layer < 0) {
-    place("tokens", microbatch.tokens);
-    place("labels", microbatch.labels);
-    place("loss", microbatch.losses);
+  if (piece.layer < 0 || piece.reads_ahead) {
+    const Reading& reading = piece.reads_ahead ? microbatch.ahead : microbatch.next;
+    place("tokens", reading.tokens);
+    place("labels", reading.labels);
+    place("loss", reading.losses);
   }
   Held& held = microbatch.held[index];
   held.resize(piece.block->tensors.size());

@@ -7,6 +7,13 @@
 
 namespace rehearse {
 
+namespace {
+
+// Of the loss of a token further on (Megatron core's mtp_loss_scaling_factor).
+constexpr float kLossAhead = 0.1F;
+
+}  // namespace
+
 // All ranks, where they step together.
 void Rank::meet_before_step(kernels::Stream& stream) {
   if (!groups_.step) return;
@@ -64,7 +71,8 @@ void Rank::set_loss_scale() {
   if (loss_scale_) step_loss_scale_ = loss_scale_->value();
   const auto tokens = static_cast<float>(training_.plan.global_batch * training_.plan.seq);
   for (auto& [index, stage] : stages_)
-    for (BoundBlock& bound : stage.bound) bound.loss_scale = step_loss_scale_ / tokens;
+    for (std::size_t i = 0; i < stage.bound.size(); ++i)
+      stage.bound[i].loss_scale = (stage.pieces[i].reads_ahead ? kLossAhead : 1) * step_loss_scale_ / tokens;
 }
 
 // All ranks read the same norm, and so scale the next step's loss alike.

@@ -34,6 +34,7 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
 // Columns of a parameter whose rows are shared out.
 std::int64_t depth_of(const std::string& name, const Model& model) {
   if (name == "convolution_weight") return model.state_space->convolution;
+  if (name == "joined_projection_weight") return 2 * model.hidden;
   if (name == "kv_up_weight") return model.latent->kv_rank;
   if (name == "query_up_weight" && model.latent->q_rank > 0) return model.latent->q_rank;
   const bool is_vector =
@@ -59,6 +60,7 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
     if (is_of("query_up")) return {queries};
     if (is_of("kv_up")) return {model.heads * (model.latent->nope_head_dim + model.latent->v_head_dim)};
   }
+  if (is_of("joined_projection")) return {model.hidden};
   if (is_of("mlp_gate") || is_of("mlp_up")) return of_width(model.ffn_hidden);
   if (is_of("shared_gate") || is_of("shared_up")) return of_width(model.experts->shared_ffn_hidden);
   if (model.state_space) {

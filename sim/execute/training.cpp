@@ -36,8 +36,8 @@ class Limits {
             "latent attention is executed as one kernel", "fused_attention = false", "true");
     require(!model_.latent || model_.latent->rope_head_dim % 2 == 0, "model",
             "rotary positions turn pairs of elements", model_.name, "a model with an even qk_rope_head_dim");
-    require(model_.mtp_layers == 0, "model", "multi-token prediction cannot be executed yet",
-            fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 0");
+    require(model_.mtp_layers <= 1, "model", "one module of multi-token prediction is executed",
+            fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 1");
     require(plan_.loss_fusion == LossFusion::native, "cross_entropy_fusion_impl",
             "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
     require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
@@ -146,10 +146,10 @@ class Limits {
             "framework = internevo, zero = 1", "framework deepspeed, or zero = 0");
     require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard", "a group of one has nothing to divide",
             "zero shard = 1", "zero = 0, or zero shard = 0");
-    require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
+    require(!model_.shares_embedding() || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
             "replicas cannot share a table that one rank reads in two stages yet",
             fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");
-    require(!model_.tied_embeddings || !is_v_shaped(plan_.schedule) || plan_.offload != Offload::optimizer,
+    require(!model_.shares_embedding() || !is_v_shaped(plan_.schedule) || plan_.offload != Offload::optimizer,
             "offload",
             "a table that one rank reads in two stages goes to the host when the first has its part",
             fmt::format("schedule = {}, offload = optimizer", to_string(plan_.schedule)),

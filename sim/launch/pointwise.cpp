@@ -71,7 +71,10 @@ Calls norm_backward(const Launch& launch) {
 
 Calls reorder_calls(const Launch& launch) {
   if (launch.kernel.name.find("_repeat") != std::string::npos) return repeat_calls(launch);
-  return launch.kernel.name.find("_order") != std::string::npos ? order_calls(launch) : permute_calls(launch);
+  if (launch.kernel.name.find("_order") != std::string::npos) return order_calls(launch);
+  const bool of_module =
+      launch.kernel.name.starts_with("join") || launch.kernel.name.starts_with("projected");
+  return of_module ? module_calls(launch) : permute_calls(launch);
 }
 
 // Experts scale rows by the router's weights.

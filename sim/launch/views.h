@@ -66,7 +66,8 @@ Calls convolution_calls(const Launch& launch);
 Calls convolution_backward_calls(const Launch& launch);
 Calls scan_calls(const Launch& launch);
 Calls scan_backward_calls(const Launch& launch);
-Calls order_calls(const Launch& launch);       // of chunks of sequences
+Calls module_calls(const Launch& launch);  // what a module of multi-token prediction joins and takes apart
+Calls order_calls(const Launch& launch);   // of chunks of sequences
 Calls added_sums_calls(const Launch& launch);  // of parameters of a state space
 Calls ring_calls(const Launch& launch);        // what a ring packs, joins and adds up
 

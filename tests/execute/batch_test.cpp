@@ -79,7 +79,7 @@ TEST(Batch, OfContextParallelRanksAreChunksFromBothEnds) {
 
 TEST(Text, IsReadByteByByte) {
   const std::string file = scratch().write("text", std::string("a\0\xff\n", 4));
-  EXPECT_EQ(read_text(file, 256, 3), std::string("a\0\xff\n", 4));
+  EXPECT_EQ(read_text(file, 256, 4), std::string("a\0\xff\n", 4));
 }
 
 TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
@@ -92,10 +92,10 @@ TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
     }
     return "";
   };
-  EXPECT_THAT(refused([&] { read_text(file, 128, 4); }),
+  EXPECT_THAT(refused([&] { read_text(file, 128, 5); }),
               AllOf(HasSubstr("byte 3"), HasSubstr("233"), HasSubstr("256 or more")));
-  EXPECT_THAT(refused([&] { read_text(file, 256, 12); }), HasSubstr("13 bytes or more"));
-  EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 4); }), HasSubstr("cannot read this file"));
+  EXPECT_THAT(refused([&] { read_text(file, 256, 13); }), HasSubstr("13 bytes or more"));
+  EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 5); }), HasSubstr("cannot read this file"));
 }
 
 TEST(Training, OnATextLearnsIt) {

@@ -96,6 +96,13 @@ Model tiny_latent_of_experts() {
   return model;
 }
 
+Model tiny_further_token() {
+  Model model = tiny_shared_experts();
+  model.name = "tiny-further-token";
+  model.mtp_layers = 1;
+  return model;
+}
+
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
   Plan plan;
   plan.tp = tp;
@@ -111,7 +118,7 @@ Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
 }
 
 Training training_of(const Model& model, const Plan& plan, int buckets) {
-  const bool tied = model.tied_embeddings;
+  const bool tied = model.shares_embedding();
   const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
   GradientSync sync{plan.overlap_grad_reduce, tied, replicas, {}};
   sync.each_microbatch = reduces_each_microbatch(plan);

@@ -27,6 +27,9 @@ Model tiny_hybrid_of_experts();
 Model tiny_latent();
 Model tiny_latent_of_experts();
 
+// tiny_shared_experts() with a module that predicts the token after the next.
+Model tiny_further_token();
+
 // fp32, 8 sequences of 8 tokens in microbatches of one.
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
 

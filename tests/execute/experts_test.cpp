@@ -196,9 +196,9 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   model.attention_sinks = true;
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: attention sinks"));
   model.attention_sinks = false;
-  model.mtp_layers = 1;
+  model.mtp_layers = 2;
   EXPECT_THAT(refusal(model, plan),
-              HasSubstr("multi-token prediction cannot be executed yet (mtp_layers = 1)"));
+              HasSubstr("one module of multi-token prediction is executed (mtp_layers = 2)"));
   model.mtp_layers = 0;
   EXPECT_EQ(refusal(model, plan), "");
   model.yarn = true;

@@ -6,11 +6,6 @@
 namespace rehearse {
 namespace {
 
-void expect_as_one_rank(const Plan& plan, const Model& model) {
-  ASSERT_TRUE(runs(plan, model));
-  expect_same_training(training_of(model, plan), model);
-}
-
 TEST(LatentAttention, TrainsAsOneRankDoes) {
   for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
                                       ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {

@@ -31,6 +31,11 @@ inline void expect_same_training(const Training& training, const Model& model, i
   expect_same_training(crew, training_of(model, alone(training.plan)), steps);
 }
 
+inline void expect_as_one_rank(const Plan& plan, const Model& model) {
+  ASSERT_TRUE(runs(plan, model));
+  expect_same_training(training_of(model, plan), model);
+}
+
 // Twelve steps at a rate at which the loss falls by a twentieth.
 inline void expect_same_losses(Plan plan, const Model& model) {
   plan.global_batch = 16;

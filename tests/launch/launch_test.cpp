@@ -2,6 +2,7 @@
 // translation into calls, and the kernels agree.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -207,7 +208,8 @@ template <typename Loss>
 void expect_parameter_gradients(RunningBlock& running, const Block& block, const Loss& loss) {
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
-    if (tensor.role != TensorRole::parameter || tensor.name == "router_bias") continue;
+    const bool trained = tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
+    if (!trained || tensor.name == "router_bias") continue;
     expect_derivative(running[static_cast<TensorId>(i)], running.named(tensor.name + "_gradient"), loss,
                       tensor.name);
   }
@@ -216,7 +218,7 @@ void expect_parameter_gradients(RunningBlock& running, const Block& block, const
 void randomise_parameters(RunningBlock& running, const Block& block) {
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
-    if (tensor.role != TensorRole::parameter) continue;
+    if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
     running.randomise(running[static_cast<TensorId>(i)], 0.4F);
     // The router's choices must not change within a difference.
     if (tensor.name == "router_bias") running[static_cast<TensorId>(i)] = {0, 100, 0, 100};
@@ -291,6 +293,34 @@ TEST(Head, RunFromItsListsMakesItsGradients) {
     expect_derivative(running[block.input], input_gradient, loss, "input");
     expect_parameter_gradients(running, block, loss);
   }
+}
+
+// The module that predicts a further token: its table and head are held by other blocks.
+TEST(FurtherToken, RunFromItsListsMakesItsGradients) {
+  Model model = grouped_heads();
+  model.mtp_layers = 1;
+  const Plan plan = plan_of(true, Recompute::none);
+  const Work work = make_work(model, plan);
+  const auto found = std::ranges::find(work.blocks, "mtp", &Block::name);
+  ASSERT_NE(found, work.blocks.end());
+  RunningBlock running(*found, model, plan);
+  randomise_parameters(running, *found);
+  running.randomise(running[found->input], 1);
+  for (const char* name : {"tokens", "labels"}) {
+    auto* ids = reinterpret_cast<std::int64_t*>(running.named(name).data());
+    for (std::int64_t i = 0; i < 24; ++i) ids[i] = (i * 7 + 3) % model.vocab;
+  }
+  const auto loss = [&] {
+    running.forward();
+    double sum = 0;
+    for (const float token : running.named("loss")) sum += double{token};
+    return sum;
+  };
+  EXPECT_GT(loss(), 0);
+  running.backward();
+  const std::vector<float> input_gradient = running[found->input_gradient];
+  expect_derivative(running[found->input], input_gradient, loss, "input");
+  expect_parameter_gradients(running, *found, loss);
 }
 
 TEST(Embedding, RunFromItsListsMakesItsGradients) {

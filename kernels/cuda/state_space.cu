@@ -73,7 +73,7 @@ __global__ void step_sums(Rows<T> dstep, Rows<float> ddecay, float* dbias, float
 
 void run(const Context& context, const Scan& call) {
   const ScanShape& shape = call.shape;
-  require_scan(shape);
+  require_scan(shape, call.convolved);
   by_type(call.convolved.type, [&](auto zero) {
     using T = decltype(zero);
     by_state(shape.state, [&](auto lane) {
@@ -92,7 +92,7 @@ void run(const Context& context, const ScanWeightGradient& call) {
   constexpr const char* kWhat = "scan weight gradient";
   constexpr std::int64_t kStretch = 512;  // rows of a block
   const ScanShape& shape = call.shape;
-  require_scan(shape);
+  require_scan(shape, call.convolved);
   by_type(call.convolved.type, [&](auto zero) {
     using T = decltype(zero);
     const auto add_up = [&](const auto& sums, void* /*memory*/) {

@@ -149,7 +149,9 @@ inline Grid by_head(const ScanShape& shape) {
   return {dim3(static_cast<unsigned>(shape.heads), static_cast<unsigned>(shape.tokens.sequences)), 32 * warps};
 }
 
-inline void require_scan(const ScanShape& shape) {
+inline void require_scan(const ScanShape& shape, const Tensor& convolved) {
+  if (convolved.columns != shape.inner() + 2 * shape.groups * shape.state)
+    throw DeviceError("a scan's convolved rows hold x, then B and C of every group");
   if (shape.heads % shape.groups != 0) throw DeviceError("a scan's heads do not divide into its groups");
   if (shape.head_dim > kMostStateThreads / 32 * kStateRows || shape.state > 256)
     throw DeviceError("a scan on CUDA: heads are at most 128 wide, states at most 256");

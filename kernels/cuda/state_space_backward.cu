@@ -6,7 +6,8 @@
 // state_{t-1}: both at once. But with u_t the gradient of `ungated` and H_t = decay_{t+1} G_{t+1}, G_t = u_t C_t^T +
 // H_t and state_t = R_t + delta_t x_t B_t^T; so w_t = G_t R_t = H_t R_t + u_t^T R_t C_t, and w_{t+1} = H_t state_t =
 // H_t R_t + delta_t x_t^T H_t B_t. Each pass has one of the products by which w_t and w_{t+1} differ, none of which is
-// of a token with itself: where decay is fast they are as small as w.
+// of a token with itself: where decay is fast they are as small as w. A token whose own decay leaves nothing that fp32
+// could tell found nothing, and begins anew: else what w's before it were rounded to would stay in all that follow.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/state_space.cuh"
@@ -131,7 +132,8 @@ template <int K, typename T>
 __global__ void __launch_bounds__(kMostStateThreads) b_gradient(ScanInputs<T> in, ScanGradients<T> all) {
   const Staged<K> staged(shared_floats());
   constexpr int kWidth = Staged<K>::kWidth;
-  __shared__ float raw[kSlots], delta[kSlots], decay[kSlots], with_b[kSlots], apart[kSlots];
+  constexpr float kNothing = 0x1p-24F;
+  __shared__ float raw[kSlots], delta[kSlots], own[kSlots], decay[kSlots], with_b[kSlots], apart[kSlots];
   const BlockHead<T> head(in);
   const int mine = static_cast<int>(threadIdx.x), warp = WarpState<K>::warp();
   float later = 0;  // w of the token behind the slots
@@ -144,6 +146,7 @@ __global__ void __launch_bounds__(kMostStateThreads) b_gradient(ScanInputs<T> in
       const std::int64_t r = slots.row(mine), behind = slots.place(mine) + 1;
       raw[mine] = head.raw_step(in, r);
       delta[mine] = head.delta(raw[mine]);
+      own[mine] = expf(head.rate * delta[mine]);
       apart[mine] = all.found.load(r, head.head);
       decay[mine] = 0;  // of the token behind, by which the gradient of its state comes here
       if (behind < in.tokens.length)
@@ -174,7 +177,7 @@ __global__ void __launch_bounds__(kMostStateThreads) b_gradient(ScanInputs<T> in
     __syncthreads();
     float w = later;
     for (int slot = 0; slot < count; ++slot) {
-      w = slots.place(slot) == 0 ? 0.0F : w + apart[slot];  // the first token found nothing
+      w = slots.place(slot) == 0 || own[slot] < kNothing ? 0.0F : w + apart[slot];
       if (slot != mine) continue;
       const std::int64_t r = slots.row(slot);
       all.step.store(r, head.head, (with_b[slot] + head.rate * w) * sigmoid(raw[slot]));
@@ -198,7 +201,7 @@ struct StoreSums {
 void run(const Context& context, const ScanInputGradient& call) {
   constexpr const char* kWhat = "scan input gradient";
   const ScanShape& shape = call.shape;
-  require_scan(shape);
+  require_scan(shape, call.convolved);
   const std::int64_t rows = shape.tokens.rows(), shared = 2 * shape.groups * shape.state;
   const auto sum_bytes = static_cast<std::size_t>(rows * shared) * sizeof(float),
              all_bytes = sum_bytes + static_cast<std::size_t>(rows * shape.heads) * sizeof(float);

@@ -66,8 +66,26 @@ Case norm_weight_gradient(Draw& draw) {
       static_cast<double>(rows * shape.groups));
 }
 
+// Tokens that stand anywhere in a sequence, as with context parallelism, or one behind the other.
+struct Placed {
+  explicit Placed(Draw& draw)
+      : tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}},
+        anywhere(draw.coin()),
+        places(draw.integers(Type::int32, 1, tokens.length, 300)) {}
+  Tokens of(const Tensors& t) const {
+    Tokens placed = tokens;
+    if (anywhere) placed.positions = t[places];
+    return placed;
+  }
+
+  Tokens tokens;
+  bool anywhere;
+  std::size_t places;
+};
+
 Case rotary(Draw& draw) {
-  const Tokens tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}};
+  const Placed placed(draw);
+  const Tokens& tokens = placed.tokens;
   const std::int64_t kv_heads = draw.size(1, 3), heads = kv_heads * draw.size(1, 3),
                      width = 2 * draw.width(1, 64);
   const bool back = draw.coin();
@@ -75,39 +93,55 @@ Case rotary(Draw& draw) {
   const std::size_t q_out = draw.out(tokens.rows(), heads * width),
                     k_out = draw.out(tokens.rows(), kv_heads * width);
   return draw.finish([=](const Tensors& t) {
-    return Rotary{tokens, heads, kv_heads, 10000, back, t[q], t[k], t[q_out], t[k_out]};
+    return Rotary{placed.of(t), heads, kv_heads, 10000, back, t[q], t[k], t[q_out], t[k_out]};
   });
 }
 
-LatentHeads latent_heads(Draw& draw) {
-  const Tokens tokens{draw.size(1, 3), draw.size(1, 90), draw.coin(), {}};
-  return {tokens, draw.size(1, 5), draw.width(1, 64), 2 * draw.width(1, 32), draw.width(1, 64), 10000};
-}
+// The key that heads share lies behind `latent` other columns.
+struct Latent {
+  explicit Latent(Draw& draw)
+      : placed(draw),
+        heads{placed.tokens,         draw.size(1, 5),   draw.width(1, 64),
+              2 * draw.width(1, 32), draw.width(1, 64), 10000},
+        latent(draw.width(1, 64)) {}
+  LatentHeads of(const Tensors& t) const {
+    LatentHeads its = heads;
+    its.tokens = placed.of(t);
+    return its;
+  }
+  Tensor shared(const Tensor& rows) const { return rows.slice(latent, heads.turned); }
+
+  Placed placed;
+  LatentHeads heads;
+  std::int64_t latent;
+};
 
 Case latent_rotary(Draw& draw) {
-  const LatentHeads heads = latent_heads(draw);
+  const Latent in(draw);
+  const LatentHeads& heads = in.heads;
   const std::int64_t rows = heads.tokens.rows(), width = heads.heads * (heads.own + heads.turned);
-  const std::size_t query = draw.of(rows, width), shared = draw.of(rows, heads.turned),
+  const std::size_t query = draw.of(rows, width), shared = draw.of(rows, in.latent + heads.turned),
                     pairs = draw.of(rows, heads.heads * (heads.own + heads.value));
   const std::size_t query_output = draw.out(rows, width), key_output = draw.out(rows, width),
                     value_output = draw.out(rows, heads.heads * heads.value);
   return draw.finish([=](const Tensors& t) {
-    return LatentRotary{heads,           t[query],      t[shared],      t[pairs],
+    return LatentRotary{in.of(t),        t[query],      in.shared(t[shared]), t[pairs],
                         t[query_output], t[key_output], t[value_output]};
   });
 }
 
 Case latent_rotary_backward(Draw& draw) {
-  const LatentHeads heads = latent_heads(draw);
+  const Latent in(draw);
+  const LatentHeads& heads = in.heads;
   const std::int64_t rows = heads.tokens.rows(), width = heads.heads * (heads.own + heads.turned);
   const std::size_t of_query = draw.of(rows, width), of_key = draw.of(rows, width),
                     of_value = draw.of(rows, heads.heads * heads.value);
-  const std::size_t query = draw.out(rows, width), shared = draw.out(rows, heads.turned),
+  const std::size_t query = draw.out(rows, width), shared = draw.out(rows, in.latent + heads.turned),
                     pairs = draw.out(rows, heads.heads * (heads.own + heads.value));
   return draw.finish(
       [=](const Tensors& t) {
-        return LatentRotaryBackward{heads,    t[of_query], t[of_key], t[of_value],
-                                    t[query], t[shared],   t[pairs]};
+        return LatentRotaryBackward{in.of(t), t[of_query],          t[of_key], t[of_value],
+                                    t[query], in.shared(t[shared]), t[pairs]};
       },
       static_cast<double>(heads.heads));
 }

@@ -1,6 +1,8 @@
 #include "execute/slice.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "execute/random.h"
 #include "plan/work/shape.h"
@@ -77,6 +79,17 @@ std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model
   return {};
 }
 
+struct Uniform {
+  std::string_view name;
+  float mean = 0, spread = 0;
+};
+// What a state space remembers must show: steps of 0.001 to 0.1, decays of 1 to 16 a step, and a convolution
+// of four tokens as PyTorch begins one (mamba-ssm, modules/mamba2.py).
+constexpr std::array kOfStateSpaces = {
+    Uniform{".step_bias", -4.6F, 2.3F}, Uniform{".decay_log", 1.39F, 1.39F},
+    Uniform{".skip", 1, 0.0346410162F}, Uniform{".convolution_weight", 0, 0.5F},
+    Uniform{".convolution_bias", 0, 0.5F}};
+
 }  // namespace
 
 Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank) {
@@ -140,6 +153,11 @@ kernels::Randomise initial_values(std::uint64_t seed, const std::string& paramet
   kernels::Randomise values;
   values.mean = is_norm ? 1.0F : 0.0F;
   values.spread = kSpread;
+  for (const auto& [name, mean, spread] : kOfStateSpaces) {
+    if (!parameter.ends_with(name)) continue;
+    values.mean = mean;
+    values.spread = spread;
+  }
   values.seed = seed_of(seed, parameter);
   return values;
 }

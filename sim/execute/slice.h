@@ -53,8 +53,9 @@ Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, in
 Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at);
 
 // What every element starts from: a number for each (seed, parameter, element), the same whatever the split.
-// Matrices are uniform with deviation 0.02 (Radford et al. 2019), norms around 1; biases are not 0, so that
-// one in the wrong place shows. Where it goes, and which numbers, is for the caller to say.
+// Matrices are uniform with deviation 0.02 (Radford et al. 2019), norms around 1, what a state space steps
+// and decays by in the range that it is trained in; biases are not 0, so that one in the wrong place shows.
+// Where it goes, and which numbers, is for the caller to say.
 kernels::Randomise initial_values(std::uint64_t seed, const std::string& parameter);
 
 }  // namespace rehearse

@@ -83,7 +83,7 @@ Model tiny_hybrid_of_experts() {
 Model tiny_latent() {
   Model model = tiny_model();
   model.name = "tiny-latent";
-  model.latent = LatentAttention{12, 10, 4, 2, 6};
+  model.latent = LatentAttention{12, 10, 4, 2, 5};
   model.head_dim = 6;
   return model;
 }

@@ -22,7 +22,7 @@ Model tiny_shared_experts();
 Model tiny_hybrid();
 Model tiny_hybrid_of_experts();
 
-// Latent attention, whose heads have 4 elements of their own, 2 that are turned, and 6 of a value; the same
+// Latent attention, whose heads have 4 elements of their own, 2 that are turned, and 5 of a value; the same
 // with top-2 of 4 experts beside a shared one in all layers but the first, whose router has a bias.
 Model tiny_latent();
 Model tiny_latent_of_experts();

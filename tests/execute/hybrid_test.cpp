@@ -37,7 +37,7 @@ TEST(Hybrid, TrainsAlikeWithExperts) {
   }
 }
 
-TEST(Hybrid, TrainsAlikeWhereLayersRunAgainAndStateIsShared) {
+TEST(Hybrid, TrainsAlikeWhereLayersRunAgainAndOptimizersMayBeSharded) {
   for (const Recompute recompute : {Recompute::full, Recompute::selective}) {
     for (const int zero : {0, 1}) {
       Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 2);
@@ -64,6 +64,8 @@ TEST(Hybrid, TrainsAlikeInMicrobatchesOfSeveralSequences) {
   Crew crew(training_of(tiny_hybrid(), plan), {10, {}}), apart(training_of(tiny_hybrid(), one), {10, {}});
   const double loss = apart.step().loss;
   EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "sequences do not see each other";
+  std::string where;
+  EXPECT_LT(largest_error(crew.gradients(), apart.gradients(), where), kTolerance) << where;
 }
 
 TEST(Hybrid, LearnsAsFastAsOneRank) {
@@ -83,6 +85,20 @@ TEST(Hybrid, TrainsAlikeWhereContextParallelRanksScanHeads) {
                    << "tp " << tp << " cp " << cp << " pp " << pp << " of " << micro_batch);
       ASSERT_TRUE(runs(plan, tiny_hybrid()));
       expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
+    }
+  }
+}
+
+TEST(Hybrid, TrainsAlikeWhateverContextParallelRanksExchangeAndRunAgain) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      Plan plan = plan_of(ScheduleName::zb_h1, 1, 2, 1);
+      plan.cp = 2;
+      plan.cp_exchange = exchange;
+      plan.recompute = recompute;
+      SCOPED_TRACE(testing::Message() << to_string(exchange) << " " << to_string(recompute));
+      expect_as_one_rank(plan, tiny_hybrid());
     }
   }
 }

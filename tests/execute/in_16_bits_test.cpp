@@ -39,6 +39,20 @@ TEST_P(In16Bits, ShardsOfGroupsAreSummed) {
   }
 }
 
+// Scans sum gradients of their parameters in fp32; the rotary key's part of a product is summed over ranks.
+TEST_P(In16Bits, StateSpacesAndLatentAttentionAreSplit) {
+  for (const Model& model : {tiny_hybrid(), tiny_latent()}) {
+    SCOPED_TRACE(model.name);
+    Plan tensors = plan(2, 2, 1), contexts = plan(1, 1, 2);
+    contexts.cp = 2;
+    contexts.zero = 1;
+    expect_same_training_in_16_bits(model, tensors);
+    tensors.sequence_parallel = true;
+    expect_same_training_in_16_bits(model, tensors);
+    expect_same_training_in_16_bits(model, contexts);
+  }
+}
+
 // Rows travel in 16 bits, the router's weights and their gradients in fp32.
 TEST_P(In16Bits, ExpertsAreSplit) {
   for (const int zero : {0, 1}) {

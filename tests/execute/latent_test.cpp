@@ -51,6 +51,22 @@ TEST(LatentAttention, TrainsAlikeWhateverContextParallelRanksExchange) {
   }
 }
 
+TEST(LatentAttention, TrainsAlikeWhateverContextParallelRanksRunAgain) {
+  for (const ContextExchange exchange :
+       {ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all}) {
+    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+      Plan plan = plan_of(ScheduleName::zb_h1, 1, 2, 1);
+      plan.cp = 2;
+      plan.cp_exchange = exchange;
+      plan.recompute = recompute;
+      if (recompute == Recompute::selective)
+        plan.recompute_modules = {RecomputeModule::core_attn, RecomputeModule::mla_up_proj};
+      SCOPED_TRACE(testing::Message() << to_string(exchange) << " " << to_string(recompute));
+      expect_as_one_rank(plan, tiny_latent());
+    }
+  }
+}
+
 TEST(LatentAttention, TrainsAlikeWhereItRunsAgain) {
   for (const std::vector<RecomputeModule>& modules :
        {std::vector{RecomputeModule::mla_up_proj}, std::vector{RecomputeModule::core_attn},
@@ -87,7 +103,8 @@ TEST(LatentAttention, TrainsAlikeWithExperts) {
 }
 
 TEST(LatentAttention, LearnsAsFastAsOneRank) {
-  expect_same_losses(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), tiny_latent());
+  constexpr float kRate = 5e-3F;  // at four times that, rounding alone drives them apart
+  expect_same_losses(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), tiny_latent(), kRate);
 }
 
 TEST(LatentExperts, TrainAsOnOneRank) {

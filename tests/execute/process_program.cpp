@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
   plan.clip_grad = 0.1;
   DeviceKind kind = DeviceKind::cpu;
   bool overflows = false;
+  std::string network;
   for (int i = 5; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "bf16") plan.precision = Precision::bf16;
@@ -91,6 +92,8 @@ int main(int argc, char** argv) {
     if (word == "overflow") overflows = true;
     if (word == "cuda") kind = DeviceKind::cuda;
     if (word == "ep") plan.ep = std::atoi(argv[++i]);
+    if (word == "cp") plan.cp = std::atoi(argv[++i]);
+    if (word == "hybrid" || word == "latent") network = word;
     if (word == "steps") most_steps = std::atoi(argv[++i]);
     if (word == "activations") plan.offload = Offload::activations;
     if (word == "optimizer") plan.offload = Offload::optimizer;
@@ -102,7 +105,10 @@ int main(int argc, char** argv) {
                 : plan.precision == Precision::fp16 ? 8 / 2048.0
                                                     : 8 / 256.0;
   try {
-    const Model model = plan.ep > 1 ? tiny_mixtral() : tiny_gpt();
+    const Model model = network == "hybrid"   ? tiny_hybrid()
+                        : network == "latent" ? tiny_latent()
+                        : plan.ep > 1         ? tiny_mixtral()
+                                              : tiny_gpt();
     (overflows ? overflow : train)(model, plan, open_site(plan, kind, 30));
   } catch (const kernels::DeviceMissing& missing) {
     std::fprintf(stderr, "%s\n", missing.what());

@@ -37,10 +37,10 @@ inline void expect_as_one_rank(const Plan& plan, const Model& model) {
 }
 
 // Twelve steps at a rate at which the loss falls by a twentieth.
-inline void expect_same_losses(Plan plan, const Model& model) {
+inline void expect_same_losses(Plan plan, const Model& model, float rate = 2e-2F) {
   plan.global_batch = 16;
   Training training = training_of(model, plan), reference = training_of(model, alone(plan));
-  training.rate = reference.rate = 2e-2F;
+  training.rate = reference.rate = rate;
   Crew crew(training, {10, {}}), one(reference, {10, {}});
   double first = 0, last = 0;
   for (int step = 0; step < 12; ++step) {

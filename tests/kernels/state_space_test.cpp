@@ -308,7 +308,8 @@ TEST(Scan, RefusesColumnsThatAreNotXAndBAndC) {
   call.shape.state = 5;
   EXPECT_THROW(run_on_cpu({call}), DeviceError);
   call = o.forward();
-  call.shape.groups = 3;
+  call.shape.groups = 4;  // in as many columns
+  call.shape.state = 1;
   EXPECT_THROW(run_on_cpu({call}), DeviceError);
 }
 

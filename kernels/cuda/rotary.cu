@@ -143,7 +143,8 @@ struct LatentBackward {
   }
 };
 
-// What all heads give the key that they share: N pairs of a row.
+// What all heads give the key that they share: N pairs of a row, the pairs of all rows numbered through, since those of
+// one row are too few for a warp.
 template <typename T>
 struct SharedKeyBackward {
   Rows<T> of_key, shared;
@@ -155,7 +156,8 @@ struct SharedKeyBackward {
     return of.in_packs<N>() && cuda::in_packs<N>(of_key) && cuda::in_packs<N>(shared);
   }
   template <int N>
-  __device__ void at(std::int64_t r, std::int64_t pair) const {
+  __device__ void at(std::int64_t /*row*/, std::int64_t number) const {
+    const std::int64_t r = number / of.half, pair = number % of.half;
     Lanes<N> a = {}, b = {};
     for (std::int64_t head = 0; head < heads; ++head) {
       const T* from = of_key.row(r) + head * of.width() + of.own + pair;
@@ -216,7 +218,7 @@ void run(const Context& context, const LatentRotaryBackward& call) {
                                            rows_of<T>(call.value_output_gradient), rows_of<T>(call.query_gradient),
                                            rows_of<T>(call.keys_and_values_gradient), turning, of},
                          "latent rotary backward");
-    for_packs<kLanes<T>>(context.stream, rows, of.half,
+    for_packs<kLanes<T>>(context.stream, 1, rows * of.half,
                          SharedKeyBackward<T>{of_key, rows_of<T>(call.shared_key_gradient), turning, of, heads},
                          "latent rotary backward");
   });

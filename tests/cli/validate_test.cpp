@@ -55,7 +55,9 @@ TEST(Validate, SharingLinksMakesNoRunFaster) {
 
 // NVIDIA's own pages: what they say of A100, of H100 and of what is not modelled.
 TEST(Validate, OtherRunsArePredictedToo) {
-  const Json other = Json::parse(run_program("validate calibrate/data/runs/nemo_runs.json --json").out);
+  // By the engine that takes an eighth of the time: where links are shared it says up to 7 % less.
+  const Json other = Json::parse(
+      run_program("validate calibrate/data/runs/nemo_runs.json --engine reference --json").out);
   ASSERT_EQ(other["runs"].size(), 272U);
   std::size_t skipped = 0;
   for (const Json& run : other["runs"]) {

@@ -1,5 +1,6 @@
-// The causal convolution of a state space. A thread takes one channel of one token, its neighbours those beside it.
-#include "kernels/cuda/columns.cuh"
+// The causal convolution of a state space. A thread takes neighbouring channels and goes along some places of a sequence,
+// with what its taps see in registers: it reads each of its tokens once, and again the few before the first of them.
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/silu.cuh"
@@ -8,27 +9,20 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-constexpr int kMostTaps = 8;
+constexpr int kFewTaps = 4, kMostTaps = 8;
+constexpr std::int64_t kPlaces = 32, kPlacesOfSums = 128;  // of a thread
 
 template <typename T>
 struct Filter {
   DeviceTokens tokens;
   Rows<T> in, weight;
   const T* bias;
-
-  __device__ int taps() const { return static_cast<int>(weight.columns); }
-  // Of neighbours in a sequence, how far apart their rows are.
-  __device__ std::int64_t step() const { return tokens.position_major ? tokens.sequences : 1; }
-  // The first tap whose input is not before the sequence.
-  __device__ int first_tap(std::int64_t place) const {
-    return place < taps() - 1 ? taps() - 1 - static_cast<int>(place) : 0;
+  __device__ T* token(const Rows<T>& of, std::int64_t sequence, std::int64_t place) const {
+    return of.row(tokens.row(sequence, place));
   }
-  __device__ std::int64_t row_of_tap(std::int64_t r, int tap) const { return r - (taps() - 1 - tap) * step(); }
-
-  __device__ float before_silu(std::int64_t r, std::int64_t place, std::int64_t c) const {
-    float sum = bias == nullptr ? 0.0F : to_float(bias[c]);
-    for (int i = first_tap(place); i < taps(); ++i) sum += weight.load(c, i) * in.load(row_of_tap(r, i), c);
-    return sum;
+  template <int N>
+  bool in_packs() const {
+    return cuda::in_packs<N>(in) && cuda::in_packs<N>(bias);
   }
 };
 template <typename T, typename Call>
@@ -36,48 +30,137 @@ Filter<T> filter_of(const Call& call) {
   return {on_device(call.tokens), rows_of<T>(call.input), rows_of<T>(call.weight), data<T>(call.bias)};
 }
 
-template <typename T>
-struct Convolve {
-  Filter<T> filter;
-  Rows<T> out;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    out.store(r, c, silu(filter.before_silu(r, filter.tokens.place(r), c)));
+// Places `first` to before `last` of one sequence.
+struct Strip {
+  std::int64_t sequence, first, last;
+  __device__ Strip(const DeviceTokens& tokens, std::int64_t number, std::int64_t places) {
+    const std::int64_t of_each = (tokens.length + places - 1) / places;
+    sequence = number / of_each;
+    first = number % of_each * places;
+    last = min(first + places, tokens.length);
+  }
+  static std::int64_t count(const Tokens& tokens, std::int64_t places) {
+    return tokens.sequences * ((tokens.length + places - 1) / places);
   }
 };
 
-// Of all tokens that see this one, the gradient of what SiLU was given, once more.
-template <typename T>
+// What a thread knows of N channels from `c` on: M taps, those that a narrower filter lacks first and 0, and as many
+// inputs up to a place, 0 before the sequence.
+template <int N, int M, typename T>
+struct Along {
+  const Filter<T>& filter;
+  std::int64_t sequence, c;
+  Lanes<N> weight[M], bias = {}, x[M] = {};
+
+  __device__ Along(const Filter<T>& its, const Strip& strip, std::int64_t channel)
+      : filter(its), sequence(strip.sequence), c(channel) {
+    for (int k = 0; k < M; ++k) {
+      const int tap = k - lacking();
+      weight[k] = Lanes<N>::of([&](int i) { return tap < 0 ? 0.0F : filter.weight.load(c + i, tap); });
+    }
+    if (filter.bias != nullptr) bias = load<N>(filter.bias + c);
+    for (int k = 1; k < M; ++k)
+      if (const std::int64_t place = strip.first - M + k; place >= 0) x[k] = input(place);
+  }
+  __device__ int lacking() const { return M - static_cast<int>(filter.weight.columns); }
+  __device__ Lanes<N> input(std::int64_t place) const { return load<N>(filter.token(filter.in, sequence, place) + c); }
+  __device__ void move_to(std::int64_t place) {
+    for (int k = 0; k + 1 < M; ++k) x[k] = x[k + 1];
+    x[M - 1] = input(place);
+  }
+  __device__ Lanes<N> before_silu() const {
+    Lanes<N> sum = bias;
+    for (int k = 0; k < M; ++k)
+      for (int i = 0; i < N; ++i) sum.x[i] += weight[k].x[i] * x[k].x[i];
+    return sum;
+  }
+  // The gradient of what SiLU is given at the place that x ends with.
+  __device__ Lanes<N> gradient(const Rows<T>& dout, std::int64_t place) const {
+    const Lanes<N> sum = before_silu(), dy = load<N>(filter.token(dout, sequence, place) + c);
+    return Lanes<N>::of([&](int i) { return dy.x[i] * silu_slope(sum.x[i]); });
+  }
+};
+
+template <int M, typename T>
+struct Convolve {
+  Filter<T> filter;
+  Rows<T> out;
+  template <int N>
+  bool in_packs() const {
+    return filter.template in_packs<N>() && cuda::in_packs<N>(out);
+  }
+  template <int N>
+  __device__ void at(std::int64_t number, std::int64_t c) const {
+    const Strip strip(filter.tokens, number, kPlaces);
+    Along<N, M, T> along(filter, strip, c);
+    for (std::int64_t place = strip.first; place < strip.last; ++place) {
+      along.move_to(place);
+      const Lanes<N> sum = along.before_silu();
+      store(filter.token(out, strip.sequence, place) + c, Lanes<N>::of([&](int i) { return silu(sum.x[i]); }));
+    }
+  }
+};
+
+// A token's input has its gradient from the M places that see it.
+template <int M, typename T>
 struct ConvolveBack {
   Filter<T> filter;
   Rows<T> dout, din;
-  __device__ void operator()(std::int64_t r, std::int64_t c) const {
-    const std::int64_t place = filter.tokens.place(r), left = filter.tokens.length - 1 - place;
-    float sum = 0;
-    for (int i = filter.taps() - 1, ahead = 0; i >= 0 && ahead <= left; --i, ++ahead) {
-      const std::int64_t other = r + ahead * filter.step();
-      const float slope = silu_slope(filter.before_silu(other, place + ahead, c));
-      sum += filter.weight.load(c, i) * dout.load(other, c) * slope;
+  template <int N>
+  bool in_packs() const {
+    return filter.template in_packs<N>() && cuda::in_packs<N>(dout) && cuda::in_packs<N>(din);
+  }
+  template <int N>
+  __device__ void at(std::int64_t number, std::int64_t c) const {
+    const Strip strip(filter.tokens, number, kPlaces);
+    Along<N, M, T> along(filter, strip, c);
+    Lanes<N> seen[M] = {};  // gradients of what SiLU is given, up to `place`
+    for (std::int64_t place = strip.first; place < strip.last + M - 1; ++place) {
+      for (int k = 0; k + 1 < M; ++k) seen[k] = seen[k + 1];
+      seen[M - 1] = {};
+      if (place < filter.tokens.length) {
+        along.move_to(place);
+        seen[M - 1] = along.gradient(dout, place);
+      }
+      if (place < strip.first + M - 1) continue;
+      Lanes<N> sum = {};
+      for (int k = 0; k < M; ++k)
+        for (int i = 0; i < N; ++i) sum.x[i] += along.weight[M - 1 - k].x[i] * seen[k].x[i];
+      store(filter.token(din, strip.sequence, place - (M - 1)) + c, sum);
     }
-    din.store(r, c, sum);
   }
 };
 
 // sums: those of each tap, then the bias's, by channel.
-template <typename T>
-__global__ void convolution_weight_sums(Filter<T> filter, Rows<T> dout, Rows<float> sums) {
-  float* totals[kMostTaps + 1];
-  for (int i = 0; i <= kMostTaps; ++i) totals[i] = i <= filter.taps() ? sums.row(i) : nullptr;
-  add_up_columns<1>(dout.rows, dout.columns, totals,
-                    [&](std::int64_t r, std::int64_t c, float (&more)[kMostTaps + 1][1]) {
-                      const std::int64_t place = filter.tokens.place(r);
-                      const int first = filter.first_tap(place), taps = filter.taps();
-                      const float g = dout.load(r, c) * silu_slope(filter.before_silu(r, place, c));
-                      for (int i = 0; i <= kMostTaps; ++i) {
-                        if (i == taps) more[i][0] += g;
-                        if (i >= first && i < taps) more[i][0] += g * filter.in.load(filter.row_of_tap(r, i), c);
-                      }
-                    });
-}
+template <int M, typename T>
+struct ConvolveSums {
+  Filter<T> filter;
+  Rows<T> dout;
+  Rows<float> sums;
+  template <int N>
+  bool in_packs() const {
+    return filter.template in_packs<N>() && cuda::in_packs<N>(dout);
+  }
+  template <int N>
+  __device__ void at(std::int64_t number, std::int64_t c) const {
+    const Strip strip(filter.tokens, number, kPlacesOfSums);
+    Along<N, M, T> along(filter, strip, c);
+    Lanes<N> of_taps[M] = {}, of_bias = {};
+    for (std::int64_t place = strip.first; place < strip.last; ++place) {
+      along.move_to(place);
+      const Lanes<N> g = along.gradient(dout, place);
+      for (int i = 0; i < N; ++i) {
+        of_bias.x[i] += g.x[i];
+        for (int k = 0; k < M; ++k) of_taps[k].x[i] += g.x[i] * along.x[k].x[i];
+      }
+    }
+    for (int i = 0; i < N; ++i) {
+      for (int k = 0; k < M; ++k)
+        if (k >= along.lacking()) atomicAdd(sums.row(k - along.lacking()) + c + i, of_taps[k].x[i]);
+      atomicAdd(sums.row(filter.weight.columns) + c + i, of_bias.x[i]);
+    }
+  }
+};
 
 template <typename G>
 struct AddTaps {
@@ -89,38 +172,58 @@ struct AddTaps {
   }
 };
 
+// body(M) with at least as many taps, as a type.
+template <int M>
+struct Taps {
+  static constexpr int kMost = M;
+};
+template <typename Body>
+void by_taps(std::int64_t taps, const Body& body) {
+  if (taps <= kFewTaps) return body(Taps<kFewTaps>{});
+  if (taps <= kMostTaps) return body(Taps<kMostTaps>{});
+  throw DeviceError("a convolution on CUDA: its width is at most 8");
+}
+
 }  // namespace
 
 void run(const Context& context, const Convolution& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(context.stream, call.input.rows, call.input.columns,
-                 Convolve<T>{filter_of<T>(call), rows_of<T>(call.output)}, "convolution");
+    by_taps(call.weight.columns, [&](auto taps) {
+      constexpr int kTaps = decltype(taps)::kMost;
+      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
+                           Convolve<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output)}, "convolution");
+    });
   });
 }
 
 void run(const Context& context, const ConvolutionInputGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    for_elements(
-        context.stream, call.input.rows, call.input.columns,
-        ConvolveBack<T>{filter_of<T>(call), rows_of<T>(call.output_gradient), rows_of<T>(call.input_gradient)},
-        "convolution input gradient");
+    by_taps(call.weight.columns, [&](auto taps) {
+      constexpr int kTaps = decltype(taps)::kMost;
+      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
+                           ConvolveBack<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient),
+                                                  rows_of<T>(call.input_gradient)},
+                           "convolution input gradient");
+    });
   });
 }
 
 void run(const Context& context, const ConvolutionWeightGradient& call) {
   constexpr const char* kWhat = "convolution weight gradient";
   const std::int64_t channels = call.weight.rows, taps = call.weight.columns;
-  if (taps > kMostTaps) throw DeviceError("a convolution on CUDA: its width is at most 8");
   const auto bytes = static_cast<std::size_t>((taps + 1) * channels) * sizeof(float);
   auto* const memory = static_cast<float*>(context.scratch->at_least(bytes, context.stream));
   check(cudaMemsetAsync(memory, 0, bytes, context.stream), kWhat);
   const Rows<float> sums{memory, taps + 1, channels, channels};
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    launch(context.stream, kWhat, convolution_weight_sums<T>, {blocks_of_columns<1>(call.input.rows, channels)},
-           filter_of<T>(call), rows_of<T>(call.output_gradient), sums);
+    by_taps(taps, [&](auto most) {
+      constexpr int kTaps = decltype(most)::kMost;
+      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlacesOfSums), channels,
+                           ConvolveSums<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient), sums}, kWhat);
+    });
   });
   by_type(call.weight_gradient.type, [&](auto none) {
     using G = decltype(none);

@@ -4,14 +4,14 @@ namespace rehearse::kernels {
 
 namespace {
 
-Tokens some_tokens(Draw& draw) {
-  return {draw.size(1, 3), draw.size(1, 60), draw.coin(), {}};
+Tokens some_tokens(Draw& draw, std::int64_t most = 60) {
+  return {draw.size(1, 3), draw.size(1, most), draw.coin(), {}};
 }
 
 // Operands of a convolution, whose input is a slice of wider rows.
 struct Convolved {
   explicit Convolved(Draw& draw)
-      : tokens(some_tokens(draw)),
+      : tokens(some_tokens(draw, draw.coin() ? 20 : 300)),
         channels(draw.width(1, 300)),
         before(draw.size(0, 20)),
         input(draw.of(tokens.rows(), before + channels)),

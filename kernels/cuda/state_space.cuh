@@ -99,6 +99,21 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
+// The sums over a warp of each of kStateRows numbers that a lane has: lane l gets that of row l / 4. With each of three
+// exchanges lanes give away the half of their rows that they do not keep, so that nine do for what one row takes five.
+__device__ inline float warp_sums(float (&x)[kStateRows], int lane) {
+  static_assert(kStateRows == 8);
+  for (int kept = kStateRows / 2, offset = 16; kept > 0; kept /= 2, offset /= 2) {
+    const bool upper = (lane & offset) != 0;
+    for (int j = 0; j < kept; ++j) {
+      const float own = upper ? x[j + kept] : x[j], given = upper ? x[j] : x[j + kept];
+      x[j] = own + __shfl_xor_sync(0xffffffffU, given, offset);
+    }
+  }
+  x[0] += __shfl_xor_sync(0xffffffffU, x[0], 2);
+  return x[0] + __shfl_xor_sync(0xffffffffU, x[0], 1);
+}
+
 // What a warp holds of the state: kStateRows rows of 32 K columns, lanes side by side.
 template <int K>
 struct WarpState {
@@ -125,12 +140,11 @@ struct WarpState {
   __device__ void times(const float* right, float* sums) const {
     float factor[K];
     for (int k = 0; k < K; ++k) factor[k] = right[lane() + 32 * k];
-    for (int j = 0; j < kStateRows; ++j) {
-      float sum = 0;
-      for (int k = 0; k < K; ++k) sum += x[j][k] * factor[k];
-      sum = warp_sum(sum);
-      if (lane() == 0) sums[warp() * kStateRows + j] = sum;
-    }
+    float by_row[kStateRows] = {};
+    for (int j = 0; j < kStateRows; ++j)
+      for (int k = 0; k < K; ++k) by_row[j] += x[j][k] * factor[k];
+    const float sum = warp_sums(by_row, lane());
+    if (lane() % 4 == 0) sums[warp() * kStateRows + lane() / 4] = sum;
   }
   // sums[warp][column] = `left` times the warp's part of the column.
   __device__ void times_from_left(const float* left, float* sums) const {

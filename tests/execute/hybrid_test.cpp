@@ -103,6 +103,22 @@ TEST(Hybrid, TrainsAlikeWhateverContextParallelRanksExchangeAndRunAgain) {
   }
 }
 
+// As Nemotron 3 Super: experts of a latent width, and a module with layers of its own.
+TEST(Hybrid, TrainsAlikeWithAModuleOfItsOwnPattern) {
+  Model model = tiny_hybrid_of_experts();
+  model.experts->latent = 8;
+  model.mtp_layers = 1;
+  model.mtp_pattern = "*E";
+  for (const auto& [tp, pp, dp] : {std::tuple{1, 1, 2}, {2, 2, 1}, {2, 1, 2}}) {
+    Plan plan = plan_of(ScheduleName::one_f_one_b, tp, pp, dp);
+    plan.ep = 2;
+    plan.sequence_parallel = tp > 1;
+    plan.zero = dp > 1 ? 1 : 0;
+    SCOPED_TRACE(testing::Message() << "tp " << tp << " pp " << pp << " dp " << dp);
+    expect_as_one_rank(plan, model);
+  }
+}
+
 TEST(Hybrid, TrainsAlikeWhereExpertsSeeALatentWidth) {
   Model narrow = tiny_hybrid_of_experts();
   narrow.experts->latent = 8;

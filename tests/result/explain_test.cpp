@@ -30,7 +30,7 @@ std::string text_of(const Case& made, const std::string& topic) {
 
 TEST(Explain, EveryTopicNamesItsSource) {
   const Case made = interleaved_case();
-  EXPECT_EQ(topics().size(), 10u);
+  EXPECT_EQ(topics().size(), 11u);
   for (const Topic& topic : topics())
     EXPECT_THAT(text_of(made, topic.name), HasSubstr("Source:")) << topic.name;
 }
@@ -90,6 +90,34 @@ TEST(Explain, FlopsAndRecomputeAreTheReports) {
   EXPECT_THAT(text_of(made, "flops"), HasSubstr(fmt::format("= {:.2f} %", 100 * made.report.mfu)));
   EXPECT_THAT(text_of(made, "recompute"), HasSubstr("4/3"));
   EXPECT_THAT(text_of(made, "schedule"), HasSubstr("rank 0: 0F0 0F1"));
+}
+
+// 128 tokens of a rank, top-2 of 8 experts over 4 ranks: rows of 256 in 2 bytes; of 4 ranks that hold two
+// each, 4 (1 - C(6, 2) / C(8, 2)) = 1.857 have one of a token's.
+TEST(Explain, ExpertsAreTheirClosedForms) {
+  Model model = small_model();
+  model.experts = Experts{8, 2, 64};
+  Plan plan = small_plan(2, 1, 4, 4);
+  plan.ep = 4;
+  const Case made = make_case(plan, Durations{}, false, model);
+  std::vector<KernelTime> kernels(3);
+  for (KernelTime& kernel : kernels) {
+    kernel.block = "sparse_layer";
+    kernel.seconds = 1e-3;
+  }
+  kernels[0].name = "experts_up";
+  kernels[0].flops = 1;
+  kernels[1].name = "dispatch";
+  const std::string text = explain("experts", {made.report, made.work, made.schedule, kernels, 0});
+  EXPECT_THAT(text, HasSubstr("E = 8, k = 2, width 64; ep = 4"));
+  EXPECT_THAT(
+      text, HasSubstr("128 tokens of a rank x k = 256 a microbatch and layer; 128 an expert of the 2 here"));
+  EXPECT_THAT(text, HasSubstr("all rows  " + format_bytes(256 * 256 * 2) + " there"));
+  EXPECT_THAT(text, HasSubstr("(ep-1)/ep = 75.0 %"));
+  EXPECT_THAT(text, HasSubstr("= 1.86 of n = 4 ranks"));
+  EXPECT_THAT(text, HasSubstr("a layer   3 ms forward and backward, alone: products of experts 1 ms (33 %)"));
+  EXPECT_THAT(text, HasSubstr("summed over no other rank, of all else over 4"));
+  EXPECT_THAT(text_of(interleaved_case(), "experts"), HasSubstr("This model has none"));
 }
 
 TEST(Explain, KernelsAreListedByWhatAllTheirRunsTake) {

@@ -12,6 +12,7 @@ const std::vector<Topic>& topics() {
       {"schedule", "which rank does what in which order, and which layers it holds", explain_schedule},
       {"messages", "the bytes that pass from stage to stage", explain_messages},
       {"tensor", "the bytes that tensor parallelism moves in a layer", explain_tensor},
+      {"experts", "which rows travel to experts, and what their layers take", explain_experts},
       {"batch", "how micro batch, accumulation and global batch relate", explain_batch},
       {"flops", "what a model FLOP is, MFU and HFU", explain_flops},
       {"memory", "where each byte of a GPU comes from", explain_memory},

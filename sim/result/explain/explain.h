@@ -33,6 +33,7 @@ std::string explain_bubble(const Explained& run);
 std::string explain_schedule(const Explained& run);
 std::string explain_messages(const Explained& run);
 std::string explain_tensor(const Explained& run);
+std::string explain_experts(const Explained& run);
 std::string explain_batch(const Explained& run);
 std::string explain_flops(const Explained& run);
 std::string explain_memory(const Explained& run);

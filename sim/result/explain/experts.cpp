@@ -1,0 +1,133 @@
+// Topic experts.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/quantity.h"
+#include "plan/fanout.h"
+#include "plan/work/shape.h"
+#include "result/explain/explain.h"
+#include "result/lines.h"
+
+namespace rehearse {
+
+namespace {
+
+// Kernels of `run.kernels` that a block runs once a layer, and of which `picks` is true.
+template <typename Picks>
+double seconds_of(const Explained& run, const std::string& block, const Picks& picks) {
+  double seconds = 0;
+  for (const KernelTime& kernel : run.kernels)
+    if (kernel.block == block && picks(kernel)) seconds += kernel.seconds;
+  return seconds;
+}
+
+const Block* sparse_block(const Work& work) {
+  const auto has_experts = [](const Block& block) {
+    return block.name != "mtp" && block.expert_parameters() > 0;
+  };
+  const auto found = std::ranges::find_if(work.blocks, has_experts);
+  return found == work.blocks.end() ? nullptr : &*found;
+}
+
+// Names of the collectives between the ranks that share out the experts.
+std::vector<std::string> exchanges_of(const Block& block) {
+  std::vector<std::string> names;
+  for (const auto* kernels : {&block.forward, &block.recompute, &block.backward_input}) {
+    for (const Kernel& kernel : *kernels) {
+      const auto* collective = std::get_if<Collective>(&kernel.what);
+      if (collective != nullptr && collective->axis == Axis::ep) names.push_back(kernel.name);
+    }
+  }
+  return names;
+}
+
+void rows_and_bytes(const Explained& run, const Experts& experts, Lines& text) {
+  const Plan& plan = run.report.plan;
+  const Shape shape = shape_on_one_rank(run.report.model, plan);
+  const double chosen = static_cast<double>(shape.rows * experts.per_token);
+  const double bytes = Shape::elements(shape.rows * experts.per_token, shape.latent) * shape.element_bytes;
+  text.line(
+      "  rows      {} tokens of a rank x k = {:.0f} a microbatch and layer; {:.0f} an expert of the {} here",
+      shape.rows, chosen, chosen * plan.ep / static_cast<double>(experts.count) * plan.expert_load(),
+      experts.count / plan.ep);
+  if (plan.ep == 1) {
+    text.line("  exchange  none: every rank holds all experts (ep = 1)");
+    return;
+  }
+  const double ep = plan.ep;
+  text.line(
+      "  all rows  {} there, as much back, twice more in the backward pass; (ep-1)/ep = {:.1f} % of it "
+      "leaves",
+      format_bytes(bytes), 100 * (ep - 1) / ep);
+  const double visits = copies({experts.count, experts.per_token}, ep);
+  text.line(
+      "  once      a row is for n (1 - C(E - E/n, k) / C(E, k)) = {:.2f} of n = {} ranks: {} where each gets "
+      "it",
+      visits, plan.ep, format_bytes(bytes / static_cast<double>(experts.per_token) * visits));
+  text.line("            once ({}: {})", "--moe-dispatcher deepep or hybridep",
+            plan.sends_rows_once() ? "so here" : "here a row goes to each of its experts");
+}
+
+void times(const Explained& run, const Block& block, Lines& text) {
+  const std::vector<std::string> exchanges = exchanges_of(block);
+  const double sent = seconds_of(run, block.name, [&](const KernelTime& kernel) {
+    return std::ranges::find(exchanges, kernel.name) != exchanges.end();
+  });
+  const double products = seconds_of(run, block.name, [](const KernelTime& kernel) {
+    return kernel.name.starts_with("experts_") && kernel.flops > 0;
+  });
+  const double all = seconds_of(run, block.name, [](const KernelTime&) { return true; });
+  if (!(all > 0)) return;
+  text.line(
+      "  a layer   {} forward and backward, alone: products of experts {} ({:.0f} %), exchanges {} ({:.0f} "
+      "%)",
+      format_seconds(all), format_seconds(products), 100 * products / all, format_seconds(sent),
+      100 * sent / all);
+  text.line("  exposed   on pipeline rank {}: {} of a step of {}", run.report.critical_rank,
+            format_seconds(run.report.time.exposed_ep), format_seconds(run.report.step_time_s));
+}
+
+}  // namespace
+
+std::string explain_experts(const Explained& run) {
+  const Model& model = run.report.model;
+  const Plan& plan = run.report.plan;
+  constexpr const char* kSource =
+      "Source: Shazeer et al. 2017; Fedus et al. 2021 (Switch Transformer), section 2; DeepSeek-V3, section "
+      "3.2";
+  Lines text;
+  text.line(
+      "A router sends each token to k of E experts, MLPs of their own, and adds up what these make of it;");
+  text.line("experts lie on ep ranks, so that rows travel to them and back, in either pass.");
+  const Block* block = sparse_block(run.work);
+  if (!model.experts || block == nullptr) {
+    text.line("This model has none: every token passes the one MLP of each layer.");
+    text.line("");
+    text.line("{}", kSource);
+    return text.take();
+  }
+  const Experts& experts = *model.experts;
+  text.line("E = {}, k = {}, width {}{}; ep = {}, tensor parallelism inside an expert {}", experts.count,
+            experts.per_token, experts.ffn_hidden,
+            experts.shared_ffn_hidden > 0
+                ? fmt::format(", beside {} that all tokens see", experts.shared_ffn_hidden)
+                : "",
+            plan.ep, plan.etp);
+  text.line("");
+  text.line("  active    k/E = {:.2f} % of the experts' parameters; {:.2f} M of them a layer here",
+            100.0 * static_cast<double>(experts.per_token) / static_cast<double>(experts.count),
+            block->expert_parameters() / 1e6);
+  rows_and_bytes(run, experts, text);
+  times(run, *block, text);
+  text.line("  gradients of an expert are summed over {}, of all else over {} (dp x cp)",
+            plan.edp() > 1 ? fmt::format("{} ranks", plan.edp()) : "no other rank", plan.dp * plan.cp);
+  if (plan.expert_load() > 1)
+    text.line("  the busiest rank gets {:.2f} times an equal share, and the others wait for it",
+              plan.expert_load());
+  text.line("");
+  text.line("{}", kSource);
+  return text.take();
+}
+
+}  // namespace rehearse

@@ -119,6 +119,10 @@ struct Case {
   bool experts_in_turn = false;
 };
 
+void PrintTo(const Case& its, std::ostream* out) {
+  *out << its.name;
+}
+
 // A block with memory on the CPU.
 class RunningBlock {
  public:

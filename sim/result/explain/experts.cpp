@@ -65,8 +65,10 @@ void rows_and_bytes(const Explained& run, const Experts& experts, Lines& text) {
       "  once      a row is for n (1 - C(E - E/n, k) / C(E, k)) = {:.2f} of n = {} ranks: {} where each gets "
       "it",
       visits, plan.ep, format_bytes(bytes / static_cast<double>(experts.per_token) * visits));
-  text.line("            once ({}: {})", "--moe-dispatcher deepep or hybridep",
-            plan.sends_rows_once() ? "so here" : "here a row goes to each of its experts");
+  text.line("            once ({})",
+            plan.sends_rows_once()
+                ? "so here: " + to_string(plan.dispatcher)
+                : "with --moe-dispatcher deepep or hybridep; here it travels for each of its experts");
 }
 
 void times(const Explained& run, const Block& block, Lines& text) {

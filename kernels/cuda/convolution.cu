@@ -10,7 +10,8 @@ namespace rehearse::kernels::cuda {
 namespace {
 
 constexpr int kFewTaps = 4, kMostTaps = 8;
-constexpr std::int64_t kPlaces = 32, kPlacesOfSums = 128;  // of a thread
+// Of a thread: a tenth of what it reads it reads again for four taps; of sums, each is an atomicAdd() for so many places.
+constexpr std::int64_t kPlaces = 32, kPlacesOfSums = 128;
 
 template <typename T>
 struct Filter {

@@ -71,6 +71,14 @@ struct Turn {
 struct LatentColumns {
   std::int64_t own, half, value;
   __device__ std::int64_t width() const { return own + 2 * half; }
+  // Number c of a head's columns, whose query and key begin at `first` of a row, and its own key and value at `pair`.
+  struct Place {
+    std::int64_t head, c, first, pair;
+  };
+  __device__ Place place(std::int64_t column) const {
+    const std::int64_t each = own + half + value, head = column / each;
+    return {head, column % each, head * width(), head * (own + value)};
+  }
   std::int64_t columns(std::int64_t heads) const { return heads * (own + half + value); }
   template <int N>
   bool in_packs() const {
@@ -90,8 +98,7 @@ struct LatentForward {
   }
   template <int N>
   __device__ void at(std::int64_t r, std::int64_t column) const {
-    const std::int64_t each = of.own + of.half + of.value, head = column / each, c = column % each;
-    const std::int64_t first = head * of.width(), pair = head * (of.own + of.value);
+    const auto [head, c, first, pair] = of.place(column);
     if (c < of.own) {
       store(query_output.row(r) + first + c, load<N>(query.row(r) + first + c));
       store(key_output.row(r) + first + c, load<N>(pairs.row(r) + pair + c));
@@ -125,8 +132,7 @@ struct LatentBackward {
   }
   template <int N>
   __device__ void at(std::int64_t r, std::int64_t column) const {
-    const std::int64_t each = of.own + of.half + of.value, head = column / each, c = column % each;
-    const std::int64_t first = head * of.width(), pair = head * (of.own + of.value);
+    const auto [head, c, first, pair] = of.place(column);
     if (c < of.own) {
       store(query.row(r) + first + c, load<N>(of_query.row(r) + first + c));
       store(pairs.row(r) + pair + c, load<N>(of_key.row(r) + first + c));

@@ -131,13 +131,6 @@ Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units) {
   return {unit == 0 ? 0 : own, unit + 1 == units ? pieces.size() : own + 1};
 }
 
-Range running_again_together(const std::vector<Piece>& pieces, std::size_t index) {
-  Range group{index, index + 1};
-  while (pieces[group.first].block->joins_previous) --group.first;
-  while (group.last < pieces.size() && pieces[group.last].block->joins_previous) ++group.last;
-  return group;
-}
-
 std::vector<Piece> make_pieces(const Training& training, int stage) {
   const Work& work = training.work;
   std::int64_t layer =
@@ -158,9 +151,12 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
       pieces.push_back(std::move(piece));
     }
   }
+  std::size_t first = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const Range group = running_again_together(pieces, i);
-    pieces[i].passes = make_passes(*pieces[i].block, pieces[i].places, group.last - group.first > 1);
+    if (!pieces[i].block->joins_previous) first = i;
+    const bool ends = i + 1 == pieces.size() || !pieces[i + 1].block->joins_previous;
+    pieces[i].runs_again_from = ends ? first : i;
+    pieces[i].passes = make_passes(*pieces[i].block, pieces[i].places, first < i || !ends);
   }
   return pieces;
 }

@@ -21,6 +21,9 @@ struct Piece {
   std::string name;          // "embedding", "layers.3", "mtp", "head"
   std::int64_t layer = 0;    // -1: no layer
   bool reads_ahead = false;  // tokens and labels of one place further on
+  // The first of those whose inputs the backward pass of this one makes again first, one from the other, as
+  // only that one's was kept; itself where it runs again alone or not at all.
+  std::size_t runs_again_from = 0;
   BlockPasses passes;
   std::vector<TensorPlace> places;  // by tensor
   std::vector<void*> fixed;         // by tensor: parameters, their gradients, batch and loss; else nullptr
@@ -39,9 +42,6 @@ std::vector<Piece> make_pieces(const Training& training, int stage);
 struct Range {
   std::size_t first = 0, last = 0;
 };
-
-// Those that run again as one, among them piece `index`: the first one's input alone was kept.
-Range running_again_together(const std::vector<Piece>& pieces, std::size_t index);
 
 // What unit `unit` of `units` consists of, in model order. Of as many units as there are layers, the first
 // has the embedding too and the last the head (plan/units.h); others have about as many pieces each.

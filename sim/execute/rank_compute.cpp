@@ -118,8 +118,7 @@ void Rank::backward(const Op& op, kernels::Stream& stream) {
       at(block.output_gradient) = std::exchange(microbatch.output_gradient, nullptr);
     const bool leaves = i == 0 && block.input_gradient >= 0 && !runs(op.stage - 1);
     if (leaves) at(block.input_gradient) = message_place(microbatch.sent_gradient);
-    const Range group = running_again_together(stage.pieces, i);
-    if (group.last == i + 1 && group.first < i) run_again(op, group, stream);
+    if (piece.runs_again_from < i) run_again(op, {piece.runs_again_from, i + 1}, stream);
     const bool whole = op.kind == OpKind::backward;
     run_pass(op, i, whole ? piece.passes.backward : piece.passes.backward_input, stream);
     if (block.input_gradient >= 0)
@@ -210,9 +209,9 @@ void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
 }
 
 void Rank::make_sorting_place() {
+  const std::int64_t width = shape_on_one_rank(training_.model, training_.plan).latent;
   std::int64_t rows = 0;
-  for (const Block& block : training_.work.blocks)
-    rows = std::max(rows, rows_sorted(block, shape_on_one_rank(training_.model, training_.plan).latent));
+  for (const Block& block : training_.work.blocks) rows = std::max(rows, rows_sorted(block, width));
   rows_of_choices_ = kernels::Buffer(device_, static_cast<std::size_t>(rows) * sizeof(std::int32_t));
 }
 

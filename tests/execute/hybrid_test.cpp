@@ -4,26 +4,8 @@
 namespace rehearse {
 namespace {
 
-// Every number of tensor-parallel ranks, stages and replicas under every kind of schedule.
 TEST(Hybrid, TrainsAsOneRankDoes) {
-  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
-                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {
-    const bool two_chunks = schedule == ScheduleName::interleaved || schedule == ScheduleName::zb_v;
-    for (const auto& [tp, pp, dp] :
-         {std::tuple{1, 1, 2}, {2, 1, 1}, {4, 1, 2}, {1, 2, 1}, {2, 2, 2}, {1, 4, 1}}) {
-      if (two_chunks && pp != 2) continue;
-      for (const bool sequence_parallel : {false, true}) {
-        if (sequence_parallel && tp == 1) continue;
-        Plan plan = plan_of(schedule, tp, pp, dp);
-        plan.sequence_parallel = sequence_parallel;
-        plan.clip_grad = 0.1;
-        SCOPED_TRACE(testing::Message()
-                     << to_string(schedule) << " tp " << tp << " pp " << pp << " dp " << dp);
-        ASSERT_TRUE(runs(plan, tiny_hybrid()));
-        expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
-      }
-    }
-  }
+  expect_as_one_rank_however_divided(tiny_hybrid());
 }
 
 TEST(Hybrid, TrainsAlikeWithExperts) {

@@ -7,22 +7,7 @@ namespace rehearse {
 namespace {
 
 TEST(LatentAttention, TrainsAsOneRankDoes) {
-  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
-                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {
-    const bool two_chunks = schedule == ScheduleName::interleaved || schedule == ScheduleName::zb_v;
-    for (const auto& [tp, pp, dp] :
-         {std::tuple{1, 1, 2}, {2, 1, 1}, {4, 1, 2}, {1, 2, 1}, {2, 2, 2}, {1, 4, 1}}) {
-      if (two_chunks && pp != 2) continue;
-      for (const bool sequence_parallel : {false, true}) {
-        if (sequence_parallel && tp == 1) continue;
-        Plan plan = plan_of(schedule, tp, pp, dp);
-        plan.sequence_parallel = sequence_parallel;
-        plan.clip_grad = 0.1;
-        SCOPED_TRACE(testing::Message() << name_of({schedule, tp, 1, pp, dp}) << " " << sequence_parallel);
-        expect_as_one_rank(plan, tiny_latent());
-      }
-    }
-  }
+  expect_as_one_rank_however_divided(tiny_latent());
 }
 
 TEST(LatentAttention, TrainsAlikeWhereQueriesAreNotCompressed) {
@@ -92,13 +77,8 @@ TEST(LatentAttention, TrainsAlikeWithExperts) {
                              {ScheduleName::zb_h1, 1, 2, 2, 1, 2},
                              {ScheduleName::interleaved, 2, 1, 2, 2, 4},
                              {ScheduleName::one_f_one_b, 1, 1, 1, 4, 2, 1, 3}}) {
-    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
-    plan.cp = split.cp;
-    plan.ep = split.ep;
-    plan.zero = split.zero;
-    plan.sequence_parallel = split.tp > 1;
     SCOPED_TRACE(name_of(split));
-    expect_as_one_rank(plan, tiny_latent_of_experts());
+    expect_as_one_rank(plan_across(split), tiny_latent_of_experts());
   }
 }
 
@@ -115,13 +95,8 @@ TEST(LatentExperts, TrainAsOnOneRank) {
                              {ScheduleName::one_f_one_b, 2, 1, 1, 2, 2, 2},
                              {ScheduleName::zb_h1, 1, 2, 2, 2, 4},
                              {ScheduleName::one_f_one_b, 1, 1, 1, 4, 2, 1, 3}}) {
-    Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
-    plan.cp = split.cp;
-    plan.ep = split.ep;
-    plan.etp = split.etp;
-    plan.zero = split.zero;
+    Plan plan = plan_across(split);
     plan.seq = 16;
-    plan.sequence_parallel = split.tp > 1;
     SCOPED_TRACE(name_of(split));
     expect_as_one_rank(plan, model);
   }

@@ -5,15 +5,6 @@
 namespace rehearse {
 namespace {
 
-Plan plan_across(const Split& split) {
-  Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
-  plan.cp = split.cp;
-  plan.ep = split.ep;
-  plan.zero = split.zero;
-  plan.sequence_parallel = split.tp > 1;
-  return plan;
-}
-
 TEST(FurtherToken, TrainsAsOnOneRank) {
   using enum ScheduleName;
   for (const Split& split : {Split{one_f_one_b, 1, 1, 1, 2},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "cases.h"
 
@@ -34,6 +35,27 @@ inline void expect_same_training(const Training& training, const Model& model, i
 inline void expect_as_one_rank(const Plan& plan, const Model& model) {
   ASSERT_TRUE(runs(plan, model));
   expect_same_training(training_of(model, plan), model);
+}
+
+// Every number of tensor-parallel ranks, stages and replicas under every kind of schedule.
+inline void expect_as_one_rank_however_divided(const Model& model) {
+  for (const ScheduleName schedule : {ScheduleName::gpipe, ScheduleName::one_f_one_b,
+                                      ScheduleName::interleaved, ScheduleName::zb_h1, ScheduleName::zb_v}) {
+    const bool two_chunks = schedule == ScheduleName::interleaved || schedule == ScheduleName::zb_v;
+    for (const auto& [tp, pp, dp] :
+         {std::tuple{1, 1, 2}, {2, 1, 1}, {4, 1, 2}, {1, 2, 1}, {2, 2, 2}, {1, 4, 1}}) {
+      if (two_chunks && pp != 2) continue;
+      for (const bool sequence_parallel : {false, true}) {
+        if (sequence_parallel && tp == 1) continue;
+        Plan plan = plan_of(schedule, tp, pp, dp);
+        plan.sequence_parallel = sequence_parallel;
+        plan.clip_grad = 0.1;
+        SCOPED_TRACE(testing::Message() << to_string(schedule) << " tp " << tp << " pp " << pp << " dp " << dp
+                                        << " sequence parallel " << sequence_parallel);
+        expect_as_one_rank(plan, model);
+      }
+    }
+  }
 }
 
 // Twelve steps at a rate at which the loss falls by a twentieth.

@@ -30,6 +30,17 @@ inline std::string name_of(const Split& split) {
   return name;
 }
 
+// With sequence parallelism where there are tensor-parallel ranks.
+inline Plan plan_across(const Split& split) {
+  Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
+  plan.cp = split.cp;
+  plan.ep = split.ep;
+  plan.etp = split.etp;
+  plan.zero = split.zero;
+  plan.sequence_parallel = split.tp > 1;
+  return plan;
+}
+
 inline void PrintTo(const Split& split, std::ostream* out) {
   *out << name_of(split);
 }

@@ -32,17 +32,12 @@ Extent extent(const FusedCall& call, Operand which) {
   const bool of_keys = which == Operand::key || which == Operand::value || which == Operand::key_gradient ||
                        which == Operand::value_gradient;
   const Tokens& tokens = of_keys ? shape.keys : shape.queries;
-  const std::int64_t width = of_values ? shape.v_head_dim : shape.head_dim, row = call[which].stride;
+  const std::int64_t width = which == Operand::statistics ? 1 : of_values ? shape.v_head_dim : shape.head_dim;
+  const std::int64_t row = call[which].stride;
   const std::int64_t sequence = tokens.position_major ? row : tokens.length * row;
   const std::int64_t place = tokens.position_major ? tokens.sequences * row : row;
   return {{tokens.sequences, of_keys ? shape.kv_heads : shape.heads, tokens.length, width},
           {sequence, width, place, 1}};
-}
-
-// Sequences x heads x places, without gaps.
-Extent statistics_extent(const AttentionShape& shape) {
-  const std::int64_t length = shape.queries.length;
-  return {{shape.queries.sequences, shape.heads, length, 1}, {shape.heads * length, length, 1, 1}};
 }
 
 // Identifiers of cuDNN's tensors count from 1.
@@ -51,23 +46,21 @@ std::int64_t identifier(Operand which) {
 }
 
 template <typename Made>
-Made& set(Made& made, Operand which, const Extent& extent) {
-  made.set_uid(identifier(which)).set_dim(extent.sizes).set_stride(extent.strides);
+Made& set(Made& made, const FusedCall& call, Operand which) {
+  const Extent its = extent(call, which);
+  made.set_uid(identifier(which)).set_dim(its.sizes).set_stride(its.strides);
   if (which == Operand::statistics) made.set_data_type(DataType_t::FLOAT);
   return made;
 }
 
-Attributes input(graph::Graph& whole, Operand which, const Extent& extent) {
-  graph::Tensor_attributes made;
-  return whole.tensor(set(made, which, extent));
-}
 Attributes input(graph::Graph& whole, const FusedCall& call, Operand which) {
-  return input(whole, which, extent(call, which));
+  graph::Tensor_attributes made;
+  return whole.tensor(set(made, call, which));
 }
 
-void set_output(const Attributes& made, Operand which, const Extent& extent) {
+void set_output(const Attributes& made, const FusedCall& call, Operand which) {
   made->set_output(true);
-  set(*made, which, extent);
+  set(*made, call, which);
 }
 
 // The left bound counts the keys that a query sees, its own included: key > query - bound.
@@ -87,22 +80,20 @@ void describe_forward(graph::Graph& whole, const FusedCall& call) {
   set_mask(options, call.shape);
   const auto made = whole.sdpa(input(whole, call, Operand::query), input(whole, call, Operand::key),
                                input(whole, call, Operand::value), options);
-  set_output(made[0], Operand::output, extent(call, Operand::output));
-  set_output(made[1], Operand::statistics, statistics_extent(call.shape));
+  set_output(made[0], call, Operand::output);
+  set_output(made[1], call, Operand::statistics);
 }
 
 void describe_backward(graph::Graph& whole, const FusedCall& call) {
   graph::SDPA_backward_attributes options;
   options.set_name("attention_backward").set_attn_scale(call.shape.scale);
   set_mask(options, call.shape);
-  const auto made =
-      whole.sdpa_backward(input(whole, call, Operand::query), input(whole, call, Operand::key),
-                          input(whole, call, Operand::value), input(whole, call, Operand::output),
-                          input(whole, call, Operand::output_gradient),
-                          input(whole, Operand::statistics, statistics_extent(call.shape)), options);
+  const auto made = whole.sdpa_backward(
+      input(whole, call, Operand::query), input(whole, call, Operand::key),
+      input(whole, call, Operand::value), input(whole, call, Operand::output),
+      input(whole, call, Operand::output_gradient), input(whole, call, Operand::statistics), options);
   constexpr std::array kGradients = {Operand::query_gradient, Operand::key_gradient, Operand::value_gradient};
-  for (std::size_t i = 0; i < kGradients.size(); ++i)
-    set_output(made.at(i), kGradients.at(i), extent(call, kGradients.at(i)));
+  for (std::size_t i = 0; i < kGradients.size(); ++i) set_output(made.at(i), call, kGradients.at(i));
 }
 
 std::shared_ptr<graph::Graph> describe(const FusedCall& call) {
@@ -141,13 +132,15 @@ bool is_aligned(const Tensor& matrix) {
 }  // namespace
 
 FusedCall::FusedCall(const AttentionForward& call)
-    : shape(call.shape), matrices{call.query, call.key, call.value, call.output} {}
+    : shape(call.shape), matrices{call.query, call.key, call.value, call.output,     {},
+                                  {},         {},       {},         call.log_sum_exp} {}
 
 FusedCall::FusedCall(const AttentionBackward& call)
     : shape(call.shape), matrices{call.query,           call.key,
                                   call.value,           call.output,
                                   call.output_gradient, call.query_gradient,
-                                  call.key_gradient,    call.value_gradient} {}
+                                  call.key_gradient,    call.value_gradient,
+                                  call.log_sum_exp} {}
 
 bool FusedCall::can_be_described() const {
   const Type type = matrices[0].type;
@@ -158,7 +151,8 @@ bool FusedCall::can_be_described() const {
   const auto element = static_cast<std::int64_t>(bytes_of(type));
   if (shape.head_dim * element % kAlignment != 0 || shape.v_head_dim * element % kAlignment != 0)
     return false;
-  return std::all_of(matrices.begin(), matrices.end(), [type](const Tensor& matrix) {
+  const auto log_sum_exp = matrices.end() - 1;  // fp32, anywhere
+  return std::all_of(matrices.begin(), log_sum_exp, [type](const Tensor& matrix) {
     return !matrix.given() || (matrix.type == type && is_aligned(matrix));
   });
 }
@@ -197,11 +191,10 @@ std::unique_ptr<AttentionPlan> AttentionPlan::make(cudnnHandle_t handle, const F
   return plan;
 }
 
-void AttentionPlan::execute(cudnnHandle_t handle, const FusedCall& call, float* statistics, void* workspace) {
+void AttentionPlan::execute(cudnnHandle_t handle, const FusedCall& call, void* workspace) {
   for (std::size_t i = 0; i < kMatrices; ++i) {
     if (call.matrices.at(i).given()) memory_[identifier(static_cast<Operand>(i))] = call.matrices.at(i).data;
   }
-  memory_[identifier(Operand::statistics)] = statistics;
   check(graph_->execute(handle, memory_, workspace), "run");
 }
 

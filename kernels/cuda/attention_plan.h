@@ -27,7 +27,7 @@ enum class Operand : std::uint8_t {
   value_gradient,
   statistics,  // cuDNN's word for log-sum-exp
 };
-constexpr std::size_t kMatrices = 8;  // all but the last
+constexpr std::size_t kMatrices = 9;
 
 // A call of either direction, its matrices by operand.
 struct FusedCall {
@@ -55,9 +55,8 @@ class AttentionPlan {
   static std::unique_ptr<AttentionPlan> make(cudnnHandle_t handle, const FusedCall& call);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // On the handle's stream, of a call with the key of the one it was made for. `statistics`: sequences x
-  // heads x places, read by the backward pass and written by the forward. DeviceError when cuDNN fails.
-  void execute(cudnnHandle_t handle, const FusedCall& call, float* statistics, void* workspace);
+  // On the handle's stream, of a call with the key of the one it was made for. DeviceError when cuDNN fails.
+  void execute(cudnnHandle_t handle, const FusedCall& call, void* workspace);
 
  private:
   std::shared_ptr<cudnn_frontend::graph::Graph> graph_;

@@ -10,8 +10,12 @@ namespace rehearse::kernels::cuda {
 namespace {
 
 constexpr int kFewTaps = 4, kMostTaps = 8;
-// Of a thread: a tenth of what it reads it reads again for four taps; of sums, each is an atomicAdd() for so many places.
-constexpr std::int64_t kPlaces = 32, kPlacesOfSums = 128;
+// Of a thread, which reads three more for four taps; of sums, each is an atomicAdd() for so many places.
+constexpr std::int64_t kPlaces = 16, kPlacesOfInputs = 32, kPlacesOfSums = 64;
+// Taps and sums of wider packs take so many registers that too few threads are left: on an H200, 4096 x 10240 in bf16
+// took 101 us forward and 255 of sums with packs of 16 bytes, 84 and 152 with half of that.
+template <typename T>
+constexpr int kHalf = kLanes<T> / 2;
 
 template <typename T>
 struct Filter {
@@ -45,6 +49,29 @@ struct Strip {
   }
 };
 
+// N channels from `c` on at one place of a sequence after the other, asked for one place before they are needed: what a
+// thread writes meanwhile could be what it reads next, for all that a compiler knows.
+template <int N, typename T>
+struct Ahead {
+  Rows<T> of;
+  const DeviceTokens& tokens;
+  std::int64_t sequence, c, last;
+  Pack<T, N> next = {};
+
+  __device__ Ahead(const Rows<T>& rows, const DeviceTokens& its, const Strip& strip, std::int64_t channel)
+      : of(rows), tokens(its), sequence(strip.sequence), c(channel), last(strip.last) {
+    ask(strip.first);
+  }
+  __device__ void ask(std::int64_t place) {
+    if (place < last) next = load_pack<N>(of.row(tokens.row(sequence, place)) + c);
+  }
+  __device__ Lanes<N> take(std::int64_t place) {
+    const Lanes<N> now = lanes_of(next);
+    ask(place + 1);
+    return now;
+  }
+};
+
 // What a thread knows of N channels from `c` on: M taps, those that a narrower filter lacks first and 0, and as many
 // inputs up to a place, 0 before the sequence.
 template <int N, int M, typename T>
@@ -61,13 +88,15 @@ struct Along {
     }
     if (filter.bias != nullptr) bias = load<N>(filter.bias + c);
     for (int k = 1; k < M; ++k)
-      if (const std::int64_t place = strip.first - M + k; place >= 0) x[k] = input(place);
+      if (const std::int64_t place = strip.first - M + k; place >= 0) x[k] = token(filter.in, place);
   }
   __device__ int lacking() const { return M - static_cast<int>(filter.weight.columns); }
-  __device__ Lanes<N> input(std::int64_t place) const { return load<N>(filter.token(filter.in, sequence, place) + c); }
-  __device__ void move_to(std::int64_t place) {
+  __device__ Lanes<N> token(const Rows<T>& of, std::int64_t place) const {
+    return load<N>(filter.token(of, sequence, place) + c);
+  }
+  __device__ void move_to(const Lanes<N>& input) {
     for (int k = 0; k + 1 < M; ++k) x[k] = x[k + 1];
-    x[M - 1] = input(place);
+    x[M - 1] = input;
   }
   __device__ Lanes<N> before_silu() const {
     Lanes<N> sum = bias;
@@ -75,9 +104,9 @@ struct Along {
       for (int i = 0; i < N; ++i) sum.x[i] += weight[k].x[i] * x[k].x[i];
     return sum;
   }
-  // The gradient of what SiLU is given at the place that x ends with.
-  __device__ Lanes<N> gradient(const Rows<T>& dout, std::int64_t place) const {
-    const Lanes<N> sum = before_silu(), dy = load<N>(filter.token(dout, sequence, place) + c);
+  // The gradient of what SiLU is given at the place that x ends with, from its output's.
+  __device__ Lanes<N> gradient(const Lanes<N>& dy) const {
+    const Lanes<N> sum = before_silu();
     return Lanes<N>::of([&](int i) { return dy.x[i] * silu_slope(sum.x[i]); });
   }
 };
@@ -94,8 +123,9 @@ struct Convolve {
   __device__ void at(std::int64_t number, std::int64_t c) const {
     const Strip strip(filter.tokens, number, kPlaces);
     Along<N, M, T> along(filter, strip, c);
+    Ahead<N, T> inputs(filter.in, filter.tokens, strip, c);
     for (std::int64_t place = strip.first; place < strip.last; ++place) {
-      along.move_to(place);
+      along.move_to(inputs.take(place));
       const Lanes<N> sum = along.before_silu();
       store(filter.token(out, strip.sequence, place) + c, Lanes<N>::of([&](int i) { return silu(sum.x[i]); }));
     }
@@ -113,15 +143,15 @@ struct ConvolveBack {
   }
   template <int N>
   __device__ void at(std::int64_t number, std::int64_t c) const {
-    const Strip strip(filter.tokens, number, kPlaces);
+    const Strip strip(filter.tokens, number, kPlacesOfInputs);
     Along<N, M, T> along(filter, strip, c);
     Lanes<N> seen[M] = {};  // gradients of what SiLU is given, up to `place`
     for (std::int64_t place = strip.first; place < strip.last + M - 1; ++place) {
       for (int k = 0; k + 1 < M; ++k) seen[k] = seen[k + 1];
       seen[M - 1] = {};
       if (place < filter.tokens.length) {
-        along.move_to(place);
-        seen[M - 1] = along.gradient(dout, place);
+        along.move_to(along.token(filter.in, place));
+        seen[M - 1] = along.gradient(along.token(dout, place));
       }
       if (place < strip.first + M - 1) continue;
       Lanes<N> sum = {};
@@ -146,10 +176,11 @@ struct ConvolveSums {
   __device__ void at(std::int64_t number, std::int64_t c) const {
     const Strip strip(filter.tokens, number, kPlacesOfSums);
     Along<N, M, T> along(filter, strip, c);
+    Ahead<N, T> inputs(filter.in, filter.tokens, strip, c), gradients(dout, filter.tokens, strip, c);
     Lanes<N> of_taps[M] = {}, of_bias = {};
     for (std::int64_t place = strip.first; place < strip.last; ++place) {
-      along.move_to(place);
-      const Lanes<N> g = along.gradient(dout, place);
+      along.move_to(inputs.take(place));
+      const Lanes<N> g = along.gradient(gradients.take(place));
       for (int i = 0; i < N; ++i) {
         of_bias.x[i] += g.x[i];
         for (int k = 0; k < M; ++k) of_taps[k].x[i] += g.x[i] * along.x[k].x[i];
@@ -192,7 +223,7 @@ void run(const Context& context, const Convolution& call) {
     using T = decltype(zero);
     by_taps(call.weight.columns, [&](auto taps) {
       constexpr int kTaps = decltype(taps)::kMost;
-      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
+      for_packs<kHalf<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
                            Convolve<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output)}, "convolution");
     });
   });
@@ -203,7 +234,7 @@ void run(const Context& context, const ConvolutionInputGradient& call) {
     using T = decltype(zero);
     by_taps(call.weight.columns, [&](auto taps) {
       constexpr int kTaps = decltype(taps)::kMost;
-      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
+      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlacesOfInputs), call.input.columns,
                            ConvolveBack<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient),
                                                   rows_of<T>(call.input_gradient)},
                            "convolution input gradient");
@@ -222,7 +253,7 @@ void run(const Context& context, const ConvolutionWeightGradient& call) {
     using T = decltype(zero);
     by_taps(taps, [&](auto most) {
       constexpr int kTaps = decltype(most)::kMost;
-      for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlacesOfSums), channels,
+      for_packs<kHalf<T>>(context.stream, Strip::count(call.tokens, kPlacesOfSums), channels,
                            ConvolveSums<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient), sums}, kWhat);
     });
   });

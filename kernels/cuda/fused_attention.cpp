@@ -19,13 +19,6 @@ void check_cudnn(cudnnStatus_t result, const char* what) {
     throw DeviceError(std::string("cuDNN ") + what + ": " + cudnnGetErrorString(result));
 }
 
-// As much as keeps what follows it in the scratch memory aligned.
-std::size_t packed_bytes(const AttentionShape& shape) {
-  constexpr std::size_t kAlignment = 256;
-  const std::size_t bytes = static_cast<std::size_t>(shape.queries.rows() * shape.heads) * sizeof(float);
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 class CudnnAttention : public FusedAttention {
  public:
   explicit CudnnAttention(const Partition* partition) : partition_(partition) {}
@@ -37,23 +30,23 @@ class CudnnAttention : public FusedAttention {
   }
 
   bool run(const Context& context, const AttentionForward& call) override {
-    return run(context, FusedCall(call), call.log_sum_exp);
+    return run(context, FusedCall(call));
   }
   bool run(const Context& context, const AttentionBackward& call) override {
-    return run(context, FusedCall(call), call.log_sum_exp);
+    return run(context, FusedCall(call));
   }
   std::int64_t calls() const override { return calls_; }
 
  private:
   // One at a time: a handle stands for one stream until it is given another.
-  bool run(const Context& context, const FusedCall& call, const Tensor& log_sum_exp) {
+  bool run(const Context& context, const FusedCall& call) {
     if (!call.can_be_described()) return false;
     const std::lock_guard lock(mutex_);
     const PartitionInUse in_use(partition_);
     if (!take(context.stream)) return false;
     AttentionPlan* plan = plan_of(call);
     if (plan == nullptr) return false;
-    execute(context, call, log_sum_exp, *plan);
+    plan->execute(handle_, call, context.scratch->at_least(plan->workspace_bytes(), context.stream));
     ++calls_;
     return true;
   }
@@ -75,18 +68,6 @@ class CudnnAttention : public FusedAttention {
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second.get();
     return plans_.emplace(key, AttentionPlan::make(handle_, call)).first->second.get();
-  }
-
-  void execute(const Context& context, const FusedCall& call, const Tensor& log_sum_exp,
-               AttentionPlan& plan) {
-    const Tokens& queries = call.shape.queries;
-    const std::size_t packed = packed_bytes(call.shape);
-    auto* memory =
-        static_cast<std::byte*>(context.scratch->at_least(packed + plan.workspace_bytes(), context.stream));
-    auto* statistics = reinterpret_cast<float*>(memory);
-    if (call.is_backward()) pack_log_sum_exp(context.stream, queries, log_sum_exp, statistics);
-    plan.execute(handle_, call, statistics, memory + packed);
-    if (!call.is_backward()) unpack_log_sum_exp(context.stream, queries, statistics, log_sum_exp);
   }
 
   const Partition* partition_;

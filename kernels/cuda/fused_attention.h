@@ -29,8 +29,4 @@ std::unique_ptr<FusedAttention> open_fused_attention(const Partition* partition)
 
 std::string cudnn_version();  // "9.19.0"; empty in a build without cuDNN
 
-// Ours is rows x heads, cuDNN's sequences x heads x places without gaps; both are natural logarithms.
-void pack_log_sum_exp(cudaStream_t stream, const Tokens& tokens, const Tensor& rows, float* packed);
-void unpack_log_sum_exp(cudaStream_t stream, const Tokens& tokens, const float* packed, const Tensor& rows);
-
 }  // namespace rehearse::kernels::cuda

@@ -26,11 +26,18 @@ struct alignas(sizeof(T) * N) Pack {
   T x[N];
 };
 
-// N elements from `first` on, which lies at a multiple of their bytes.
+// N elements from `first` on, which lies at a multiple of their bytes: as they are, or as numbers.
+template <int N, typename T>
+__device__ Pack<T, N> load_pack(const T* first) {
+  return *reinterpret_cast<const Pack<T, N>*>(first);
+}
+template <typename T, int N>
+__device__ Lanes<N> lanes_of(const Pack<T, N>& pack) {
+  return Lanes<N>::of([&](int i) { return to_float(pack.x[i]); });
+}
 template <int N, typename T>
 __device__ Lanes<N> load(const T* first) {
-  const auto pack = *reinterpret_cast<const Pack<T, N>*>(first);
-  return Lanes<N>::of([&](int i) { return to_float(pack.x[i]); });
+  return lanes_of(load_pack<N>(first));
 }
 template <int N, typename T>
 __device__ void store(T* first, const Lanes<N>& lanes) {

@@ -1,74 +1,15 @@
-// One block a vector; sums of squares and products in fp32.
+// One block a vector, which it reads once; sums of squares and products in fp32.
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/vectors.cuh"
 
 namespace rehearse::kernels::cuda {
 
 namespace {
 
-struct Moments {
-  float mean, scale;
-};
-
-// Every N-th element of a vector that is this thread's.
-template <int N, typename Each>
-__device__ void each_pack(std::int64_t width, const Each& each) {
-  for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < width; c += std::int64_t{blockDim.x} * N) each(c);
-}
-
-// Of some numbers: how many, their mean, and the sum of the squares of what they are off it.
-struct Some {
-  float count, mean, squares;
-};
-
-// Chan, Golub and LeVeque 1979, Updating formulae and a pairwise algorithm for computing sample variances, (2.1).
-__device__ inline Some together(const Some& a, const Some& b) {
-  const float count = a.count + b.count, apart = b.mean - a.mean;
-  if (count == 0) return a;
-  const float share = b.count / count;
-  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
-}
-
-// Every thread gets the result.
-__device__ inline Some over_block(Some some) {
-  __shared__ Some of_warps[kThreads / 32];
-  for (int offset = 16; offset > 0; offset /= 2) {
-    constexpr unsigned kAll = 0xffffffffU;
-    some = together(some, {__shfl_xor_sync(kAll, some.count, offset), __shfl_xor_sync(kAll, some.mean, offset),
-                           __shfl_xor_sync(kAll, some.squares, offset)});
-  }
-  __syncthreads();  // the last use of `of_warps` is over
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = some;
-  __syncthreads();
-  some = of_warps[0];
-  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) some = together(some, of_warps[warp]);
-  return some;
-}
-
-template <int N, typename T>
-__device__ Moments moments(const T* x, std::int64_t width, bool centred, float epsilon) {
-  Some some = {};
-  if (centred) {
-    each_pack<N>(width, [&](std::int64_t c) {
-      for (const float value : load<N>(x + c).x) some.mean += value;
-      some.count += N;
-    });
-    if (some.count > 0) some.mean /= some.count;
-  }
-  each_pack<N>(width, [&](std::int64_t c) {
-    for (const float value : load<N>(x + c).x) some.squares += (value - some.mean) * (value - some.mean);
-  });
-  if (centred) {
-    some = over_block(some);
-  } else {
-    some.squares = block_sum(some.squares);
-  }
-  return {some.mean, rsqrtf(some.squares / static_cast<float>(width) + epsilon)};
-}
-
-// Weight and bias of a vector: their columns, and how far on those of a row's next vector are, 0 where all share them.
+// Weight and bias of a row's first vector, and how far on those of its next one are, 0 where all share them.
 template <typename T>
 struct Affine {
   const T *weight, *bias;
@@ -80,15 +21,14 @@ struct Affine {
 };
 
 template <int N, typename T, typename To>
-__global__ void normalise(Rows<T> in, Affine<T> affine, Rows<To> out, NormShape shape) {
-  const std::int64_t width = in.columns / shape.groups;
-  for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
-    const std::int64_t first = v % shape.groups * width, own = v % shape.groups * affine.step;
-    const T* x = in.row(v / shape.groups) + first;
-    To* y = out.row(v / shape.groups) + first;
-    const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
-    each_pack<N>(width, [&](std::int64_t c) {
-      const Lanes<N> value = load<N>(x + c), factor = load<N>(affine.weight + own + c);
+__global__ void normalise(Rows<T> in, Affine<T> affine, Rows<To> out, NormShape shape, std::int64_t width) {
+  const std::int64_t first = blockIdx.y * width, own = blockIdx.y * affine.step;
+  for (std::int64_t r = blockIdx.x; r < in.rows; r += gridDim.x) {
+    const Vector<N, T> x(in.row(r) + first, width);
+    To* const y = out.row(r) + first;
+    const Moments m = moments_of(x, width, shape);
+    each_pack<N>(width, [&](int pack, std::int64_t c) {
+      const Lanes<N> value = x.at(pack, c), factor = load<N>(affine.weight + own + c);
       Lanes<N> shift = {};
       if (affine.bias != nullptr) shift = load<N>(affine.bias + own + c);
       store(y + c, Lanes<N>::of([&](int i) { return (value.x[i] - m.mean) * m.scale * factor.x[i] + shift.x[i]; }));
@@ -97,31 +37,32 @@ __global__ void normalise(Rows<T> in, Affine<T> affine, Rows<To> out, NormShape 
 }
 
 template <int N, typename T>
-__global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T> dx, NormShape shape) {
-  const std::int64_t width = in.columns / shape.groups;
-  for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
-    const std::int64_t r = v / shape.groups, first = v % shape.groups * width;
-    const T *x = in.row(r) + first, *gradient = dy.row(r) + first;
-    const T* const weight = affine.weight + v % shape.groups * affine.step;
-    T* out = dx.row(r) + first;
-    const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
+__global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T> dx, NormShape shape,
+                               std::int64_t width) {
+  const std::int64_t first = blockIdx.y * width;
+  const T* const weight = affine.weight + blockIdx.y * affine.step;
+  const float share = 1 / static_cast<float>(width);
+  for (std::int64_t r = blockIdx.x; r < in.rows; r += gridDim.x) {
+    const Vector<N, T> x(in.row(r) + first, width), gradient(dy.row(r) + first, width);
+    T* const out = dx.row(r) + first;
+    const Moments m = moments_of(x, width, shape);
     // Of the weighted gradient and the normalised input at one place.
     const auto each = [&](const auto& body) {
-      each_pack<N>(width, [&](std::int64_t c) {
-        const Lanes<N> g = load<N>(gradient + c), factor = load<N>(weight + c), value = load<N>(x + c);
+      each_pack<N>(width, [&](int pack, std::int64_t c) {
+        const Lanes<N> g = gradient.at(pack, c), factor = load<N>(weight + c), value = x.at(pack, c);
         body(c, Lanes<N>::of([&](int i) { return g.x[i] * factor.x[i]; }),
              Lanes<N>::of([&](int i) { return (value.x[i] - m.mean) * m.scale; }));
       });
     };
-    float sum = 0, with_input = 0;
+    float sums[2] = {};  // of the gradient, and of it times the input
     each([&](std::int64_t /*c*/, const Lanes<N>& g, const Lanes<N>& y) {
       for (int i = 0; i < N; ++i) {
-        sum += g.x[i];
-        with_input += g.x[i] * y.x[i];
+        sums[0] += g.x[i];
+        sums[1] += g.x[i] * y.x[i];
       }
     });
-    const float mean = shape.centred ? block_sum(sum) / static_cast<float>(width) : 0.0F;
-    with_input = block_sum(with_input) / static_cast<float>(width);
+    block_sums(sums);
+    const float mean = shape.centred ? sums[0] * share : 0.0F, with_input = sums[1] * share;
     each([&](std::int64_t c, const Lanes<N>& g, const Lanes<N>& y) {
       store(out + c, Lanes<N>::of([&](int i) { return m.scale * (g.x[i] - mean - y.x[i] * with_input); }));
     });
@@ -129,12 +70,10 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T>
 }
 
 template <int N, typename T>
-__global__ void all_moments(Rows<T> in, Moments* out, NormShape shape) {
-  const std::int64_t width = in.columns / shape.groups;
-  for (std::int64_t v = blockIdx.x; v < in.rows * shape.groups; v += gridDim.x) {
-    const T* x = in.row(v / shape.groups) + v % shape.groups * width;
-    const Moments m = moments<N>(x, width, shape.centred, shape.epsilon);
-    if (threadIdx.x == 0) out[v] = m;
+__global__ void all_moments(Rows<T> in, Moments* out, NormShape shape, std::int64_t width) {
+  for (std::int64_t r = blockIdx.x; r < in.rows; r += gridDim.x) {
+    const Moments m = moments_of(Vector<N, T>(in.row(r) + blockIdx.y * width, width), width, shape);
+    if (threadIdx.x == 0) out[r * shape.groups + blockIdx.y] = m;
   }
 }
 
@@ -142,33 +81,18 @@ __global__ void all_moments(Rows<T> in, Moments* out, NormShape shape) {
 template <int N, typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
                                 NormShape shape, std::int64_t columns) {
-  const std::int64_t width = in.columns / shape.groups, times = in.columns / columns;
-  add_up_columns<N>(in.rows * times, columns, {dweight, dbias},
-                    [&](std::int64_t part, std::int64_t c, float (&sums)[2][N]) {
-                      const std::int64_t r = part / times, at = part % times * columns + c;
-                      const Moments m = all[r * shape.groups + at / width];
-                      const Lanes<N> g = load<N>(dy.row(r) + at), value = load<N>(in.row(r) + at);
-                      for (int i = 0; i < N; ++i) {
-                        sums[0][i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
-                        sums[1][i] += g.x[i];
-                      }
-                    });
-}
-
-// Vectors of several groups side by side.
-template <int N, typename T>
-bool in_packs(const Rows<T>& rows, std::int64_t groups) {
-  return cuda::in_packs<N>(rows) && rows.columns / groups % N == 0;
-}
-using cuda::in_packs;
-
-// One block a vector, of as many threads as have a few packs of so many each.
-template <typename T>
-Grid by_vector(const Rows<T>& rows, const NormShape& shape, int lanes) {
-  constexpr std::int64_t kWarp = 32, kPacks = 4;
-  const std::int64_t threads = (rows.columns / shape.groups / lanes / kPacks + kWarp - 1) / kWarp * kWarp;
-  return {some_blocks(rows.rows * shape.groups),
-          static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarp, kThreads))};
+  const std::int64_t width = in.columns / shape.groups, times = in.columns / columns, apart = columns / width;
+  add_up_columns<N>(in.rows, columns, {dweight, dbias}, [&](std::int64_t r, std::int64_t c, float (&sums)[2][N]) {
+    const Moments* moments = all + r * shape.groups + c / width;
+    for (std::int64_t time = 0; time < times; ++time, moments += apart, c += columns) {
+      const Moments m = *moments;
+      const Lanes<N> g = load<N>(dy.row(r) + c), value = load<N>(in.row(r) + c);
+      for (int i = 0; i < N; ++i) {
+        sums[0][i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
+        sums[1][i] += g.x[i];
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -185,7 +109,8 @@ void run(const Context& context, const Norm& call) {
       const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) &&
                         in_packs<kMost>(affine.weight) && in_packs<kMost>(affine.bias);
       launch(context.stream, "norm", wide ? normalise<kMost, T, To> : normalise<1, T, To>,
-             by_vector(in, call.shape, wide ? kMost : 1), in, affine, out, call.shape);
+             by_vector(in, call.shape, wide ? kMost : 1), in, affine, out, call.shape,
+             in.columns / call.shape.groups);
     };
     if (call.output.type == call.input.type) return into(zero);
     by_fp8(call.output.type, into);
@@ -202,7 +127,8 @@ void run(const Context& context, const NormInputGradient& call) {
     const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) &&
                       in_packs<kMost>(affine.weight);
     launch(context.stream, "norm input gradient", wide ? input_gradient<kMost, T> : input_gradient<1, T>,
-           by_vector(in, call.shape, wide ? kMost : 1), dy, in, affine, dx, call.shape);
+           by_vector(in, call.shape, wide ? kMost : 1), dy, in, affine, dx, call.shape,
+           in.columns / call.shape.groups);
   });
 }
 
@@ -211,9 +137,10 @@ template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {
   constexpr const char* kWhat = "norm weight gradient";
-  const std::int64_t columns = call.weight_gradient.columns, times = in.columns / columns;
-  launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape);
-  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows * times, columns)}, dy, in, moments,
+  const std::int64_t columns = call.weight_gradient.columns;
+  launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape,
+         in.columns / call.shape.groups);
+  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows, columns)}, dy, in, moments,
          dweight, dbias, call.shape, columns);
 }
 

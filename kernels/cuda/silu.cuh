@@ -3,7 +3,8 @@
 
 namespace rehearse::kernels::cuda {
 
-__device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+// In few enough steps that memory need not wait for it.
+__device__ inline float sigmoid(float x) { return __fdividef(1.0F, 1 + __expf(-x)); }
 __device__ inline float silu(float x) { return x * sigmoid(x); }
 __device__ inline float silu_slope(float x) {
   const float s = sigmoid(x);

@@ -6,23 +6,32 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// The same number for every thread of the block.
+// The same number for every thread of the block, of one pass (Milakov and Gimelshein 2018, Online normalizer
+// calculation for softmax, algorithm 3).
 template <int N, typename T>
 __device__ float log_sum_of_exponentials(Rows<T> logits, std::int64_t r) {
   float largest = -INFINITY, sum = 0;
-  const std::int64_t first = std::int64_t{threadIdx.x} * N;
-  for (std::int64_t c = first; c < logits.columns; c += kThreads * N)
-    for (const float x : load<N>(logits.row(r) + c).x) largest = fmaxf(largest, x);
-  largest = block_maximum(largest);
-  for (std::int64_t c = first; c < logits.columns; c += kThreads * N)
-    for (const float x : load<N>(logits.row(r) + c).x) sum += expf(x - largest);
-  return largest + logf(block_sum(sum));
+  for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < logits.columns; c += kThreads * N) {
+    const Lanes<N> x = load<N>(logits.row(r) + c);
+    float more = largest;
+    for (int i = 0; i < N; ++i) more = fmaxf(more, x.x[i]);
+    if (more == -INFINITY) continue;
+    sum *= expf(largest - more);
+    for (int i = 0; i < N; ++i) sum += expf(x.x[i] - more);
+    largest = more;
+  }
+  const float of_all = block_maximum(largest);
+  return of_all + logf(block_sum(sum * expf(largest - of_all)));
 }
 
+template <int N>
 __global__ void log_softmax(Rows<float> logits, const std::int64_t* labels, Rows<float> out, float* loss) {
   for (std::int64_t r = blockIdx.x; r < logits.rows; r += gridDim.x) {
-    const float log_sum = log_sum_of_exponentials<1>(logits, r);
-    for (std::int64_t c = threadIdx.x; c < logits.columns; c += kThreads) out.store(r, c, logits.load(r, c) - log_sum);
+    const float log_sum = log_sum_of_exponentials<N>(logits, r);
+    for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < logits.columns; c += kThreads * N) {
+      const Lanes<N> x = load<N>(logits.row(r) + c);
+      store(out.row(r) + c, Lanes<N>::of([&](int i) { return x.x[i] - log_sum; }));
+    }
     if (threadIdx.x == 0) loss[r] = log_sum - logits.load(r, labels[r]);
   }
 }
@@ -34,13 +43,17 @@ struct Likelihood {
   __device__ void operator()(std::int64_t r, std::int64_t c) const { out.store(r, c, c == labels[r] ? -scale : 0.0F); }
 };
 
+template <int N>
 __global__ void log_softmax_backward(Rows<float> gradient, Rows<float> log_probabilities, Rows<float> out) {
   for (std::int64_t r = blockIdx.x; r < gradient.rows; r += gridDim.x) {
     float sum = 0;
-    for (std::int64_t c = threadIdx.x; c < gradient.columns; c += kThreads) sum += gradient.load(r, c);
+    for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < gradient.columns; c += kThreads * N)
+      for (const float x : load<N>(gradient.row(r) + c).x) sum += x;
     sum = block_sum(sum);
-    for (std::int64_t c = threadIdx.x; c < gradient.columns; c += kThreads)
-      out.store(r, c, gradient.load(r, c) - sum * expf(log_probabilities.load(r, c)));
+    for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < gradient.columns; c += kThreads * N) {
+      const Lanes<N> g = load<N>(gradient.row(r) + c), logarithm = load<N>(log_probabilities.row(r) + c);
+      store(out.row(r) + c, Lanes<N>::of([&](int i) { return g.x[i] - sum * expf(logarithm.x[i]); }));
+    }
   }
 }
 
@@ -80,8 +93,11 @@ const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(
 }  // namespace
 
 void run(const Context& context, const LogSoftmax& call) {
-  launch(context.stream, "log softmax", log_softmax, {blocks_of_rows(call.logits)}, rows_of<float>(call.logits),
-         labels_of(call.labels), rows_of<float>(call.log_probabilities), floats(call.loss));
+  constexpr int kMost = kLanes<float>;
+  const Rows<float> logits = rows_of<float>(call.logits), out = rows_of<float>(call.log_probabilities);
+  const bool wide = in_packs<kMost>(logits) && in_packs<kMost>(out);
+  launch(context.stream, "log softmax", wide ? log_softmax<kMost> : log_softmax<1>, {blocks_of_rows(call.logits)}, logits,
+         labels_of(call.labels), out, floats(call.loss));
 }
 
 void run(const Context& context, const LikelihoodBackward& call) {
@@ -90,8 +106,12 @@ void run(const Context& context, const LikelihoodBackward& call) {
 }
 
 void run(const Context& context, const LogSoftmaxBackward& call) {
-  launch(context.stream, "log softmax backward", log_softmax_backward, {blocks_of_rows(call.gradient)},
-         rows_of<float>(call.gradient), rows_of<float>(call.log_probabilities), rows_of<float>(call.logit_gradient));
+  constexpr int kMost = kLanes<float>;
+  const Rows<float> gradient = rows_of<float>(call.gradient), of = rows_of<float>(call.log_probabilities);
+  const Rows<float> out = rows_of<float>(call.logit_gradient);
+  const bool wide = in_packs<kMost>(gradient) && in_packs<kMost>(of) && in_packs<kMost>(out);
+  launch(context.stream, "log softmax backward", wide ? log_softmax_backward<kMost> : log_softmax_backward<1>,
+         {blocks_of_rows(call.gradient)}, gradient, of, out);
 }
 
 void run(const Context& context, const TokenLoss& call) {

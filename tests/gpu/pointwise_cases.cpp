@@ -11,6 +11,18 @@ NormShape norm_shape(Draw& draw) {
   return shape;
 }
 
+// Narrow vectors, ones that a thread has more of, and ones wider than a block keeps.
+struct NormRows {
+  NormRows(Draw& draw, const NormShape& shape, std::int64_t most)
+      : wide(draw.size(0, 2)),
+        rows(wide > 0 ? draw.size(1, 30) : draw.size(1, most)),
+        width(wide == 2   ? draw.width(8300, 9000)
+              : wide == 1 ? draw.width(2000, 5000)
+                          : draw.width(8, 700)),
+        columns(shape.groups * width) {}
+  std::int64_t wide, rows, width, columns;
+};
+
 // A weight for every vector of a row, or one that they share.
 std::int64_t weight_columns(Draw& draw, const NormShape& shape, std::int64_t width) {
   return draw.coin() ? width : shape.groups * width;
@@ -19,7 +31,8 @@ std::int64_t weight_columns(Draw& draw, const NormShape& shape, std::int64_t wid
 // From `type` to the working type.
 Case norm_of(Draw& draw, Type type) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
+  const NormRows of(draw, shape, 150);
+  const std::int64_t rows = of.rows, width = of.width, columns = of.columns;
   const std::int64_t own = weight_columns(draw, shape, width);
   const std::size_t in = draw.of(type, rows, columns), weight = draw.of(type, 1, own),
                     bias = draw.of(type, 1, own);
@@ -41,7 +54,8 @@ Case norm_into_fp8(Draw& draw) {
 
 Case norm_input_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 150), width = draw.width(8, 700), columns = shape.groups * width;
+  const NormRows of(draw, shape, 150);
+  const std::int64_t rows = of.rows, width = of.width, columns = of.columns;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns),
                     weight = draw.of(1, weight_columns(draw, shape, width));
   const std::size_t dx = draw.out(rows, columns);
@@ -54,7 +68,8 @@ Case norm_input_gradient(Draw& draw) {
 
 Case norm_weight_gradient(Draw& draw) {
   const NormShape shape = norm_shape(draw);
-  const std::int64_t rows = draw.size(1, 600), width = draw.width(8, 700), columns = shape.groups * width;
+  const NormRows of(draw, shape, 600);
+  const std::int64_t rows = of.rows, width = of.width, columns = of.columns;
   const std::size_t dy = draw.of(rows, columns), in = draw.of(rows, columns);
   const Type of_gradients = draw.coin() ? Type::fp32 : draw.type;
   const std::int64_t own = weight_columns(draw, shape, width);

@@ -16,28 +16,32 @@ TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
 def seconds(sets):
-    """Median time of a launch; each of `sets` is a function of no arguments."""
+    """Median time of a launch, launched as a CUDA graph, so that no time of the host is in it; each of `sets` is a function
+    of no arguments."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    state = 0
 
-    def run(launches):
-        nonlocal state
+    def time_of(run):
         start.record()
-        for _ in range(launches):
-            sets[state % len(sets)]()
-            state += 1
+        run()
         end.record()
         end.synchronize()
         return start.elapsed_time(end) * 1e-3
 
-    for _ in range(3):
-        run(1)
-    once = run(1)
-    launches = int(min(max(SHORTEST_S / once, 1), 4096))
-    run(launches)
+    apart = torch.cuda.Stream()
+    with torch.cuda.stream(apart):  # what is captured must have run before
+        for one in sets[:3]:
+            one()
+        once = min(time_of(sets[0]) for _ in range(3))
+    torch.cuda.synchronize()
+    launches = int(min(max(SHORTEST_S / once, len(sets)), 1024))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            sets[i % len(sets)]()
+    time_of(graph.replay)
     samples, passed = [], 0.0
     while passed < BUDGET_S or len(samples) < 5:
-        samples.append(run(launches) / launches)
+        samples.append(time_of(graph.replay) / launches)
         passed += samples[-1] * launches
     return statistics.median(samples)
 
@@ -67,22 +71,22 @@ def product(kind, m, n, k, dtype):
 
 def attention(head_dim, seq, causal, backward, heads, dtype):
     """FLOP/s of scaled_dot_product_attention: 2 products of seq^2 / 2 pairs forward, 5 backward; queries, keys and values
-    lie in one matrix, as a linear layer makes them. The backward's time is that of both passes less the forward's."""
-    def make(gradient):
-        qkv = torch.randn(1, seq, 3, heads, head_dim, device="cuda", dtype=dtype, requires_grad=gradient)
+    lie in one matrix, as a linear layer makes them. Forward keeps what its backward pass needs, as in training; the
+    backward's time is that of both passes less the forward's."""
+    def make(both):
+        qkv = torch.randn(1, seq, 3, heads, head_dim, device="cuda", dtype=dtype, requires_grad=True)
         dy = torch.randn(1, seq, heads, head_dim, device="cuda", dtype=dtype).transpose(1, 2)
 
         def run():
             q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
             out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-            if gradient:
+            if both:
                 torch.autograd.grad(out, (q, k, v), dy)
         return run
     size = 4 * heads * seq * head_dim * dtype.itemsize
-    forward = seconds(copies_of(lambda: make(False), size))
-    products, took = 2, forward
+    products, took = 2, seconds(copies_of(lambda: make(False), size))
     if backward:
-        products, took = 5, seconds(copies_of(lambda: make(True), 3 * size)) - forward
+        products, took = 5, seconds(copies_of(lambda: make(True), 3 * size)) - took
     return products * 2 * heads * seq * seq * head_dim * (0.5 if causal else 1) / took
 
 

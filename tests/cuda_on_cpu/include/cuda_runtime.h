@@ -75,6 +75,12 @@ inline int __float_as_int(float value) {
 inline float rsqrtf(float x) {
   return 1 / sqrtf(x);
 }
+inline float __expf(float x) {
+  return expf(x);
+}
+inline float __fdividef(float x, float y) {
+  return x / y;
+}
 template <typename T>
 T min(T a, T b) {
   return b < a ? b : a;

@@ -1,0 +1,106 @@
+// What does a norm need of a vector? Its elements, which a block reads once and keeps in registers, their mean and scale.
+#pragma once
+
+#include <utility>
+
+#include "kernels/cuda/lanes.cuh"
+#include "kernels/call.h"
+
+namespace rehearse::kernels::cuda {
+
+struct Moments {
+  float mean, scale;
+};
+
+// Packs of a vector that a thread keeps: 64 bytes of the narrowest type, or so few that registers hold what they are.
+template <int N>
+constexpr int kKept = N == 1 ? 8 : 32 / N;
+
+// each(i) of 0 to Count - 1, written out, so that i may choose registers.
+template <int... I, typename Each>
+__device__ void unrolled(std::integer_sequence<int, I...> /*counts*/, const Each& each) {
+  (each(I), ...);
+}
+template <int Count, typename Each>
+__device__ void unrolled(const Each& each) {
+  unrolled(std::make_integer_sequence<int, Count>(), each);
+}
+
+// each(which of this thread's, column) for every pack of N elements of a vector that is this thread's.
+template <int N, typename Each>
+__device__ void each_pack(std::int64_t width, const Each& each) {
+  const std::int64_t first = std::int64_t{threadIdx.x} * N, step = std::int64_t{blockDim.x} * N;
+  unrolled<kKept<N>>([&](int pack) {
+    if (first + pack * step < width) each(pack, first + pack * step);
+  });
+  for (std::int64_t c = first + kKept<N> * step; c < width; c += step) each(kKept<N>, c);
+}
+
+// The packs of a vector that are this thread's. Of a vector wider than a block keeps, the others are read whenever they
+// are asked for.
+template <int N, typename T>
+class Vector {
+ public:
+  __device__ Vector(const T* from, std::int64_t width) : from_(from) {
+    each_pack<N>(width, [&](int pack, std::int64_t c) {
+      if (pack < kKept<N>) kept_[pack] = load_pack<N>(from + c);
+    });
+  }
+  __device__ Lanes<N> at(int pack, std::int64_t c) const {
+    return pack < kKept<N> ? lanes_of(kept_[pack]) : load<N>(from_ + c);
+  }
+
+ private:
+  const T* from_;
+  Pack<T, N> kept_[kKept<N>];
+};
+
+// Each over the whole block; every thread gets them.
+template <int V>
+__device__ void block_sums(float (&sums)[V]) {
+  __shared__ float of_warps[kThreads / 32][V];
+  for (int offset = 16; offset > 0; offset /= 2)
+    unrolled<V>([&](int v) { sums[v] += __shfl_xor_sync(0xffffffffU, sums[v], offset); });
+  if (blockDim.x == 32) return;
+  __syncthreads();  // the last use of `of_warps` is over
+  unrolled<V>([&](int v) {
+    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32][v] = sums[v];
+  });
+  __syncthreads();
+  unrolled<V>([&](int v) { sums[v] = 0; });
+  for (unsigned warp = 0; warp < blockDim.x / 32; ++warp) unrolled<V>([&](int v) { sums[v] += of_warps[warp][v]; });
+}
+
+// Squares are of what the numbers are off their mean: of sums of squares little would be left where that is far from 0.
+template <int N, typename T>
+__device__ Moments moments_of(const Vector<N, T>& x, std::int64_t width, const NormShape& shape) {
+  const float share = 1 / static_cast<float>(width);
+  const auto sum_of = [&](const auto& each) {
+    float sum[1] = {};
+    each_pack<N>(width, [&](int pack, std::int64_t c) {
+      for (const float value : x.at(pack, c).x) sum[0] += each(value);
+    });
+    block_sums(sum);
+    return sum[0];
+  };
+  const float mean = shape.centred ? sum_of([](float value) { return value; }) * share : 0.0F;
+  const float squares = sum_of([&](float value) { return (value - mean) * (value - mean); });
+  return {mean, rsqrtf(squares * share + shape.epsilon)};
+}
+
+// Vectors of several groups side by side.
+template <int N, typename T>
+bool in_packs(const Rows<T>& rows, std::int64_t groups) {
+  return in_packs<N>(rows) && rows.columns / groups % N == 0;
+}
+
+// One block a vector, of as many threads as have four packs of so many each; blocks along y take a group each.
+template <typename T>
+Grid by_vector(const Rows<T>& rows, const NormShape& shape, int lanes) {
+  constexpr std::int64_t kWarp = 32, kPacks = 4;
+  const std::int64_t threads = (rows.columns / shape.groups / lanes / kPacks + kWarp - 1) / kWarp * kWarp;
+  return {dim3(some_blocks(rows.rows), static_cast<unsigned>(shape.groups)),
+          static_cast<unsigned>(std::clamp<std::int64_t>(threads, kWarp, kThreads))};
+}
+
+}  // namespace rehearse::kernels::cuda

@@ -155,23 +155,20 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   return launch;
 }
 
-// How much longer some products of fp8 take than others.
-void add_fp8_times(const JsonReader& recipe, Json& profile) {
-  for (const char* key : {"fp8_split_sums", "fp8_blocks"}) {
-    if (!recipe.has(key)) continue;
-    const JsonReader of = recipe.object(key);
-    profile[key] = {{"times", of.number("times", 1, 10)}, {"source", of.text("source")}};
-    of.reject_unknown();
-  }
+// A number of products, with its source, where the recipe has it.
+void add_number(const JsonReader& recipe, const char* key, const char* name, double least, double most,
+                Json& profile) {
+  if (!recipe.has(key)) return;
+  const JsonReader of = recipe.object(key);
+  profile[key] = {{name, of.number(name, least, most)}, {"source", of.text("source")}};
+  of.reject_unknown();
 }
 
-// How much GPUs of the kind differ.
-void add_gpu_spread(const JsonReader& recipe, Json& profile) {
-  if (!recipe.has("gpu_spread")) return;
-  const JsonReader spread = recipe.object("gpu_spread");
-  profile["gpu_spread"] = {{"deviation", spread.number("deviation", 0, kMostGpuSpread)},
-                           {"source", spread.text("source")}};
-  spread.reject_unknown();
+// What products take beside their tables.
+void add_numbers(const JsonReader& recipe, Json& profile) {
+  for (const char* key : {"fp8_split_sums", "fp8_blocks"}) add_number(recipe, key, "times", 1, 10, profile);
+  add_number(recipe, "hidden_sums", "share", 0, 1, profile);
+  add_number(recipe, "gpu_spread", "deviation", 0, kMostGpuSpread, profile);
 }
 
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
@@ -202,8 +199,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
                   {"gemm", gemm}};
   if (!attention_of.empty()) profile["attention_of"] = attention_of;
   if (!stream_of.empty()) profile["stream_of"] = stream_of;
-  add_fp8_times(recipe, profile);
-  add_gpu_spread(recipe, profile);
+  add_numbers(recipe, profile);
   // Where no model is named the links time collectives and messages.
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
@@ -217,7 +213,6 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   std::vector<Source> sources;
   const Gpu gpu = read_gpu(recipe.object("gpu"));
   if (recipe.has("gemm")) {
-    for (const JsonReader& entry : recipe.objects("gemm")) profile["gemm"].erase(entry.text("precision"));
     const Json own = gemm_json(recipe, data, gpu, sources);
     profile["gemm"].update(own);
   }
@@ -230,8 +225,7 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
     return attention_json(of, name, data, gpu, sources);
   });
   for (const auto& [kernel, table] : kernels.items()) profile["attention_of"][kernel] = table;
-  add_fp8_times(recipe, profile);
-  add_gpu_spread(recipe, profile);
+  add_numbers(recipe, profile);
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }
 

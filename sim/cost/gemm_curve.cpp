@@ -95,9 +95,13 @@ LogShape place(const GemmCurve& curve, double m, double n, double k, double batc
           std::log(k)};
 }
 
-// A weight gradient's bound depends on its result: of samples it is added to in fp32.
-Roofline with_result(Roofline roof, double result_bytes) {
-  if (result_bytes > 0) roof.result_bytes = result_bytes;
+// A weight gradient's bound depends on its result, which is added to in fp32: of samples and, as a rule, of
+// what is asked.
+Roofline with_result(const GemmCurve& curve, double result_bytes) {
+  Roofline roof = curve.roof;
+  if (!(result_bytes > 0)) return roof;
+  roof.hidden_bytes = curve.hidden_sums * std::max(0.0, result_bytes - roof.result_bytes);
+  roof.result_bytes = result_bytes - roof.hidden_bytes;
   return roof;
 }
 
@@ -122,8 +126,9 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
   curve.grouped = known.kind.grouped;
   curve.splits_k = known.kind.align == 8;
   if (precision == "fp8" && kind.pass != known.kind.pass) curve.times_points = profile.fp8_split_sums;
-  const Roofline roof =
-      with_result(curve.roof, known.kind.pass == GemmPass::weight_gradient ? kAccumulatedBytes : 0);
+  const bool added = known.kind.pass == GemmPass::weight_gradient;
+  if (added) curve.hidden_sums = profile.hidden_sums;
+  const Roofline roof = with_result(curve, added ? kAccumulatedBytes : 0);
   for (const GemmSample& sample : *known.samples) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
@@ -152,7 +157,7 @@ Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
   const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
              k = static_cast<double>(gemm.k), batch = static_cast<double>(gemm.batch);
   const LogShape at = place(curve, m, n, k, batch);
-  const Roofline roof = with_result(curve.roof, gemm.result_bytes);
+  const Roofline roof = with_result(curve, gemm.result_bytes);
   const double seconds =
       curve.times_points * at_peak(curve, roof, m, n, k, batch) * std::exp(log_excess(curve, at));
   return {std::max({curve.launch_s, seconds, gemm_bound(roof, m, n, k, batch)}), outside(curve, at)};

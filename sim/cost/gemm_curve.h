@@ -24,6 +24,7 @@ struct GemmCurve {
   double launch_s = 0;
   double multiprocessors = 0;  // 0: not on record
   double times_points = 1;     // what takes longer than the points: Profile::fp8_split_sums
+  double hidden_sums = 0;      // Profile::hidden_sums, where the points are of weight gradients
   std::vector<Point> points;
   LogShape low, high;    // bounding box of the points, of their sides
   bool grouped = false;  // the points are of grouped kernels, at the rows of one group

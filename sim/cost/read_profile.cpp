@@ -277,6 +277,12 @@ Profile parse_profile(const JsonReader& reader) {
   launch.reject_unknown();
   profile.fp8_split_sums = read_times(reader, "fp8_split_sums");
   profile.fp8_blocks = read_times(reader, "fp8_blocks");
+  if (reader.has("hidden_sums")) {
+    const JsonReader hidden = reader.object("hidden_sums");
+    profile.hidden_sums = hidden.number("share", 0, 1);
+    hidden.text("source");
+    hidden.reject_unknown();
+  }
   if (reader.has("gpu_spread")) {
     const JsonReader spread = reader.object("gpu_spread");
     profile.gpu_spread = spread.number("deviation", 0, kMostGpuSpread);

@@ -21,13 +21,15 @@ struct Roofline {
   double memory_bandwidth = 0;  // bytes/s
   double operand_bytes = 2;     // of an element of A and B
   double result_bytes = 2;      // of an element of C
+  double hidden_bytes = 0;      // of an element of C, that move while its tiles compute
 };
 
 // Seconds: every operand moves once, or every FLOP runs at peak, whichever takes longer.
 inline double gemm_bound(const Roofline& roof, double m, double n, double k, double batch = 1) {
   const double compute = 2 * m * n * k / roof.peak_flops;
   const double memory =
-      (roof.operand_bytes * (m * k + k * n) + roof.result_bytes * m * n) / roof.memory_bandwidth;
+      (roof.operand_bytes * (m * k + k * n) + (roof.result_bytes + roof.hidden_bytes) * m * n) /
+      roof.memory_bandwidth;
   return batch * std::max(compute, memory);
 }
 

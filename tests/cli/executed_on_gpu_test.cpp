@@ -1,4 +1,5 @@
-// What one H100 took for pipelines on its parts is predicted from kernels timed on the same parts.
+// What GPUs took: for pipelines on parts of an H100, predicted from kernels timed on the same parts; for one
+// rank on all of an H100 or H200, from published tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,6 +43,21 @@ TEST_P(ExecutedOnGpu, IsPredictedWithinAFewPercent) {
   ASSERT_GE(runs, 12);
   RecordProperty("mean_error", std::to_string(off / runs));
   EXPECT_LT(off / runs, 0.025);
+}
+
+// Their host was ahead of them, as with CUDA graphs.
+TEST(ExecutedOnOneGpu, IsPredictedWithinFourPercentFromPublishedTables) {
+  std::ifstream file(SOURCE_DIR "/calibrate/data/executed/one_gpu.json");
+  const Json executed = Json::parse(file);
+  for (const Json& run : executed["runs"]) {
+    const Outcome done =
+        run_program("simulate --model scenarios/models/gpt-420m.json --cluster " +
+                    run["cluster"].get<std::string>() + " --gpus 1 --gbs 16 --mbs " +
+                    run["micro_batch"].dump() + " --seq 2048 --precision bf16 --cuda-graph on --json");
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const double predicted = Json::parse(done.out)["step_time_s"].get<double>();
+    EXPECT_NEAR(predicted / run["step_time_s"].get<double>(), 1, 0.04) << run;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, ExecutedOnGpu, testing::Values("h100-halves", "h100-quarters"));

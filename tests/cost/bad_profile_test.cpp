@@ -112,6 +112,13 @@ TEST(BadProfile, WithGpusFurtherApartThanAFifth) {
               StartsWith("/gpu_spread/deviation: "));
 }
 
+TEST(BadProfile, WithMoreOfSumsHiddenThanAll) {
+  EXPECT_THAT(broken([](Json& json) {
+                json["hidden_sums"] = {{"share", 1.1}, {"source", "none"}};
+              }),
+              StartsWith("/hidden_sums/share: "));
+}
+
 TEST(BadProfile, WithProductsOfBlocksFasterThanOthers) {
   EXPECT_THAT(broken([](Json& json) {
                 json["fp8_blocks"] = {{"times", 0.9}, {"source", "none"}};

@@ -117,6 +117,36 @@ TEST(GemmError, OfH100ProductsThatAnotherProgramTimedIsBelow10PercentInTheMedian
   EXPECT_LT(all.p90, 0.30);
 }
 
+constexpr std::int64_t kTokens[] = {2048, 8192};  // that no table of gradients on H100 and H200 has
+
+// Products of training that this program timed on an H100 and an H200, of whose gradients profiles hold those
+// over 256, 1024 and 4096 tokens, and of forward ones none.
+TEST(GemmError, OfProductsThatTheseGpusTimedIsBelow12PercentInTheMedian) {
+  for (const std::string gpu_name : {"h100", "h200"}) {
+    const Profile measured = read_profile(gpu_name + "-sxm-measured"),
+                  profile = read_profile(gpu_name + "-sxm");
+    const Gpu gpu = gpu_of(("dgx-" + gpu_name).c_str());
+    for (const GemmPass pass : {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient}) {
+      const std::string key = gemm_key("bf16", {pass});
+      std::vector<double> errors;
+      for (const GemmSample& sample : measured.gemm.at(key)) {
+        const std::int64_t tokens = pass == GemmPass::weight_gradient ? sample.k : sample.m;
+        if (std::ranges::find(kTokens, tokens) == std::end(kTokens)) continue;
+        Gemm gemm{sample.m, sample.n, sample.k};
+        gemm.pass = pass;
+        if (pass == GemmPass::weight_gradient) gemm.result_bytes = kAccumulatedBytes;
+        errors.push_back(gemm_time(profile, gpu, gemm, "bf16").seconds / sample.seconds - 1);
+      }
+      EXPECT_EQ(errors.size(), 8U);
+      const Errors all = summary(std::move(errors));
+      fmt::print("{} {}: median {:.1f} %, most {:.1f} %, bias {:+.1f} %\n", gpu_name, key, 100 * all.median,
+                 100 * all.p90, 100 * all.bias);
+      EXPECT_LT(all.median, 0.12);
+      EXPECT_LT(std::abs(all.bias), 0.08);
+    }
+  }
+}
+
 // What telling tiles and waves apart is worth.
 TEST(GemmError, IsLargerWhereTheMultiprocessorsAreNotOnRecord) {
   const Profile profile = read_profile("h100-sxm");

@@ -191,11 +191,38 @@ class Calibrating {
       try {
         const std::vector<double> seconds = timer_.time(request_.jobs, job);
         kernels_[i].seconds.insert(kernels_[i].seconds.end(), seconds.begin(), seconds.end());
+        if (job.key.table != SampleKey::Table::stream) look_at_clock(to_string(job.key));
       } catch (const kernels::DeviceError& error) {
         kernels_[i].failure = error.what();
         result_.notes.push_back(fmt::format("{}: {}", to_string(job.key), error.what()));
       }
     }
+  }
+
+  // Products draw the most power: where they follow each other, a GPU's limit takes its clock down, which
+  // does not come back at once.
+  void look_at_clock(const std::string& job) {
+    const double now = device_.clock_hz();
+    ++looked_;
+    if (now > (1 - kMovedClock) * measurement().clock_hz) return;
+    ++slowed_;
+    if (slowest_hz_ == 0 || now < slowest_hz_) {
+      slowest_hz_ = now;
+      slowest_job_ = job;
+    }
+  }
+
+  void tell_of_clock() {
+    const double before = measurement().clock_hz, after = measurement().clock_hz_after;
+    const auto ghz = [](double hz) { return hz * 1e-9; };
+    if (before > 0 && std::abs(after / before - 1) > kMovedClock)
+      result_.notes.push_back(
+          fmt::format("the clock moved from {:.2f} to {:.2f} GHz", ghz(before), ghz(after)));
+    if (slowed_ == 0) return;
+    result_.notes.push_back(
+        fmt::format("after {} of {} timings of products and attention the clock was more than {:.0f} % below "
+                    "{:.2f} GHz, at {:.2f} after {}: limits on power act, which a step meets less often",
+                    slowed_, looked_, 100 * kMovedClock, ghz(before), ghz(slowest_hz_), slowest_job_));
   }
 
   void time_host_copies() {
@@ -290,10 +317,7 @@ class Calibrating {
     store_kernels();
     fit_measured(result_.profile, request_.cluster, by_nccl(), result_.notes);
     measurement().clock_hz_after = device_.clock_hz();
-    const double before = measurement().clock_hz, after = measurement().clock_hz_after;
-    if (before > 0 && std::abs(after / before - 1) > kMovedClock)
-      result_.notes.push_back(
-          fmt::format("the clock moved from {:.2f} to {:.2f} GHz", before * 1e-9, after * 1e-9));
+    tell_of_clock();
     if (result_.measured > 0) {
       measurement().date = today();
       measurement().notes.insert(measurement().notes.end(), result_.notes.begin(), result_.notes.end());
@@ -308,6 +332,9 @@ class Calibrating {
   Calibration result_;
   std::vector<Times> kernels_;  // by job
   std::size_t done_ = 0, all_ = 0;
+  std::size_t looked_ = 0, slowed_ = 0;  // at the clock, which was far below that at rest
+  double slowest_hz_ = 0;
+  std::string slowest_job_;
 };
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace {
 constexpr int kFewTaps = 4, kMostTaps = 8;
 // Of a thread, which reads three more for four taps; of sums, each is an atomicAdd() for so many places.
 constexpr std::int64_t kPlaces = 16, kPlacesOfInputs = 32, kPlacesOfSums = 64;
-// Taps and sums of wider packs take so many registers that too few threads are left: on an H200, 4096 x 10240 in bf16
-// took 101 us forward and 255 of sums with packs of 16 bytes, 84 and 152 with half of that.
+// Taps and sums of wider packs, and more places asked for ahead, take so many registers that too few threads are left:
+// on an H200, 4096 x 10240 in bf16 took 101 us forward and 255 of sums with packs of 16 bytes and two places ahead, 84
+// and 152 with half of that and one.
 template <typename T>
 constexpr int kHalf = kLanes<T> / 2;
 

@@ -140,8 +140,8 @@ void sum_weight_gradients(const Context& context, const NormWeightGradient& call
   const std::int64_t columns = call.weight_gradient.columns;
   launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape,
          in.columns / call.shape.groups);
-  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows, columns)}, dy, in, moments,
-         dweight, dbias, call.shape, columns);
+  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows * in.columns / columns, columns)}, dy,
+         in, moments, dweight, dbias, call.shape, columns);
 }
 
 void run(const Context& context, const NormWeightGradient& call) {

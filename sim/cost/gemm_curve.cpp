@@ -127,7 +127,7 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
   curve.splits_k = known.kind.align == 8;
   if (precision == "fp8" && kind.pass != known.kind.pass) curve.times_points = profile.fp8_split_sums;
   const bool added = known.kind.pass == GemmPass::weight_gradient;
-  if (added) curve.hidden_sums = profile.hidden_sums;
+  if (added && !curve.grouped) curve.hidden_sums = profile.hidden_sums;
   const Roofline roof = with_result(curve, added ? kAccumulatedBytes : 0);
   for (const GemmSample& sample : *known.samples) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),

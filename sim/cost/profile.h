@@ -75,7 +75,7 @@ struct Profile {
   // The same of a product whose operands are scaled in blocks of 32 (MXFP8) in place of each as a whole.
   double fp8_blocks = 1;
   // Of what adding a weight gradient to fp32 moves beyond a result alone, the share that tiles hide, where
-  // such products were timed: whose forward ones the power limit holds down anyway.
+  // such products were timed and are no groups: the power limit holds their forward ones down anyway.
   double hidden_sums = 0;
   // Coefficient of variation, from GPU to GPU of this kind, of what a product takes; 0: not known.
   double gpu_spread = 0;

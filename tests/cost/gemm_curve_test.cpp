@@ -122,7 +122,7 @@ TEST(GemmCurve, OfFp8TakesLongerInTheBackwardPassWhereSumsAreSplit) {
   const double forward_s = time_s(GemmPass::forward, "fp8");
   for (const GemmPass pass : {GemmPass::input_gradient, GemmPass::weight_gradient}) {
     EXPECT_DOUBLE_EQ(time_s(pass, "fp8"), 1.15 * forward_s);
-    EXPECT_DOUBLE_EQ(time_s(pass, "bf16"), time_s(GemmPass::forward, "bf16"));
+    EXPECT_NEAR(time_s(pass, "bf16") / time_s(GemmPass::forward, "bf16"), 1, 0.05);
   }
   profile.gemm["fp8/input_gradient"] = profile.gemm.at("fp8");
   EXPECT_DOUBLE_EQ(time_s(GemmPass::input_gradient, "fp8"), forward_s);

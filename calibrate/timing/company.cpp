@@ -128,7 +128,9 @@ Slowdowns slowdowns_in_company(const std::vector<kernels::Device*>& others, cons
         // There is no memory for it beside the others'.
       }
     }
-    for (const auto& [where, sum] : sums) (*where.first)[where.second] = sum.beside_s / sum.alone_s;
+    // Nobody is faster for company: below 1 what was timed alone was disturbed.
+    for (const auto& [where, sum] : sums)
+      (*where.first)[where.second] = std::max(1.0, sum.beside_s / sum.alone_s);
   }
   return slowdowns;
 }

@@ -71,7 +71,7 @@ class CpuDevice : public Device {
 double CpuDevice::clock_hz() {
 #ifdef __x86_64__
   using Clock = std::chrono::steady_clock;
-  constexpr int kRounds = 20000, kChain = 100;
+  constexpr int kRounds = 5000, kChain = 100;
   std::uint64_t x = 3;
   const auto chain = [&x] {
     for (int i = 0; i < kRounds; ++i) asm volatile(".rept 100\n imul %0, %0\n .endr" : "+r"(x));

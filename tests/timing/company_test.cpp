@@ -66,7 +66,7 @@ TEST(Company, SlowsWhatIsTimedBesideIt) {
               UnorderedElementsAre(Key("fp32"), Key("fp32/input_gradient"), Key("fp32/weight_gradient")));
   EXPECT_THAT(slowdowns.attention, UnorderedElementsAre(Key("forward"), Key("backward")));
   EXPECT_THAT(slowdowns.step, testing::Contains(Key("adam")));
-  for (const auto& [name, slowdown] : slowdowns.gemm) EXPECT_GT(slowdown, 0) << name;
+  for (const auto& [name, slowdown] : slowdowns.gemm) EXPECT_GE(slowdown, 1) << name;
   const Json json = profile_json(done.profile, request.cluster.gpu);
   EXPECT_EQ(profile_json(parse_profile(JsonReader(json, "profile.json")), request.cluster.gpu), json);
 }

@@ -202,14 +202,15 @@ class Calibrating {
   // Products draw the most power: where they follow each other, a GPU's limit takes its clock down, which
   // does not come back at once.
   void look_at_clock(const std::string& job) {
+    const double at_rest = measurement().clock_hz;
+    if (!(at_rest > 0)) return;  // not known here
     const double now = device_.clock_hz();
     ++looked_;
-    if (now > (1 - kMovedClock) * measurement().clock_hz) return;
+    if (now > (1 - kMovedClock) * at_rest) return;
     ++slowed_;
-    if (slowest_hz_ == 0 || now < slowest_hz_) {
-      slowest_hz_ = now;
-      slowest_job_ = job;
-    }
+    if (now >= slowest_hz_) return;
+    slowest_hz_ = now;
+    slowest_job_ = job;
   }
 
   void tell_of_clock() {
@@ -333,7 +334,7 @@ class Calibrating {
   std::vector<Times> kernels_;  // by job
   std::size_t done_ = 0, all_ = 0;
   std::size_t looked_ = 0, slowed_ = 0;  // at the clock, which was far below that at rest
-  double slowest_hz_ = 0;
+  double slowest_hz_ = INFINITY;
   std::string slowest_job_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kRoot = 0.7978845608F;  // sqrt(2 / pi)
 constexpr float kCube = 0.044715F;
-// tanhf() takes so long that memory waits for it; this errs by 2^-22, absolute, which is all that one plus it keeps.
+// tanhf() takes so long that memory waits for it; this errs by some 2^-21, absolute, and one is added.
 __device__ float tangent(float x) { return 1 - __fdividef(2.0F, 1 + __expf(2 * kRoot * (x + kCube * x * x * x))); }
 __device__ float gelu(float x) { return 0.5F * x * (1 + tangent(x)); }
 __device__ float gelu_slope(float x) {

@@ -296,28 +296,36 @@ TEST(PointwiseTime, TakesTheKindsOwnCurveBeforeItsForwards) {
   EXPECT_NEAR(pointwise_time(profile, gpu, Pointwise::norm_backward, 1e6).seconds, 0.25e-3, 1e-12);
 }
 
-// Whose clock falls by a tenth for each look after the first.
+// Whose clock falls by a tenth of its first number for each look, to half of it.
 class Tiring : public kernels::Device {
  public:
+  explicit Tiring(double first_hz) : first_hz_(first_hz) {}
   kernels::DeviceFacts facts() const override { return cpu_->facts(); }
   void* allocate(std::size_t bytes, kernels::Place place) override { return cpu_->allocate(bytes, place); }
   void release(void* memory, kernels::Place place) override { cpu_->release(memory, place); }
   std::unique_ptr<kernels::Stream> make_stream() override { return cpu_->make_stream(); }
-  double clock_hz() override { return std::max(1e9, 2e9 - 2e8 * looks_++); }
+  double clock_hz() override { return first_hz_ * std::max(0.5, 1 - 0.1 * looks_++); }
 
  private:
   std::unique_ptr<kernels::Device> cpu_ = kernels::open_cpu(1);
+  double first_hz_;
   int looks_ = 0;
 };
 
 TEST(Calibration, SaysThatTheClockFellWhileProductsWereTimed) {
-  Tiring device;
+  Tiring device(2e9);
   const CalibrationRequest request = request_for(small_llama(), small_plan());
   const Calibration result = calibrate(device, request, empty_profile());
   EXPECT_THAT(result.notes,
               testing::Contains(testing::AllOf(testing::HasSubstr("limits on power act"),
                                                testing::HasSubstr("below 2.00 GHz, at 1.00 after "))));
   EXPECT_THAT(result.notes, testing::Contains("the clock moved from 2.00 to 1.00 GHz"));
+}
+
+TEST(Calibration, SaysNothingOfAClockThatIsNotKnown) {
+  Tiring device(0);
+  const Calibration result = calibrate(device, request_for(small_llama(), small_plan()), empty_profile());
+  EXPECT_THAT(result.notes, testing::Each(testing::Not(testing::HasSubstr("clock"))));
 }
 
 }  // namespace

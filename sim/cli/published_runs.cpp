@@ -1,6 +1,6 @@
 #include "cli/published_runs.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/data_path.h"
+#include "cli/open_fields.h"
 #include "cli/published_model.h"
 
 namespace rehearse {
@@ -198,6 +199,20 @@ void require_small_numbers(const Json& value) {
     for (const Json& inner : value) require_small_numbers(inner);
 }
 
+Candidate candidate_of(const Json& row, const Json& practice, const std::string& id) {
+  Candidate candidate;
+  candidate.model = published_model(row, practice);
+  candidate.source.json = {{"schema", "rehearse.scenario/1"},
+                           {"model", candidate.model.name},
+                           {"cluster", row.at("cluster")},
+                           {"gpus", row.at("hardware").at("n_gpus")},
+                           {"plan", plan_of(row, practice)}};
+  for (const char* kernel : {"attention_kernel", "norm_kernel"})
+    if (practice.contains(kernel)) candidate.source.json[kernel] = practice.at(kernel);
+  candidate.source.file = id;
+  return candidate;
+}
+
 PublishedRun run_of(const Json& row, const Json& practices) {
   require_small_numbers(row);
   PublishedRun run;
@@ -205,23 +220,16 @@ PublishedRun run_of(const Json& row, const Json& practices) {
   run.family = row.at("family");
   run.core = row.value("core", false);
   const Json practice = practice_of(run, practices);
-  for (const Json& what : said(row, "missing"))
-    if (!row.value("config_complete", true))
-      run.missing += (run.missing.empty() ? "" : ", ") + std::string(what);
+  std::vector<std::string> missing;
+  if (!row.value("config_complete", true))
+    for (const Json& what : said(row, "missing")) missing.push_back(what);
+  run.missing = fmt::format("{}", fmt::join(missing, ", "));
   run.measured_s = seconds_of(row);
   run.out_of_memory = !run.measured_s && said(said(row, "measured"), "out_of_memory") == Json(true);
   run.memory_bytes = memory_of(row, practice);
   run.counted = counted_of(practice);
-  if (!run.missing.empty()) return run;
-  run.model = published_model(row, practice);
-  run.source.json = {{"schema", "rehearse.scenario/1"},
-                     {"model", run.model.name},
-                     {"cluster", row.at("cluster")},
-                     {"gpus", row.at("hardware").at("n_gpus")},
-                     {"plan", plan_of(row, practice)}};
-  for (const char* kernel : {"attention_kernel", "norm_kernel"})
-    if (practice.contains(kernel)) run.source.json[kernel] = practice.at(kernel);
-  run.source.file = run.id;
+  for (const Json& whole : candidates_of(row, missing))
+    run.candidates.push_back(candidate_of(whole, practice, run.id));
   return run;
 }
 

@@ -14,17 +14,24 @@ namespace rehearse {
 // what nvidia-smi shows, which is that, the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
-// One row: a whole configuration, and what its source printed of it.
+// A whole configuration.
+struct Candidate {
+  ScenarioSource source;  // without its model
+  Model model;
+};
+
+// One row: a configuration, and what its source printed of it.
 struct PublishedRun {
   std::string id, family;
   bool core = false;                 // counts for the headline error
-  std::string missing;               // what the source does not say: then without source and model
+  std::string missing;               // what the source does not say; "" of a whole configuration
   std::optional<double> measured_s;  // of an iteration: printed, else derived from what was
   bool out_of_memory = false;        // it ended so: without measured_s
   std::optional<double> memory_bytes;
   Counted counted = Counted::allocated;  // in memory_bytes
-  ScenarioSource source;                 // the row as a scenario, without its model
-  Model model;
+  // The row, once; of what does not say everything all that it may be (cli/open_fields.h), none where nobody
+  // can tell.
+  std::vector<Candidate> candidates;
 };
 
 // A list of runs (keys: id, family, core, cluster, hardware, model, parallel, batch, precision, recompute,

@@ -12,6 +12,7 @@
 #include "cli/validate_collectives.h"
 #include "cli/validate_runs.h"
 #include "cli/verbs.h"
+#include "cli/write_predictions.h"
 #include "result/svg/scatter.h"
 
 namespace rehearse {

@@ -89,6 +89,7 @@ KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::stri
     errors.extrapolated = std::hypot(errors.extrapolated, kCarriedOver);
   }
   if (profile.collectives) errors.collectives = profile.collectives->left_out_p90;
+  errors.left_out = kLeftOut;
   return errors;
 }
 
@@ -105,8 +106,9 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
     const std::size_t size = nccl::size_class(bytes);
     of_sizes[size] += line.exposed_s * errors.collectives[size];
   }
-  return std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2])) /
-         report.step_time_s;
+  const double of_sources =
+      std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2]));
+  return std::hypot(of_sources / report.step_time_s, errors.left_out);
 }
 
 double uncertainty(const Report& report, const Experiment& experiment) {

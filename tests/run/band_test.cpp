@@ -71,10 +71,12 @@ TEST(Uncertainty, IsThatOfKernelsAndCollectivesByTheirShares) {
   line.bytes_per_rank = 10.0 * (1 << 20);
   line.exposed_s = 3;
   report.communication = {line};
-  const KnownErrors errors{0.1, 0.3, {0, 0.2, 0}};
+  const KnownErrors errors{0.1, 0.3, {0, 0.2, 0}, 0};
   EXPECT_NEAR(uncertainty(report, errors), std::hypot(0.7 * 0.1, 0.3 * 0.2), 1e-12);
   report.facts.extrapolated_share = 0.5;
   EXPECT_NEAR(uncertainty(report, errors), std::hypot(0.7 * 0.2, 0.3 * 0.2), 1e-12);
+  const KnownErrors nothing_known{0, 0, {}, 0.12};
+  EXPECT_NEAR(uncertainty(report, nothing_known), 0.12, 1e-12);
 }
 
 }  // namespace

@@ -10,11 +10,12 @@ namespace {
 const Target kPublishedRuns("published_runs", [](const std::string& input) {
   static Inputs inputs;
   for (const PublishedRun& run : read_published_runs(file_of(input))) {
-    if (!run.missing.empty()) continue;
-    Replaced replaced;
-    replaced.model = run.model;
-    replaced.inputs = &inputs;
-    read_scenario(run.source, replaced);
+    for (const Candidate& candidate : run.candidates) {
+      Replaced replaced;
+      replaced.model = candidate.model;
+      replaced.inputs = &inputs;
+      read_scenario(candidate.source, replaced);
+    }
   }
 });
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/call.h"
+#include "kernels/hold.h"
 
 namespace rehearse::kernels {
 
@@ -49,6 +50,9 @@ class Stream {
   virtual std::shared_ptr<Event> record() = 0;
   virtual void wait(const std::shared_ptr<Event>& event) = 0;  // of any stream of the device
   virtual void synchronize() = 0;
+  // What is put behind it begins when the hold ends. False, and nothing is held, where launching takes the
+  // very core that runs what is launched.
+  virtual bool hold(const Hold& hold) = 0;
 };
 
 // What a profile says of where it was taken.

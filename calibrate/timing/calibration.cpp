@@ -53,8 +53,11 @@ class Calibrating {
     time_messages();
     if (!is_first()) return std::move(result_);
     if (result_.profile.launch_s == 0) result_.profile.launch_s = summarise(timer_.launch()).seconds;
+    timer_.take_host_launch_s();
     for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
+    keep_host_launch();
     if (!stop()) time_in_company();
+    keep_host_launch();  // of a host that launches for the other parts, too
     time_host_copies();
     finish();
     return std::move(result_);
@@ -181,6 +184,11 @@ class Calibrating {
       found.step.insert(known->step.begin(), known->step.end());
     }
     measurement().in_company = std::move(found);
+  }
+
+  void keep_host_launch() {
+    if (const double seconds = timer_.take_host_launch_s(); seconds > 0)
+      result_.profile.host_launch_s = result_.profile.host_collective_s = seconds;
   }
 
   void time_kernels() {

@@ -24,15 +24,22 @@ class KernelTimer {
   // Seconds between the starts of kernels that do next to nothing.
   std::vector<double> launch();
 
+  // What the host took to launch a kernel, in the mean since it was last asked; 0 where it launched none that
+  // were held back meanwhile.
+  double take_host_launch_s();
+
  private:
   // `sets` of calls; launch i runs set i modulo their number.
   std::vector<double> time_sets(const std::vector<std::vector<kernels::Call>>& sets);
+  double time_some(const std::vector<std::vector<kernels::Call>>& sets, std::size_t first, int launches,
+                   bool held);
 
   kernels::Device& device_;
   std::unique_ptr<kernels::Stream> stream_;
   Cache cache_;
   double budget_s_;
   std::function<bool()> stopped_;
+  double host_s_ = 0, held_launches_ = 0;
 };
 
 }  // namespace rehearse

@@ -97,6 +97,10 @@ Json profile_json(const Profile& profile, const Gpu& gpu) {
   if (profile.measurement) json["measurement"] = to_json(*profile.measurement);
   json["launch"] = {{"seconds", rounded(profile.launch_s)},
                     {"source", "measured: calls that do next to nothing"}};
+  if (profile.host_launch_s > 0) {
+    json["launch"]["host_seconds"] = rounded(profile.host_launch_s);
+    json["launch"]["source"] = "measured: calls that do next to nothing; the host launching what was timed";
+  }
   if (profile.gpu_spread > 0)
     json["gpu_spread"] = {{"deviation", rounded(profile.gpu_spread)},
                           {"source", "measured: a product on all GPUs at once"}};

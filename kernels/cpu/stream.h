@@ -42,6 +42,7 @@ class CpuStream : public Stream {
   std::shared_ptr<Event> record() override;
   void wait(const std::shared_ptr<Event>& event) override;
   void synchronize() override;
+  bool hold(const Hold& /*hold*/) override { return false; }
 
   // Communicators put their operations here.
   void put(std::function<void()> action);

@@ -163,6 +163,19 @@ void CudaStream::synchronize() {
   if (failure) std::rethrow_exception(failure);
 }
 
+bool CudaStream::hold(const Hold& hold) {
+  put([&](cudaStream_t stream) {
+    auto turn = std::make_unique<std::function<void()>>(hold.turn());
+    const auto run = [](void* given) {
+      const std::unique_ptr<std::function<void()>> own(static_cast<std::function<void()>*>(given));
+      (*own)();
+    };
+    check(cudaLaunchHostFunc(stream, run, turn.get()), "hold");
+    turn.release();
+  });
+  return true;
+}
+
 CudaStream& as_cuda(Stream& stream) {
   auto* cuda = dynamic_cast<CudaStream*>(&stream);
   if (cuda == nullptr) throw DeviceError("messages between GPUs need a stream of a GPU");

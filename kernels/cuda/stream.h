@@ -62,6 +62,7 @@ class CudaStream : public Stream {
   std::shared_ptr<Event> record() override;
   void wait(const std::shared_ptr<Event>& event) override;
   void synchronize() override;
+  bool hold(const Hold& hold) override;
 
   // Communicators put their operations here; action(stream) issues one.
   void put(const std::function<void(cudaStream_t)>& action);

@@ -17,6 +17,7 @@ constexpr double kTriton = 290e-6 / 5;
 double launch_s(const Profile& profile, const Kernel& kernel) {
   if (std::holds_alternative<Collective>(kernel.what)) return profile.host_collective_s;
   if (profile.host_launch_s == 0) return 0;
+  if (profile.measurement) return static_cast<double>(kernel.launches) * profile.host_launch_s;
   if (std::holds_alternative<Scan>(kernel.what)) return static_cast<double>(kernel.launches) * kTriton;
   const double next = std::holds_alternative<Gemm>(kernel.what) ? kNextProduct : kNextCast;
   return profile.host_launch_s + static_cast<double>(kernel.launches - 1) * next;
@@ -61,7 +62,7 @@ double accumulations_s(const Profile& profile, const Block& block) {
   const auto parameters = std::count_if(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
     return tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
   });
-  return static_cast<double>(parameters) * profile.host_launch_s;
+  return profile.measurement ? 0 : static_cast<double>(parameters) * profile.host_launch_s;
 }
 
 }  // namespace rehearse

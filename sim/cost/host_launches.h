@@ -10,7 +10,8 @@ namespace rehearse {
 
 // Seconds. The host's time for a kernel is that of the framework's operation: chunks and calls of one
 // operation are launched by a loop of its own, one right after the other. Kernels of graphed parts that
-// follow each other are a graph, one operation (Transformer Engine's make_graphed_callables).
+// follow each other are a graph, one operation (Transformer Engine's make_graphed_callables). Of a profile
+// that this program measured, its own launches: every one takes as long.
 double launches_s(const Profile& profile, const std::vector<Kernel>& kernels,
                   const GraphedParts& graphed = {});
 
@@ -21,7 +22,8 @@ double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
                 const std::vector<double>& seconds, const GraphedParts& graphed = {});
 
 // Seconds for those by which autograd adds each parameter's gradient to that of earlier microbatches
-// (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h).
+// (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h); 0 where this program launches, whose products
+// add to gradients themselves.
 double accumulations_s(const Profile& profile, const Block& block);
 
 }  // namespace rehearse

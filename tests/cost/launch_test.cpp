@@ -57,6 +57,8 @@ TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 267e-6 / 8);
   each.front().what = Pointwise::quantise_blocks;
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 9e-6) << "a cast each";
+  profile.measurement.emplace();
+  EXPECT_DOUBLE_EQ(launches_s(profile, each), 16 * 44.8e-6) << "launched by this program";
 }
 
 // Two of attention in one graph, one of experts, one of attention again: three operations.

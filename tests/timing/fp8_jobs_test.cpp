@@ -32,6 +32,7 @@ class NotingStream : public kernels::Stream {
   std::shared_ptr<kernels::Event> record() override { return std::make_shared<NoEvent>(); }
   void wait(const std::shared_ptr<kernels::Event>&) override {}
   void synchronize() override {}
+  bool hold(const kernels::Hold&) override { return false; }
 
   std::vector<kernels::Tensor> filled;
 };

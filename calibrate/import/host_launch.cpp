@@ -20,6 +20,19 @@ double median_s(const Json& table, const Entry& entry, const std::function<doubl
   return rounded(1e-6 * percentile(values, 0.5));
 }
 
+// Of one operation on the host of a GPU, in a framework.
+double operation_s(const Json& table, const JsonReader& wanted, const std::string& file) {
+  const Json& operations = table.at("operations");
+  const std::string gpu = wanted.text("gpu"), framework = wanted.text("framework");
+  wanted.reject_unknown();
+  const std::size_t name = column(operations, "gpu", file), by = column(operations, "framework", file),
+                    us = column(operations, "us", file);
+  for (const Json& row : operations.at("rows"))
+    if (row.at(name) == gpu && row.at(by) == framework) return rounded(1e-6 * row.at(us).get<double>());
+  wanted.fail("gpu", "must stand in the table with the framework",
+              "found \"" + gpu + "\" and \"" + framework + "\"");
+}
+
 }  // namespace
 
 HostTimes import_host_launch(const Entry& entry, std::vector<Source>& sources) {
@@ -30,9 +43,13 @@ HostTimes import_host_launch(const Entry& entry, std::vector<Source>& sources) {
   const Json& calls = table.at("collectives");
   const std::size_t span = column(calls, "median_span_us", file), gap = column(calls, "mean_gap_us", file);
   // A span holds NCCL's launch and the first after it: an ordinary one.
-  return {median_s(table, entry, [mean](const Json& row) { return row.at(mean).get<double>(); }),
-          median_s(calls, entry,
-                   [=](const Json& row) { return row.at(span).get<double>() - row.at(gap).get<double>(); })};
+  const HostTimes traced = {
+      median_s(table, entry, [mean](const Json& row) { return row.at(mean).get<double>(); }),
+      median_s(calls, entry,
+               [=](const Json& row) { return row.at(span).get<double>() - row.at(gap).get<double>(); })};
+  if (!entry.recipe.has("operation")) return traced;
+  const double launch_s = operation_s(table, entry.recipe.object("operation"), file);
+  return {launch_s, rounded(traced.collective_s * launch_s / traced.launch_s)};
 }
 
 }  // namespace rehearse

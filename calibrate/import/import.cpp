@@ -142,15 +142,15 @@ Json sources_json(const std::vector<Source>& sources) {
   return json;
 }
 
+Json host_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
+  const HostTimes times = import_host_launch({recipe, data}, sources);
+  recipe.reject_unknown();
+  return {{"host_seconds", times.launch_s}, {"host_collective_seconds", times.collective_s}};
+}
+
 Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
   Json launch = {{"seconds", recipe.number("seconds", 0, 1)}, {"source", recipe.text("source")}};
-  if (recipe.has("host")) {
-    const JsonReader host = recipe.object("host");
-    const HostTimes times = import_host_launch({host, data}, sources);
-    launch["host_seconds"] = times.launch_s;
-    launch["host_collective_seconds"] = times.collective_s;
-    host.reject_unknown();
-  }
+  if (recipe.has("host")) launch.update(host_json(recipe.object("host"), data, sources));
   recipe.reject_unknown();
   return launch;
 }
@@ -226,6 +226,7 @@ void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& 
   });
   for (const auto& [kernel, table] : kernels.items()) profile["attention_of"][kernel] = table;
   add_numbers(recipe, profile);
+  if (recipe.has("host")) profile["launch"].update(host_json(recipe.object("host"), data, sources));
   for (const Json& source : sources_json(sources)) profile["sources"].push_back(source);
 }
 

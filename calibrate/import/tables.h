@@ -63,7 +63,8 @@ using Streams = std::map<std::string, std::vector<StreamSample>>;
 Streams import_streams(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
 // Seconds of the host for a launch, and for a collective, in all traces whose GPU's name holds entry.recipe's
-// "gpu": the medians of the mean gaps between launches, and of what a call holds them up.
+// "gpu": the medians of the mean gaps between launches, and of what a call holds them up. With "operation"
+// {gpu, framework} a launch takes what the table says of that operation, and a collective as much longer.
 struct HostTimes {
   double launch_s = 0;
   double collective_s = 0;

@@ -107,7 +107,7 @@ TEST(Validate, OtherRunsArePredictedToo) {
     const bool fused = id.starts_with("bridge-26.06-qwen3") && id.ends_with("gb200");
     EXPECT_TRUE(!fused || std::abs(run["error"].get<double>()) < 0.06) << id;
     const bool hybrid = is_of("-nemotron3-nano") || is_of("-nemotron3-super");
-    const double most = id.ends_with("gb200") ? 0.28 : 0.18;
+    const double most = id.ends_with("gb200") ? 0.25 : 0.18;
     EXPECT_TRUE(!hybrid || std::abs(run["error"].get<double>()) < most) << id;
     EXPECT_TRUE(!is_of("kimi") || std::abs(run["error"].get<double>()) < 0.05) << id;
     const bool on_ultra =
@@ -120,6 +120,9 @@ TEST(Validate, OtherRunsArePredictedToo) {
     const bool paired = id == "bridge-26.02-qwen3-235b-mx-b300";
     EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < 0.16) << id;
     EXPECT_TRUE(!is_of("405b-nvfp4") || std::abs(run["error"].get<double>()) < 0.11) << id;
+    // Two tensor-parallel ranks, no graphs: Grace's launches decide.
+    const bool launched = is_of("llama3-70b-nvfp4-gb200");
+    EXPECT_TRUE(!launched || std::abs(run["error"].get<double>()) < 0.09) << id;
     if (!run["measured_mem_bytes"].is_null()) {
       const double memory =
           run["predicted_mem_bytes"].get<double>() / run["measured_mem_bytes"].get<double>();

@@ -118,7 +118,7 @@ TEST(Validate, OtherRunsArePredictedToo) {
     EXPECT_TRUE(!is_of("gpt-oss") || over_nodes || std::abs(run["error"].get<double>()) < 0.25) << id;
     // Passes in pairs whose kernels no graph launches: two months later it took half the time without pairs.
     const bool paired = id == "bridge-26.02-qwen3-235b-mx-b300";
-    EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < 0.16) << id;
+    EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < 0.17) << id;
     EXPECT_TRUE(!is_of("405b-nvfp4") || std::abs(run["error"].get<double>()) < 0.11) << id;
     // Two tensor-parallel ranks, no graphs: Grace's launches decide.
     const bool launched = is_of("llama3-70b-nvfp4-gb200");

@@ -27,10 +27,14 @@ double operation_s(const Json& table, const JsonReader& wanted, const std::strin
   wanted.reject_unknown();
   const std::size_t name = column(operations, "gpu", file), by = column(operations, "framework", file),
                     us = column(operations, "us", file);
-  for (const Json& row : operations.at("rows"))
+  std::string known;
+  for (const Json& row : operations.at("rows")) {
     if (row.at(name) == gpu && row.at(by) == framework) return rounded(1e-6 * row.at(us).get<double>());
-  wanted.fail("gpu", "must stand in the table with the framework",
-              "found \"" + gpu + "\" and \"" + framework + "\"");
+    known += (known.empty() ? "" : ", ") + row.at(name).get<std::string>() + " in " +
+             row.at(by).get<std::string>();
+  }
+  wanted.fail("gpu", "must stand in the table with the framework", "found " + gpu + " in " + framework,
+              known);
 }
 
 }  // namespace

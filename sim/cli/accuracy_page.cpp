@@ -48,13 +48,11 @@ std::string band_words(const std::vector<RunPrediction>& predictions, const Pred
   }
   return fmt::format(
       "\nEvery prediction carries a band: the 90th percentile by which products and collectives are off that "
-      "the profile's tables were not given, by their shares of the step, and {:.0f} % for what the model "
-      "leaves "
-      "out, which is what these runs ask for ({:.1f} %) if nine measured times of ten shall lie inside, each "
+      "the profile's tables were not given, by their shares of the step, and {:.0f} % for what the "
+      "model leaves out, which is what these runs ask for ({:.1f} %) if nine measured times of ten shall lie inside, each "
       "family counting once. A run that does not say everything has the bands of all that it may be and that "
       "fits. {} of {} measured times lie inside ({:.0f} %). Where the share of what is left out is taken "
-      "from "
-      "all families but the one that is looked at, {} of {} do: {}.\n",
+      "from all families but the one that is looked at, {} of {} do: {}.\n",
       100 * kLeftOut, 100 * left_out(predictions), errors.inside.n, errors.inside.of,
       percent_of(errors.inside), all.n, all.of, families);
 }

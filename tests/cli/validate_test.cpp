@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "program.h"
 
@@ -118,7 +119,9 @@ TEST(Validate, OtherRunsArePredictedToo) {
     EXPECT_TRUE(!is_of("gpt-oss") || over_nodes || std::abs(run["error"].get<double>()) < 0.25) << id;
     // Passes in pairs whose kernels no graph launches: two months later it took half the time without pairs.
     const bool paired = id == "bridge-26.02-qwen3-235b-mx-b300";
-    EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < 0.17) << id;
+    // Its kernels alone are nearly as long as the step was, and Grace's launches add a point.
+    const double most_on_ultra = id == "bridge-25.11-qwen3-235b-bf16-gb300" ? 0.17 : 0.16;
+    EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < most_on_ultra) << id;
     EXPECT_TRUE(!is_of("405b-nvfp4") || std::abs(run["error"].get<double>()) < 0.11) << id;
     // Two tensor-parallel ranks, no graphs: Grace's launches decide.
     const bool launched = is_of("llama3-70b-nvfp4-gb200");
@@ -196,19 +199,49 @@ TEST(Validate, LayoutsOfFusedKernelsOnUpTo64GpusAreMetWithinFivePercentInTheMean
   EXPECT_LT(sum / n, 0.05);
 }
 
+// By how much the one that is predicted to be the fastest took longer than the fastest, of runs that `which`
+// names.
+template <typename Which>
+double behind_the_fastest(const Json& runs, const Which& which) {
+  double fastest = 1e9, predicted = 1e9, of_predicted = 0;
+  for (const Json& run : runs) {
+    if (!which(run) || run["error"].is_null()) continue;
+    fastest = std::min(fastest, run["measured_s"].get<double>());
+    if (run["predicted_s"] >= predicted) continue;
+    predicted = run["predicted_s"];
+    of_predicted = run["measured_s"];
+  }
+  return of_predicted / fastest - 1;
+}
+
 TEST(Validate, TheFastestOfTheLayoutsIsFound) {
   for (const std::string sheet : {"65b-s2048-n128", "65b-s2048-n64", "30b-s2048-n64", "30b-s8192-n128",
-                                  "30b-s8192-n64", "13b-s8192-n128", "13b-s8192-n64"}) {
-    double fastest = 1e9, predicted = 1e9, of_predicted = 0;
-    for (const Json& run : layouts()["runs"]) {
-      if (!is_of(run, "-" + sheet + "-") || run["error"].is_null()) continue;
-      fastest = std::min(fastest, run["measured_s"].get<double>());
-      if (run["predicted_s"] >= predicted) continue;
-      predicted = run["predicted_s"];
-      of_predicted = run["measured_s"];
-    }
-    EXPECT_LT(of_predicted, 1.025 * fastest) << sheet;
-  }
+                                  "30b-s8192-n64", "13b-s8192-n128", "13b-s8192-n64"})
+    EXPECT_LT(
+        behind_the_fastest(layouts()["runs"], [&](const Json& run) { return is_of(run, "-" + sheet + "-"); }),
+        0.025)
+        << sheet;
+}
+
+// Narayanan et al. 2021, figures that compare layouts at a batch size. Of figure 16 at 128, microbatches of 1
+// and 2 are 2 % apart, each read off a plot to 0.7 %.
+TEST(Validate, TheFastestOfEachFigureIsFound) {
+  for (const auto& [figure, batch, most] : {std::tuple("f11", "b128", 0.0),
+                                            {"f13", "b32", 0.0},
+                                            {"f13", "b128", 0.0},
+                                            {"f14", "b512", 0.0},
+                                            {"f15", "b128", 0.0},
+                                            {"f15", "b512", 0.0},
+                                            {"f16", "b128", 0.02},
+                                            {"f16", "b512", 0.0}})
+    EXPECT_LE(behind_the_fastest(published()["runs"],
+                                 [&](const Json& run) {
+                                   const std::string id = run["id"];
+                                   return id.starts_with(std::string("sc21-") + figure + "-") &&
+                                          id.ends_with(std::string("-") + batch);
+                                 }),
+              most)
+        << figure << " " << batch;
 }
 
 TEST(Validate, LayoutsThatRanFitAndFourInFiveThatRanOutOfMemoryDoNot) {

@@ -47,12 +47,12 @@ std::string band_words(const std::vector<RunPrediction>& predictions, const Pred
     all.of += share.of;
   }
   return fmt::format(
-      "\nEvery prediction carries a band: the 90th percentile by which products and collectives are off that "
-      "the profile's tables were not given, by their shares of the step, and {:.0f} % for what the "
-      "model leaves out, which is what these runs ask for ({:.1f} %) if nine measured times of ten shall lie inside, each "
-      "family counting once. A run that does not say everything has the bands of all that it may be and that "
-      "fits. {} of {} measured times lie inside ({:.0f} %). Where the share of what is left out is taken "
-      "from all families but the one that is looked at, {} of {} do: {}.\n",
+      "\nEvery prediction carries a band: the 90th percentile by which products and collectives are off "
+      "that the profile's tables were not given, by their shares of the step, and {:.0f} % for what the "
+      "model leaves out, which is what these runs ask for ({:.1f} %) if nine measured times of ten shall "
+      "lie inside, each family counting once. A run that does not say everything has the bands of all "
+      "that it may be and that fits. {} of {} measured times lie inside ({:.0f} %). Where the share of "
+      "what is left out is taken from all families but the one that is looked at, {} of {} do: {}.\n",
       100 * kLeftOut, 100 * left_out(predictions), errors.inside.n, errors.inside.of,
       percent_of(errors.inside), all.n, all.of, families);
 }
@@ -97,8 +97,8 @@ std::string skipped_rows(const std::vector<RunPrediction>& predictions) {
   std::string text;
   for (const RunPrediction& each : predictions) {
     if (each.band && !each.seconds && each.run.measured_s)
-      text += fmt::format("- {}: {}. Whatever it may be takes {} to {}; measured {}\n", each.run.id, each.skipped,
-                          format_seconds(each.band->low), format_seconds(each.band->high),
+      text += fmt::format("- {}: {}. Whatever it may be takes {} to {}; measured {}\n", each.run.id,
+                          each.skipped, format_seconds(each.band->low), format_seconds(each.band->high),
                           format_seconds(*each.run.measured_s));
     else if (!each.skipped.empty())
       ++reasons[each.skipped];

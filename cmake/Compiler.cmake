@@ -23,3 +23,10 @@ if(REHEARSE_TIDY)
   # It is a clang, and is given the flags of a GCC.
   set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --extra-arg=-Wno-unknown-warning-option)
 endif()
+
+# rehearse_computes_little(TARGETS...): -O1 compiles them in two thirds of the time that -O3 takes.
+function(rehearse_computes_little)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endforeach()
+endfunction()

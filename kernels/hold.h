@@ -23,13 +23,19 @@ class Hold {
     state_->changed.notify_all();
   }
 
+  // Whether a stream went on before the end.
+  bool overdue() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->overdue;
+  }
+
   // What a stream runs in its turn: comes back at the end, or after a second, should what is put behind it
   // wait for the stream.
   std::function<void()> turn() const {
     return [state = state_] {
       constexpr std::chrono::seconds kLongest(1);
       std::unique_lock lock(state->mutex);
-      state->changed.wait_for(lock, kLongest, [&] { return state->ended; });
+      state->overdue = !state->changed.wait_for(lock, kLongest, [&] { return state->ended; });
     };
   }
 
@@ -37,7 +43,7 @@ class Hold {
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    bool ended = false;
+    bool ended = false, overdue = false;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

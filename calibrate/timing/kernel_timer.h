@@ -40,6 +40,7 @@ class KernelTimer {
   double budget_s_;
   std::function<bool()> stopped_;
   double host_s_ = 0, held_launches_ = 0;
+  bool overdue_ = false;  // of this kernel, what was launched behind a hold waited for its end
 };
 
 }  // namespace rehearse

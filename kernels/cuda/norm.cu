@@ -9,6 +9,8 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
+constexpr const char* kWeightGradient = "norm weight gradient";
+
 // Weight and bias of a row's first vector, and how far on those of its next one are, 0 where all share them.
 template <typename T>
 struct Affine {
@@ -77,6 +79,36 @@ __global__ void all_moments(Rows<T> in, Moments* out, NormShape shape, std::int6
   }
 }
 
+// Of rows that a block keeps whole, dy and input are read once: a thread adds up its own columns over the block's rows.
+template <int N, int Numbers, typename T>
+__global__ void kept_weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, float* dbias, NormShape shape) {
+  __shared__ float part[kThreads * N];
+  float sums[kKept<N>][Numbers][N] = {};
+  for (std::int64_t r = blockIdx.x; r < in.rows; r += gridDim.x) {
+    const Vector<N, T> x(in.row(r), in.columns), gradient(dy.row(r), in.columns);
+    const Moments m = moments_of(x, in.columns, shape);
+    each_pack<N>(in.columns, [&](int pack, std::int64_t c) {
+      if (pack >= kKept<N>) return;
+      const Lanes<N> g = gradient.at(pack, c), value = x.at(pack, c);
+      for (int i = 0; i < N; ++i) {
+        sums[pack][0][i] += g.x[i] * (value.x[i] - m.mean) * m.scale;
+        if constexpr (Numbers == 2) sums[pack][1][i] += g.x[i];
+      }
+    });
+  }
+  const std::int64_t step = std::int64_t{blockDim.x} * N;
+  unrolled<kKept<N>>([&](int pack) {
+    unrolled<Numbers>([&](int number) {
+      __syncthreads();  // the last use of `part` is over
+      for (int i = 0; i < N; ++i) part[threadIdx.x * N + i] = sums[pack][number][i];
+      __syncthreads();
+      float* const total = number == 0 ? dweight : dbias;  // neighbours add to neighbours
+      for (std::int64_t c = threadIdx.x; c < step && pack * step + c < in.columns; c += blockDim.x)
+        atomicAdd(total + pack * step + c, part[c]);
+    });
+  });
+}
+
 // From the moments of every vector. A row holds the weight's `columns` once, or once in each vector.
 template <int N, typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
@@ -132,16 +164,30 @@ void run(const Context& context, const NormInputGradient& call) {
   });
 }
 
+// What a block adds to memory is to be little of what it reads.
+template <int N, typename T>
+void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, float* dweight, float* dbias,
+                  const NormShape& shape) {
+  constexpr std::int64_t kRows = 8, kMost = 1024;
+  Grid grid = by_vector(in, shape, N);
+  grid.blocks.x = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / kRows, 1, kMost));
+  launch(context.stream, kWeightGradient,
+         dbias == nullptr ? kept_weight_gradient<N, 1, T> : kept_weight_gradient<N, 2, T>, grid, dy, in, dweight,
+         dbias, shape);
+}
+
 // The moments once more, then sums of columns.
 template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {
-  constexpr const char* kWhat = "norm weight gradient";
+  if (call.shape.groups == 1 && in.columns <= kMostKept<N>)
+    return keep_and_sum<N>(context, dy, in, dweight, dbias, call.shape);
   const std::int64_t columns = call.weight_gradient.columns;
-  launch(context.stream, kWhat, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape,
+  launch(context.stream, kWeightGradient, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape,
          in.columns / call.shape.groups);
-  launch(context.stream, kWhat, weight_gradient<N, T>, {blocks_of_columns<N>(in.rows * in.columns / columns, columns)}, dy,
-         in, moments, dweight, dbias, call.shape, columns);
+  launch(context.stream, kWeightGradient, weight_gradient<N, T>,
+         {blocks_of_columns<N>(in.rows * in.columns / columns, columns)}, dy, in, moments, dweight, dbias, call.shape,
+         columns);
 }
 
 void run(const Context& context, const NormWeightGradient& call) {
@@ -158,7 +204,7 @@ void run(const Context& context, const NormWeightGradient& call) {
             return sum_weight_gradients<kMost>(context, call, dy, in, moments, sums[0].data, sums[1].data);
           sum_weight_gradients<1>(context, call, dy, in, moments, sums[0].data, sums[1].data);
         },
-        "norm weight gradient", moments_bytes);
+        kWeightGradient, moments_bytes);
   });
 }
 

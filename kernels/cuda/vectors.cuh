@@ -15,6 +15,8 @@ struct Moments {
 // Packs of a vector that a thread keeps: 64 bytes of the narrowest type, or so few that registers hold what they are.
 template <int N>
 constexpr int kKept = N == 1 ? 8 : 32 / N;
+template <int N>
+constexpr std::int64_t kMostKept = std::int64_t{kThreads} * kKept<N> * N;  // elements of a vector, by a block
 
 // each(i) of 0 to Count - 1, written out, so that i may choose registers.
 template <int... I, typename Each>

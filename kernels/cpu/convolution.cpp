@@ -9,8 +9,6 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kChannelGrain = 16;
-
 // What one token sees of a channel: the inputs of taps `first` to `width` - 1.
 struct Window {
   std::int64_t first = 0, width = 0, oldest = 0, step = 1;  // row of tap i: oldest + i step
@@ -39,7 +37,7 @@ float before_silu(const Window& window, const Tensor& input, const Tensor& weigh
 template <typename Call, typename Body>
 void for_slopes(const Call& call, const Body& body) {
   const float* bias = data(call.bias);
-  for_stretches(call.input.columns, kChannelGrain, [&](std::int64_t first, std::int64_t last) {
+  for_stretches(call.input.columns, kLineFloats, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t sequence = 0; sequence < call.tokens.sequences; ++sequence) {
       for (std::int64_t place = 0; place < call.tokens.length; ++place) {
         const Window window(call.tokens, sequence, place, call.weight.columns);

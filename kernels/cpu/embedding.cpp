@@ -8,8 +8,6 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumnGrain = 16;
-
 void add_to(float* sum, const float* more, std::int64_t first, std::int64_t last) {
   for (std::int64_t c = first; c < last; ++c) sum[c] += more[c];
 }
@@ -33,7 +31,7 @@ void run(const Embedding& call) {
 void run(const EmbeddingBackward& call) {
   const std::int64_t* tokens = data<std::int64_t>(call.tokens);
   const Tensor& gradient = call.output_gradient;
-  for_stretches(gradient.columns, kColumnGrain, [&](std::int64_t first, std::int64_t last) {
+  for_stretches(gradient.columns, kLineFloats, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t r = 0; r < gradient.rows; ++r) {
       const std::int64_t index = tokens[r] - call.first;
       if (index < 0 || index >= call.table_gradient.rows) continue;
@@ -53,7 +51,7 @@ void run(const Positions& call) {
 
 void run(const PositionsBackward& call) {
   const Tensor& gradient = call.output_gradient;
-  for_stretches(gradient.columns, kColumnGrain, [&](std::int64_t first, std::int64_t last) {
+  for_stretches(gradient.columns, kLineFloats, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t r = 0; r < gradient.rows; ++r) {
       const std::int64_t position = position_of_place(call.tokens, place_of_row(call.tokens, r));
       add_to(row(call.table_gradient, position), row(gradient, r), first, last);

@@ -93,8 +93,7 @@ void run(const NormInputGradient& call) {
 void run(const NormWeightGradient& call) {
   const std::int64_t width = width_of(call.shape, call.input);
   const std::int64_t step = weight_step(call.shape, call.weight_gradient, call.input);
-  constexpr std::int64_t kGrain = 16;
-  for_stretches(width, kGrain, [&](std::int64_t first, std::int64_t last) {
+  for_stretches(width, kLineFloats, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t vector = 0; vector < call.input.rows * call.shape.groups; ++vector) {
       const std::int64_t group = vector % call.shape.groups, offset = group * width;
       float* weight = data(call.weight_gradient) + group * step;

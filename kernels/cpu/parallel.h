@@ -30,6 +30,9 @@ void for_each(std::int64_t count, const Body& body) {
   if (failure) std::rethrow_exception(failure);
 }
 
+// A grain of columns, so that no two threads write to one cache line of floats.
+constexpr std::int64_t kLineFloats = 16;
+
 // body(first, last) for stretches that cover 0 .. count, at most one a thread, each a multiple of `grain`
 // long but the last.
 template <typename Body>

@@ -11,8 +11,6 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumnGrain = 16;  // a cache line of floats
-
 using Addends = std::array<const float*, std::tuple_size_v<decltype(Add::inputs)>>;
 
 // One row in one pass: each element is read of all addends before it is written, to one of them or not.
@@ -78,7 +76,7 @@ void run(const DropoutBackward& call) {
 
 void run(const BiasGradient& call) {
   float* sum = data(call.bias_gradient);
-  for_stretches(call.output_gradient.columns, kColumnGrain, [&](std::int64_t first, std::int64_t last) {
+  for_stretches(call.output_gradient.columns, kLineFloats, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t r = 0; r < call.output_gradient.rows; ++r) {
       const float* gradient = row(call.output_gradient, r);
       for (std::int64_t c = first; c < last; ++c) sum[c] += gradient[c];

@@ -100,11 +100,13 @@ T* data(const Tensor& tensor) {
 template <typename T>
 Rows<T> rows_of(const Tensor& tensor) { return {data<T>(tensor), tensor.rows, tensor.columns, tensor.stride}; }
 inline float* floats(const Tensor& tensor) { return data<float>(tensor); }
+inline const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
 
 // So many blocks at most: the kernels stride over what is left.
 inline unsigned some_blocks(std::int64_t wanted) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, 65535));
 }
+inline unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
 inline unsigned blocks_for(std::int64_t count) { return some_blocks((count + kThreads - 1) / kThreads); }
 
 // A kernel gets more than 48 KiB of shared memory only when it was asked for: always all that a block can have,

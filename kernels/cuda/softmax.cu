@@ -93,9 +93,6 @@ __global__ void logit_gradient(Rows<float> p, const std::int64_t* labels, Rows<T
   }
 }
 
-unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
-const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
-
 }  // namespace
 
 void run(const Context& context, const Softmax& call) {

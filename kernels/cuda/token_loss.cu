@@ -87,9 +87,6 @@ struct TokenGradient {
   }
 };
 
-unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
-const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
-
 }  // namespace
 
 void run(const Context& context, const LogSoftmax& call) {

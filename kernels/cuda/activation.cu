@@ -7,15 +7,16 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-constexpr float kRoot = 0.7978845608F;  // sqrt(2 / pi)
-constexpr float kCube = 0.044715F;
-// tanhf() takes so long that memory waits for it; this errs by some 2^-21, absolute, and one is added.
-__device__ float tangent(float x) { return 1 - __fdividef(2.0F, 1 + __expf(2 * kRoot * (x + kCube * x * x * x))); }
-__device__ float gelu(float x) { return 0.5F * x * (1 + tangent(x)); }
-__device__ float gelu_slope(float x) {
-  const float t = tangent(x);
-  return 0.5F * (1 + t) + 0.5F * x * (1 - t * t) * kRoot * (1 + 3 * kCube * x * x);
+// x s(v), which is GELU by tanh, as 1 + tanh(u) = 2 s(2 u): v = x (kLinear + kCubic x^2).
+constexpr float kLinear = 2 * 0.7978845608F;  // 2 sqrt(2 / pi)
+constexpr float kCubic = kLinear * 0.044715F;
+__device__ inline float gelu_sigmoid(float x) { return sigmoid(x * (kLinear + kCubic * x * x)); }
+__device__ inline float gelu(float x) { return x * gelu_sigmoid(x); }
+__device__ inline float gelu_slope(float x) {
+  const float s = gelu_sigmoid(x);
+  return s + x * s * (1 - s) * (kLinear + 3 * kCubic * x * x);
 }
+__device__ inline float positive(float x) { return fmaxf(x, 0.0F); }
 
 template <typename T>
 struct Activate {
@@ -30,49 +31,45 @@ struct Activate {
   __device__ void at(std::int64_t r, std::int64_t c) const {
     const float scale = weights == nullptr ? 1.0F : weights[r];
     const Lanes<N> x = load<N>(in.row(r) + c);
-    Lanes<N> up = {};
-    if (kind == ActivationKind::swiglu) up = load<N>(in.row(r) + c + out.columns);
-    store(out.row(r) + c, Lanes<N>::of([&](int i) {
-            const float positive = fmaxf(x.x[i], 0.0F);
-            return scale * (kind == ActivationKind::swiglu ? silu(x.x[i]) * up.x[i]
-                            : kind == ActivationKind::gelu ? gelu(x.x[i])
-                                                           : positive * positive);
-          }));
+    const auto each = [&](const auto& y) { store(out.row(r) + c, Lanes<N>::of([&](int i) { return scale * y(i); })); };
+    if (kind == ActivationKind::gelu) return each([&](int i) { return gelu(x.x[i]); });
+    if (kind == ActivationKind::squared_relu) return each([&](int i) { return positive(x.x[i]) * positive(x.x[i]); });
+    const Lanes<N> up = load<N>(in.row(r) + c + out.columns);
+    each([&](int i) { return silu(x.x[i]) * up.x[i]; });
   }
 };
 
-// What an element's gradient is, and its part of the gradient of its row's weight.
+// An activation of a number, and how fast it changes there.
 struct Slope {
-  float gradient, of_up, dot;
+  float value, slope;
 };
-__device__ inline Slope slope(ActivationKind kind, float x, float up, float g) {
-  if (kind == ActivationKind::swiglu) {
-    return {g * up * silu_slope(x), g * silu(x), g * silu(x) * up};
-  }
-  if (kind == ActivationKind::gelu) return {g * gelu_slope(x), 0, g * gelu(x)};
-  const float positive = fmaxf(x, 0.0F);
-  return {g * 2 * positive, 0, g * positive * positive};
-}
 
 // One block a row, which also sums the gradient of the row's weight.
 template <int N, typename T>
 __global__ void activate_backward(Rows<T> dy, Rows<T> in, const float* weights, Rows<T> dx, float* dweights,
                                   ActivationKind kind) {
+  const bool gated = kind == ActivationKind::swiglu;
   for (std::int64_t r = blockIdx.x; r < dy.rows; r += gridDim.x) {
     const float scale = weights == nullptr ? 1.0F : weights[r];
     float dot = 0;
     for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < dy.columns; c += kThreads * N) {
       const Lanes<N> x = load<N>(in.row(r) + c), g = load<N>(dy.row(r) + c);
-      Lanes<N> up = {}, of_up = {}, of_x = {};
-      if (kind == ActivationKind::swiglu) up = load<N>(in.row(r) + c + dy.columns);
-      for (int i = 0; i < N; ++i) {
-        const Slope each = slope(kind, x.x[i], up.x[i], g.x[i]);
-        of_x.x[i] = scale * each.gradient;
-        of_up.x[i] = scale * each.of_up;
-        dot += each.dot;
-      }
+      Lanes<N> up = Lanes<N>::of([](int /*i*/) { return 1.0F; }), of_x, of_up;
+      if (gated) up = load<N>(in.row(r) + c + dy.columns);
+      const auto each = [&](const auto& activation) {
+        for (int i = 0; i < N; ++i) {
+          const Slope at = activation(x.x[i]);
+          of_x.x[i] = scale * g.x[i] * up.x[i] * at.slope;
+          of_up.x[i] = scale * g.x[i] * at.value;
+          dot += g.x[i] * up.x[i] * at.value;
+        }
+      };
+      if (gated) each([](float v) { return Slope{silu(v), silu_slope(v)}; });
+      if (kind == ActivationKind::gelu) each([](float v) { return Slope{gelu(v), gelu_slope(v)}; });
+      if (kind == ActivationKind::squared_relu)
+        each([](float v) { return Slope{positive(v) * positive(v), 2 * positive(v)}; });
       store(dx.row(r) + c, of_x);
-      if (kind == ActivationKind::swiglu) store(dx.row(r) + c + dy.columns, of_up);
+      if (gated) store(dx.row(r) + c + dy.columns, of_up);
     }
     if (dweights == nullptr) continue;
     dot = block_sum(dot);

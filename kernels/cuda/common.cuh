@@ -162,12 +162,23 @@ __device__ inline float block_maximum(float value) {
   return over_block(value, -INFINITY, [](float a, float b) { return fmaxf(a, b); });
 }
 
+// Of numbers below 2^32, which a GPU divides in fewer steps than any of 64 bits.
+struct Division {
+  std::int64_t quotient, rest;
+};
+__device__ inline Division divide(std::int64_t number, std::int64_t by) {
+  const auto dividend = static_cast<unsigned>(number), divisor = static_cast<unsigned>(by);
+  return {dividend / divisor, dividend % divisor};
+}
+
 // Where a row of tokens stands in its sequence.
 struct DeviceTokens {
   std::int64_t sequences, length;
   bool position_major;
   const std::int32_t* positions;
-  __device__ std::int64_t place(std::int64_t row) const { return position_major ? row / sequences : row % length; }
+  __device__ std::int64_t place(std::int64_t row) const {
+    return position_major ? divide(row, sequences).quotient : divide(row, length).rest;
+  }
   __device__ std::int64_t position_of_place(std::int64_t at) const { return positions == nullptr ? at : positions[at]; }
   __device__ std::int64_t position(std::int64_t row) const { return position_of_place(place(row)); }
   __device__ std::int64_t row(std::int64_t sequence, std::int64_t at) const {

@@ -7,45 +7,54 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-struct Angle {
-  float sine, cosine;
+// Sines and cosines of a place and its pairs, a row each.
+struct AngleTable {
+  float *sines, *cosines;
+  std::int64_t half;
 };
 
-// Of every place and pair, in double once instead of for every head.
+// Of every place and pair, once instead of for every head: turns are counted in double, as a long sequence has many,
+// and of a pair's places a thread takes kPlaces.
+constexpr std::int64_t kPlaces = 8;
 struct Angles {
   DeviceTokens tokens;
-  Angle* table;
-  std::int64_t half;
+  AngleTable table;
   float base;
   bool back;
-  __device__ void operator()(std::int64_t place, std::int64_t pair) const {
-    const double frequency = pow(static_cast<double>(base), -static_cast<double>(pair) / static_cast<double>(half));
-    double sine, cosine;
-    sincos(static_cast<double>(tokens.position_of_place(place)) * frequency, &sine, &cosine);
-    table[place * half + pair] = {static_cast<float>(back ? -sine : sine), static_cast<float>(cosine)};
+  __device__ void operator()(std::int64_t stretch, std::int64_t pair) const {
+    constexpr double kTurn = 6.283185307179586;
+    const double exponent = -static_cast<double>(pair) / static_cast<double>(table.half);
+    const double frequency = pow(static_cast<double>(base), exponent) / kTurn * (back ? -1 : 1);
+    const std::int64_t last = min((stretch + 1) * kPlaces, tokens.length);
+    for (std::int64_t place = stretch * kPlaces; place < last; ++place) {
+      const double turns = static_cast<double>(tokens.position_of_place(place)) * frequency;
+      const std::int64_t at = place * table.half + pair;
+      sincospif(2 * static_cast<float>(turns - rint(turns)), table.sines + at, table.cosines + at);
+    }
   }
 };
 
 // What turns the N pairs from `pair` on of a row's token.
 struct Turning {
   DeviceTokens tokens;
-  const Angle* table;
-  std::int64_t half;
+  AngleTable table;
   template <int N>
   __device__ void operator()(std::int64_t r, std::int64_t pair, Lanes<N>& a, Lanes<N>& b) const {
-    const Angle* angles = table + tokens.place(r) * half + pair;
-    const Lanes<N> x = a, y = b;
-    a = Lanes<N>::of([&](int i) { return x.x[i] * angles[i].cosine - y.x[i] * angles[i].sine; });
-    b = Lanes<N>::of([&](int i) { return y.x[i] * angles[i].cosine + x.x[i] * angles[i].sine; });
+    const std::int64_t at = tokens.place(r) * table.half + pair;
+    const Lanes<N> x = a, y = b, sine = load<N>(table.sines + at), cosine = load<N>(table.cosines + at);
+    a = Lanes<N>::of([&](int i) { return x.x[i] * cosine.x[i] - y.x[i] * sine.x[i]; });
+    b = Lanes<N>::of([&](int i) { return y.x[i] * cosine.x[i] + x.x[i] * sine.x[i]; });
   }
 };
 
 Turning make_angles(const Context& context, const Tokens& of, std::int64_t half, float base, bool back) {
-  const DeviceTokens tokens = on_device(of);
-  auto* table = static_cast<Angle*>(
-      context.scratch->at_least(static_cast<std::size_t>(of.length * half) * sizeof(Angle), context.stream));
-  for_elements(context.stream, of.length, half, Angles{tokens, table, half, base, back}, "rotary");
-  return {tokens, table, half};
+  const std::int64_t count = of.length * half, aligned = (count + 63) / 64 * 64;
+  auto* const sines = static_cast<float*>(
+      context.scratch->at_least(static_cast<std::size_t>(2 * aligned) * sizeof(float), context.stream));
+  const Turning turning{on_device(of), {sines, sines + aligned, half}};
+  for_elements(context.stream, (of.length + kPlaces - 1) / kPlaces, half,
+               Angles{turning.tokens, turning.table, base, back}, "rotary");
+  return turning;
 }
 
 // N pairs of one head.
@@ -55,13 +64,15 @@ struct Turn {
   Turning turning;
   template <int N>
   bool in_packs() const {
-    return turning.half % N == 0 && cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
+    return turning.table.half % N == 0 && cuda::in_packs<N>(in) && cuda::in_packs<N>(out);
   }
   template <int N>
   __device__ void at(std::int64_t r, std::int64_t pair) const {
-    const std::int64_t half = turning.half, first = pair / half * 2 * half + pair % half;
+    const std::int64_t half = turning.table.half;
+    const auto [head, i] = divide(pair, half);
+    const std::int64_t first = head * 2 * half + i;
     Lanes<N> a = load<N>(in.row(r) + first), b = load<N>(in.row(r) + first + half);
-    turning(r, pair % half, a, b);
+    turning(r, i, a, b);
     store(out.row(r) + first, a);
     store(out.row(r) + first + half, b);
   }
@@ -76,8 +87,8 @@ struct LatentColumns {
     std::int64_t head, c, first, pair;
   };
   __device__ Place place(std::int64_t column) const {
-    const std::int64_t each = own + half + value, head = column / each;
-    return {head, column % each, head * width(), head * (own + value)};
+    const auto [head, c] = divide(column, own + half + value);
+    return {head, c, head * width(), head * (own + value)};
   }
   std::int64_t columns(std::int64_t heads) const { return heads * (own + half + value); }
   template <int N>

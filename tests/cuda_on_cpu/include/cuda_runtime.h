@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <numbers>
 #include <tuple>
 
 #include "cuda_runtime_api.h"
@@ -80,6 +81,11 @@ inline float __expf(float x) {
 }
 inline float __fdividef(float x, float y) {
   return x / y;
+}
+inline void sincospif(float x, float* sine, float* cosine) {
+  const double angle = std::numbers::pi * x;
+  *sine = static_cast<float>(sin(angle));
+  *cosine = static_cast<float>(cos(angle));
 }
 template <typename T>
 T min(T a, T b) {

@@ -54,22 +54,25 @@ __global__ void activate_backward(Rows<T> dy, Rows<T> in, const float* weights, 
     float dot = 0;
     for (std::int64_t c = std::int64_t{threadIdx.x} * N; c < dy.columns; c += kThreads * N) {
       const Lanes<N> x = load<N>(in.row(r) + c), g = load<N>(dy.row(r) + c);
-      Lanes<N> up = Lanes<N>::of([](int /*i*/) { return 1.0F; }), of_x, of_up;
-      if (gated) up = load<N>(in.row(r) + c + dy.columns);
-      const auto each = [&](const auto& activation) {
+      const auto each = [&](const auto& activation, const Lanes<N>& up) {
+        Lanes<N> of_x, of_up;
         for (int i = 0; i < N; ++i) {
           const Slope at = activation(x.x[i]);
           of_x.x[i] = scale * g.x[i] * up.x[i] * at.slope;
           of_up.x[i] = scale * g.x[i] * at.value;
           dot += g.x[i] * up.x[i] * at.value;
         }
+        store(dx.row(r) + c, of_x);
+        if (gated) store(dx.row(r) + c + dy.columns, of_up);
       };
-      if (gated) each([](float v) { return Slope{silu(v), silu_slope(v)}; });
-      if (kind == ActivationKind::gelu) each([](float v) { return Slope{gelu(v), gelu_slope(v)}; });
-      if (kind == ActivationKind::squared_relu)
-        each([](float v) { return Slope{positive(v) * positive(v), 2 * positive(v)}; });
-      store(dx.row(r) + c, of_x);
-      if (gated) store(dx.row(r) + c + dy.columns, of_up);
+      const Lanes<N> alone = Lanes<N>::of([](int /*i*/) { return 1.0F; });
+      if (gated) {
+        each([](float v) { return Slope{silu(v), silu_slope(v)}; }, load<N>(in.row(r) + c + dy.columns));
+      } else if (kind == ActivationKind::gelu) {
+        each([](float v) { return Slope{gelu(v), gelu_slope(v)}; }, alone);
+      } else {
+        each([](float v) { return Slope{positive(v) * positive(v), 2 * positive(v)}; }, alone);
+      }
     }
     if (dweights == nullptr) continue;
     dot = block_sum(dot);

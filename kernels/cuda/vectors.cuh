@@ -38,6 +38,19 @@ __device__ void each_pack(std::int64_t width, const Each& each) {
   for (std::int64_t c = first + kKept<N> * step; c < width; c += step) each(kKept<N>, c);
 }
 
+// The same pack, of which the compiler forgets that it was numbers before: those take twice its registers until their
+// next use, and blocks that a multiprocessor has no registers for keep nothing in flight.
+template <typename T, int N>
+__device__ Pack<T, N> packed(Pack<T, N> pack) {
+  if constexpr (sizeof(T) < sizeof(unsigned) && sizeof(pack) % sizeof(unsigned) == 0) {
+    unsigned words[sizeof(pack) / sizeof(unsigned)];
+    memcpy(words, &pack, sizeof(pack));
+    for (unsigned& word : words) asm volatile("" : "+r"(word));
+    memcpy(&pack, words, sizeof(pack));
+  }
+  return pack;
+}
+
 // The packs of a vector that are this thread's. Of a vector wider than a block keeps, the others are read whenever they
 // are asked for.
 template <int N, typename T>
@@ -49,7 +62,7 @@ class Vector {
     });
   }
   __device__ Lanes<N> at(int pack, std::int64_t c) const {
-    return pack < kKept<N> ? lanes_of(kept_[pack]) : load<N>(from_ + c);
+    return pack < kKept<N> ? lanes_of(packed(kept_[pack])) : load<N>(from_ + c);
   }
 
  private:

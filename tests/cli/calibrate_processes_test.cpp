@@ -17,18 +17,22 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
+// Of a model whose gradients are soon summed.
 struct Started {
+  std::string model = temporary_file("model.json", R"({"model_type": "llama", "hidden_size": 128,
+    "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1024})");
   std::string profile = temporary_file("profile.json", "");
   std::vector<Process> ranks;
 
   // Ranks `first_on_second` and up say that they are on another machine.
   Started(int size, int first_on_second, const std::vector<std::string>& more) {
     std::vector<std::string> command = {REHEARSE,  "calibrate", SOURCE_DIR "/scenarios/gpt-10m-2-cores.json",
-                                        "--pp",    "1",         "--dp",
-                                        "2",       "--seq",     "16",
-                                        "--mbs",   "1",         "--gbs",
-                                        "4",       "--cache",   "warm",
-                                        "--fresh", "-o",        profile};
+                                        "--model", model,       "--pp",
+                                        "1",       "--dp",      "2",
+                                        "--seq",   "16",        "--mbs",
+                                        "1",       "--gbs",     "4",
+                                        "--cache", "warm",      "--fresh",
+                                        "-o",      profile};
     command.insert(command.end(), more.begin(), more.end());
     const int port = free_port();
     for (int rank = 0; rank < size; ++rank) {

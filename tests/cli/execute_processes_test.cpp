@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -78,13 +79,14 @@ TEST(ExecuteProcesses, EndAndKeepATraceWhenARankIsKilled) {
 }
 
 TEST(ExecuteProcesses, EndWhenARankIsStopped) {
+  constexpr int kTimeout_s = 4 * kSlower;  // ranks may begin as far apart where others use the machine
+  std::list<LongRun> runs;                 // they wait together
+  for (const std::size_t victim : {0U, 1U})
+    runs.emplace_back(std::to_string(kTimeout_s)).ranks[victim].send(SIGSTOP);
   for (const std::size_t victim : {0U, 1U}) {
-    constexpr int kTimeout_s = 4 * kSlower;  // ranks may begin as far apart where others use the machine
-    LongRun run(std::to_string(kTimeout_s));
-    const std::size_t other = 1 - victim;
-    run.ranks[victim].send(SIGSTOP);
-    EXPECT_EQ(run.ranks[other].wait(20 * kSlower), 1);
-    EXPECT_THAT(run.ranks[other].said(),
+    Process& other = (victim == 0 ? runs.front() : runs.back()).ranks[1 - victim];
+    EXPECT_EQ(other.wait(20 * kSlower), 1);
+    EXPECT_THAT(other.said(),
                 AllOf(HasSubstr(fmt::format("no op has ended for {} s", kTimeout_s)),
                       HasSubstr(victim == 0 ? "rank 0 does not answer" : "rank 1 has not answered for")));
   }

@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -126,7 +126,7 @@ class Member {
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       const std::size_t bytes = std::min(answer.data[i].size(), transfers[i].bytes_to);
       writes(transfers[i].to, bytes);
-      std::memcpy(transfers[i].to, answer.data[i].data(), bytes);
+      std::copy_n(answer.data[i].data(), bytes, static_cast<std::byte*>(transfers[i].to));
     }
   }
 

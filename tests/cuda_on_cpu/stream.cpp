@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +17,33 @@ using Stream = std::shared_ptr<CUstream_st>;
 // Never destroyed: streams may run until the process ends.
 struct Streams {
   std::mutex mutex;
+  std::condition_variable changed;
   std::map<cudaStream_t, Stream> all;  // whose threads go on
+  std::vector<std::thread> over;       // threads of those that have run all
 };
 Streams& streams() {
   static auto* const made = new Streams;
   return *made;
+}
+
+void join(std::vector<std::thread> threads) {
+  for (std::thread& thread : threads) thread.join();
+}
+
+// When the process ends: of a thread that ends at that moment, what looks for leaks would take the memory for
+// lost.
+void join_ending() {
+  constexpr std::chrono::seconds kLongest(1);
+  std::vector<std::thread> over;
+  {
+    const cuda_on_cpu::Unseen unseen;
+    std::unique_lock lock(streams().mutex);
+    streams().changed.wait_for(lock, kLongest, [] {
+      return std::ranges::none_of(streams().all, [](const auto& one) { return one.second->ending(); });
+    });
+    over.swap(streams().over);
+  }
+  join(std::move(over));
 }
 
 thread_local bool on_a_stream = false;
@@ -28,13 +51,17 @@ thread_local bool on_a_stream = false;
 }  // namespace
 
 Stream CUstream_st::start() {
+  [[maybe_unused]] static const int at_exit = std::atexit(join_ending);
   const auto made = std::make_shared<CUstream_st>();
+  std::vector<std::thread> over;
   {
     const cuda_on_cpu::Unseen unseen;
     const std::lock_guard lock(streams().mutex);
     streams().all[made.get()] = made;
+    made->thread_ = std::thread([made] { made->run(); });
+    over.swap(streams().over);
   }
-  std::thread([made] { made->run(); }).detach();
+  join(std::move(over));
   return made;
 }
 
@@ -52,6 +79,12 @@ void CUstream_st::end() {
   const std::lock_guard lock(mutex_);
   ending_ = true;
   changed_.notify_all();
+}
+
+bool CUstream_st::ending() {
+  const cuda_on_cpu::Unseen unseen;
+  const std::lock_guard lock(mutex_);
+  return ending_;
 }
 
 bool CUstream_st::idle() {
@@ -96,7 +129,9 @@ void CUstream_st::run() {
   }
   const cuda_on_cpu::Unseen unseen;
   const std::lock_guard lock(streams().mutex);
+  streams().over.push_back(std::move(thread_));
   streams().all.erase(this);
+  streams().changed.notify_all();
 }
 
 namespace cuda_on_cpu {

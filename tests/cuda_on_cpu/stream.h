@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "cuda_runtime_api.h"
 
@@ -17,6 +18,7 @@ struct CUstream_st {
 
   void put(std::function<void()> task);
   void end();  // when all has run
+  bool ending();
   // Has all run? What has is ordered before what this thread does next.
   bool idle();
   void drain();
@@ -28,6 +30,7 @@ struct CUstream_st {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<std::function<void()>>> tasks_;  // the first may be running
   bool ending_ = false;
+  std::thread thread_;
 };
 
 namespace cuda_on_cpu {

@@ -164,7 +164,8 @@ void run(const Context& context, const NormInputGradient& call) {
   });
 }
 
-// What a block adds to memory is to be little of what it reads.
+// What a block adds to memory, 4 bytes a column, is to be little of what it reads, 32 of 8 rows of bf16. As many
+// blocks as kMost are several for each multiprocessor of any GPU.
 template <int N, typename T>
 void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, float* dweight, float* dbias,
                   const NormShape& shape) {
@@ -180,8 +181,6 @@ void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, 
 template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {
-  if (call.shape.groups == 1 && in.columns <= kMostKept<N>)
-    return keep_and_sum<N>(context, dy, in, dweight, dbias, call.shape);
   const std::int64_t columns = call.weight_gradient.columns;
   launch(context.stream, kWeightGradient, all_moments<N, T>, by_vector(in, call.shape, N), in, moments, call.shape,
          in.columns / call.shape.groups);
@@ -190,21 +189,27 @@ void sum_weight_gradients(const Context& context, const NormWeightGradient& call
          columns);
 }
 
+template <int N, typename T>
+void sum_in_packs(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in) {
+  const bool kept = call.shape.groups == 1 && in.columns <= kMostKept<N>;
+  const auto vectors = static_cast<std::size_t>(in.rows * call.shape.groups);
+  sum_in_fp32(
+      context, std::array{call.weight_gradient, call.bias_gradient},
+      [&](const auto& sums, void* memory) {
+        if (kept) return keep_and_sum<N>(context, dy, in, sums[0].data, sums[1].data, call.shape);
+        auto* const moments = static_cast<Moments*>(memory);
+        sum_weight_gradients<N>(context, call, dy, in, moments, sums[0].data, sums[1].data);
+      },
+      kWeightGradient, kept ? 0 : vectors * sizeof(Moments));
+}
+
 void run(const Context& context, const NormWeightGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     constexpr int kMost = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
-    const auto moments_bytes = static_cast<std::size_t>(in.rows * call.shape.groups) * sizeof(Moments);
-    sum_in_fp32(
-        context, std::array{call.weight_gradient, call.bias_gradient},
-        [&](const auto& sums, void* memory) {
-          auto* const moments = static_cast<Moments*>(memory);
-          if (in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy))
-            return sum_weight_gradients<kMost>(context, call, dy, in, moments, sums[0].data, sums[1].data);
-          sum_weight_gradients<1>(context, call, dy, in, moments, sums[0].data, sums[1].data);
-        },
-        kWeightGradient, moments_bytes);
+    if (in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy)) return sum_in_packs<kMost>(context, call, dy, in);
+    sum_in_packs<1>(context, call, dy, in);
   });
 }
 

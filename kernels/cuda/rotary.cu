@@ -13,8 +13,8 @@ struct AngleTable {
   std::int64_t half;
 };
 
-// Of every place and pair, once instead of for every head: turns are counted in double, as a long sequence has many,
-// and of a pair's places a thread takes kPlaces.
+// Of every place and pair, once instead of for every head: turns are counted in double, as a long sequence has many.
+// A thread takes kPlaces of a pair, for which it needs the power, most of the work, once.
 constexpr std::int64_t kPlaces = 8;
 struct Angles {
   DeviceTokens tokens;
@@ -48,7 +48,8 @@ struct Turning {
 };
 
 Turning make_angles(const Context& context, const Tokens& of, std::int64_t half, float base, bool back) {
-  const std::int64_t count = of.length * half, aligned = (count + 63) / 64 * 64;
+  constexpr std::int64_t kAligned = 64;  // floats, of which any pack's number is a divisor
+  const std::int64_t aligned = (of.length * half + kAligned - 1) / kAligned * kAligned;
   auto* const sines = static_cast<float*>(
       context.scratch->at_least(static_cast<std::size_t>(2 * aligned) * sizeof(float), context.stream));
   const Turning turning{on_device(of), {sines, sines + aligned, half}};

@@ -1,6 +1,7 @@
 // What does a norm need of a vector? Its elements, which a block reads once and keeps in registers, their mean and scale.
 #pragma once
 
+#include <cstring>
 #include <utility>
 
 #include "kernels/cuda/lanes.cuh"

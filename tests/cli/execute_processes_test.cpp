@@ -83,8 +83,9 @@ TEST(ExecuteProcesses, EndWhenARankIsStopped) {
   std::list<LongRun> runs;                 // they wait together
   for (const std::size_t victim : {0U, 1U})
     runs.emplace_back(std::to_string(kTimeout_s)).ranks[victim].send(SIGSTOP);
+  auto run = runs.begin();
   for (const std::size_t victim : {0U, 1U}) {
-    Process& other = (victim == 0 ? runs.front() : runs.back()).ranks[1 - victim];
+    Process& other = (run++)->ranks[1 - victim];
     EXPECT_EQ(other.wait(20 * kSlower), 1);
     EXPECT_THAT(other.said(),
                 AllOf(HasSubstr(fmt::format("no op has ended for {} s", kTimeout_s)),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "calibrate/timing/coverage.h"
+#include "plan/work.h"
 
 namespace rehearse {
 
@@ -26,16 +27,31 @@ struct Panel {
   std::vector<Series> series;
 };
 
+// Of samples that tell how many heads were timed: no others have a size.
+Series attention_series(const Profile& profile, bool backward) {
+  Series series{backward ? "attention backward" : "attention forward", {}};
+  for (const AttentionSample& s : profile.attention) {
+    if (s.backward != backward || s.heads == 0) continue;
+    const Attention timed{1, s.heads, s.heads, s.head_dim, s.seq, s.seq, s.causal, s.backward};
+    series.points.emplace_back(flops(timed) * (s.causal ? 0.5 : 1), s.flops_per_s * 1e-12);
+  }
+  return series;
+}
+
 Panel flops_panel(const Profile& profile) {
-  Panel panel{"Matrix products and attention", "FLOPs of one call", "GFLOP/s", {}};
+  Panel panel{"Matrix products and attention", "FLOPs of one call", "TFLOP/s", {}};
   for (const auto& [precision, samples] : profile.gemm) {
     Series series{"gemm " + precision, {}};
     for (const GemmSample& s : samples) {
       const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) *
                            static_cast<double>(s.k) * static_cast<double>(s.batch);
-      series.points.emplace_back(flops, flops / s.seconds * 1e-9);
+      series.points.emplace_back(flops, flops / s.seconds * 1e-12);
     }
     panel.series.push_back(std::move(series));
+  }
+  for (const bool backward : {false, true}) {
+    Series series = attention_series(profile, backward);
+    if (!series.points.empty()) panel.series.push_back(std::move(series));
   }
   return panel;
 }
@@ -91,7 +107,7 @@ std::string axes(const Panel& panel, double top, const Range& range, double high
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const double y = bottom - kPanel * quarter / 4;
     svg += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y, kLeft + width);
-    svg += text(kLeft - 6, y + 4, fmt::format("{:.3g}", highest * quarter / 4), "end");
+    svg += text(kLeft - 6, y + 4, fmt::format("{:.4g}", highest * quarter / 4), "end");
   }
   svg += text(kLeft + width, bottom + 34, panel.size, "end");
   return svg + text(kLeft - 6, top - 12, panel.rate, "end");

@@ -266,7 +266,10 @@ TEST(DrawRates, NamesEveryTable) {
   Profile profile = empty_profile();
   profile.gemm["fp32"] = {{8, 8, 8, 1e-6}};
   profile.stream["norm"] = {{1e3, 1e9}, {1e6, 2e9}};
+  profile.attention = {{64, 1024, true, false, 1e14, 0, 16}, {64, 1024, true, true, 1e14, 0, 0}};
   const std::string svg = draw_rates(profile);
+  EXPECT_THAT(svg, testing::HasSubstr("attention forward"));
+  EXPECT_THAT(svg, testing::Not(testing::HasSubstr("attention backward"))) << "of how many heads?";
   EXPECT_THAT(svg, testing::StartsWith("<svg "));
   EXPECT_THAT(svg, testing::HasSubstr("gemm fp32"));
   EXPECT_THAT(svg, testing::HasSubstr(">norm<"));

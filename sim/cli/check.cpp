@@ -8,6 +8,7 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "cli/verdict.h"
 #include "run/iteration.h"
 #include "schedule/check.h"
 
@@ -24,23 +25,26 @@ void require_sound(const Schedule& schedule, const Plan& plan) {
 }
 
 void check(const GivenFlags& given) {
-  Scenario scenario = read_scenario(collect(given));
+  const ScenarioSource source = collect(given);
+  Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
-  const Iteration iteration = run_iteration(scenario.experiment);
+  Iteration iteration = run_iteration(scenario.experiment);
   require_sound(iteration.preparation.schedule, scenario.experiment.plan);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
-  const Footprint gpu = fullest_gpu(iteration.report);
-  if (!gpu.fits()) {
-    const RankMemory& rank = iteration.report.memory[static_cast<std::size_t>(gpu.rank)];
+  Report& report = iteration.report;
+  if (judge(source, scenario, false, report) == kDoesNotFit) {
+    const Footprint gpu = fullest_gpu(report);
+    const RankMemory& rank = report.memory[static_cast<std::size_t>(gpu.rank)];
     throw DoesNotFit(
         fmt::format("does not fit in memory, {}: {} (of the peak: parameters {}, gradients {}, optimizer {}, "
-                    "activations {}, logits {}, buffers {})",
+                    "activations {}, logits {}, buffers {}); {}",
                     room_in_words(gpu), in_words(gpu), format_bytes(rank.parameters_bytes),
                     format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes),
                     format_bytes(rank.activations_bytes), format_bytes(rank.logits_bytes),
-                    format_bytes(rank.buffers_bytes)));
+                    format_bytes(rank.buffers_bytes), report.facts.way_to_fit));
   }
-  say("legal; the schedule runs to its end; {}\n", in_words(gpu));
+  say("legal; the schedule runs to its end; {}\n{}\n", in_words(fullest_gpu(report)),
+      verdict_sentence(report));
 }
 
 }  // namespace

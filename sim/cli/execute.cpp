@@ -99,7 +99,7 @@ void require_memory(const Report& predicted, const Cluster& cluster, const Site&
     for (const RankMemory& rank : predicted.memory)
       needed.peak_bytes += rank.peak_bytes * predicted.plan.gpus() / predicted.plan.pp;
   }
-  if (!needed.fits())
+  if (!memory_verdict({needed}, {}).fits())
     throw DoesNotFit(fmt::format("{} need {} ({}); this {} has {}",
                                  shared ? fmt::format("{} ranks together", predicted.plan.gpus()) : "a rank",
                                  format_bytes(needed.needed_bytes()), parts_in_words(needed),

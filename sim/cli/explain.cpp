@@ -9,6 +9,7 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "cli/verdict.h"
 #include "cost/kernel_list.h"
 #include "result/explain/explain.h"
 #include "run/iteration.h"
@@ -20,6 +21,7 @@ namespace {
 struct ExplainOptions {
   std::string topic;
   GivenFlags given;
+  bool allow_oom = false;
 };
 
 void print_topics() {
@@ -35,16 +37,23 @@ int longest_stage(const OpTimes& times) {
   return static_cast<int>(std::ranges::max_element(times.stages, {}, seconds) - times.stages.begin());
 }
 
-void explain_topic(ExplainOptions options) {
-  if (options.topic.empty()) return print_topics();
+// The exit code.
+int explain_topic(ExplainOptions options) {
+  if (options.topic.empty()) {
+    print_topics();
+    return kDone;
+  }
   if (options.given.file.empty() && !options.given.values.contains("--model")) {
     options.given.file = (data_directory() / "scenarios" / "llama3-70b-512-h100.json").string();
     say(stderr, "note: no scenario given: {}\n", options.given.file);
   }
-  Scenario scenario = read_scenario(collect(options.given));
+  const ScenarioSource source = collect(options.given);
+  Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
-  const Iteration iteration = run_iteration(scenario.experiment);
+  Iteration iteration = run_iteration(scenario.experiment);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
+  const int code = judge(source, scenario, options.allow_oom, iteration.report);
+  if (!memory_verdict(iteration.report).fits()) say("{}\n\n", verdict_sentence(iteration.report));
   const Experiment& experiment = scenario.experiment;
   const Preparation& ready = iteration.preparation;
   const int stage = longest_stage(ready.prices.times);
@@ -52,6 +61,7 @@ void explain_topic(ExplainOptions options) {
                     {iteration.report, ready.work, ready.schedule,
                      kernel_list(ready.work, stage, experiment.plan, experiment.cluster, experiment.profile),
                      stage}));
+  return code;
 }
 
 }  // namespace
@@ -62,15 +72,14 @@ void add_explain(CLI::App& program, int& exit_code) {
   verb->add_option("topic", options->topic, "what to explain; left out: the list of topics")
       ->option_text("[TOPIC]");
   add_scenario_flags(*verb, options->given);
+  add_allow_oom_flag(*verb, options->allow_oom);
   verb->footer(
+      "Exit code 3 when the plan does not fit, unless --allow-oom is given.\n"
       "Examples:\n"
       "  rehearse explain\n"
       "  rehearse explain bubble scenarios/llama3-70b-512-h100.json --gbs 256\n"
       "  rehearse explain memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64");
-  verb->callback([options, &exit_code] {
-    explain_topic(*options);
-    exit_code = kDone;
-  });
+  verb->callback([options, &exit_code] { exit_code = explain_topic(*options); });
 }
 
 }  // namespace rehearse

@@ -6,8 +6,10 @@
 
 #include "cli/export.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "cli/verdict.h"
 #include "export/traces.h"
 #include "result/chrome_trace.h"
 
@@ -15,8 +17,23 @@ namespace rehearse {
 
 namespace {
 
-Iteration simulated(const ExportOptions& options) {
-  return run_iteration(read_scenario(collect(options.given)).experiment);
+struct TraceOptions : ExportOptions {
+  bool allow_oom = false;
+};
+
+struct Exported {
+  Iteration run;
+  int code = kDone;  // 3 where the plan does not fit and may not
+};
+
+Exported simulated(const TraceOptions& options) {
+  const ScenarioSource source = collect(options.given);
+  const Scenario scenario = read_scenario(source);
+  Exported exported{run_iteration(scenario.experiment)};
+  Report& report = exported.run.report;
+  exported.code = judge(source, scenario, options.allow_oom, report);
+  if (!memory_verdict(report).fits()) say(stderr, "rehearse: {}\n", verdict_sentence(report));
+  return exported;
 }
 
 Json chrome_trace(const Iteration& run) {
@@ -39,38 +56,40 @@ void write(const std::filesystem::path& file, const std::string& text) {
   write_file(file, [&](std::ostream& out) { out << text; });
 }
 
-void export_perfetto(const ExportOptions& options) {
-  write_export(options, perfetto_trace(chrome_trace(simulated(options)), "trace"));
+int export_perfetto(const TraceOptions& options) {
+  const Exported exported = simulated(options);
+  write_export(options, perfetto_trace(chrome_trace(exported.run), "trace"));
+  return exported.code;
 }
 
-void export_kineto(const ExportOptions& options) {
+int export_kineto(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
-  const Iteration run = simulated(options);
+  const auto [run, code] = simulated(options);
   for (const RankTrace& rank : kineto_traces(chrome_trace(run), run.report))
     write(to / fmt::format("rank{}.json", rank.rank), rank.trace.dump() + "\n");
+  return code;
 }
 
-void export_chakra(const ExportOptions& options) {
+int export_chakra(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
-  const Iteration run = simulated(options);
+  const auto [run, code] = simulated(options);
   const Preparation& ready = run.preparation;
   const Json groups = chakra_groups(run.report.plan, run.report.model.shares_embedding());
   for (int rank = 0; rank < run.report.plan.gpus(); ++rank)
     write(to / fmt::format("rehearse.{}.et", rank),
           chakra_trace({run.timeline, ready.schedule, run.report, ready.work}, groups, rank));
   write(to / "comm_group.json", groups.dump() + "\n");
+  return code;
 }
 
 void add(CLI::App& verb, int& exit_code, const std::string& name, const std::string& help,
-         void (*run)(const ExportOptions&)) {
-  const auto options = std::make_shared<ExportOptions>();
+         int (*run)(const TraceOptions&)) {
+  const auto options = std::make_shared<TraceOptions>();
   CLI::App* format = add_format(verb, name, help, options);
   if (name != "perfetto")
     format->get_option("--output")->description("folder of the files, a file a rank")->option_text("DIR");
-  format->callback([options, &exit_code, run] {
-    run(*options);
-    exit_code = kDone;
-  });
+  add_allow_oom_flag(*format, options->allow_oom);
+  format->callback([options, &exit_code, run] { exit_code = run(*options); });
 }
 
 }  // namespace

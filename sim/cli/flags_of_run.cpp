@@ -56,6 +56,13 @@ std::vector<Flag> flags_of_conditions() {
        integer,
        "N",
        "iterations; more than one give mean and percentiles"},
+      {"--headroom",
+       {},
+       "/headroom",
+       text,
+       "5%|4GB",
+       "memory of each GPU that is to stay free: a plan that leaves less is tight, plan finds none; default: "
+       "5 %"},
       {"--seed", {}, "/seed", integer, "N", "of jitter and of random placement"},
   };
 }

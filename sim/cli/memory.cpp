@@ -9,12 +9,9 @@
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
-#include "result/memory/reserved.h"
-#include "result/memory/sizing.h"
 #include "result/memory/table.h"
 #include "result/svg/memory.h"
-#include "run/iteration.h"
-#include "run/outside_allocator.h"
+#include "run/fit.h"
 
 namespace rehearse {
 
@@ -33,37 +30,6 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
       schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
 }
 
-// Of the heaviest rank, if its peak fits.
-std::optional<double> reserved_of(const Experiment& experiment, const Report& report,
-                                  const Preparation& ready) {
-  const RankMemory rank = heaviest_rank(report);
-  const Footprint gpu = footprints(report)[static_cast<std::size_t>(rank.rank)];
-  if (!gpu.fits()) return {};
-  const std::int64_t microbatches =
-      experiment.order ? kAllMicrobatches : shortened(report.plan).microbatches();
-  return reserved_bytes(ready.schedule.ranks[static_cast<std::size_t>(rank.rank)], rank, report.plan,
-                        ready.work, gpu.capacity_bytes - gpu.outside.all(), microbatches);
-}
-
-// Where nodes are mixed: on those that the fullest pipeline rank has.
-std::optional<FewestGpus> sizing_of(const Experiment& experiment, const Report& report) {
-  const RunFacts& facts = report.facts;
-  Experiment alike = experiment;  // whose pipeline ranks have equal nodes
-  if (const StageNodes& nodes = experiment.stage_nodes; !nodes.empty()) {
-    const NodeKind& kind = nodes.of_rank(fullest_gpu(report).rank);
-    alike.cluster = kind.cluster;
-    alike.profile = kind.profile;
-    alike.stage_nodes = {};
-  }
-  const Cluster& cluster = alike.cluster;
-  const auto outside = [&](const Plan& plan, const Work& work) {
-    return outside_allocator(alike, plan, work);
-  };
-  return fewest_gpus(experiment.model, experiment.plan,
-                     {facts.gpu_memory_bytes, facts.workspace_bytes, cluster.node.gpus,
-                      std::int64_t{cluster.max_nodes} * cluster.node.gpus, outside});
-}
-
 // True when it fits.
 bool show_memory(const MemoryOptions& options) {
   Scenario scenario = read_scenario(collect(options.given));
@@ -77,16 +43,16 @@ bool show_memory(const MemoryOptions& options) {
       out << draw_memory(iteration.timeline, ready.schedule, report, ready.work);
     });
   }
-  const HeaviestRank heaviest = {peak_op_of(report, ready.schedule),
-                                 reserved_of(scenario.experiment, report, ready)};
-  const auto fewest = sizing_of(scenario.experiment, report);
+  const MemoryVerdict verdict = memory_verdict(report);
+  const HeaviestRank heaviest = {peak_op_of(report, ready.schedule)};
+  const auto fewest = fewest_gpus_of(scenario.experiment, {.share = 0}, verdict.gpu.rank);
   if (options.json) {
     fmt::print("{}\n", memory_json(report, heaviest, fewest, REHEARSE_VERSION).dump(2));
   } else {
     for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
     say("{}", write_memory_table(report, heaviest, fewest));
   }
-  return fullest_gpu(report).fits();
+  return verdict.fits();
 }
 
 }  // namespace

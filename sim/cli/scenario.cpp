@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/by_name.h"
+#include "cli/read_headroom.h"
 #include "cli/read_kernels.h"
 #include "cli/read_layers.h"
 #include "cli/read_order.h"
@@ -25,7 +26,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
-constexpr std::int64_t kMostStages = 1 << 20;  // of a split made before the rules are checked
 constexpr double kMostVariation = 10;
 constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
@@ -308,6 +308,7 @@ class Reading {
     conditions.jitter.compute = top_.number_or("jitter", 0, 0, kMostVariation);
     conditions.jitter.messages = top_.number_or("message_jitter", 0, 0, kMostVariation);
     conditions.iterations = static_cast<int>(top_.integer_or("iterations", 1, 1, kMostIterations));
+    scenario_.experiment.headroom = read_headroom(top_);
     conditions.seed = static_cast<std::uint64_t>(top_.integer_or("seed", 0, 0, kMost));
   }
 
@@ -342,7 +343,7 @@ class Reading {
   // Legal for every model, to check the other rules before the split is known.
   static std::vector<int> any_split(const Plan& plan, const Model& model) {
     std::vector<int> layers(
-        static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, kMostStages)), 0);
+        static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, 1 << 20)), 0);
     layers.front() = static_cast<int>(model.layers);
     return layers;
   }

@@ -5,10 +5,13 @@
 
 #include "base/quantity.h"
 #include "cli/output.h"
+#include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
+#include "cli/verdict.h"
 #include "cli/what_if.h"
+#include "run/fit.h"
 #include "run/iteration.h"
 #include "run/jitter.h"
 #include "run/neighbours.h"
@@ -21,20 +24,26 @@ struct SimulateOptions {
   GivenFlags given;
   ShowOptions show;
   std::string beside;  // file of another job's scenario
+  bool allow_oom = false;
 };
 
-void show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
-          Iteration& iteration, const Json& more = Json::object(), const std::string& last_line = "") {
+// The exit code.
+int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
+         Iteration& iteration, const Json& more = Json::object(), const std::string& last_line = "") {
   std::vector<std::string>& warnings = iteration.report.facts.warnings;
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
+  const int code = judge(source, scenario, options.allow_oom, iteration.report);
+  if (options.show.json && !memory_verdict(iteration.report).fits())
+    say(stderr, "rehearse: {}\n", verdict_sentence(iteration.report));
   const Preparation& ready = iteration.preparation;
   show_run(options.show,
            {iteration.timeline, ready.schedule, ready.work, iteration.report, iteration.step_times_s,
             source.json, options.show.html.empty() ? Json() : what_if(source, scenario)},
            more, last_line);
+  return code;
 }
 
-void simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {
+int simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {
   const Scenario other = read_scenario(collect({options.beside, {}}));
   BesideAnother both = run_beside(scenario.experiment, other.experiment);
   const Spread steps = spread_of(both.other_step_times_s);
@@ -42,19 +51,23 @@ void simulate_beside(const SimulateOptions& options, const ScenarioSource& sourc
                       {{"scenario", options.beside},
                        {"steps", both.other_step_times_s.size()},
                        {"mean_step_time_s", steps.mean_s}}}};
-  show(options, source, scenario, both.own, more,
-       fmt::format("beside {} on {} more GPUs: {} of its steps, {} each\n", options.beside,
-                   other.experiment.plan.gpus(), both.other_step_times_s.size(),
-                   format_seconds(steps.mean_s)));
+  const int code = show(options, source, scenario, both.own, more,
+                        fmt::format("beside {} on {} more GPUs: {} of its steps, {} each\n", options.beside,
+                                    other.experiment.plan.gpus(), both.other_step_times_s.size(),
+                                    format_seconds(steps.mean_s)));
+  const MemoryVerdict others = memory_verdict(footprints_of(other.experiment), other.experiment.headroom);
+  if (others.fits()) return code;
+  say(stderr, "rehearse: {} {}\n", options.beside, in_words(others));
+  return options.allow_oom ? code : kDoesNotFit;
 }
 
-void simulate_and_show(const SimulateOptions& options) {
+int simulate_and_show(const SimulateOptions& options) {
   const ScenarioSource source = collect(options.given);
   require_writable({options.show.trace, options.show.svg, options.show.png, options.show.html});
   const Scenario scenario = read_scenario(source);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = run_iteration(scenario.experiment);
-  show(options, source, scenario, iteration);
+  return show(options, source, scenario, iteration);
 }
 
 }  // namespace
@@ -66,18 +79,17 @@ void add_simulate(CLI::App& program, int& exit_code) {
   verb->add_option("--beside", options->beside,
                    "another job on the same fabric: its nodes are the next ones of the placement")
       ->option_text("SCENARIO.json");
+  add_allow_oom_flag(*verb, options->allow_oom);
   add_show_flags(*verb, options->show);
   verb->footer(
+      "Exit code 3 when it does not fit, unless --allow-oom is given.\n"
       "Examples:\n"
       "  rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 32\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --svg pipeline.svg --trace trace.json\n"
       "  rehearse simulate scenarios/llama3-70b-512-h100.json --html report.html\n"
-      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --json\n"
+      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --recompute full --json\n"
       "  rehearse simulate A.json --placement scattered --beside B.json");
-  verb->callback([options, &exit_code] {
-    simulate_and_show(*options);
-    exit_code = kDone;
-  });
+  verb->callback([options, &exit_code] { exit_code = simulate_and_show(*options); });
 }
 
 }  // namespace rehearse

@@ -15,9 +15,9 @@ Row run(const ScenarioSource& source, Inputs& inputs) {
   Report report = run_iteration(scenario.experiment).report;
   report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
   Row row{RowState::done, "", report_json(report, REHEARSE_VERSION)};
-  if (const Footprint gpu = fullest_gpu(report); !gpu.fits()) {
+  if (const MemoryVerdict verdict = memory_verdict(report); !verdict.fits()) {
     row.state = RowState::does_not_fit;
-    row.reason = in_words(gpu);
+    row.reason = in_words(verdict.gpu);
   }
   return row;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/quantity.h"
+#include "result/memory/verdict.h"
 
 namespace rehearse {
 
@@ -27,6 +28,11 @@ std::string shortened(const std::string& text) {
 }
 
 using Line = std::vector<std::string>;
+
+// Fits, but not with headroom and fragments.
+bool is_tight(const Row& row) {
+  return row.report.at("memory").value("verdict", "") == to_string(Verdict::tight);
+}
 
 constexpr const char* kExecuted = "executed_step_time_s";
 
@@ -61,6 +67,7 @@ Line line_of(Point point, const Row& row, const Grid& grid, bool executed) {
   }
   if (executed) add_executed(row, line);
   line.push_back(row.state == RowState::done ? "" : shortened(to_string(row.state) + ": " + row.reason));
+  if (row.state == RowState::done && is_tight(row)) line.back() = "tight";
   return line;
 }
 
@@ -100,7 +107,7 @@ std::string sweep_table(const Store& store, const Grid& grid) {
     }
     lines.push_back(line_of(point, row, grid, executed));
   });
-  if (fastest > 0) lines[fastest].back() = "fastest";
+  if (fastest > 0) lines[fastest].back() = lines[fastest].back().empty() ? "fastest" : "fastest; tight";
   return aligned(lines);
 }
 

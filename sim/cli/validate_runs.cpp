@@ -48,12 +48,14 @@ double predicted_memory(const PublishedRun& run) {
 
 bool predicted_to_fit(const Candidate& candidate) {
   const Occupied of(candidate, true);
-  return fullest(footprints(of.ranks, of.outside(), of.experiment.cluster.gpu.memory_bytes)).fits();
+  return memory_verdict(footprints(of.ranks, of.outside(), of.experiment.cluster.gpu.memory_bytes), {})
+      .fits();
 }
 
 Report simulated(const Candidate& candidate, Engine engine) {
   Experiment experiment = read_scenario(candidate.source, {candidate.model, false}).experiment;
   experiment.engine = engine;
+  experiment.with_reserved = false;
   return run_iteration(experiment).report;
 }
 
@@ -64,7 +66,7 @@ Band band_of(double seconds, double uncertainty) {
 void predict_seconds(const Candidate& candidate, Engine engine, RunPrediction& prediction) {
   const Report report = simulated(candidate, engine);
   prediction.seconds = report.step_time_s;
-  prediction.fits = fullest_gpu(report).fits();
+  prediction.fits = memory_verdict(report).fits();
   prediction.uncertainty = report.uncertainty;
   prediction.band = band_of(report.step_time_s, report.uncertainty);
 }

@@ -69,14 +69,15 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
     const Plan& plan = scenario.experiment.plan;
     if (plan.microbatches() * plan.stages() > kMostOpsOfVariant) return std::nullopt;
     const Report report = run_iteration(scenario.experiment).report;
-    const Footprint gpu = fullest_gpu(report);
+    const MemoryVerdict verdict = memory_verdict(report);
     return Json{{"value", value},
                 {"step_time_s", report.step_time_s},
                 {"tokens_per_s_per_gpu", report.tokens_per_s_per_gpu},
                 {"bubble", report.bubble_mean},
                 {"peak_bytes", heaviest_rank(report).peak_bytes},
-                {"needed_bytes", gpu.needed_bytes()},
-                {"fits", gpu.fits()}};
+                {"needed_bytes", verdict.gpu.needed_bytes()},
+                {"fits", verdict.fits()},
+                {"verdict", to_string(verdict.verdict)}};
   } catch (const std::exception&) {
     return std::nullopt;
   }

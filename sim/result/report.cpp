@@ -109,7 +109,7 @@ std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
   for (const RankMemory& rank : memory)
     gpus.push_back({rank.rank, rank.peak_bytes,
                     outside.empty() ? OutsideAllocator{} : outside[static_cast<std::size_t>(rank.rank)],
-                    capacity_bytes});
+                    capacity_bytes, rank.reserved_bytes});
   return gpus;
 }
 
@@ -123,6 +123,15 @@ std::vector<Footprint> footprints(const Report& report) {
 
 Footprint fullest_gpu(const Report& report) {
   return fullest(footprints(report));
+}
+
+MemoryVerdict memory_verdict(const Report& report) {
+  return memory_verdict(footprints(report), report.facts.headroom);
+}
+
+std::string verdict_sentence(const Report& report) {
+  const std::string verdict = in_words(memory_verdict(report)), &way = report.facts.way_to_fit;
+  return way.empty() ? verdict : verdict + "; " + way;
 }
 
 RankMemory heaviest_rank(const Report& report) {

@@ -11,6 +11,7 @@
 #include "plan/stage_times.h"
 #include "plan/work.h"
 #include "result/memory/footprint.h"
+#include "result/memory/verdict.h"
 #include "result/timeline.h"
 #include "schedule/schedule.h"
 
@@ -31,6 +32,8 @@ struct RunFacts {
   double gpu_memory_bytes = 0;                           // where memory_of_rank is given: of the fullest rank
   std::vector<double> memory_of_rank = {};               // by pipeline rank, where they differ
   double workspace_bytes = 0;                            // of cuBLAS
+  Headroom headroom = {};                                // that a plan is to leave free
+  std::string way_to_fit = {};                           // of a plan that does not: what would, in words
   std::vector<OutsideAllocator> outside_allocator = {};  // by pipeline rank; empty: nothing
   double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks
   std::string schedule_name = {};           // of an order that the plan has no name for
@@ -78,6 +81,7 @@ struct RankMemory {
   double passing_gradients_bytes = 0;  // of the gradients: those that come with a backward pass
   double late_bytes = 0;       // of the buffers: of late_blocks(), what the activations leave no room for
   double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
+  std::optional<double> reserved_bytes = {};  // by the allocator; none where that was not replayed
   std::int32_t peak_op = -1;   // index of the op of its list that runs then; -1: none
   double peak_time_s = 0;      // when that op begins
   std::vector<LiveMicrobatches> alive;
@@ -112,6 +116,10 @@ std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
 // Of the report's ranks, and the one with the least room, which decides whether the plan fits.
 std::vector<Footprint> footprints(const Report& report);
 Footprint fullest_gpu(const Report& report);
+MemoryVerdict memory_verdict(const Report& report);
+
+// "does not fit: 1.46 TB of 85 GB on pipeline rank 0, 1.37 TB (...) too much; it fits with --recompute full"
+std::string verdict_sentence(const Report& report);
 
 // The rank of report.memory with the highest peak, where memories differ the one of the fullest GPU; zeros
 // when there is none.

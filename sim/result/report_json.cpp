@@ -83,13 +83,20 @@ Json memory_json(const Report& report) {
                      {"needed_bytes", gpus[r].needed_bytes()}});
   }
   const RankMemory heaviest = heaviest_rank(report);
-  const Footprint gpu = fullest(gpus);
+  const MemoryVerdict verdict = memory_verdict(report);
+  const Footprint& gpu = verdict.gpu;
   return {{"capacity_bytes", report.facts.gpu_memory_bytes},
           {"peak_bytes", heaviest.peak_bytes},
           {"peak_rank", heaviest.rank},
           {"needed_bytes", gpu.needed_bytes()},
           {"fullest_rank", gpu.rank},
-          {"fits", gpu.fits()},
+          {"fits", verdict.fits()},
+          {"verdict", to_string(verdict.verdict)},
+          {"free_bytes", gpu.room_bytes()},
+          {"headroom_wanted_bytes", verdict.headroom_bytes},
+          {"reserved_bytes", heaviest.reserved_bytes ? Json(*heaviest.reserved_bytes) : Json()},
+          {"needs_expandable_segments", verdict.needs_expandable_segments},
+          {"way_to_fit", report.facts.way_to_fit.empty() ? Json() : Json(report.facts.way_to_fit)},
           {"outside_allocator", outside_json(gpu.outside)},
           {"ranks", ranks}};
 }

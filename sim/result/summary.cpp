@@ -52,6 +52,12 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+// A plan that does not fit is not read as one that runs.
+void add_verdict(Page& page, const Report& report) {
+  if (!memory_verdict(report).fits())
+    page.line("{}", page.paint(printable(verdict_sentence(report)), Paint::red));
+}
+
 void add_head(Page& page, const Report& report) {
   const RunFacts& facts = report.facts;
   const Plan& plan = report.plan;
@@ -65,16 +71,16 @@ void add_head(Page& page, const Report& report) {
 }
 
 void add_figures(Page& page, const Report& report) {
+  const Paint strong = memory_verdict(report).fits() ? Paint::bold : Paint::grey;
   const std::string band =
       report.uncertainty > 0 ? fmt::format(" give or take {:.0f} %", 100 * report.uncertainty) : "";
   page.line(
-      "step time    {}{}   {}", page.paint(format_seconds(report.step_time_s), Paint::bold), band,
+      "step time    {}{}   {}", page.paint(format_seconds(report.step_time_s), strong), band,
       page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
   page.line("efficiency   {:.4g} TFLOP/s/GPU, MFU {}, HFU {} of {:.4g} TFLOP/s", report.model_tflops_per_gpu,
-            page.paint(percent(report.mfu), Paint::bold), percent(report.hfu),
-            report.facts.peak_flops / 1e12);
+            page.paint(percent(report.mfu), strong), percent(report.hfu), report.facts.peak_flops / 1e12);
   page.line("             {}",
             page.paint("attention FLOPs: full squares; HFU adds what is computed twice", Paint::grey));
   page.line("bubble       mean {}, worst {} (pipeline rank {}), ideal {}", percent(report.bubble_mean),
@@ -131,6 +137,8 @@ void add_memory(Page& page, const Report& report) {
             page.paint(format_bytes(gpu.needed_bytes()), Paint::bold), format_bytes(gpu.capacity_bytes),
             gpu.rank, page.paint(room_in_words(gpu), gpu.fits() ? Paint::green : Paint::red));
   if (gpu.outside.all() > 0) page.line("             {}", parts_in_words(gpu));
+  if (const MemoryVerdict verdict = memory_verdict(report); verdict.verdict == Verdict::tight)
+    page.line("             {}", page.paint(in_words(verdict), Paint::yellow));
 }
 
 void add_provenance(Page& page, const Report& report) {
@@ -150,6 +158,7 @@ void add_provenance(Page& page, const Report& report) {
 
 std::string write_summary(const Report& report, bool colour) {
   Page page(colour);
+  add_verdict(page, report);
   add_head(page, report);
   add_figures(page, report);
   add_shares(page, report);

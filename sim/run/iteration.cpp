@@ -10,6 +10,8 @@
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory/memory.h"
+#include "result/memory/reserved.h"
+#include "result/memory/sizing.h"
 #include "run/alike.h"
 #include "run/band.h"
 #include "run/company.h"
@@ -178,6 +180,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpus = plan.gpus();
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
+  facts.headroom = experiment.headroom;
   facts.peak_flops = peak_flops_of(experiment.cluster, plan);
   if (nodes.empty()) {
     add_nodes(experiment.cluster, experiment.profile, facts);
@@ -263,6 +266,9 @@ Preparation prepare(const Experiment& experiment) {
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
   Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
                               preparation.work, preparation.prices.times, facts_of(experiment, preparation));
+  if (experiment.with_reserved)
+    add_reserved(report, preparation.schedule, preparation.work,
+                 experiment.order ? kAllMicrobatches : shortened(experiment.plan).microbatches());
   if (experiment.with_band) report.uncertainty = uncertainty(report, experiment);
   return report;
 }

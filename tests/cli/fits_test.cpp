@@ -61,7 +61,7 @@ int plan_exit_code(const std::string& file, const Json& plan) {
     const Json found = plan.value(key, none);
     return found.is_string() ? found.get<std::string>() : found.dump();
   };
-  std::string flags = " --cp 1 --ep 1 --mbs 1 --recompute none";
+  std::string flags = " --headroom 0 --cp 1 --ep 1 --mbs 1 --recompute none";
   for (const char* key : {"tp", "pp"}) flags += std::string(" --") + key + " " + value(key, 1);
   flags += " --vpp " + value("vpp", 1) + " --zero " + value("zero", 0) + " --schedule " +
            value("schedule", "1f1b");
@@ -80,11 +80,17 @@ TEST(Fits, IsTheSameForEveryVerbAroundTheEdge) {
       const std::string what = plan.dump() + " on " + std::to_string(memory);
       EXPECT_EQ(run_program("check " + file).exit_code, fits ? 0 : 3) << what;
       EXPECT_EQ(run_program("memory " + file).exit_code, fits ? 0 : 3) << what;
-      const Json report = Json::parse(run_program("simulate " + file + " --json").out)["memory"];
+      const Outcome simulated = run_program("simulate " + file + " --json");
+      EXPECT_EQ(simulated.exit_code, fits ? 0 : 3) << what;
+      EXPECT_EQ(run_program("simulate " + file + " --allow-oom --json").exit_code, 0) << what;
+      EXPECT_EQ(run_program("explain memory " + file).exit_code, fits ? 0 : 3) << what;
+      const Json report = Json::parse(simulated.out)["memory"];
       EXPECT_EQ(report["fits"], fits) << what;
+      EXPECT_EQ(report["verdict"], fits ? "tight" : "does not fit") << what;
       EXPECT_EQ(report["needed_bytes"], needed) << what;
       const Json row = Json::parse(run_program("sweep " + file + " --mbs 1 --jsonl" + new_store()).out);
       EXPECT_EQ(row["state"], fits ? "done" : "does not fit") << what;
+      EXPECT_EQ(row["memory"]["verdict"], report["verdict"]) << what;
       EXPECT_EQ(plan_exit_code(file, plan), fits ? 0 : 3) << what;
       EXPECT_EQ(fits_in_what_if(file), fits) << what;
     }

@@ -9,6 +9,7 @@
 #include "cli/sweep_row.h"
 #include "result/memory/table.h"
 #include "run.h"
+#include "run/fit.h"
 #include "scratch.h"
 #include "search/search.h"
 
@@ -29,7 +30,9 @@ bool is_searched(const Experiment& experiment) {
 }
 
 bool found_by_search(const Experiment& experiment) {
-  return search(experiment, {experiment.plan}, {}).does_not_fit == 0;
+  Experiment filled = experiment;
+  filled.headroom = {.share = 0};
+  return search(filled, {experiment.plan}, {}).does_not_fit == 0;
 }
 
 // Nothing where the run is too large for the studio.
@@ -53,10 +56,13 @@ RC_GTEST_PROP(LegalRun, FitsForEverybodyWhoAsksOrForNobody, ()) {
     const Row row = evaluate_row(source, inputs);
     RC_ASSERT(row.state == (expected ? RowState::done : RowState::does_not_fit));
     RC_ASSERT(row.report["memory"]["fits"] == expected);
+    RC_ASSERT((row.report["memory"]["verdict"] != "does not fit") == expected);
     const Experiment experiment = read(source);
     const Report report = run_iteration(experiment).report;
     const Json memory = memory_json(report, {}, std::nullopt, "");
     RC_ASSERT(memory["fits"] == expected);
+    RC_ASSERT(memory["verdict"] == row.report["memory"]["verdict"]);
+    RC_ASSERT(fullest(footprints_of(experiment)).needed_bytes() == gpu.needed_bytes());
     RC_ASSERT((memory["headroom_bytes"].get<double>() >= 0) == expected);
     if (is_searched(experiment)) RC_ASSERT(found_by_search(experiment) == expected);
     RC_ASSERT(said_by_studio(source, inputs).value_or(expected) == expected);

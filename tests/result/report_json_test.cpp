@@ -41,8 +41,10 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
   EXPECT_THAT(keys(json["communication"][0]),
               ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s",
                           "gpu_link_bytes", "nic_bytes", "host_bytes"));
-  EXPECT_THAT(keys(json["memory"]), ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "needed_bytes",
-                                                "fullest_rank", "fits", "outside_allocator", "ranks"));
+  EXPECT_THAT(keys(json["memory"]),
+              ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "needed_bytes", "fullest_rank", "fits",
+                          "verdict", "free_bytes", "headroom_wanted_bytes", "reserved_bytes",
+                          "needs_expandable_segments", "way_to_fit", "outside_allocator", "ranks"));
   EXPECT_THAT(keys(json["memory"]["ranks"][0]),
               IsSupersetOf({"rank", "stage", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
                             "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes",
@@ -112,6 +114,7 @@ TEST(ReportJson, WhatDoesNotFitSaysSo) {
   Case made = make_case(small_plan(2, 1, 4), Durations{});
   made.report.facts.gpu_memory_bytes = 1000;
   EXPECT_EQ(report_json(made.report, "")["memory"]["fits"], false);
+  EXPECT_EQ(report_json(made.report, "")["memory"]["verdict"], "does not fit");
 }
 
 TEST(ReportJson, SurvivesNamesThatAreNoUtf8AndEmptyReports) {

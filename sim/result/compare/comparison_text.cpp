@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "result/compare/compare.h"
 #include "result/lines.h"
+#include "result/memory/verdict.h"
 
 namespace rehearse {
 
@@ -47,11 +48,18 @@ bool worth_a_line(const QuantityPair& pair) {
   return pair.a.value_or(0) != 0 || pair.b.value_or(0) != 0;
 }
 
+// Reports written before it was in them have none.
+Json verdict_of(const ComparedRun& run) {
+  return run.report.value("memory", Json::object()).value("verdict", Json());
+}
+
 std::string described(const ComparedRun& run) {
   const Json& report = run.report;
-  return fmt::format("{} ({}, {}): {} on {}", run.name, report.value("source", "?"),
+  const bool fits = verdict_of(run) != Json(to_string(Verdict::does_not_fit));
+  return fmt::format("{} ({}, {}): {} on {}{}", run.name, report.value("source", "?"),
                      report.value("engine", "?"), report.value("model", Json::object()).value("name", "?"),
-                     report.value("cluster", Json::object()).value("name", "?"));
+                     report.value("cluster", Json::object()).value("name", "?"),
+                     fits ? "" : "; does not fit in memory");
 }
 
 }  // namespace
@@ -87,7 +95,8 @@ Json comparison_json(const ReportComparison& comparison) {
   const auto side = [](const ComparedRun& run) {
     return Json{{"name", run.name},
                 {"source", run.report.value("source", "")},
-                {"engine", run.report.value("engine", "")}};
+                {"engine", run.report.value("engine", "")},
+                {"verdict", verdict_of(run)}};
   };
   const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
   Json otherwise = Json::array(), quantities = Json::array();

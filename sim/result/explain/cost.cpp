@@ -105,7 +105,7 @@ std::string explain_memory(const Explained& run) {
   text.line("{} bytes of state a parameter: recipe {}.", state.total(), to_string(report.plan.recipe));
   const Footprint gpu = fullest_gpu(report);
   text.line("In all, {};", in_words(gpu));
-  text.line("{}.", room_in_words(gpu));
+  text.line("{}.", in_words(memory_verdict(report)));
   text.line(
       "Source: Rajbhandari et al. 2020, section 3.1 (state); Korthikanti et al. 2022, section 4 "
       "(activations)");

@@ -21,9 +21,21 @@ Rehearse.tiles = function (report) {
     tile("bubble", Rehearse.percent(report.bubble_fraction.mean),
       `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank}); ` +
       `ideal ${Rehearse.percent(report.bubble_fraction_ideal)}`),
-    tile(memory.fits ? "memory" : "does not fit", Rehearse.bytes(memory.needed_bytes),
+    tile(memory.verdict === "fits" ? "memory" : memory.verdict, Rehearse.bytes(memory.needed_bytes),
       `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.fullest_rank}` + sum,
-      memory.fits ? "" : "bad"));
+      { "fits": "", "tight": "tight", "does not fit": "bad" }[memory.verdict]));
+};
+
+// Before the figures of a plan that cannot run, or only just; nothing for one that fits.
+Rehearse.verdict = function (memory) {
+  if (memory.verdict === "fits") return null;
+  const setting = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", free = Rehearse.bytes(Math.abs(memory.free_bytes));
+  const words = memory.verdict === "tight"
+    ? `tight: ${free} of ${Rehearse.bytes(memory.capacity_bytes)} free` +
+      (memory.needs_expandable_segments ? `; fragments do not fit without ${setting}` : "")
+    : `does not fit: ${free} more than the ${Rehearse.bytes(memory.capacity_bytes)} of a GPU` +
+      (memory.way_to_fit ? `; ${memory.way_to_fit}` : "");
+  return Rehearse.element("p", { class: "verdict " + (memory.verdict === "tight" ? "tight" : "bad") }, words);
 };
 
 // parts: [key, name, colour]; rows: [{name, values: {key: number}, total}].

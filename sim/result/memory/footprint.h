@@ -2,9 +2,11 @@
 //
 // Counted: the peak of PyTorch's allocator (result/memory/memory.h), CUDA's context and NCCL's buffers
 // (cost/communicators.h). What the allocator reserves beyond its peak (result/memory/reserved.h) is no part
-// of it: free segments are given back before the allocator gives up.
+// of it: free segments are given back before the allocator gives up. Fragments in use are not given back:
+// where they do not fit, the plan needs another setting of the allocator (result/memory/verdict.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,10 +30,12 @@ struct Footprint {
   double peak_bytes = 0;  // of the allocator
   OutsideAllocator outside = {};
   double capacity_bytes = 0;  // memory of the GPU
+  std::optional<double> reserved_bytes = {};  // by the allocator, with its fragments; none: not known
 
   double needed_bytes() const { return peak_bytes + outside.all(); }
   double room_bytes() const { return capacity_bytes - needed_bytes(); }  // below 0: too much by so many
   bool fits() const { return needed_bytes() <= capacity_bytes; }
+  bool fragments_fit() const { return reserved_bytes.value_or(0) + outside.all() <= capacity_bytes; }
 };
 
 // The GPU with the least room, the first of equal ones: the plan fits when it does. Zeros for none.

@@ -338,4 +338,15 @@ double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& 
   return steady + std::max(bytes.reserved, replayed);
 }
 
+void add_reserved(Report& report, const Schedule& schedule, const Work& work, std::int64_t microbatches) {
+  const int heaviest = heaviest_rank(report).rank, fullest = fullest_gpu(report).rank;
+  for (const Footprint& gpu : footprints(report)) {
+    if (!gpu.fits() || (gpu.rank != heaviest && gpu.rank != fullest)) continue;
+    const auto at = static_cast<std::size_t>(gpu.rank);
+    RankMemory& memory = report.memory[at];
+    memory.reserved_bytes = reserved_bytes(schedule.ranks[at], memory, report.plan, work,
+                                           gpu.capacity_bytes - gpu.outside.all(), microbatches);
+  }
+}
+
 }  // namespace rehearse

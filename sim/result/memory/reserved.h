@@ -61,4 +61,8 @@ ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, c
 double reserved_bytes(const RankOps& ops, const RankMemory& memory, const Plan& plan, const Work& work,
                       double capacity_bytes, std::int64_t microbatches = kAllMicrobatches);
 
+// RankMemory::reserved_bytes of the rank with the highest peak and of the fullest, where they fit.
+void add_reserved(Report& report, const Schedule& schedule, const Work& work,
+                  std::int64_t microbatches = kAllMicrobatches);
+
 }  // namespace rehearse

@@ -14,6 +14,17 @@ namespace {
 // rounds of pp: so many are enough to find the peak.
 constexpr std::int64_t kRounds = 6;
 
+// One replica has room for fewer ranks of experts, which are split as they were: with the other layers or
+// not.
+void fit_experts(Plan& plan, const Plan& like) {
+  plan.etp = like.etp == like.tp ? plan.tp : std::min(like.etp, plan.tp);
+  const auto divides = [&](int ep) { return like.ep % ep == 0 && plan.tp * plan.cp % (ep * plan.etp) == 0; };
+  while (plan.ep > 1 && !divides(plan.ep)) --plan.ep;
+  if (plan.ep > 1) return;
+  plan.dispatcher = Dispatcher::all_to_all;
+  plan.dispatcher_sms = 0;
+}
+
 std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingLimits& limits) {
   std::vector<Plan> plans;
   for (int tp = 1; tp <= limits.gpus_per_node; ++tp) {
@@ -23,6 +34,7 @@ std::vector<Plan> candidates(const Model& model, const Plan& like, const SizingL
       plan.tp = tp;
       plan.pp = pp;
       plan.dp = 1;
+      if (model.experts) fit_experts(plan, like);
       if (pp != like.pp) plan.layers_per_stage.clear();
       if (pp == 1) {
         plan.vpp = 1;
@@ -65,7 +77,8 @@ std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, cons
   for (const Plan& candidate : candidates(model, plan, limits)) {
     if (best && candidate.gpus() > best->plan.gpus()) break;
     const Footprint gpu = fullest_gpu(model, candidate, limits);
-    if (!gpu.fits() || (best && gpu.needed_bytes() >= best->fullest.needed_bytes())) continue;
+    const bool held = gpu.room_bytes() >= limits.headroom.of(gpu.capacity_bytes);
+    if (!held || (best && gpu.needed_bytes() >= best->fullest.needed_bytes())) continue;
     best = FewestGpus{candidate, gpu};
   }
   return best;

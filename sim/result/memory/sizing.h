@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 #include "result/memory/footprint.h"
 #include "result/memory/memory.h"
+#include "result/memory/verdict.h"
 
 namespace rehearse {
 
@@ -20,6 +21,7 @@ struct SizingLimits {
   std::int64_t most_gpus = 0;  // 0: as many as asked for
   // What lies beside the allocator on each pipeline rank of a plan; none: nothing.
   std::function<std::vector<OutsideAllocator>(const Plan&, const Work&)> outside = {};
+  Headroom headroom = {.share = 0};  // that is to stay free
 };
 
 struct FewestGpus {
@@ -31,7 +33,8 @@ struct FewestGpus {
 Plan shortened(Plan plan);
 
 // The fewest GPUs on which a legal plan like `plan` fits: every tp that divides a node and every pp are tried
-// with dp 1 and all else as it is (without pipeline ranks: one chunk, 1F1B). Of equal numbers of GPUs the
+// with dp 1 and all else as it is (without pipeline ranks: one chunk, 1F1B; as many ranks of experts as one
+// replica holds). Of equal numbers of GPUs the
 // plan that needs least memory. Nothing when none fits.
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits);
 

@@ -42,15 +42,10 @@ void add_fullest(Lines& table, const Report& report) {
   table.line("           {}{}", parts_in_words(gpu), communicators);
 }
 
-// What is reserved and free is given back before the allocator gives up: the peak decides whether a plan
-// fits, unless the fragments in use leave too little.
-void add_reserved(Lines& table, const Report& report, double reserved_bytes) {
-  const RankMemory heaviest = heaviest_rank(report);
-  const Footprint gpu = footprints(report)[static_cast<std::size_t>(heaviest.rank)];
+void add_reserved(Lines& table, const RankMemory& heaviest) {
+  const double reserved_bytes = *heaviest.reserved_bytes;
   table.line("reserved   {} by PyTorch's allocator, {} more than the peak", format_bytes(reserved_bytes),
              format_bytes(reserved_bytes - heaviest.peak_bytes));
-  if (reserved_bytes + gpu.outside.all() > gpu.capacity_bytes)
-    table.line("           its fragments do not fit; expandable_segments:True has none");
 }
 
 void add_peak(Lines& table, const Report& report, const HeaviestRank& facts) {
@@ -64,7 +59,8 @@ void add_peak(Lines& table, const Report& report, const HeaviestRank& facts) {
                  live.microbatches.size() == 1 ? "" : "es", write_runs(live.microbatches));
   }
   add_fullest(table, report);
-  if (facts.reserved_bytes) add_reserved(table, report, *facts.reserved_bytes);
+  if (heaviest.reserved_bytes) add_reserved(table, heaviest);
+  table.line("verdict    {}", in_words(memory_verdict(report)));
 }
 
 void add_sizing(Lines& table, const Report& report, const std::optional<FewestGpus>& fewest) {
@@ -137,8 +133,7 @@ Json memory_json(const Report& report, const HeaviestRank& heaviest, const std::
   json["peak_op"] = heaviest.peak_op;
   json["peak_time_s"] = rank.peak_time_s;
   json["bytes_per_parameter"] = state_bytes(report.plan).total();
-  const auto& reserved = heaviest.reserved_bytes;
-  json["reserved_bytes"] = reserved ? Json(*reserved) : Json(nullptr);
+  const auto& reserved = rank.reserved_bytes;
   json["allocator_slack_bytes"] = reserved ? Json(*reserved - rank.peak_bytes) : Json(nullptr);
   json["fewest_gpus"] = fewest_json(fewest);
   json["rule_of_thumb_gpus"] =

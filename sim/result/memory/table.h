@@ -16,8 +16,6 @@ std::string write_runs(const std::vector<int>& numbers);
 // What is known of the heaviest rank beside the report.
 struct HeaviestRank {
   std::string peak_op;  // name of the op that runs at its peak
-  // By PyTorch's allocator (result/memory/reserved.h); none where the peak does not fit.
-  std::optional<double> reserved_bytes = {};
 };
 
 std::string write_memory_table(const Report& report, const HeaviestRank& heaviest,

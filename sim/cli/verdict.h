@@ -1,0 +1,19 @@
+// What does a verb do that shows the figures of one plan, where the plan does not fit?
+#pragma once
+
+#include "cli/flags.h"
+#include "cli/scenario.h"
+#include "result/report.h"
+
+namespace CLI {
+class App;
+}
+
+namespace rehearse {
+
+void add_allow_oom_flag(CLI::App& verb, bool& allow_oom);
+
+// The exit code: 3 where the plan does not fit and may not. Such a report also says what would fit.
+int judge(const ScenarioSource& source, const Scenario& scenario, bool allow_oom, Report& report);
+
+}  // namespace rehearse

@@ -34,7 +34,7 @@ std::vector<Flag> flags_of_ranks() {
        "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half or v-min, or PyTorch's CSV of "
        "actions"},
       {"--microbatch-group",
-       {"--microbatch-group-size-per-virtual-pipeline-stage"},
+       {"--microbatch-group-size-per-virtual-pipeline-stage", "--microbatch-group-size-per-vp-stage"},
        "/plan/microbatch_group",
        integer,
        "N",
@@ -44,7 +44,7 @@ std::vector<Flag> flags_of_ranks() {
        "/plan/layers_per_stage",
        layers,
        "LIST|auto",
-       "layers of each stage, comma separated; auto: by cost"},
+       "layers of each stage, comma separated; auto: the fastest of some splits by cost"},
       {"--pipeline-model-parallel-layout",
        {},
        "/plan/layout",

@@ -55,17 +55,22 @@ std::vector<int> split(const std::string& way, const JsonReader& json, const Mod
                               json.boolean_or("loss_as_layer", false));
 }
 
+// What the framework does where nobody says how.
+void split_as_framework(const Model& model, Plan& plan) {
+  if (plan.pp <= 1 || plan.vpp != 1) return;
+  if (plan.framework == Framework::nanotron) plan.layers_per_stage = split_at_shares(model, plan);
+  if (plan.framework == Framework::aleph_scaling) plan.layers_per_stage = split_by_parameters(model, plan);
+}
+
 }  // namespace
 
 bool read_layers(const JsonReader& json, const Model& model, Plan& plan) {
   const std::string way = only_way(json);
-  if (way.empty()) {
-    if (plan.pp <= 1 || plan.vpp != 1) return false;
-    if (plan.framework == Framework::nanotron) plan.layers_per_stage = split_at_shares(model, plan);
-    if (plan.framework == Framework::aleph_scaling) plan.layers_per_stage = split_by_parameters(model, plan);
-    return false;
+  const bool by_cost = way == "layers_per_stage" && json.value(way) == Json("auto");
+  if (way.empty() || by_cost) {
+    split_as_framework(model, plan);
+    return by_cost;
   }
-  if (way == "layers_per_stage" && json.value(way) == Json("auto")) return true;
   if (plan.pp < 1 || plan.vpp < 1) return false;  // broken_rules() says so
   try {
     plan.layers_per_stage = split(way, json, model, plan);

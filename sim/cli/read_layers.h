@@ -7,10 +7,10 @@
 namespace rehearse {
 
 // Sets plan.layers_per_stage of the experiment from at most one of: "layers_per_stage" (a list, or "auto" for
-// a split by cost), "layout", "first_rank_layers" and "last_rank_layers", "embedding_as_layer" and
-// "loss_as_layer". A layout sets vpp too, unless that is given. With none of them nanotron splits at shares
-// (plan/layer_split.h). InputError for more than one, and for what they reject. Returns whether a split by
-// cost is asked for, which needs every other field first.
+// the fastest of splits by cost), "layout", "first_rank_layers" and "last_rank_layers", "embedding_as_layer"
+// and "loss_as_layer". A layout sets vpp too, unless that is given. With none of them nanotron splits at
+// shares (plan/layer_split.h). InputError for more than one, and for what they reject. Returns whether a
+// split by cost is asked for, which needs every other field first.
 bool read_layers(const JsonReader& json, const Model& model, Plan& plan);
 
 }  // namespace rehearse

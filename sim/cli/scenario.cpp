@@ -14,12 +14,12 @@
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
 #include "cluster/share.h"
-#include "cost/layer_costs.h"
 #include "cost/slowest_gpu.h"
 #include "frameworks/imported.h"
 #include "model/bounds.h"
 #include "model/read.h"
 #include "plan/framework.h"
+#include "run/layer_choice.h"
 
 namespace rehearse {
 
@@ -112,7 +112,7 @@ class Reading {
     experiment.model = replaced_.model ? *replaced_.model : inputs.model(resolved("model"));
     top_.has("model");
     experiment.cluster = inputs.cluster(resolved("cluster"), cluster_changes());
-    if (replaced_.without_profile) {
+    if (without_profile()) {
       top_.has("profile");
     } else if (top_.has("profile")) {
       experiment.profile = inputs.profile(resolved("profile"));
@@ -125,11 +125,11 @@ class Reading {
     }
     const auto choose = [&](const char* key, auto&& use) {
       const std::string kernel = top_.text_or(key, "");
-      if (!kernel.empty() && !replaced_.without_profile) use(experiment.profile, kernel);
+      if (!kernel.empty() && !without_profile()) use(experiment.profile, kernel);
     };
     choose("attention_kernel", use_attention);
     choose("norm_kernel", use_norm);
-    if (top_.has("gpu_spread") && !replaced_.without_profile)
+    if (top_.has("gpu_spread") && !without_profile())
       experiment.profile.gpu_spread = top_.number("gpu_spread", 0, kMostGpuSpread);
     static const std::map<std::string, Engine> engines = {{"simgrid", Engine::simgrid},
                                                           {"reference", Engine::reference}};
@@ -137,6 +137,13 @@ class Reading {
     experiment.engine = top_.choice_or("engine", Engine::simgrid, engines);
     experiment.fold = top_.choice_or("fold", Fold::replicas, folds);
     top_.has("plan");  // read as an object of its own
+  }
+
+  // A split by cost needs prices.
+  bool without_profile() const {
+    const bool by_cost =
+        source_.json.contains("plan") && plan_.json().value("layers_per_stage", Json()) == "auto";
+    return replaced_.without_profile && (!by_cost || replaced_.without_rules);
   }
 
   int degree(const std::string& key) { return static_cast<int>(plan_.integer_or(key, 1, 0, kMostInt)); }
@@ -340,18 +347,10 @@ class Reading {
                         "stage_nodes = " + stage_nodes_, ""});
   }
 
-  // Legal for every model, to check the other rules before the split is known.
-  static std::vector<int> any_split(const Plan& plan, const Model& model) {
-    std::vector<int> layers(
-        static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, 1 << 20)), 0);
-    layers.front() = static_cast<int>(model.layers);
-    return layers;
-  }
-
   void split_by_cost() {
     Experiment& experiment = scenario_.experiment;
     experiment.plan.layers_per_stage =
-        layers_by_cost(experiment.model, experiment.plan, experiment.cluster, experiment.profile);
+        replaced_.likely_layers ? likely_split(experiment) : fastest_split(experiment);
   }
 
   const ScenarioSource& source_;

@@ -28,6 +28,7 @@ struct Replaced {
   std::optional<Model> model;    // in place of the one that /model names
   bool without_profile = false;  // none is read: enough for the rules and for memory
   bool without_rules = false;    // the plan may break them, and "auto" layers are not split
+  bool likely_layers = false;    // "auto" layers are split by cost alone: nothing is run for them
   Inputs* inputs = nullptr;      // where files that were read before are found
 };
 Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);

@@ -77,6 +77,7 @@ bool makes_it_fit(ScenarioSource source, const Change& change, Inputs& inputs, c
     write_flags(given, source);
     Replaced replaced;
     replaced.inputs = &inputs;
+    replaced.likely_layers = true;
     return memory_verdict(footprints_of(read_scenario(source, replaced).experiment), headroom)
         .leaves_headroom;
   } catch (const std::exception&) {

@@ -1,16 +1,23 @@
-// What does each piece of the network cost, for a split of the layers by cost?
+// What does each piece of the network cost, and how do its layers divide among the stages by that?
 #pragma once
+
+#include <vector>
 
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 #include "model/model.h"
+#include "plan/balance.h"
 #include "plan/plan.h"
 
 namespace rehearse {
 
-// The contiguous split over plan.stages() whose heaviest stage is lightest (balanced_split), by the priced
-// seconds of F, I and W of embedding, layers and head. Requires a plan that is legal but for its layer split.
-std::vector<int> layers_by_cost(const Model& model, const Plan& plan, const Cluster& cluster,
-                                const Profile& profile);
+// The priced seconds of F, I and W of embedding, layers, and what follows them, each as a stage of its own.
+// Requires a plan that is legal but for its layer split.
+LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile);
+
+// Splits over plan.stages() that may be fast, each once: first the one whose heaviest pipeline rank is
+// lightest, which is best where nothing but the sums of ranks counts; then the one whose heaviest stage is;
+// the one that fills stages in turn, and the even one where there is one.
+std::vector<std::vector<int>> splits_by_cost(const LayerCosts& costs, const Plan& plan);
 
 }  // namespace rehearse

@@ -1,7 +1,10 @@
 #include "plan/balance.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace rehearse {
 
@@ -12,9 +15,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Best[s][n]: the least of `join` over the costs of the first s stages, which hold the first n layers.
 class Split {
  public:
-  Split(const std::vector<double>& layers, double first, double last, int stages)
-      : sums_(layers.size() + 1, 0), first_(first), last_(last), stages_(static_cast<std::size_t>(stages)) {
-    for (std::size_t i = 0; i < layers.size(); ++i) sums_[i + 1] = sums_[i] + layers[i];
+  Split(const LayerCosts& costs, int stages)
+      : sums_(costs.layers.size() + 1, 0),
+        first_(costs.first),
+        last_(costs.last),
+        stages_(static_cast<std::size_t>(stages)) {
+    for (std::size_t i = 0; i < costs.layers.size(); ++i) sums_[i + 1] = sums_[i] + costs.layers[i];
   }
 
   // `join` adds a stage's cost to what the stages before it came to; kNever refuses it.
@@ -59,10 +65,71 @@ class Split {
   std::vector<std::vector<std::size_t>> from_;  // by stage and its last layer: its first
 };
 
+// Less is better: the heaviest rank, then squares over ranks, then over stages.
+using Weight = std::array<double, 3>;
+
+Weight weight_of(const LayerCosts& costs, const std::vector<int>& split,
+                 const std::function<int(int)>& rank_of) {
+  std::vector<double> ranks(split.size(), 0);
+  Weight weight{};
+  auto layer = costs.layers.begin();
+  for (std::size_t s = 0; s < split.size(); ++s) {
+    const double stage = std::accumulate(layer, layer + split[s], 0.0) + (s == 0 ? costs.first : 0) +
+                         (s + 1 == split.size() ? costs.last : 0);
+    layer += split[s];
+    ranks[static_cast<std::size_t>(rank_of(static_cast<int>(s)))] += stage;
+    weight[2] += stage * stage;
+  }
+  for (const double rank : ranks) {
+    weight[0] = std::max(weight[0], rank);
+    weight[1] += rank * rank;
+  }
+  return weight;
+}
+
+// Sums in another order differ by less.
+bool is_lighter(const Weight& a, const Weight& b) {
+  constexpr double kRounding = 1e-12;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::abs(a[i] - b[i]) > kRounding * b[i]) return a[i] < b[i];
+  return false;
+}
+
 }  // namespace
 
-std::vector<int> balanced_split(const std::vector<double>& layers, double first, double last, int stages) {
-  Split split(layers, first, last, stages);
+std::vector<int> balanced_over_ranks(const LayerCosts& costs, std::vector<int> split,
+                                     const std::function<int(int)>& rank_of) {
+  constexpr int kMostRounds = 64;
+  Weight least = weight_of(costs, split, rank_of);
+  for (int round = 0; round < kMostRounds; ++round) {
+    std::vector<int> best = split;
+    for (std::size_t from = 0; from < split.size(); ++from) {
+      for (std::size_t to = 0; to < split.size() && split[from] > 0; ++to) {
+        std::vector<int> moved = split;
+        --moved[from];
+        ++moved[to];
+        const Weight weight = weight_of(costs, moved, rank_of);
+        if (!is_lighter(weight, least)) continue;
+        least = weight;
+        best = std::move(moved);
+      }
+    }
+    if (best == split) break;
+    split = std::move(best);
+  }
+  return split;
+}
+
+std::vector<int> filled_split(int layers, int stages) {
+  const int share = (layers + stages - 1) / stages;
+  std::vector<int> split;
+  for (int stage = 0; stage < stages; ++stage, layers -= split.back())
+    split.push_back(std::min(share, layers));
+  return split;
+}
+
+std::vector<int> balanced_split(const LayerCosts& costs, int stages) {
+  Split split(costs, stages);
   const double heaviest = split.solve([](double before, double cost) { return std::max(before, cost); });
   const double most = heaviest * (1 + 1e-12);  // sums differ by rounding
   split.solve([&](double before, double cost) { return cost > most ? kNever : before + cost * cost; });

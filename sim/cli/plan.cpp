@@ -1,10 +1,12 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include "base/error.h"
 #include "cli/jobs.h"
@@ -13,6 +15,7 @@
 #include "cli/say.h"
 #include "cli/sweep_row.h"
 #include "cli/verbs.h"
+#include "run/fit.h"
 #include "search/search.h"
 #include "sweep/run_points.h"
 
@@ -30,14 +33,12 @@ struct PlanOptions {
 };
 
 // The finalists on the engine that the user wants, as `simulate` would run them.
-std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<std::size_t>& choices, int jobs,
+std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice>& choices, int jobs,
                                 Inputs& inputs) {
   std::vector<Json> reports(choices.size());
   std::vector<Point> points;
   for (std::size_t i = 0; i < choices.size(); ++i) points.push_back(static_cast<Point>(i));
-  const auto source = [&](Point i) {
-    return space.source_of(space.choices()[choices[static_cast<std::size_t>(i)]]);
-  };
+  const auto source = [&](Point i) { return space.source_of(choices[static_cast<std::size_t>(i)]); };
   run_in_processes(
       points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, [] { return false; },
       [&](Point i, const Row& row) {
@@ -46,6 +47,108 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<std::s
         reports[static_cast<std::size_t>(i)] = row.report;
       });
   return reports;
+}
+
+// A plan that was found, as it was searched and, where a larger group of microbatches is faster, with that.
+struct Winner {
+  std::size_t of = 0;  // place in SearchResult::best
+  Choice choice;
+  FrontPlan found;  // by the reference engine
+};
+
+// Plans beyond those that are asked for: a larger group of microbatches may make one of them better.
+constexpr std::size_t kBeyond = 5;
+
+// The winners of the `top` plans whose fastest winner is fastest.
+void keep_best(std::vector<Winner>& winners, std::size_t top) {
+  std::map<std::size_t, double> least_s;
+  for (const Winner& winner : winners) {
+    double& least = least_s.try_emplace(winner.of, winner.found.step_time_s).first->second;
+    least = std::min(least, winner.found.step_time_s);
+  }
+  std::vector<std::pair<double, std::size_t>> order;
+  for (const auto& [of, seconds] : least_s) order.emplace_back(seconds, of);
+  std::ranges::sort(order);
+  if (order.size() <= top) return;
+  const auto last = order[top - 1];
+  std::erase_if(winners,
+                [&](const Winner& winner) { return std::pair(least_s[winner.of], winner.of) > last; });
+}
+
+// Groups of microbatches are tried on the plans that were found alone: they change a step by a few percent.
+std::vector<Winner> winners_of(PlanSpace& space, const PlanSpace::Legal& legal, const Experiment& experiment,
+                               SearchResult& result, int jobs) {
+  std::vector<Winner> winners, tried;
+  std::vector<Plan> plans;
+  for (std::size_t i = 0; i < result.best.size(); ++i) {
+    const FoundPlan& found = result.best[i];
+    winners.push_back({i,
+                       space.choices()[legal.choice_of[found.index]],
+                       {legal.plans[found.index], found.step_time_s, found.needed_bytes}});
+    PlanSpace::Grouped larger = space.with_larger_groups(winners.back().choice);
+    for (std::size_t g = 0; g < larger.plans.size(); ++g) {
+      tried.push_back({i, larger.choices[g], {larger.plans[g]}});
+      plans.push_back(std::move(larger.plans[g]));
+    }
+  }
+  if (plans.empty()) return winners;
+  const SearchResult grouped = search(experiment, plans, {plans.size(), jobs, false});
+  result.does_not_fit += grouped.does_not_fit;
+  result.below_headroom += grouped.below_headroom;
+  result.run += grouped.run;
+  std::vector<bool> has_one(result.best.size(), false);
+  for (const FoundPlan& found : grouped.best) {  // fastest first
+    Winner& winner = tried[found.index];
+    if (has_one[winner.of] || found.step_time_s >= result.best[winner.of].step_time_s) continue;
+    has_one[winner.of] = true;
+    winner.found.step_time_s = found.step_time_s;
+    winner.found.needed_bytes = found.needed_bytes;
+    winners.push_back(winner);
+  }
+  return winners;
+}
+
+// Of each plan that was found the faster by the engine that the user wants.
+std::vector<Finalist> finalists_of(const PlanSpace& space, const std::vector<Winner>& winners, int jobs,
+                                   Inputs& inputs) {
+  std::vector<Choice> choices;
+  for (const Winner& winner : winners) choices.push_back(winner.choice);
+  std::vector<Json> reports = run_finalists(space, choices, jobs, inputs);
+  std::map<std::size_t, Finalist> finalists;
+  for (std::size_t i = 0; i < winners.size(); ++i) {
+    Finalist finalist{std::move(reports[i]), winners[i].found.plan};
+    finalist.plan.layers_per_stage =
+        finalist.report.at("plan").at("layers_per_stage").get<std::vector<int>>();
+    const auto [known, is_new] = finalists.try_emplace(winners[i].of, finalist);
+    if (!is_new && finalist.step_time_s() < known->second.step_time_s()) known->second = std::move(finalist);
+  }
+  std::vector<Finalist> ranked;
+  for (auto& [of, finalist] : finalists) ranked.push_back(std::move(finalist));
+  std::ranges::stable_sort(ranked, {}, &Finalist::step_time_s);
+  return ranked;
+}
+
+// With the winners among the plans that are fastest for their memory.
+std::vector<FrontPlan> front_of(const SearchResult& result, const std::vector<Plan>& plans,
+                                const std::vector<Winner>& winners) {
+  std::vector<FrontPlan> all, front;
+  for (const FoundPlan& found : result.pareto)
+    all.push_back({plans[found.index], found.step_time_s, found.needed_bytes});
+  for (const Winner& winner : winners) all.push_back(winner.found);
+  std::ranges::stable_sort(
+      all, {}, [](const FrontPlan& each) { return std::pair(each.step_time_s, each.needed_bytes); });
+  for (FrontPlan& each : all)
+    if (front.empty() || each.needed_bytes < front.back().needed_bytes) front.push_back(std::move(each));
+  return front;
+}
+
+// Fewest GPUs for the leanest of the legal plans. On one replica ZeRO divides nothing.
+std::optional<FewestGpus> fewest_for(Experiment experiment, const std::vector<Plan>& plans) {
+  experiment.plan = *std::ranges::max_element(plans, {}, [](const Plan& plan) {
+    return std::tuple(plan.recompute == Recompute::full, -plan.micro_batch,
+                      plan.schedule == ScheduleName::one_f_one_b, -plan.zero);
+  });
+  return fewest_gpus_of(experiment, experiment.headroom);
 }
 
 PlanAnswer answer(const PlanOptions& options) {
@@ -59,21 +162,19 @@ PlanAnswer answer(const PlanOptions& options) {
   if (legal.plans.empty()) space.refuse();
   const int jobs = jobs_or_cores(options.jobs);
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
-  const SearchResult result =
-      search(experiment, legal.plans, {static_cast<std::size_t>(options.top), jobs, true});
+  SearchResult result =
+      search(experiment, legal.plans, {static_cast<std::size_t>(options.top) + kBeyond, jobs, true});
+  const std::size_t counted = result.does_not_fit + result.run;
+  std::vector<Winner> winners = winners_of(space, legal, experiment, result, jobs);
+  answer.considered += result.does_not_fit + result.run - counted;
   answer.does_not_fit = result.does_not_fit;
+  answer.below_headroom = result.below_headroom;
   answer.pruned = result.pruned;
   answer.run = result.run;
-  std::vector<std::size_t> finalists;
-  for (const FoundPlan& found : result.best) finalists.push_back(legal.choice_of[found.index]);
-  for (Json& report : run_finalists(space, finalists, jobs, inputs))
-    answer.finalists.push_back({std::move(report), legal.plans[result.best[answer.finalists.size()].index]});
-  std::stable_sort(
-      answer.finalists.begin(), answer.finalists.end(), [](const Finalist& a, const Finalist& b) {
-        return a.report.at("step_time_s").get<double>() < b.report.at("step_time_s").get<double>();
-      });
-  for (const FoundPlan& found : result.pareto)
-    answer.front.push_back({legal.plans[found.index], found.step_time_s, found.needed_bytes});
+  answer.front = front_of(result, legal.plans, winners);
+  keep_best(winners, static_cast<std::size_t>(options.top));
+  answer.finalists = finalists_of(space, winners, jobs, inputs);
+  if (answer.finalists.empty()) answer.fewest_gpus = fewest_for(experiment, legal.plans);
   answer.model = experiment.model;
   answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;
@@ -93,9 +194,11 @@ void add_plan(CLI::App& program, int& exit_code) {
   verb->footer(
       "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag holds one of them to a value "
       "or a\n"
-      "list. The reference engine runs every plan that a bound does not rule out, --engine the best of "
+      "list. Of the best that interleave it also tries larger groups of microbatches. The reference engine "
+      "runs every plan that a bound does not rule out, --engine the best of "
       "them.\n"
       "Memory is all that lies on the fullest GPU: the allocator's peak, CUDA's context, NCCL's buffers.\n"
+      "--headroom of it stays free.\n"
       "Examples:\n"
       "  rehearse plan --model llama3-70b --cluster dgx-h100 --gpus 128 --gbs 512\n"
       "  rehearse plan --model gpt3-175b --cluster selene --gpus 4096 --gbs 1536 --schedule "
@@ -107,10 +210,7 @@ void add_plan(CLI::App& program, int& exit_code) {
     const bool fits = !found.finalists.empty();
     if (fits || options->json)
       print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
-    if (!fits)
-      throw DoesNotFit(
-          fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
-                      found.considered, found.illegal, found.does_not_fit));
+    if (!fits) throw DoesNotFit(no_plan_fits(found));
     exit_code = kDone;
   });
 }

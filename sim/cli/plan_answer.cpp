@@ -37,6 +37,7 @@ Json searched_fields(const Plan& plan) {
           {"ep", plan.ep},
           {"dp", plan.dp},
           {"micro_batch", plan.micro_batch},
+          {"microbatch_group", plan.microbatch_group},
           {"zero", plan.zero},
           {"recompute", to_string(plan.recompute)},
           {"schedule", to_string(plan.schedule)}};
@@ -52,21 +53,38 @@ void add_launch(Json& json, const char* framework, const LaunchLine& launch, boo
   }
 }
 
-Json launch_json(const Model& model, const Plan& plan) {
+bool needs_expandable_segments(const Json& report) {
+  return report.at("memory").at("needs_expandable_segments").get<bool>();
+}
+
+Json launch_json(const Model& model, const Finalist& finalist) {
   Json json = Json::object();
+  const Plan& plan = finalist.plan;
+  if (needs_expandable_segments(finalist.report)) {
+    const std::string setting = kExpandableSegments;
+    const std::size_t sign = setting.find('=');
+    json["environment"] = {{setting.substr(0, sign), setting.substr(sign + 1)}};
+  }
   add_launch(json, "megatron", megatron_flags(model, plan), false);
   add_launch(json, "deepspeed", deepspeed_config(model, plan), true);
   add_launch(json, "torchtitan", torchtitan_toml(model, plan), false);
   return json;
 }
 
-const std::string kHead = fmt::format("{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>4}  {:<9}  {:<16}", "tp",
-                                      "cp", "pp", "vpp", "ep", "dp", "mbs", "zero", "recompute", "schedule");
+constexpr const char* kColumns = "{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>5} {:>4}  {:<9}  {:<16}";
+const std::string kHead = fmt::format(fmt::runtime(kColumns), "tp", "cp", "pp", "vpp", "ep", "dp", "mbs",
+                                      "group", "zero", "recompute", "schedule");
+
+// Microbatches are taken in groups where chunks interleave.
+std::string group_of(const Plan& plan) {
+  if (plan.schedule != ScheduleName::interleaved || plan.vpp == 1) return "-";
+  return std::to_string(plan.microbatch_group > 0 ? plan.microbatch_group : plan.pp);
+}
 
 std::string columns_of(const Plan& plan) {
-  return fmt::format("{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>4}  {:<9}  {:<16}", plan.tp, plan.cp,
-                     plan.pp, plan.vpp, plan.ep, plan.dp, plan.micro_batch, plan.zero,
-                     to_string(plan.recompute), to_string(plan.schedule));
+  return fmt::format(fmt::runtime(kColumns), plan.tp, plan.cp, plan.pp, plan.vpp, plan.ep, plan.dp,
+                     plan.micro_batch, group_of(plan), plan.zero, to_string(plan.recompute),
+                     to_string(plan.schedule));
 }
 
 double number(const Json& report, const char* pointer) {
@@ -74,15 +92,20 @@ double number(const Json& report, const char* pointer) {
 }
 
 std::string table(const std::vector<Finalist>& finalists) {
-  std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>13}\n", kHead, "step", "tokens/s/GPU",
-                                 "MFU", "bubble", "memory in all");
+  std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>13} {:>9}\n", kHead, "step",
+                                 "tokens/s/GPU", "MFU", "bubble", "memory in all", "free");
+  bool any_needs = false;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     const Json& report = finalists[i].report;
     text += fmt::format(
-        "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>13}\n", i + 1, columns_of(finalists[i].plan),
-        number(report, "/step_time_s"), number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
-        100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/needed_bytes")));
+        "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>13} {:>9}{}\n", i + 1,
+        columns_of(finalists[i].plan), number(report, "/step_time_s"),
+        number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
+        100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/needed_bytes")),
+        format_bytes(number(report, "/memory/free_bytes")), needs_expandable_segments(report) ? " *" : "");
+    any_needs |= needs_expandable_segments(report);
   }
+  if (any_needs) text += fmt::format("     * fragments do not fit without {}\n", kExpandableSegments);
   return text;
 }
 
@@ -128,14 +151,17 @@ std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
                      words.empty() ? "as good as equal" : join(words));
 }
 
-std::string launch(const Model& model, const Plan& plan) {
+std::string launch(const Model& model, const Finalist& finalist) {
+  const Plan& plan = finalist.plan;
   const auto section = [](const char* name, const LaunchLine& launch) {
     if (!launch.why_not.empty()) return fmt::format("{}: no, {}\n", name, launch.why_not);
     const std::string unsaid =
         launch.unsaid.empty() ? "" : fmt::format(" (which does not say the plan's {})", join(launch.unsaid));
     return fmt::format("{}{}:\n{}\n", name, unsaid, launch.text);
   };
-  return section("Megatron-LM", megatron_flags(model, plan)) +
+  const std::string setting =
+      needs_expandable_segments(finalist.report) ? fmt::format("export {}\n", kExpandableSegments) : "";
+  return setting + section("Megatron-LM", megatron_flags(model, plan)) +
          section("DeepSpeed ds_config.json", deepspeed_config(model, plan)) +
          section("torchtitan", torchtitan_toml(model, plan));
 }
@@ -149,17 +175,25 @@ std::string write_plan_json(const PlanAnswer& answer) {
     plans.push_back({{"rank", i + 1},
                      {"plan", finalist.report.at("plan")},
                      {"report", finalist.report},
-                     {"launch", launch_json(answer.model, finalist.plan)}});
+                     {"launch", launch_json(answer.model, finalist)}});
   }
   for (const FrontPlan& plan : answer.front)
     pareto.push_back({{"plan", searched_fields(plan.plan)},
                       {"step_time_s", plan.step_time_s},
                       {"needed_bytes", plan.needed_bytes}});
+  Json fewest;
+  if (answer.fewest_gpus) {
+    fewest = searched_fields(answer.fewest_gpus->plan);
+    fewest["gpus"] = answer.fewest_gpus->plan.gpus();
+    fewest["needed_bytes"] = answer.fewest_gpus->fullest.needed_bytes();
+  }
   const Json json = {{"plans", plans},
                      {"pareto", pareto},
                      {"considered", answer.considered},
                      {"illegal", answer.illegal},
                      {"does_not_fit", answer.does_not_fit},
+                     {"below_headroom", answer.below_headroom},
+                     {"fewest_gpus", fewest},
                      {"pruned", answer.pruned},
                      {"simulated", answer.run},
                      {"elapsed_s", answer.elapsed_s}};
@@ -172,11 +206,25 @@ std::string write_plan_text(const PlanAnswer& answer) {
   text += fmt::format("\n{}", why_first(first.report));
   for (std::size_t i = 1; i < answer.finalists.size(); ++i)
     text += why_lost(first.report, answer.finalists[i].report, i + 1);
-  text += fmt::format("\n{}\n{}", front(answer.front), launch(answer.model, first.plan));
+  text += fmt::format("\n{}\n{}", front(answer.front), launch(answer.model, first));
   text += fmt::format(
-      "\n{} plans considered: {} illegal, {} do not fit, {} ruled out by their bounds, {} run; {:.2f} s\n",
-      answer.considered, answer.illegal, answer.does_not_fit, answer.pruned, answer.run, answer.elapsed_s);
+      "\n{} plans considered: {} illegal, {} do not fit ({} of them but for the headroom), {} ruled out by "
+      "their bounds, {} run; {:.2f} s\n",
+      answer.considered, answer.illegal, answer.does_not_fit, answer.below_headroom, answer.pruned,
+      answer.run, answer.elapsed_s);
   return text;
+}
+
+std::string no_plan_fits(const PlanAnswer& answer) {
+  std::string text =
+      fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
+                  answer.considered, answer.illegal, answer.does_not_fit - answer.below_headroom);
+  if (answer.below_headroom > 0)
+    text += fmt::format(", {} leave less than the headroom (--headroom 0 takes them)", answer.below_headroom);
+  if (!answer.fewest_gpus) return text + "; no number of GPUs was found that holds a plan like these";
+  const Plan& plan = answer.fewest_gpus->plan;
+  return text + fmt::format("; the fewest GPUs that hold it: {} (tp {}, pp {}, mbs {}, recompute {})",
+                            plan.gpus(), plan.tp, plan.pp, plan.micro_batch, to_string(plan.recompute));
 }
 
 }  // namespace rehearse

@@ -1,18 +1,21 @@
 // What does a search of plans answer, as JSON and to read?
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json_reader.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "result/memory/sizing.h"
 
 namespace rehearse {
 
 struct Finalist {
   Json report;  // rehearse.report/1
   Plan plan;
+  double step_time_s() const { return report.at("step_time_s").get<double>(); }
 };
 
 // A plan that is fastest for its memory, by the reference engine.
@@ -27,17 +30,22 @@ struct PlanAnswer {
   std::vector<FrontPlan> front;     // fastest first
   Model model;
   std::size_t considered = 0, illegal = 0, does_not_fit = 0, pruned = 0, run = 0;
+  std::size_t below_headroom = 0;              // of those that do not fit
+  std::optional<FewestGpus> fewest_gpus = {};  // with the headroom; sought where no plan fits
   double elapsed_s = 0;
 };
 
 // {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, needed_bytes}], "considered",
-// "illegal", "does_not_fit", "pruned", "simulated", "elapsed_s"}. launch: {"megatron", "deepspeed",
-// "torchtitan"}, each null where "why_not" says why, and with the plan's
-// keys that it has no words for in "unsaid".
+// "illegal", "does_not_fit", "below_headroom", "fewest_gpus", "pruned", "simulated", "elapsed_s"}. launch:
+// {"megatron", "deepspeed", "torchtitan"}, each null where "why_not" says why, and with the plan's keys that
+// it has no words for in "unsaid"; "environment" holds the variables that the plan needs.
 std::string write_plan_json(const PlanAnswer& answer);
 
 // A ranked table, the front, where the first plan's time goes and what the others lose against it, and how
 // to launch it.
 std::string write_plan_text(const PlanAnswer& answer);
+
+// Why there is none: "no plan fits: ...; the fewest GPUs that hold it: ...".
+std::string no_plan_fits(const PlanAnswer& answer);
 
 }  // namespace rehearse

@@ -80,6 +80,7 @@ PlanSpace::PlanSpace(const Swept& swept, Inputs& inputs) : base_(swept.base), in
     throw InputError({"command line", "--gbs", "a search of plans needs the global batch", "", ""});
   for (const char* key : kSplits) splits_layers_ = splits_layers_ || plan.contains(key);
   given_etp_ = plan.contains("etp");
+  given_group_ = plan.contains("microbatch_group");
   Replaced replaced;
   replaced.inputs = &inputs_;
   replaced.without_rules = true;
@@ -232,6 +233,7 @@ ScenarioSource PlanSpace::source_of(const Choice& choice) const {
   plan["micro_batch"] = choice.micro_batch;
   plan["recompute"] = to_string(choice.recompute);
   plan["schedule"] = to_string(choice.schedule);
+  if (choice.group > 0) plan["microbatch_group"] = choice.group;
   dispatch(plan, choice);
   return source;
 }
@@ -251,6 +253,7 @@ void PlanSpace::dispatch(Json& plan, const Choice& choice) const {
 std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
   Replaced replaced;
   replaced.inputs = &inputs_;
+  replaced.likely_layers = true;
   if (splits_layers_) {
     try {
       return read_scenario(source_of(choice), replaced).experiment.plan;
@@ -273,6 +276,7 @@ std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
   plan.ep = choice.ep;
   plan.micro_batch = choice.micro_batch;
   plan.recompute = choice.recompute;
+  if (choice.group > 0) plan.microbatch_group = choice.group;
   plan.dp = static_cast<int>(gpus_ / (choice.tp * choice.cp * choice.pp));
   if (base_experiment_.model.experts && !given_etp_) plan.etp = plan.sends_rows_once() ? 1 : choice.tp;
   if (!broken_rules(plan, base_experiment_.model, gpus_).empty()) return std::nullopt;
@@ -290,6 +294,27 @@ PlanSpace::Legal PlanSpace::legal() {
   return legal;
 }
 
+// Twice pp, four times, ... and all microbatches: what lies between differs little.
+PlanSpace::Grouped PlanSpace::with_larger_groups(const Choice& choice) {
+  Grouped grouped;
+  if (given_group_ || choice.schedule != ScheduleName::interleaved || choice.vpp == 1) return grouped;
+  const std::int64_t replicas = gpus_ / (std::int64_t{choice.tp} * choice.cp * choice.pp);
+  const std::int64_t microbatches = base_experiment_.plan.global_batch / (replicas * choice.micro_batch);
+  std::vector<std::int64_t> groups;
+  for (std::int64_t group = 2 * std::int64_t{choice.pp}; group < microbatches; group *= 2)
+    groups.push_back(group);
+  if (microbatches > choice.pp) groups.push_back(microbatches);
+  for (const std::int64_t group : groups) {
+    Choice larger = choice;
+    larger.group = static_cast<int>(group);
+    std::optional<Plan> plan = legal_plan(larger);
+    if (!plan) continue;
+    grouped.choices.push_back(larger);
+    grouped.plans.push_back(std::move(*plan));
+  }
+  return grouped;
+}
+
 void PlanSpace::refuse() const {
   ScenarioSource source = choices_.empty() ? base_ : source_of(choices_.front());
   if (choices_.empty())
@@ -305,6 +330,7 @@ void PlanSpace::refuse() const {
 Experiment PlanSpace::experiment_of(const Choice& choice) {
   Replaced replaced;
   replaced.inputs = &inputs_;
+  replaced.likely_layers = true;
   return read_scenario(source_of(choice), replaced).experiment;
 }
 

@@ -17,6 +17,7 @@ namespace rehearse {
 struct Choice {
   int tp = 1, cp = 1, pp = 1, vpp = 1, ep = 1, zero = 0;
   std::int64_t micro_batch = 1;
+  int group = 0;  // of microbatches where chunks interleave; 0: pp
   Recompute recompute = Recompute::none;
   ScheduleName schedule = ScheduleName::one_f_one_b;
 };
@@ -46,6 +47,14 @@ class PlanSpace {
   };
   Legal legal();
 
+  // The choice with larger groups of microbatches, and the legal plans that they make. None where chunks do
+  // not interleave, or the user gave the group.
+  struct Grouped {
+    std::vector<Choice> choices;
+    std::vector<Plan> plans;
+  };
+  Grouped with_larger_groups(const Choice& choice);
+
   // InputError: the rule that the first choice breaks, or where nothing divides the GPUs and the batch, the
   // plan of the values that were given. For a space without legal plans.
   [[noreturn]] void refuse() const;
@@ -73,7 +82,7 @@ class PlanSpace {
   Inputs& inputs_;
   std::map<std::string, std::vector<Json>> given_;  // by searched field
   bool splits_layers_ = false;
-  bool given_etp_ = false;
+  bool given_etp_ = false, given_group_ = false;
   Experiment base_experiment_;  // its plan without the searched fields
   std::int64_t gpus_ = 0;
   std::vector<Choice> choices_;

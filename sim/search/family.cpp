@@ -105,6 +105,7 @@ PlanBounds Family::bounds(const Plan& plan) {
   Footprint gpu = fullest(footprints(ranks, {}, cluster.gpu.memory_bytes));
   if (gpu.fits()) gpu = fullest(footprints(ranks, outside_of(ops, plan), cluster.gpu.memory_bytes));
   bounds.fits = gpu.fits();
+  bounds.leaves_headroom = gpu.room_bytes() >= experiment_.headroom.of(gpu.capacity_bytes);
   bounds.needed_bytes = gpu.needed_bytes();
   return bounds;
 }

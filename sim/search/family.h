@@ -15,6 +15,7 @@ namespace rehearse {
 struct PlanBounds {
   double least_s = 0;       // least_step_time()
   bool fits = true;         // exactly what the report says
+  bool leaves_headroom = true;  // the experiment's; exactly what the report says
   double needed_bytes = 0;  // of the fullest GPU; exactly what the report says, too, where it fits
 };
 

@@ -33,7 +33,7 @@ class Search {
       experiments_.push_back(std::make_unique<Experiment>(experiment));
       experiments_.back()->engine = Engine::reference;
       experiments_.back()->fold = Fold::replicas;
-      experiments_.back()->with_band = false;
+      experiments_.back()->with_band = experiments_.back()->with_reserved = false;
     }
     kernels_.resize(experiments_.size());
   }
@@ -74,7 +74,7 @@ class Search {
     return *times;
   }
 
-  // Plans that fit, with their bounds.
+  // Plans that fit with the headroom, with their bounds.
   std::vector<Candidate> bound() {
     std::vector<std::size_t> first;  // of each family
     for (std::size_t i = 0; i < plans_.size(); ++i)
@@ -86,8 +86,10 @@ class Search {
       for (std::size_t i = first[f]; i < first[f + 1]; ++i) bounds[i] = family.bounds(with(thread, i).plan);
     });
     std::vector<Candidate> fitting;
-    for (std::size_t i = 0; i < plans_.size(); ++i)
-      if (bounds[i].fits) fitting.push_back({i, bounds[i].least_s, bounds[i].needed_bytes});
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (bounds[i].leaves_headroom) fitting.push_back({i, bounds[i].least_s, bounds[i].needed_bytes});
+      result_.below_headroom += bounds[i].fits && !bounds[i].leaves_headroom;
+    }
     result_.does_not_fit = plans_.size() - fitting.size();
     return fitting;
   }

@@ -13,7 +13,7 @@ struct SearchOptions {
   bool prune = true;  // false: run every plan that fits
 };
 
-// A plan that fits, as the reference engine runs it.
+// A plan that fits and leaves the headroom, as the reference engine runs it.
 struct FoundPlan {
   std::size_t index = 0;  // into the plans given
   double step_time_s = 0;
@@ -23,7 +23,8 @@ struct FoundPlan {
 struct SearchResult {
   std::vector<FoundPlan> best;    // the fastest, at most `top`; of equal ones those that need less memory
   std::vector<FoundPlan> pareto;  // no plan is faster with as little memory; fastest first
-  std::size_t does_not_fit = 0;
+  std::size_t does_not_fit = 0;   // with the experiment's headroom
+  std::size_t below_headroom = 0;  // of these: fit without it
   std::size_t pruned = 0;  // fit, but cannot be among the best nor on the front
   std::size_t run = 0;
 };

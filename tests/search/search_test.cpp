@@ -85,6 +85,7 @@ TEST_P(SearchOf, FindsTheBestThatFitWhereContextAndBuffersDecide) {
   std::ranges::sort(judged, {}, [](const Judged& each) { return each.fullest.needed_bytes(); });
   const double capacity = judged[judged.size() / 2].fullest.needed_bytes();
   given.experiment.cluster.gpu.memory_bytes = capacity;
+  given.experiment.headroom = {.share = 0};
   EXPECT_TRUE(std::ranges::any_of(judged, [&](const Judged& each) {
     return each.fullest.peak_bytes <= capacity && each.fullest.needed_bytes() > capacity;
   })) << "nothing was decided by them";
@@ -117,6 +118,20 @@ TEST(Search, WithoutMemoryNothingIsFound) {
   EXPECT_TRUE(result.best.empty());
   EXPECT_TRUE(result.pareto.empty());
   EXPECT_EQ(result.does_not_fit, given.plans.size());
+}
+
+TEST(Search, FindsPlansThatLeaveTheHeadroom) {
+  SearchCase given = search_case(1);
+  const double capacity = given.experiment.cluster.gpu.memory_bytes;
+  std::size_t fitting = 0;
+  for (const double share : {0.0, 0.2, 0.5}) {
+    given.experiment.headroom = {.share = share};
+    const SearchResult result = search(given.experiment, given.plans, {given.plans.size(), 1, false});
+    for (const FoundPlan& found : result.best) EXPECT_LE(found.needed_bytes, (1 - share) * capacity);
+    if (share == 0) fitting = result.best.size();
+    EXPECT_EQ(result.below_headroom, fitting - result.best.size());
+    EXPECT_EQ(result.does_not_fit, given.plans.size() - result.best.size());
+  }
 }
 
 TEST(Search, RefusesWhereItsBoundsDoNotHold) {

@@ -41,7 +41,7 @@ std::string drawn_job(std::mt19937& random) {
   constexpr const char* kMachines[] = {"dgx-h100", "dgx-a100-80gb", "selene"};
   constexpr int kGpus[] = {8, 16, 64};
   return std::string("--model ") + drawn(random, kModels) + " --cluster " + drawn(random, kMachines) +
-         " --gpus " + std::to_string(drawn(random, kGpus)) + " --gbs 64 --seq 4096 --engine reference";
+         " --gpus " + std::to_string(drawn(random, kGpus)) + " --gbs 64 --seq 2048 --engine reference";
 }
 
 void expect_fits(const std::string& job, const Json& found) {

@@ -195,15 +195,15 @@ TEST(InternEvo, ReportOfSeveralGroupsScattersSumsAndBroadcasts) {
   EXPECT_EQ(line(run.report, "broadcast").calls, 8);
 }
 
-// Weight and gradient whole, the gradient's fp32 copy, master weight and moments of a table, which is more
+// Weight and gradient whole; the optimizer's copy of the gradient, master weight and moments of a table, which is more
 // than an even share.
 TEST(InternEvo, HoldsTheBusiestOwnersState) {
   const RankMemory memory = run_iteration(internevo(128)).report.memory[0];
   const double owned = 32000 * 4096;
   EXPECT_LT(memory.parameters / 128, owned);
   EXPECT_EQ(memory.parameters_bytes, 2 * memory.parameters);
-  EXPECT_DOUBLE_EQ(memory.gradients_bytes, 2 * memory.parameters + 4 * owned);
-  EXPECT_DOUBLE_EQ(memory.optimizer_bytes, 12 * owned);
+  EXPECT_DOUBLE_EQ(memory.gradients_bytes, 2 * memory.parameters);
+  EXPECT_DOUBLE_EQ(memory.optimizer_bytes, 16 * owned);
 }
 
 // Nobody steps less than a table where one is more than an even share.

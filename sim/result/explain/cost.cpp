@@ -85,9 +85,10 @@ std::string explain_memory(const Explained& run) {
   text.line("  weights      {:>9}  {} bytes each{}", format_bytes(rank.parameters_bytes), state.parameter,
             divided(sharding(report.plan).parameters));
   text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes),
-            state.gradients() - state.gradient_copy, divided(sharding(report.plan).gradients));
-  text.line("  optimizer    {:>9}  master weight {} and two moments {} bytes each{}",
+            state.gradients(), divided(sharding(report.plan).gradients));
+  text.line("  optimizer    {:>9}  master weight {} and two moments {} bytes each{}{}",
             format_bytes(rank.optimizer_bytes), state.master, state.moments,
+            state.gradient_copy > 0 ? fmt::format(", a gradient of its own {}", state.gradient_copy) : "",
             where_optimizer_lies(report.plan));
   text.line("  activations  {:>9}  kept for the backward of:",
             format_bytes(rank.activations_bytes - rank.working_bytes));

@@ -107,8 +107,7 @@ std::string explain_zero(const Explained& run) {
       "ZeRO shards over the d data-parallel replicas: 1 the optimizer state, 2 gradients too, 3 weights "
       "too.");
   text.line("d = {}; bytes a parameter: weight w = {}, gradient g = {}, optimizer o = {} (recipe {})",
-            report.plan.dp, state.parameter, state.gradients() - state.gradient_copy,
-            state.gradient_copy + state.optimizer(), to_string(report.plan.recipe));
+            report.plan.dp, state.parameter, state.gradients(), state.optimizer(), to_string(report.plan.recipe));
   text.line("");
   for (int stage = 0; stage < 4; ++stage) {
     const Plan sharded = with_zero(report.plan, stage);

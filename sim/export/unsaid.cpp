@@ -122,7 +122,7 @@ constexpr std::array kKeys = {
     Key{"fp8_output_proj", differ<&Plan::fp8_output_proj>, in_fp8},
     Key{"bf16_first_layers", differ<&Plan::bf16_first_layers>, quantises},
     Key{"bf16_last_layers", differ<&Plan::bf16_last_layers>, quantises},
-    Key{"fp8_dot_product_attention", differ<&Plan::fp8_attention>, in_fp8},
+    Key{"fp8_dot_product_attention", differ<&Plan::fp8_attention>, quantises},
     Key{"overlap_experts", differ<&Plan::overlap_experts>, has_experts},
     Key{"etp", differ<&Plan::etp>, has_experts},
     Key{"moe_capacity", differ<&Plan::moe_capacity>, has_experts},

@@ -20,8 +20,9 @@ WeightCasts by_torchao(const Plan& plan) {
       return {{}, {}, {kTranspose}};
     case Fp8Scaling::row:
       return {both, both, both};
+    case Fp8Scaling::mx:  // blocks of rows, then of columns (torchao, prototype/mx_formats/mx_linear.py)
+      return {cast, cast, cast};
     case Fp8Scaling::current:
-    case Fp8Scaling::mx:
       break;
   }
   return {};

@@ -29,7 +29,8 @@ Precision precision_of(const Block& block, const Kernel& kernel, Precision preci
 //  torchao          scaled by tensor: the maximum and a cast, and a cast by columns in the backward pass, for
 //                   which torch.compile keeps the parameter rather than its fp8 copy (pytorch/pytorch pull
 //                   request 148922) and the maximum (torch/_functorch/config.py, ban_recompute_reductions);
-//                   by row: maximum and cast in both passes, of other rows; gathered in fp8: a transpose.
+//                   by row: maximum and cast in both passes, of other rows; gathered in fp8: a transpose;
+//                   MXFP8: a cast in each pass.
 //                   Recompute by op keeps the maximum of a tensor (plan/work/rerun_by_op.cpp)
 struct WeightCasts {
   std::vector<double> forward;

@@ -13,8 +13,13 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
         {"", field, rule, fmt::format("{}, fp8 scaling {}", values, to_string(plan.fp8_scaling)), legal});
   };
   const bool is_fp8 = plan.precision == Precision::fp8;
-  const bool of_core = plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx;
-  if (of_core && !(is_fp8 && plan.framework == Framework::megatron_core))
+  const bool of_both = plan.fp8_scaling == Fp8Scaling::mx;
+  const bool of_core = plan.fp8_scaling == Fp8Scaling::current || of_both;
+  const bool has_both = plan.framework == Framework::megatron_core || plan.framework == Framework::torchtitan;
+  if (of_both && !(is_fp8 && has_both))
+    report("fp8_scaling", "MXFP8 is that of Megatron core and of torchtitan in fp8",
+           "tensor, or precision fp8 with framework megatron-core or torchtitan");
+  if (of_core && !of_both && !(is_fp8 && plan.framework == Framework::megatron_core))
     report("fp8_scaling", "Transformer Engine's recipes are those of Megatron core in fp8",
            "tensor, or precision fp8 with framework megatron-core");
   if (!of_core && !(is_fp8 && plan.framework == Framework::torchtitan))
@@ -45,8 +50,10 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Viol
   };
   if (plan.fp8_output_proj && !in_fp8)
     report("fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8");
-  if (plan.fp8_attention && !in_fp8)
-    report("fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8");
+  // Beside linear layers in NVFP4 attention is Transformer Engine's of fp8 as well (DotProductAttention).
+  const bool quantised = is_quantised(plan.precision) && plan.framework == Framework::megatron_core;
+  if (plan.fp8_attention && !quantised)
+    report("fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8 or fp4");
   if (plan.fp8_attention && (!plan.fused_attention || plan.cp > 1))
     violations.push_back(
         {"", "fp8_dot_product_attention", "attention in fp8 is one fused kernel on one rank",

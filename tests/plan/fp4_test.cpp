@@ -74,6 +74,26 @@ TEST(Fp4, MultipliesInTheSameLayersAsFp8) {
   }
 }
 
+// Under an NVFP4 recipe attention multiplies in fp8, a byte an element, scaled by tensor.
+TEST(Fp4, AttentionMayMultiplyInFp8) {
+  Case c = fp4_case();
+  c.plan.fp8_attention = true;
+  c.plan.fp8_either_layout = true;
+  c.plan.cp = 1;
+  EXPECT_TRUE(broken_rules(c.plan, c.model, 1).empty());
+  const Block block = layer_of(c);
+  int attentions = 0;
+  for (const Kernel& kernel : block.forward) {
+    const auto* attention = std::get_if<Attention>(&kernel.what);
+    if (attention == nullptr) continue;
+    ++attentions;
+    EXPECT_EQ(attention->operands, AttentionOperands::fp8);
+    EXPECT_EQ(block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes, 1);
+  }
+  EXPECT_EQ(attentions, 1);
+  EXPECT_GT(bytes_of(block, Pointwise::quantise), 0);
+}
+
 // What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one product, columns
 // of gradients for the other.
 TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {

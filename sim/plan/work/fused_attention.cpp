@@ -3,12 +3,22 @@
 
 namespace rehearse {
 
+namespace {
+
+// As linear layers are, but beside NVFP4, of which attention knows nothing: there it is scaled by tensor
+// (Transformer Engine, dot_product_attention.py, fp8_dpa under an NVFP4 recipe).
+bool scaled_in_blocks(const Shape& shape) {
+  return shape.scaled_by_block && !shape.fp4;
+}
+
+}  // namespace
+
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads) {
   Attention what{shape.batch, shape.heads, shape.attended_kv_heads(), heads.width, shape.seq, shape.seq};
   if (heads.v_width != heads.width) what.v_head_dim = heads.v_width;
   what.window = model.window;
   if (shape.fp8_attention)
-    what.operands = shape.scaled_by_block ? AttentionOperands::mxfp8 : AttentionOperands::fp8;
+    what.operands = scaled_in_blocks(shape) ? AttentionOperands::mxfp8 : AttentionOperands::fp8;
   return what;
 }
 
@@ -21,11 +31,11 @@ namespace {
 // Of tensors as attention in fp8 reads them: by rows, and by columns where those are scaled apart, for the
 // other products (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
 double quantised_bytes(const Shape& shape) {
-  return shape.scaled_by_block ? 2 * shape.operand_bytes : shape.operand_bytes;
+  return scaled_in_blocks(shape) ? 2 : 1;
 }
 
 Pointwise quantising(const Shape& shape) {
-  return shape.scaled_by_block ? Pointwise::quantise_blocks : Pointwise::quantise;
+  return scaled_in_blocks(shape) ? Pointwise::quantise_blocks : Pointwise::quantise;
 }
 
 // The gradient of the output, as the backward kernel reads it.

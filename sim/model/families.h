@@ -28,6 +28,7 @@ Model read_qwen3_moe(const JsonReader& config);    // Qwen3 with experts
 Model read_deepseek_v2(const JsonReader& config);  // latent attention, shared experts
 Model read_deepseek_v3(const JsonReader& config);  // and a bias on the router, multi-token prediction
 Model read_gpt_oss(const JsonReader& config);      // windows in every other layer, sinks, biases everywhere
+Model read_megatron_gpt(const JsonReader& config);  // what Megatron-LM's flags say and no other family does
 Model read_nemotron_h(const JsonReader& config);   // Mamba-2, attention, MLPs and experts, a layer each
 
 // sliding_window, and which layers look through it: layer_types.

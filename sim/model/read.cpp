@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "base/data_path.h"
+#include "base/json_text.h"
+#include "base/text_file.h"
 #include "model/families.h"
 
 namespace rehearse {
@@ -36,6 +39,7 @@ constexpr std::array kFamilies = {
     Family{"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
     Family{"kimi_k2", "KimiK2ForCausalLM", read_deepseek_v3},
     Family{"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
+    Family{"megatron_gpt", "MegatronGPT", read_megatron_gpt},
 };
 
 const Family& find_family(const JsonReader& config, const std::string& key, const std::string& name,
@@ -61,6 +65,35 @@ const Family& family_of(const JsonReader& config) {
                      &Family::architecture);
 }
 
+// Python writes Infinity, -Infinity and NaN, which JSON has not: they become texts, which no number is read
+// from.
+std::string with_constants_quoted(const std::string& text) {
+  std::string result;
+  bool inside = false;  // a text
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (inside && text[i] == '\\' && i + 1 < text.size()) {
+      result += text[i++];
+    } else if (text[i] == '"') {
+      inside = !inside;
+    } else if (!inside) {
+      for (const std::string_view constant : {"Infinity", "-Infinity", "NaN"}) {
+        if (text.compare(i, constant.size(), constant) != 0) continue;
+        result += fmt::format("\"{}\"", constant);
+        i += constant.size();
+        break;
+      }
+    }
+    if (i < text.size()) result += text[i];
+  }
+  return result;
+}
+
+JsonReader open_config(const std::string& file) {
+  const JsonLimits limits;
+  return JsonReader(parse_json(with_constants_quoted(read_text_file(file, limits.bytes)), file, limits),
+                    file);
+}
+
 // A downloaded model's file is always config.json: its folder says which model it is.
 std::string name_of(const std::string& file) {
   const std::filesystem::path path(file);
@@ -72,7 +105,7 @@ std::string name_of(const std::string& file) {
 
 Model read_model(const std::string& name_or_path) {
   const std::string file = find_data_file("model", kFolder, name_or_path);
-  const JsonReader config = JsonReader::open(file);
+  const JsonReader config = open_config(file);
   Model model = family_of(config).read(config);
   model.name = name_of(file);
   for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));

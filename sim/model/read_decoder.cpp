@@ -30,12 +30,20 @@ std::int64_t read_head_dim(const JsonReader& config, std::int64_t hidden, std::i
 }
 
 // A config without attention_factor has 0.1 ln(factor) + 1 (Peng et al. 2023, equation 22).
-bool is_yarn(const JsonReader& config) {
-  if (!config.has("rope_scaling")) return false;
-  const JsonReader scaling = config.object("rope_scaling");
+bool is_yarn_of(const JsonReader& scaling) {
   const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
   return type == "yarn" && scaling.number_or("factor", 1, 0, 1e6) > 1 &&
          scaling.number_or("attention_factor", 2, 0, 1e6) != 1;
+}
+
+// transformers 5 says rope_parameters, of all layers or by the type of a layer (modeling_rope_utils.py).
+bool is_yarn(const JsonReader& config) {
+  if (config.has("rope_scaling")) return is_yarn_of(config.object("rope_scaling"));
+  if (!config.has("rope_parameters")) return false;
+  const JsonReader parameters = config.object("rope_parameters");
+  for (const auto& [type, value] : parameters.json().items())
+    if (value.is_object() && is_yarn_of(parameters.object(type))) return true;
+  return is_yarn_of(parameters);
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+#include <map>
+
+#include "model/bounds.h"
+#include "model/families.h"
+
+namespace rehearse {
+
+namespace {
+
+enum class Activation { swiglu, gelu, squared_relu };
+
+Experts read_gpt_experts(const JsonReader& config) {
+  Experts experts;
+  experts.count = config.integer("num_experts", 1, bounds::kExperts);
+  experts.per_token = config.integer("num_experts_per_tok", 1, experts.count);
+  experts.ffn_hidden = config.integer("moe_intermediate_size", 1, bounds::kExpertFfnHidden);
+  experts.shared_ffn_hidden =
+      config.integer_or("moe_shared_expert_intermediate_size", 0, 0, bounds::kFfnHidden);
+  experts.first_layer = config.integer_or("first_k_dense_replace", 0, 0, bounds::kLayers);
+  experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
+  experts.router_bias = config.boolean_or("router_bias", false);
+  return experts;
+}
+
+}  // namespace
+
+// Each part as Megatron-LM's flag of that name chooses it (megatron/training/arguments.py).
+Model read_megatron_gpt(const JsonReader& config) {
+  static const std::map<std::string, Norm> norms = {{"LayerNorm", Norm::layer}, {"RMSNorm", Norm::rms}};
+  static const std::map<std::string, Positions> positions = {
+      {"rope", Positions::rotary}, {"learned_absolute", Positions::learned}, {"none", Positions::none}};
+  static const std::map<std::string, Activation> activations = {
+      {"swiglu", Activation::swiglu}, {"gelu", Activation::gelu}, {"squared_relu", Activation::squared_relu}};
+  Model model = read_decoder(config);
+  model.norm = config.choice("normalization", norms);
+  model.positions = config.choice("position_embedding_type", positions);
+  const Activation activation = config.choice("activation", activations);
+  model.gated_mlp = activation == Activation::swiglu;
+  model.squared_relu = activation == Activation::squared_relu;
+  model.qkv_bias = config.boolean_or("qkv_bias", false);
+  model.attention_out_bias = config.boolean_or("attention_out_bias", false);
+  model.mlp_bias = config.boolean_or("mlp_bias", false);
+  model.qk_norm = config.boolean_or("qk_layernorm", false);
+  model.dropout =
+      config.number_or("hidden_dropout", 0, 0, 1) > 0 || config.number_or("attention_dropout", 0, 0, 1) > 0;
+  model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
+  if (config.has("num_experts")) model.experts = read_gpt_experts(config);
+  return model;
+}
+
+}  // namespace rehearse

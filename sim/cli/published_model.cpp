@@ -11,16 +11,25 @@ T said_or(const Json& object, const char* key, T otherwise) {
   return object.contains(key) && !object.at(key).is_null() ? object.at(key).get<T>() : otherwise;
 }
 
+// The first word of what the row says, which must be one of them; a remark may follow.
+std::string first_word(const Json& row, const char* key, const std::vector<std::string>& words) {
+  const std::string text = said_or<std::string>(row, key, words.front());
+  for (const std::string& word : words)
+    if (text == word || text.starts_with(word + " ")) return word;
+  throw InputError({"", std::string("/model/") + key, "must be one of " + join(words),
+                    "found \"" + text + "\"", nearest_name(text, words)});
+}
+
 void add_gpt2(Model& model, const Json& row, const Json& practice) {
   model.norm = Norm::layer;
   model.gated_mlp = false;
-  const bool nemotron = said_or<std::string>(row, "activation", "") == "squared relu";
+  const bool nemotron = first_word(row, "activation", {"gelu", "squared relu"}) == "squared relu";
   model.squared_relu = nemotron;
   const bool biases = !nemotron && practice.value("biases", true);
   model.qkv_bias = model.attention_out_bias = model.mlp_bias = biases;
   if (nemotron) return;
   model.positions = Positions::learned;
-  if (said_or<std::string>(row, "pos", "").starts_with("ALiBi")) model.positions = Positions::alibi;
+  if (first_word(row, "pos", {"learned", "ALiBi"}) == "ALiBi") model.positions = Positions::alibi;
 }
 
 void add_experts(Model& model, const Json& row) {

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
+#include <map>
 
 #include "base/data_path.h"
 #include "cli/open_fields.h"
@@ -29,13 +31,59 @@ void set(Json& plan, const char* key, const Json& value) {
   if (!value.is_null()) plan[key] = value;
 }
 
+struct RowWord {
+  const char* word;
+  const char* means;
+};
+using RowWords = std::initializer_list<RowWord>;
+
+// Of a key whose words are few; null where the row does not say it. InputError for another word.
+Json word_of(const Json& object, const std::string& pointer, const char* key, const RowWords& words) {
+  const Json value = said(object, key);
+  if (value.is_null()) return value;
+  std::vector<std::string> legal;
+  for (const RowWord& each : words) {
+    if (value == Json(each.word)) return each.means;
+    legal.emplace_back(each.word);
+  }
+  const std::string near = value.is_string() ? nearest_name(value.get<std::string>(), legal) : "";
+  throw InputError({"", pointer + "/" + key, "must be one of " + join(legal), "found " + value.dump(), near});
+}
+
+const RowWords kContextExchanges = {{"a2a", "a2a"},
+                                    {"allgather", "allgather"},
+                                    {"all-gather", "allgather"},
+                                    {"all-gather KV", "allgather"},
+                                    {"p2p", "p2p"},
+                                    {"ring", "p2p"},
+                                    {"a2a+p2p", "p2p"}};
+const RowWords kDataParallel = {{"local", "local"}, {"torch", "torch"}};
+const RowWords kMixedPrecision = {{"DEFAULT", "fp32"}, {"PURE", "bf16"}};  // what gradients are reduced in
+const RowWords kNotResharded = {
+    {"optimizer+gradients sharded, parameters not resharded after forward", "kept"}};
+const RowWords kRecomputed = {{"none", "none"}, {"selective", "selective"}, {"full", "full"}};
+const RowWords kOffloads = {{"none", "none"},
+                            {"optimizer", "optimizer"},
+                            {"activations", "activations"},
+                            {"activations: fused_group_mlp", "none"}};  // of the experts' MLPs alone
+
 Json schedule_of(const Json& parallel) {
   const Json name = said(parallel, "schedule");
   if (!name.is_string() || name == "none") return {};
-  if (contains(name, "interleaved")) return "interleaved-1f1b";
-  if (contains(name, "zb-1p")) return "zb-h1";
-  if (contains(name, "zb-2p")) return "zb-h2";
-  return name;
+  static const std::map<std::string, std::string> known = {{"interleaved", "interleaved-1f1b"},
+                                                           {"1f1b-interleaved", "interleaved-1f1b"},
+                                                           {"zb-1p", "zb-h1"},
+                                                           {"zb-2p", "zb-h2"}};
+  const std::string text = name.get<std::string>(),
+                    word = text.substr(0, text.find(" ("));  // before a remark
+  if (const auto found = known.find(word); found != known.end()) return found->second;
+  std::vector<std::string> legal;
+  for (const ScheduleName schedule : kScheduleNames) {
+    if (word == to_string(schedule)) return word;
+    legal.push_back(to_string(schedule));
+  }
+  throw InputError({"", "/parallel/schedule", "must be one of " + join(legal), "found " + name.dump(),
+                    nearest_name(word, legal)});
 }
 
 void add_split(Json& plan, const Json& parallel) {
@@ -45,10 +93,11 @@ void add_split(Json& plan, const Json& parallel) {
     plan["embedding_as_layer"] = plan["loss_as_layer"] = true;
   int stages = 0, layers = 0, last = 0;
   const Json split = said(parallel, "layer_split");
-  if (!split.is_string() ||
-      std::sscanf(split.get<std::string>().c_str(), "uneven: %d stages of %d layers, last stage %d", &stages,
+  if (!split.is_string() || by_rule) return;
+  if (std::sscanf(split.get<std::string>().c_str(), "uneven: %d stages of %d layers, last stage %d", &stages,
                   &layers, &last) != 3)
-    return;
+    throw InputError({"", "/parallel/layer_split", "is no split that is known", "found " + split.dump(),
+                      "(layers+2)/(pp*vpp), or uneven: 15 stages of 4 layers, last stage 1"});
   plan["layers_per_stage"] = std::vector<int>(static_cast<std::size_t>(std::clamp(stages, 0, 4096)), layers);
   plan["layers_per_stage"].push_back(last);
 }
@@ -68,23 +117,23 @@ Json shard_of(const Json& group) {
 void add_data_parallel(Json& plan, const Json& parallel) {
   set(plan, "zero", said(parallel, "zero_stage"));
   set(plan, "zero_shard", shard_of(said(parallel, "zero1_group")));
-  if (contains(said(parallel, "fsdp"), "not resharded")) {
+  if (!word_of(parallel, "/parallel", "fsdp", kNotResharded).is_null()) {
     plan["zero"] = 3;
     plan["reshard_after_forward"] = false;
   }
-  const Json ddp = said(parallel, "ddp_impl");
+  const Json ddp = word_of(parallel, "/parallel", "ddp_impl", kDataParallel);
   const bool sharded = plan.contains("zero") && plan["zero"].get<int>() > 1;
   if (ddp.is_string() && !sharded) plan["overlap_grad_reduce"] = ddp == "torch";
   // Megatron-LM of those years shards no gradients or parameters: DeepSpeed ran such rows.
   if (sharded && plan.value("framework", "") == "megatron-2021") plan["framework"] = "deepspeed-2021";
   if (contains(said(parallel, "framework"), "FSDP")) {
     plan["framework"] = contains(said(parallel, "framework"), "PyTorch") ? "fsdp1" : "torchtitan";
-    if (contains(said(parallel, "mixed_precision_mode"), "DEFAULT")) plan["grad_reduce"] = "fp32";
-    if (contains(said(parallel, "mixed_precision_mode"), "PURE")) plan["grad_reduce"] = "bf16";
+    set(plan, "grad_reduce", word_of(parallel, "/parallel", "mixed_precision_mode", kMixedPrecision));
   }
 }
 
-void add_recompute(Json& plan, const Json& recompute) {
+void add_recompute(Json& plan, const Json& row) {
+  const Json recompute = said(row, "recompute");
   int layers = 0, all = 0;
   if (recompute.is_string() &&
       std::sscanf(recompute.get<std::string>().c_str(), "partial: %d of %d", &layers, &all) == 2) {
@@ -93,14 +142,14 @@ void add_recompute(Json& plan, const Json& recompute) {
     plan["recompute_num_layers"] = layers;
     return;
   }
-  if (contains(recompute, "op-level")) {
+  if (recompute == "selective (op-level SAC)") {
     plan["recompute"] = "op";
     return;
   }
-  set(plan, "recompute", recompute);  // a form that no plan has is refused by name
+  set(plan, "recompute", word_of(row, "", "recompute", kRecomputed));
 }
 
-// Of what linear layers multiply; a precision that no plan has is refused by name.
+// Of what linear layers multiply.
 Json precision_of(const Json& row) {
   const Json precision = said(row, "precision");
   if (!precision.is_string()) return precision;
@@ -108,7 +157,8 @@ Json precision_of(const Json& row) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const char* name : {"fp8", "fp4", "bf16", "fp16", "fp32"})
     if (text.find(name) != std::string::npos) return name;
-  return precision;
+  throw InputError(
+      {"", "/precision", "must name bf16, fp16, fp8, fp4 or fp32", "found " + precision.dump(), ""});
 }
 
 Json plan_of(const Json& row, const Json& practice) {
@@ -141,9 +191,8 @@ Json plan_of(const Json& row, const Json& practice) {
   }
   add_split(plan, parallel);
   add_data_parallel(plan, parallel);
-  add_recompute(plan, said(row, "recompute"));
-  const Json exchange = said(parallel, "cp_method");
-  if (exchange.is_string()) plan["cp_comm_type"] = exchange == "a2a" ? "a2a" : "allgather";
+  add_recompute(plan, row);
+  set(plan, "cp_comm_type", word_of(parallel, "/parallel", "cp_method", kContextExchanges));
   if (said(row.at("model"), "experts").is_number()) set(plan, "moe_capacity", said(practice, "moe_capacity"));
   set(plan, "micro_batch", said(row.at("batch"), "micro"));
   set(plan, "global_batch", said(row.at("batch"), "global"));
@@ -154,6 +203,8 @@ Json plan_of(const Json& row, const Json& practice) {
   if (contains(said(row, "precision"), "current scaling")) plan["fp8_scaling"] = "current";
   if (contains(said(row, "precision"), "MXFP8")) plan["fp8_scaling"] = "mx";
   const bool no_user_buffers = plan.value("tp", 1) == 1 || said(parallel, "async_tp") == Json(false);
+  if (const Json offload = word_of(row, "", "offload", kOffloads); !offload.is_null() && offload != "none")
+    plan["offload"] = offload;
   if (no_user_buffers)  // a practice of the family, of no use here
     for (const char* key : {"tp_comm_overlap", "tp_comm_proj_sms", "tp_comm_fc2_sms"}) plan.erase(key);
   return plan;
@@ -171,11 +222,14 @@ std::optional<double> memory_of(const Json& row, const Json& practice) {
   constexpr double kGib = 1024.0 * 1024 * 1024;
   const Json memory = said(said(row, "measured"), "mem_gb");
   if (!memory.is_number() || memory <= 0) return std::nullopt;
-  return memory.get<double>() * (practice.value("unit", "GiB") == "GB" ? 1e9 : kGib);
+  const Json unit = word_of(practice, "/practices.json", "unit", {{"GB", "GB"}, {"GiB", "GiB"}});
+  return memory.get<double>() * (unit == "GB" ? 1e9 : kGib);
 }
 
 Counted counted_of(const Json& practice) {
-  const std::string allocator = practice.value("allocator", "allocated");
+  const Json allocator =
+      word_of(practice, "/practices.json", "allocator",
+              {{"allocated", "allocated"}, {"reserved", "reserved"}, {"nvidia-smi", "nvidia-smi"}});
   if (allocator == "nvidia-smi") return Counted::nvidia_smi;
   return allocator == "reserved" ? Counted::reserved : Counted::allocated;
 }

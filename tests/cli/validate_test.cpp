@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -373,6 +374,23 @@ TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
     "parallel": {"tp": 1, "pp": 1, "dp": 8}, "measured": {"iteration_s": 1}}])";
   const Json json = Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out);
   EXPECT_THAT(json["runs"][0]["skipped"].get<std::string>(), HasSubstr("no-such-cluster"));
+}
+
+// Of a row's few words each is known, or refused where it stands.
+TEST(Validate, RefusesWordsThatNoRowHas) {
+  const Json rows = Json::parse(std::ifstream(std::string(SOURCE_DIR) + "/calibrate/data/runs/published_runs.json"));
+  const auto refused = [&](const char* pointer, const Json& word) {
+    Json row = rows[0];
+    row[Json::json_pointer(pointer)] = word;
+    const Outcome run = run_program("validate " + temporary_file("words.json", Json::array({row}).dump()));
+    return run.exit_code == 2 ? run.err : "exit " + std::to_string(run.exit_code);
+  };
+  for (const char* pointer : {"/parallel/cp_method", "/parallel/ddp_impl", "/parallel/layer_split",
+                              "/parallel/fsdp", "/parallel/schedule", "/recompute", "/precision", "/offload"})
+    EXPECT_THAT(refused(pointer, "nonsense"), HasSubstr("nonsense")) << pointer;
+  EXPECT_THAT(refused("/parallel/cp_method", "nonsense"), HasSubstr("/0/parallel/cp_method"));
+  for (const char* ring : {"p2p", "ring", "allgather", "a2a"})
+    EXPECT_EQ(refused("/parallel/cp_method", ring), "exit 0") << ring;
 }
 
 }  // namespace

@@ -59,12 +59,45 @@ void require_legal(const ScenarioSource& source) {
   read_scenario(source, replaced);
 }
 
+// Accumulation of so many microbatches, on the data-parallel ranks that the GPUs leave.
+void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::string>& notes) {
+  Json& plan = scenario["plan"];
+  if (accumulation == 0 || plan.contains("global_batch")) return;
+  const auto degree = [&](const char* key) {
+    return std::max<std::int64_t>(1, plan.value(key, std::int64_t{1}));
+  };
+  const std::int64_t ranks = degree("tp") * degree("cp") * degree("pp");
+  const std::int64_t replicas =
+      plan.contains("dp") ? degree("dp") : scenario.value("gpus", std::int64_t{0}) / ranks;
+  if (replicas > 0 && plan.contains("micro_batch")) {
+    plan["global_batch"] = plan["micro_batch"].get<std::int64_t>() * accumulation * replicas;
+  } else {
+    notes.push_back(fmt::format(
+        "gradients accumulate over {} microbatches: say --mbs and --gpus, or --gbs, for the global batch",
+        accumulation));
+  }
+}
+
+// By the pointers that the flags write.
+SaidOverFile said_over_file(const GivenFlags& given) {
+  SaidOverFile said;
+  for (const Flag& flag : scenario_flags())
+    if (const auto value = given.values.find(flag.name); value != given.values.end())
+      said[flag.pointer] = value->second;
+  return said;
+}
+
+// What of the configuration is approximated is said wherever the scenario is used; what the command line
+// lacks, here alone.
 void import(const ImportOptions& options, Imported imported) {
   require_apart({options.output});
   ScenarioSource source{options.output, std::move(imported.scenario), {}};
   if (!imported.model.is_null() && !options.given.values.contains("--model"))
     source.json["model"] = write_model(options, imported.model);
   write_flags(options.given, source);
+  for (const std::string& note : imported.notes) source.json["notes"].push_back(note);
+  write_batch(imported.accumulation, source.json, imported.notes);
+  if (!source.json.contains("gpus")) imported.notes.emplace_back("no GPUs are counted: say --gpus");
   if (!source.json.contains("model")) imported.notes.emplace_back("no model is named: say --model");
   if (!source.json.contains("cluster")) imported.notes.emplace_back("no cluster is named: say --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
@@ -109,7 +142,8 @@ void add_import(CLI::App& program, int& exit_code) {
     });
   };
   CLI::App* megatron = add_source(
-      *verb, "megatron", "flags of Megatron-LM: a line, a file or the script that holds them", options);
+      *verb, "megatron",
+      "flags of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them", options);
   megatron->add_option("--ignore", options->ignored, "flags of the script to leave out, without their dashes")
       ->delimiter(',')
       ->option_text("FLAG,...");
@@ -117,7 +151,8 @@ void add_import(CLI::App& program, int& exit_code) {
     const std::string& file = options->given.file;
     for (std::string& name : options->ignored)
       if (!name.starts_with("--")) name = "--" + name;
-    import(*options, import_megatron(read_text_file(file, kMostBytes), file, options->ignored));
+    import(*options, import_megatron(read_text_file(file, kMostBytes), file, options->ignored,
+                                     said_over_file(options->given)));
   });
   on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {
     import(*options, import_deepspeed(JsonReader::open(options->given.file), gpus_of(options->given)));

@@ -11,6 +11,7 @@
 #include "cli/read_headroom.h"
 #include "cli/read_kernels.h"
 #include "cli/read_layers.h"
+#include "cli/read_notes.h"
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
 #include "cluster/share.h"
@@ -107,6 +108,7 @@ class Reading {
                 "rehearse.scenario/1");
     }
     top_.text_or("title", "");
+    read_notes(top_, scenario_.notes);
     Inputs own;
     Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
     experiment.model = replaced_.model ? *replaced_.model : inputs.model(resolved("model"));

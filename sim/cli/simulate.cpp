@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/quantity.h"
+#include "cli/assumed.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -29,9 +30,13 @@ struct SimulateOptions {
 
 // The exit code.
 int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
-         Iteration& iteration, const Json& more = Json::object(), const std::string& last_line = "") {
+         Iteration& iteration, Json more = Json::object(), const std::string& last_line = "") {
   std::vector<std::string>& warnings = iteration.report.facts.warnings;
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
+  const std::vector<AssumedDefault> assumed = assumed_defaults(source, scenario);
+  for (std::string& line : say_assumed(assumed, scenario.experiment.plan.framework))
+    warnings.push_back(std::move(line));
+  more["assumed"] = assumed_json(assumed, iteration.report.step_time_s);
   const int code = judge(source, scenario, options.allow_oom, iteration.report);
   if (options.show.json && !memory_verdict(iteration.report).fits())
     say(stderr, "rehearse: {}\n", verdict_sentence(iteration.report));

@@ -187,7 +187,8 @@ void add_degrees(Line& line, const Model& model, const Plan& plan) {
   line.flag("pipeline-model-parallel-size", plan.pp);
   if (plan.cp > 1) {
     line.flag("context-parallel-size", plan.cp);
-    line.flag("cp-comm-type", to_string(plan.cp_exchange));
+    const bool gathers = plan.cp_exchange == ContextExchange::gather;
+    line.flag("cp-comm-type", gathers ? "all_gather" : to_string(plan.cp_exchange));
   }
   line.flag_if(plan.sequence_parallel && plan.tp > 1, "sequence-parallel");
   line.flag_if(plan.tp_comm_overlap, "tp-comm-overlap");
@@ -197,15 +198,28 @@ void add_degrees(Line& line, const Model& model, const Plan& plan) {
     line.flag("pipeline-model-parallel-layout", layout(model, plan));
 }
 
+// In the type of the parameters, as fp16 training has them unless told otherwise, and bf16's where they are
+// reduced so (megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32).
+bool keeps_narrow_gradients(const Plan& plan) {
+  if (plan.precision == Precision::fp32 || plan.recipe == Recipe::fp8_weights) return false;
+  return plan.grad_reduce == Precision::bf16 ||
+         (plan.precision == Precision::fp16 && plan.recipe == Recipe::sagemaker);
+}
+
 // Bytes that an element of a bucket takes in the precision that gradients are reduced in.
 int bucket_width(const Plan& plan) {
-  return plan.grad_reduce == Precision::bf16 ? 2 : 4;
+  return plan.grad_reduce == Precision::bf16 || keeps_narrow_gradients(plan) ? 2 : 4;
 }
 
 // Whole elements; 0 where Megatron-LM's own number is meant, or less than one is.
 std::int64_t bucket_elements(const Plan& plan) {
   if (plan.bucket_bytes == Plan{}.bucket_bytes) return 0;
   return static_cast<std::int64_t>(plan.bucket_bytes / bucket_width(plan));
+}
+
+// Megatron-FSDP gathers parameters ahead of their layers where it is told so.
+bool gathers_ahead(const Plan& plan) {
+  return plan.zero == 3 && plan.prefetch > 0;
 }
 
 void add_sharding(Line& line, const Model& model, const Plan& plan) {
@@ -226,7 +240,7 @@ void add_sharding(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");
   line.flag_if(plan.overlap_grad_reduce, "overlap-grad-reduce");
-  line.flag_if(plan.overlap_param_gather, "overlap-param-gather");
+  line.flag_if(plan.overlap_param_gather || gathers_ahead(plan), "overlap-param-gather");
   line.flag_if(plan.grad_reduce == Precision::bf16, "grad-reduce-in-bf16");
   line.flag_if(plan.offload == Offload::optimizer, "optimizer-cpu-offload");
 }
@@ -260,6 +274,9 @@ void add_graphs(Line& line, const Plan& plan) {
 void add_precision(Line& line, const Plan& plan) {
   if (plan.precision == Precision::fp32) return;
   line.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
+  line.flag_if(plan.precision == Precision::fp16 && !keeps_narrow_gradients(plan),
+               "accumulate-allreduce-grads-in-fp32");
+  line.flag_if(plan.fp8_attention, "fp8-dot-product-attention");
   if (plan.precision == Precision::fp4) {
     line.flag("fp4-format", "e2m1");
     line.flag("fp4-recipe", "nvfp4");
@@ -274,7 +291,6 @@ void add_precision(Line& line, const Plan& plan) {
   line.flag("fp8-format", in_blocks ? "e4m3" : "hybrid");  // docs/discussions/deepseek-v3-gb200-optimization
   if (plan.fp8_scaling == Fp8Scaling::current) line.flag("fp8-recipe", "tensorwise");
   line.flag_if(plan.fp8_output_proj, "fp8-output-proj");
-  line.flag_if(plan.fp8_attention, "fp8-dot-product-attention");
   if (in_blocks) line.flag("fp8-recipe", "mxfp8");
   if (plan.recipe != Recipe::fp8_weights) return;
   line.flag("fp8-param-gather");
@@ -297,6 +313,11 @@ Plan said_of(const Model& model, const Plan& plan) {
     said.fp8_scaling = plan.fp8_scaling;
   if (plan.loss_fusion != LossFusion::native) said.loss_fusion = LossFusion::te;
   said.cp_exchange = plan.cp_exchange;
+  if (plan.zero == 3) said.prefetch = gathers_ahead(plan) ? 1 : 0;
+  if (keeps_narrow_gradients(plan)) {
+    said.recipe = Recipe::sagemaker;
+    said.grad_reduce = plan.grad_reduce == Precision::bf16 ? Precision::bf16 : Precision::fp16;
+  }
   for (bool Plan::*field :
        {&Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
         &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation, &Plan::fused_accumulation,

@@ -106,6 +106,9 @@ std::string checkpointing(Recompute recompute) {
 // The output layer multiplies in bf16.
 std::string quantising(const Plan& plan) {
   if (plan.precision != Precision::fp8) return "";
+  if (plan.fp8_scaling == Fp8Scaling::mx)
+    return "\n[model]\nconverters = [\"quantize.linear.mx\"]\n\n[quantize.linear.mx]\nfilter_fqns = "
+           "[\"output\"]\n";
   std::string text =
       "\n[model]\nconverters = [\"quantize.linear.float8\"]\n\n"
       "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n";
@@ -130,8 +133,7 @@ Plan said_of(const Model& model, const Plan& plan) {
   if (plan.pp == 1 && plan.schedule == ScheduleName::gpipe) said.schedule = ScheduleName::one_f_one_b;
   said.seq = plan.seq;
   said.layers_per_stage = plan.layers_per_stage;
-  if (plan.fp8_scaling != Fp8Scaling::current && plan.fp8_scaling != Fp8Scaling::mx)
-    said.fp8_scaling = plan.fp8_scaling;
+  if (plan.fp8_scaling != Fp8Scaling::current) said.fp8_scaling = plan.fp8_scaling;
   said.recompute = plan.recompute;
   said.tp_comm_overlap = plan.tp_comm_overlap;
   said.cp_exchange = plan.cp_exchange;

@@ -1,6 +1,9 @@
 #include <fmt/core.h>
 
+#include <map>
+
 #include "frameworks/imported.h"
+#include "frameworks/optimizer_note.h"
 
 namespace rehearse {
 
@@ -10,8 +13,7 @@ constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
 constexpr double kMostBucket = 1e18;  // elements, above those of any model
 
 // Sections and values that leave time and memory of a step as they are.
-constexpr const char* kCostless[] = {"optimizer",
-                                     "scheduler",
+constexpr const char* kCostless[] = {"scheduler",
                                      "steps_per_print",
                                      "wall_clock_breakdown",
                                      "dump_state",
@@ -27,25 +29,30 @@ constexpr const char* kCostless[] = {"optimizer",
                                      "checkpoint",
                                      "memory_breakdown",
                                      "seed",
-                                     "disable_allgather",
-                                     "data_types"};
+                                     "disable_allgather"};
+
+struct Unmodelled {
+  const char* key;
+  const char* counted;  // in its place
+};
 
 // What changes the cost and has no counterpart here.
-constexpr const char* kUnmodelled[] = {"sparse_gradients",
-                                       "amp",
-                                       "sparse_attention",
-                                       "data_efficiency",
-                                       "curriculum_learning",
-                                       "compression_training",
-                                       "autotuning",
-                                       "aio",
-                                       "progressive_layer_drop",
-                                       "eigenvalue",
-                                       "expert_parallel",
-                                       "elasticity",
-                                       "hybrid_engine",
-                                       "compile",
-                                       "fp32_allreduce"};
+constexpr Unmodelled kUnmodelled[] = {
+    {"sparse_gradients", "gradients are reduced whole"},
+    {"amp", "precision is that of the flags"},
+    {"sparse_attention", "attention is full"},
+    {"data_efficiency", "every sequence has its full length"},
+    {"curriculum_learning", "every sequence has its full length"},
+    {"compression_training", "weights and activations are whole"},
+    {"autotuning", "the values of the file are taken"},
+    {"aio", "nothing is read from NVMe"},
+    {"progressive_layer_drop", "every layer runs"},
+    {"eigenvalue", "no eigenvalues are computed"},
+    {"expert_parallel", "experts are not split: say --ep"},
+    {"elasticity", "the batch is that of the file"},
+    {"hybrid_engine", "only training is counted"},
+    {"compile", "kernels are those of the profile"},
+    {"fp32_allreduce", "gradients are reduced in the precision of training: say --grad-reduce fp32"}};
 constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
                                            "round_robin_gradients",
                                            "load_from_fp32_weights",
@@ -54,29 +61,50 @@ constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
                                            "stage3_gather_fp16_weights_on_model_save",
                                            "ignore_unused_parameters",
                                            "legacy_stage1",
+                                           "gather_16bit_weights_on_model_save",
                                            "stage3_module_granularity_threshold",
+                                           "module_granularity_threshold",
+                                           "pipeline_loading_checkpoint",
+                                           "enable_sanity_checks",
                                            "log_trace_cache_warnings",
                                            "reduce_scatter",
                                            "allgather_partitions",
                                            "memory_efficient_linear",
                                            "override_module_apply"};
-constexpr const char* kUnmodelledOfZero[] = {"sub_group_size",
-                                             "allgather_bucket_size",
-                                             "stage3_prefetch_bucket_size",
-                                             "stage3_param_persistence_threshold",
-                                             "stage3_max_live_parameters",
-                                             "stage3_max_reuse_distance",
-                                             "offload_param",
-                                             "zero_quantized_weights",
-                                             "zero_quantized_gradients",
-                                             "zero_quantized_nontrainable_weights",
-                                             "zeropp_loco_param",
-                                             "cpu_offload_params",
-                                             "cpu_offload_use_pin_memory",
-                                             "leaf_module",
-                                             "use_multi_rank_bucket_allreduce",
-                                             "param_persistence_threshold",
-                                             "model_persistence_threshold"};
+// Fields go by their alias and by their own name (deepspeed/runtime/zero/config.py, pydantic).
+constexpr const char* kPrefetched = "one layer is gathered ahead";
+constexpr const char* kHeld = "a layer's parameters are released after its pass";
+constexpr const char* kAllDivided = "all parameters are divided";
+constexpr const char* kWholeOnWire = "gathers and reductions carry the precision of training";
+constexpr Unmodelled kUnmodelledOfZero[] = {
+    {"sub_group_size", "the optimizer steps over all parameters at once"},
+    {"allgather_bucket_size", "parameters are gathered in buckets of reduce_bucket_size"},
+    {"stage3_prefetch_bucket_size", kPrefetched},
+    {"prefetch_bucket_size", kPrefetched},
+    {"stage3_param_persistence_threshold", kAllDivided},
+    {"param_persistence_threshold", kAllDivided},
+    {"stage3_model_persistence_threshold", kAllDivided},
+    {"model_persistence_threshold", kAllDivided},
+    {"stage3_max_live_parameters", kHeld},
+    {"max_live_parameters", kHeld},
+    {"stage3_max_reuse_distance", kHeld},
+    {"max_reuse_distance", kHeld},
+    {"stage3_use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
+    {"use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
+    {"stage3_allgather_sequential", "parameters of a layer are gathered together"},
+    {"allgather_sequential", "parameters of a layer are gathered together"},
+    {"zero_quantized_weights", kWholeOnWire},
+    {"zero_quantized_gradients", kWholeOnWire},
+    {"zero_quantized_nontrainable_weights", kWholeOnWire},
+    {"zeropp_loco_param", kWholeOnWire},
+    {"mics_hierarchical_params_gather", "parameters are gathered in one step"},
+    {"cpu_offload_params", "parameters are counted on the GPU"},
+    {"cpu_offload_param", "parameters are counted on the GPU"},
+    {"cpu_offload_use_pin_memory", "copies run at the rate of pinned memory"},
+    {"zenflow", "the host steps after every iteration"},
+    {"save_muon_momentum_buffer_in_memory", "Adam's state is counted"},
+    {"leaf_module", "every layer is gathered by itself"},
+    {"use_multi_rank_bucket_allreduce", "a bucket is reduced in one message"}};
 
 class DeepSpeedReader {
  public:
@@ -93,9 +121,10 @@ class DeepSpeedReader {
     if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
     batch();
     checkpointing();
+    optimizer();
+    accumulation_type();
     for (const char* key : kCostless) config_.has(key);
-    for (const char* key : kUnmodelled)
-      if (config_.has(key)) note(fmt::format("\"{}\" is not modelled", key));
+    note_unmodelled(kUnmodelled, config_, "");
     config_.reject_unknown();
     imported_.scenario["plan"] = plan_;
     return std::move(imported_);
@@ -103,6 +132,35 @@ class DeepSpeedReader {
 
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
+
+  template <std::size_t Size>
+  void note_unmodelled(const Unmodelled (&keys)[Size], const JsonReader& reader, const std::string& section) {
+    for (const Unmodelled& each : keys)
+      if (reader.has(each.key) && reader.value(each.key) != Json(false) &&
+          reader.value(each.key) != Json("auto"))
+        note(fmt::format("\"{}{}\" is not modelled: {}", section, each.key, each.counted));
+  }
+
+  void optimizer() {
+    if (!config_.has("optimizer")) return;
+    const std::string type = config_.object("optimizer").text_or("type", "adam");
+    const std::string differs = optimizer_note("\"optimizer/type\"", type);
+    if (!differs.empty()) note(differs);
+  }
+
+  // Of gradients as they add up (deepspeed/runtime/engine.py, get_data_types): the model's unless told.
+  void accumulation_type() {
+    if (!config_.has("data_types")) return;
+    const JsonReader types = config_.object("data_types");
+    if (said("grad_accum_dtype", types)) {
+      static const std::map<std::string, bool> wide = {{"fp32", true},  {"float32", true},  {"float", true},
+                                                       {"fp16", false}, {"float16", false}, {"half", false},
+                                                       {"bf16", false}, {"bfloat16", false}};
+      if (types.choice("grad_accum_dtype", wide) && plan_.value("precision", "") != "fp32")
+        plan_["recipe"] = "megatron";
+    }
+    types.reject_unknown();
+  }
 
   // Present, and not "auto", which leaves the value to the launcher and therefore to our defaults.
   bool said(const char* key, const JsonReader& reader) {
@@ -112,9 +170,23 @@ class DeepSpeedReader {
     return false;
   }
 
+  // deepspeed/runtime/precision_config.py.
   bool enabled(const char* section) {
-    return config_.has(section) && said("enabled", config_.object(section)) &&
-           config_.object(section).boolean_or("enabled", false);
+    if (!config_.has(section)) return false;
+    const JsonReader from = config_.object(section);
+    for (const char* key : {"auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window",
+                            "hysteresis", "consecutive_hysteresis", "min_loss_scale", "opt_level",
+                            "immediate_grad_update", "check_grad_overflow", "loss_scale_root", "type"})
+      from.has(key);
+    for (const char* key :
+         {"bf16_master_weights_and_grads", "bf16_optimizer_states", "fp16_master_weights_and_grads"})
+      if (from.boolean_or(key, false))
+        note(fmt::format(
+            "\"{}/{}\" is not modelled: master weights, gradients and moments are counted as without it",
+            section, key));
+    const bool on = said("enabled", from) && from.boolean_or("enabled", false);
+    from.reject_unknown();
+    return on;
   }
 
   void precision() {
@@ -123,11 +195,9 @@ class DeepSpeedReader {
     const bool auto_only = plan_["precision"] == "fp32" && (config_.has("bf16") || config_.has("fp16"));
     if (auto_only && !imported_.notes.empty()) plan_.erase("precision");
     if (said("communication_data_type", config_)) {
-      const std::string type = config_.text("communication_data_type");
-      if (type == "fp32" || type == "fp16")
-        plan_["grad_reduce"] = type;
-      else
-        plan_["grad_reduce"] = "bf16";
+      static const std::map<std::string, std::string> types = {
+          {"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}};
+      plan_["grad_reduce"] = config_.choice("communication_data_type", types);
     }
   }
 
@@ -136,6 +206,7 @@ class DeepSpeedReader {
       const JsonReader pipeline = config_.object("pipeline");
       if (said("stages", pipeline)) plan_["pp"] = pipeline.integer("stages", 1, 1 << 20);
       plan_["schedule"] = "1f1b";
+      cut_and_recompute(pipeline);
     }
     if (!config_.has("tensor_parallel")) return;
     const JsonReader tensor = config_.object("tensor_parallel");
@@ -143,11 +214,41 @@ class DeepSpeedReader {
     if (tensor.boolean_or("tp_overlap_comm", false)) note("\"tp_overlap_comm\" is not modelled");
   }
 
+  // deepspeed/runtime/config.py, get_pipeline_config; pipe/module.py: the inputs of each so many layers stay.
+  void cut_and_recompute(const JsonReader& pipeline) {
+    const std::int64_t interval = pipeline.integer_or("activation_checkpoint_interval", 0, 0, 1 << 20);
+    if (interval > 0) {
+      plan_["recompute"] = "full";
+      plan_["recompute_method"] = "uniform";
+      plan_["recompute_num_layers"] = interval;
+    }
+    const std::string partition = pipeline.text_or("partition", "uniform");
+    if (partition != "uniform")
+      note(fmt::format("\"pipeline/partition\" {} is not modelled: stages have equal numbers of layers",
+                       partition));
+    for (const char* key : {"pipe_partitioned", "grad_partitioned"})
+      if (!pipeline.boolean_or(key, true))
+        note(fmt::format("\"pipeline/{}\" false is not modelled: messages are parts of an activation", key));
+    for (const char* key : {"seed_layers", "pipe_schedule", "use_reentrant"}) pipeline.has(key);
+    pipeline.reject_unknown();
+  }
+
+  // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels (zero/config.py,
+  // overlap_comm_valid: beside it for ZeRO-3 alone unless told).
+  void overlap(const JsonReader& zero, std::int64_t stage) {
+    const bool overlaps = said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
+    plan_["overlap_grad_reduce"] = overlaps || stage >= 2;
+    if (stage >= 2 && !overlaps)
+      note(fmt::format(
+          "\"zero_optimization/overlap_comm\" is {}false: gradients are reduced beside the backward "
+          "pass here, so that a step comes out too fast",
+          zero.has("overlap_comm") ? "" : "by default "));
+  }
+
   void zero(const JsonReader& zero) {
     const std::int64_t stage = said("stage", zero) ? zero.integer("stage", 0, 3) : 0;
     plan_["zero"] = stage;
-    plan_["overlap_grad_reduce"] =
-        said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
+    overlap(zero, stage);
     if (said("reduce_bucket_size", zero)) {
       const double elements = zero.number("reduce_bucket_size", 0, kMostBucket);
       const std::string wire = plan_.value("grad_reduce", plan_.value("precision", "bf16"));
@@ -159,15 +260,40 @@ class DeepSpeedReader {
     const std::int64_t mics = zero.integer_or("mics_shard_size", -1, -1, 1 << 20);
     if (mics > 0) plan_["zero_shard"] = mics;
     const bool older = zero.boolean_or("cpu_offload", false);
-    if (older || (said("offload_optimizer", zero) && is_offloaded(zero.object("offload_optimizer"))))
-      plan_["offload"] = "optimizer";
+    const std::string device = device_of(zero, "offload_optimizer");
+    if (older || !device.empty()) plan_["offload"] = "optimizer";
+    if (device == "nvme")
+      note(
+          "\"zero_optimization/offload_optimizer/device\" nvme is taken for host memory: reads and writes of "
+          "the "
+          "disks, which are slower, are not counted");
+    if (const std::string of_parameters = device_of(zero, "offload_param"); !of_parameters.empty())
+      note(fmt::format(
+          "\"zero_optimization/offload_param\" to {} is not modelled: parameters are counted on the GPU, "
+          "and no copy of them is",
+          of_parameters));
     for (const char* key : kCostlessOfZero) zero.has(key);
-    for (const char* key : kUnmodelledOfZero)
-      if (zero.has(key)) note(fmt::format("\"zero_optimization/{}\" is not modelled", key));
+    note_unmodelled(kUnmodelledOfZero, zero, "zero_optimization/");
     zero.reject_unknown();
   }
 
-  static bool is_offloaded(const JsonReader& offload) { return offload.text_or("device", "none") != "none"; }
+  // Where a part of the state lies; "" on the GPU (deepspeed/runtime/zero/offload_config.py).
+  std::string device_of(const JsonReader& zero, const char* key) {
+    if (!said(key, zero)) return "";
+    const JsonReader offload = zero.object(key);
+    static const std::map<std::string, std::string> devices = {
+        {"none", ""}, {"cpu", "cpu"}, {"nvme", "nvme"}};
+    const std::string device = offload.has("device") ? offload.choice("device", devices) : "";
+    if (offload.number_or("ratio", 1, 0, 1) < 1)
+      note(fmt::format("\"zero_optimization/{}/ratio\" is not modelled: all of it is taken to be on the host",
+                       key));
+    for (const char* other :
+         {"nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory", "pipeline", "pipeline_read",
+          "pipeline_write", "fast_init", "super_offload", "cpuadam_cores_perc"})
+      offload.has(other);
+    offload.reject_unknown();
+    return device;
+  }
 
   std::int64_t batch_value(const char* key) {
     return said(key, config_) ? config_.integer(key, 1, kMostBatch) : 0;
@@ -181,6 +307,7 @@ class DeepSpeedReader {
     const std::int64_t parts = plan_.value("pp", std::int64_t{1}) * plan_.value("tp", std::int64_t{1});
     const std::int64_t replicas = gpus_ > 0 ? std::max<std::int64_t>(1, gpus_ / parts) : 0;
     if (micro == 0 && all > 0 && steps > 0 && replicas > 0) micro = all / (steps * replicas);
+    if (all == 0 && steps > 0 && (micro == 0 || replicas == 0)) imported_.accumulation = steps;
     if (micro > 0) plan_["micro_batch"] = micro;
     if (all > 0) plan_["global_batch"] = all;
     if (all == 0 && micro > 0 && replicas > 0)
@@ -197,7 +324,10 @@ class DeepSpeedReader {
     const JsonReader section = config_.object("activation_checkpointing");
     for (const char* key : {"partition_activations", "cpu_checkpointing"})
       if (section.boolean_or(key, false))
-        note(fmt::format("\"activation_checkpointing/{}\" is not modelled", key));
+        note(fmt::format(
+            "\"activation_checkpointing/{}\" is not modelled: kept inputs are counted whole, on the GPU",
+            key));
+    if (plan_.contains("recompute")) return;
     note(
         "\"activation_checkpointing\" sets how, not whether, the model recomputes: say --recompute full "
         "where it does");

@@ -6,6 +6,8 @@
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
 #include "frameworks/megatron_names.h"
+#include "frameworks/megatron_values.h"
+#include "frameworks/optimizer_note.h"
 
 namespace rehearse {
 
@@ -34,6 +36,7 @@ class MegatronReader {
 
   Imported read() {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + flags_.file()}};
+    imported_.notes = flags_.notes();
     world();
     plan_ = {{"framework", "megatron-core"}};
     // What Megatron-LM does only when told to.
@@ -48,20 +51,55 @@ class MegatronReader {
     pipeline();
     recompute();
     context();
-    for (const char* name : unmodelled_flags())
-      if (flags_.has(name)) imported_.notes.push_back(fmt::format("{} is not modelled", name));
-    imported_.model = megatron_model(flags_, imported_.notes);
+    of_swift();
+    optimizer();
+    unmodelled();
+    if (!names_shape(flags_))
+      note("the text names no shape of a network: name one with --model");
+    else if (!flags_.is_over("/model"))
+      imported_.model = megatron_model(flags_, imported_.notes);
     imported_.scenario["plan"] = plan_;
     return std::move(imported_);
   }
 
  private:
+  void note(std::string text) { imported_.notes.push_back(std::move(text)); }
+
+  // But for the default, which what is modelled is.
+  void unmodelled() {
+    for (const UnmodelledFlag& flag : unmodelled_flags()) {
+      if (!flags_.has(flag.name)) continue;
+      const std::string value = join(flags_.values(flag.name), " ");
+      if (value != "fp32" && value != "no_shard" && value != "0")
+        note(fmt::format("{} is not modelled: {}", flag.name, flag.counted));
+    }
+  }
+
+  // ms-swift names the model as Hugging Face does, and has defaults of its own (its documentation, v3.12,
+  // Megatron-SWIFT, command-line parameters).
+  void of_swift() {
+    if (!flags_.has("--model")) return;
+    if (plan_["precision"] == "fp32") plan_["precision"] = "bf16";
+    if (!plan_.contains("zero")) plan_["zero"] = 1;
+    if (!plan_.contains("recompute")) plan_["recompute"] = "selective";
+    note(
+        "flags of ms-swift: bf16, the distributed optimizer and selective recompute are its defaults; its "
+        "other "
+        "defaults are taken to be Megatron-LM's");
+  }
+
+  void optimizer() {
+    const std::string differs = optimizer_note("--optimizer", flags_.text_or("--optimizer", "adam"));
+    if (!differs.empty()) note(differs);
+  }
+
   void world() {
+    if (flags_.is_over("/gpus")) return;
     const char* name = flags_.has("--nproc_per_node") ? "--nproc_per_node" : "--nproc-per-node";
     if (!flags_.has(name) || flags_.text(name).starts_with('$')) return;
     const std::string nodes = flags_.text_or("--nnodes", "1");
     if (nodes.starts_with('$')) {
-      imported_.notes.push_back("--nnodes is not set in the text: GPUs are those of the plan");
+      note("--nnodes is not set in the text: GPUs are those of the plan");
       return;
     }
     imported_.scenario["gpus"] = flags_.integer(name) * flags_.integer_or("--nnodes", 1);
@@ -73,7 +111,7 @@ class MegatronReader {
     if (flags_.has("--fp16")) plan_["precision"] = "fp16";
     if (flags_.has("--fp8-format")) fp8();
     if (flags_.has("--fp4-format")) fp4();
-    if (flags_.has("--grad-reduce-in-bf16")) plan_["grad_reduce"] = "bf16";
+    gradients();
     bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
@@ -99,13 +137,29 @@ class MegatronReader {
     if (flags_.has("--fp8-dot-product-attention")) plan_["fp8_dot_product_attention"] = true;
   }
 
+  // In fp32 in bf16 training, and where the flag says so; else in the type of the parameters, which the
+  // optimizer copies (megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32;
+  // core/distributed/param_and_grad_buffer.py, grad_dtype).
+  void gradients() {
+    const bool in_bf16 = flags_.has("--grad-reduce-in-bf16");
+    const bool in_fp16 = plan_["precision"] == "fp16" && !flags_.has("--accumulate-allreduce-grads-in-fp32");
+    if (in_bf16 || in_fp16) plan_["grad_reduce"] = in_bf16 ? "bf16" : "fp16";
+    const bool mixed = plan_["precision"] != "fp32";
+    if (mixed && (in_bf16 || in_fp16)) {
+      if (plan_.value("recipe", "") == "fp8-weights")
+        note("gradients of fp8 parameters are counted in fp32: --grad-reduce-in-bf16 halves them");
+      else
+        plan_["recipe"] = "sagemaker";
+    }
+  }
+
   // Elements, of the precision that gradients are reduced in.
   void bucket() {
     if (!flags_.has("--ddp-bucket-size")) return;
     const std::int64_t elements = flags_.integer("--ddp-bucket-size");
     if (elements < 1 || elements > kMostBucketElements)
       flags_.fail("--ddp-bucket-size", fmt::format("must be from 1 to {}", kMostBucketElements));
-    plan_["bucket"] = fmt::format("{}B", elements * (flags_.has("--grad-reduce-in-bf16") ? 2 : 4));
+    plan_["bucket"] = fmt::format("{}B", elements * (plan_.contains("grad_reduce") ? 2 : 4));
   }
 
   // core/enums.py, Fp4Recipe.
@@ -133,10 +187,16 @@ class MegatronReader {
   // exchange rows with. Its older flags say the same.
   void dispatcher() {
     const std::string type = flags_.text_or("--moe-token-dispatcher-type", "allgather");
-    if (type != "flex" || flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
+    if (flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
+    if (type == "allgather")
+      note(
+          fmt::format("--moe-token-dispatcher-type {}: tokens are priced as an all-to-all; the all-gather of "
+                      "every rank's tokens moves more bytes",
+                      flags_.has("--moe-token-dispatcher-type") ? type : "allgather, Megatron-LM's default"));
+    if (type != "flex") return;
     const std::string backend = flags_.text_or("--moe-flex-dispatcher-backend", "deepep");
     if (backend != "deepep" && backend != "hybridep") {
-      imported_.notes.push_back("--moe-flex-dispatcher-backend " + backend + " is modelled as alltoall");
+      note("--moe-flex-dispatcher-backend " + backend + " is modelled as alltoall");
       return;
     }
     plan_["moe_dispatcher"] = backend;
@@ -192,15 +252,15 @@ class MegatronReader {
     if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;
     const bool fsdp = flags_.has("--use-megatron-fsdp") || flags_.has("--use-custom-fsdp");
     if (fsdp || flags_.has("--use-torch-fsdp2")) plan_["zero"] = 3;
-    if (flags_.has("--data-parallel-sharding-strategy")) {
-      static const std::vector<std::string> strategies = {"no_shard", "optim", "optim_grads",
-                                                          "optim_grads_params"};
+    if (fsdp && flags_.has("--data-parallel-sharding-strategy")) {  // which the others do not read
+      const std::vector<std::string> strategies = legal_values("--data-parallel-sharding-strategy");
       const std::string named = flags_.text("--data-parallel-sharding-strategy");
-      const auto found = std::ranges::find(strategies, named);
-      if (found == strategies.end())
-        flags_.fail("--data-parallel-sharding-strategy", "must be one of " + join(strategies),
-                    nearest_name(named, strategies));
-      plan_["zero"] = found - strategies.begin();
+      plan_["zero"] = std::ranges::find(strategies, named) - strategies.begin();
+    }
+    // Megatron-FSDP gathers each layer's parameters ahead where it is told to, and else as they are needed.
+    if (plan_.value("zero", 0) == 3) {
+      if (fsdp && !flags_.has("--overlap-param-gather")) plan_["prefetch"] = 0;
+      plan_["overlap_param_gather"] = false;
     }
     if (flags_.has("--optimizer-cpu-offload")) plan_["offload"] = "optimizer";
     instances();
@@ -213,7 +273,7 @@ class MegatronReader {
     if (copies <= 1 || plan_.value("zero", 0) == 0) return;
     const std::int64_t experts = flags_.integer_or("--expert-model-parallel-size", 1);
     if (!imported_.scenario.contains("gpus") || experts > 1) {
-      imported_.notes.push_back(fmt::format(
+      note(fmt::format(
           "{} is not modelled {}", kName,
           experts > 1 ? "beside expert parallelism" : "where no GPUs are counted: say --zero-shard"));
       return;
@@ -248,6 +308,7 @@ class MegatronReader {
       const auto stages = static_cast<std::int64_t>(hybrid->stages.size());
       if (ranks > 0 && stages % ranks == 0) plan_["vpp"] = stages / ranks;
     }
+    if (plan_.value("vpp", 1) == 1) plan_.erase("microbatch_group");  // of chunks alone
     if (flags_.has("--use-tp-pp-dp-mapping")) plan_["order"] = "tp-cp-ep-pp-dp";
     const std::int64_t pp = flags_.integer_or("--pipeline-model-parallel-size", 1);
     if (flags_.has("--enable-zero-bubble"))
@@ -273,12 +334,12 @@ class MegatronReader {
   void context() {
     if (!flags_.has("--cp-comm-type")) return;
     const std::string type = flags_.text("--cp-comm-type");
-    if (type == "a2a+p2p") {
-      imported_.notes.push_back("--cp-comm-type a2a+p2p is modelled as p2p");
-      plan_["cp_comm_type"] = "p2p";
-    } else {
-      plan_["cp_comm_type"] = type;
-    }
+    if (type == "a2a+p2p") note("--cp-comm-type a2a+p2p is modelled as p2p");
+    const bool ring = type == "a2a+p2p", gathers = type == "all_gather";
+    plan_["cp_comm_type"] = ring ? "p2p" : gathers ? "allgather" : type;
+    const auto& all = flags_.values("--cp-comm-type");
+    if (std::ranges::count(all, type) != std::ssize(all))
+      note("--cp-comm-type differs between layers: all are taken to use " + type);
   }
 
   const MegatronFlags& flags_;
@@ -289,8 +350,8 @@ class MegatronReader {
 }  // namespace
 
 Imported import_megatron(const std::string& text, const std::string& file,
-                         const std::vector<std::string>& ignored) {
-  const MegatronFlags flags(text, file, ignored);
+                         const std::vector<std::string>& ignored, const SaidOverFile& over) {
+  const MegatronFlags flags(text, file, ignored, over);
   return MegatronReader(flags).read();
 }
 

@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "frameworks/imported.h"
 #include "frameworks/script_flags.h"
 
 namespace rehearse {
 
 class MegatronFlags {
  public:
-  // InputError for flags that are not known; of one that is given twice the last counts.
-  MegatronFlags(const std::string& text, std::string file, const std::vector<std::string>& ignored);
+  // InputError for flags that are not known, stand in an undecided branch or have none of their values; of
+  // one that is given twice the last counts.
+  MegatronFlags(const std::string& text, std::string file, const std::vector<std::string>& ignored,
+                const SaidOverFile& over);
 
   bool has(const std::string& name) const { return flags_.contains(name); }
   std::int64_t integer(const std::string& name) const;
@@ -28,11 +31,22 @@ class MegatronFlags {
                          const std::string& nearest = "") const;
 
   const std::string& file() const { return file_; }
+  bool is_over(const std::string& pointer) const { return over_.contains(pointer); }
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  void take(ScriptFlag flag, std::vector<Violation>& violations);
+  bool is_settled(ScriptFlag& flag, std::vector<Violation>& violations);
+  void write_over();
+
   std::string file_;
+  SaidOverFile over_;
   std::map<std::string, ScriptFlag> flags_;
+  std::vector<std::string> notes_;
 };
+
+// Whether the text names the network's shape at all.
+bool names_shape(const MegatronFlags& flags);
 
 // The network's shape as a Hugging Face config.json of the nearest family; what the family cannot say is
 // noted.

@@ -11,6 +11,9 @@ namespace rehearse {
 
 namespace {
 
+// The family whose every part is said (model/read_megatron.cpp).
+constexpr const char* kAnyGpt = "megatron_gpt";
+
 // Vocabularies that tokenizers of Megatron-LM bring with them.
 std::int64_t vocabulary(const MegatronFlags& flags) {
   if (flags.has("--padded-vocab-size")) return flags.integer("--padded-vocab-size");
@@ -27,9 +30,26 @@ std::int64_t vocabulary(const MegatronFlags& flags) {
   return (words + unit - 1) / unit * unit;
 }
 
+std::string positions(const MegatronFlags& flags) {
+  return flags.text_or("--position-embedding-type", "learned_absolute");
+}
+
+// "yarn" and "mrope" rotate as "rope" does.
 bool is_rotary(const MegatronFlags& flags) {
-  return flags.has("--use-rotary-position-embeddings") ||
-         flags.text_or("--position-embedding-type", "learned_absolute") == "rope";
+  const std::string type = positions(flags);
+  return flags.has("--use-rotary-position-embeddings") || type == "rope" || type == "yarn" || type == "mrope";
+}
+
+// Megatron-LM's defaults are 0.1.
+bool has_dropout(const MegatronFlags& flags) {
+  return flags.number_or("--hidden-dropout", 0.1) > 0 || flags.number_or("--attention-dropout", 0.1) > 0;
+}
+
+// Logs of some releases do not print it.
+std::int64_t most_positions(const MegatronFlags& flags) {
+  if (flags.has("--max-position-embeddings") || !flags.has("--seq-length"))
+    return flags.integer("--max-position-embeddings");
+  return flags.integer("--seq-length");
 }
 
 Json gpt2(const MegatronFlags& flags) {
@@ -38,7 +58,7 @@ Json gpt2(const MegatronFlags& flags) {
                  {"n_layer", flags.integer("--num-layers")},
                  {"n_embd", flags.integer("--hidden-size")},
                  {"n_head", flags.integer("--num-attention-heads")},
-                 {"n_positions", flags.integer("--max-position-embeddings")},
+                 {"n_positions", most_positions(flags)},
                  {"resid_pdrop", flags.number_or("--hidden-dropout", 0.1)},
                  {"embd_pdrop", flags.number_or("--hidden-dropout", 0.1)},
                  {"attn_pdrop", flags.number_or("--attention-dropout", 0.1)}};
@@ -53,6 +73,30 @@ std::int64_t ffn_hidden(const MegatronFlags& flags) {
   return flags.integer_or("--ffn-hidden-size", fallback);
 }
 
+// What the flags choose of each layer, and a family of Hugging Face may or may not be able to say.
+struct Parts {
+  bool rms = false, rotary = false, learned = false, gated = false, squared = false;
+  bool qkv_bias = false, linear_bias = false, qk_norm = false, dropout = false;
+
+  bool is_llama_like() const {  // but for biases
+    return rms && rotary && gated && !squared && !dropout && qkv_bias == linear_bias;
+  }
+};
+
+Parts parts_of(const MegatronFlags& flags) {
+  Parts parts;
+  parts.rms = flags.text_or("--normalization", "LayerNorm") == "RMSNorm";
+  parts.rotary = is_rotary(flags);
+  parts.learned = !parts.rotary && positions(flags) != "none" && !flags.has("--no-position-embedding");
+  parts.gated = flags.has("--swiglu");
+  parts.squared = flags.has("--squared-relu");
+  parts.linear_bias = !flags.has("--disable-bias-linear");
+  parts.qkv_bias = parts.linear_bias || flags.has("--add-qkv-bias");
+  parts.qk_norm = flags.has("--qk-layernorm");
+  parts.dropout = has_dropout(flags);
+  return parts;
+}
+
 Json decoder(const MegatronFlags& flags, const char* model_type) {
   const std::int64_t heads = flags.integer("--num-attention-heads");
   Json config = {{"model_type", model_type},
@@ -62,7 +106,7 @@ Json decoder(const MegatronFlags& flags, const char* model_type) {
                  {"num_attention_heads", heads},
                  {"num_key_value_heads",
                   flags.has("--group-query-attention") ? flags.integer("--num-query-groups") : heads},
-                 {"max_position_embeddings", flags.integer("--max-position-embeddings")},
+                 {"max_position_embeddings", most_positions(flags)},
                  {"attention_bias", flags.has("--add-qkv-bias") || !flags.has("--disable-bias-linear")}};
   if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
   return config;
@@ -86,12 +130,12 @@ bool say_layers(const std::vector<bool>& layers, Json& config) {
   const std::int64_t step = second < std::ssize(layers) ? second - first : 1;
   const std::string type = config.at("model_type");
   if (first == std::ssize(layers) || !has_experts(layers, first, step)) return false;
-  const bool is_deepseek = type.starts_with("deepseek");
-  if (is_deepseek && step == 1) config["first_k_dense_replace"] = first;
-  if (type == "qwen3_moe") config["decoder_sparse_step"] = step;
+  const bool is_deepseek = type.starts_with("deepseek"), is_any = type == kAnyGpt;
+  if ((is_deepseek && step == 1) || is_any) config["first_k_dense_replace"] = first;
+  if (type == "qwen3_moe" || is_any) config["decoder_sparse_step"] = step;
   if (type == "qwen3_moe")
     for (std::int64_t layer = 0; layer < first; ++layer) config["mlp_only_layers"].push_back(layer);
-  return type == "qwen3_moe" || (step == 1 && (is_deepseek || first == 0));
+  return is_any || type == "qwen3_moe" || (step == 1 && (is_deepseek || first == 0));
 }
 
 void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
@@ -106,29 +150,71 @@ bool has_sinks(const MegatronFlags& flags) {
   return flags.text_or("--softmax-type", "vanilla") == "learnable";
 }
 
+Json any_gpt(const MegatronFlags& flags, const Parts& parts, std::vector<std::string>& notes) {
+  Json config = decoder(flags, kAnyGpt);
+  config.erase("attention_bias");
+  config["normalization"] = parts.rms ? "RMSNorm" : "LayerNorm";
+  config["position_embedding_type"] = parts.rotary ? "rope" : parts.learned ? "learned_absolute" : "none";
+  config["activation"] = parts.squared ? "squared_relu" : parts.gated ? "swiglu" : "gelu";
+  config["qkv_bias"] = parts.qkv_bias;
+  config["attention_out_bias"] = parts.linear_bias;
+  config["mlp_bias"] = parts.linear_bias;
+  config["qk_layernorm"] = parts.qk_norm;
+  config["hidden_dropout"] = flags.number_or("--hidden-dropout", 0.1);
+  config["attention_dropout"] = flags.number_or("--attention-dropout", 0.1);
+  if (flags.has("--num-experts") && parts.linear_bias)
+    notes.push_back("biases of experts are left out: --disable-bias-linear is not given");
+  return config;
+}
+
+// A family of latent attention or of sinks has its parts fixed.
+void note_fixed_parts(const Parts& parts, const char* what, std::vector<std::string>& notes) {
+  if (!parts.rms || !parts.rotary || !(parts.gated || std::string(what) == "gpt-oss"))
+    notes.push_back(fmt::format("{} is modelled with RMSNorm, rotary positions and gated experts", what));
+  if (parts.dropout)
+    notes.push_back(fmt::format("dropout (0.1 unless told otherwise) of {} is not modelled", what));
+}
+
+const char* family_of_mixture(const MegatronFlags& flags, const Parts& parts, bool shared) {
+  if (flags.has("--multi-latent-attention"))
+    return flags.has("--moe-router-enable-expert-bias") ? "deepseek_v3" : "deepseek_v2";
+  if (has_sinks(flags)) return "gpt_oss";
+  if (!parts.is_llama_like() || shared || flags.has("--moe-router-enable-expert-bias")) return kAnyGpt;
+  if (parts.qk_norm) return flags.has("--window-size") ? kAnyGpt : "qwen3_moe";
+  return parts.linear_bias ? kAnyGpt : "mixtral";
+}
+
 Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const std::int64_t width = flags.integer_or("--moe-ffn-hidden-size", ffn_hidden(flags));
   if (width == 0) flags.fail("--moe-ffn-hidden-size", "must be above 0");
-  const bool shared = flags.has("--moe-shared-expert-intermediate-size");
+  const std::int64_t shared = flags.integer_or("--moe-shared-expert-intermediate-size", 0);
+  const Parts parts = parts_of(flags);
+  const std::string type = family_of_mixture(flags, parts, shared > 0);
   const bool latent = flags.has("--multi-latent-attention");
-  const char* of_latent = flags.has("--moe-router-enable-expert-bias") ? "deepseek_v3" : "deepseek_v2";
-  const char* of_heads = has_sinks(flags) ? "gpt_oss" : flags.has("--qk-layernorm") ? "qwen3_moe" : "mixtral";
-  const char* type = latent ? of_latent : of_heads;
-  Json config = decoder(flags, type);
+  Json config = type == kAnyGpt ? any_gpt(flags, parts, notes) : decoder(flags, type.c_str());
   config["num_experts_per_tok"] = flags.integer_or("--moe-router-topk", 2);
   if (latent) {
+    note_fixed_parts(parts, "latent attention", notes);
     config["n_routed_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;
-    if (shared) config["n_shared_experts"] = flags.integer("--moe-shared-expert-intermediate-size") / width;
-  } else if (config.at("model_type") == "qwen3_moe") {
+    if (shared > 0) config["n_shared_experts"] = shared / width;
+    if (shared % width != 0)
+      notes.push_back(
+          fmt::format("shared experts of width {} are modelled as {} of {}", shared, shared / width, width));
+  } else if (type == "qwen3_moe" || type == kAnyGpt) {
     config["num_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;
+    if (shared > 0) config["moe_shared_expert_intermediate_size"] = shared;
+    if (type == kAnyGpt) config["router_bias"] = flags.has("--moe-router-enable-expert-bias");
   } else {
     config["num_local_experts"] = flags.integer("--num-experts");
     config["intermediate_size"] = width;
-    if (has_sinks(flags)) config["swiglu_limit"] = flags.number_or("--activation-func-clamp-value", 0);
+    if (has_sinks(flags)) {
+      note_fixed_parts(parts, "gpt-oss", notes);
+      if (shared > 0) notes.push_back("shared experts are not modelled with learnable softmax");
+      config["swiglu_limit"] = flags.number_or("--activation-func-clamp-value", 0);
+    }
   }
-  if (shared && !latent) notes.push_back("shared experts are modelled with multi-latent attention only");
   if (flags.has("--moe-layer-freq")) layers_with_experts(flags, config, notes);
   return config;
 }
@@ -142,30 +228,32 @@ void add_latent(const MegatronFlags& flags, Json& config) {
   config.erase("attention_bias");
 }
 
-// A gated network with RMSNorm is a Llama, one with learned positions a GPT-2, one in between the nearest.
+// Of the family of Hugging Face that has these parts, else with each of them said.
 Json dense(const MegatronFlags& flags, std::vector<std::string>& notes) {
-  const bool rms = flags.text_or("--normalization", "LayerNorm") == "RMSNorm";
-  if (flags.has("--squared-relu")) {
+  const Parts parts = parts_of(flags);
+  const bool groups = flags.has("--group-query-attention"), kv_channels = flags.has("--kv-channels");
+  if (parts.squared && !parts.gated && !parts.rms && parts.rotary && !parts.qkv_bias && !parts.qk_norm &&
+      !parts.dropout) {
     Json config = decoder(flags, "nemotron");
     config.erase("attention_bias");
     return config;
   }
-  if (flags.has("--swiglu")) {
-    if (!rms || !is_rotary(flags))
-      notes.push_back("a gated network is modelled with RMSNorm and rotary positions");
-    Json config = decoder(flags, flags.has("--qk-layernorm") ? "qwen3" : "llama");
-    if (config.at("model_type") == "llama") config["mlp_bias"] = !flags.has("--disable-bias-linear");
+  if (parts.is_llama_like() && !(parts.qk_norm && parts.linear_bias)) {
+    Json config = decoder(flags, parts.qk_norm ? "qwen3" : "llama");
+    if (!parts.qk_norm) config["mlp_bias"] = parts.linear_bias;
     return config;
   }
-  if (!is_rotary(flags) && !flags.has("--group-query-attention")) {
-    if (rms) notes.push_back("a network with learned positions is modelled with LayerNorm");
-    return gpt2(flags);
+  const bool plain =
+      !parts.gated && !parts.squared && !parts.rms && !parts.qk_norm && parts.linear_bias && !groups;
+  if (plain && parts.learned && !kv_channels) return gpt2(flags);
+  if (plain && parts.rotary) {
+    Json config = decoder(flags, "gpt_neox");
+    config["use_parallel_residual"] = false;
+    config["hidden_dropout"] = flags.number_or("--hidden-dropout", 0.1);
+    config["attention_dropout"] = flags.number_or("--attention-dropout", 0.1);
+    return config;
   }
-  if (flags.has("--group-query-attention"))
-    notes.push_back("query groups without a gated network are modelled as those of a Llama of equal width");
-  Json config = decoder(flags, flags.has("--group-query-attention") ? "llama" : "gpt_neox");
-  if (config.at("model_type") == "gpt_neox") config["use_parallel_residual"] = false;
-  return config;
+  return any_gpt(flags, parts, notes);
 }
 
 // Every n-th layer looks through no window, or those of a list that say 0.
@@ -196,7 +284,7 @@ void add_window(const MegatronFlags& flags, Json& config, std::vector<std::strin
   const std::string type = config.at("model_type");
   const bool is_plain =
       type == "llama" && !config.value("attention_bias", false) && !config.value("mlp_bias", false);
-  if (!is_read || after != 0 || !(is_plain || type == "mixtral" || type == "gpt_oss")) {
+  if (!is_read || after != 0 || !(is_plain || type == "mixtral" || type == "gpt_oss" || type == kAnyGpt)) {
     notes.push_back("--window-size " + window + " is not modelled");
     return;
   }
@@ -204,6 +292,14 @@ void add_window(const MegatronFlags& flags, Json& config, std::vector<std::strin
   for (const char* key : {"attention_bias", "mlp_bias"}) config.erase(key);
   config["sliding_window"] = before + 1;
   if (flags.has("--window-attn-skip-freq")) add_full_layers(flags, config, notes);
+}
+
+void note_positions(const MegatronFlags& flags, std::vector<std::string>& notes) {
+  const std::string type = positions(flags);
+  if (type == "yarn" || type == "mrope")
+    notes.push_back("--position-embedding-type " + type + " is modelled as rope");
+  if (type == "relative")
+    notes.push_back("--position-embedding-type relative is modelled as learned_absolute");
 }
 
 }  // namespace
@@ -218,6 +314,9 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
                           : dense(flags, notes);
   if (flags.has("--multi-latent-attention")) add_latent(flags, config);
   if (flags.has("--window-size")) add_window(flags, config, notes);
+  note_positions(flags, notes);
+  if (!flags.has("--max-position-embeddings"))
+    notes.push_back("--max-position-embeddings is not given: that of --seq-length is taken");
   config["vocab_size"] = vocabulary(flags);
   config["tie_word_embeddings"] = !flags.has("--untie-embeddings-and-output-weights");
   return config;

@@ -17,14 +17,28 @@ struct DirectFlag {
 };
 std::span<const DirectFlag> direct_flags();
 
-// Flags that several fields, or the shape of the network, follow from.
+// Flags that several fields follow from.
 std::span<const char* const> combined_flags();
+
+// Flags of the network's shape.
+std::span<const char* const> shape_flags();
 
 // Those among them that name the layers of a hybrid model and their sizes (megatron_hybrid.h).
 std::span<const char* const> hybrid_flags();
 
-// Flags that change the cost of a step in a way that is not modelled.
-std::span<const char* const> unmodelled_flags();
+// A flag that changes the cost of a step in a way that is not modelled.
+struct UnmodelledFlag {
+  const char* name;
+  const char* counted;  // in its place
+};
+std::span<const UnmodelledFlag> unmodelled_flags();
+
+// A flag that decides nothing where the command line gives the field.
+struct Overridden {
+  const char* name;
+  const char* pointer;
+};
+std::span<const Overridden> overridden_flags();
 
 // Flags that leave the time and memory of a step as they are: data, logging, checkpoints, optimizer
 // constants, initialization, the launcher's own.

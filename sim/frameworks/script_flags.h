@@ -1,4 +1,4 @@
-// Which flags, with which values, does a shell script or a file of arguments hold?
+// Which flags does the training command of a script, or a file of arguments, hold?
 #pragma once
 
 #include <string>
@@ -9,13 +9,19 @@ namespace rehearse {
 struct ScriptFlag {
   std::string name;  // "--num-layers"
   std::vector<std::string> values;
-  int line = 0;  // from 1
+  int line = 0;           // from 1
+  std::string condition;  // "if [ $AC = full ] of line 2": given only where that holds, which is not known
 };
 
-// Every word that begins with two dashes, wherever it stands, with the words after it on its line. Comments
-// are left out; $NAME, ${NAME}, ${NAME:-default} and products in $((...)) are followed where the text sets
-// them; what it does not set stays as it stands. InputError for a text that is longer, with its variables
-// written out, than any script.
-std::vector<ScriptFlag> script_flags(const std::string& text, const std::string& file);
+struct ScriptFlags {
+  std::vector<ScriptFlag> flags;
+  std::vector<std::string> notes;  // what may hold further flags, and what stands beside the command
+};
+
+// Of the one command that trains, its launcher's nodes and processes included. Lines that begin with a flag
+// are a file of arguments. A text of assignments alone holds the flags of its variables. Flags in comments,
+// here-documents and other commands do not count. What $NAME stands for stays as it stands where the text
+// does not set it. InputError where two commands train, or one in a branch that is not decided.
+ScriptFlags script_flags(const std::string& text, const std::string& file);
 
 }  // namespace rehearse

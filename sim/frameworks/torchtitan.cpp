@@ -26,6 +26,8 @@ namespace rehearse::assertion {
 
 #include "base/utf8.h"
 #include "frameworks/imported.h"
+#include "frameworks/optimizer_note.h"
+#include "frameworks/torchtitan_keys.h"
 #include "frameworks/torchtitan_stages.h"
 
 namespace rehearse {
@@ -119,11 +121,11 @@ class TorchtitanReader {
     checkpointing(section("activation_checkpoint"));
     compiling(section("compile"));
     scaling();
-    for (const char* key :
-         {"job", "profiling", "metrics", "optimizer", "lr_scheduler", "checkpoint", "validation", "comm",
-          "fault_tolerance", "experimental", "memory_estimation", "debug", "quantize", "float8"})
-      config_.has(key);
-    config_.reject_unknown();
+    optimizer(section("optimizer"));
+    if (section("fault_tolerance").boolean_or("enable", false))
+      note(
+          "\"fault_tolerance\" is not modelled: replicas are taken to reduce gradients every step, as "
+          "without it");
     imported_.scenario["plan"] = plan_;
     return std::move(imported_);
   }
@@ -144,11 +146,43 @@ class TorchtitanReader {
     else
       note(fmt::format("model {} {} does not ship with the program: name a config.json with --model", name,
                        flavor));
-    if (model.has("converters") && model.value("converters").dump().find("float8") != std::string::npos)
-      plan_["precision"] = "fp8";
-    for (const char* key : {"hf_assets_path", "tokenizer_path", "print_after_conversion", "tokenizer_name"})
-      model.has(key);
-    model.reject_unknown();
+    if (model.has("converters")) converters(model);
+    const std::string norm = model.text_or("norm_type", "rmsnorm");
+    if (norm != "rmsnorm") note("\"model/norm_type\" " + norm + " is not modelled: norms are RMSNorm");
+  }
+
+  // Of linear layers (torchtitan/components/quantization/); what they leave out of experts is bf16.
+  void converters(const JsonReader& model) {
+    static const std::vector<std::string> known = {"float8",
+                                                   "mx",
+                                                   "quantize.linear.float8",
+                                                   "quantize.linear.mx",
+                                                   "quantize.grouped_mm.float8",
+                                                   "quantize.grouped_mm.mx"};
+    for (const Json& each : model.value("converters")) {
+      const std::string name = each.is_string() ? each.get<std::string>() : each.dump();
+      if (std::ranges::count(known, name) == 0) {
+        const std::string near = nearest_name(name, known);
+        model.fail("converters", "must be one of " + join(known), "found \"" + name + "\"", near);
+      }
+      if (name.starts_with("quantize.grouped_mm"))
+        note("\"model/converters\" " + name +
+             " is not modelled by itself: experts multiply as linear layers do");
+      else
+        plan_["precision"] = "fp8";
+      if (name == "mx" || name == "quantize.linear.mx") plan_["fp8_scaling"] = "mx";
+    }
+  }
+
+  void optimizer(const JsonReader& from) {
+    const std::string differs = optimizer_note("\"optimizer/name\"", from.text_or("name", "AdamW"));
+    if (!differs.empty()) note(differs);
+    static const std::map<std::string, bool> fuses = {
+        {"fused", true}, {"foreach", false}, {"for-loop", false}};
+    if (!from.choice_or("implementation", true, fuses) || !from.boolean_or("fused", true))
+      plan_["fused_adam"] = false;
+    if (from.boolean_or("early_step_in_backward", false))
+      note("\"optimizer/early_step_in_backward\" is not modelled: all gradients are kept until the step");
   }
 
   // [float8], later [quantize.linear.float8].
@@ -157,7 +191,11 @@ class TorchtitanReader {
     if (config_.has("quantize") && config_.object("quantize").has("linear") &&
         config_.object("quantize").object("linear").has("float8"))
       from = config_.object("quantize").object("linear").object("float8");
-    if (plan_["precision"] != "fp8") return;
+    if (from.boolean_or("enable_float8_linear", false)) plan_["precision"] = "fp8";  // before converters
+    if (plan_["precision"] != "fp8" || plan_.contains("fp8_scaling")) return;
+    static const std::map<std::string, bool> recipes = {
+        {"tensorwise", false}, {"rowwise", true}, {"rowwise_with_gw_hp", true}};
+    from.choice_or("recipe_name", false, recipes);
     if (from.text_or("recipe_name", "tensorwise").starts_with("rowwise"))
       plan_["fp8_scaling"] = "row";
     else if (from.boolean_or("enable_fsdp_float8_all_gather", false))
@@ -166,7 +204,7 @@ class TorchtitanReader {
 
   // PyTorch's own RMSNorm is one kernel since 2.8, compiled or not.
   void compiling(const JsonReader& from) {
-    const bool enabled = from.boolean_or("enable", false);
+    const bool enabled = from.boolean_or("enable", section("training").boolean_or("compile", false));
     const auto compiles = [&](std::string_view component) {
       return enabled && (!from.has("components") ||
                          from.value("components").dump().find(component) != std::string::npos);
@@ -192,25 +230,32 @@ class TorchtitanReader {
     plan_["ep"] = degree(from, "expert_parallel_degree");
     if (from.has("expert_tensor_parallel_degree"))
       plan_["etp"] = degree(from, "expert_tensor_parallel_degree");
-    const std::string backend = from.text_or("expert_parallel_comm_backend", "standard");
+    static const std::map<std::string, std::string> backends = {
+        {"standard", "standard"}, {"deepep", "deepep"}, {"hybridep", "hybridep"}};
+    const std::string backend =
+        from.choice_or("expert_parallel_comm_backend", std::string("standard"), backends);
     if (backend != "standard" && plan_["ep"] > 1) plan_["moe_dispatcher"] = backend;
     sharding(from);
     if (pp_ > 1) pipeline(from);
-    const std::string rotate = from.text_or("context_parallel_rotate_method", "allgather");
-    if (plan_["cp"] > 1) plan_["cp_comm_type"] = rotate == "alltoall" ? "p2p" : "allgather";
+    static const std::map<std::string, std::string> rotations = {{"allgather", "allgather"},
+                                                                 {"alltoall", "p2p"}};
+    const std::string rotate =
+        from.choice_or("context_parallel_rotate_method", std::string("allgather"), rotations);
+    if (plan_["cp"] > 1) plan_["cp_comm_type"] = rotate;
     const bool async = from.boolean_or("enable_async_tensor_parallel", false);
     if (async && plan_["tp"] > 1) plan_["tp_comm_overlap"] = true;
-    for (const char* key :
-         {"enable_compiled_autograd", "disable_loss_parallel", "context_parallel_load_balancer"})
-      from.has(key);
+    if (from.boolean_or("disable_loss_parallel", false) && plan_["tp"] > 1)
+      note(
+          "\"parallelism/disable_loss_parallel\" is not modelled: each rank computes the loss of its part of "
+          "the logits");
     for (const char* key :
          {"pipeline_parallel_split_points", "module_fqns_per_model_part",
           "pipeline_parallel_expert_parallel_overlap", "pipeline_parallel_first_stage_less_layers",
           "pipeline_parallel_last_stage_less_layers", "pipeline_parallel_layers_per_stage",
           "pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
           "pipeline_parallel_schedule_csv"})
-      if (from.has(key) && !read_.contains(key) && pp_ > 1) note(fmt::format("\"{}\" is not modelled", key));
-    from.reject_unknown();
+      if (from.has(key) && !read_.contains(key) && pp_ > 1)
+        note(fmt::format("\"{}\" is not modelled: stages and microbatches are those of the other keys", key));
   }
 
   // Full sharding over the shard degree and context parallelism (torchtitan/distributed/parallel_dims.py,
@@ -267,7 +312,8 @@ class TorchtitanReader {
   }
 
   void training(const JsonReader& from) {
-    const std::int64_t local = from.integer_or("local_batch_size", 8, 1, kMostDegree);
+    const char* const size = from.has("batch_size") ? "batch_size" : "local_batch_size";  // to v0.1.0
+    const std::int64_t local = from.integer_or(size, 8, 1, kMostDegree);
     const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMost);
     plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMost);
     plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;
@@ -277,15 +323,16 @@ class TorchtitanReader {
       plan_["global_batch"] = local * dp_;
     else
       note("global batch: local_batch_size times the data-parallel ranks, which --gpus would say");
-    if (from.text_or("mixed_precision_param", "bfloat16") == "float32") plan_["precision"] = "fp32";
-    if (from.text_or("mixed_precision_reduce", "float32") == "bfloat16") plan_["grad_reduce"] = "bf16";
-    if (from.boolean_or("enable_cpu_offload", false)) plan_["offload"] = "optimizer";
+    static const std::map<std::string, bool> narrow = {{"bfloat16", true}, {"float32", false}};
+    if (!from.choice_or("mixed_precision_param", true, narrow)) plan_["precision"] = "fp32";
+    if (from.choice_or("mixed_precision_reduce", false, narrow)) plan_["grad_reduce"] = "bf16";
+    if (from.boolean_or("enable_cpu_offload", false)) {
+      plan_["offload"] = "optimizer";
+      note(
+          "\"training/enable_cpu_offload\" moves parameters and gradients too: those are counted on the GPU");
+    }
     plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMostClipGrad);
-    if (from.text_or("dtype", "float32") == "bfloat16") plan_["recipe"] = "bf16";
-    for (const char* key : {"dataset", "dataset_path", "steps", "gc_freq", "gc_debug", "seed",
-                            "deterministic", "debug_moe_force_load_balance", "tokens_per_step"})
-      from.has(key);
-    from.reject_unknown();
+    if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";
   }
 
   void checkpointing(const JsonReader& from) {
@@ -294,7 +341,10 @@ class TorchtitanReader {
       from.fail("mode", "must be none, selective or full", "found \"" + mode + "\"", "selective");
     if (mode == "full") plan_["recompute"] = "full";
     const std::string option = from.text_or("selective_ac_option", "2");
-    if (mode == "memory_budget") note("activation checkpointing by memory_budget is modelled as none");
+    if (mode == "memory_budget")
+      note(
+          "activation checkpointing by memory_budget is modelled as none: more memory and less time than it "
+          "takes");
     if (mode != "selective") return;
     if (option == "op")
       plan_["recompute"] = "op";
@@ -328,7 +378,8 @@ class TorchtitanReader {
 }  // namespace
 
 Imported import_torchtitan(const std::string& text, const std::string& file, int gpus, std::int64_t layers) {
-  const JsonReader config = parse(text, file);
+  const JsonReader config = with_one_parallelism(parse(text, file));
+  require_torchtitan_keys(config.json(), file);
   return TorchtitanReader(config, gpus, layers).read();
 }
 

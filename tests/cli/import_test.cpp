@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ std::string new_file(const std::string& name) {
 }
 
 Json simulated(const std::string& scenario) {
-  const Outcome run = run_program("simulate --json --engine reference " + scenario);
+  const Outcome run = run_program("simulate --json --allow-oom --engine reference " + scenario);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return run.exit_code == 0 ? Json::parse(run.out) : Json();
 }
@@ -79,6 +80,80 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   EXPECT_THAT(run_program(import).err, HasSubstr("line 1: is no flag of Megatron-LM that is known"));
   EXPECT_EQ(run_program(import + " --ignore of-mine").exit_code, 0);
   EXPECT_EQ(run_program("import").exit_code, 2);
+}
+
+// What an import approximates stands in the scenario, and every report repeats it.
+TEST(Import, ReportsOfTheScenarioRepeatWhatWasApproximated) {
+  const std::string flags = temporary_file("muon.args",
+                                           "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "
+                                           "--max-position-embeddings 512 --seq-length 512 "
+                                           "--global-batch-size 8 --bf16 --optimizer muon\n");
+  const std::string out = new_file("muon.json");
+  const Outcome run = run_program("import megatron " + flags + " --cluster dgx-h100 --gpus 8 -o " + out);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("--optimizer is muon"));
+  EXPECT_THAT(simulated(out)["warnings"].dump(), HasSubstr("--optimizer is muon"));
+  EXPECT_THAT(run_program("check " + out).err, HasSubstr("--optimizer is muon"));
+  const std::string bad =
+      temporary_file("bad-notes.json", R"({"model": "gpt2", "cluster": "dgx-h100", "notes": 3})");
+  EXPECT_THAT(run_program("simulate " + bad).err, HasSubstr("/notes: must be an array of texts"));
+}
+
+TEST(Import, TheCommandLineDecidesWhatTheTextLeavesOpen) {
+  const std::string script = temporary_file(
+      "open.sh",
+      "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 4 --hidden-size 256 "
+      "--num-attention-heads 4 --max-position-embeddings 512 --tensor-model-parallel-size ${1} "
+      "--micro-batch-size 1 --global-batch-size 64 --seq-length 512 --bf16\n");
+  const std::string import = "import megatron " + script + " --cluster dgx-h100 -o " + new_file("open.json");
+  EXPECT_EQ(run_program(import).exit_code, 2);
+  const Outcome run = run_program(import + " --tp 4");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run_program(import + " --tp 4 --gbs 65").exit_code, 2) << "its rules are checked";
+}
+
+TEST(Import, GlobalBatchFollowsFromAccumulationAndFlags) {
+  const std::string config = temporary_file(
+      "accumulation.json",
+      R"({"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 16, "bf16": {"enabled": true},
+          "zero_optimization": {"stage": 3}})");
+  const std::string import = "import deepspeed " + config + " --model llama2-7b --cluster dgx-h100 --gpus 8 ";
+  const Outcome run = run_program(import + "--mbs 2");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out)["plan"]["global_batch"], 2 * 16 * 8);
+  EXPECT_THAT(run_program(import).err, HasSubstr("accumulate over 16 microbatches"));
+}
+
+// Typed flags start from fusions and overlaps that Megatron-LM has only when told; the report says what they
+// are worth, and an import, which states all of them, says nothing.
+TEST(Simulate, NamesDefaultsThatAreNotTheFrameworks) {
+  const std::string typed =
+      "simulate --json --allow-oom --engine reference --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --tp 1 --pp 4 "
+      "--ep 8 "
+      "--mbs 1 --gbs 128 --seq 4096 --zero 1 ";
+  const Json report = Json::parse(run_program(typed).out);
+  ASSERT_FALSE(report["assumed"].empty());
+  bool found = false;
+  for (const Json& each : report["assumed"]) {
+    EXPECT_GT(std::abs(each["effect"].get<double>()), 0.02);
+    EXPECT_NEAR(each["step_time_s"].get<double>(),
+                report["step_time_s"].get<double>() * (1 + each["effect"].get<double>()), 1e-9);
+    EXPECT_THAT(report["warnings"].dump(), HasSubstr(each["flag"].get<std::string>() + " on is assumed"));
+    if (each["flag"] != "--moe-permute-fusion") continue;
+    found = true;
+    EXPECT_EQ(each["framework_default"], "off");
+    const Json stated = Json::parse(run_program(typed + "--moe-permute-fusion off").out);
+    EXPECT_NEAR(stated["step_time_s"].get<double>(), each["step_time_s"].get<double>(), 1e-6);
+    for (const Json& other : stated["assumed"]) EXPECT_NE(other["flag"], each["flag"]) << "it is stated now";
+  }
+  EXPECT_TRUE(found) << report["assumed"];
+  const std::string out = new_file("mixtral.json");
+  ASSERT_EQ(
+      run_program("import megatron tests/frameworks/data/mixtral_8x7b.args --cluster dgx-h100 --gpus 64 -o " +
+                  out)
+          .exit_code,
+      0);
+  EXPECT_TRUE(simulated(out)["assumed"].empty());
 }
 
 }  // namespace

@@ -38,4 +38,8 @@ inline Imported megatron(const std::string& text) {
 inline const std::string kShape =
     "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 ";
 
+// Beside the shape: what makes it a Llama.
+inline const std::string kOfLlama =
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --hidden-dropout 0 --attention-dropout 0 ";
+
 }  // namespace rehearse

@@ -1,0 +1,25 @@
+// Does a condition of a shell script hold?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frameworks/shell_tokens.h"
+
+namespace rehearse {
+
+enum class Decided { no, yes, unknown };
+
+inline Decided negated(Decided value) {
+  return value == Decided::unknown ? value : value == Decided::yes ? Decided::no : Decided::yes;
+}
+
+Decided both(Decided a, Decided b);
+
+// What stands in [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in [[ ]].
+Decided shell_condition(const std::vector<ShellText>& words, bool patterns);
+
+// As `case` compares a word with a pattern.
+Decided shell_matches(const ShellText& word, const ShellText& pattern);
+
+}  // namespace rehearse

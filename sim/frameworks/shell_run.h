@@ -1,0 +1,37 @@
+// Which commands does a shell script run, with which words? Nothing is executed: the text is evaluated as far
+// as it decides itself.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frameworks/shell_tokens.h"
+#include "frameworks/shell_values.h"
+
+namespace rehearse {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+  BranchPointer branch;
+};
+
+struct ShellCommand {
+  std::vector<ShellWord> words;
+  int line = 0;
+  BranchPointer branch;  // it runs only where this is taken
+};
+
+struct ShellRun {
+  std::vector<ShellCommand> commands;
+  std::map<std::string, ShellValue> variables;  // as they are at the end
+};
+
+// Assignments, arrays, defaults, sums, if, case, loops, functions, eval and sh -c are followed. A branch is
+// taken where its condition compares what the text sets; where it does not, the commands and values of every
+// branch are marked with it. InputError for what is not closed, and for a text that becomes longer than any
+// script.
+ShellRun shell_run(const std::string& text, const std::string& file);
+
+}  // namespace rehearse

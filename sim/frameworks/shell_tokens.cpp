@@ -1,0 +1,283 @@
+#include "frameworks/shell_tokens.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rehearse {
+
+namespace {
+
+bool is_space(char letter) {
+  return letter == ' ' || letter == '\t' || letter == '\r';
+}
+
+bool opens_a_command(const std::string& word) {
+  static constexpr std::array kWords = {"if", "then", "elif", "else", "while", "until", "do", "!", "{"};
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+class ShellLexer {
+ public:
+  ShellLexer(const ShellText& script, const std::string& file) : script_(script), file_(file) {
+    for (const ShellPiece& piece : script) {
+      begins_.push_back(text_.size());
+      text_ += piece.text;
+    }
+  }
+
+  std::vector<ShellToken> tokens() {
+    while (at_ < text_.size()) next();
+    read_bodies();
+    return std::move(tokens_);
+  }
+
+ private:
+  struct Awaited {  // a here-document whose body follows the line
+    std::size_t token;
+    std::string end;
+    bool tabs;
+  };
+
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool sees(std::string_view word) const { return text_.compare(at_, word.size(), word) == 0; }
+
+  const ShellPiece& piece_at(std::size_t offset) const {
+    const auto after = std::ranges::upper_bound(begins_, offset);
+    return script_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, after - begins_.begin()) - 1)];
+  }
+
+  void add(ShellToken::Kind kind, std::string text, std::size_t begin) {
+    const ShellPiece& piece = piece_at(begin);
+    tokens_.push_back({kind, std::move(text), piece.line, piece.branch, false});
+  }
+
+  [[noreturn]] void fail(std::size_t begin, const std::string& rule) const {
+    throw InputError({file_, fmt::format("line {}", piece_at(begin).line), rule, "", ""});
+  }
+
+  bool at_command() const {
+    if (tokens_.empty()) return true;
+    const ShellToken& last = tokens_.back();
+    return last.kind == ShellToken::Kind::op || opens_a_command(last.text);
+  }
+
+  void op(std::size_t size) {
+    add(ShellToken::Kind::op, text_.substr(at_, size), at_);
+    at_ += size;
+  }
+
+  void next() {
+    if (is_space(peek())) {
+      ++at_;
+    } else if (sees("\\\n")) {
+      at_ += 2;
+    } else if (peek() == '#') {
+      while (at_ < text_.size() && peek() != '\n') ++at_;
+    } else if (peek() == '\n') {
+      op(1);
+      read_bodies();
+    } else if (sees(";;") || sees("&&") || sees("||")) {
+      op(2);
+    } else if (sees("&>")) {
+      ++at_;
+      redirection();
+    } else if (peek() == ';' || peek() == '&' || peek() == '|' || peek() == ')') {
+      op(1);
+    } else if ((peek() == '<' || peek() == '>') && peek(1) != '(') {
+      redirection();
+    } else if (peek() == '(' && peek(1) != '(' && at_command()) {
+      op(1);
+    } else {
+      word();
+    }
+  }
+
+  // Leaves `>file`, `2>&1` and `<file` out; remembers here-documents.
+  void redirection() {
+    const bool here = sees("<<") && !sees("<<<");
+    while (peek() == '<' || peek() == '>' || peek() == '&') ++at_;
+    const bool tabs = here && peek() == '-';
+    if (tabs) ++at_;
+    while (is_space(peek())) ++at_;
+    const std::size_t begin = at_;
+    std::string target = scan_word();
+    if (!here) return;
+    const bool literal = target.find_first_of("\"'\\") != std::string::npos;
+    std::erase_if(target, [](char letter) { return letter == '"' || letter == '\'' || letter == '\\'; });
+    add(ShellToken::Kind::here_document, "", begin);
+    tokens_.back().literal = literal;
+    awaited_.push_back({tokens_.size() - 1, target, tabs});
+  }
+
+  void read_bodies() {
+    for (const Awaited& document : awaited_) {
+      std::string body;
+      while (at_ < text_.size()) {
+        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+        std::string line = text_.substr(at_, end - at_);
+        at_ = std::min(end + 1, text_.size());
+        if (document.tabs) line.erase(0, std::min(line.find_first_not_of('\t'), line.size()));
+        if (line == document.end) break;
+        body += line + "\n";
+      }
+      tokens_[document.token].text = std::move(body);
+    }
+    awaited_.clear();
+  }
+
+  void word() {
+    const std::size_t begin = at_;
+    std::string text = scan_word();
+    const bool descriptor = (peek() == '<' || peek() == '>') && std::ranges::all_of(text, [](char letter) {
+                              return std::isdigit(static_cast<unsigned char>(letter)) != 0;
+                            });
+    if (!descriptor) add(ShellToken::Kind::word, std::move(text), begin);
+  }
+
+  // A '|' between letters is taken for one of a layout of layers, which a file of arguments need not quote.
+  bool ends_word() const {
+    const char letter = peek();
+    if (letter == '|') return sees("||") || is_space(peek(1)) || peek(1) == '\n' || peek(1) == '\0';
+    return is_space(letter) || letter == '\n' || letter == ';' || letter == '&' || letter == ')' ||
+           ((letter == '<' || letter == '>') && peek(1) != '(');
+  }
+
+  std::string scan_word() {
+    std::string text;
+    while (at_ < text_.size() && !ends_word()) {
+      if (sees("\\\n")) {
+        at_ += 2;
+      } else {
+        const std::size_t begin = at_;
+        skip_unit();
+        text += text_.substr(begin, at_ - begin);
+      }
+    }
+    return text;
+  }
+
+  // One letter, or what stands in quotes or brackets.
+  void skip_unit() {
+    const std::size_t begin = at_;
+    if (peek() == '\\') {
+      at_ = std::min(at_ + 2, text_.size());
+    } else if (peek() == '\'') {
+      const std::size_t end = text_.find('\'', at_ + 1);
+      if (end == std::string::npos) fail(begin, "a quote is not closed");
+      at_ = end + 1;
+    } else if (peek() == '"') {
+      skip_double_quotes();
+    } else if (peek() == '`') {
+      const std::size_t end = text_.find('`', at_ + 1);
+      if (end == std::string::npos) fail(begin, "a quote ` is not closed");
+      at_ = end + 1;
+    } else if (peek() == '(' || sees("$(")) {
+      skip_brackets('(', ')');
+    } else if (sees("${")) {
+      skip_brackets('{', '}');
+    } else {
+      ++at_;
+    }
+  }
+
+  void skip_double_quotes() {
+    const std::size_t begin = at_++;
+    while (peek() != '"') {
+      if (at_ >= text_.size()) fail(begin, "a quote is not closed");
+      if (peek() == '\'' || peek() == '(')
+        ++at_;
+      else
+        skip_unit();
+    }
+    ++at_;
+  }
+
+  void skip_brackets(char open, char close) {
+    const std::size_t begin = at_;
+    if (++depth_ > kDeepest) fail(begin, fmt::format("brackets nest deeper than {}", kDeepest));
+    if (peek() == '$') ++at_;
+    ++at_;
+    bool at_word = open == '(';  // where a comment may begin
+    while (peek() != close) {
+      if (at_ >= text_.size()) fail(begin, fmt::format("a bracket {} is not closed", open));
+      if (at_word && peek() == '#') {
+        while (at_ < text_.size() && peek() != '\n') ++at_;
+        continue;
+      }
+      at_word = open == '(' && (is_space(peek()) || peek() == '\n');
+      skip_unit();
+    }
+    ++at_;
+    --depth_;
+  }
+
+  static constexpr int kDeepest = 64;
+  const ShellText& script_;
+  const std::string& file_;
+  std::string text_;
+  std::vector<std::size_t> begins_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  std::vector<ShellToken> tokens_;
+  std::vector<Awaited> awaited_;
+};
+
+}  // namespace
+
+void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch) {
+  if (more.empty()) return;
+  if (text.empty() || text.back().line != line || text.back().branch != branch)
+    text.push_back({"", line, branch});
+  text.back().text += more;
+}
+
+void append(ShellText& text, const ShellText& more) {
+  for (const ShellPiece& piece : more) append(text, piece.text, piece.line, piece.branch);
+}
+
+ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch) {
+  ShellText all;
+  for (const ShellText& word : words) {
+    if (!all.empty()) all.back().text += ' ';
+    for (const ShellPiece& piece : word)
+      append(all, piece.text, piece.line, piece.branch ? piece.branch : branch);
+  }
+  return all;
+}
+
+std::string flat(const ShellText& text) {
+  std::string all;
+  for (const ShellPiece& piece : text) all += piece.text;
+  return all;
+}
+
+BranchPointer branch_of(const ShellText& text) {
+  for (const ShellPiece& piece : text)
+    if (piece.branch) return piece.branch;
+  return nullptr;
+}
+
+ShellText shell_text(const std::string& text, int first_line) {
+  ShellText lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    if (line.ends_with("\r\n")) line.replace(line.size() - 2, 2, "\n");
+    lines.push_back({std::move(line), first_line++, nullptr});
+    at = end;
+  }
+  return lines;
+}
+
+std::vector<ShellToken> shell_tokens(const ShellText& script, const std::string& file) {
+  if (script.empty()) return {};
+  return ShellLexer(script, file).tokens();
+}
+
+}  // namespace rehearse

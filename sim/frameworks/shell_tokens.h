@@ -1,0 +1,50 @@
+// Of which words and operators does a shell script consist? Quotes and $-expansions stay as they are written.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+// A branch, loop or list of the script that runs or not for reasons that the text does not decide.
+struct ShellBranch {
+  int line = 0;
+  std::string condition;  // "if [ $AC = full ]"
+};
+using BranchPointer = std::shared_ptr<const ShellBranch>;
+
+// Text of one line of the file; with `branch` only where that branch is taken.
+struct ShellPiece {
+  std::string text;
+  int line = 0;
+  BranchPointer branch;
+};
+using ShellText = std::vector<ShellPiece>;
+
+void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch);
+void append(ShellText& text, const ShellText& more);
+// With a blank between each two; pieces that depend on no branch depend on `branch`.
+ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch);
+std::string flat(const ShellText& text);
+BranchPointer branch_of(const ShellText& text);  // the first that any piece depends on
+
+struct ShellToken {
+  enum class Kind { word, op, here_document };
+  Kind kind = Kind::word;
+  std::string text;  // of an operator ";", "&&", "\n", ...; of a here-document its body
+  int line = 0;
+  BranchPointer branch;
+  bool literal = false;  // a here-document whose $ stand for themselves
+
+  bool is(const char* op) const { return kind == Kind::op && text == op; }
+  bool is_word(const char* word) const { return kind == Kind::word && text == word; }
+};
+
+// The text of a script that may itself come out of variables. Redirections are left out. InputError for
+// quotes and brackets that are not closed.
+std::vector<ShellToken> shell_tokens(const ShellText& script, const std::string& file);
+
+ShellText shell_text(const std::string& text, int first_line);
+
+}  // namespace rehearse

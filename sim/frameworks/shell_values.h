@@ -1,0 +1,53 @@
+// What do the variables of a shell script hold, and what does a word become with them written out?
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frameworks/shell_tokens.h"
+
+namespace rehearse {
+
+// One element, or those of an array.
+using ShellValue = std::vector<ShellText>;
+
+class ShellValues {
+ public:
+  explicit ShellValues(const std::string& file) : file_(file) {}
+
+  // The words that a word of the script becomes. $NAME that the script does not set stays as it stands.
+  std::vector<ShellText> words(const ShellToken& word, const BranchPointer& branch);
+  // The same as one word, with or without its quotes taken as such.
+  ShellText whole(const std::string& word, int line, const BranchPointer& branch);
+
+  // NAME=value, NAME+=value, NAME=(...)
+  void assign(const ShellToken& word, const BranchPointer& branch);
+  // In a branch that is not decided the value is either of both.
+  void set(const std::string& name, ShellValue value, const BranchPointer& branch);
+  void unset(const std::string& name) { values_.erase(name); }
+  const ShellValue* find(const std::string& name) const;
+  const std::map<std::string, ShellValue>& all() const { return values_; }
+
+  std::optional<std::int64_t> arithmetic(const std::string& expression, int depth = 0);
+
+  // $1, $2, ... of a function that is called.
+  void set_arguments(const std::vector<ShellText>& arguments);
+  void forget_arguments();
+
+ private:
+  class Expansion;
+  void spend(std::size_t letters, int line);
+
+  const std::string& file_;
+  std::map<std::string, ShellValue> values_;
+  std::size_t spent_ = 0;
+  int depth_ = 0;
+};
+
+bool is_shell_name(const std::string& name);
+bool is_shell_assignment(const std::string& word);  // NAME=... or NAME+=...
+
+}  // namespace rehearse

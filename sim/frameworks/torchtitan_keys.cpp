@@ -1,0 +1,161 @@
+#include "frameworks/torchtitan_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+
+namespace rehearse {
+
+namespace {
+
+struct Section {
+  const char* name;
+  const char* keys;  // with a blank between each two
+};
+
+// The dataclasses of v0.1.0 to v0.2.2 (torchtitan/config_manager.py, config/job_config.py) and of the
+// experiments that add keys to them, and the options of the releases before (October 2024, February 2025).
+constexpr std::array kSections = {
+    Section{"activation_checkpoint",
+            "debug determinism_check early_stop memory_budget mode "
+            "per_op_sac_force_recompute_mm_shapes_by_fqns preserve_rng_state selective_ac_option "
+            "visualize_memory_budget_pareto"},
+    Section{"checkpoint",
+            "async_mode create_seed_checkpoint enable enable_checkpoint "
+            "enable_first_step_checkpoint enable_ft_dataloader_checkpoints exclude_from_loading "
+            "export_dtype folder initial_load_in_hf initial_load_in_hf_quantized initial_load_model_only "
+            "initial_load_model_weights_only initial_load_path interval interval_type keep_latest_k "
+            "last_save_in_hf last_save_model_only last_save_model_weights_only load_only load_step "
+            "model_weights_only"},
+    Section{"comm",
+            "init_timeout_seconds mode save_traces_file_prefix save_traces_folder trace_buf_size "
+            "train_timeout_seconds"},
+    Section{"compile",
+            "backend components enable enable_passes graph_passes joint_passes "
+            "model_backend_override passes"},
+    Section{"debug", "deterministic deterministic_warn_only moe_force_load_balance seed"},
+    Section{"experimental",
+            "context_parallel_degree context_parallel_rotate_method custom_args_module "
+            "custom_import custom_model_path enable_async_tensor_parallel enable_compiled_autograd "
+            "pipeline_parallel_degree pipeline_parallel_microbatches pipeline_parallel_schedule "
+            "pipeline_parallel_schedule_csv pipeline_parallel_split_points"},
+    Section{"fault_tolerance",
+            "enable fragment_sync_delay fragment_update_alpha group_size "
+            "min_replica_size module_fqns_per_model_fragment num_fragments process_group "
+            "process_group_timeout_ms replica_id semi_sync_method should_quantize sync_steps"},
+    Section{"float8",
+            "emulate enable_float8_linear enable_fsdp_float8_all_gather filter_fqns "
+            "force_recompute_fp8_weight_in_bwd precompute_float8_dynamic_scale_for_fsdp recipe_name "
+            "scaling_type_grad_output scaling_type_input scaling_type_weight"},
+    Section{"job",
+            "config_file custom_config_module description dump_folder print_args print_config "
+            "save_config_file use_for_integration_test"},
+    Section{"lr_scheduler", "decay_ratio decay_type lr_min min_lr_factor total_steps warmup_steps"},
+    Section{"memory_estimation", "disable_fake_mode enable enabled"},
+    Section{"metrics",
+            "disable_color_printing enable_color_printing enable_tensorboard enable_wandb "
+            "log_freq rank_0_only save_for_all_ranks save_tb_folder"},
+    Section{"model",
+            "converters flavor hf_assets_path name norm_type print_after_conversion "
+            "tokenizer_path"},
+    Section{"mx", "filter_fqns recipe_name use_fp8_dim1_cast_triton_kernel"},
+    Section{"optimizer",
+            "beta1 beta2 early_step_in_backward eps fused implementation lr name "
+            "weight_decay"},
+    Section{"parallelism",
+            "context_parallel_degree context_parallel_load_balancer "
+            "context_parallel_rotate_method data_parallel_replicate_degree data_parallel_shard_degree "
+            "disable_loss_parallel enable_async_tensor_parallel enable_compiled_autograd "
+            "expert_parallel_comm_backend expert_parallel_degree expert_tensor_parallel_degree "
+            "fsdp_reshard_after_forward module_fqns_per_model_part pipeline_parallel_degree "
+            "pipeline_parallel_expert_parallel_overlap pipeline_parallel_first_stage_less_layers "
+            "pipeline_parallel_last_stage_less_layers pipeline_parallel_layers_per_stage "
+            "pipeline_parallel_microbatch_size pipeline_parallel_schedule pipeline_parallel_schedule_csv "
+            "pipeline_parallel_split_points tensor_parallel_degree"},
+    Section{"profiling",
+            "enable_memory_snapshot enable_profiling profile_freq profiler_active "
+            "profiler_warmup save_memory_snapshot_folder save_traces_folder"},
+    Section{"quantize.grouped_mm.float8", "fqns"},
+    Section{"quantize.grouped_mm.mx", "fqns recipe_name"},
+    Section{"quantize.linear.float8",
+            "emulate enable_fsdp_float8_all_gather filter_fqns "
+            "precompute_float8_dynamic_scale_for_fsdp recipe_name"},
+    Section{"quantize.linear.mx", "filter_fqns mxfp8_dim1_cast_kernel_choice recipe_name"},
+    Section{"training",
+            "batch_size compile data_parallel_replicate_degree data_parallel_shard_degree "
+            "dataset dataset_path debug_moe_force_load_balance deterministic disable_loss_parallel dtype "
+            "enable_cpu_offload enable_loss_parallel fsdp_reshard_after_forward gc_debug gc_freq "
+            "global_batch_size local_batch_size max_norm mixed_precision_param mixed_precision_reduce "
+            "seed seq_len steps tensor_parallel_degree warmup_steps"},
+    Section{"training.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"},
+    Section{"validation", "dataset dataset_path enable freq local_batch_size seq_len steps"},
+    Section{"validation.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"}};
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  std::istringstream from{std::string(text)};
+  for (std::string word; from >> word;) words.push_back(word);
+  return words;
+}
+
+// Those below a section, and its keys.
+std::vector<std::string> names_in(const std::string& section) {
+  std::set<std::string> names;
+  const std::string before = section.empty() ? "" : section + ".";
+  for (const Section& each : kSections) {
+    const std::string name = each.name;
+    if (name == section)
+      for (std::string& key : words_of(each.keys)) names.insert(std::move(key));
+    else if (name.starts_with(before))
+      names.insert(name.substr(before.size(), name.find('.', before.size()) - before.size()));
+  }
+  return {names.begin(), names.end()};
+}
+
+void add_unknown(const Json& table, const std::string& section, const std::string& file,
+                 std::vector<Violation>& violations) {
+  const std::vector<std::string> names = names_in(section);
+  for (const auto& [key, value] : table.items()) {
+    const std::string path = section.empty() ? key : section + "." + key;
+    std::string pointer = "/" + path;
+    std::ranges::replace(pointer, '.', '/');
+    if (std::ranges::count(names, key) == 0) {
+      const std::string near = nearest_name(key, names);
+      violations.push_back(
+          {file, pointer,
+           fmt::format("is no {} of torchtitan, to v0.2.2", section.empty() ? "section" : "key"),
+           fmt::format("found {}", key), near.empty() ? join(names) : near});
+    } else if (value.is_object() && !names_in(path).empty()) {
+      add_unknown(value, path, file, violations);
+    }
+  }
+}
+
+}  // namespace
+
+JsonReader with_one_parallelism(const JsonReader& config) {
+  Json json = config.json();
+  if (json.contains("parallelism") && !json["parallelism"].is_object()) return config;
+  for (const char* section : {"training", "experimental"})
+    for (const char* key :
+         {"data_parallel_replicate_degree", "data_parallel_shard_degree", "tensor_parallel_degree",
+          "fsdp_reshard_after_forward", "disable_loss_parallel", "pipeline_parallel_degree",
+          "pipeline_parallel_schedule", "pipeline_parallel_schedule_csv", "pipeline_parallel_split_points",
+          "context_parallel_degree", "context_parallel_rotate_method", "enable_async_tensor_parallel"}) {
+      if (!json.contains(section) || !json[section].is_object() || !json[section].contains(key)) continue;
+      if (json.contains("parallelism") && json["parallelism"].contains(key)) continue;
+      json["parallelism"][key] = json[section][key];
+    }
+  return JsonReader(std::move(json), config.file());
+}
+
+void require_torchtitan_keys(const Json& config, const std::string& file) {
+  std::vector<Violation> violations;
+  add_unknown(config, "", file, violations);
+  if (!violations.empty()) throw InputError(std::move(violations));
+}
+
+}  // namespace rehearse

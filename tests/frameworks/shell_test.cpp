@@ -1,0 +1,151 @@
+// Which flags reach the command that trains: scripts are evaluated as far as their text decides.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frameworks/script_flags.h"
+#include "frameworks/shell_arithmetic.h"
+#include "samples.h"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> names_of(const std::string& script) {
+  std::vector<std::string> names;
+  for (const ScriptFlag& flag : script_flags(script, "train.sh").flags) {
+    std::string name = flag.name + (flag.condition.empty() ? "" : "?");
+    for (const std::string& value : flag.values) name += " " + value;
+    names.push_back(name);
+  }
+  return names;
+}
+
+// The command that trains, with what `flags` becomes behind its own.
+std::vector<std::string> behind(const std::string& script, const std::string& flags) {
+  std::vector<std::string> names =
+      names_of(script + "\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 " + flags + "\n");
+  names.erase(names.begin(), names.begin() + 2);
+  return names;
+}
+
+TEST(ScriptFlags, FollowsVariablesAndLeavesOutComments) {
+  const auto flags =
+      script_flags(
+          "#!/bin/sh\nexport N=4\nM=${SLURM_NNODES:-\"2\"}\nARGS=(\n  --a $N --b=$((N * $M)) # --c 1\n  "
+          "#--d\n)\nrun ${ARGS[@]} --e $UNSET 'x y'\n",
+          "train.sh")
+          .flags;
+  ASSERT_EQ(flags.size(), 3u);
+  EXPECT_EQ(flags[0].name, "--a");
+  EXPECT_THAT(flags[0].values, ElementsAre("4"));
+  EXPECT_THAT(flags[1].values, ElementsAre("8"));
+  EXPECT_EQ(flags[1].line, 5);
+  EXPECT_THAT(flags[2].values, ElementsAre("$UNSET", "x y"));
+}
+
+TEST(ScriptFlags, TakesTheBranchThatLiteralsDecide) {
+  const std::string options =
+      "if [ $AC = full ]; then O=\"--full\"\nelif [[ \"$AC\" == sel* ]]; then O=\"--selective\"\nelse "
+      "O=\"\"\nfi";
+  EXPECT_THAT(behind("AC=none\n" + options, "$O"), IsEmpty());
+  EXPECT_THAT(behind("AC=full\n" + options, "$O"), ElementsAre("--full"));
+  EXPECT_THAT(behind("AC=selective\n" + options, "$O"), ElementsAre("--selective"));
+  EXPECT_THAT(behind("if [ ${AC:-full} = full ] && [ -z \"\" ]; then O=--full; fi", "$O"),
+              ElementsAre("--full"));
+  EXPECT_THAT(behind("N=4\nif (( N > 8 )); then O=--many; elif [ $N -ge 4 ]; then O=--some; fi", "$O"),
+              ElementsAre("--some"));
+  EXPECT_THAT(behind("SP=true\nif $SP; then O=--sp; fi", "$O"), ElementsAre("--sp"));
+  EXPECT_THAT(behind("SP=\nif [ $SP = true ]; then O=--sp; fi", "$O"), IsEmpty());
+  EXPECT_THAT(behind("SP=yes\n[ $SP = yes ] && O=--sp || O=--no", "$O"), ElementsAre("--sp"));
+}
+
+TEST(ScriptFlags, TakesTheFirstPatternThatFits) {
+  const std::string cases =
+      "case \"${SIZE}\" in\n  \"small\"|tiny)\n    O=\"--hidden 1024\"\n  ;;\n  7*) O='--hidden 4096';;\n  "
+      "*) O=--other;;\nesac";
+  EXPECT_THAT(behind("SIZE=tiny\n" + cases, "$O"), ElementsAre("--hidden 1024"));
+  EXPECT_THAT(behind("SIZE=7B\n" + cases, "$O"), ElementsAre("--hidden 4096"));
+  EXPECT_THAT(behind("SIZE=large\n" + cases, "$O"), ElementsAre("--other"));
+}
+
+TEST(ScriptFlags, MarksWhatOnlySomeBranchesHold) {
+  EXPECT_THAT(behind("if [ $AC = full ]; then O=--full; else O=--none; fi", "$O"),
+              ElementsAre("--full?", "--none?"));
+  EXPECT_THAT(behind("L=16\nif [ -f x ]; then L=32; fi", "--layers $L"), ElementsAre("--layers? 16 32"));
+  EXPECT_THAT(behind("case $SIZE in a) O=--a;; *) O=--b;; esac", "$O"), ElementsAre("--a?", "--b?"));
+  EXPECT_THAT(behind("for s in 1 2; do O=\"--s $s\"; done", "$O"), ElementsAre("--s? 1 2"));
+  EXPECT_THAT(behind("while [ $# -gt 0 ]; do O=--given; shift; done", "$O"), ElementsAre("--given?"));
+  EXPECT_THAT(behind("A=(--a)\n[ $X = 1 ] && A+=(--b)", "${A[@]}"), ElementsAre("--a", "--b?"));
+  const ScriptFlag flag = script_flags("run x.py \\\n --num-layers 4 $O\n", "s").flags.front();
+  EXPECT_EQ(flag.line, 2);
+  const auto marked =
+      script_flags("\nif [ $AC = full ]; then O=--full; fi\nrun --num-layers 4 $O", "s").flags;
+  EXPECT_EQ(marked.back().condition, "\"if [ $AC = full ]\" of line 2");
+}
+
+TEST(ScriptFlags, CountsOnlyWordsThatReachTheCommand) {
+  EXPECT_THAT(behind("UNUSED=\"--sequence-parallel\"", ""), IsEmpty());
+  EXPECT_THAT(behind("echo \"add --sequence-parallel\"", ""), IsEmpty());
+  EXPECT_THAT(behind("cat <<EOF\n  --sequence-parallel\nEOF", ""), IsEmpty());
+  EXPECT_THAT(behind("python preprocess.py --workers 4", ""), IsEmpty());
+  EXPECT_THAT(behind("usage() { echo --help; }\nmore() { O=--more; }", "$O"), IsEmpty());
+  EXPECT_THAT(behind("more() { O=--more$1; }\nmore 2", "$O"), ElementsAre("--more2"));
+  EXPECT_THAT(names_of("srun --container-image x nsys profile --trace=cuda python train.py --num-layers 4"),
+              ElementsAre("--num-layers 4"));
+  EXPECT_THAT(names_of("torchrun --nnodes=2 --rdzv-id 3 train.py --num-layers 4 2>&1 | tee --append log"),
+              ElementsAre("--nnodes 2", "--num-layers 4"));
+}
+
+TEST(ScriptFlags, FollowsCommandsThatAreTexts) {
+  EXPECT_THAT(names_of("C=\"torchrun train.py --num-layers 4\"\necho $C\neval $C"),
+              ElementsAre("--num-layers 4"));
+  EXPECT_THAT(names_of("O='--a 1'\nsrun bash -c \"cd x && python train.py --num-layers 4 $O\""),
+              ElementsAre("--num-layers 4", "--a 1"));
+  EXPECT_THAT(names_of("read -r -d '' C <<EOM\npython train.py --num-layers 4\nEOM\nsrun sh -c \"$C\""),
+              ElementsAre("--num-layers 4"));
+  EXPECT_THAT(names_of("A=(\n  \"--fp8-format hybrid\"\n)\npython train.py --num-layers 4 \"${A[@]}\""),
+              ElementsAre("--num-layers 4", "--fp8-format hybrid"));
+}
+
+TEST(ScriptFlags, NamesWhatItCannotKnow) {
+  const auto notes = [](const std::string& script) { return script_flags(script, "s").notes; };
+  EXPECT_THAT(notes("python train.py --num-layers 4 --bf16 x $EXTRA $@"),
+              ElementsAre(AllOf(HasSubstr("line 1"), HasSubstr("$EXTRA is not set"))));
+  EXPECT_THAT(notes("python train.py --num-layers 4\n--bf16 --log-interval 1"),
+              ElementsAre(HasSubstr("line 2: --bf16")));
+  EXPECT_THAT(notes("MODEL_ARGS=(--num-layers 4)"), ElementsAre(HasSubstr("MODEL_ARGS")));
+  EXPECT_THAT(refusal([] { script_flags("a.py --num-layers 4\nb.py --num-layers 8", "s"); }),
+              AllOf(HasSubstr("s: line 2"), HasSubstr("a second command trains")));
+  EXPECT_THAT(refusal([] { script_flags("if [ $X = 1 ]; then\n a.py --num-layers 4\nfi", "s"); }),
+              AllOf(HasSubstr("line 2"), HasSubstr("if [ $X = 1 ]"), HasSubstr("of line 1")));
+  EXPECT_THAT(refusal([] { script_flags("if [ 1 = 1 ]; then\n a.py --num-layers 4", "s"); }),
+              HasSubstr("\"fi\""));
+  EXPECT_THAT(refusal([] { script_flags("A=\"--x", "s"); }), HasSubstr("a quote is not closed"));
+}
+
+TEST(ScriptFlags, RefusesTextsThatGrow) {
+  std::string doubling = "A=--aaaaaaaa\n";
+  for (int i = 0; i < 60; ++i) doubling += "A=\"$A $A\"\n";
+  EXPECT_THAT(refusal([&] { script_flags(doubling, "s"); }), HasSubstr("characters in all"));
+  EXPECT_THAT(refusal([] { script_flags("f() { f; f; }\nf", "s"); }), HasSubstr("too deep"));
+}
+
+TEST(ShellArithmetic, ComputesAsTheShell) {
+  const auto value = [](const std::string& text) {
+    return shell_arithmetic(
+        text, [](const std::string& name) { return name == "GPUS" ? ShellNumber(32) : ShellNumber(); });
+  };
+  EXPECT_EQ(value("GPUS / 4 / 2"), 4);
+  EXPECT_EQ(value("(GPUS - 2) % 7 * -1"), -2);
+  EXPECT_EQ(value("GPUS >= 32 && !0"), 1);
+  EXPECT_EQ(value("2 + 3 * 4"), 14);
+  for (const char* unknown : {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010"})
+    EXPECT_EQ(value(unknown), std::nullopt) << unknown;
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -66,7 +66,7 @@ int export_kineto(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
   const auto [run, code] = simulated(options);
   for (const RankTrace& rank : kineto_traces(chrome_trace(run), run.report))
-    write(to / fmt::format("rank{}.json", rank.rank), rank.trace.dump() + "\n");
+    write(to / fmt::format("rank{}.json", rank.rank), kineto_text(rank));
   return code;
 }
 

@@ -185,10 +185,15 @@ class ChakraWriter {
     const CollectiveType gather = owns_parameters(plan_) ? broadcast : all_gather;
     const CollectiveType type = op.kind == OpKind::unshard ? gather : scatters ? reduce_scatter : all_reduce;
     add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(type));
-    add(node, "comm_size", attribute::kInt64, whole(sum_bytes(op)));
-    const Json ranks = sum_group(grid_, plan_, op.kind, rank_);
+    const std::vector<int> ranks = sum_group(grid_, plan_, op.kind, rank_);
+    // ASTRA-sim reads the size of a rank's input, as Chakra's converter of PyTorch traces writes it
+    // (pytorch_node.py, comm_size). A ring of n gathers by n - 1 messages of comm_size each; it reduces and
+    // scatters by n - 1 of comm_size / n (astra-sim, native_collectives, Ring.cc).
+    const double given =
+        type == all_gather ? sum_bytes(op) / static_cast<double>(ranks.size()) : sum_bytes(op);
+    add(node, "comm_size", attribute::kInt64, whole(given));
     for (const auto& [name, members] : groups_.items()) {
-      if (members != ranks) continue;
+      if (members != Json(ranks)) continue;
       ProtoWriter inner;
       inner.text(attribute::kName, "pg_name");
       inner.text(attribute::kText, name);

@@ -81,6 +81,22 @@ class RankWriter {
 
 }  // namespace
 
+std::string kineto_text(const RankTrace& rank) {
+  // dump(0): a line a key, and a space behind each colon.
+  std::string text = "{\n\"distributedInfo\": " + rank.trace.at("distributedInfo").dump(0);
+  for (const auto& [key, value] : rank.trace.items()) {
+    if (key == "distributedInfo" || key == "traceEvents") continue;
+    text += ",\n" + Json(key).dump() + ": " + value.dump();
+  }
+  text += ",\n\"traceEvents\": [";
+  const char* before = "\n";
+  for (const Json& event : rank.trace.at("traceEvents")) {
+    text += before + event.dump();
+    before = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
 std::vector<RankTrace> kineto_traces(const Json& chrome, const Report& report) {
   std::vector<RankTrace> traces;
   std::map<int, RankWriter> writers;

@@ -22,6 +22,11 @@ struct RankTrace {
 };
 std::vector<RankTrace> kineto_traces(const Json& chrome, const Report& report);
 
+// The file of a rank. HTA takes the first match of `"rank":\s+(\d+)` for the rank of the file, and rank 0
+// where nothing matches (hta/common/trace_file.py at f4d0062). So distributedInfo stands first, with a space
+// behind each colon as Kineto writes it. All else is compact, an event a line.
+std::string kineto_text(const RankTrace& rank);
+
 // What a Chakra execution trace is made from.
 struct TracedRun {
   const Timeline& timeline;

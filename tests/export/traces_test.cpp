@@ -9,11 +9,13 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
 #include "../result/cases.h"
 #include "export/proto_writer.h"
+#include "plan/sharding.h"
 #include "result/chrome_trace.h"
 #include "scratch.h"
 
@@ -130,6 +132,20 @@ TEST(Kineto, WritesAFileARankWithItsKernelsAndGroups) {
   EXPECT_EQ(kernels, static_cast<std::size_t>(std::ranges::count_if(chrome["traceEvents"], is_kernel)));
 }
 
+// As hta/common/trace_file.py of HolisticTraceAnalysis asks: the first line with a match names the rank.
+TEST(Kineto, HtaFindsTheRankOfEachFile) {
+  const Case made = two_ranks();
+  for (const RankTrace& rank : kineto_traces(chrome_of(made), made.report)) {
+    const std::string text = kineto_text(rank);
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(text, found, std::regex(R"re("rank":\s+(\d+))re")));
+    EXPECT_EQ(std::stoi(found[1]), rank.rank);
+    const Json read = Json::parse(text);
+    EXPECT_EQ(read.size(), rank.trace.size());
+    for (const auto& [key, value] : rank.trace.items()) EXPECT_EQ(read.at(key), value) << key;
+  }
+}
+
 // The messages of a file of length-delimited messages, each as protoc prints it.
 std::vector<std::string> messages_of(const std::string& bytes) {
   std::vector<std::string> messages;
@@ -224,6 +240,24 @@ TEST(Chakra, OwnersBroadcastWhatTheyStepped) {
   };
   EXPECT_EQ(types(Framework::internevo), "05");
   EXPECT_EQ(types(Framework::deepspeed), "72");
+}
+
+// comm_size is what a rank gives: ASTRA-sim's ring gathers by n - 1 messages of that size, and reduces and
+// scatters by n - 1 of its n-th part. Both send what NCCL sends.
+TEST(Chakra, SizesAreThoseOfARanksInput) {
+  Plan plan = small_plan(1, 1, 2, 4);
+  plan.zero = 1;
+  plan.framework = Framework::deepspeed;
+  const Case made = make_case(plan, Durations{1e-3, 2e-3, 0, 0, 0});
+  const std::map<std::string, ChakraNode> nodes = nodes_of(made, 0);
+  const double parameters = made.work.parameters(0);
+  EXPECT_EQ(nodes.at("0REDUCE_GRAD.0").attribute("comm_type"), "7");
+  EXPECT_EQ(nodes.at("0REDUCE_GRAD.0").attribute("comm_size"),
+            fmt::format("{:.0f}", parameters * gradient_wire_bytes(made.plan) / 2))
+      << "in two parts";
+  EXPECT_EQ(nodes.at("0UNSHARD").attribute("comm_type"), "2");
+  EXPECT_EQ(nodes.at("0UNSHARD").attribute("comm_size"),
+            fmt::format("{:.0f}", parameters * parameter_bytes(made.plan) / plan.dp));
 }
 
 // All operations of a microbatch over all ranks are those that the report counts.

@@ -8,6 +8,7 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12, kMostBytes = 1e15;
+constexpr std::int64_t kMostRanks = 1 << 20;
 
 // The operation in "/path/all_reduce_perf".
 std::string op_of_arguments(const JsonReader& reader) {
@@ -29,21 +30,41 @@ double time_of(const JsonReader& row) {
   return row.object(key).number("time", 1e-3, kLongest_us) * kMicrosecond;
 }
 
+// The file has six digits behind the point.
+void add_ratio(const JsonReader& times, BusRatio& ratio) {
+  constexpr double kOff = 0.5e-6;
+  for (const char* key : {"alg_bw", "bus_bw"})
+    if (!times.has(key) || !times.value(key).is_number()) return;
+  const double algbw = times.number("alg_bw", 0, kMostBytes), busbw = times.number("bus_bw", 0, kMostBytes);
+  ratio.narrow(algbw, kOff + 1e-6 * algbw, busbw, kOff + 1e-6 * busbw);
+}
+
 }  // namespace
 
 LogRun read_json_log(const JsonReader& reader) {
   LogRun run;
   run.op = op_of_arguments(reader);
   const JsonReader config = reader.object("config");
+  run.place = reader.file();
   std::set<std::string> hosts;
+  std::set<std::int64_t> numbers, groups;
   for (const JsonReader& device : config.objects("devices")) {
+    const std::int64_t number = device.integer_or("rank", run.ranks, 0, kMostRanks);
+    run.last_rank = std::max(run.last_rank, static_cast<int>(number));
+    run.rank_twice = !numbers.insert(number).second || run.rank_twice;
+    groups.insert(device.integer_or("group", 0, 0, kMostRanks));
     ++run.ranks;
     hosts.insert(device.text("hostname"));
+    const std::string gpu = device.text_or("device_info", "");
+    if (!gpu.empty() && std::ranges::find(run.gpus, gpu) == run.gpus.end()) run.gpus.push_back(gpu);
   }
+  run.splits = static_cast<int>(groups.size());
   run.hosts = static_cast<int>(hosts.size());
   for (const JsonReader& row : reader.objects("results")) {
     const double bytes = row.number("size", 0, kMostBytes);
     if (bytes > 0) run.rows.push_back({bytes, time_of(row)});
+    for (const char* kind : {"out_of_place", "in_place"})
+      if (row.has(kind)) add_ratio(row.object(kind), run.ratio);
   }
   if (run.rows.empty()) reader.fail("results", "must hold a row with a size above 0");
   std::sort(run.rows.begin(), run.rows.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });

@@ -1,6 +1,7 @@
 // What did a run of nccl-tests print?
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,18 +9,38 @@
 
 namespace rehearse::nccl {
 
+// Bounds of busbw / algbw over the rows of a run, by the digits that the log prints. The ratio tells over how
+// many ranks the run went (nccl-tests, doc/PERFORMANCE.md).
+struct BusRatio {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool known() const { return least <= most && most < std::numeric_limits<double>::infinity(); }
+  bool contradicts_itself() const { return least > most; }
+  double middle() const { return (least + most) / 2; }
+  // Half a unit of the last digit printed is what each may be off.
+  void narrow(double algbw, double algbw_off, double busbw, double busbw_off);
+};
+
 // One run: a log may hold several, one after the other. What the log does not say stays empty or 0.
 struct LogRun {
   std::string op;  // as nccl-tests name it
-  int ranks = 0;
+  std::string place;  // "file:line" of its table
+  int ranks = 0;      // lines "Rank N ..."
   int hosts = 0;
+  int last_rank = -1;  // the highest number among them
+  int splits = 0;      // groups that ran at once (NCCL_TESTS_SPLIT)
+  bool rank_twice = false;
+  std::vector<std::string> gpus;  // names of the devices, each once
+  BusRatio ratio;
   bool wrong_values = false;        // "Out of bounds values : N FAILED"
   std::vector<Measured::Row> rows;  // sizes above 0 in growing order; of equal sizes the median
+  std::vector<std::string> notes;   // rows that are cut
 };
 
 // Text in every form that nccl-tests have printed (with or without the columns redop and root, error or
-// #wrong, prefixed by srun or mpirun, amid NCCL_DEBUG lines), or the JSON of -J. Out-of-place times; in-place
-// ones where a row has no others. InputError names file and line of a row that cannot be.
+// #wrong, with any launcher's prefix, amid NCCL_DEBUG lines), or the JSON of -J. Out-of-place times; in-place
+// ones where a row has no others. A row that is cut is left out with a note. InputError names file and line
+// of a row that cannot be.
 std::vector<LogRun> read_log(const std::string& path);
 
 }  // namespace rehearse::nccl

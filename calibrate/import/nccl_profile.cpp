@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/data_path.h"
+#include "base/percentile.h"
+#include "base/text_file.h"
 #include "calibrate/import/nccl_fit.h"
+#include "calibrate/import/nccl_group.h"
 #include "calibrate/import/nccl_log.h"
 #include "cost/nccl/read_model.h"
 #include "cost/read_profile.h"
@@ -23,40 +28,75 @@ void require(bool known, const std::string& file, const std::string& flag, const
     throw InputError({file, flag, fmt::format("the log does not say {}; give {}", what, flag), "", ""});
 }
 
-Table table_of(const LogRun& run, const std::string& path, const LogImport& request) {
+std::string op_of_run(const LogRun& run, const LogImport& request) {
+  require(!request.op.empty() || !run.op.empty(), run.place, "--op", "which operation ran");
+  if (!request.op.empty() && !run.op.empty() && run.op != request.op)
+    throw InputError({run.place, "--op", "the log is of another operation",
+                      fmt::format("{} in the log, {} given", run.op, request.op), run.op});
+  return request.op.empty() ? run.op : request.op;
+}
+
+Table table_of(const LogRun& run, const std::string& path, const LogImport& request,
+               std::vector<std::string>& notes) {
+  require(!request.cluster.empty(), path, "--cluster", "on which cluster it ran");
   Table table;
   table.file = file_name(path);
   table.cluster = request.cluster;
-  table.op = request.op.empty() ? run.op : request.op;
-  require(!table.op.empty(), path, "--op", "which operation ran");
+  table.op = op_of_run(run, request);
   table.collective = op_of(table.op, JsonReader(Json::object(), path));
-  table.nodes = request.nodes > 0 ? request.nodes : run.hosts;
-  require(table.nodes > 0, path, "--nodes", "on how many nodes it ran");
-  table.gpus_per_node = request.gpus_per_node;
-  if (table.gpus_per_node == 0 && run.ranks > 0 && run.ranks % table.nodes == 0)
-    table.gpus_per_node = run.ranks / table.nodes;
-  require(table.gpus_per_node > 0, path, "--gpus-per-node", "how many GPUs of each node took part");
+  const Cluster cluster = read_cluster(request.cluster);
+  const GroupSize size = size_of_group(run, table.op, {request.nodes, request.gpus_per_node}, cluster);
+  table.nodes = size.nodes;
+  table.gpus_per_node = size.gpus_per_node;
   table.rows = run.rows;
+  if (!size.note.empty()) notes.push_back(fmt::format("note: {}: {}", run.place, size.note));
+  if (const std::string other = other_gpu(run, cluster); !other.empty())
+    notes.push_back(fmt::format("warning: {}: {}", run.place, other));
   return table;
 }
 
-bool is_table(const std::string& path) {
-  if (std::filesystem::path(path).extension() != ".json") return false;
-  const Json json = read_json_file(path);
-  return json.is_object() && json.contains("rows") && json.contains("cluster");
+// By how much two runs of one group differ: the largest of the medians over each class of sizes.
+double difference(const std::vector<Measured::Row>& a, const std::vector<Measured::Row>& b) {
+  std::map<std::size_t, std::vector<double>> ratios;
+  for (const Measured::Row& row : a) {
+    for (const Measured::Row& other : b)
+      if (other.bytes == row.bytes)
+        ratios[size_class(row.bytes)].push_back(
+            std::max(row.seconds / other.seconds, other.seconds / row.seconds));
+  }
+  double most = 1;
+  for (auto& [size, of_class] : ratios) {
+    std::ranges::sort(of_class);
+    most = std::max(most, percentile(of_class, 0.5));
+  }
+  return most;
 }
 
-std::vector<Table> tables_of(const std::string& path, const LogImport& request,
-                             std::vector<std::string>& notes) {
-  if (is_table(path)) return {read_table(path)};
-  std::vector<Table> tables;
-  for (const LogRun& run : read_log(path)) {
-    tables.push_back(table_of(run, path, request));
-    if (run.wrong_values)
-      notes.push_back(
-          fmt::format("{}: {} reported values out of bounds; its times are taken", path, tables.back().op));
+bool same_group(const Sample& a, const Sample& b) {
+  return a.hardware() == b.hardware() && a.table.collective == b.table.collective &&
+         a.group.nodes == b.group.nodes && a.group.members == b.group.members &&
+         a.table.forced == b.table.forced;
+}
+
+// Runs on a busy fabric, or on another set of links, are none that a median may hide.
+void drop_what_later_runs_contradict(std::vector<Sample>& samples, std::vector<std::string>& places,
+                                     std::vector<std::string>& notes) {
+  constexpr double kMuch = 1.5;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (std::size_t later = samples.size(); later-- > i + 1;) {
+      if (!same_group(samples[i], samples[later])) continue;
+      const double by = difference(samples[i].table.rows, samples[later].table.rows);
+      if (by < kMuch) break;
+      notes.push_back(fmt::format(
+          "warning: {} and {} are runs of {} on the same group, but differ by {:.3g}x: the last, {}, is "
+          "taken; import the other by itself if it is the right one",
+          places[i], places[later], samples[i].table.op, by, places[later]));
+      samples.erase(samples.begin() + static_cast<std::ptrdiff_t>(i));
+      places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
+      --i;
+      break;
+    }
   }
-  return tables;
 }
 
 // A profile that knows collectives alone.
@@ -110,22 +150,51 @@ void merge(Json& profile, const std::vector<Measured>& measured) {
   }
 }
 
+std::vector<LoggedTable> tables_of(const std::string& path, const LogImport& request,
+                                   std::vector<std::string>& notes) {
+  if (is_log(path)) return tables_of_log(path, request, notes);
+  return {{read_table(path), path}};
+}
+
 }  // namespace
+
+bool is_log(const std::string& path) {
+  const std::string text = read_text_file(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') return true;
+  const Json json = read_json_file(path);
+  return json.is_object() && json.contains("results") && json.contains("config");
+}
+
+std::vector<LoggedTable> tables_of_log(const std::string& path, const LogImport& request,
+                                       std::vector<std::string>& notes) {
+  std::vector<LoggedTable> tables;
+  for (const LogRun& run : read_log(path)) {
+    tables.push_back({table_of(run, path, request, notes), run.place});
+    notes.insert(notes.end(), run.notes.begin(), run.notes.end());
+    if (run.wrong_values)
+      notes.push_back(fmt::format("{}: {} reported values out of bounds; its times are taken", path,
+                                  tables.back().table.op));
+  }
+  return tables;
+}
 
 ImportedProfile import_logs(const LogImport& request) {
   ImportedProfile imported;
   std::vector<Sample> samples;
+  std::vector<std::string> places;
   for (const std::string& path : request.files) {
-    for (Table& table : tables_of(path, request, imported.notes)) {
-      if (table.cluster.empty()) require(false, path, "--cluster", "on which cluster it ran");
+    for (auto& [table, place] : tables_of(path, request, imported.notes)) {
       Cluster cluster = read_cluster(table.cluster);
       const GroupShape group = group_of(table, cluster);
       imported.notes.push_back(fmt::format("{}: {} rows of {} over {} GPUs on {} node{} of {}", path,
                                            table.rows.size(), table.op, group.members, group.nodes,
                                            group.nodes == 1 ? "" : "s", table.cluster));
       samples.push_back({std::move(table), std::move(cluster), group, {}});
+      places.push_back(place);
     }
   }
+  drop_what_later_runs_contradict(samples, places, imported.notes);
   std::vector<const Sample*> all;
   for (const Sample& sample : samples) all.push_back(&sample);
   const Cluster& cluster = samples.front().cluster;

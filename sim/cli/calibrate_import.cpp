@@ -9,6 +9,7 @@
 #include "cli/calibrate.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "cli/validate_collectives.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -44,16 +45,9 @@ void add_calibrate_import(CLI::App& calibrate, int& exit_code) {
       ->option_text("FILE...");
   verb->add_option("-o,--output", options->output, "write the profile here (default: standard output)")
       ->option_text("PROFILE.json");
-  verb->add_option("--cluster", request.cluster, "where the logs were taken")->option_text("NAME|FILE");
+  add_log_flags(*verb, request);
   verb->add_option("--into", request.into, "profile to merge into (default: the cluster's)")
       ->option_text("NAME|FILE");
-  verb->add_option("--op", request.op, "operation, where a log does not say")->option_text("NAME");
-  verb->add_option("--nodes", request.nodes, "nodes, where a log lists no ranks")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each, where a log lists no ranks")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 10));
   verb->add_option("--name", request.name, "name of the profile (default: the cluster's)")
       ->option_text("NAME");
   verb->footer(

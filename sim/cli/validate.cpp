@@ -21,7 +21,7 @@ namespace {
 
 struct ValidateOptions {
   std::string runs;
-  std::vector<std::string> tables;
+  nccl::LogImport tables;
   std::string profile, svg, page;
   std::string engine = "simgrid";
   int jobs = 0;
@@ -49,7 +49,7 @@ void write_page(const std::vector<RunPrediction>& predictions, Engine engine, co
 }
 
 void validate(const ValidateOptions& options) {
-  if (!options.tables.empty()) {
+  if (!options.tables.files.empty()) {
     print_answer(validate_collectives(options.tables, options.profile, options.json), options.json);
     return;
   }
@@ -74,8 +74,10 @@ void add_validate(CLI::App& program, int& exit_code) {
   const auto options = std::make_shared<ValidateOptions>();
   CLI::Option* runs = verb->add_option("runs", options->runs, "published training runs");
   runs->option_text("RUNS.json");
-  CLI::Option* tables = verb->add_option("--nccl", options->tables, "nccl-tests tables instead of runs");
-  tables->option_text("TABLE.json...")->excludes(runs);
+  CLI::Option* tables =
+      verb->add_option("--nccl", options->tables.files, "nccl-tests tables or logs instead of runs");
+  tables->option_text("TABLE.json|LOG...")->excludes(runs);
+  add_log_flags(*verb, options->tables, tables);
   verb->add_option("--profile", options->profile,
                    "whose collectives predict the tables (default: as shipped)")
       ->option_text("NAME|FILE")
@@ -100,6 +102,7 @@ void add_validate(CLI::App& program, int& exit_code) {
       "  rehearse validate calibrate/data/runs/published_runs.json --svg accuracy.svg\n"
       "  rehearse validate calibrate/data/runs/published_runs.json --page docs/accuracy.md\n"
       "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
+      "  rehearse validate --nccl all_reduce.log --cluster dgx-h100\n"
       "  rehearse validate --nccl my-table.json --profile my-profile.json --json");
   verb->callback([options, &exit_code] {
     validate(*options);

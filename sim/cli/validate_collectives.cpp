@@ -1,10 +1,12 @@
 #include "cli/validate_collectives.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <iterator>
 
 #include "base/json_reader.h"
+#include "cli/say.h"
 #include "cost/nccl/read_model.h"
 #include "run/validate_nccl.h"
 
@@ -82,10 +84,34 @@ nccl::Model model_of(const std::string& profile_name) {
 
 }  // namespace
 
-std::string validate_collectives(const std::vector<std::string>& tables, const std::string& profile,
-                                 bool json) {
-  const NcclValidation validation = validate_nccl(tables, model_of(profile));
+std::string validate_collectives(const nccl::LogImport& request, const std::string& profile, bool json) {
+  const nccl::Model model = model_of(profile);
+  std::vector<NcclTable> tables;
+  std::vector<std::string> notes;
+  for (const std::string& file : request.files) {
+    if (!nccl::is_log(file)) {
+      tables.push_back(validate_table(file, model));
+      continue;
+    }
+    for (const nccl::LoggedTable& run : nccl::tables_of_log(file, request, notes))
+      tables.push_back(validate_table(run.table, model));
+  }
+  for (const std::string& note : notes) say(stderr, "{}\n", note);
+  const NcclValidation validation = summed(std::move(tables));
   return json ? json_of(validation) : text_of(validation);
+}
+
+void add_log_flags(CLI::App& verb, nccl::LogImport& request, CLI::Option* needs) {
+  const auto add = [&](const char* flag, auto& value, const char* help, const char* text) {
+    CLI::Option* option = verb.add_option(flag, value, help)->option_text(text);
+    if (needs != nullptr) option->needs(needs);
+    return option;
+  };
+  add("--cluster", request.cluster, "where the logs were taken", "NAME|FILE");
+  add("--op", request.op, "operation, where a log does not say", "NAME");
+  add("--nodes", request.nodes, "nodes, where a log lists no ranks", "N")->check(CLI::Range(1, 1 << 20));
+  add("--gpus-per-node", request.gpus_per_node, "GPUs of each, where a log lists no ranks", "N")
+      ->check(CLI::Range(1, 1 << 10));
 }
 
 }  // namespace rehearse

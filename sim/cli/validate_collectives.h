@@ -2,13 +2,22 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "calibrate/import/nccl_profile.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace rehearse {
 
-// Each table on the cluster that it names, by the collectives of `profile` (empty: as shipped). Throws
-// InputError for a table that is no JSON, MissingCalibration for a profile without collectives.
-std::string validate_collectives(const std::vector<std::string>& tables, const std::string& profile,
-                                 bool json);
+// Each table on the cluster that it names, each run of a log on the request's, by the collectives of
+// `profile` (empty: as shipped). InputError for a file that is none of both, MissingCalibration for a profile
+// without collectives.
+std::string validate_collectives(const nccl::LogImport& request, const std::string& profile, bool json);
+
+// --cluster, --op, --nodes and --gpus-per-node: what a log of nccl-tests does not say.
+void add_log_flags(CLI::App& verb, nccl::LogImport& request, CLI::Option* needs = nullptr);
 
 }  // namespace rehearse

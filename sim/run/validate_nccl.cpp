@@ -55,30 +55,6 @@ void predict(const nccl::Table& from, const nccl::Model& model, NcclTable& table
   }
 }
 
-NcclTable validate_table(const std::string& file, const nccl::Model& model) {
-  const Json json = read_json_file(file);
-  NcclTable table;
-  table.file = std::filesystem::path(file).filename().string();
-  if (!json.is_object() || !json.contains("rows") || !json.contains("op")) {
-    table.skipped = "is no nccl-tests table: it has no op or rows";
-    return table;
-  }
-  try {
-    const nccl::Table from = nccl::parse_table(JsonReader(json, file));
-    table.cluster = from.cluster;
-    table.op = from.op;
-    table.nodes = from.nodes;
-    table.gpus_per_node = from.gpus_per_node;
-    table.irregular = from.irregular;
-    predict(from, model, table);
-  } catch (const InputError& error) {
-    table.rows.clear();
-    table.skipped = error.what();
-  }
-  table.median_abs = percentile_of(errors_of(rows_of(table)), 0.5);
-  return table;
-}
-
 NcclSummary summary_of(const std::vector<NcclTable>& tables) {
   NcclSummary summary;
   std::vector<const NcclRow*> rows;
@@ -94,13 +70,54 @@ NcclSummary summary_of(const std::vector<NcclTable>& tables) {
   return summary;
 }
 
+NcclTable skipped(const std::string& file, const std::string& reason) {
+  NcclTable table;
+  table.file = std::filesystem::path(file).filename().string();
+  table.skipped = reason;
+  return table;
+}
+
 }  // namespace
 
-NcclValidation validate_nccl(const std::vector<std::string>& files, const nccl::Model& model) {
-  NcclValidation validation;
-  for (const std::string& file : files) validation.tables.push_back(validate_table(file, model));
+NcclTable validate_table(const nccl::Table& from, const nccl::Model& model) {
+  NcclTable table;
+  table.file = from.file;
+  table.cluster = from.cluster;
+  table.op = from.op;
+  table.nodes = from.nodes;
+  table.gpus_per_node = from.gpus_per_node;
+  table.irregular = from.irregular;
+  try {
+    predict(from, model, table);
+  } catch (const InputError& error) {
+    table.rows.clear();
+    table.skipped = error.what();
+  }
+  table.median_abs = percentile_of(errors_of(rows_of(table)), 0.5);
+  return table;
+}
+
+NcclTable validate_table(const std::string& file, const nccl::Model& model) {
+  const Json json = read_json_file(file);
+  if (!json.is_object() || !json.contains("rows") || !json.contains("op"))
+    return skipped(file, "is no nccl-tests table: it has no op or rows");
+  try {
+    return validate_table(nccl::parse_table(JsonReader(json, file)), model);
+  } catch (const InputError& error) {
+    return skipped(file, error.what());
+  }
+}
+
+NcclValidation summed(std::vector<NcclTable> tables) {
+  NcclValidation validation{std::move(tables), {}};
   validation.summary = summary_of(validation.tables);
   return validation;
+}
+
+NcclValidation validate_nccl(const std::vector<std::string>& files, const nccl::Model& model) {
+  std::vector<NcclTable> tables;
+  for (const std::string& file : files) tables.push_back(validate_table(file, model));
+  return summed(std::move(tables));
 }
 
 }  // namespace rehearse

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/nccl/table.h"
 #include "cost/profile.h"
 
 namespace rehearse {
@@ -43,9 +44,16 @@ struct NcclValidation {
   NcclSummary summary;  // without irregular and skipped tables
 };
 
-// Each table on the cluster that it names, its ranks placed as GroupShape says, with NCCL_ALGO where its
-// environment sets it. A file that is JSON but no table, or whose cluster is not known, is skipped with the
-// reason; InputError for a file that is no JSON.
+// A table on the cluster that it names, its ranks placed as GroupShape says, with NCCL_ALGO where its
+// environment sets it. A table whose cluster is not known is skipped with the reason.
+NcclTable validate_table(const nccl::Table& table, const nccl::Model& model);
+
+// The table of a JSON file; one that is no table is skipped with the reason. InputError for a file that is no
+// JSON.
+NcclTable validate_table(const std::string& file, const nccl::Model& model);
+
+NcclValidation summed(std::vector<NcclTable> tables);
+
 NcclValidation validate_nccl(const std::vector<std::string>& files, const nccl::Model& model);
 
 }  // namespace rehearse

@@ -77,6 +77,27 @@ TEST(CalibrateImport, ForAClusterWithoutAProfileMakesOneOfCollectivesAlone) {
   EXPECT_TRUE(profile.at("gemm").empty());
 }
 
+TEST(Validate, NcclPredictsLogsAsItPredictsTables) {
+  const std::string log = "tests/cost/data/plain_h100_2x8.log";
+  const Outcome outcome = run_program("validate --nccl " + log + " --cluster dgx-h100 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json table = Json::parse(outcome.out).at("tables").at(0);
+  EXPECT_EQ(table.at("n_nodes"), 2);
+  EXPECT_EQ(table.at("gpus_per_node"), 8);
+  EXPECT_TRUE(table.at("median_abs").at("large").is_number());
+  const Outcome unplaced = run_program("validate --nccl " + log);
+  EXPECT_EQ(unplaced.exit_code, 2);
+  EXPECT_THAT(unplaced.err, HasSubstr("--cluster"));
+}
+
+TEST(CalibrateImport, WarnsOfALogOfAnotherGpu) {
+  const Outcome outcome =
+      run_program("calibrate import tests/cost/data/plain_h100_2x8.log --cluster dgx-a100");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("warning: "));
+  EXPECT_THAT(outcome.err, HasSubstr("NVIDIA H100 80GB HBM3"));
+}
+
 TEST(CalibrateImport, AsksForWhatALogDoesNotSay) {
   const auto complaint = [](const std::string& arguments) {
     const Outcome outcome = run_program("calibrate import " + kNccl + "logs/" + arguments);
@@ -87,8 +108,9 @@ TEST(CalibrateImport, AsksForWhatALogDoesNotSay) {
   EXPECT_THAT(complaint("a100x8_oldformat_alltoall_novalidation.log --cluster dgx-a100-80gb"),
               HasSubstr("--op"));
   EXPECT_THAT(complaint("h100_p5_2x8_srun_prefix_allreduce.log --cluster aws-p5"), HasSubstr("--nodes"));
-  EXPECT_THAT(complaint("h100_p5_2x8_srun_prefix_allreduce.log --cluster aws-p5 --nodes 2"),
-              HasSubstr("--gpus-per-node"));
+  EXPECT_THAT(complaint("v100_dgx2_12gpu_three_runs_out_of_bounds_failed.log --cluster dgx-2 --nodes 2 "
+                        "--gpus-per-node 8"),
+              HasSubstr("12 ranks listed, 2 x 8"));
   EXPECT_THAT(complaint("none.log --cluster aws-p5"), HasSubstr("cannot read"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster atlantis"), HasSubstr("atlantis"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster dgx-h100 --op allreduce"),

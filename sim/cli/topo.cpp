@@ -105,7 +105,7 @@ Json wiring_json(const Node& node) {
   return links;
 }
 
-void print_json(const Cluster& cluster, std::int64_t gpus) {
+void print_json(const Cluster& cluster, std::int64_t gpus, const std::vector<std::string>& notes) {
   const Node& node = cluster.node;
   const std::int64_t nodes = nodes_of(cluster, gpus);
   Json peaks = Json::object();
@@ -143,7 +143,8 @@ void print_json(const Cluster& cluster, std::int64_t gpus) {
                      {"nodes", nodes},
                      {"bisection_bytes_per_s", bisection_bandwidth(cluster, gpus)},
                      {"profile", cluster.profile},
-                     {"source", cluster.source}};
+                     {"source", cluster.source},
+                     {"notes", notes}};
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -212,19 +213,32 @@ void require_gpus(const Cluster& cluster, std::int64_t gpus) {
                       fmt::format("{} asked for, {} there", gpus, most), std::to_string(most)});
 }
 
-// What an imported node needs to be simulated, but does not tell, comes from the cluster that it is like.
-void save(const Cluster& imported, const TopoOptions& options, bool dumped) {
-  if (!dumped || options.like.empty())
-    throw InputError(
-        {"command line", "--save", "writes a cluster from a topology dump and --like NAME", "", ""});
-  read_cluster(options.like);
-  write_file(options.save, [&](std::ostream& out) { out << write_imported(imported, options.like); });
+void require_dump(const TopoOptions& options) {
+  const auto fail = [](const char* flag, const char* rule) {
+    throw InputError({"command line", flag, rule, "", ""});
+  };
+  const bool dumped = is_topology_dump(options.cluster);
+  if (!options.save.empty() && (!dumped || options.like.empty()))
+    fail("--save", "writes a cluster from a topology dump and --like NAME");
+  if (!options.like.empty() && !dumped) fail("--like", "completes a topology dump (.xml or .txt)");
+}
+
+ImportedNode read(const TopoOptions& options) {
+  if (!is_topology_dump(options.cluster)) return {read_cluster(options.cluster), true, true, false, {}};
+  if (options.like.empty()) return import_topology(options.cluster);
+  const Cluster like = read_cluster(options.like);
+  ImportedNode imported = import_topology(options.cluster, &like);
+  if (!options.save.empty())
+    write_file(options.save, [&](std::ostream& out) { out << write_imported(imported, options.like, like); });
+  return imported;
 }
 
 void show(const TopoOptions& options) {
-  const bool dumped = is_topology_dump(options.cluster);
-  const Cluster cluster = dumped ? import_topology(options.cluster) : read_cluster(options.cluster);
-  if (!options.save.empty()) save(cluster, options, dumped);
+  require_dump(options);
+  const ImportedNode imported = read(options);
+  const Cluster& cluster = imported.cluster;
+  for (const std::string& note : imported.notes)
+    say(stderr, "{}{}\n", note.starts_with("warning: ") ? "" : "note: ", note);
   if (!options.route.empty()) return print_route(cluster, options);
   const std::int64_t gpus = gpus_of(cluster, options);
   require_gpus(cluster, gpus);
@@ -234,7 +248,7 @@ void show(const TopoOptions& options) {
   if (!options.simgrid.empty())
     write_file(options.simgrid,
                [&](std::ostream& out) { write_simgrid(out, cluster, nodes_of(cluster, gpus)); });
-  options.json ? print_json(cluster, gpus) : print_cluster(cluster, gpus);
+  options.json ? print_json(cluster, gpus, imported.notes) : print_cluster(cluster, gpus);
 }
 
 }  // namespace
@@ -258,7 +272,8 @@ void add_topo(CLI::App& program, int& exit_code) {
   verb->add_option("--export-simgrid", options->simgrid, "write a SimGrid platform")->option_text("FILE.xml");
   verb->add_option("--save", options->save, "write a topology dump as a cluster that --cluster takes")
       ->option_text("FILE.json");
-  verb->add_option("--like", options->like, "with --save: the cluster that gives GPU, latencies and fabric")
+  verb->add_option("--like", options->like,
+                   "of a topology dump: the cluster that gives GPU, link rates, latencies and fabric")
       ->option_text("NAME");
   verb->footer(
       "Examples:\n"

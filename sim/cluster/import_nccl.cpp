@@ -8,7 +8,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "cluster/import.h"
+#include "cluster/imported_node.h"
+#include "cluster/link_rates.h"
 
 namespace rehearse {
 
@@ -18,13 +19,6 @@ constexpr int kMostDevices = 1024;
 constexpr std::size_t kMostCpus = 64, kMostPci = 8192;
 constexpr int kDeepest = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
-
-// Bytes/s of one NVLink each way by compute capability; NVLink 1 to 5.
-double nvlink_rate(int sm) {
-  if (sm >= 100) return 50e9;
-  if (sm == 86) return 14.0625e9;
-  return sm >= 70 ? 25e9 : 20e9;
-}
 
 // Between two CPUs, as NCCL takes it (graph/topo.h: SKL_QPI_BW, AMD_BW, P9_BW, QPI_BW).
 double cpu_rate(const std::string& arch, const std::string& vendor) {
@@ -37,17 +31,20 @@ class Reading {
  public:
   explicit Reading(const std::string& file) : file_(file) {}
 
-  Cluster read(const std::string& xml) {
+  ImportedNode read(const std::string& xml) {
     pugi::xml_document document;
     const pugi::xml_parse_result result = document.load_buffer(xml.data(), xml.size());
     if (!result) fail(fmt::format("is no XML: {} at byte {}", result.description(), result.offset));
     const pugi::xml_node system = document.child("system");
     if (!system) fail("has no <system>");
+    has_gpus_ = !system.select_node(".//gpu").node().empty();
+    has_nets_ = !system.select_node(".//net").node().empty();
     for (const pugi::xml_node cpu : system.children("cpu")) add_cpu(cpu);
     join_cpus();
-    join_nvlinks();
+    join_gpus("nvlink");
+    join_gpus("xgmi");
     finish();
-    return std::move(cluster_);
+    return std::move(imported_);
   }
 
  private:
@@ -59,7 +56,7 @@ class Reading {
     if (!(bandwidth > 0 && bandwidth < 1e13))
       fail(fmt::format("gives the link from {} to {} no bandwidth", a, b),
            fmt::format("{:g} B/s", bandwidth));
-    cluster_.node.wiring.push_back({a, b, kind, bandwidth});
+    imported_.cluster.node.wiring.push_back({a, b, kind, bandwidth});
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
@@ -71,16 +68,20 @@ class Reading {
     for (const pugi::xml_node nic : cpu.children("nic")) add_nets(nic, name, 10e9);
   }
 
-  // Lane rates of PCIe 1 to 6 in units of NCCL's table: 15, 30, ... of 80 parts of a GB/s.
-  double pci_rate(const pugi::xml_node& pci) const {
+  // Lane rates of PCIe 1 to 6 in units of NCCL's table: 15, 30, ... of 80 parts of a GB/s. Where the kernel
+  // told none, NCCL takes 60 and 16 lanes (graph/topo.cc: kvDictPciGen, ncclTopoAddPci).
+  double pci_rate(const pugi::xml_node& pci) {
     constexpr std::array<std::pair<double, double>, 6> rates = {
         {{2.5, 15}, {5, 30}, {8, 60}, {16, 120}, {32, 240}, {64, 480}}};
-    const double speed = pci.attribute("link_speed").as_double();
+    const std::string text = pci.attribute("link_speed").value();
+    const bool told = text.find_first_of("0123456789") != std::string::npos;
+    const double speed = told ? pci.attribute("link_speed").as_double() : 8;
+    const int width = pci.attribute("link_width").as_int();
+    if (!told || width == 0) ++without_speed_;
     for (const auto& [transfers, parts] : rates) {
-      if (speed == transfers) return pci.attribute("link_width").as_int() * parts / 80 * 1e9;
+      if (speed == transfers) return (width == 0 ? 16 : width) * parts / 80 * 1e9;
     }
-    fail("has a PCIe speed of no generation",
-         fmt::format("link_speed = \"{}\"", pci.attribute("link_speed").value()));
+    fail("has a PCIe speed of no generation", fmt::format("link_speed = \"{}\"", text));
   }
 
   void add_pci(const pugi::xml_node& pci, const std::string& parent, int depth) {
@@ -90,7 +91,7 @@ class Reading {
     if (busids_.size() > kMostPci) fail(fmt::format("has more than {} PCI devices", kMostPci));
     const pugi::xml_node gpu = pci.child("gpu");
     const double rate = pci_rate(pci);
-    if (gpu) {
+    if (gpu || stands_for_gpu(pci)) {
       const std::string name = fmt::format("gpu{}", gpus_.size());
       if (gpus_.size() == kMostDevices) fail(fmt::format("has more than {} GPUs", kMostDevices));
       gpus_.emplace_back(busid, gpu);
@@ -99,20 +100,40 @@ class Reading {
       return;
     }
     if (const pugi::xml_node nic = pci.child("nic")) return add_nets(nic, parent, rate);
+    if (stands_for_nic(pci)) return add_nic(parent, rate);
     const std::string name = fmt::format("pci{}", busids_.size() - 1);
     link(parent, name, "pcie", rate);
     for (const pugi::xml_node below : pci.children("pci")) add_pci(below, name, depth + 1);
   }
 
+  // Devices by PCI class, as NCCL's kvDictPciClass and RCCL's have them; the graphics of a board's management
+  // controller (ASPEED, Matrox) are none.
+  bool stands_for_gpu(const pugi::xml_node& pci) const {
+    const std::string of_class = pci.attribute("class").value(), vendor = pci.attribute("vendor").value();
+    const bool is_gpu = of_class.starts_with("0x03") || of_class.starts_with("0x12");
+    return !has_gpus_ && is_gpu && !pci.child("pci") && vendor != "0x1a03" && vendor != "0x102b";
+  }
+
+  bool stands_for_nic(const pugi::xml_node& pci) const {
+    const std::string of_class = pci.attribute("class").value();
+    return !has_nets_ && of_class.starts_with("0x02") && !pci.child("pci");
+  }
+
+  void add_nic(const std::string& parent, double rate) {
+    Node& node = imported_.cluster.node;
+    if (node.nics == kMostDevices) fail(fmt::format("has more than {} network cards", kMostDevices));
+    link(parent, fmt::format("nic{}", node.nics++), "pcie", rate);
+    if (!has_nets_) node.nic.bandwidth = rate;  // no more than its slot
+  }
+
   // NCCL takes 10 Gb/s where a network card tells no speed.
   void add_nets(const pugi::xml_node& nic, const std::string& parent, double rate) {
-    Node& node = cluster_.node;
+    Node& node = imported_.cluster.node;
     for (const pugi::xml_node net : nic.children("net")) {
       const double megabits = net.attribute("speed").as_double(10'000);
       if (!(megabits > 0 && megabits < 1e8))
         fail("has a network card without speed", net.attribute("name").value());
-      if (node.nics == kMostDevices) fail(fmt::format("has more than {} network cards", kMostDevices));
-      link(parent, fmt::format("nic{}", node.nics++), "pcie", rate);
+      add_nic(parent, rate);
       if (node.nic.bandwidth > 0 && node.nic.bandwidth != megabits * 1e6 / 8)
         fail("has network cards of different speeds, which a node here cannot have",
              fmt::format("{:g} and {:g} B/s", node.nic.bandwidth, megabits * 1e6 / 8));
@@ -126,42 +147,90 @@ class Reading {
     }
   }
 
+  double link_rate(const pugi::xml_node& gpu, const std::string& kind) {
+    if (kind == "nvlink") return nvlink_rate(gpu.attribute("sm").as_int());
+    const std::string architecture = gpu.attribute("gcn").value();
+    const double rate = xgmi_rate(architecture);
+    if (rate == 0)
+      fail("has links between GPUs of an architecture that is not known",
+           fmt::format("gcn = \"{}\"", architecture));
+    return rate;
+  }
+
   // Each pair is told from both sides, once from each.
-  void join_nvlinks() {
+  void join_gpus(const std::string& kind) {
     std::map<std::pair<std::string, std::string>, double> pairs;
     for (const auto& [busid, gpu] : gpus_) {
-      const double rate = nvlink_rate(gpu.attribute("sm").as_int());
-      for (const pugi::xml_node nvlink : gpu.children("nvlink")) {
-        const bool to_switch = std::strcmp(nvlink.attribute("tclass").value(), kNvSwitchClass) == 0;
-        const std::string target = nvlink.attribute("target").value();
+      for (const pugi::xml_node each : gpu.children(kind.c_str())) {
+        const bool to_switch = std::strcmp(each.attribute("tclass").value(), kNvSwitchClass) == 0;
+        const std::string target = each.attribute("target").value();
         const auto other = gpu_at_.find(target);
-        if (!to_switch && other == gpu_at_.end()) continue;  // to a CPU or a device that is not listed
-        const double bandwidth = nvlink.attribute("count").as_int() * rate;
+        if (!to_switch && (other == gpu_at_.end() || other->second == gpu_at_.at(busid))) {
+          ++without_end_;  // to a CPU, to itself or to a device that is not listed
+          continue;
+        }
+        const double bandwidth = each.attribute("count").as_int() * link_rate(gpu, kind);
         if (to_switch) {
           pairs[{gpu_at_.at(busid), "nvswitch"}] += bandwidth;
-        } else if (other->second != gpu_at_.at(busid)) {
+        } else {
           pairs[std::minmax(gpu_at_.at(busid), other->second)] = bandwidth;
         }
       }
     }
-    for (const auto& [ends, bandwidth] : pairs) link(ends.first, ends.second, "nvlink", bandwidth);
+    for (const auto& [ends, bandwidth] : pairs) link(ends.first, ends.second, kind, bandwidth);
+  }
+
+  std::string gpu_name() const {
+    const pugi::xml_node gpu = gpus_.front().second;
+    if (!gpu) return "GPU";
+    if (const char* const architecture = gpu.attribute("gcn").value(); *architecture != 0)
+      return fmt::format("GPU of {}", architecture);
+    return fmt::format("GPU of sm {}", gpu.attribute("sm").value());
   }
 
   void finish() {
-    Node& node = cluster_.node;
+    Node& node = imported_.cluster.node;
     node.gpus = static_cast<int>(gpus_.size());
     if (node.gpus == 0) fail("names no GPU");
     const std::vector<std::string> broken = broken_wiring(node);
     if (!broken.empty()) fail(broken.front());
-    sum_gpu_links(node);
+    sum_gpu_links(imported_);
     node.nic_kind = node.nics > 0 ? "network" : "";
     node.nic_of_gpu = nearest_nics(node);
-    cluster_.gpu.name = fmt::format("GPU of sm {}", gpus_.front().second.attribute("sm").value());
-    cluster_.source = "NCCL topology dump; rates: lanes times PCIe generation, wire rates of NVLink";
+    imported_.cluster.gpu.name = gpu_name();
+    imported_.cluster.source =
+        "NCCL topology dump; rates: lanes times PCIe generation, wire rates of NVLink and Infinity Fabric";
+    note_defaults();
+  }
+
+  void note_defaults() {
+    std::vector<std::string>& notes = imported_.notes;
+    const Node& node = imported_.cluster.node;
+    imported_.tells_gpu_links = has_gpus_;
+    imported_.tells_nic_rate = has_nets_;
+    if (without_speed_ > 0)
+      notes.push_back(
+          fmt::format("{} PCI devices tell no speed or width: 8 GT/s (PCIe 3.0) and 16 lanes, as NCCL takes",
+                      without_speed_));
+    if (without_end_ > 0)
+      notes.push_back(
+          fmt::format("{} links lead to no other GPU of the file and are left out", without_end_));
+    if (!has_gpus_)
+      notes.push_back(
+          fmt::format("the file has no <gpu> elements, which NCCL adds when it runs: its {} PCI devices of "
+                      "class 0x03 and 0x12 are taken as GPUs; links between them come from --like",
+                      node.gpus));
+    if (!has_nets_ && node.nics > 0)
+      notes.push_back(
+          fmt::format("the file has no <net> elements: its {} PCI devices of class 0x02 are taken as NICs; "
+                      "their rate comes from --like",
+                      node.nics));
   }
 
   const std::string& file_;
-  Cluster cluster_;
+  ImportedNode imported_;
+  bool has_gpus_ = false, has_nets_ = false;
+  int without_speed_ = 0, without_end_ = 0;
   std::vector<std::string> cpus_;
   double cpu_rate_ = 0;
   std::set<std::string> busids_;
@@ -171,7 +240,7 @@ class Reading {
 
 }  // namespace
 
-Cluster import_nccl(const std::string& xml, const std::string& file) {
+ImportedNode import_nccl(const std::string& xml, const std::string& file) {
   return Reading(file).read(xml);
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string_view>
 
 #include "base/error.h"
-#include "cluster/import.h"
+#include "cluster/imported_node.h"
+#include "cluster/link_rates.h"
 
 namespace rehearse {
 
@@ -15,12 +17,14 @@ namespace {
 
 constexpr std::size_t kMostDevices = 1024;
 constexpr int kMostLinksOfAGpu = 18;
-constexpr double kNvlinkRate = 25e9, kPcieRate = 31.5e9, kCpuRate = 16e9;
+constexpr int kUnknownGpu = 80;  // NVLink 2 to 4, PCIe 4.0
+constexpr double kCpuRate = 16e9;
 
-// One row: a device and how it reaches each device of the header.
+// One row: a device, how it reaches each device of the header, and the cores next to it ("0-31,64-95").
 struct Row {
   std::string device;
   std::vector<std::string> codes;
+  std::string affinity;
 };
 
 bool is_digit(char letter) {
@@ -49,21 +53,24 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, is_digit);
+bool is_gpu_name(std::string_view word) {
+  return word.starts_with("GPU") && word.size() > 3 && std::ranges::all_of(word.substr(3), is_digit);
 }
 
-// "GPU0", "NIC3", "bnxt_re1", "efa_0", "mlx5_0", "rdmap16s27"
-bool is_device(std::string_view word) {
-  for (const std::string_view name : {"GPU", "NIC", "bnxt_re", "efa_"})
-    if (word.starts_with(name)) return is_number(word.substr(name.size()));
-  if (word.starts_with("mlx")) {
-    const std::string_view rest = word.substr(3);
-    const std::size_t bar = std::min(rest.find('_'), rest.size());
-    return bar < rest.size() && is_number(rest.substr(0, bar)) && is_number(rest.substr(bar + 1));
+// The columns before "CPU Affinity", "NUMA Affinity" and "GPU NUMA ID": GPUs, and NICs by any name.
+std::vector<std::string> devices_of(const std::vector<std::string>& header) {
+  std::vector<std::string> devices;
+  for (const std::string& word : header) {
+    if (word == "CPU" || word == "NUMA" || word == "GPU") break;
+    devices.push_back(word);
   }
-  const auto of_place = [](char letter) { return is_digit(letter) || (letter >= 'a' && letter <= 'z'); };
-  return word.starts_with("rdmap") && word.size() > 5 && std::ranges::all_of(word.substr(5), of_place);
+  return devices;
+}
+
+// What `nvidia-smi topo -p2p` says in place of links.
+bool is_peer_status(const std::string& word) {
+  constexpr std::array kStates = {"OK", "CNS", "GNS", "TNS", "NS", "DR", "U"};
+  return std::ranges::find(kStates, word) != kStates.end();
 }
 
 // "X", "NV4", "PIX", ...
@@ -90,48 +97,46 @@ class Sets {
 
 class Matrix {
  public:
-  Matrix(const std::string& text, const std::string& file) : file_(file) {
-    std::istringstream lines(without_escapes(text));
-    std::vector<std::string> header;
-    for (std::string line; std::getline(lines, line);) {
-      const std::vector<std::string> words = words_of(line);
-      if (words.empty() || !is_device(words.front())) continue;
-      if (header.empty()) {
-        std::copy_if(words.begin(), words.end(), std::back_inserter(header), is_device);
-        if (header.size() > kMostDevices) fail(fmt::format("has more than {} devices", kMostDevices));
-        continue;
-      }
-      if (rows_.size() == header.size()) break;
-      add_row(words, header);
-    }
-    if (header.empty()) fail("holds no matrix of `nvidia-smi topo -m`");
-    if (rows_.size() != header.size())
-      fail("ends before its last device", fmt::format("{} of {} rows", rows_.size(), header.size()));
+  Matrix(const std::string& text, const std::string& file, const Cluster* like) : file_(file) {
+    refuse_rocm(text);
+    const int told = like == nullptr ? 0 : compute_capability_of(*like);
+    const int sm = told > 0 ? told : kUnknownGpu;
+    nvlink_ = nvlink_rate(sm);
+    pcie_ = pcie_rate(sm);
+    source_ = fmt::format(
+        "nvidia-smi topo -m, which tells no rates: NVLinks taken as {:g} GB/s each way and PCIe as {:g} "
+        "GB/s, as of "
+        "{}; between CPUs 16 GB/s",
+        nvlink_ * 1e-9, pcie_ * 1e-9, told > 0 ? like->gpu.name : "H100 and A100");
+    assumed_ = told == 0;
+    read(text);
     require_symmetry();
   }
 
-  Cluster cluster() const {
-    Cluster cluster;
-    Node& node = cluster.node;
+  ImportedNode imported() const {
+    ImportedNode imported;
+    Node& node = imported.cluster.node;
     std::vector<std::string> names;
-    for (const Row& row : rows_) {
-      const bool gpu = row.device.starts_with("GPU");
-      names.push_back(gpu ? fmt::format("gpu{}", node.gpus++) : fmt::format("nic{}", node.nics++));
-    }
+    for (const Row& row : rows_)
+      names.push_back(is_gpu_name(row.device) ? fmt::format("gpu{}", node.gpus++)
+                                              : fmt::format("nic{}", node.nics++));
     if (node.gpus == 0) fail("names no GPU");
     add_nvlinks(node, names);
     add_pcie(node, names);
     const std::vector<std::string> broken = broken_wiring(node);
     if (!broken.empty()) fail(broken.front());
-    sum_gpu_links(node);
-    node.nic.bandwidth = node.nics > 0 ? kPcieRate : 0;
+    sum_gpu_links(imported);
+    node.nic.bandwidth = node.nics > 0 ? pcie_ : 0;
     node.nic_of_gpu = nearest_nics(node);
-    cluster.gpu.name = "GPU";
-    cluster.source =
-        "nvidia-smi topo -m, which tells no rates: NVLinks taken as 25 GB/s each way, PCIe and NICs as 31.5 "
-        "GB/s "
-        "(4.0 x16), between CPUs 16 GB/s";
-    return cluster;
+    imported.cluster.gpu.name = "GPU";
+    imported.cluster.source = source_;
+    if (assumed_ && node.gpu_link_kind != "pcie")
+      imported.notes.push_back(
+          fmt::format("the matrix names no GPU: {:g} GB/s a NVLink and {:g} GB/s of PCIe, as of H100 and "
+                      "A100, are taken; "
+                      "--like NAME takes those of that cluster's GPU (Blackwell: 50 GB/s)",
+                      nvlink_ * 1e-9, pcie_ * 1e-9));
+    return imported;
   }
 
  private:
@@ -139,11 +144,52 @@ class Matrix {
     throw InputError({file_, "", rule, values, ""});
   }
 
+  void refuse_rocm(const std::string& text) const {
+    if (text.find("ROCm System Management") == std::string::npos &&
+        text.find("between two GPUs") == std::string::npos)
+      return;
+    throw InputError({file_, "", "is the text of `rocm-smi --showtopo`, which is not read", "",
+                      "the topology that RCCL writes: NCCL_TOPO_DUMP_FILE=topo.xml"});
+  }
+
+  void read(const std::string& text) {
+    std::istringstream lines(without_escapes(text));
+    std::vector<std::string> header;
+    for (std::string line; std::getline(lines, line);) {
+      const std::vector<std::string> words = words_of(line);
+      if (words.empty()) continue;
+      if (header.empty()) {
+        if (is_gpu_name(words.front()) && (words.size() == 1 || !is_code(words[1])))
+          header = devices_of(words);
+        require_names(header);
+      } else if (words.front() == header[std::min(rows_.size(), header.size() - 1)] ||
+                 is_gpu_name(words.front())) {
+        if (rows_.size() == header.size()) break;
+        add_row(words, header);
+      }
+    }
+    if (header.empty()) fail("holds no matrix of `nvidia-smi topo -m`");
+    if (rows_.size() != header.size())
+      fail("ends before its last device", fmt::format("{} of {} rows", rows_.size(), header.size()));
+  }
+
+  void require_names(const std::vector<std::string>& header) const {
+    if (header.size() > kMostDevices) fail(fmt::format("has more than {} devices", kMostDevices));
+    std::set<std::string> names;
+    for (const std::string& name : header)
+      if (!names.insert(name).second) fail("names a device twice", name);
+  }
+
   void add_row(const std::vector<std::string>& words, const std::vector<std::string>& header) {
     if (words.front() != header[rows_.size()])
       fail("must have its rows in the order of its columns",
            fmt::format("{} where {} belongs", words.front(), header[rows_.size()]));
-    Row row{words.front(), {}};
+    Row row{words.front(), {}, ""};
+    if (words.size() > 1 && std::ranges::any_of(words, is_peer_status))
+      throw InputError(
+          {file_, "",
+           "is the matrix of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, not how",
+           fmt::format("{}: {}", row.device, words.back()), "nvidia-smi topo -m > topo.txt"});
     for (std::size_t i = 1; i < words.size() && row.codes.size() < header.size(); ++i) {
       if (!is_code(words[i])) break;
       row.codes.push_back(words[i]);
@@ -151,6 +197,7 @@ class Matrix {
     if (row.codes.size() != header.size())
       fail(fmt::format("must give {} a code for each of {} devices", row.device, header.size()),
            fmt::format("{} codes", row.codes.size()));
+    if (is_gpu_name(row.device) && words.size() > 1 + header.size()) row.affinity = words[1 + header.size()];
     rows_.push_back(std::move(row));
   }
 
@@ -178,12 +225,12 @@ class Matrix {
         most = std::max(most, nvlinks(code));
       }
       if (sum > kMostLinksOfAGpu) {
-        node.wiring.push_back({names[a], "nvswitch", "nvlink", most * kNvlinkRate});
+        node.wiring.push_back({names[a], "nvswitch", "nvlink", most * nvlink_});
         continue;
       }
       for (std::size_t b = a + 1; b < rows_.size(); ++b) {
         if (const int links = nvlinks(rows_[a].codes[b]); links > 0)
-          node.wiring.push_back({names[a], names[b], "nvlink", links * kNvlinkRate});
+          node.wiring.push_back({names[a], names[b], "nvlink", links * nvlink_});
       }
     }
   }
@@ -199,25 +246,48 @@ class Matrix {
         if (near || code == "PHB" || code == "NODE") cpus.join(a, b);
       }
     }
+    join_by_affinity(cpus);
     std::vector<std::string> roots;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const std::string at = fmt::format("pci{}", switches.of(i)), cpu = fmt::format("cpu{}", cpus.of(i));
-      if (switches.of(i) == i) node.wiring.push_back({cpu, at, "pcie", kPcieRate});
-      node.wiring.push_back({at, names[i], "pcie", kPcieRate});
+      if (switches.of(i) == i) node.wiring.push_back({cpu, at, "pcie", pcie_});
+      node.wiring.push_back({at, names[i], "pcie", pcie_});
       if (cpus.of(i) == i) roots.push_back(cpu);
     }
     for (std::size_t i = 1; i < roots.size(); ++i)
       node.wiring.push_back({roots.front(), roots[i], "cpu", kCpuRate});
   }
 
+  // GPUs next to the same cores are of one CPU, unless a code says otherwise: SYS leads to another.
+  void join_by_affinity(Sets& cpus) const {
+    const Sets by_code = cpus;
+    const auto pair_of = [&](std::size_t a, std::size_t b) {
+      return std::minmax({by_code.of(a), by_code.of(b)});
+    };
+    std::set<std::pair<std::size_t, std::size_t>> apart;
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b)
+        if (rows_[a].codes[b] == "SYS" || rows_[a].codes[b] == "SOC") apart.insert(pair_of(a, b));
+    }
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const bool same = !rows_[a].affinity.empty() && rows_[a].affinity == rows_[b].affinity;
+        if (same && !apart.contains(pair_of(a, b))) cpus.join(a, b);
+      }
+    }
+  }
+
   const std::string& file_;
   std::vector<Row> rows_;
+  double nvlink_ = 0, pcie_ = 0;
+  std::string source_;
+  bool assumed_ = false;
 };
 
 }  // namespace
 
-Cluster import_smi(const std::string& text, const std::string& file) {
-  return Matrix(text, file).cluster();
+ImportedNode import_smi(const std::string& text, const std::string& file, const Cluster* like) {
+  return Matrix(text, file, like).imported();
 }
 
 }  // namespace rehearse

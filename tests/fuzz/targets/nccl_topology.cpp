@@ -1,4 +1,4 @@
-#include "cluster/import.h"
+#include "cluster/imported_node.h"
 #include "fuzz/target.h"
 
 namespace rehearse::fuzz {
@@ -6,7 +6,10 @@ namespace rehearse::fuzz {
 namespace {
 
 const Target kNcclTopology("nccl_topology", [](const std::string& input) {
-  write_imported(import_nccl(input, "topology.xml"), "dgx-h100");
+  static const Cluster like = read_cluster("dgx-h100");
+  ImportedNode imported = import_nccl(input, "topology.xml");
+  complete(imported, like);
+  write_imported(imported, "dgx-h100", like);
 });
 
 }  // namespace

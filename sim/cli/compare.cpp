@@ -4,6 +4,7 @@
 #include "cli/compare_log.h"
 #include "cli/show_comparison.h"
 #include "cli/verbs.h"
+#include "frameworks/log_words.h"
 
 namespace rehearse {
 
@@ -21,7 +22,8 @@ int compare(const CompareOptions& options) {
                       options.b.empty() ? "neither given" : "both given", ""});
   const Side a = read_side(options.a);
   if (options.log.empty()) return show_comparison(options.show, a, read_side(options.b));
-  return show_common(options.show, a, read_log_side(options.log, options.warmup, a));
+  LogSide log = read_log_side(options.log, options.warmup, a);
+  return show_common(options.show, a, std::move(log.run), log.of_other_work);
 }
 
 }  // namespace
@@ -35,8 +37,7 @@ void add_compare(CLI::App& program, int& exit_code) {
   verb->add_option("b", options->b, "report or trace: what was executed, or another plan")
       ->option_text("B.json");
   CLI::Option* log =
-      verb->add_option("--log", options->log,
-                       "in place of B: the log of a run of Megatron-LM, DeepSpeed or torchtitan")
+      verb->add_option("--log", options->log, "in place of B: the log of a run, of " + logging_frameworks())
           ->option_text("FILE");
   verb->add_option("--warmup", options->warmup, "logged steps to leave out; default: the first tenth")
       ->check(CLI::Range(0, 1000000000))

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -100,12 +101,15 @@ int show_comparison(const ComparisonOptions& options, const Side& a, const Side&
   return print_and_gate(options, comparison);
 }
 
-int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b) {
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b,
+                const std::vector<std::string>& of_other_work) {
   if (!options.svg.empty() || !options.trace.empty())
     throw InputError({"command line", options.svg.empty() ? "--trace" : "--svg",
                       "shows timelines: compare the traces that --trace wrote", b.name + " is a log", ""});
   ReportComparison comparison = compare_runs(run_of(a), std::move(b));
   std::erase_if(comparison.pairs, [](const QuantityPair& pair) { return !pair.a || !pair.b; });
+  for (QuantityPair& pair : comparison.pairs)
+    pair.comparable = std::ranges::find(of_other_work, pair.name) == of_other_work.end();
   return print_and_gate(options, comparison);
 }
 

@@ -38,7 +38,9 @@ Side read_side(const std::string& file);
 // error which gates failed. InputError when a picture is asked for and a side has no timeline.
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b);
 
-// The same of two runs without timelines: of those quantities that both have.
-int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b);
+// The same of two runs without timelines: of those quantities that both have. `of_other_work`: quantities
+// that cannot be compared, since the runs do different amounts of work.
+int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b,
+                const std::vector<std::string>& of_other_work);
 
 }  // namespace rehearse

@@ -3,16 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
-#include <sstream>
+#include <map>
 
 #include "base/error.h"
+#include "frameworks/log_words.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024, kMib = 1024.0 * 1024;
 constexpr double kMost = 1e15;  // no step, time or rate of a log is larger
 
 // ESC [ ... letter
@@ -28,87 +30,110 @@ std::string without_colours(const std::string& line) {
   return plain;
 }
 
-// The number that follows the words; thousands may be grouped by commas.
-std::optional<double> number_after(const std::string& line, const std::string& words) {
-  const std::size_t at = line.find(words);
-  if (at == std::string::npos) return std::nullopt;
+// "11.4K": nanotron shortens large numbers.
+double unit_of(const std::string& line, std::size_t at) {
+  constexpr std::string_view kUnits = "KMGTP";
+  const std::size_t unit = at < line.size() ? kUnits.find(line[at]) : std::string_view::npos;
+  const bool ends = at + 1 >= line.size() || std::isalnum(static_cast<unsigned char>(line[at + 1])) == 0;
+  return unit == std::string_view::npos || !ends ? 1 : std::pow(1000, static_cast<double>(unit + 1));
+}
+
+bool is_of_number(char letter) {
+  return std::isdigit(static_cast<unsigned char>(letter)) != 0 ||
+         std::string_view(".,eE+-").find(letter) != std::string_view::npos;
+}
+
+// The number at this place; thousands may be grouped by commas.
+std::optional<double> number_at(const std::string& line, std::size_t at) {
   std::string digits;
-  std::size_t i = line.find_first_not_of(' ', at + words.size());
-  for (; i < line.size() && (std::isdigit(static_cast<unsigned char>(line[i])) != 0 ||
-                             std::string_view(".,eE+-").find(line[i]) != std::string_view::npos);
-       ++i)
-    if (line[i] != ',') digits += line[i];
+  for (; at < line.size() && is_of_number(line[at]); ++at)
+    if (line[at] != ',') digits += line[at];
   char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
+  const double value = std::strtod(digits.c_str(), &end) * unit_of(line, at);
   if (digits.empty() || end == digits.c_str() || !(value > 0 && value <= kMost)) return std::nullopt;
   return value;
 }
 
-class LogReader {
+// The number beside the words, behind spaces, quotes, colons and equals signs.
+std::optional<double> number_beside(const std::string& line, const LogWords& words) {
+  const std::size_t at = line.find(words.words);
+  if (at == std::string::npos || line.find(words.beside) == std::string::npos) return std::nullopt;
+  if (words.before) {
+    std::size_t begin = at;
+    while (begin > 0 && is_of_number(line[begin - 1])) --begin;
+    return begin == at ? std::nullopt : number_at(line, begin);
+  }
+  const std::size_t begin = line.find_first_not_of(" \t'\":=", at + std::string_view(words.words).size());
+  return begin == std::string::npos ? std::nullopt : number_at(line, begin);
+}
+
+// What a log says in the words of one framework. A step ends where one of its rates is told again.
+class FrameworkLog {
  public:
-  TrainingLog read(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string raw; std::getline(lines, raw);) {
-      const std::string line = without_colours(raw);
-      megatron(line);
-      deepspeed(line);
-      torchtitan(line);
+  void take(LoggedField field, double value) {
+    switch (field) {
+      case LoggedField::step:
+        next_.step = static_cast<std::int64_t>(value);
+        return;
+      case LoggedField::step_time_s:
+        return rate(&LoggedStep::step_time_s, value);
+      case LoggedField::steps_per_s:
+        return rate(&LoggedStep::step_time_s, 1 / value);
+      case LoggedField::samples_per_s:
+        return rate(&LoggedStep::samples_per_s, value);
+      case LoggedField::tokens_per_s:
+        return rate(&LoggedStep::tokens_per_s, value);
+      case LoggedField::tokens_per_s_per_gpu:
+        return rate(&LoggedStep::tokens_per_s_per_gpu, value);
+      case LoggedField::tflops_per_gpu:
+        return rate(&LoggedStep::tflops_per_gpu, value);
+      case LoggedField::global_batch:
+        step_.global_batch = log_.global_batch = static_cast<std::int64_t>(value);
+        return;
+      case LoggedField::gpus:
+        log_.gpus = static_cast<std::int64_t>(value);
+        return;
+      case LoggedField::reserved_bytes:
+        log_.memory_is_reserved = true;
+        [[fallthrough]];
+      case LoggedField::memory_bytes:
+        log_.peak_memory_bytes = std::max(log_.peak_memory_bytes.value_or(0), value);
     }
+  }
+
+  TrainingLog finish(const std::string& framework) && {
+    end_step();
+    if (!log_.gpus && !log_.steps.empty()) log_.gpus = gpus_of(log_.steps.back());
+    log_.framework = framework;
     return std::move(log_);
   }
 
  private:
-  void add(const char* framework, LoggedStep step) {
-    if (log_.framework.empty()) log_.framework = framework;
-    if (log_.framework == framework) log_.steps.push_back(step);
+  void rate(std::optional<double> LoggedStep::*field, double value) {
+    if (step_.*field) end_step();
+    step_.*field = value;
+    step_.step = std::max(step_.step, next_.step);
   }
 
-  void memory(std::optional<double> bytes) {
-    if (bytes) log_.peak_memory_bytes = std::max(log_.peak_memory_bytes.value_or(0), *bytes);
+  // By the rate of all GPUs and of one, where their digits allow one number alone.
+  static std::optional<std::int64_t> gpus_of(const LoggedStep& step) {
+    constexpr double kRounding = 0.02;
+    if (!step.tokens_per_s || !step.tokens_per_s_per_gpu) return std::nullopt;
+    const double gpus = *step.tokens_per_s / *step.tokens_per_s_per_gpu;
+    const double whole = std::round(gpus);
+    if (whole < 1 || std::abs(gpus / whole - 1) > kRounding) return std::nullopt;
+    return static_cast<std::int64_t>(whole);
   }
 
-  void megatron(const std::string& line) {
-    if (const auto mebibytes = number_after(line, "| max allocated:")) memory(*mebibytes * kMib);
-    const std::optional<double> ms = number_after(line, "elapsed time per iteration (ms):");
-    if (!ms) return;
-    LoggedStep step{step_of(line, "iteration"), *ms * 1e-3, {}, {}, {}};
-    step.tflops_per_gpu = number_after(line, "throughput per GPU (TFLOP/s/GPU):");
-    if (const auto batch = number_after(line, "global batch size:")) {
-      log_.global_batch = static_cast<std::int64_t>(*batch);
-      step.samples_per_s = *batch / *step.step_time_s;
-    }
-    add("Megatron-LM", step);
-  }
-
-  void deepspeed(const std::string& line) {
-    if (const auto gigabytes = number_after(line, "MaxMemAllocated=")) memory(*gigabytes * kGib);
-    LoggedStep step{step_of(line, "global_step="), {}, {}, {}, {}};
-    step.samples_per_s = number_after(line, "CurrSamplesPerSec=");
-    if (step.samples_per_s) return add("DeepSpeed", step);
-    step.step_time_s = number_after(line, "iter time (s):");
-    step.step = step_of(line, "steps:");
-    step.samples_per_s = number_after(line, "samples/sec:");
-    if (step.step_time_s) add("DeepSpeed", step);
-  }
-
-  void torchtitan(const std::string& line) {
-    const std::optional<double> rate = number_after(line, "tps:");
-    if (!rate) return;
-    LoggedStep step{step_of(line, "step:"), {}, {}, {}, {}};
-    step.tokens_per_s_per_gpu = rate;
-    step.tflops_per_gpu = number_after(line, "tflops:");
-    if (const auto gibibytes = number_after(line, "memory:")) {
-      memory(*gibibytes * kGib);
-      log_.memory_is_reserved = true;
-    }
-    add("torchtitan", step);
-  }
-
-  static std::int64_t step_of(const std::string& line, const char* words) {
-    return static_cast<std::int64_t>(number_after(line, words).value_or(0));
+  void end_step() {
+    if (!step_.samples_per_s && step_.global_batch && step_.step_time_s)
+      step_.samples_per_s = static_cast<double>(*step_.global_batch) / *step_.step_time_s;
+    if (step_.step_time_s || step_.samples_per_s || step_.tokens_per_s_per_gpu) log_.steps.push_back(step_);
+    step_ = {};
   }
 
   TrainingLog log_;
+  LoggedStep step_, next_;
 };
 
 std::optional<double> median(std::vector<double> values) {
@@ -121,11 +146,26 @@ std::optional<double> median(std::vector<double> values) {
 }  // namespace
 
 TrainingLog read_training_log(const std::string& text, const std::string& file) {
-  TrainingLog log = LogReader().read(text);
-  if (log.steps.empty())
-    throw InputError({file, "", "no line is a step of Megatron-LM, DeepSpeed or torchtitan", "",
-                      "\"elapsed time per iteration (ms): \", \"CurrSamplesPerSec=\" or \"tps: \""});
-  return log;
+  std::map<std::string, FrameworkLog> logs;
+  std::vector<std::string> order;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());  // progress bars return
+    const std::string line = without_colours(text.substr(begin, end - begin));
+    begin = end + 1;
+    for (const LogWords& words : log_words()) {
+      const std::optional<double> value = number_beside(line, words);
+      if (!value) continue;
+      const auto [log, is_new] = logs.try_emplace(words.framework);
+      if (is_new) order.push_back(log->first);
+      log->second.take(words.field, *value * words.scale);
+    }
+  }
+  for (const std::string& framework : order) {
+    TrainingLog log = std::move(logs.at(framework)).finish(framework);
+    if (!log.steps.empty()) return log;
+  }
+  throw InputError({file, "", "no line is a step of a framework whose logs are read", "",
+                    "the log of " + logging_frameworks()});
 }
 
 LoggedStep median_step(const TrainingLog& log, std::size_t warmup, const std::string& file) {
@@ -135,12 +175,19 @@ LoggedStep median_step(const TrainingLog& log, std::size_t warmup, const std::st
                       fmt::format("--warmup {}", log.steps.size() - 1)});
   const auto of = [&](std::optional<double> LoggedStep::*field) {
     std::vector<double> values;
-    for (std::size_t i = warmup; i < log.steps.size(); ++i)
-      if (log.steps[i].*field) values.push_back(*(log.steps[i].*field));
+    for (std::size_t i = warmup; i < log.steps.size(); ++i) {
+      const LoggedStep& step = log.steps[i];
+      if (step.*field && step.global_batch == log.steps.back().global_batch) values.push_back(*(step.*field));
+    }
     return median(std::move(values));
   };
-  return {log.steps.back().step, of(&LoggedStep::step_time_s), of(&LoggedStep::samples_per_s),
-          of(&LoggedStep::tokens_per_s_per_gpu), of(&LoggedStep::tflops_per_gpu)};
+  return {log.steps.back().step,
+          of(&LoggedStep::step_time_s),
+          of(&LoggedStep::samples_per_s),
+          of(&LoggedStep::tokens_per_s),
+          of(&LoggedStep::tokens_per_s_per_gpu),
+          of(&LoggedStep::tflops_per_gpu),
+          log.global_batch};
 }
 
 }  // namespace rehearse

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -93,6 +95,47 @@ TEST(CompareLog, MeetsTheMedianOfARealRunsLog) {
       5);
   EXPECT_EQ(run_program("compare " + report_file + " --log README.md").exit_code, 2);
   EXPECT_EQ(run_program("compare " + report_file + " " + report_file + " --log README.md").exit_code, 2);
+}
+
+// Rates follow from the log's own batch; a step of other work is held by no gate.
+TEST(CompareLog, OfAnotherGlobalBatchComparesRatesAlone) {
+  const std::string report_file = temporary_file(
+      "batch_128.json",
+      run_program(
+          "simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 128 --engine reference --json")
+          .out);
+  const std::string compare =
+      "compare " + report_file + " --log tests/frameworks/data/global_batch_1024.log --json";
+  const Outcome run = run_program(compare + " --fail-above 1%");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("global batch 1024"));
+  const Json json = Json::parse(run.out);
+  std::map<std::string, Json> quantities;
+  for (const Json& quantity : json["quantities"]) quantities[quantity["name"]] = quantity;
+  EXPECT_TRUE(quantities.at("step_time_s")["error"].is_null());
+  const double seconds = quantities.at("step_time_s")["b"];
+  EXPECT_NEAR(seconds, (102.4772 + 100.9730) / 2, 1e-6);
+  EXPECT_NEAR(quantities.at("samples_per_s")["b"].get<double>(), 1024 / seconds, 0.01);
+  EXPECT_TRUE(quantities.at("samples_per_s")["error"].is_number());
+  const Json batch = {{"field", "plan.global_batch"}, {"a", 128}, {"b", 1024}};
+  EXPECT_EQ(json["otherwise"], Json::array({batch}));
+  EXPECT_EQ(run_program(compare + " --fail-above tokens_per_s_per_gpu=1%").exit_code, 5);
+}
+
+TEST(CompareLog, ReadsTheUtilisationOfMegatronBridge) {
+  const std::string report_file = temporary_file(
+      "bridge.json",
+      run_program(
+          "simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 128 --engine reference --json")
+          .out);
+  const Outcome run =
+      run_program("compare " + report_file + " --log tests/frameworks/data/nemo_bridge_util.log --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json quantities = Json::parse(run.out)["quantities"];
+  const auto tflops = std::ranges::find_if(
+      quantities, [](const Json& quantity) { return quantity["name"] == "model_tflops_per_gpu"; });
+  ASSERT_NE(tflops, quantities.end());
+  EXPECT_DOUBLE_EQ((*tflops)["b"].get<double>(), 745.2);
 }
 
 // A scenario whose steps take milliseconds.

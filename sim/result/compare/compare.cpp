@@ -50,7 +50,7 @@ void group(std::vector<Quantity>& quantities) {
 }  // namespace
 
 std::optional<double> QuantityPair::error() const {
-  if (!a || !b) return std::nullopt;
+  if (!a || !b || !comparable) return std::nullopt;
   if (*b == 0) return *a == 0 ? std::optional(0.0) : std::nullopt;
   return *a / *b - 1;
 }
@@ -76,14 +76,14 @@ ReportComparison compare_runs(ComparedRun a, ComparedRun b) {
   std::map<std::string, std::size_t> place;
   for (const Quantity& quantity : a.quantities) {
     place.emplace(quantity.name, comparison.pairs.size());
-    comparison.pairs.push_back({quantity.name, quantity.measure, quantity.value, std::nullopt});
+    comparison.pairs.push_back({quantity.name, quantity.measure, quantity.value, std::nullopt, true});
   }
   for (const Quantity& quantity : b.quantities) {
     const auto found = place.find(quantity.name);
     if (found != place.end())
       comparison.pairs[found->second].b = quantity.value;
     else
-      comparison.pairs.push_back({quantity.name, quantity.measure, std::nullopt, quantity.value});
+      comparison.pairs.push_back({quantity.name, quantity.measure, std::nullopt, quantity.value, true});
   }
   comparison.a = std::move(a);
   comparison.b = std::move(b);

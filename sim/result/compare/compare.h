@@ -21,9 +21,11 @@ struct QuantityPair {
   std::string name;
   Measure measure = Measure::count;
   std::optional<double> a, b;  // nothing where a side lacks it
+  bool comparable =
+      true;  // false: of different amounts of work, shown side by side alone and held by no gate
 
   // a / b - 1: the error of a prediction a against a measurement b. 0 when both are 0; nothing when only b
-  // is, or a side lacks it.
+  // is, a side lacks it, or the two cannot be compared.
   std::optional<double> error() const;
 };
 

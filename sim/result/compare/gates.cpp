@@ -58,6 +58,7 @@ std::vector<std::string> beyond_gates(const ReportComparison& comparison, const 
     for (const QuantityPair& pair : comparison.pairs) {
       if (!covers(gate, pair.name)) continue;
       named = true;
+      if (!pair.comparable) continue;
       const std::optional<double> error = pair.error();
       if (error && std::abs(*error) <= gate.most) continue;
       const std::string found =

@@ -17,7 +17,8 @@ struct Gate {
 std::vector<Gate> parse_gates(const std::string& text);
 
 // One sentence for each pair beyond its gate; a pair without an error (nothing to compare with) is beyond
-// any. InputError when a gate names nothing that was compared, with the nearest name.
+// any. A pair that cannot be compared passes. InputError when a gate names nothing that was compared, with
+// the nearest name.
 std::vector<std::string> beyond_gates(const ReportComparison& comparison, const std::vector<Gate>& gates);
 
 }  // namespace rehearse

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "kernels/philox.h"
 #include "kernels/tensor.h"
@@ -85,10 +86,13 @@ struct Add {
 };
 
 // Which random numbers a rank's elements take of those that all of the tensor takes: element i number
-// first + i / run x stride + i % run.
+// first + i / run x stride + i % run, and `skip` more from element `turn` on.
 struct Draws {
   std::int64_t first = 0, run = 1, stride = 1;
-  REHEARSE_ON_DEVICE std::int64_t number(std::int64_t i) const { return first + i / run * stride + i % run; }
+  std::int64_t turn = INT64_MAX, skip = 0;
+  REHEARSE_ON_DEVICE std::int64_t number(std::int64_t i) const {
+    return first + i / run * stride + i % run + (i < turn ? 0 : skip);
+  }
 };
 
 // output = residual + mask (input + bias) / (1 - rate). An element is kept when philox(seed, number) says so:

@@ -61,6 +61,10 @@ std::vector<std::int64_t> places_of_rank(const Plan& plan, int context_rank) {
   return places;
 }
 
+std::int64_t first_sequence(const Plan& plan, int replica, int microbatch) {
+  return (std::int64_t{microbatch} * plan.dp + replica) * plan.micro_batch;
+}
+
 Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch,
                  std::int64_t ahead) {
   const Plan& plan = training.plan;
@@ -70,8 +74,7 @@ Batch make_batch(const Training& training, std::int64_t step, int replica, int c
   batch.tokens.resize(static_cast<std::size_t>(sequences) * places.size());
   batch.labels.resize(batch.tokens.size());
   for (std::int64_t s = 0; s < sequences; ++s) {
-    const std::int64_t sequence =
-        step * plan.global_batch + (std::int64_t{microbatch} * plan.dp + replica) * sequences + s;
+    const std::int64_t sequence = step * plan.global_batch + first_sequence(plan, replica, microbatch) + s;
     const std::vector<std::int64_t> tokens =
         training.text.empty() ? made_tokens(training, sequence) : text_tokens(training, sequence);
     auto row = static_cast<std::size_t>(s);

@@ -14,9 +14,12 @@ struct Batch {
   std::vector<std::int64_t> tokens, labels;
 };
 
-// Microbatch `microbatch` of replica `replica` in step `step`. The global batch of a step is the same however
-// it is divided. A sequence of a text begins anywhere in it, drawn from the seed; a made token follows from
-// the one before it but for a random choice of four.
+// Place of a microbatch's first sequence in the global batch, which holds the same sequences in the same
+// places however it is divided.
+std::int64_t first_sequence(const Plan& plan, int replica, int microbatch);
+
+// Microbatch `microbatch` of replica `replica` in step `step`. A sequence of a text begins anywhere in it,
+// drawn from the seed; a made token follows from the one before it but for a random choice of four.
 // Of it the places of context-parallel rank `context_rank`, each with the token `ahead` places further on: 0,
 // or up to as many as the model has modules of multi-token prediction.
 Batch make_batch(const Training& training, std::int64_t step, int replica, int context_rank, int microbatch,

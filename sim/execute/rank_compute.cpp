@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "execute/batch.h"
 #include "execute/random.h"
 #include "execute/rank.h"
 
@@ -201,11 +202,11 @@ void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& 
   for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
 }
 
-// The same for every run of the kernel on the same tokens, whatever the split.
+// The same for every run of the kernel on the same sequences, whatever the split.
 void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
-  const int sequence = op_->microbatch * training_.plan.dp + at_[static_cast<std::size_t>(Axis::dp)];
-  bound.seed =
-      seed_of(training_.seed, fmt::format("{}.{} {} {}", piece_->name, kernel.name, step_, sequence));
+  bound.seed = seed_of(training_.seed, fmt::format("{}.{} {}", piece_->name, kernel.name, step_));
+  bound.first_sequence =
+      first_sequence(training_.plan, at_[static_cast<std::size_t>(Axis::dp)], op_->microbatch);
 }
 
 void Rank::make_sorting_place() {

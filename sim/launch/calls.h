@@ -31,7 +31,8 @@ struct BoundBlock {
   kernels::Tensor positions = {};
   float loss_scale = 1;  // of the gradient of every token's loss
   float dropout_rate = 0.1F;
-  std::uint64_t seed = 0;  // of this layer's and microbatch's dropout
+  std::uint64_t seed = 0;           // of this layer's dropout in this step
+  std::int64_t first_sequence = 0;  // place of this microbatch's first sequence in the global batch
 };
 
 BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,

@@ -122,16 +122,24 @@ std::int64_t stream_rows(const Launch& launch, TensorId id) {
   return launch.elements(id) / launch.bound.shape.hidden;
 }
 
-// Of rows between the GEMMs. A context-parallel rank has a chunk from either end of the sequence; what
-// sequence parallelism leaves of them lies in one.
+// Of rows between the GEMMs, numbered by position and then by sequence of the global batch. A
+// context-parallel rank has a chunk from either end of the sequence; what sequence parallelism leaves of them
+// lies in one.
 Draws draws_of_rows(const BoundBlock& bound) {
   const Shape& shape = bound.shape;
-  const std::int64_t width = shape.batch * shape.hidden, first = bound.first_position;
-  if (shape.cp == 1) return {first * width, 1, 1};
+  const std::int64_t own = shape.batch * shape.hidden, all = bound.plan.global_batch * shape.hidden;
+  const auto from = [&](std::int64_t position) {
+    return Draws{position * all + bound.first_sequence * shape.hidden, own, all};
+  };
+  const std::int64_t first = bound.first_position;
+  if (shape.cp == 1) return from(first);
   const std::int64_t chunk = shape.seq / 2, near = bound.context_rank, far = 2 * shape.cp - 1 - near;
-  if (!shape.sequence_parallel) return {near * chunk * width, chunk * width, (far - near) * chunk * width};
-  const std::int64_t position = first < chunk ? near * chunk + first : far * chunk + first - chunk;
-  return {position * width, 1, 1};
+  if (shape.sequence_parallel)
+    return from(first < chunk ? near * chunk + first : far * chunk + first - chunk);
+  Draws both = from(near * chunk);
+  both.turn = chunk * own;
+  both.skip = (far - near - 1) * chunk * all;
+  return both;
 }
 
 // Rows are split by position, probabilities by head within each sequence.
@@ -139,8 +147,8 @@ Draws draws(const Launch& launch) {
   const BoundBlock& bound = launch.bound;
   const Shape& shape = bound.shape;
   if (!launch.kernel.name.starts_with("attention_dropout")) return draws_of_rows(bound);
-  const std::int64_t own = shape.heads * shape.seq * shape.seq;
-  return {bound.tensor_rank * own, own, bound.plan.tp * own};
+  const std::int64_t own = shape.heads * shape.seq * shape.seq, all = bound.plan.tp * own;
+  return {bound.first_sequence * all + bound.tensor_rank * own, own, all};
 }
 
 // {input}, or {residual, branch[, bias]}; the backward {gradient, mask}.

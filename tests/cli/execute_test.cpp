@@ -48,6 +48,25 @@ TEST(Execute, TrainsTheSameWhateverTheSplit) {
   EXPECT_NEAR(one.back(), two.back(), 1e-5 * one.back());
 }
 
+// gpt-10m has dropout.
+TEST(Execute, ReadsTheSameGlobalBatchWhateverTheMicrobatch) {
+  const std::string text = temporary_file("text", std::string(500, 'a') + std::string(500, 'b'));
+  for (const std::string& data : {std::string(), "--data " + text}) {
+    std::vector<double> first;
+    for (const char* split :
+         {"--mbs 1", "--mbs 2", "--mbs 4", "--pp 1 --dp 2 --mbs 1", "--pp 1 --dp 2 --mbs 2"}) {
+      const Outcome outcome = run_program(
+          "execute scenarios/gpt-10m-2-cores.json --seq 16 --gbs 4 --iterations 1 --warmup 1 --json " +
+          std::string(split) + " " + data);
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      const auto losses = Json::parse(outcome.out)["execution"]["losses"].get<std::vector<double>>();
+      if (first.empty()) first = losses;
+      EXPECT_NEAR(losses[0], first[0], 1e-6 * first[0]) << split;
+      EXPECT_NEAR(losses[1], first[1], 1e-5 * first[1]) << split;
+    }
+  }
+}
+
 TEST(Execute, TrainsOnATextAndSaysSo) {
   const std::string text = temporary_file("text", std::string(50, 'a') + std::string(50, 'b'));
   const Outcome outcome = run_program(kSmall + "--iterations 1 --warmup 0 --json --data " + text);

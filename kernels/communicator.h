@@ -52,6 +52,7 @@ class World {
 
   // Of ranks that are processes. Why the run is over: abort(), or a process that went; "" while it goes on.
   virtual std::string ended() const { return ""; }
+  virtual bool refused() const { return false; }  // over by a mistake of the user's
   // Tells the others that this rank lives, and at which op it stands.
   virtual void pulse(const std::string& /*stands_at*/) {}
   // Where every rank stands, and which of them do not answer; "" where ranks share a process.
@@ -65,16 +66,26 @@ std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks);
 // a GPU, or the CPU. One World a rank.
 std::vector<std::unique_ptr<World>> open_device_worlds(const std::vector<Device*>& devices);
 
+// A part of what all ranks of a run must have in common.
+struct JobPart {
+  std::string name;  // "--seed"
+  std::string value;
+  std::string origin = {};  // shown, not compared: the file that `value` is of
+  bool follows = false;     // from parts before it, and is named only where those agree
+};
+using Job = std::vector<JobPart>;
+
 // Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI. Here and below all must
-// come within `patience_s`: DeviceError, naming who has not.
-std::unique_ptr<World> open_mpi_world(double patience_s = 120);
+// come within `patience_s`: DeviceError, naming who has not. Refused, naming the difference, where their jobs
+// differ or two are the same rank.
+std::unique_ptr<World> open_mpi_world(double patience_s = 120, const Job& job = {});
 
 // Ranks are processes that find rank 0 at MASTER_ADDR:MASTER_PORT, as torchrun tells them, and speak over
 // TCP.
-std::unique_ptr<World> open_socket_world(double patience_s = 120);
+std::unique_ptr<World> open_socket_world(double patience_s = 120, const Job& job = {});
 
 // Ranks are processes under torchrun, mpirun or srun, with one GPU each: that of their local rank. When one
 // of them ends, waits of the others end with DeviceError. DeviceMissing in a build without NCCL.
-std::unique_ptr<World> open_nccl_world(double patience_s = 120);
+std::unique_ptr<World> open_nccl_world(double patience_s = 120, const Job& job = {});
 
 }  // namespace rehearse::kernels

@@ -23,6 +23,12 @@ class OutOfMemory : public DeviceError {
   using DeviceError::DeviceError;
 };
 
+// The user's mistake: what was started does not go together.
+class Refused : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 class DeviceMissing : public DeviceError {
  public:
   using DeviceError::DeviceError;

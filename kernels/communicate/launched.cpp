@@ -45,7 +45,7 @@ std::optional<std::int64_t> whole_number(const char* name) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (error != std::errc{} || end != whole.data() + whole.size() || value < 0) {
-    throw DeviceError(std::string(name) + " = \"" + std::string(whole) + "\" is no whole number from 0 on");
+    throw Refused(std::string(name) + " = \"" + std::string(whole) + "\" is no whole number from 0 on");
   }
   return value;
 }
@@ -55,8 +55,7 @@ std::optional<int> number(const char* name) {
   const std::optional<std::int64_t> value = whole_number(name);
   if (!value) return std::nullopt;
   if (*value > kMost)
-    throw DeviceError(std::string(name) + " = " + std::to_string(*value) + " is above " +
-                      std::to_string(kMost));
+    throw Refused(std::string(name) + " = " + std::to_string(*value) + " is above " + std::to_string(kMost));
   return static_cast<int>(*value);
 }
 
@@ -88,9 +87,35 @@ std::optional<int> port_of_step() {
   return static_cast<int>(kFirst + (*job % kPorts * kStepsApart + step % kPorts) % kPorts);
 }
 
+// What tells two jobs apart whose ranks meet at one port. Steps of one Slurm job are jobs where srun starts
+// their ranks; a torchrun on each machine may be a step of its own.
+std::string id_of_job(const std::string& launcher) {
+  std::string id;
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE"}) {
+    if (text_of(name).empty() || (name == std::string_view("SLURM_STEP_ID") && launcher != "srun")) continue;
+    if (!id.empty()) id += ", ";
+    id.append(name).append(" ").append(text_of(name));
+  }
+  return id;
+}
+
+// MASTER_PORT, or the next one where torchrun's agent holds it.
+int port_given_or(int otherwise) {
+  constexpr std::int64_t kMost = 65535;
+  const bool agent_holds_it = text_of("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const std::int64_t given = whole_number("MASTER_PORT").value_or(otherwise);
+  const std::int64_t most = agent_holds_it ? kMost - 1 : kMost;
+  if (given < 1 || given > most)
+    throw Refused("MASTER_PORT is a port from 1 to " + std::to_string(most) +
+                  (agent_holds_it ? ", as ranks meet at the one after that of torchrun's agent" : "") +
+                  " (found " + std::to_string(given) +
+                  "); nearest legal: " + std::to_string(given < 1 ? 1 : most));
+  return static_cast<int>(agent_holds_it ? given + 1 : given);
+}
+
 int needed(const char* name, const char* beside) {
   const std::optional<int> value = number(name);
-  if (!value) throw DeviceError(std::string(beside) + " is set, but " + name + " is not");
+  if (!value) throw Refused(std::string(beside) + " is set, but " + name + " is not");
   return *value;
 }
 
@@ -113,18 +138,19 @@ Launched launched() {
     break;
   }
   if (self.rank >= self.size) {
-    throw DeviceError("rank " + std::to_string(self.rank) + " of " + std::to_string(self.size) +
-                      " ranks: ranks count from 0");
+    throw Refused("rank " + std::to_string(self.rank) + " of " + std::to_string(self.size) +
+                  " ranks: ranks count from 0");
   }
   if (const std::string_view host = text_of("MASTER_ADDR"); !host.empty()) {
     self.host = host;
   } else if (several_machines) {
     if (first.empty())
-      throw DeviceError("ranks on several machines find each other at MASTER_ADDR, which is not set");
+      throw Refused("ranks on several machines find each other at MASTER_ADDR, which is not set");
     self.host = first;
   }
-  self.port = number("MASTER_PORT").value_or(self.port);
-  if (text_of("TORCHELASTIC_USE_AGENT_STORE") == "True") ++self.port;
+  if (self.size == 1) return self;
+  self.port = port_given_or(self.port);
+  self.job_id = id_of_job(self.launcher);
   return self;
 }
 

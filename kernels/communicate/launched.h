@@ -14,11 +14,12 @@ struct Launched {
   int port = 29500;                // MASTER_PORT; torchrun's default, or one of srun's step alone
   std::string launcher = {};       // "torchrun", "mpirun", "srun"; "": none
   bool has_mpi = false;            // MPI was told of the ranks too
+  std::string job_id = {};         // "SLURM_JOB_ID 1234": all ids that its launchers gave the job
 };
 
-// One rank alone where none of them started it. DeviceError for numbers that contradict each other, and for
-// several machines of which none is named. Where torchrun's agent holds MASTER_PORT for its own notes, the
-// port is the next one.
+// One rank alone where none of them started it. Refused: numbers that contradict each other, a port that is
+// none, several machines of which none is named. Where torchrun's agent holds MASTER_PORT for its own notes,
+// the port is the next one.
 Launched launched();
 
 // The number of a rank's GPU among those that its process sees, `visible` of them: its local rank's, or the

@@ -253,8 +253,14 @@ class Mpi {
   }
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
+  // The launcher kills all ranks when the first ends badly: rank 0, which says why, ends before the others.
   ~Mpi() {
-    if (broken_) return;  // it would wait for ranks that are gone
+    if (broken_) {  // it would wait for ranks that are gone
+      int rank = 0;
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+      return;
+    }
     const LongestWait longest("ended", patience_s_);
     MPI_Finalize();
   }
@@ -291,7 +297,7 @@ class Mpi {
   }
 
  protected:
-  bool broken_ = false;
+  bool broken_ = true;  // until all ranks have met
 
  private:
   static constexpr double kGrace_s = 5;
@@ -300,14 +306,13 @@ class Mpi {
 
 class MpiWorld : private Mpi, public StoreWorld {
  public:
-  explicit MpiWorld(double patience_s) : Mpi(patience_s), StoreWorld(met(patience_s), patience_s) {}
+  MpiWorld(double patience_s, const Job& job)
+      : Mpi(patience_s), StoreWorld(met(patience_s), patience_s, job) {
+    broken_ = false;
+  }
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
-  // The launcher kills all ranks when the first ends badly: rank 0, which says why, ends before the others.
-  ~MpiWorld() override {
-    broken_ = !ended().empty();
-    if (broken_ && rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  }
+  ~MpiWorld() override { broken_ = !ended().empty(); }
 
   std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
     place_among(members, name);
@@ -330,8 +335,8 @@ class MpiWorld : private Mpi, public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_mpi_world(double patience_s) {
-  return std::make_unique<MpiWorld>(patience_s);
+std::unique_ptr<World> open_mpi_world(double patience_s, const Job& job) {
+  return std::make_unique<MpiWorld>(patience_s, job);
 }
 
 }  // namespace rehearse::kernels

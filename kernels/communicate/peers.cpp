@@ -1,30 +1,20 @@
 #include "kernels/communicate/peers.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <chrono>
-
-#include "kernels/device.h"
-
 namespace rehearse::kernels {
 
 namespace {
 
-constexpr int kPollMilliseconds = 20;
-constexpr double kHello_s = 10;
-constexpr double kCall_s = 30;
-
-std::string hello(const std::string& group, int rank) {
-  return group + " " + std::to_string(rank);
-}
+constexpr int kListenMilliseconds = 20;
+const std::string kWelcome = "here";
 
 }  // namespace
 
-Peers::Peers(int rank, std::function<Address(int)> address_of)
+Peers::Peers(int rank, std::string token, double patience_s, std::function<Address(int)> address_of)
     : rank_(rank),
+      token_(std::move(token)),
+      patience_s_(patience_s),
       address_of_(std::move(address_of)),
-      listening_(listen_at(0)),
+      listener_(0),
       thread_([this] { answer(); }) {}
 
 Peers::~Peers() {
@@ -32,35 +22,40 @@ Peers::~Peers() {
   thread_.join();
 }
 
+std::string Peers::hello(const std::string& group, int rank) const {
+  return token_ + " " + group + " " + std::to_string(rank);
+}
+
 void Peers::answer() {
   while (!closing_) {
-    pollfd end = {listening_.descriptor(), POLLIN, 0};
-    if (poll(&end, 1, kPollMilliseconds) <= 0) continue;
-    Socket caller(accept(listening_.descriptor(), nullptr, nullptr));
-    try {
-      caller.hurry();
-      caller.allow_silence(kHello_s);
-      const std::string said = receive_text(caller);
+    std::vector<pollfd> ends;
+    listener_.add_to(ends);
+    poll(ends.data(), ends.size(), kListenMilliseconds);
+    for (Listener::Caller& caller : listener_.answer()) {
+      if (!caller.first.starts_with(token_ + " ")) continue;  // no rank of this run
+      try {
+        caller.socket.put(kWelcome);
+        caller.socket.flush();
+      } catch (const DeviceError&) {
+        continue;  // it calls again
+      }
       const std::lock_guard lock(mutex_);
-      callers_.insert_or_assign(said, std::move(caller));
+      callers_.insert_or_assign(caller.first, caller.socket.release());
       called_.notify_all();
-    } catch (const DeviceError&) {
-      // No rank, or one that has gone.
     }
   }
 }
 
-Socket Peers::connect(const std::string& group, int peer, const std::function<void()>& still_on) {
+Socket Peers::connect(const std::string& group, int peer, const StillOn& still_on) {
   if (peer < rank_) {
     const Address address = address_of_(peer);
-    Socket socket = connect_to(address.host, address.port, kCall_s);
-    send_text(socket, hello(group, rank_));
-    return socket;
+    return call(address.host, address.port, hello(group, rank_), kWelcome.substr(0, 1), patience_s_, still_on)
+        .socket.release();
   }
   std::unique_lock lock(mutex_);
   const std::string expected = hello(group, peer);
   while (!callers_.contains(expected)) {
-    called_.wait_for(lock, std::chrono::milliseconds(kPollMilliseconds));
+    called_.wait_for(lock, std::chrono::milliseconds(kListenMilliseconds));
     still_on();
   }
   Socket socket = std::move(callers_.at(expected));

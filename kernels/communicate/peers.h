@@ -9,36 +9,40 @@
 #include <string>
 #include <thread>
 
-#include "kernels/communicate/socket.h"
+#include "kernels/communicate/listener.h"
 
 namespace rehearse::kernels {
 
 // The end of one rank. The higher of two ranks calls, the lower one is called.
 class Peers {
  public:
-  // `address_of` says where a rank is called: its host and port.
+  // `address_of` says where a rank is called: its host and port. Ranks of a run know each other by its token,
+  // and answer within `patience_s`.
   struct Address {
     std::string host;
     int port = 0;
   };
-  Peers(int rank, std::function<Address(int)> address_of);
+  Peers(int rank, std::string token, double patience_s, std::function<Address(int)> address_of);
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
   ~Peers();
 
-  int port() const { return port_of(listening_); }
+  int port() const { return listener_.port(); }
   // Blocks until the other one has called or answers; `still_on` is asked meanwhile.
-  Socket connect(const std::string& group, int peer, const std::function<void()>& still_on);
+  Socket connect(const std::string& group, int peer, const StillOn& still_on);
 
  private:
   void answer();
+  std::string hello(const std::string& group, int rank) const;
 
   int rank_;
+  std::string token_;
+  double patience_s_;
   std::function<Address(int)> address_of_;
-  Socket listening_;
+  Listener listener_;
   std::mutex mutex_;
   std::condition_variable called_;
-  std::map<std::string, Socket> callers_;  // by what they said: group and rank
+  std::map<std::string, Socket> callers_;  // by what they said
   std::atomic<bool> closing_ = false;
   std::thread thread_;
 };

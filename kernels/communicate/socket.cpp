@@ -1,64 +1,89 @@
 #include "kernels/communicate/socket.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <chrono>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <thread>
-
-#include "kernels/device.h"
 
 namespace rehearse::kernels {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-  throw DeviceError(what + ": " + std::strerror(errno));
+constexpr int kTickMilliseconds = 20;
+
+[[noreturn]] void fail(const std::string& what, int error = errno) {
+  throw DeviceError(what + ": " + std::strerror(error));
+}
+
+// An address of either family, as calls of the system take it.
+struct Endpoint {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof address;
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&address); }
+};
+
+Endpoint own_end(const Socket& socket) {
+  Endpoint own;
+  if (getsockname(socket.descriptor(), own.get(), &own.length) != 0) fail("address");
+  return own;
+}
+
+// Of IPv6, which takes IPv4 too, or of IPv4 where the system has no other.
+Socket bound_to(int port, int family) {
+  Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int yes = 1, no = 0;
+  setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (family == AF_INET6) setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  Endpoint any;
+  any.address.ss_family = static_cast<sa_family_t>(family);
+  any.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  // The port lies at the same place in both.
+  reinterpret_cast<sockaddr_in*>(&any.address)->sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool bound = socket.descriptor() >= 0 && bind(socket.descriptor(), any.get(), any.length) == 0 &&
+                     listen(socket.descriptor(), SOMAXCONN) == 0;
+  return bound ? std::move(socket) : Socket();
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Addresses addresses_of(const std::string& host, int port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int found = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (found != 0) throw DeviceError("the address of rank 0, " + host + ": " + gai_strerror(found));
+  return {list, freeaddrinfo};
+}
+
+// 0, or why it failed.
+int try_to_connect(const Socket& socket, const addrinfo& address, const Deadline& deadline,
+                   const StillOn& still_on) {
+  if (socket.descriptor() < 0) return errno;
+  if (connect(socket.descriptor(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd end = {socket.descriptor(), POLLOUT, 0};
+  while (poll(&end, 1, kTickMilliseconds) <= 0) {
+    still_on();
+    if (deadline.has_passed()) return ETIMEDOUT;
+  }
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error;
 }
 
 }  // namespace
 
 Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void Socket::send(const void* data, std::size_t bytes) const {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t sent = ::send(descriptor_, at, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) fail("another rank cannot be reached");
-    at += sent;
-    bytes -= static_cast<std::size_t>(sent);
-  }
-}
-
-void Socket::receive(void* data, std::size_t bytes) const {
-  char* at = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = ::recv(descriptor_, at, bytes, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) throw DeviceError("another rank has ended");
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      throw DeviceError("another rank did not come in time");
-    if (got < 0) fail("another rank cannot be heard");
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-}
-
-void Socket::allow_silence(double seconds) const {
-  const double whole = std::floor(seconds);
-  const timeval limit{static_cast<time_t>(whole), static_cast<suseconds_t>(1e6 * (seconds - whole))};
-  setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 void Socket::hurry() const {
@@ -71,77 +96,49 @@ void Socket::shut() const {
 }
 
 Socket listen_at(int port) {
-  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (socket.descriptor() < 0) fail("socket");
-  const int yes = 1;
-  setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(socket.descriptor(), SOMAXCONN) != 0) {
-    fail("rank 0 cannot listen at port " + std::to_string(port));
-  }
+  const std::string what = "cannot listen at port " + std::to_string(port);
+  Socket socket = bound_to(port, AF_INET6);
+  if (socket.descriptor() < 0 && errno != EADDRINUSE) socket = bound_to(port, AF_INET);
+  if (socket.descriptor() < 0 && errno == EADDRINUSE) throw PortInUse(what + ": another process does");
+  if (socket.descriptor() < 0) fail(what);
   return socket;
 }
 
 int port_of(const Socket& listening) {
-  sockaddr_in address = {};
-  socklen_t length = sizeof address;
-  if (getsockname(listening.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) fail("port");
-  return ntohs(address.sin_port);
+  Endpoint own = own_end(listening);
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&own.address)->sin_port);
 }
 
 std::string local_address_of(const Socket& connected) {
-  sockaddr_in address = {};
-  socklen_t length = sizeof address;
-  if (getsockname(connected.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+  Endpoint own = own_end(connected);
+  std::array<char, NI_MAXHOST> text = {};
+  if (getnameinfo(own.get(), own.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
     fail("address");
-  char text[INET_ADDRSTRLEN] = {};
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
-  return text;
+  return text.data();
 }
 
-Socket connect_to(const std::string& host, int port, double patience_s) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kPause = std::chrono::milliseconds(20);
-  const auto begin = Clock::now();
-  addrinfo hints = {};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int found = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (found != 0) throw DeviceError("rank 0's address " + host + ": " + gai_strerror(found));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, freeaddrinfo);
+std::string place_of(const std::string& host, int port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]:" : host + ":") + std::to_string(port);
+}
+
+Socket connect_to(const std::string& host, int port, const Deadline& deadline, const StillOn& still_on) {
+  constexpr double kTry_s = 2;  // one address of several may be out of reach
+  const Addresses addresses = addresses_of(host, port);
   while (true) {
-    Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(socket.descriptor(), list->ai_addr, list->ai_addrlen) == 0) {
+    int error = 0;
+    for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+      Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      const Deadline of_try(std::min(kTry_s, deadline.left_s()));
+      error = try_to_connect(socket, *address, of_try, still_on);
+      if (error != 0) continue;
       socket.hurry();
       return socket;
     }
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > patience_s) {
-      fail("rank 0 does not answer at " + host + ":" + std::to_string(port));
-    }
-    std::this_thread::sleep_for(kPause);
+    still_on();
+    if (deadline.has_passed()) fail("no rank answers at " + place_of(host, port), error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(kTickMilliseconds));
   }
-}
-
-void send_text(const Socket& socket, const std::string& text) {
-  const std::uint64_t bytes = text.size();
-  std::string frame(reinterpret_cast<const char*>(&bytes), sizeof bytes);
-  frame += text;
-  socket.send(frame.data(), frame.size());
-}
-
-std::string receive_text(const Socket& socket) {
-  constexpr std::uint64_t kMost = 1 << 20;
-  std::uint64_t bytes = 0;
-  socket.receive(&bytes, sizeof bytes);
-  if (bytes > kMost) throw DeviceError("something that is no rank spoke at rank 0's port");
-  std::string text(bytes, '\0');
-  socket.receive(text.data(), bytes);
-  return text;
 }
 
 }  // namespace rehearse::kernels

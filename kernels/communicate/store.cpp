@@ -1,56 +1,53 @@
 #include "kernels/communicate/store.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <new>
 #include <sstream>
 
 #include "kernels/communicate/store_server.h"
-#include "kernels/device.h"
 
 namespace rehearse::kernels {
 
 namespace {
 
-Socket introduced(const Launched& self, double patience_s) {
-  Socket socket = connect_to(self.host, self.port, patience_s);
-  send_text(socket, std::to_string(self.rank));
-  return socket;
-}
-
-void say(const Socket& socket, char what) {
-  send_text(socket, std::string(1, what));
-}
-
-void leave_note(const Socket& socket, const std::string& key, const std::string& value) {
-  say(socket, kPut);
-  send_text(socket, key);
-  send_text(socket, value);
-}
-
-void ask(const Socket& socket, const std::string& key) {
-  say(socket, kGet);
-  send_text(socket, key);
-}
-
-std::string answer_on(const Socket& socket) {
-  const std::string answer = receive_text(socket);
-  if (answer.empty()) throw DeviceError("rank 0 gave an empty answer");
-  if (answer[0] != kThere) throw DeviceError(answer.substr(1));
-  return answer.substr(1);
-}
+constexpr double kGrace_s = 5;  // for which all outwait rank 0's server, whose words name who is missing
 
 }  // namespace
 
-Store::Store(const Launched& self, double patience_s) : self_(self), patience_s_(patience_s) {
-  if (self_.rank == 0) {
-    server_ = std::make_unique<StoreServer>(self_.port);
+Store::Store(const Launched& self, double patience_s, const Job& job) : self_(self), patience_s_(patience_s) {
+  if (self_.rank == 0) serve(job);
+  enter(job, patience_s);
+  thread_ = std::thread([this] { listen(); });
+}
+
+// Who has the port already may be another rank 0 of this job, or of another, and says so.
+void Store::serve(const Job& job) {
+  constexpr double kAnswer_s = 1;
+  try {
+    server_ = std::make_unique<StoreServer>(self_.port, hello_of(self_, job), patience_s_);
     self_.port = server_->port();
+  } catch (const PortInUse& in_use) {
+    try {
+      enter(job, kAnswer_s);
+    } catch (const Refused&) {
+      throw;
+    } catch (const DeviceError&) {
+      // Another program.
+    }
+    throw DeviceError(std::string("rank 0: ") + in_use.what() + "; another MASTER_PORT may be free");
   }
-  notes_ = introduced(self_, patience_s);
-  notes_.allow_silence(patience_s);
-  news_ = introduced(self_, patience_s);
-  ask(news_, kEnd);  // here, not where it is waited for: the destructor speaks on this socket too
-  listener_ = std::thread([this] { listen(); });
+}
+
+void Store::enter(const Job& job, double patience_s) {
+  Answered answered =
+      call(self_.host, self_.port, write_hello(hello_of(self_, job)), {kThere, kEnded, kRefused}, patience_s);
+  const std::string rest = answered.answer.substr(1);
+  if (answered.answer[0] == kRefused) throw Refused(rest);
+  if (answered.answer[0] == kEnded) throw DeviceError(rest);
+  token_ = rest;
+  socket_.emplace(std::move(answered.socket));
 }
 
 Store::~Store() {
@@ -58,54 +55,88 @@ Store::~Store() {
     const std::lock_guard lock(mutex_);
     leaving_ = true;
   }
-  for (const Socket* socket : {&notes_, &news_}) {
-    try {
-      say(*socket, kLeave);
-    } catch (const DeviceError&) {
-      // The run is over already.
-    }
+  try {
+    say(kLeave, "");
+  } catch (const DeviceError&) {
+    // The run is over already.
   }
-  news_.shut();
-  listener_.join();
+  socket_->socket().shut();
+  thread_.join();
 }
 
 void Store::listen() {
+  constexpr int kAskMilliseconds = 20;
   std::string reason;
   try {
-    reason = answer_on(news_);
+    while (true) {
+      while (const auto message = socket_->next()) take(*message);
+      pollfd end = {socket_->socket().descriptor(), POLLIN, 0};
+      poll(&end, 1, socket_->unfinished_s() > 0 ? kAskMilliseconds : -1);
+      if (socket_->unfinished_s() > patience_s_)
+        throw DeviceError("rank 0 stopped in the middle of a message");
+    }
   } catch (const DeviceError&) {
     reason = "rank 0 ended without a word";
   } catch (const std::bad_alloc&) {
     reason = "out of memory";
   }
   const std::lock_guard lock(mutex_);
-  if (!leaving_) ended_ = reason;
+  if (!leaving_ && ended_.empty()) ended_ = reason;
+  changed_.notify_all();
+}
+
+void Store::take(const std::string& message) {
+  const char letter = message.empty() ? '\0' : message[0];
+  const std::size_t line = message.find('\n');
+  const std::lock_guard lock(mutex_);
+  if (letter == kThere && line != std::string::npos) {
+    answers_[message.substr(1, line - 1)] = message.substr(line + 1);
+  } else if ((letter == kEnded || letter == kRefused) && ended_.empty()) {
+    ended_ = message.substr(1);
+    refused_ = letter == kRefused;
+  }
+  changed_.notify_all();
+}
+
+void Store::say(char what, const std::string& rest) {
+  const std::lock_guard lock(sending_);
+  socket_->send(what + rest, Deadline(patience_s_));
+}
+
+// Says `what` with the key, and waits for the note.
+std::string Store::ask(char what, const std::string& key, const std::string& note, double wait_s) {
+  say(what, key);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(wait_s),
+                    [&] { return answers_.contains(note) || !ended_.empty(); });
+  if (const auto found = answers_.find(note); found != answers_.end()) return found->second;
+  if (refused_) throw Refused(ended_);
+  throw DeviceError(ended_.empty() ? "another rank did not come in time" : ended_);
+}
+
+void Store::wait_for_all() {
+  ask(kGet, kAllAreHere, kAllAreHere, patience_s_ + kGrace_s);
 }
 
 void Store::put(const std::string& key, const std::string& value) {
-  const std::lock_guard lock(talking_);
-  leave_note(notes_, key, value);
+  say(kPut, key + "\n" + value);
 }
 
 std::string Store::get(const std::string& key) {
-  const std::lock_guard lock(talking_);
-  ask(notes_, key);
-  return answer_on(notes_);
+  return ask(kGet, key, key, patience_s_);
 }
 
 void Store::pulse(const std::string& stands_at) {
-  const std::lock_guard lock(talking_);
-  say(notes_, kPulse);
-  send_text(notes_, stands_at);
+  say(kPulse, stands_at);
 }
 
 std::vector<Store::Standing> Store::roll_call() {
   constexpr double kAnswer_s = 2;
-  const std::lock_guard lock(talking_);
-  notes_.allow_silence(kAnswer_s);
-  say(notes_, kRoll);
-  std::istringstream lines(answer_on(notes_));
-  notes_.allow_silence(patience_s_);
+  {
+    const std::lock_guard lock(mutex_);
+    answers_.erase(kRollCall);  // of the last call
+  }
+  std::istringstream lines(ask(kRoll, "", kRollCall, kAnswer_s));
   std::vector<Standing> ranks;
   for (Standing standing; lines >> standing.rank >> standing.silent_s;) {
     lines.ignore();  // the blank before a place, which may be none
@@ -117,19 +148,21 @@ std::vector<Store::Standing> Store::roll_call() {
 }
 
 std::string Store::own_address() const {
-  return self_.rank == 0 ? self_.host : local_address_of(notes_);
+  return self_.rank == 0 ? self_.host : local_address_of(socket_->socket());
 }
 
-// Through a connection of its own: the other one may be waiting for a note.
 void Store::end(const std::string& reason) {
-  const Socket socket = introduced(self_, 0);
-  leave_note(socket, kEnd, reason.empty() ? "a rank gave up" : reason);
-  say(socket, kLeave);
+  say(kEnded, reason.empty() ? "a rank gave up" : reason);
 }
 
 std::string Store::ended() const {
   const std::lock_guard lock(mutex_);
   return ended_;
+}
+
+bool Store::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
 }
 
 }  // namespace rehearse::kernels

@@ -1,31 +1,36 @@
 // Where the processes of a run leave each other notes, and learn that one of them is gone.
 #pragma once
 
-#include <functional>
+#include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "kernels/communicate/launched.h"
-#include "kernels/communicate/socket.h"
+#include "kernels/communicate/hello.h"
+#include "kernels/communicate/message_socket.h"
 
 namespace rehearse::kernels {
 
 class StoreServer;
 
-// One a process; rank 0's holds the notes. All must come within `patience_s`, which is also how long get()
+// One a process; rank 0's holds the notes. It finds rank 0 within `patience_s`, which is also how long get()
 // waits for a note.
 class Store {
  public:
-  explicit Store(const Launched& self, double patience_s = 120);
+  // Refused where rank 0 runs another job, or has this rank already.
+  explicit Store(const Launched& self, double patience_s = 120, const Job& job = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();  // leaves in peace; rank 0 waits a while for the others to leave
 
-  int port() const { return self_.port; }  // of rank 0
+  int port() const { return self_.port; }              // of rank 0
+  const std::string& token() const { return token_; }  // of the run: the same on all ranks, and on no other
 
+  // Until all ranks have come. DeviceError or Refused where they do not.
+  void wait_for_all();
   void put(const std::string& key, const std::string& value);
   // Waits until somebody puts it. DeviceError after the end, or when nobody does.
   std::string get(const std::string& key);
@@ -46,19 +51,28 @@ class Store {
   void end(const std::string& reason);  // of the run, for everybody
   // Why the run has ended: end(), or a process that went without leaving in peace. "" while it goes on.
   std::string ended() const;
+  bool refused() const;  // whether it is a mistake of the user's
 
  private:
+  void serve(const Job& job);
+  void enter(const Job& job, double patience_s);
   void listen();
+  void take(const std::string& message);
+  void say(char what, const std::string& rest);
+  std::string ask(char what, const std::string& key, const std::string& note, double wait_s);
 
   Launched self_;
   double patience_s_;
   std::unique_ptr<StoreServer> server_;
-  std::mutex talking_;
-  Socket notes_, news_;  // news: who waits for the end
+  std::optional<MessageSocket> socket_;  // to rank 0
+  std::string token_;
+  std::mutex sending_;
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> answers_;  // notes, which do not change, and the last roll call
   std::string ended_;
-  bool leaving_ = false;
-  std::thread listener_;
+  bool refused_ = false, leaving_ = false;
+  std::thread thread_;
 };
 
 }  // namespace rehearse::kernels

@@ -1,24 +1,43 @@
 #include "kernels/communicate/store_server.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
+#include <algorithm>
+#include <random>
 #include <sstream>
-#include <vector>
-
-#include "kernels/device.h"
 
 namespace rehearse::kernels {
 
 namespace {
 
 constexpr int kPollMilliseconds = 20;
-constexpr double kSentence_s = 10;  // for the rest of a message that has begun
+constexpr double kLateRanks_s = 2;  // for which a run that was refused waits to tell ranks that have not come
+
+const char* const kOneJob = "; nearest legal: the same program, flags and files on every rank";
+
+// Connections between ranks start with it, so that those of another run are told apart.
+std::string random_token() {
+  std::random_device random;
+  std::ostringstream text;
+  for (int i = 0; i < 4; ++i) text << std::hex << random();
+  return text.str();
+}
+
+std::string named(const std::string& job_id) {
+  return job_id.empty() ? "a job without an id" : "job " + job_id;
+}
 
 }  // namespace
 
-StoreServer::StoreServer(int port, double peace_s)
-    : peace_s_(peace_s), listening_(listen_at(port)), thread_([this] { work(); }) {}
+StoreServer::StoreServer(int port, Hello own, double patience_s, double peace_s)
+    : own_(std::move(own)),
+      size_(std::stoi(own_.job.front().value)),
+      patience_s_(patience_s),
+      peace_s_(peace_s),
+      listener_(port),
+      token_(random_token()),
+      beginning_(patience_s),
+      thread_([this] { work(); }) {}
 
 StoreServer::~StoreServer() {
   closing_ = true;
@@ -26,92 +45,163 @@ StoreServer::~StoreServer() {
 }
 
 void StoreServer::work() {
-  Clock::time_point closing_since = {};
+  std::optional<Deadline> peace;
   while (true) {
-    if (closing_ && closing_since == Clock::time_point{}) closing_since = Clock::now();
-    if (closing_ && (clients_.empty() ||
-                     std::chrono::duration<double>(Clock::now() - closing_since).count() > peace_s_)) {
-      return;
-    }
-    std::vector<pollfd> ends = {{listening_.descriptor(), POLLIN, 0}};
-    for (const Client& client : clients_) ends.push_back({client.socket.descriptor(), POLLIN, 0});
-    if (poll(ends.data(), ends.size(), kPollMilliseconds) <= 0) continue;
-    auto client = clients_.begin();
-    for (std::size_t i = 1; i < ends.size(); ++i) {
+    if (closing_ && !peace) peace.emplace(peace_s_);
+    if (peace && is_over(*peace)) return;
+    std::vector<pollfd> ends;
+    for (const Client& client : clients_)
+      ends.push_back({client.socket.socket().descriptor(), client.socket.awaits(), 0});
+    listener_.add_to(ends);
+    poll(ends.data(), ends.size(), kPollMilliseconds);
+    auto end = ends.begin();
+    for (auto client = clients_.begin(); client != clients_.end(); ++end) {
       const auto next = std::next(client);
-      if (ends[i].revents != 0) {
-        try {
-          serve(*client);
-        } catch (const DeviceError&) {
-          drop(client);
-        }
-      }
+      serve(client, end->revents != 0);
       client = next;
     }
-    if (ends[0].revents != 0) {
-      Socket socket(accept(listening_.descriptor(), nullptr, nullptr));
-      socket.allow_silence(kSentence_s);
-      clients_.emplace_back().socket = std::move(socket);
-    }
-    answer_all();
+    for (Listener::Caller& caller : listener_.answer()) admit(std::move(caller));
+    watch_the_beginning();
   }
 }
 
-void StoreServer::serve(Client& client) {
-  const std::string message = receive_text(client.socket);
-  if (client.name.empty()) {
-    client.name = message;
-  } else if (message.size() == 1 && message[0] == kPut) {
-    const std::string key = receive_text(client.socket);
-    notes_.try_emplace(key, receive_text(client.socket));  // the first reason for the end stays
-  } else if (message.size() == 1 && message[0] == kGet) {
-    client.wanted = receive_text(client.socket);
-  } else if (message.size() == 1 && message[0] == kPulse) {
-    client.stands_at = receive_text(client.socket);
-    client.pulsed = Clock::now();
-  } else if (message.size() == 1 && message[0] == kRoll) {
-    send_text(client.socket, std::string(1, kThere).append(roll()));
-  } else if (message.size() == 1 && message[0] == kLeave) {
-    client.leaves = true;
-  } else {
-    throw DeviceError("something that is no rank spoke at rank 0's port");
+bool StoreServer::is_over(const Deadline& peace) const {
+  const bool others_come = !end_.empty() && end_[0] == kRefused && static_cast<int>(seen_.size()) < size_;
+  const bool waits = others_come && peace_s_ - peace.left_s() < kLateRanks_s;
+  return peace.has_passed() || (clients_.empty() && !waits);
+}
+
+// Whether a message has come. A client that goes without leaving, or stops in the middle of a message, ends
+// the run.
+bool StoreServer::serve(Clients::iterator client, bool has_come) {
+  try {
+    const auto message = has_come && client->socket.flush() ? client->socket.next() : std::nullopt;
+    if (message) take(*client, *message);
+    if (client->socket.unfinished_s() <= patience_s_) return message.has_value();
+    end(kEnded, "rank " + std::to_string(client->rank) + " stopped in the middle of a message");
+  } catch (const DeviceError&) {
+    if (!client->leaves) end(kEnded, "rank " + std::to_string(client->rank) + " ended without a word");
   }
+  clients_.erase(client);
+  return false;
+}
+
+void StoreServer::take(Client& client, const std::string& message) {
+  const char letter = message.empty() ? '\0' : message[0];
+  const std::string rest = message.empty() ? "" : message.substr(1);
+  if (letter == kPut) {
+    const std::size_t line = std::min(rest.find('\n'), rest.size());
+    put(rest.substr(0, line), rest.substr(std::min(line + 1, rest.size())));
+  } else if (letter == kGet) {
+    client.wanted.insert(rest);
+    if (const auto note = notes_.find(rest); note != notes_.end()) put(rest, note->second);
+  } else if (letter == kPulse) {
+    client.stands_at = rest;
+    client.pulsed = std::chrono::steady_clock::now();
+  } else if (letter == kRoll) {
+    client.socket.put(kThere + kRollCall + "\n" + roll());
+  } else if (letter == kLeave) {
+    client.leaves = true;
+  } else if (letter == kEnded) {
+    end(kEnded, rest);
+  } else {
+    throw DeviceError("something that is no rank speaks here");
+  }
+}
+
+void StoreServer::put(const std::string& key, const std::string& value) {
+  notes_.try_emplace(key, value);
+  for (Client& client : clients_)
+    if (client.wanted.erase(key) > 0) client.socket.put(kThere + key + "\n" + notes_.at(key));
+}
+
+void StoreServer::admit(Listener::Caller caller) {
+  const std::optional<Hello> hello = read_hello(caller.first);
+  if (!hello) return;
+  const std::string fault = fault_of(*hello);
+  if (fault.empty() && end_.empty()) {
+    caller.socket.put(kThere + token_);
+    clients_.push_back({std::move(caller.socket), hello->rank, hello->process, {}, false, {}, {}});
+    seen_.insert(hello->rank);
+    if (static_cast<int>(clients_.size()) < size_ || all_are_here_) return;
+    all_are_here_ = true;
+    put(kAllAreHere, "");
+    return;
+  }
+  try {
+    caller.socket.put(fault.empty() ? end_ : kRefused + fault);
+    caller.socket.flush();
+  } catch (const DeviceError&) {
+    // It has gone.
+  }
+}
+
+// Why a process is none of this run's ranks, or ""; the run ends for all where nobody can say which of them
+// is right. Another job's rank does not end it, nor does one that comes late and differs.
+std::string StoreServer::fault_of(const Hello& hello) {
+  if (hello.job_id != own_.job_id)
+    return "the ranks of one job meet at a port (rank " + std::to_string(hello.rank) + " is of " +
+           named(hello.job_id) + ", at port " + std::to_string(port()) + " meets " + named(own_.job_id) +
+           "); nearest legal: another MASTER_PORT for each job";
+  std::string by, fault;
+  const std::string difference = difference_between(hello, own_);
+  const bool taken = is_taken(hello.rank, by);
+  if (!difference.empty())
+    fault = "all ranks run the same job (" + difference + ")" + kOneJob;
+  else if (taken)
+    fault = "every rank is one process (rank " + std::to_string(hello.rank) + " is " + by + " and " +
+            hello.process + "); nearest legal: a RANK of its own for each, from 0 to " +
+            std::to_string(size_ - 1);
+  seen_.insert(hello.rank);
+  if (!fault.empty() && (difference.empty() || !all_are_here_)) end(kRefused, fault);
+  return fault;
+}
+
+// By a process that is still there: one that has left may not have been heard yet.
+bool StoreServer::is_taken(int rank, std::string& by) {
+  while (true) {
+    const auto client = std::find_if(clients_.begin(), clients_.end(),
+                                     [&](const Client& other) { return other.rank == rank; });
+    if (client == clients_.end()) return false;
+    by = client->process;
+    const std::size_t before = clients_.size();
+    if (!serve(client, true) && clients_.size() == before) return true;
+  }
+}
+
+void StoreServer::watch_the_beginning() {
+  const bool misses_a_rank = !all_are_here_ && end_.empty();
+  if (misses_a_rank && listener_.is_full())
+    end(kEnded, "rank 0 has no file descriptor left for another rank; ulimit -n raises their number");
+  if (!misses_a_rank || !beginning_.has_passed()) return;
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<int> missing;
+  for (int rank = 0; rank < size_ && missing.size() < kMostNamed; ++rank)
+    if (!seen_.contains(rank)) missing.push_back(rank);
+  std::ostringstream text;
+  text << (missing.size() > 1 ? "ranks " : "rank ");
+  for (std::size_t i = 0; i < missing.size(); ++i) text << (i > 0 ? ", " : "") << missing[i];
+  if (missing.size() == kMostNamed) text << " and maybe more";
+  text << " of " << size_ << " did not come within " << patience_s_ << " s";
+  end(kEnded, text.str());
+}
+
+// The first reason stays.
+void StoreServer::end(char letter, const std::string& reason) {
+  if (!end_.empty()) return;
+  end_ = letter + reason;
+  for (Client& client : clients_) client.socket.put(end_);
 }
 
 std::string StoreServer::roll() const {
   std::ostringstream lines;
+  const auto now = std::chrono::steady_clock::now();
   for (const Client& client : clients_) {
     if (!client.pulsed) continue;
-    const double silent_s = std::chrono::duration<double>(Clock::now() - *client.pulsed).count();
-    lines << client.name << ' ' << silent_s << ' ' << client.stands_at << '\n';
+    lines << client.rank << ' ' << std::chrono::duration<double>(now - *client.pulsed).count() << ' '
+          << client.stands_at << '\n';
   }
   return lines.str();
-}
-
-// A client that goes without leaving ends the run; who never said its rank was none.
-void StoreServer::drop(std::list<Client>::iterator client) {
-  if (!client->leaves && !client->name.empty()) {
-    notes_.try_emplace(kEnd, "rank " + client->name + " ended without a word");
-  }
-  clients_.erase(client);
-}
-
-void StoreServer::answer_all() {
-  const auto end = notes_.find(kEnd);
-  for (auto client = clients_.begin(); client != clients_.end();) {
-    const auto next = std::next(client);
-    const auto note = notes_.find(client->wanted);
-    const bool there = !client->wanted.empty() && note != notes_.end();
-    if (there || (!client->wanted.empty() && end != notes_.end())) {
-      client->wanted.clear();
-      try {
-        send_text(client->socket, std::string(1, there ? kThere : kEnded) + (there ? note : end)->second);
-      } catch (const DeviceError&) {
-        drop(client);
-      }
-    }
-    client = next;
-  }
 }
 
 }  // namespace rehearse::kernels

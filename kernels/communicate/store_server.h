@@ -1,60 +1,78 @@
-// The one process that holds the notes of a run.
+// The one process that holds the notes of a run, and lets its ranks in.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <list>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
-#include "kernels/communicate/socket.h"
+#include "kernels/communicate/hello.h"
+#include "kernels/communicate/listener.h"
 
 namespace rehearse::kernels {
 
-// A client first says its rank. Then each of its messages starts with one of these letters.
-constexpr char kPut = 'P';    // then the key and the value, each a message of its own
-constexpr char kGet = 'G';    // then the key; the answer is kThere and the value, or kEnded and the reason
-constexpr char kPulse = 'B';  // then where the client stands, a message of its own
-constexpr char kRoll = 'R';  // the answer is kThere and a line for each client that has pulsed: its rank, the
-                             // seconds since then, where it stood
-constexpr char kLeave = 'L';  // it will close its end, and nobody needs to mind
-constexpr char kThere = 'V';
-constexpr char kEnded = 'E';
-inline const std::string kEnd = "end";  // the key whose value says why the run is over
+// A client first says its Hello. It is answered by kThere and the run's token, or by the end. Then each
+// message of either side starts with one of these letters.
+constexpr char kPut = 'P';      // a key, a line break, a value
+constexpr char kGet = 'G';      // a key
+constexpr char kPulse = 'B';    // where the client stands
+constexpr char kRoll = 'R';     // asks for the note kRollCall
+constexpr char kLeave = 'L';    // it will close its end, and nobody needs to mind
+constexpr char kThere = 'V';    // a note that was asked for: the key, a line break, the value
+constexpr char kEnded = 'E';    // why the run is over: from a client, and then to each
+constexpr char kRefused = 'X';  // the same, where its ranks do not run one job, or this one is none of them
+inline const std::string kAllAreHere = "all are here";
+// A line for each client that has pulsed: its rank, the seconds since then, where it stood.
+inline const std::string kRollCall = "roll";
 
 class StoreServer {
  public:
-  // Port 0: any. At its own end it waits at most `peace_s` for the clients to leave.
-  explicit StoreServer(int port, double peace_s = 5);
+  // Port 0: any; PortInUse. All ranks must come, and every message must be whole, within `patience_s`. At its
+  // own end it waits at most `peace_s` for the clients to leave.
+  StoreServer(int port, Hello own, double patience_s, double peace_s = 5);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
   ~StoreServer();
 
-  int port() const { return port_of(listening_); }
+  int port() const { return listener_.port(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Client {
-    Socket socket;
-    std::string name;
-    std::string wanted;  // the key of its open get, or ""
+    MessageSocket socket;
+    int rank = 0;
+    std::string process;
+    std::set<std::string> wanted;  // keys of its open gets
     bool leaves = false;
     std::string stands_at;  // as its last pulse said
-    std::optional<Clock::time_point> pulsed;
+    std::optional<std::chrono::steady_clock::time_point> pulsed;
   };
+  using Clients = std::list<Client>;
 
   void work();
-  void serve(Client& client);
-  void answer_all();
+  bool is_over(const Deadline& peace) const;
+  bool serve(Clients::iterator client, bool has_come);
+  void take(Client& client, const std::string& message);
+  void put(const std::string& key, const std::string& value);
+  void admit(Listener::Caller caller);
+  std::string fault_of(const Hello& hello);
+  bool is_taken(int rank, std::string& by);
+  void watch_the_beginning();
+  void end(char letter, const std::string& reason);
   std::string roll() const;
-  void drop(std::list<Client>::iterator client);
 
-  double peace_s_;
-  Socket listening_;
-  std::list<Client> clients_;
+  Hello own_;
+  int size_;
+  double patience_s_, peace_s_;
+  Listener listener_;
+  std::string token_;
+  Deadline beginning_;
+  Clients clients_;
+  std::set<int> seen_;  // ranks that have introduced themselves
+  bool all_are_here_ = false;
   std::map<std::string, std::string> notes_;
+  std::string end_;  // the message that says why the run is over; "" while it goes on
   std::atomic<bool> closing_ = false;
   std::thread thread_;
 };

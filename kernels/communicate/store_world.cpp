@@ -10,8 +10,8 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr double kGrace_s = 5;    // for which the others outwait rank 0, whose words name who is missing
-constexpr double kSilence_s = 1;  // several pulses
+constexpr double kLateness_s = 5;  // by which ranks may outwait rank 0, whose words name who is missing
+constexpr double kSilence_s = 1;   // several pulses
 
 std::string seconds(double s) {
   std::ostringstream text;
@@ -21,33 +21,9 @@ std::string seconds(double s) {
 
 }  // namespace
 
-StoreWorld::StoreWorld(const Launched& self, double patience_s)
-    : self_(self), store_(self, self.rank == 0 ? patience_s : patience_s + kGrace_s) {
-  wait_for_all(patience_s);
-}
-
-void StoreWorld::wait_for_all(double patience_s) {
-  const std::string kAll = "all are here";
-  const auto here = [](int rank) { return "rank " + std::to_string(rank) + " is here"; };
-  if (self_.rank != 0) {
-    store_.put(here(self_.rank), "");
-    store_.get(kAll);
-    return;
-  }
-  for (int rank = 1; rank < self_.size; ++rank) {
-    try {
-      store_.get(here(rank));
-    } catch (const DeviceError&) {
-      const std::string end = store_.ended();
-      const std::string reason = !end.empty()
-                                     ? end
-                                     : "rank " + std::to_string(rank) + " of " + std::to_string(self_.size) +
-                                           " did not come within " + seconds(patience_s);
-      abort(reason);
-      throw DeviceError(reason);
-    }
-  }
-  store_.put(kAll, "");
+StoreWorld::StoreWorld(const Launched& self, double patience_s, const Job& job)
+    : self_(self), store_(self, self.rank == 0 ? patience_s : patience_s + kLateness_s, job) {
+  store_.wait_for_all();
 }
 
 void StoreWorld::abort(const std::string& reason) {
@@ -110,11 +86,16 @@ int StoreWorld::place_among(const std::vector<int>& members, const std::string& 
 }
 
 void StoreWorld::require_going_on() const {
-  if (const std::string end = ended(); !end.empty()) throw DeviceError(end);
+  if (const std::string end = ended(); !end.empty()) fail_now(end);
 }
 
 void StoreWorld::fail(const std::string& what) const {
-  throw DeviceError(why_ended([this] { return ended(); }, what));
+  fail_now(why_ended([this] { return ended(); }, what));
+}
+
+void StoreWorld::fail_now(const std::string& reason) const {
+  if (refused()) throw Refused(reason);
+  throw DeviceError(reason);
 }
 
 std::string why_ended(const std::function<std::string()>& ended, const std::string& otherwise) {

@@ -9,12 +9,13 @@ namespace rehearse::kernels {
 class StoreWorld : public World {
  public:
   // Blocks until all ranks have come.
-  StoreWorld(const Launched& self, double patience_s);
+  StoreWorld(const Launched& self, double patience_s, const Job& job);
 
   int rank() const override { return self_.rank; }
   int size() const override { return self_.size; }
   void abort(const std::string& reason) override;
   std::string ended() const override;
+  bool refused() const override { return store_.refused(); }
   void pulse(const std::string& stands_at) override;
   std::string roll_call() override;
 
@@ -23,13 +24,13 @@ class StoreWorld : public World {
   Store& store() { return store_; }
   // This rank's number among `members`; DeviceError when it is none of them.
   int place_among(const std::vector<int>& members, const std::string& name) const;
-  // DeviceError with the reason once the run has ended.
+  // DeviceError or Refused with the reason once the run has ended.
   void require_going_on() const;
   // DeviceError with why_ended(), else with `what`.
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  void wait_for_all(double patience_s);
+  [[noreturn]] void fail_now(const std::string& reason) const;
 
   Launched self_;
   Store store_;

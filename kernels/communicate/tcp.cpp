@@ -168,8 +168,9 @@ class TcpCommunicator : public Communicator {
 
 class TcpWorld : public StoreWorld {
  public:
-  explicit TcpWorld(double patience_s)
-      : StoreWorld(launched(), patience_s), peers_(rank(), [this](int peer) { return address_of(peer); }) {
+  TcpWorld(double patience_s, const Job& job)
+      : StoreWorld(launched(), patience_s, job),
+        peers_(rank(), store().token(), patience_s, [this](int peer) { return address_of(peer); }) {
     store().put(address_key(rank()), store().own_address() + " " + std::to_string(peers_.port()));
   }
 
@@ -197,8 +198,8 @@ class TcpWorld : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_socket_world(double patience_s) {
-  return std::make_unique<TcpWorld>(patience_s);
+std::unique_ptr<World> open_socket_world(double patience_s, const Job& job) {
+  return std::make_unique<TcpWorld>(patience_s, job);
 }
 
 }  // namespace rehearse::kernels

@@ -266,7 +266,7 @@ class NcclCommunicator : public Communicator {
 
 class NcclWorld : public StoreWorld {
  public:
-  explicit NcclWorld(double patience_s) : StoreWorld(launched(), patience_s) {
+  NcclWorld(double patience_s, const Job& job) : StoreWorld(launched(), patience_s, job) {
     cuda::check(cudaSetDevice(gpu_), "device");
   }
 
@@ -327,8 +327,8 @@ class NcclWorld : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_nccl_world(double patience_s) {
-  return std::make_unique<NcclWorld>(patience_s);
+std::unique_ptr<World> open_nccl_world(double patience_s, const Job& job) {
+  return std::make_unique<NcclWorld>(patience_s, job);
 }
 
 }  // namespace rehearse::kernels

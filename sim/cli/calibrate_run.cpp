@@ -17,6 +17,7 @@
 #include "cli/interruption.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/same_job.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -102,10 +103,12 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
 }
 
 // Processes that were started, parts of a GPU, or one device alone: no worlds.
-Site open_here(const CalibrateOptions& options) {
+Site open_here(const CalibrateOptions& options, const CalibrationRequest& request) {
   const DeviceKind kind = options.on_cpu() ? DeviceKind::cpu : DeviceKind::cuda;
   try {
-    if (kernels::launched().size > 1) return open_process(kind, options.timeout_s);
+    if (kernels::launched().size > 1)
+      return open_process(kind, options.timeout_s,
+                          job_of_messages(options.device, request.jobs, options.seconds));
     if (options.parts > 1) return parts_of_gpu(options.parts);
     return one_device(kind);
   } catch (const kernels::DeviceMissing& missing) {
@@ -195,7 +198,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
   const kernels::Launched self = kernels::launched();
   if (self.rank == 0) require_writable({options.output});
   CalibrationRequest request = make_request(options);
-  Site site = open_here(options);
+  Site site = open_here(options, request);
   const Ranks ranks{std::move(site.devices), std::move(site.worlds), self.size > 1};
   if (!ranks.worlds.empty()) {
     request.ranks = &ranks;

@@ -14,6 +14,7 @@
 #include "cli/loss_scale_flags.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/same_job.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
@@ -245,6 +246,12 @@ void require_outputs(const ExecuteVerb& verb) {
   require_writable({show.trace, show.svg, show.png, show.html});
 }
 
+kernels::Job job_of_ranks(const ExecuteVerb& verb, const Prepared& run) {
+  if (kernels::launched().size == 1) return {};
+  return job_of({run.training, run.predicted.report, verb.device, verb.data, verb.warmup,
+                 run.scenario.experiment.conditions.iterations});
+}
+
 int run_and_show(const ExecuteVerb& verb) {
   const ScenarioSource source = collect(verb.given);
   require_outputs(verb);
@@ -252,7 +259,7 @@ int run_and_show(const ExecuteVerb& verb) {
   const Plan& plan = run.training.plan;
   Site site;
   try {
-    site = open_site(plan, kind_of(verb), verb.timeout_s);
+    site = open_site(plan, kind_of(verb), verb.timeout_s, job_of_ranks(verb, run));
   } catch (InputError& error) {
     std::vector<Violation> found = error.violations();
     for (Violation& violation : found) violation = in_users_words(std::move(violation), source);
@@ -320,10 +327,10 @@ void add_execute(CLI::App& program, int& exit_code) {
       "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
       "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"
       "Tokens visit experts in turn, whatever the router scores, so that all receive equally many.\n"
-      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. When a rank dies, stops or "
-      "runs\n"
-      "out of memory, all end within --timeout and a few seconds, and each keeps what it has of the "
-      "--trace.");
+      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. Ranks that run different jobs "
+      "end\n"
+      "with what differs. When a rank dies, stops or runs out of memory, all end within --timeout and a few\n"
+      "seconds, and each keeps what it has of the --trace.");
   verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
 }
 

@@ -16,6 +16,7 @@
 #include "cli/interruption.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
+#include "kernels/device.h"
 
 namespace rehearse {
 
@@ -103,6 +104,9 @@ int run(int argc, char** argv) {
     return parse_and_run(program, argc, argv, exit_code);
   } catch (const InputError& error) {
     for (const Violation& violation : error.violations()) say(stderr, "rehearse: {}\n", to_string(violation));
+    return kInvalidInput;
+  } catch (const kernels::Refused& error) {
+    say(stderr, "rehearse: {}\n", error.what());
     return kInvalidInput;
   } catch (const DoesNotFit& error) {
     say(stderr, "rehearse: {}\n", error.what());

@@ -167,6 +167,7 @@ void Crew::on_every_rank(const std::function<void(std::size_t rank)>& work) {
   if (failure_.empty()) return;
   if (end_ == End::interruption) throw Interrupted(failure_);
   if (end_ == End::out_of_memory) throw kernels::OutOfMemory(failure_);
+  if (end_ == End::refusal) throw kernels::Refused(failure_);
   throw kernels::DeviceError(failure_);
 }
 
@@ -183,7 +184,8 @@ void Crew::watch_over(const std::function<bool()>& all_done) {
   double changed_s = now_s(), pulsed_s = 0;
   for (std::size_t before = 0; !all_done(); std::this_thread::sleep_for(kAsk)) {
     if (watch_.stopped && watch_.stopped()) give_up("interrupted", End::interruption);
-    if (const std::string end = world.ended(); !end.empty()) give_up(end, End::failure);
+    if (const std::string end = world.ended(); !end.empty())
+      give_up(end, world.refused() ? End::refusal : End::failure);
     const double now = now_s();
     if (now - given_up_s_ > kGrace_s && watch_.stuck) watch_.stuck(failure_);
     const std::size_t sum = advanced();
@@ -206,6 +208,8 @@ void Crew::give_up(int rank, const std::exception& error) try {
     give_up(fmt::format("rank {}: out of memory", rank), End::out_of_memory);
   else if (dynamic_cast<const std::system_error*>(&error) != nullptr)
     give_up(fmt::format("rank {}: no thread can be started: {}", rank, error.what()), End::failure);
+  else if (dynamic_cast<const kernels::Refused*>(&error) != nullptr)
+    give_up(error.what(), End::refusal);
   else
     give_up(error.what(), End::failure);
 } catch (const std::bad_alloc&) {

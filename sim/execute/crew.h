@@ -65,8 +65,8 @@ class Crew {
   ~Crew();
 
   // One training step. kernels::DeviceError, naming the ranks and the ops at which they stand, when an op
-  // fails, a process goes or none ends an op within the patience; Interrupted. Neither leaves a crew that can
-  // go on.
+  // fails, a process goes or none ends an op within the patience; kernels::Refused; Interrupted. None leaves
+  // a crew that can go on.
   StepResult step();
 
   // Of the step that failed, of the ranks of this process.
@@ -100,7 +100,7 @@ class Crew {
   // The same on every rank at once; what the first of them throws is thrown when all have ended.
   void on_every_rank(const std::function<void(std::size_t rank)>& work);
   void watch_over(const std::function<bool()>& all_done);
-  enum class End { failure, interruption, out_of_memory };
+  enum class End { failure, interruption, out_of_memory, refusal };
   void give_up(const std::string& reason, End end);
   void give_up(int rank, const std::exception& error);
   std::string where_they_stand() const;

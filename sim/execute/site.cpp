@@ -9,14 +9,14 @@ namespace rehearse {
 
 namespace {
 
-std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, DeviceKind kind,
-                                           double patience_s) {
-  if (kind == DeviceKind::cuda) return kernels::open_nccl_world(patience_s);
-  if (!self.has_mpi) return kernels::open_socket_world(patience_s);
+std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, DeviceKind kind, double patience_s,
+                                           const kernels::Job& job) {
+  if (kind == DeviceKind::cuda) return kernels::open_nccl_world(patience_s, job);
+  if (!self.has_mpi) return kernels::open_socket_world(patience_s, job);
   try {
-    return kernels::open_mpi_world(patience_s);
+    return kernels::open_mpi_world(patience_s, job);
   } catch (const kernels::DeviceMissing&) {
-    return kernels::open_socket_world(patience_s);  // which needs no more than mpirun's environment
+    return kernels::open_socket_world(patience_s, job);  // which needs no more than mpirun's environment
   }
 }
 
@@ -54,19 +54,19 @@ Site parts_of_gpu(int count) {
   return site;
 }
 
-Site open_process(DeviceKind kind, double patience_s) {
+Site open_process(DeviceKind kind, double patience_s, const kernels::Job& job) {
   const kernels::Launched self = kernels::launched();
   Site site;
   site.devices.push_back(kind == DeviceKind::cuda
                              ? kernels::open_cuda(kernels::gpu_of(self, kernels::count_gpus()))
                              : kernels::open_cpu());
-  site.worlds.push_back(open_world(self, kind, patience_s));
+  site.worlds.push_back(open_world(self, kind, patience_s, job));
   if (kind == DeviceKind::cpu) site.first_core = self.local_rank;
   site.how = fmt::format("one process a rank, started by {}", self.launcher);
   return site;
 }
 
-Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
+Site open_site(const Plan& plan, DeviceKind kind, double patience_s, const kernels::Job& job) {
   const kernels::Launched self = kernels::launched();
   if (self.size == 1 && kind == DeviceKind::cpu) return threads_of(plan);
   if (self.size == 1) return plan.gpus() == 1 ? thread_with_gpu() : parts_of_gpu(plan.gpus());
@@ -75,7 +75,7 @@ Site open_site(const Plan& plan, DeviceKind kind, double patience_s) {
         {"", "/gpus", "there is one process for each rank of the plan",
          fmt::format("{} started {} processes, the plan has {} ranks", self.launcher, self.size, plan.gpus()),
          fmt::format("{} processes, or tp x cp x pp x dp = {}", plan.gpus(), self.size)});
-  return open_process(kind, patience_s);
+  return open_process(kind, patience_s, job);
 }
 
 }  // namespace rehearse

@@ -37,13 +37,13 @@ Site parts_of_gpu(int count);
 
 // This process as one of those that torchrun, mpirun or srun started, with a core or the GPU of its local
 // rank.
-Site open_process(DeviceKind kind, double patience_s);
+Site open_process(DeviceKind kind, double patience_s, const kernels::Job& job);
 
 // As the environment says: one process a rank under torchrun, mpirun or srun, where they have started more
 // than one; else threads, and with `cuda` and several ranks each of them has its part of the multiprocessors
-// of one GPU. InputError when they have not started as many as the plan has ranks; what must come
-// does so within `patience_s`, or kernels::DeviceError says who has not. kernels::DeviceMissing without the
-// device.
-Site open_site(const Plan& plan, DeviceKind kind, double patience_s);
+// of one GPU. InputError when they have not started as many as the plan has ranks; what must come does so
+// within `patience_s`, or kernels::DeviceError says who has not. kernels::Refused where processes run
+// different jobs, kernels::DeviceMissing without the device.
+Site open_site(const Plan& plan, DeviceKind kind, double patience_s, const kernels::Job& job = {});
 
 }  // namespace rehearse

@@ -106,6 +106,53 @@ TEST_F(Launcher, StepsOfSrunMeetAtPortsOfTheirOwn) {
   EXPECT_EQ(launched().port, 1234);
 }
 
+TEST_F(Launcher, PortsThatAreNoneAreRefused) {
+  set("RANK", "0");
+  set("WORLD_SIZE", "2");
+  set("LOCAL_RANK", "0");
+  const auto refusal = [&](const char* port) -> std::string {
+    set("MASTER_PORT", port);
+    try {
+      launched();
+    } catch (const Refused& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("1"), "");
+  EXPECT_EQ(refusal("65535"), "");
+  EXPECT_EQ(refusal("65536"), "MASTER_PORT is a port from 1 to 65535 (found 65536); nearest legal: 65535");
+  EXPECT_EQ(refusal("0"), "MASTER_PORT is a port from 1 to 65535 (found 0); nearest legal: 1");
+  EXPECT_NE(refusal("4294967297"), "");
+  EXPECT_NE(refusal("99999999999999999999"), "");
+  EXPECT_NE(refusal("-1"), "");
+  set("TORCHELASTIC_USE_AGENT_STORE", "True");
+  EXPECT_EQ(refusal("65534"), "");
+  EXPECT_EQ(launched().port, 65535);
+  EXPECT_NE(refusal("65535"), "");
+}
+
+TEST_F(Launcher, JobsAreToldApartByTheirIds) {
+  set("RANK", "0");
+  set("WORLD_SIZE", "2");
+  set("LOCAL_RANK", "0");
+  EXPECT_EQ(launched().job_id, "");
+  set("TORCHELASTIC_RUN_ID", "a");
+  EXPECT_EQ(launched().job_id, "TORCHELASTIC_RUN_ID a");
+  set("SLURM_JOB_ID", "12");
+  set("SLURM_STEP_ID", "3");  // each machine's torchrun may be a step of its own
+  EXPECT_EQ(launched().job_id, "TORCHELASTIC_RUN_ID a, SLURM_JOB_ID 12");
+}
+
+TEST_F(Launcher, StepsOfOneSlurmJobAreToldApart) {
+  set("SLURM_PROCID", "0");
+  set("SLURM_STEP_NUM_TASKS", "2");
+  set("SLURM_LOCALID", "0");
+  set("SLURM_JOB_ID", "12");
+  set("SLURM_STEP_ID", "3");
+  EXPECT_EQ(launched().job_id, "SLURM_JOB_ID 12, SLURM_STEP_ID 3");
+}
+
 TEST_F(Launcher, ABatchScriptIsOneRankAlone) {
   set("SLURM_PROCID", "0");
   set("SLURM_NTASKS", "4");

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
+#include <optional>
 
 #include "base/quantity.h"
 #include "result/memory/verdict.h"
@@ -91,23 +91,18 @@ std::string aligned(const std::vector<Line>& lines) {
 std::string sweep_table(const Store& store, const Grid& grid) {
   Line head;
   for (const SweptField& field : grid.fields) head.push_back(field.name);
-  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "bubble", "memory in all"})
+  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "idle", "memory in all"})
     head.emplace_back(column);
   const bool executed = is_executed(store);
   if (executed)
-    for (const char* column : {"executed", "error", "bubble", "error"}) head.emplace_back(column);
+    for (const char* column : {"executed", "error", "idle", "error"}) head.emplace_back(column);
   head.emplace_back();
   std::vector<Line> lines = {head};
-  std::size_t fastest = 0;
-  double least_s = std::numeric_limits<double>::infinity();
+  const std::optional<Point> fastest = store.fastest();
   store.each([&](Point point, const Row& row) {
-    if (row.state == RowState::done && figure(row, "/step_time_s") < least_s) {
-      least_s = figure(row, "/step_time_s");
-      fastest = lines.size();
-    }
     lines.push_back(line_of(point, row, grid, executed));
+    if (point == fastest) lines.back().back() = lines.back().back().empty() ? "fastest" : "fastest; tight";
   });
-  if (fastest > 0) lines[fastest].back() = lines[fastest].back().empty() ? "fastest" : "fastest; tight";
   return aligned(lines);
 }
 

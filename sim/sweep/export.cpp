@@ -1,6 +1,7 @@
 #include "sweep/export.h"
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -8,12 +9,13 @@ namespace rehearse {
 
 namespace {
 
-Json line_of(Point point, const Row& row, const Grid& grid) {
+Json line_of(Point point, const Row& row, const Grid& grid, std::optional<Point> fastest) {
   Json line = Json::object();
   const std::vector<Json> values = grid.values_at(point);
   for (std::size_t i = 0; i < values.size(); ++i) line[grid.fields[i].name] = values[i];
   line["state"] = to_string(row.state);
   line["reason"] = row.reason;
+  if (fastest) line["fastest"] = point == *fastest;
   if (!row.report.is_object()) return line;
   for (const auto& [key, value] : row.report.items())
     line[line.contains(key) ? "report_" + key : key] = value;
@@ -78,22 +80,24 @@ void write_record(std::ostream& out, const std::vector<std::string>& cells) {
 }  // namespace
 
 void write_jsonl(std::ostream& out, const Store& store, const Grid& grid) {
+  const std::optional<Point> fastest = store.fastest();
   store.each([&](Point point, const Row& row) {
-    out << line_of(point, row, grid).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    out << line_of(point, row, grid, fastest).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   });
 }
 
 void write_csv(std::ostream& out, const Store& store, const Grid& grid) {
+  const std::optional<Point> fastest = store.fastest();
   std::map<std::string, std::size_t> index;
   std::vector<std::string> columns;
   store.each([&](Point point, const Row& row) {
-    for (const auto& [column, text] : cells_of(line_of(point, row, grid), grid))
+    for (const auto& [column, text] : cells_of(line_of(point, row, grid, fastest), grid))
       if (index.emplace(column, columns.size()).second) columns.push_back(column);
   });
   write_record(out, columns);
   store.each([&](Point point, const Row& row) {
     std::vector<std::string> record(columns.size());
-    for (const auto& [column, text] : cells_of(line_of(point, row, grid), grid))
+    for (const auto& [column, text] : cells_of(line_of(point, row, grid, fastest), grid))
       record[index.at(column)] = text;
     write_record(out, record);
   });

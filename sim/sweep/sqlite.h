@@ -48,6 +48,7 @@ class Statement {
   void reset();  // to be bound and run again
 
   std::int64_t integer(int column) const;
+  double real(int column) const;
   std::string text(int column) const;  // "" for null
 
  private:

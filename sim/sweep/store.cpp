@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/json_text.h"
+#include "sweep/fastest.h"
 
 namespace rehearse {
 
@@ -128,6 +129,22 @@ void Store::put(Point point, const Row& row) {
     row.report.contains(pointer) ? bind(insert, row.report[pointer]) : (void)insert.bind_null();
   }
   insert.bind(row.report.dump(-1, ' ', false, Json::error_handler_t::replace)).step();
+}
+
+std::optional<Point> Store::fastest() const {
+  Statement rows(database_,
+                 "SELECT point, tokens_per_s_per_gpu, step_time_s FROM rows WHERE state = ? "
+                 "AND tokens_per_s_per_gpu IS NOT NULL ORDER BY point");
+  rows.bind(to_string(RowState::done));
+  std::optional<Point> found;
+  RowSpeed best;
+  while (rows.step()) {
+    const RowSpeed speed{RowState::done, rows.real(1), rows.real(2)};
+    if (found && !is_faster(speed, best)) continue;
+    found = rows.integer(0);
+    best = speed;
+  }
+  return found;
 }
 
 int Store::merge(const std::string& path) {

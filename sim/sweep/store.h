@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,6 +28,9 @@ class Store {
 
   // On disk when it returns: a transaction of its own.
   void put(Point point, const Row& row);
+
+  // Of the rows that are done the fastest, the first of equal ones; nothing where none is done.
+  std::optional<Point> fastest() const;
 
   // Takes the rows of another store of the same sweep that this one lacks; returns how many. InputError when
   // it is missing, of another sweep or no store.

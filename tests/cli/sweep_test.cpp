@@ -204,6 +204,26 @@ TEST(Sweep, ShowsTheMemoryThatDecides) {
   EXPECT_THAT(table.out, HasSubstr("  " + format_bytes(needed) + "  fastest"));
 }
 
+// Table, page and CSV agree where a small batch has the shorter step.
+TEST(Sweep, CallsTheRowOfMostTokensFastest) {
+  const std::string csv = temporary_file("rows.csv", ""), page = temporary_file("rows.html", "");
+  const std::string store = new_store(), flags = std::string(kScenario) + store + "--tp 8 --gbs 8,512 ";
+  std::istringstream table(run_program(flags).out);
+  std::string head, small, large;
+  std::getline(table, head);
+  std::getline(table, small);
+  std::getline(table, large);
+  EXPECT_THAT(small, Not(HasSubstr("fastest")));
+  EXPECT_THAT(large, HasSubstr("fastest"));
+  EXPECT_EQ(run_program(flags + "--resume --csv " + csv + " --html " + page).exit_code, 0);
+  EXPECT_THAT(text_of_file(csv), HasSubstr("8,done,,false,"));
+  EXPECT_THAT(text_of_file(csv), HasSubstr("512,done,,true,"));
+  const std::string text = text_of_file(page);
+  const std::size_t at = text.find("\"fastest\":true");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_GT(at, text.rfind("\"values\":[512]"));
+}
+
 TEST(Sweep, DrawsItsRowsWithWhatWasHeldFixed) {
   const std::string svg = temporary_file("rows.svg", ""), png = temporary_file("rows.png", "");
   const std::string flags = std::string(kScenario) + "--tp 2,4,8,3 --svg " + svg + " --png " + png;

@@ -115,7 +115,7 @@ TEST(Plot, EveryRowIsInThePictureOfEveryKind) {
   for (const PlotKind kind : {PlotKind::bubble, PlotKind::step_time, PlotKind::throughput, PlotKind::memory,
                               PlotKind::heatmap, PlotKind::breakdown, PlotKind::traffic}) {
     const std::string picture = draw_plot(grid, rows, kind);
-    EXPECT_EQ(count(picture, "bubble 20.0 %, "), 5u) << to_string(kind);
+    EXPECT_EQ(count(picture, "idle 20.0 %, "), 5u) << to_string(kind);
     EXPECT_EQ(count(picture, "(does not fit)"), 1u) << to_string(kind);
     EXPECT_EQ(count(picture, "illegal: a rule"), 1u) << to_string(kind);
     EXPECT_EQ(picture, draw_plot(grid, rows, kind)) << to_string(kind);
@@ -210,6 +210,22 @@ RC_GTEST_PROP(PlotFront, HoldsExactlyWhatNoOtherRowBeats, ()) {
     };
     if (std::ranges::any_of(costs, beaten_by)) RC_ASSERT(std::ranges::find(front, i) == front.end());
   }
+}
+
+// Of different batches the one with the longest step may train fastest.
+TEST(PlotFront, OfDifferentWorkComparesTheTimeOfAToken) {
+  std::vector<PlotRow> rows(2);
+  for (PlotRow& row : rows) {
+    row.has_report = true;
+    row.needed_bytes = 1;
+  }
+  rows[0].step_time_s = 1;
+  rows[0].tokens_per_s_per_gpu = 500;
+  rows[1].step_time_s = 10;
+  rows[1].tokens_per_s_per_gpu = 900;
+  EXPECT_THAT(front_of(rows), ElementsAre(1));
+  rows[1].tokens_per_s_per_gpu = 50;  // the same tokens in ten times the time
+  EXPECT_THAT(front_of(rows), ElementsAre(0));
 }
 
 Json report_of(const std::string& model, int tp, double seconds) {

@@ -6,11 +6,10 @@
   const page = document.getElementById("page"), fields = data.fields, rows = data.rows;
   const quantities = [
     ["tokens_per_s_per_gpu", "tokens/s/GPU", Rehearse.count], ["step_time_s", "step time", Rehearse.seconds],
-    ["mfu", "MFU", Rehearse.percent], ["bubble", "bubble", Rehearse.percent], ["needed_bytes", "memory in all", Rehearse.bytes]];
+    ["mfu", "MFU", Rehearse.percent], ["bubble", "compute idle", Rehearse.percent], ["needed_bytes", "memory in all", Rehearse.bytes]];
   const words = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-  const fastest = rows.filter((row) => row.state === "done")
-    .reduce((best, row) => (!best || row.tokens_per_s_per_gpu > best.tokens_per_s_per_gpu ? row : best), null);
+  const fastest = rows.find((row) => row.fastest);
   const counts = {};
   for (const row of rows) counts[row.state] = (counts[row.state] || 0) + 1;
   page.append(make("header", {},

@@ -21,7 +21,8 @@ std::vector<const PlotRow*> shown(const std::vector<PlotRow>& rows) {
   for (const PlotRow& row : rows) chosen.push_back(&row);
   if (chosen.size() <= kMost) return chosen;
   std::erase_if(chosen, [](const PlotRow* row) { return !row->has_report; });
-  std::ranges::stable_sort(chosen, {}, &PlotRow::step_time_s);
+  std::ranges::stable_sort(
+      chosen, [](const PlotRow* a, const PlotRow* b) { return is_faster(a->speed(), b->speed()); });
   if (chosen.size() > kMost) chosen.resize(kMost);
   return chosen;
 }
@@ -65,7 +66,7 @@ std::string draw_breakdown(const Grid& grid, const PlotRows& rows) {
   const svg::TimeUnit unit = svg::unit_for(longest_s);
   StackedBars bars;
   bars.title = "Where the step goes";
-  bars.label = fmt::format("time of the critical rank ({})", unit.name);
+  bars.label = fmt::format("time on the critical path through all ranks ({})", unit.name);
   return draw_rows(
       std::move(bars), kTimeParts, grid, rows, unit.seconds, [](const PlotRow& row) { return row.time_s; },
       [](const PlotRow& row) { return format_seconds(row.step_time_s); });

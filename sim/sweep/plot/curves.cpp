@@ -79,8 +79,8 @@ class Curves {
     chart.logarithmic_x = by_microbatches() || axis_.logarithmic;
     switch (kind_) {
       case PlotKind::bubble:
-        chart.title = "Pipeline bubble against microbatches";
-        chart.y_label = "bubble (% of the iteration)";
+        chart.title = "Idle compute against microbatches";
+        chart.y_label = "bubble and waiting (% of the iteration)";
         break;
       case PlotKind::step_time:
         chart.title = "Step time against " + along;
@@ -232,7 +232,8 @@ class Curves {
 
   std::string note() const {
     std::string words;
-    if (kind_ == PlotKind::bubble) words = "Dashed: the closed form for equal stages and free messages.";
+    if (kind_ == PlotKind::bubble)
+      words = "Dashed: the closed form of the bubble, for equal stages and free messages.";
     if (is_scaling(kind_)) words = "Dashed: what the fewest GPUs reach, if more lost nothing.";
     if (!unplaced_.empty())
       words += fmt::format("{}Illegal, and so without a place on the axis: {}.", words.empty() ? "" : " ",

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -37,6 +38,25 @@ std::size_t colour_of(const PlotRow& row, const Grid& grid, int field) {
                                   grid.fields[i].values.begin());
 }
 
+// Rows that train on the same number of tokens a GPU compare by step time, others by the time that a GPU
+// takes for a token.
+bool same_work(const std::vector<PlotRow>& rows) {
+  constexpr double kRounding = 1e-9;
+  double first = 0;
+  for (const PlotRow& row : rows) {
+    const double tokens = row.tokens_per_s_per_gpu * row.step_time_s;
+    if (tokens == 0) continue;
+    if (first == 0) first = tokens;
+    if (std::abs(tokens / first - 1) > kRounding) return false;
+  }
+  return true;
+}
+
+double cost_s(const PlotRow& row, bool same_work) {
+  if (same_work) return row.step_time_s;
+  return row.tokens_per_s_per_gpu > 0 ? 1 / row.tokens_per_s_per_gpu : 0;
+}
+
 bool is_beyond(const PlotRow& row) {
   return row.needed_bytes > kFarthest * row.capacity_bytes;
 }
@@ -61,10 +81,11 @@ std::string note_of(const std::vector<PlotRow>& rows, std::size_t drawn) {
 
 class Front {
  public:
-  Front(const Grid& grid, const PlotRows& rows) : grid_(grid), rows_(rows), field_(colouring_field(grid)) {
+  Front(const Grid& grid, const PlotRows& rows)
+      : grid_(grid), rows_(rows), field_(colouring_field(grid)), same_work_(same_work(rows.rows)) {
     for (const PlotRow& row : rows.rows) {
       if (is_beyond(row)) continue;
-      slowest_s_ = std::max(slowest_s_, row.step_time_s);
+      slowest_s_ = std::max(slowest_s_, cost_s(row, same_work_));
       largest_ = std::max(largest_, row.needed_bytes);
     }
     unit_ = svg::unit_for(slowest_s_);
@@ -72,10 +93,12 @@ class Front {
 
   Chart chart() {
     Chart chart;
-    chart.title = "Step time against memory of the fullest rank";
+    const std::string time = same_work_ ? "step time" : "GPU time of a token";
+    chart.title = (same_work_ ? "Step time" : "GPU time of a token") +
+                  std::string(" against memory of the fullest rank");
     chart.held = rows_.held;
     chart.x_label = "memory of one GPU (GB)";
-    chart.y_label = fmt::format("step time ({})", unit_.name);
+    chart.y_label = fmt::format("{} ({})", time, unit_.name);
     chart.x_from_zero = true;
     const std::size_t drawn = add_clouds(chart);
     ChartSeries& front = chart.series.emplace_back(ChartSeries{"not beaten in both", {}, 6, false, true});
@@ -87,7 +110,7 @@ class Front {
 
  private:
   ChartPoint point(const PlotRow& row) const {
-    return {row.needed_bytes / 1e9, row.step_time_s / unit_.seconds, row.fits(), hint_of(row, grid_)};
+    return {row.needed_bytes / 1e9, cost_s(row, same_work_) / unit_.seconds, row.fits(), hint_of(row, grid_)};
   }
 
   std::size_t add_clouds(Chart& chart) const {
@@ -101,7 +124,7 @@ class Front {
       const std::size_t colour = colour_of(row, grid_, field_);
       if (field_ >= 0) clouds[colour].name = name_of(row);
       const int column = static_cast<int>(kCells * row.needed_bytes / largest_);
-      const int line = static_cast<int>(kCells * row.step_time_s / slowest_s_);
+      const int line = static_cast<int>(kCells * cost_s(row, same_work_) / slowest_s_);
       if (!taken.insert({column, line, colour, row.fits()}).second) continue;
       clouds[colour].points.push_back(point(row));
       ++drawn;
@@ -129,6 +152,7 @@ class Front {
   const Grid& grid_;
   const PlotRows& rows_;
   int field_;
+  bool same_work_;
   double slowest_s_ = 0, largest_ = 0;
   svg::TimeUnit unit_;
 };
@@ -136,15 +160,16 @@ class Front {
 }  // namespace
 
 std::vector<std::size_t> front_of(const std::vector<PlotRow>& rows) {
+  const bool same = same_work(rows);
   std::vector<std::size_t> order, front;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i].state == RowState::done && rows[i].has_report) order.push_back(i);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     if (rows[a].needed_bytes != rows[b].needed_bytes) return rows[a].needed_bytes < rows[b].needed_bytes;
-    return rows[a].step_time_s < rows[b].step_time_s;
+    return cost_s(rows[a], same) < cost_s(rows[b], same);
   });
   for (const std::size_t i : order)
-    if (front.empty() || rows[i].step_time_s < rows[front.back()].step_time_s) front.push_back(i);
+    if (front.empty() || cost_s(rows[i], same) < cost_s(rows[front.back()], same)) front.push_back(i);
   return front;
 }
 

@@ -10,13 +10,6 @@ namespace rehearse::plot {
 
 namespace {
 
-// Better: what fits before what does not, that before what is refused; then the faster.
-bool better(const PlotRow& a, const PlotRow& b) {
-  const auto grade = [](const PlotRow& row) { return row.has_report ? (row.fits() ? 2 : 1) : 0; };
-  if (grade(a) != grade(b)) return grade(a) > grade(b);
-  return a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu;
-}
-
 std::size_t index_of(const SweptField& field, const Json& value) {
   return static_cast<std::size_t>(std::ranges::find(field.values, value) - field.values.begin());
 }
@@ -25,10 +18,12 @@ HeatCell cell_of(const PlotRow& row, const Grid& grid) {
   HeatCell cell;
   cell.hint = hint_of(row, grid);
   cell.fits = row.fits();
-  cell.label = row.has_report                   ? fmt::format("{:.0f}", row.tokens_per_s_per_gpu)
+  // A row that failed when it was executed has a report, and no place among the others.
+  const bool has_result = row.has_report && row.state != RowState::failed;
+  cell.label = has_result                       ? fmt::format("{:.0f}", row.tokens_per_s_per_gpu)
                : row.state == RowState::illegal ? "illegal"
                                                 : "none";
-  if (row.has_report) cell.value = row.tokens_per_s_per_gpu;
+  if (has_result) cell.value = row.tokens_per_s_per_gpu;
   return cell;
 }
 
@@ -63,7 +58,7 @@ std::string draw_heat(const Grid& grid, const PlotRows& rows) {
                                                 std::vector<const PlotRow*>(across.values.size()));
   for (const PlotRow& row : rows.rows) {
     const PlotRow*& cell = best[index_of(up, row.values[y])][index_of(across, row.values[x])];
-    if (cell == nullptr || better(row, *cell)) cell = &row;
+    if (cell == nullptr || is_faster(row.speed(), cell->speed())) cell = &row;
   }
   Heatmap map{"Throughput against " + x_axis.label + " and " + y_axis.label,
               rows.held,

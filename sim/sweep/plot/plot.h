@@ -17,7 +17,8 @@ enum class PlotKind : std::uint8_t {
   strong_scaling,  // throughput of a GPU against their number, the global batch as it is
   weak_scaling,    // the same with a global batch that grows with them
   heatmap,         // throughput against two fields
-  pareto,          // step time against memory, with the front that no other plan beats in both
+  pareto,          // step time (GPU time of a token where batches or GPUs differ) against memory, with the front
+                   // that no other plan beats in both
   breakdown,       // where the step goes, a bar each
   traffic          // what one GPU sends on each class of link, a bar each
 };

@@ -109,10 +109,12 @@ void take_figures(const Json& report, PlotRow& row) {
 PlotRows read_rows(const Store& store, const Grid& grid) {
   PlotRows read;
   Held held(grid);
+  const std::optional<Point> fastest = store.fastest();
   store.each([&](Point point, const Row& row) {
     PlotRow& drawn = read.rows.emplace_back();
     drawn.values = grid.values_at(point);
     drawn.state = row.state;
+    drawn.fastest = point == fastest;
     drawn.reason = row.reason;
     if (!row.report.is_object()) return;
     take_figures(row.report, drawn);
@@ -130,7 +132,7 @@ std::string hint_of(const PlotRow& row, const Grid& grid) {
   const std::string name = values_in_words(row.values, grid, {});
   if (!row.has_report) return name + ": " + refusal(row);
   const std::string figures =
-      fmt::format("{}: {}, {:.0f} tokens/s/GPU, bubble {:.1f} %, {}", name, format_seconds(row.step_time_s),
+      fmt::format("{}: {}, {:.0f} tokens/s/GPU, idle {:.1f} %, {}", name, format_seconds(row.step_time_s),
                   row.tokens_per_s_per_gpu, 100 * row.bubble, format_bytes(row.needed_bytes));
   return row.fits() ? figures : figures + " (does not fit)";
 }

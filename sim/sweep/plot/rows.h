@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sweep/fastest.h"
 #include "sweep/grid.h"
 #include "sweep/row.h"
 #include "sweep/store.h"
@@ -40,6 +41,7 @@ struct PlotRow {
   RowState state = RowState::done;
   std::string reason;
   bool has_report = false;
+  bool fastest = false;  // Store::fastest()
   double step_time_s = 0, tokens_per_s_per_gpu = 0, mfu = 0, bubble = 0, ideal_bubble = 0;
   double executed_step_time_s = 0, executed_bubble = 0;  // where the row was executed too
   double needed_bytes = 0, capacity_bytes = 0;           // of the fullest GPU, by all that lies on it
@@ -48,6 +50,7 @@ struct PlotRow {
   std::array<double, kLinkClasses.size()> sent_bytes{};  // by class of link
 
   bool fits() const { return state != RowState::does_not_fit; }
+  RowSpeed speed() const { return {state, tokens_per_s_per_gpu, step_time_s}; }
 };
 
 struct PlotRows {
@@ -59,7 +62,7 @@ PlotRows read_rows(const Store& store, const Grid& grid);
 // Why a row has no figures: "illegal: ...".
 std::string refusal(const PlotRow& row);
 
-// "tp 8, mbs 1: 4.12 s, 1990 tokens/s/GPU, bubble 8.1 %, 61.2 GB", or why not.
+// "tp 8, mbs 1: 4.12 s, 1990 tokens/s/GPU, idle 8.1 %, 61.2 GB", or why not.
 std::string hint_of(const PlotRow& row, const Grid& grid);
 
 }  // namespace rehearse::plot

@@ -12,6 +12,7 @@ namespace {
 
 Json row_json(const PlotRow& row) {
   Json json = {{"values", row.values}, {"state", to_string(row.state)}, {"reason", row.reason}};
+  if (row.fastest) json["fastest"] = true;
   if (!row.has_report) return json;
   json["step_time_s"] = row.step_time_s;
   json["tokens_per_s_per_gpu"] = row.tokens_per_s_per_gpu;

@@ -176,8 +176,11 @@ Report report_of(const ExecuteVerb& verb, const Prepared& run, const Schedule& s
         "scores weigh what they return");
   facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
   const Preparation& ready = run.predicted.preparation;
-  return make_report(timeline, schedule, run.training.model, run.training.plan, ready.work,
-                     ready.prices.times, facts);
+  const Plan& plan = run.training.plan;
+  // Of the whole schedule, where that of the timeline is cut short: ops keep their index.
+  const Tasks tasks = derive_tasks(run.training.schedule, plan, {Fold::none, plan.one_queue, false});
+  return make_report(timeline, schedule, tasks, run.training.model, plan, ready.work, ready.prices.times,
+                     facts);
 }
 
 // A trace of what had ended before the run failed. Each process keeps its own: rank 0 may be the one that is

@@ -93,7 +93,7 @@ double number(const Json& report, const char* pointer) {
 
 std::string table(const std::vector<Finalist>& finalists) {
   std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>13} {:>9}\n", kHead, "step",
-                                 "tokens/s/GPU", "MFU", "bubble", "memory in all", "free");
+                                 "tokens/s/GPU", "MFU", "idle", "memory in all", "free");
   bool any_needs = false;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     const Json& report = finalists[i].report;
@@ -130,7 +130,7 @@ std::string why_first(const Json& report) {
   std::vector<std::string> words;
   for (const auto& [share, name] : parts)
     if (share > kWorthSaying) words.push_back(fmt::format("{} {:.1f} %", name, 100 * share));
-  return fmt::format("Where the time of 1 goes: {}.\n", join(words));
+  return fmt::format("Where the time of 1 goes: {}, on its critical path.\n", join(words));
 }
 
 // What another plan does longer or shorter than the first, longest first.

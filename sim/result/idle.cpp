@@ -85,20 +85,20 @@ class IdleWalk {
   std::vector<std::int32_t> pending_;
 };
 
-double& part_of(Exposure& exposure, OpKind kind) {
-  if (kind == OpKind::reduce_grad) return exposure.dp;
-  if (kind == OpKind::reduce_tied) return exposure.tied;
-  if (kind == OpKind::reduce_replicas) return exposure.replicas;
-  if (kind == OpKind::unshard || kind == OpKind::reshard) return exposure.gather;
-  if (is_host_copy(kind)) return exposure.offload;
-  return exposure.pp;
-}
-
 }  // namespace
 
 std::vector<Gap> compute_gaps(const TimelineRank& rank, const RankOps& ops, double step_time_s,
                               bool one_queue) {
   return IdleWalk(rank, ops, one_queue).gaps(step_time_s);
+}
+
+double& Exposure::of(OpKind kind) {
+  if (kind == OpKind::reduce_grad) return dp;
+  if (kind == OpKind::reduce_tied) return tied;
+  if (kind == OpKind::reduce_replicas) return replicas;
+  if (kind == OpKind::unshard || kind == OpKind::reshard) return gather;
+  if (is_host_copy(kind)) return offload;
+  return pp;
 }
 
 Exposure& Exposure::operator+=(const Exposure& other) {
@@ -139,7 +139,7 @@ std::vector<GapPart> parts_of(const Gap& gap, const TimelineRank& rank) {
 Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops) {
   Exposure exposure;
   for (const GapPart& part : parts_of(gap, rank))
-    if (part.moves) part_of(exposure, ops[static_cast<std::size_t>(part.op)].kind) += part.end - part.begin;
+    if (part.moves) exposure.of(ops[static_cast<std::size_t>(part.op)].kind) += part.end - part.begin;
   return exposure;
 }
 

@@ -45,6 +45,7 @@ struct Exposure {
   double replicas = 0;  // REDUCE_REPLICAS
   double offload = 0;   // copies to and from the host
   double total() const { return pp + dp + tied + gather + replicas + offload; }
+  double& of(OpKind kind);  // of a message, collective or copy
   Exposure& operator+=(const Exposure& other);
 };
 Exposure exposed(const Gap& gap, const TimelineRank& rank, const RankOps& ops);

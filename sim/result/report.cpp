@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "result/communication.h"
+#include "result/critical_path.h"
 #include "result/memory/memory.h"
 #include "result/shares.h"
 
@@ -44,15 +45,20 @@ void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedu
   report.bubble_ideal = report.facts.bubble_ideal.value_or(ideal_bubble_fraction(report.plan));
 }
 
-void add_critical_rank(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
-                       const OpTimes& times) {
-  if (timeline.ranks.empty()) return;
-  const TimelineRank& rank = timeline.ranks[critical_rank(timeline, schedule)];
-  const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
-  const RankTime time = rank_time(rank, ops, times, report.step_time_s, report.plan.one_queue);
-  report.critical_rank = rank.instance.pipeline_rank;
-  report.time = time.time;
-  report.communication = communication_lines(rank, ops, report.plan, work, time);
+// The split of each rank, their mean, and the communication of the rank at `critical`.
+void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
+               const OpTimes& times, std::size_t critical) {
+  const double weight = 1 / static_cast<double>(timeline.ranks.size());
+  for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
+    const TimelineRank& rank = timeline.ranks[r];
+    const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+    const RankTime time = rank_time(rank, ops, times, report.step_time_s, report.plan.one_queue);
+    report.ranks.push_back({rank.instance.rank, rank.instance.pipeline_rank, time.time});
+    report.mean_time.add(time.time, weight);
+    if (r != critical) continue;
+    report.critical_rank = rank.instance.pipeline_rank;
+    report.communication = communication_lines(rank, ops, report.plan, work, time);
+  }
 }
 
 // On the timeline as it is drawn, whenever a rank's own iteration begins.
@@ -66,21 +72,42 @@ void add_peak_times(Report& report, const Timeline& timeline) {
   }
 }
 
+// When a rank computes first.
+double own_begin(const TimelineRank& rank, const Schedule& schedule) {
+  const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
+  const auto first = std::ranges::find(ops.ops(), Stream::compute, &Op::stream);
+  if (first == ops.ops().end()) return 0;
+  return rank.spans[static_cast<std::size_t>(first - ops.ops().begin())].begin;
+}
+
 // Ranks that need not wait for each other at the optimizer step begin the next iteration as far apart as they
 // began this one, so an iteration lasts as long as its longest rank (Qi et al. 2023, section 4).
 Timeline from_own_begin(Timeline timeline, const Schedule& schedule) {
   for (TimelineRank& rank : timeline.ranks) {
-    const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
-    const auto first = std::ranges::find(ops.ops(), Stream::compute, &Op::stream);
-    if (first == ops.ops().end()) continue;
-    const double begin = rank.spans[static_cast<std::size_t>(first - ops.ops().begin())].begin;
+    const double begin = own_begin(rank, schedule);
     for (Span& span : rank.spans) span = {span.begin - begin, span.end - begin};
   }
   return timeline;
 }
 
+// Of such ranks, the iteration of the longest.
+PathWindow window_of(const Timeline& timeline, const Schedule& schedule, const Plan& plan) {
+  PathWindow window;
+  if (plan.sync_step) return window;
+  double longest_s = -1;
+  for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
+    const double begin = own_begin(timeline.ranks[r], schedule);
+    const std::vector<Span>& spans = timeline.ranks[r].spans;
+    const double own_s = spans.empty() ? 0 : std::ranges::max_element(spans, {}, &Span::end)->end - begin;
+    if (own_s <= longest_s) continue;
+    longest_s = own_s;
+    window = {begin, static_cast<int>(r)};
+  }
+  return window;
+}
+
 Report report_of(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
-                 const Work& work, const OpTimes& times, const RunFacts& facts) {
+                 const Work& work, const RunFacts& facts) {
   Report report;
   report.facts = facts;
   report.plan = plan;
@@ -89,7 +116,6 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   report.parameters = count_parameters(model).total;
   add_throughput(report, work);
   add_bubble(report, timeline, schedule);
-  add_critical_rank(report, timeline, schedule, work, times);
   report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);
   if (!facts.memory_of_rank.empty())
     report.facts.gpu_memory_bytes = facts.memory_of_rank[static_cast<std::size_t>(fullest_gpu(report).rank)];
@@ -101,6 +127,20 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
 double TimeShares::sum() const {
   return compute + recompute + optimizer + bubble + exposed_tp + exposed_pp + exposed_dp + exposed_cp +
          exposed_ep + exposed_offload;
+}
+
+TimeShares& TimeShares::add(const TimeShares& other, double weight) {
+  compute += weight * other.compute;
+  recompute += weight * other.recompute;
+  optimizer += weight * other.optimizer;
+  bubble += weight * other.bubble;
+  exposed_tp += weight * other.exposed_tp;
+  exposed_pp += weight * other.exposed_pp;
+  exposed_dp += weight * other.exposed_dp;
+  exposed_cp += weight * other.exposed_cp;
+  exposed_ep += weight * other.exposed_ep;
+  exposed_offload += weight * other.exposed_offload;
+  return *this;
 }
 
 std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
@@ -141,6 +181,11 @@ RankMemory heaviest_rank(const Report& report) {
   return *std::ranges::max_element(report.memory, {}, &RankMemory::peak_bytes);
 }
 
+IdleShares idle_shares(const Report& report) {
+  return {ratio(report.mean_time.bubble, report.step_time_s),
+          ratio(report.mean_time.waiting(), report.step_time_s)};
+}
+
 std::string schedule_name(const Report& report) {
   return report.facts.schedule_name.empty() ? to_string(report.plan.schedule) : report.facts.schedule_name;
 }
@@ -169,11 +214,20 @@ double ideal_bubble_fraction(const Plan& plan) {
   return 0;
 }
 
-Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
-                   const Work& work, const OpTimes& times, const RunFacts& facts) {
+Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,
+                   const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
+                   bool with_split) {
   require_fits(timeline, schedule);
-  Report report = report_of(plan.sync_step ? timeline : from_own_begin(timeline, schedule), schedule, model,
-                            plan, work, times, facts);
+  std::optional<Timeline> shifted;
+  if (!plan.sync_step) shifted = from_own_begin(timeline, schedule);
+  const Timeline& iteration = shifted ? *shifted : timeline;
+  Report report = report_of(iteration, schedule, model, plan, work, facts);
+  if (with_split && !timeline.ranks.empty()) {
+    const std::vector<PathSegment> path =
+        critical_path(timeline, schedule, tasks, plan.one_queue, window_of(timeline, schedule, plan));
+    report.time = path_time(path, timeline, schedule, times).time;
+    add_rank_splits(report, iteration, schedule, work, times, critical_rank(path, timeline));
+  }
   add_peak_times(report, timeline);
   return report;
 }

@@ -53,11 +53,23 @@ struct CommunicationLine {
   double exposed_s = 0;  // the part of it during which the compute stream waits for it
 };
 
-// Seconds of the critical rank; they sum to the step time.
+// Seconds of an iteration by cause; they sum to the step time. Bubble is what is left: of a rank, the time in
+// which it computes nothing and no message that it waits for moves; of the critical path, the time in which
+// nothing on the path runs.
 struct TimeShares {
   double compute = 0, recompute = 0, optimizer = 0, bubble = 0;
   double exposed_tp = 0, exposed_pp = 0, exposed_dp = 0, exposed_cp = 0, exposed_ep = 0, exposed_offload = 0;
   double sum() const;
+  TimeShares& add(const TimeShares& other, double weight);
+  // In which compute waits for messages, collectives and copies between its ops.
+  double waiting() const { return exposed_pp + exposed_dp + exposed_offload; }
+};
+
+// Of one rank that was walked.
+struct RankShares {
+  int rank = 0;
+  int pipeline_rank = 0;
+  TimeShares time;
 };
 
 // Microbatches whose activations of a stage are there.
@@ -95,19 +107,24 @@ struct Report {
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
   double bubble_mean = 0, bubble_worst = 0, bubble_ideal = 0;
   int bubble_worst_rank = 0;
-  int critical_rank = 0;
-  TimeShares time;
-  std::vector<CommunicationLine> communication;
+  TimeShares time;       // of the critical path through all ranks
+  TimeShares mean_time;  // over all ranks
+  std::vector<RankShares> ranks;
+  int critical_rank = 0;                         // pipeline rank that most of the critical path lies on
+  std::vector<CommunicationLine> communication;  // of that rank
   std::vector<RankMemory> memory;
   std::int64_t parameters = 0;
   Plan plan;
   Model model;
 };
 
-// `times` divides the spans of compute ops by cause (they may be longer or shorter than priced). InputError
-// when the timeline does not belong to the schedule. An empty timeline gives a report of zeros.
-Report make_report(const Timeline& timeline, const Schedule& schedule, const Model& model, const Plan& plan,
-                   const Work& work, const OpTimes& times, const RunFacts& facts);
+// `tasks` are those of the timeline; `times` divides the spans of compute ops by cause (they may be longer or
+// shorter than priced). Without the split, the report does not say where the time goes: no time, ranks and
+// communication. InputError when the timeline does not belong to the schedule. An empty timeline gives a
+// report of zeros.
+Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,
+                   const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
+                   bool with_split = true);
 
 // All that lies on the GPUs of each rank of `memory`; `outside` is by pipeline rank, or empty for nothing.
 std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
@@ -124,6 +141,13 @@ std::string verdict_sentence(const Report& report);
 // The rank of report.memory with the highest peak, where memories differ the one of the fullest GPU; zeros
 // when there is none.
 RankMemory heaviest_rank(const Report& report);
+
+// Idle compute (bubble_mean) is pipeline bubble, which the closed form is of, or waiting for communication:
+// shares of the step, mean over ranks.
+struct IdleShares {
+  double bubble = 0, waiting = 0;
+};
+IdleShares idle_shares(const Report& report);
 
 // "1f1b", or the name of an order that is none of the plan's.
 std::string schedule_name(const Report& report);

@@ -24,6 +24,14 @@ Json time_json(const TimeShares& time) {
           {"exposed_ep", time.exposed_ep}, {"exposed_offload", time.exposed_offload}};
 }
 
+Json ranks_json(const Report& report) {
+  Json ranks = Json::array();
+  for (const RankShares& rank : report.ranks)
+    ranks.push_back(
+        {{"rank", rank.rank}, {"pipeline_rank", rank.pipeline_rank}, {"time_s", time_json(rank.time)}});
+  return ranks;
+}
+
 Json communication_json(const Report& report) {
   Json rows = Json::array();
   const std::vector<LinkTraffic> traffic = link_traffic(report);
@@ -237,6 +245,9 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
       {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};
   json["bubble_fraction_ideal"] = report.bubble_ideal;
   json["time_s"] = time_json(report.time);
+  json["mean_time_s"] = time_json(report.mean_time);
+  json["ranks"] = ranks_json(report);
+  json["critical_rank"] = report.critical_rank;
   json["communication"] = communication_json(report);
   json["memory"] = memory_json(report);
   json["plan"] = plan_json(report);

@@ -36,10 +36,54 @@ TimeParts unpaired_parts(OpKind kind, const StageTimes& stage) {
   }
 }
 
-double last_end(const TimelineRank& rank) {
-  double last = 0;
-  for (const Span& span : rank.spans) last = std::max(last, span.end);
-  return last;
+// `seconds` of the span of op `i`, in the proportions of the whole.
+void add_op(TimeShares& shares, const TimelineRank& rank, const RankOps& ops, std::size_t i, double seconds,
+            const OpTimes& times) {
+  const TimeParts priced = priced_parts(ops[i], rank.instance.pipeline_rank, times);
+  double as_priced = seconds;
+  if (!rank.lost.empty() && seconds > 0) {
+    const TimeParts lost = rank.lost[i] * (seconds / rank.spans[i].seconds());
+    shares.exposed_tp += lost.tp;
+    shares.exposed_cp += lost.cp;
+    shares.exposed_ep += lost.ep;
+    TimeParts kernels = priced;
+    kernels.tp = kernels.cp = kernels.ep = 0;
+    add_busy(shares, kernels, lost.compute, ops[i].kind);
+    as_priced -= lost.total();
+  }
+  add_busy(shares, priced, as_priced, ops[i].kind);
+}
+
+void add_exposed(RankTime& time) {
+  const Exposure& exposed = time.exposed;
+  time.time.exposed_pp = exposed.pp;
+  time.time.exposed_dp = exposed.dp + exposed.tied + exposed.gather + exposed.replicas;
+  time.time.exposed_offload = exposed.offload;
+}
+
+// Indices of the ops of the compute stream, in its order.
+std::vector<std::int32_t> compute_stream(const RankOps& ops) {
+  std::vector<std::int32_t> indices;
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (ops[i].stream == Stream::compute) indices.push_back(static_cast<std::int32_t>(i));
+  return indices;
+}
+
+// What a rank computes during a segment of the path; the seconds of it.
+double add_computing(TimeShares& shares, const PathSegment& segment, const TimelineRank& rank,
+                     const RankOps& ops, const std::vector<std::int32_t>& computing, const OpTimes& times) {
+  const auto span = [&](std::int32_t op) -> const Span& { return rank.spans[static_cast<std::size_t>(op)]; };
+  auto op = std::partition_point(computing.begin(), computing.end(),
+                                 [&](std::int32_t each) { return span(each).end <= segment.begin; });
+  double covered = segment.begin, seconds = 0;
+  for (; op != computing.end() && span(*op).begin < segment.end; ++op) {
+    const double from = std::max(covered, span(*op).begin), to = std::min(segment.end, span(*op).end);
+    if (to <= from) continue;
+    add_op(shares, rank, ops, static_cast<std::size_t>(*op), to - from, times);
+    seconds += to - from;
+    covered = to;
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -72,44 +116,55 @@ RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& 
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].stream != Stream::compute) continue;
     const Span& span = rank.spans[i];
-    const double busy = std::max(0.0, span.end - std::max(covered, span.begin));
+    add_op(result.time, rank, ops, i, std::max(0.0, span.end - std::max(covered, span.begin)), times);
     covered = std::max(covered, span.end);
-    double as_priced = busy;
-    if (!rank.contended.empty() && busy > 0) {
-      const TimeParts lost = rank.contended[i] * (busy / span.seconds());
-      result.time.exposed_tp += lost.tp;
-      result.time.exposed_cp += lost.cp;
-      result.time.exposed_ep += lost.ep;
-      as_priced -= lost.total();
-    }
-    add_busy(result.time, priced_parts(ops[i], rank.instance.pipeline_rank, times), as_priced, ops[i].kind);
   }
   for (const Gap& gap : compute_gaps(rank, ops, step_time_s, one_queue)) {
     const Exposure part = exposed(gap, rank, ops);
     result.exposed += part;
     result.time.bubble += gap.end - gap.begin - part.total();
   }
-  result.time.exposed_pp = result.exposed.pp;
-  result.time.exposed_dp =
-      result.exposed.dp + result.exposed.tied + result.exposed.gather + result.exposed.replicas;
-  result.time.exposed_offload = result.exposed.offload;
+  add_exposed(result);
   return result;
 }
 
-std::size_t critical_rank(const Timeline& timeline, const Schedule& schedule) {
-  std::size_t critical = 0;
-  double latest = -1, busiest = -1;
-  for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
-    const TimelineRank& rank = timeline.ranks[r];
-    const double last = last_end(rank);
-    const double busy =
-        compute_busy(rank, schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)]);
-    if (last > latest || (last == latest && busy > busiest)) {
-      critical = r;
-      latest = last;
-      busiest = busy;
+RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timeline, const Schedule& schedule,
+                   const OpTimes& times) {
+  RankTime result;
+  std::vector<std::vector<std::int32_t>> computing(schedule.ranks.size());  // by list, found when asked for
+  for (const PathSegment& segment : path) {
+    const TimelineRank& rank = timeline.ranks[segment.rank];
+    const auto list = static_cast<std::size_t>(rank.instance.pipeline_rank);
+    const RankOps& ops = schedule.ranks[list];
+    const double seconds = segment.end - segment.begin;
+    if (segment.op < 0) {
+      result.time.bubble += seconds;
+      continue;
     }
+    const auto op = static_cast<std::size_t>(segment.op);
+    if (ops[op].stream == Stream::compute) {
+      add_op(result.time, rank, ops, op, seconds, times);
+      continue;
+    }
+    if (computing[list].empty()) computing[list] = compute_stream(ops);
+    const double hidden_s = add_computing(result.time, segment, rank, ops, computing[list], times);
+    result.exposed.of(ops[op].kind) += seconds - hidden_s;
   }
+  add_exposed(result);
+  return result;
+}
+
+std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline) {
+  constexpr double kEqual = 1e-9;  // of the iteration: which of equal ranks is named must not be rounding's
+  std::vector<double> seconds(timeline.ranks.size(), 0);
+  double all_s = 0;
+  for (const PathSegment& segment : path) {
+    seconds[segment.rank] += segment.end - segment.begin;
+    all_s += segment.end - segment.begin;
+  }
+  std::size_t critical = 0;
+  for (std::size_t r = 1; r < seconds.size(); ++r)
+    if (seconds[r] > seconds[critical] + kEqual * all_s) critical = r;
   return critical;
 }
 

@@ -1,6 +1,7 @@
-// Where did the seconds of one rank go?
+// Where did the seconds of an iteration go, on one rank and on the critical path through all?
 #pragma once
 
+#include "result/critical_path.h"
 #include "result/idle.h"
 #include "result/report.h"
 
@@ -21,7 +22,12 @@ struct RankTime {
 RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& times, double step_time_s,
                    bool one_queue);
 
-// Index of the rank whose last op ends last; of several, the one that computes most.
-std::size_t critical_rank(const Timeline& timeline, const Schedule& schedule);
+// Of the path: a compute op by cause, a message or collective as exposed as far as its rank computes nothing
+// meanwhile, and bubble where nothing on the path runs. time.sum() is the iteration.
+RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timeline, const Schedule& schedule,
+                   const OpTimes& times);
+
+// Index of the rank that most of the path lies on, the first of equal ones.
+std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline);
 
 }  // namespace rehearse

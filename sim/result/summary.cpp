@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kBarColumns = 40;
+constexpr int kBarColumns = 30;
 
 enum class Paint {
   bold = 1,
@@ -83,41 +83,61 @@ void add_figures(Page& page, const Report& report) {
             page.paint(percent(report.mfu), strong), percent(report.hfu), report.facts.peak_flops / 1e12);
   page.line("             {}",
             page.paint("attention FLOPs: full squares; HFU adds what is computed twice", Paint::grey));
-  page.line("bubble       mean {}, worst {} (pipeline rank {}), ideal {}", percent(report.bubble_mean),
-            percent(report.bubble_worst), report.bubble_worst_rank, percent(report.bubble_ideal));
+  const IdleShares idle = idle_shares(report);
+  page.line("compute idle mean {}, worst {} (pipeline rank {})", percent(report.bubble_mean),
+            percent(report.bubble_worst), report.bubble_worst_rank);
+  page.line("             of the mean: pipeline bubble {} (ideal {}), waiting for communication {}",
+            percent(idle.bubble), percent(report.bubble_ideal), percent(idle.waiting));
   page.line("");
 }
 
 struct Row {
   const char* name;
-  double seconds;
+  double TimeShares::*seconds;
   Paint paint;
 };
+constexpr Row kRows[] = {{"compute", &TimeShares::compute, Paint::green},
+                         {"recompute", &TimeShares::recompute, Paint::green},
+                         {"optimizer", &TimeShares::optimizer, Paint::green},
+                         {"bubble", &TimeShares::bubble, Paint::grey},
+                         {"exposed tp", &TimeShares::exposed_tp, Paint::blue},
+                         {"exposed pp", &TimeShares::exposed_pp, Paint::blue},
+                         {"exposed dp", &TimeShares::exposed_dp, Paint::blue},
+                         {"exposed cp", &TimeShares::exposed_cp, Paint::blue},
+                         {"exposed ep", &TimeShares::exposed_ep, Paint::blue},
+                         {"exposed offload", &TimeShares::exposed_offload, Paint::blue}};
 
+// Bars are of the critical path.
 void add_shares(Page& page, const Report& report) {
-  const TimeShares& time = report.time;
-  const Row rows[] = {
-      {"compute", time.compute, Paint::green},      {"recompute", time.recompute, Paint::green},
-      {"optimizer", time.optimizer, Paint::green},  {"bubble", time.bubble, Paint::grey},
-      {"exposed tp", time.exposed_tp, Paint::blue}, {"exposed pp", time.exposed_pp, Paint::blue},
-      {"exposed dp", time.exposed_dp, Paint::blue}, {"exposed cp", time.exposed_cp, Paint::blue},
-      {"exposed ep", time.exposed_ep, Paint::blue}, {"exposed offload", time.exposed_offload, Paint::blue}};
-  page.line("{} (pipeline rank {}, the last to finish)", page.paint("where the time goes", Paint::bold),
-            report.critical_rank);
-  for (const Row& row : rows) {
-    if (row.seconds <= 0 || report.step_time_s <= 0) continue;
-    const double share = row.seconds / report.step_time_s;
+  if (!(report.step_time_s > 0)) return;
+  page.line("{}{:>17}{:>20}", page.paint("where the time goes", Paint::bold), "critical path",
+            "mean over ranks");
+  for (const Row& row : kRows) {
+    const double on_path = report.time.*row.seconds, mean = report.mean_time.*row.seconds;
+    if (on_path <= 0 && mean <= 0) continue;
+    const double share = on_path / report.step_time_s;
     const auto bar = static_cast<std::size_t>(std::lround(kBarColumns * std::clamp(share, 0.0, 1.0)));
-    page.line("  {:<16}{:>10}  {:>7}{}", row.name, format_seconds(row.seconds), percent(share),
+    page.line("  {:<16}{:>10}{:>8}{:>12}{:>8}{}", row.name, format_seconds(on_path), percent(share),
+              format_seconds(mean), percent(mean / report.step_time_s),
               bar > 0 ? "  " + page.paint(std::string(bar, '#'), row.paint) : "");
   }
+  page.line("  {}",
+            page.paint(fmt::format("the path runs through all ranks, longest on pipeline rank {}; exposed: "
+                                   "compute waits for it",
+                                   report.critical_rank),
+                       Paint::grey));
+  if (report.time.bubble > 0)
+    page.line("  {}",
+              page.paint("bubble of the path: nothing on it runs, as in gaps of the host", Paint::grey));
 }
 
 void add_communication(Page& page, const Report& report) {
   if (report.communication.empty()) return;
   page.line("");
-  page.line("{}{:>6}{:>9}{:>11}{:>12}{:>12}", page.paint(fmt::format("{:<22}", "communication"), Paint::bold),
-            "group", "calls", "bytes", "busy", "exposed");
+  const std::string head = fmt::format("communication, rank {}", report.critical_rank);
+  page.line("{}{:>{}}{:>9}{:>11}{:>12}{:>12}", page.paint(head, Paint::bold), "group",
+            std::max<std::size_t>(6, 28 - std::min<std::size_t>(28, head.size())), "calls", "bytes", "busy",
+            "exposed");
   for (const CommunicationLine& line : report.communication)
     page.line("  {:<20}{:>6}{:>9}{:>11}{:>12}{:>12}", line.kind + " " + line.op, line.group_size, line.calls,
               format_bytes(line.bytes_per_rank), format_seconds(line.busy_s), format_seconds(line.exposed_s));

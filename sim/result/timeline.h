@@ -18,9 +18,9 @@ struct Span {
 struct TimelineRank {
   Instance instance;
   std::vector<Span> spans;  // spans[i] belongs to op i of the rank's list
-  // By op, in tp, cp and ep: how much longer than priced the collectives inside it took on links that others
-  // use too. Empty: all as priced.
-  std::vector<TimeParts> contended = {};
+  // By op, how much longer than priced it took. In tp, cp and ep: its collectives, on links that others use
+  // too. In compute: all its kernels, on a slow GPU or beside collectives. Empty: all as priced.
+  std::vector<TimeParts> lost = {};
 };
 
 struct Timeline {

@@ -79,6 +79,28 @@ void add_products(const Profile& profile, const Gpu& gpu, const std::string& pre
   errors.extrapolated = std::max(errors.products, summarise(larger).p90_abs);
 }
 
+double exposed_in(const TimeShares& time, const std::string& kind) {
+  if (kind == "pp") return time.exposed_pp;
+  if (kind == "tp") return time.exposed_tp;
+  if (kind == "cp") return time.exposed_cp;
+  if (kind == "ep") return time.exposed_ep;
+  return kind == "offload" ? time.exposed_offload : time.exposed_dp;  // "dp" and "tied"
+}
+
+// The line's part of what its kind exposes on the critical path: as of what it exposes on the line's rank, or
+// of its busy time where that rank exposes nothing.
+double exposed_on_path(const CommunicationLine& line, const Report& report) {
+  const auto is_dp = [](const std::string& kind) { return kind == "dp" || kind == "tied"; };
+  double exposed_s = 0, busy_s = 0;
+  for (const CommunicationLine& each : report.communication) {
+    if (each.kind != line.kind && !(is_dp(each.kind) && is_dp(line.kind))) continue;
+    exposed_s += each.exposed_s;
+    busy_s += each.busy_s;
+  }
+  const double share = exposed_s > 0 ? line.exposed_s / exposed_s : busy_s > 0 ? line.busy_s / busy_s : 0;
+  return share * exposed_in(report.time, line.kind);
+}
+
 }  // namespace
 
 KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision) {
@@ -104,7 +126,7 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
     if (line.calls == 0) continue;
     const double bytes = line.bytes_per_rank / static_cast<double>(line.calls);
     const std::size_t size = nccl::size_class(bytes);
-    of_sizes[size] += line.exposed_s * errors.collectives[size];
+    of_sizes[size] += exposed_on_path(line, report) * errors.collectives[size];
   }
   const double of_sources =
       std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2]));

@@ -264,12 +264,13 @@ Preparation prepare(const Experiment& experiment) {
 }
 
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
-  Report report = make_report(timeline, preparation.schedule, experiment.model, experiment.plan,
-                              preparation.work, preparation.prices.times, facts_of(experiment, preparation));
+  Report report = make_report(timeline, preparation.schedule, preparation.tasks, experiment.model,
+                              experiment.plan, preparation.work, preparation.prices.times,
+                              facts_of(experiment, preparation), experiment.with_split);
   if (experiment.with_reserved)
     add_reserved(report, preparation.schedule, preparation.work,
                  experiment.order ? kAllMicrobatches : shortened(experiment.plan).microbatches());
-  if (experiment.with_band) report.uncertainty = uncertainty(report, experiment);
+  if (experiment.with_split && experiment.with_band) report.uncertainty = uncertainty(report, experiment);
   return report;
 }
 

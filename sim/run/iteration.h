@@ -36,7 +36,8 @@ struct Experiment {
   StageNodes stage_nodes = {};
   std::optional<Schedule> order = {};  // in place of the one that the plan names; it fits the plan
   std::string order_name = {};         // how reports call it
-  bool with_band = true;               // Report::uncertainty is found, O(GEMM samples)
+  bool with_split = true;              // Report::time, ranks and communication are found, O(ops)
+  bool with_band = true;               // Report::uncertainty is found, O(GEMM samples); needs the split
   bool with_reserved = true;           // RankMemory::reserved_bytes are found, O(ops x tensors)
   Headroom headroom = {};              // memory that is to stay free on each GPU
 };

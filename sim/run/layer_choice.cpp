@@ -21,7 +21,7 @@ Experiment as_tried(Experiment experiment) {
   experiment.fold = Fold::replicas;
   experiment.conditions.iterations = 1;
   experiment.conditions.jitter = {};
-  experiment.with_band = experiment.with_reserved = false;
+  experiment.with_band = experiment.with_reserved = experiment.with_split = false;
   return experiment;
 }
 

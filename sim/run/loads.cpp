@@ -53,7 +53,9 @@ class Loading {
         loads_.fixed_s[task] =
             host_copy_s(profile_of(leader.instance), cluster_of(leader.instance), copied_bytes(op));
       } else {
-        loads_.fixed_s[task] = compute_s(leader.instance, op, times);
+        loads_.fixed_s[task] =
+            priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
+        add_slowed(task, leader.instance, op, times);
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
@@ -87,11 +89,12 @@ class Loading {
   }
 
   // A slow GPU stretches its kernels; its peers wait for it, and what they say to each other is no slower.
-  double compute_s(int instance, const Op& op, const OpTimes& times) const {
+  void add_slowed(TaskId task, int instance, const Op& op, const OpTimes& times) {
+    const double speed = speeds_[static_cast<std::size_t>(instance)];
+    if (speed == 1) return;
     const TimeParts parts = priced_parts(op, rank_of(instance).pipeline_rank, times);
     const double kernels = parts.compute + parts.recompute + parts.optimizer;
-    const double lost = kernels / speeds_[static_cast<std::size_t>(instance)] - kernels;
-    return (parts.total() + lost) / op.parts;
+    loads_.slow(task, (kernels / speed - kernels) / op.parts);
   }
 
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
@@ -367,6 +370,13 @@ class Loading {
 };
 
 }  // namespace
+
+void Loads::slow(TaskId task, double seconds) {
+  if (seconds == 0) return;
+  if (slowed_s.empty()) slowed_s.resize(fixed_s.size(), 0);
+  slowed_s[task] += seconds;
+  fixed_s[task] += seconds;
+}
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,

@@ -25,6 +25,8 @@ namespace rehearse {
 // without flows has none.
 // taken: what a collective takes from kernels beside it (share_lost), which their fixed_s does not reflect
 // yet (delays_beside_collectives).
+// slowed_s: the part of fixed_s by which kernels last longer than priced, on a slow GPU or beside
+// collectives; empty for none.
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
@@ -36,11 +38,13 @@ struct Loads {
   std::vector<std::vector<LinkId>> ends;   // by end of a flow
   std::map<std::uint64_t, LinkId> fabric;  // links that the rest of the cluster may cross too
   double extrapolated_s = 0;               // seconds whose size lies outside the profile
+  std::vector<double> slowed_s = {};
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
   }
   double alone_s(TaskId task) const { return fixed_s[task] + transfer_s[task]; }
+  void slow(TaskId task, double seconds);  // the kernels of the task last longer
 };
 
 // Gives both jobs the links of both; where they cross the same link of the fabric, it is one. Each job has

@@ -60,11 +60,15 @@ Timeline spread(const Schedule& schedule, const Tasks& tasks, const Loads& loads
     for (std::size_t op = 0; op < ops; ++op) {
       const TaskId task = tasks.task(static_cast<int>(i), op);
       rank.spans[op] = {begins[task], ends[task]};
-      if (const InnerOp* inner = loads.inside.of(task)) {
-        if (rank.contended.empty()) rank.contended.resize(ops);
+      const InnerOp* const inner = loads.inside.of(task);
+      const double slowed_s = loads.slowed_s.empty() ? 0 : loads.slowed_s[task];
+      if (inner == nullptr && slowed_s == 0) continue;
+      if (rank.lost.empty()) rank.lost.resize(ops);
+      if (inner != nullptr) {
         const double lost_s = rank.spans[op].seconds() - loads.fixed_s[task] - inner->priced_s;
-        rank.contended[op] = contended(*inner, std::max(0.0, lost_s));
+        rank.lost[op] = contended(*inner, std::max(0.0, lost_s));
       }
+      rank.lost[op].compute = slowed_s;
     }
     timeline.ranks.push_back(std::move(rank));
   }

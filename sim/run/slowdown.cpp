@@ -106,8 +106,8 @@ void delay(const Delays& delays, const Tasks& tasks, Loads& loads) {
   for (TaskId task = 0; task < tasks.size(); ++task) {
     const OpRef leader = tasks.leader[task];
     const Instance& instance = tasks.instances[static_cast<std::size_t>(leader.instance)];
-    loads.fixed_s[task] +=
-        delays[static_cast<std::size_t>(instance.pipeline_rank)][static_cast<std::size_t>(leader.op)];
+    loads.slow(task,
+               delays[static_cast<std::size_t>(instance.pipeline_rank)][static_cast<std::size_t>(leader.op)]);
   }
 }
 

@@ -33,7 +33,8 @@ class Search {
       experiments_.push_back(std::make_unique<Experiment>(experiment));
       experiments_.back()->engine = Engine::reference;
       experiments_.back()->fold = Fold::replicas;
-      experiments_.back()->with_band = experiments_.back()->with_reserved = false;
+      experiments_.back()->with_band = experiments_.back()->with_reserved = experiments_.back()->with_split =
+          false;
     }
     kernels_.resize(experiments_.size());
   }

@@ -66,9 +66,9 @@
   const timeline = new Rehearse.Timeline();
   window.timeline = timeline;
   const answer = make("div", { class: "answer" }, head, illegal, make("div", { class: "figures" },
-    tiles, engine, warnings, section("Where the step goes", null, bars), section("Pipeline", null, timeline.element),
+    tiles, engine, warnings, section("Where the step goes", Rehearse.timeNote, bars), section("Pipeline", null, timeline.element),
     section("Memory over the iteration", null, memory), section("Memory of each pipeline rank at its fullest", null, ranks),
-    section("Communication of the critical rank", null, communication),
+    section("Communication of the rank that most of the critical path lies on", null, communication),
     section("Traffic of one GPU, by class of link", null, traffic)));
   page.append(side, answer);
 

@@ -1,6 +1,7 @@
 // Every scenario that ships runs, and a flag beats the file.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -46,6 +47,45 @@ TEST(Scenario, AFlagBeatsTheFile) {
   EXPECT_EQ(from_file["plan"]["seq"], 8192);
   EXPECT_EQ(from_flag["plan"]["seq"], 4096);
   EXPECT_LT(from_flag["step_time_s"], from_file["step_time_s"]);
+}
+
+// The time goes where it is spent on the critical path, whichever rank ends last.
+TEST(Scenario, ExpertsSetThePaceOfDeepseek) {
+  const std::string job = "simulate scenarios/deepseek-v3-1024-h100-ep64.json --json --cluster ";
+  const auto cluster_with = [](int nics) {
+    return temporary_file("nics.json",
+                          R"({"schema":"rehearse.cluster/1","like":"dgx-h100","source":"test",)"
+                          R"("node":{"nics":{"count":)" +
+                              std::to_string(nics) +
+                              R"(,"kind":"infiniband","bandwidth":"400Gbps","latency":"3.3us"}}})");
+  };
+  const Json eight = Json::parse(run_program(job + cluster_with(8)).out),
+             four = Json::parse(run_program(job + cluster_with(4)).out);
+  const auto part = [](const Json& report, const char* key) { return report["time_s"][key].get<double>(); };
+  const double longer_s = four["step_time_s"].get<double>() - eight["step_time_s"].get<double>();
+  for (const char* other : {"exposed_tp", "exposed_pp", "exposed_dp", "exposed_cp", "exposed_offload"})
+    EXPECT_GT(part(eight, "exposed_ep"), 10 * part(eight, other)) << other;
+  EXPECT_GT(part(eight, "exposed_ep"), 0.45 * eight["step_time_s"].get<double>());
+  EXPECT_EQ(part(eight, "bubble"), 0);
+  EXPECT_GT(longer_s, 1);
+  EXPECT_GT(part(four, "exposed_ep") - part(eight, "exposed_ep"), 0.9 * longer_s);
+}
+
+// A slow GPU computes longer; what it says to others is no slower.
+TEST(Scenario, TheTimeLostOnASlowGpuIsCompute) {
+  for (const char* engine : {"simgrid", "reference"}) {
+    const std::string job =
+        std::string("simulate scenarios/llama3-70b-512-h100.json --json --engine ") + engine;
+    const Json even = Json::parse(run_program(job).out),
+               slow = Json::parse(run_program(job + " --slow rank=17:0.8").out);
+    const double lost_s = slow["step_time_s"].get<double>() - even["step_time_s"].get<double>();
+    const auto longer_s = [&](const char* key) {
+      return slow["time_s"][key].get<double>() - even["time_s"][key].get<double>();
+    };
+    EXPECT_GT(lost_s, 1);
+    EXPECT_GT(longer_s("compute"), 0.95 * lost_s) << engine;
+    EXPECT_LT(std::abs(longer_s("exposed_tp")), 0.05 * lost_s) << engine;
+  }
 }
 
 TEST(Scenario, PairsPassesAsMegatronDoes) {

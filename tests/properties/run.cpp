@@ -27,15 +27,15 @@ std::string rule_of(const InputError& error) {
   return violation.pointer + ": " + violation.rule;
 }
 
-constexpr std::size_t kSpanNumbers = 2, kContendedNumbers = 3;
+constexpr std::size_t kSpanNumbers = 2, kLostNumbers = 4;
 
 std::vector<double> flat(const Timeline& timeline) {
   std::vector<double> numbers;
   for (const TimelineRank& rank : timeline.ranks) {
     for (const Span& span : rank.spans) numbers.insert(numbers.end(), {span.begin, span.end});
-    numbers.push_back(rank.contended.empty() ? 0 : 1);
-    for (const TimeParts& parts : rank.contended)
-      numbers.insert(numbers.end(), {parts.tp, parts.cp, parts.ep});
+    numbers.push_back(rank.lost.empty() ? 0 : 1);
+    for (const TimeParts& parts : rank.lost)
+      numbers.insert(numbers.end(), {parts.tp, parts.cp, parts.ep, parts.compute});
   }
   return numbers;
 }
@@ -48,11 +48,12 @@ Timeline unflat(const std::vector<double>& numbers, const Schedule& schedule, co
     const std::size_t ops = schedule.ranks[static_cast<std::size_t>(instance.pipeline_rank)].size();
     for (std::size_t op = 0; op < ops; ++op, next += kSpanNumbers) rank.spans.push_back({next[0], next[1]});
     if (*next++ != 0) {
-      for (std::size_t op = 0; op < ops; ++op, next += kContendedNumbers) {
-        TimeParts& parts = rank.contended.emplace_back();
+      for (std::size_t op = 0; op < ops; ++op, next += kLostNumbers) {
+        TimeParts& parts = rank.lost.emplace_back();
         parts.tp = next[0];
         parts.cp = next[1];
         parts.ep = next[2];
+        parts.compute = next[3];
       }
     }
     timeline.ranks.push_back(std::move(rank));

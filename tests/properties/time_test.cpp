@@ -75,6 +75,27 @@ void accounts_for_every_step(const Run& run, const Timeline& timeline) {
   }
 }
 
+// On the critical path no time goes by without an op of it: each begins when the one that it waits for ends.
+void has_a_path_as_long_as_the_step(const Run& run, const Timeline& timeline) {
+  const std::vector<PathSegment> path =
+      critical_path(timeline, run.ready.schedule, run.ready.tasks, run.experiment.plan.one_queue);
+  RC_ASSERT(!path.empty());
+  RC_ASSERT(path.front().begin == 0 && path.back().end == timeline.end());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    RC_ASSERT(i == 0 || path[i - 1].end == path[i].begin);
+    RC_ASSERT(path[i].op >= 0);
+    const Span& span = timeline.ranks[path[i].rank].spans[static_cast<std::size_t>(path[i].op)];
+    RC_ASSERT(std::abs(span.begin - path[i].begin) <= 1e-7 * timeline.end());
+    RC_ASSERT(std::abs(span.end - path[i].end) <= 1e-7 * timeline.end());
+  }
+  const TimeShares time = path_time(path, timeline, run.ready.schedule, run.ready.prices.times).time;
+  RC_ASSERT(std::abs(time.sum() - timeline.end()) <= kRounding * timeline.end());
+  for (const double part : {time.compute, time.recompute, time.optimizer, time.exposed_tp, time.exposed_pp,
+                            time.exposed_dp, time.exposed_cp, time.exposed_ep, time.exposed_offload})
+    RC_ASSERT(part >= -kRounding * timeline.end());
+  RC_ASSERT(time.bubble == 0);
+}
+
 void keeps_the_order_of_streams(const Run& run, const Timeline& timeline) {
   const double slack = kRounding * timeline.end();
   for (const TimelineRank& rank : timeline.ranks) {
@@ -91,12 +112,14 @@ void keeps_the_order_of_streams(const Run& run, const Timeline& timeline) {
   }
 }
 
-// One simulation for all three.
+// One simulation for all.
 RC_GTEST_PROP(LegalRun, EndsNoSoonerThanItCanInOrderAndWithItsStepAccountedFor, ()) {
   const auto run = legal_run();
   const Timeline timeline = must_end(*run);
   takes_as_long_as_it_must(*run, timeline);
   accounts_for_every_step(*run, timeline);
+  has_a_path_as_long_as_the_step(*run, timeline);
+  has_a_path_as_long_as_the_step(*run, run->reference);
   keeps_the_order_of_streams(*run, timeline);
 }
 

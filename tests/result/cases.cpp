@@ -89,8 +89,8 @@ Case make_case(const Plan& plan, const Durations& durations, bool tied, const Mo
                const TaskOptions& options) {
   Case made{model, plan, make_work(model, plan), full_schedule(plan, 2, tied), {}, {}};
   made.timeline = walk(made.schedule, plan, durations, options);
-  made.report =
-      make_report(made.timeline, made.schedule, model, plan, made.work, small_times(plan), small_facts(plan));
+  made.report = make_report(made.timeline, made.schedule, derive_tasks(made.schedule, plan, options), model,
+                            plan, made.work, small_times(plan), small_facts(plan));
   return made;
 }
 

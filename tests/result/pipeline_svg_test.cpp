@@ -26,7 +26,7 @@ std::string draw(const Case& made) {
 TEST(PipelineSvg, SaysWhatWasHeldFixedAndWhatCameOut) {
   const std::string svg = draw(make_case(small_plan(2, 2, 4), Durations{1, 2, 0.1, 0, 0.2}));
   for (const char* part : {"small on test cluster", "tp 1, pp 2, vpp 2, dp 1", "interleaved-1f1b, m = 4",
-                           "Step time", "bubble mean", "(s)", "forward, chunk 0", "backward, chunk 1",
+                           "Step time", "compute idle mean", "(s)", "forward, chunk 0", "backward, chunk 1",
                            "optimizer step", "pipeline message", "idle"})
     EXPECT_THAT(svg, HasSubstr(part));
   EXPECT_THAT(svg, Not(HasSubstr("gradient reduction")));

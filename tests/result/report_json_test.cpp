@@ -24,12 +24,13 @@ Json example() {
 }
 
 TEST(ReportJson, HasExactlyTheKeysOfItsSchema) {
-  EXPECT_THAT(keys(example()),
-              ElementsAre("schema", "source", "engine", "version", "profile", "step_time_s",
-                          "step_time_band_s", "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s",
-                          "model_tflops_per_gpu", "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops",
-                          "peak_tflops_per_gpu", "bubble_fraction", "bubble_fraction_ideal", "time_s",
-                          "communication", "memory", "plan", "model", "cluster", "warnings"));
+  EXPECT_THAT(
+      keys(example()),
+      ElementsAre("schema", "source", "engine", "version", "profile", "step_time_s", "step_time_band_s",
+                  "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "model_tflops_per_gpu",
+                  "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops", "peak_tflops_per_gpu",
+                  "bubble_fraction", "bubble_fraction_ideal", "time_s", "mean_time_s", "ranks",
+                  "critical_rank", "communication", "memory", "plan", "model", "cluster", "warnings"));
 }
 
 TEST(ReportJson, NestedObjectsHaveTheirKeys) {
@@ -72,6 +73,20 @@ TEST(ReportJson, SharesSumToTheStepAfterPrinting) {
   double sum = 0;
   for (const auto& share : json["time_s"]) sum += share.get<double>();
   EXPECT_NEAR(sum, json["step_time_s"].get<double>(), 1e-12 * sum);
+}
+
+TEST(ReportJson, EachRankHasItsSplitOfTheStep) {
+  const Json json = example();
+  ASSERT_EQ(json["ranks"].size(), 2u);
+  for (const Json& rank : json["ranks"]) {
+    EXPECT_THAT(keys(rank), ElementsAre("rank", "pipeline_rank", "time_s"));
+    EXPECT_EQ(keys(rank["time_s"]), keys(json["time_s"]));
+    double sum = 0;
+    for (const auto& share : rank["time_s"]) sum += share.get<double>();
+    EXPECT_NEAR(sum, json["step_time_s"].get<double>(), 1e-12 * sum);
+  }
+  EXPECT_EQ(json["ranks"][1]["rank"], 2);  // after two replicas of the first
+  EXPECT_EQ(keys(json["mean_time_s"]), keys(json["time_s"]));
 }
 
 TEST(ReportJson, PeakRankIsTheHeaviest) {

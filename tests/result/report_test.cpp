@@ -45,7 +45,9 @@ RC_GTEST_PROP(Report, BubbleOfEqualStagesIsTheClosedForm, ()) {
   const Case made = make_case(plan, Durations{1, 2, 0, 0, 0}, false, small_model(pp * vpp));
   RC_ASSERT(std::abs(made.report.bubble_mean - made.report.bubble_ideal) < 1e-12);
   RC_ASSERT(std::abs(made.report.bubble_worst - made.report.bubble_ideal) < 1e-12);
-  RC_ASSERT(std::abs(made.report.time.bubble - made.report.bubble_ideal * made.report.step_time_s) < 1e-9);
+  RC_ASSERT(std::abs(made.report.mean_time.bubble - made.report.bubble_ideal * made.report.step_time_s) <
+            1e-9);
+  RC_ASSERT(made.report.time.bubble == 0);
 }
 
 // p = 2, m = 2, messages of 0.5 s:
@@ -57,12 +59,18 @@ TEST(Report, OneForwardOneBackwardByHand) {
   const Report& report = made.report;
   // B1's gradient leaves rank 1 at 7.5 and arrives at 8; rank 0 ends at 10.
   EXPECT_DOUBLE_EQ(report.step_time_s, 10);
-  EXPECT_EQ(report.critical_rank, 0);
   // Rank 0 is idle from 2 to 5 and from 7 to 8; the messages that it waits for move from 4.5 and from 7.5.
+  const TimeShares& first = report.ranks[0].time;
+  EXPECT_DOUBLE_EQ(first.exposed_pp, 1);
+  EXPECT_DOUBLE_EQ(first.bubble, 3);
+  EXPECT_DOUBLE_EQ(first.compute, 4.5);
+  EXPECT_DOUBLE_EQ(first.exposed_tp, 1.5);
+  // F0 on rank 0, all of rank 1 with F0's and B1's messages, B1 on rank 0.
+  EXPECT_EQ(report.critical_rank, 1);
   EXPECT_DOUBLE_EQ(report.time.exposed_pp, 1);
-  EXPECT_DOUBLE_EQ(report.time.bubble, 3);
-  EXPECT_DOUBLE_EQ(report.time.compute, 4.5);
-  EXPECT_DOUBLE_EQ(report.time.exposed_tp, 1.5);
+  EXPECT_DOUBLE_EQ(report.time.bubble, 0);
+  EXPECT_DOUBLE_EQ(report.time.compute, 6.75);
+  EXPECT_DOUBLE_EQ(report.time.exposed_tp, 2.25);
   EXPECT_DOUBLE_EQ(report.bubble_mean, 0.4);
   EXPECT_DOUBLE_EQ(report.bubble_ideal, 1.0 / 3);
 }
@@ -116,7 +124,8 @@ TEST(Report, CountsMessagesAndTheirBytes) {
   EXPECT_DOUBLE_EQ(lines[1].bytes_per_rank, 4 * made.work.parameters(stage));
   EXPECT_EQ(lines[2].kind, "tied");
   EXPECT_DOUBLE_EQ(lines[2].bytes_per_rank, 4.0 * 1000 * 256);
-  EXPECT_NEAR(lines[1].exposed_s + lines[2].exposed_s, made.report.time.exposed_dp, 1e-12);
+  const auto rank = static_cast<std::size_t>(made.report.critical_rank);
+  EXPECT_NEAR(lines[1].exposed_s + lines[2].exposed_s, made.report.ranks[rank].time.exposed_dp, 1e-12);
 }
 
 TEST(Report, MessagesOfOneMicrobatchAreBusyOneAfterTheOther) {
@@ -179,8 +188,9 @@ TEST(Report, OfManyReplicasEqualsTheFoldedOne) {
 TEST(Report, OfNothingIsZeros) {
   const Plan plan = small_plan(2, 1, 2);
   const Model model = small_model();
-  const Report report =
-      make_report({}, full_schedule(plan), model, plan, make_work(model, plan), {}, small_facts(plan));
+  const Schedule schedule = full_schedule(plan);
+  const Report report = make_report({}, schedule, derive_tasks(schedule, plan), model, plan,
+                                    make_work(model, plan), {}, small_facts(plan));
   EXPECT_EQ(report.step_time_s, 0);
   EXPECT_EQ(report.mfu, 0);
   EXPECT_EQ(report.time.sum(), 0);
@@ -189,9 +199,10 @@ TEST(Report, OfNothingIsZeros) {
 TEST(Report, WithoutPricesABusyStreamIsCompute) {
   const Plan plan = small_plan(2, 1, 2);
   const Case made = make_case(plan, Durations{1, 2, 0, 0, 0.5});
-  const Report report =
-      make_report(made.timeline, made.schedule, made.model, plan, made.work, {}, small_facts(plan));
-  EXPECT_DOUBLE_EQ(report.time.compute, 6);
+  const Report report = make_report(made.timeline, made.schedule, derive_tasks(made.schedule, plan),
+                                    made.model, plan, made.work, {}, small_facts(plan));
+  EXPECT_DOUBLE_EQ(report.ranks[0].time.compute, 6);
+  EXPECT_DOUBLE_EQ(report.time.compute, 9);
   EXPECT_DOUBLE_EQ(report.time.optimizer, 0.5);
 }
 

@@ -67,6 +67,7 @@ TEST(Uncertainty, IsThatOfKernelsAndCollectivesByTheirShares) {
   report.time.bubble = 1;
   report.time.exposed_tp = 3;
   CommunicationLine line;
+  line.kind = "tp";
   line.calls = 10;
   line.bytes_per_rank = 10.0 * (1 << 20);
   line.exposed_s = 3;

@@ -100,8 +100,8 @@ TEST(Inside, TimeLostOnLinksIsLaidToTheGroup) {
   TwoOps ops;
   ops.op(0, 1, 1, 0);
   ops.op(1, 1, 1, 0);
-  const auto lost = in_child(
-      [&] { return std::vector{simulate(ops.schedule, ops.tasks, ops.loads).ranks[0].contended[0].tp}; });
+  const auto lost =
+      in_child([&] { return std::vector{simulate(ops.schedule, ops.tasks, ops.loads).ranks[0].lost[0].tp}; });
   ASSERT_TRUE(lost.has_value());
   EXPECT_NEAR(lost->front(), 1, 1e-9);
 }

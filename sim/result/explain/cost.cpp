@@ -129,7 +129,7 @@ std::string explain_recompute(const Explained& run) {
   text.line("  (all work also counts the scores that fused attention computes again, and the head, which no");
   text.line("  form of recompute runs twice)");
   text.line("");
-  text.line("  recompute takes {} of the step of {}; HFU {:.2f} %, MFU {:.2f} %",
+  text.line("  recompute takes {} of the critical path of {}; HFU {:.2f} %, MFU {:.2f} %",
             format_seconds(report.time.recompute), format_seconds(report.step_time_s), 100 * report.hfu,
             100 * report.mfu);
   text.line("");

@@ -86,7 +86,7 @@ void times(const Explained& run, const Block& block, Lines& text) {
       "%)",
       format_seconds(all), format_seconds(products), 100 * products / all, format_seconds(sent),
       100 * sent / all);
-  text.line("  exposed   on pipeline rank {}: {} of a step of {}", run.report.critical_rank,
+  text.line("  exposed   on the critical path: {} of a step of {}",
             format_seconds(run.report.time.exposed_ep), format_seconds(run.report.step_time_s));
 }
 

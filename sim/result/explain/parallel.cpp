@@ -69,8 +69,8 @@ std::string explain_tensor(const Explained& run) {
           "  (sequence parallelism: reduce-scatter and all-gather for each all-reduce, and two all-gathers\n"
           "  more backward, because the gathered rows are not kept)");
   }
-  text.line("  exposed on pipeline rank {}: {} of a step of {}", run.report.critical_rank,
-            format_seconds(run.report.time.exposed_tp), format_seconds(run.report.step_time_s));
+  text.line("  exposed on the critical path: {} of a step of {}", format_seconds(run.report.time.exposed_tp),
+            format_seconds(run.report.step_time_s));
   text.line("  t = {} {} the {} GPUs of a node", plan.tp,
             plan.tp <= run.report.facts.gpus_per_node ? "stays within" : "leaves",
             run.report.facts.gpus_per_node);

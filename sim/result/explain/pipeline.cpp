@@ -45,7 +45,8 @@ std::string explain_bubble(const Explained& run) {
   const Plan& plan = report.plan;
   const double fill = plan.pp - 1, m = static_cast<double>(plan.microbatches());
   Lines text;
-  text.line("The bubble is the time in which a pipeline rank has nothing to compute.");
+  text.line("A rank's compute is idle for two reasons. It waits for communication while what it waits for moves.");
+  text.line("The rest is the bubble: ranks before or after it in the pipeline have not come so far.");
   text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, plan.vpp,
             schedule_name(report));
   text.line("");
@@ -55,8 +56,15 @@ std::string explain_bubble(const Explained& run) {
   text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
             plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
   text.line("  ideal bubble / step  {:.2f} % with equal stages and free messages", 100 * report.bubble_ideal);
-  text.line("  this plan, simulated mean {:.2f} %, worst {:.2f} % (pipeline rank {})",
+  const IdleShares idle = idle_shares(report);
+  text.line("  this plan, simulated idle time: mean {:.2f} %, worst {:.2f} % (pipeline rank {})",
             100 * report.bubble_mean, 100 * report.bubble_worst, report.bubble_worst_rank);
+  text.line("    of the mean        bubble {:.2f} %, waiting for communication {:.2f} %", 100 * idle.bubble,
+            100 * idle.waiting);
+  if (plan.pp > 1)
+    text.line("  On the critical path other ranks compute meanwhile: {} of {} is compute there.",
+              format_seconds(report.time.compute + report.time.recompute + report.time.optimizer),
+              format_seconds(report.step_time_s));
   text.line("");
   text.line(
       "More microbatches (a larger global batch or a smaller micro batch) shrink it, more ranks widen it.");

@@ -1,7 +1,7 @@
 // How do the figures of a report look? Tiles, bars and tables that all pages share.
 "use strict";
 Rehearse.tiles = function (report) {
-  const make = Rehearse.element, memory = report.memory;
+  const make = Rehearse.element, memory = report.memory, mean = report.mean_time_s;
   const tile = (name, value, more, state) => make(
     "div", { class: "tile" + (state ? " " + state : "") }, make("h3", {}, name), make("strong", {}, value),
     make("small", {}, more));
@@ -18,9 +18,11 @@ Rehearse.tiles = function (report) {
     tile("tokens/s", Rehearse.count(report.tokens_per_s), `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
     tile("MFU", Rehearse.percent(report.mfu),
       `${Rehearse.significant(report.model_tflops_per_gpu, 3)} TFLOP/s/GPU; HFU ${Rehearse.percent(report.hfu)}`),
-    tile("bubble", Rehearse.percent(report.bubble_fraction.mean),
-      `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank}); ` +
-      `ideal ${Rehearse.percent(report.bubble_fraction_ideal)}`),
+    tile("compute idle", Rehearse.percent(report.bubble_fraction.mean),
+      `pipeline bubble ${Rehearse.percent(mean.bubble / report.step_time_s)} ` +
+      `(ideal ${Rehearse.percent(report.bubble_fraction_ideal)}), waiting for communication ` +
+      `${Rehearse.percent((mean.exposed_pp + mean.exposed_dp + mean.exposed_offload) / report.step_time_s)}; ` +
+      `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank})`),
     tile(memory.verdict === "fits" ? "memory" : memory.verdict, Rehearse.bytes(memory.needed_bytes),
       `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.fullest_rank}` + sum,
       { "fits": "", "tight": "tight", "does not fit": "bad" }[memory.verdict]));
@@ -38,7 +40,8 @@ Rehearse.verdict = function (memory) {
   return Rehearse.element("p", { class: "verdict " + (memory.verdict === "tight" ? "tight" : "bad") }, words);
 };
 
-// parts: [key, name, colour]; rows: [{name, values: {key: number}, total}].
+// parts: [key, name, colour]; rows: [{name, values: {key: number}, total, told}]. The legend has the values of the
+// only row, or of a first row that is told.
 Rehearse.stackedBars = function (parts, rows, format) {
   const make = Rehearse.element;
   const used = parts.filter(([key]) => rows.some((row) => row.values[key] > 0));
@@ -63,17 +66,20 @@ Rehearse.stackedBars = function (parts, rows, format) {
     box.style.background = colour;
     return box;
   };
-  const single = rows.length === 1;
+  const told = rows.length === 1 || rows[0].told;
   return make(
     "div", { class: "bars" }, ...rows.map(bar),
     make("div", { class: "legend" }, ...used.map(([key, name, colour]) => make(
-      "span", {}, swatch(colour), single ? `${name} ${format(rows[0].values[key])}` : name))));
+      "span", {}, swatch(colour), told ? `${name} ${format(rows[0].values[key] || 0)}` : name))));
 };
 
+Rehearse.timeNote = "The critical path runs through all ranks and sets the step time. Exposed: compute waits for it.";
 Rehearse.timeBars = function (report) {
-  return Rehearse.stackedBars(Rehearse.parts, [{
-    name: "critical rank", values: report.time_s, total: Rehearse.seconds(report.step_time_s)
-  }], (value) => `${Rehearse.seconds(value)} (${Rehearse.percent(value / report.step_time_s)})`);
+  const total = Rehearse.seconds(report.step_time_s);
+  return Rehearse.stackedBars(Rehearse.parts, [
+    { name: "critical path", values: report.time_s, total, told: true },
+    { name: "mean over ranks", values: report.mean_time_s, total }
+  ], (value) => `${Rehearse.seconds(value)} (${Rehearse.percent(value / report.step_time_s)})`);
 };
 
 Rehearse.memoryBars = function (report) {

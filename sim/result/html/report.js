@@ -13,7 +13,7 @@
   page.append(...[Rehearse.verdict(report.memory)].filter(Boolean), Rehearse.tiles(report));
   const warnings = Rehearse.warnings(report.warnings);
   if (warnings) page.append(warnings);
-  page.append(section("Where the step goes", null, Rehearse.timeBars(report)));
+  page.append(section("Where the step goes", Rehearse.timeNote, Rehearse.timeBars(report)));
 
   const timeline = new Rehearse.Timeline();
   page.append(section("Pipeline", null, timeline.element));
@@ -23,7 +23,8 @@
   page.append(section("Memory over the iteration", "Parameters, gradients, optimizer state and buffers are the floor; " +
     "activations come and go.", Rehearse.memoryChart(data.memory, report)));
   page.append(section("Memory of each pipeline rank at its fullest", null, Rehearse.memoryBars(report)));
-  page.append(section("Communication of the critical rank", "Exposed: while the compute stream waits for it.",
+  page.append(section(`Communication of pipeline rank ${report.critical_rank}`,
+    "Most of the critical path lies on this rank. Exposed: while its compute stream waits.",
     Rehearse.communicationTable(report)));
   page.append(section("Traffic of one GPU, by class of link", "What it sends in an iteration; collectives as rings.",
     Rehearse.trafficBars(report)));

@@ -133,10 +133,10 @@ class PipelinePicture {
                     facts.gpus, shorten(facts.gpu_name, 40), plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp,
                     schedule_name(report_), schedule_.microbatches, plan.micro_batch, plan.seq,
                     to_string(plan.precision), to_string(plan.recompute)));
-    result_ =
-        fmt::format("Step time {}; bubble mean {:.1f} %, worst {:.1f} % (pipeline rank {}), ideal {:.1f} %.",
-                    format_seconds(report_.step_time_s), 100 * report_.bubble_mean,
-                    100 * report_.bubble_worst, report_.bubble_worst_rank, 100 * report_.bubble_ideal);
+    result_ = fmt::format(
+        "Step time {}; compute idle mean {:.1f} %, worst {:.1f} % (pipeline rank {}); ideal bubble {:.1f} %.",
+        format_seconds(report_.step_time_s), 100 * report_.bubble_mean, 100 * report_.bubble_worst,
+        report_.bubble_worst_rank, 100 * report_.bubble_ideal);
     paragraph(result_);
     y_ += 4;
   }

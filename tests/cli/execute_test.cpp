@@ -72,7 +72,7 @@ TEST(Execute, TrainsOnATextAndSaysSo) {
   const Outcome outcome = run_program(kSmall + "--iterations 1 --warmup 0 --json --data " + text);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(Json::parse(outcome.out)["execution"]["data"]["tokens"], 100);
-  const Outcome missing = run_program(kSmall + "--data no/such/text");
+  const Outcome missing = run_program(kSmall + "--data %/no/such/text");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.err, HasSubstr("no/such/text"));
 }

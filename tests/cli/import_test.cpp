@@ -72,7 +72,7 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   const Outcome illegal = run_program(
       "import torchtitan tests/frameworks/data/llama3_70b.toml --cluster dgx-h100 --gpus 256 --tp 7");
   EXPECT_EQ(illegal.exit_code, 2);
-  EXPECT_EQ(run_program("import megatron nowhere.sh -o x.json").exit_code, 2);
+  EXPECT_EQ(run_program("import megatron %/nowhere.sh -o %/x.json").exit_code, 2);
   const std::string own = temporary_file("own.args",
                                          "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "
                                          "--max-position-embeddings 512 --of-mine 1\n");

@@ -71,11 +71,11 @@ TEST(Output, DevicesTakeTwo) {
 
 TEST(Output, WithoutAStderrTheExitCodeTells) {
   const std::pair<const char*, int> cases[] = {
-      {"simulate nowhere.json", 2},
+      {"simulate %/nowhere.json", 2},
       {"simulat", 2},
       {"check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 1 --gbs 64", 3},
       {"simulate --model llama3-8b --cluster mi300x-8 --gpus 8 --tp 8 --gbs 8", 4},
-      {"simulate --model gpt2 --cluster dgx-h100 --gpus 2 --tp 2 --svg /nonexistent/p.svg", 1},
+      {"simulate --model gpt2 --cluster dgx-h100 --gpus 2 --tp 2 --svg %/none/p.svg", 1},
       {"check --model gpt2 --cluster dgx-h100 --gpus 2 --tp 2", 0}};
   for (const auto& [arguments, exit_code] : cases) {
     for (const std::string to : {"2>/dev/full", "2>&-"})

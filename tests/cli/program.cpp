@@ -26,10 +26,18 @@ std::string read(const std::string& path) {
 
 Outcome run_program(const std::string& arguments) {
   const std::string out = scratch().file("stdout"), err = scratch().file("stderr");
-  const std::string command = std::string("cd ") + SOURCE_DIR + " && timeout " + std::to_string(kHangs_s) +
-                              " " + REHEARSE + " " + arguments + " >" + out + " 2>" + err + " </dev/null";
+  const std::string command = std::string("cd ") + SOURCE_DIR + " && HOME=" + scratch().path() +
+                              " XDG_CACHE_HOME=" + scratch().file("cache") + " timeout " +
+                              std::to_string(kHangs_s) + " " + REHEARSE + " " + in_scratch(arguments) + " >" +
+                              out + " 2>" + err + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(out), read(err)};
+}
+
+std::string in_scratch(std::string text) {
+  for (std::size_t at = 0; (at = text.find("%/", at)) != std::string::npos; at += scratch().path().size())
+    text.replace(at, 1, scratch().path());
+  return text;
 }
 
 std::string temporary_file(const std::string& name, const std::string& text) {

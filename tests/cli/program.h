@@ -16,4 +16,7 @@ Outcome run_program(const std::string& arguments);
 // Writes `text` to a file that lives as long as the test program and returns its path.
 std::string temporary_file(const std::string& name, const std::string& text);
 
+// With the tests' own folder in place of each "%/": what "%/none/x" names is in no machine's root.
+std::string in_scratch(std::string text);
+
 }  // namespace rehearse

@@ -113,7 +113,7 @@ TEST(ScheduleFile, FaultsAreNamedWithRowAndCell) {
   EXPECT_THAT(refusal("0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n", "--gbs 16"), HasSubstr("0B1"));
   EXPECT_THAT(refusal("0B0,0F0\n1F0,1B0\n", "--gbs 8"), HasSubstr("0B0"));
   EXPECT_THAT(refusal("0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n", "--gbs 8 --vpp 2"), HasSubstr("lies on rank"));
-  EXPECT_EQ(run_program("check " + kPlan + "--schedule nowhere.csv").exit_code, 2);
+  EXPECT_EQ(run_program("check " + kPlan + "--schedule %/nowhere.csv").exit_code, 2);
 }
 
 TEST(Export, WritesLaunchLinesOrSaysWhyThereAreNone) {

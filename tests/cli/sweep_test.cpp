@@ -256,7 +256,7 @@ TEST(Sweep, BadListsAndStoresAreRefused) {
                                                        {"--set plan.tp", "FIELD=VALUES"},
                                                        {"--set model.x.y=1,2 ", "no place in a scenario"},
                                                        {"--shard 4/3", "i/n"},
-                                                       {"--merge /nowhere.db", "no such store"},
+                                                       {"--merge %/nowhere.db", "no such store"},
                                                        {"--csv --jsonl", "same place"}};
   for (const auto& [flags, words] : cases) {
     const Outcome outcome = run_program(kScenario + new_store() + flags);

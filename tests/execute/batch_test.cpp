@@ -95,7 +95,8 @@ TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
   EXPECT_THAT(refused([&] { read_text(file, 128, 5); }),
               AllOf(HasSubstr("byte 3"), HasSubstr("233"), HasSubstr("256 or more")));
   EXPECT_THAT(refused([&] { read_text(file, 256, 13); }), HasSubstr("13 bytes or more"));
-  EXPECT_THAT(refused([&] { read_text("no/such/text", 256, 5); }), HasSubstr("cannot read this file"));
+  EXPECT_THAT(refused([&] { read_text(scratch().file("none/text"), 256, 5); }),
+              HasSubstr("cannot read this file"));
 }
 
 TEST(Training, OnATextLearnsIt) {

@@ -9,8 +9,6 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kMostFlops = 1e18;
-
 // The same rate on the base's GPU and on this one.
 struct Rates {
   double base = 0;
@@ -20,7 +18,7 @@ struct Rates {
 
 Rates reached(const JsonReader& recipe, const std::string& precision) {
   const JsonReader pair = recipe.object("reached").object(precision);
-  const Rates rates{pair.number("base", 1, kMostFlops), pair.number("own", 1, kMostFlops)};
+  const Rates rates{pair.number("base", physical::kFlops), pair.number("own", physical::kFlops)};
   pair.reject_unknown();
   return rates;
 }

@@ -17,10 +17,10 @@ namespace {
 Gpu read_gpu(const JsonReader& reader) {
   Gpu gpu;
   gpu.name = reader.text("name");
-  gpu.memory_bandwidth = reader.number("memory_bandwidth", 1, 1e18);
+  gpu.memory_bandwidth = reader.number("memory_bandwidth", physical::kBandwidth);
   const JsonReader peaks = reader.object("peak_flops");
   for (const auto& item : peaks.json().items()) {
-    gpu.peak_flops[item.key()] = peaks.number(item.key(), 1, 1e18);
+    gpu.peak_flops[item.key()] = peaks.number(item.key(), physical::kFlops);
   }
   reader.reject_unknown();
   return gpu;
@@ -149,7 +149,8 @@ Json host_json(const JsonReader& recipe, const std::filesystem::path& data, std:
 }
 
 Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, std::vector<Source>& sources) {
-  Json launch = {{"seconds", recipe.number("seconds", 0, 1)}, {"source", recipe.text("source")}};
+  Json launch = {{"seconds", recipe.number("seconds", physical::kLatency)},
+                 {"source", recipe.text("source")}};
   if (recipe.has("host")) launch.update(host_json(recipe.object("host"), data, sources));
   recipe.reject_unknown();
   return launch;

@@ -7,7 +7,8 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12, kMostBytes = 1e15;
+constexpr double kMicrosecond = 1e-6;
+constexpr double kMostRate = 1e15;  // GB/s
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 // The operation in "/path/all_reduce_perf".
@@ -27,7 +28,7 @@ std::string op_of_arguments(const JsonReader& reader) {
 
 double time_of(const JsonReader& row) {
   const char* key = row.has("out_of_place") ? "out_of_place" : "in_place";
-  return row.object(key).number("time", 1e-3, kLongest_us) * kMicrosecond;
+  return row.object(key).number("time", physical::kMessageTime) * kMicrosecond;
 }
 
 // The file has six digits behind the point.
@@ -35,7 +36,7 @@ void add_ratio(const JsonReader& times, BusRatio& ratio) {
   constexpr double kOff = 0.5e-6;
   for (const char* key : {"alg_bw", "bus_bw"})
     if (!times.has(key) || !times.value(key).is_number()) return;
-  const double algbw = times.number("alg_bw", 0, kMostBytes), busbw = times.number("bus_bw", 0, kMostBytes);
+  const double algbw = times.number("alg_bw", 0, kMostRate), busbw = times.number("bus_bw", 0, kMostRate);
   ratio.narrow(algbw, kOff + 1e-6 * algbw, busbw, kOff + 1e-6 * busbw);
 }
 
@@ -61,7 +62,7 @@ LogRun read_json_log(const JsonReader& reader) {
   run.splits = static_cast<int>(groups.size());
   run.hosts = static_cast<int>(hosts.size());
   for (const JsonReader& row : reader.objects("results")) {
-    const double bytes = row.number("size", 0, kMostBytes);
+    const double bytes = row.number("size", physical::kMessage);
     if (bytes > 0) run.rows.push_back({bytes, time_of(row)});
     for (const char* kind : {"out_of_place", "in_place"})
       if (row.has(kind)) add_ratio(row.object(kind), run.ratio);

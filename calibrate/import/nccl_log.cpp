@@ -21,7 +21,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12, kMostBytes = 1e15;
+constexpr double kMicrosecond = 1e-6;
 constexpr std::size_t kTimed = 4;  // time, algbw, busbw, errors
 constexpr std::size_t kNamed = 3;  // size, count, type; then redop and root, each where it applies
 
@@ -179,25 +179,24 @@ class TextLog {
     for (std::size_t i = *timed; i < row.size(); ++i) require_number(row[i], i);
     columns_ = std::max(columns_, row.size());
     remember_names(Words(row.begin() + kNamed, row.begin() + static_cast<std::ptrdiff_t>(*timed)));
-    const double bytes = std::strtod(row[0].c_str(), nullptr);
-    if (bytes > kMostBytes)
-      fail(row_line_, fmt::format("a size must be at most {:g} bytes", kMostBytes), "found " + row[0]);
-    if (bytes > 0) rows_[bytes].push_back(time_of(row[*timed]));
+    const double bytes = within(row[0], "a size", physical::kMessage);
+    if (bytes > 0)
+      rows_[bytes].push_back(within(row[*timed], "a time", physical::kMessageTime) * kMicrosecond);
     for (std::size_t i = *timed; i + kTimed <= row.size(); i += kTimed) note_ratio(row[i + 1], row[i + 2]);
   }
 
   // Error columns may say N/A.
   void require_number(const std::string& word, std::size_t column) const {
     if (word == "N/A") return;
-    if (!is_number(word) || std::strtod(word.c_str(), nullptr) < 0)
-      fail(row_line_, fmt::format("column {} must be a number from 0", column + 1), "found " + word);
+    if (const std::optional<double> value = parse_decimal(word); !value || *value < 0)
+      fail(row_line_, fmt::format("column {} must be a decimal number from 0", column + 1), "found " + word);
   }
 
-  double time_of(const std::string& word) const {
-    const double time_us = std::strtod(word.c_str(), nullptr);
-    if (!(time_us > 0) || time_us > kLongest_us)
-      fail(row_line_, "a time must be above 0 us", "found " + word);
-    return time_us * kMicrosecond;
+  double within(const std::string& word, const char* what, const Bounds& bounds) const {
+    const std::optional<double> value = parse_decimal(word);
+    if (!value || !bounds.hold(*value))
+      fail(row_line_, fmt::format("{} must be {}", what, to_string(bounds)), "found " + word);
+    return *value;
   }
 
   void remember_names(const Words& names) {

@@ -64,7 +64,7 @@ Streams from_rates(const Json& table, const std::string& file, const JsonReader&
                     bytes = column(table, "bytes", file), rate = column(table, "GBps", file);
   const std::string wanted = recipe.text("curve"), from = recipe.text("gpu");
   const double share =
-      recipe.has("bandwidth") ? gpu.memory_bandwidth / recipe.number("bandwidth", 1, 1e18) : 1;
+      recipe.has("bandwidth") ? gpu.memory_bandwidth / recipe.number("bandwidth", physical::kBandwidth) : 1;
   Streams streams;
   for (const Json& row : table.at("rows")) {
     if (row.at(of_gpu) != from || row.at(curve) != wanted) continue;

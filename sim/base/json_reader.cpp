@@ -141,6 +141,7 @@ void JsonReader::fail_choice(const std::string& key, const std::string& name,
 }
 
 void JsonReader::fail_absent(const std::string& key) const {
+  if (json_.contains(key)) fail(key, "is null; a value is required");
   std::vector<std::string> present;
   for (const auto& item : json_.items()) present.push_back(item.key());
   const std::string near = nearest_name(key, present);
@@ -193,7 +194,7 @@ std::int64_t JsonReader::integer_or(const std::string& key, std::int64_t fallbac
 double JsonReader::number(const std::string& key, double least, double most) const {
   const Json& found = required(key);
   const std::string rule = fmt::format("must be a number from {:g} to {:g}", least, most);
-  if (!found.is_number()) fail(key, rule, "found " + found.dump());
+  if (!found.is_number()) fail(key, rule, "found " + shown(found));
   const auto number = found.get<double>();
   if (!(number >= least && number <= most)) fail(key, rule, "found " + shown(found));
   return number;
@@ -203,12 +204,40 @@ double JsonReader::number_or(const std::string& key, double fallback, double lea
   return has(key) ? number(key, least, most) : fallback;
 }
 
-double JsonReader::quantity(const std::string& key, Dimension dimension) const {
+double JsonReader::within(const std::string& key, const Json& found, const Bounds& bounds) const {
+  const std::string rule = "must be a number " + to_string(bounds);
+  if (!found.is_number()) fail(key, rule, "found " + shown(found));
+  const auto number = found.get<double>();
+  if (!bounds.hold(number)) fail(key, rule, "found " + shown(found), nearest_bound(bounds, number));
+  return number;
+}
+
+double JsonReader::number(const std::string& key, const Bounds& bounds) const {
+  return within(key, required(key), bounds);
+}
+
+double JsonReader::number_or(const std::string& key, double fallback, const Bounds& bounds) const {
+  return has(key) ? number(key, bounds) : fallback;
+}
+
+std::vector<double> JsonReader::numbers(const std::string& key, const Bounds& bounds) const {
+  const Json& list = required(key);
+  if (!list.is_array()) fail(key, "must be an array of numbers", "found " + shown(list));
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    numbers.push_back(within(fmt::format("{}/{}", key, i), list[i], bounds));
+  return numbers;
+}
+
+double JsonReader::quantity(const std::string& key, const Bounds& bounds) const {
   const Json& found = required(key);
-  const std::string rule = fmt::format("must be a quantity with its unit, such as {}", examples(dimension));
-  if (!found.is_string()) fail(key, rule, "found " + found.dump());
-  const std::optional<double> number = parse_quantity(found.get<std::string>(), dimension);
-  if (!number || *number < 0) fail(key, rule, "found " + found.dump());
+  const std::string rule =
+      fmt::format("must be a quantity with its unit, such as {}", examples(bounds.dimension));
+  if (!found.is_string()) fail(key, rule, "found " + shown(found));
+  const std::optional<double> number = parse_quantity(found.get<std::string>(), bounds.dimension);
+  if (!number) fail(key, rule, "found " + found.dump());
+  if (!bounds.hold(*number))
+    fail(key, "must be " + to_string(bounds), "found " + found.dump(), nearest_bound(bounds, *number));
   return *number;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bounds.h"
 #include "base/error.h"
 #include "base/quantity.h"
 
@@ -31,7 +32,8 @@ inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000, true};
 // object says twice, or the limit that is exceeded.
 Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 
-// One JSON object at a place in a file. Every accessor throws InputError with that place.
+// One JSON object at a place in a file. Every accessor throws InputError with that place. No number is read
+// without its bounds.
 // Copies share the record of which keys were read.
 class JsonReader {
  public:
@@ -51,7 +53,13 @@ class JsonReader {
                           std::int64_t most) const;
   double number(const std::string& key, double least, double most) const;
   double number_or(const std::string& key, double fallback, double least, double most) const;
-  double quantity(const std::string& key, Dimension dimension) const;  // "50GB/s"; not negative
+  // The same of what has a unit: a number in SI units, an array of them, or text as "50GB/s".
+  double number(const std::string& key, const Bounds& bounds) const;
+  double number_or(const std::string& key, double fallback, const Bounds& bounds) const;
+  std::vector<double> numbers(const std::string& key, const Bounds& bounds) const;
+  double quantity(const std::string& key, const Bounds& bounds) const;
+  // The number `found`, which stands at `key` below this object.
+  double within(const std::string& key, const Json& found, const Bounds& bounds) const;
   bool boolean_or(const std::string& key, bool fallback) const;
   std::string text(const std::string& key) const;
   std::string text_or(const std::string& key, const std::string& fallback) const;

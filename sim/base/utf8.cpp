@@ -3,19 +3,47 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 namespace rehearse {
 
 namespace {
 
-// Control characters have one byte or two.
-bool steers(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
-  return character.size() == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+// The number of a whole character.
+std::uint32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  std::uint32_t code = byte(0) & (0xffU >> (character.size() + 1));
+  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3f);
+  return code;
 }
 
+struct CodeRange {
+  std::uint32_t first, last;
+};
+
+// Characters that a terminal or a page obeys rather than shows.
+constexpr std::array kSteering = {
+    CodeRange{0x00, 0x1f},       CodeRange{0x7f, 0x9f},  // control characters (Unicode's category Cc)
+    CodeRange{0xad, 0xad},                               // soft hyphen
+    CodeRange{0x61c, 0x61c},                             // Arabic letter mark
+    CodeRange{0x180e, 0x180e},                           // Mongolian vowel separator
+    CodeRange{0x200b, 0x200f},                           // zero width, marks of direction
+    CodeRange{0x2028, 0x202e},    // separators of lines, embedded and overridden direction
+    CodeRange{0x2060, 0x206f},    // joiners, invisible operators, isolated direction
+    CodeRange{0xfeff, 0xfeff},    // byte order mark
+    CodeRange{0xfff9, 0xfffb},    // interlinear annotation
+    CodeRange{0xe0000, 0xe007f},  // tags
+};
+
 }  // namespace
+
+bool steers(std::string_view character) {
+  const std::uint32_t code = code_point(character);
+  const auto holds = [code](const CodeRange& range) { return code >= range.first && code <= range.last; };
+  return std::ranges::any_of(kSteering, holds);
+}
 
 std::size_t utf8_size(std::string_view text) {
   if (text.empty()) return 0;

@@ -12,7 +12,11 @@ std::size_t utf8_size(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-// The text as a terminal may show it: control characters, which would steer it, and bytes that are no
+// Does this whole character steer a terminal or a page instead of being shown: control characters, marks of
+// direction, what has no width?
+bool steers(std::string_view character);
+
+// The text as a terminal may show it: characters that steer it and bytes that are no
 // character as \xNN. Line breaks stay where `lines` are shown.
 std::string printable(std::string_view text, bool lines = false);
 

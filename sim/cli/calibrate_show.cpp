@@ -9,6 +9,7 @@
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/sampling.h"
 #include "cli/calibrate.h"
+#include "cli/file_kind.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -118,7 +119,9 @@ void add_calibrate_show(CLI::App& calibrate, int& exit_code) {
   const auto options = std::make_shared<ShowOptions>();
   verb->add_option("shown", options->profile, "a profile")->required()->option_text("NAME|FILE");
   add_scenario_flags(*verb, options->given);
-  verb->add_option("--svg", options->svg, "draw achieved rates against size")->option_text("FILE");
+  verb->add_option("--svg", options->svg, "draw achieved rates against size")
+      ->option_text("FILE")
+      ->check(named_as(".svg"));
   verb->callback([options, &exit_code] { exit_code = show(*options); });
 
   CLI::App* other = calibrate.add_subcommand("diff", "two profiles, sample by sample");

@@ -59,7 +59,10 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
   if (!experiment.stage_nodes.empty())
     found.push_back({"", "/stage_nodes", "ranks are executed on one kind of node", "stage nodes", "none"});
   if (found.empty()) return;
-  for (Violation& violation : found) violation = in_users_words(std::move(violation), source);
+  for (Violation& violation : found) {
+    violation = in_users_words(std::move(violation), source);
+    if (!violation.nearest.empty()) violation.nearest += " (for this rule)";
+  }
   throw InputError(std::move(found));
 }
 
@@ -258,6 +261,7 @@ kernels::Job job_of_ranks(const ExecuteVerb& verb, const Prepared& run) {
 int run_and_show(const ExecuteVerb& verb) {
   const ScenarioSource source = collect(verb.given);
   require_outputs(verb);
+  if (kind_of(verb) == DeviceKind::cuda) kernels::count_gpus();  // throws where this build has no CUDA
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
   Site site;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <iterator>
+#include <limits>
 
 #include "base/utf8.h"
 #include "cli/flag_groups.h"
@@ -14,14 +16,49 @@ namespace rehearse {
 
 namespace {
 
+// The same numbers as sweep takes them, where the text is a list or a range in another notation.
+std::string as_list(std::string_view text) {
+  const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  std::string list;
+  std::size_t numbers = 0;
+  char separator = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool begins = digit(text[i]) && (i == 0 || !digit(text[i - 1]));
+    if (begins && ++numbers > 1) list += separator == '-' || separator == ':' ? ':' : ',';
+    if (digit(text[i])) {
+      if (begins && numbers == 3 && separator == ':') list += '+';
+      list += text[i];
+    } else if (std::string_view(" ,;:-.").find(text[i]) == std::string_view::npos) {
+      return "";
+    } else {
+      separator = text[i];
+    }
+  }
+  return numbers > 1 ? list : "";
+}
+
+[[noreturn]] void reject_integer(const Flag& flag, std::string_view text) {
+  const std::string list = as_list(text);
+  throw InputError({"command line", flag.name,
+                    list.empty()
+                        ? "must be an integer"
+                        : "must be one integer; `rehearse sweep` takes lists (1,2,4) and ranges (1:8, "
+                          "1:8:*2, 1:9:+2)",
+                    fmt::format("found \"{}\"", text),
+                    list.empty() ? "" : fmt::format("rehearse sweep ... {} {}", flag.name, list)});
+}
+
+// "8k" is 8,192: sequences, batches and ranks are counted in powers of two.
 std::int64_t parse_integer(const Flag& flag, std::string_view text) {
+  constexpr std::int64_t kKilo = 1024;
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw InputError(
-        {"command line", flag.name, "must be an integer", fmt::format("found \"{}\"", text), ""});
-  }
-  return number;
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const bool thousands = rest == "k" || rest == "K";
+  if (error != std::errc() || (!rest.empty() && !thousands)) reject_integer(flag, text);
+  if (thousands && std::abs(number) > std::numeric_limits<std::int64_t>::max() / kKilo)
+    reject_integer(flag, text);
+  return thousands ? number * kKilo : number;
 }
 
 double parse_number(const Flag& flag, std::string_view text) {
@@ -95,11 +132,19 @@ const std::vector<Flag>& scenario_flags() {
 void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
   verb.add_option("scenario", given.file, "scenario file")->option_text("[SCENARIO.json]");
   for (const Flag& flag : scenario_flags()) {
-    verb.add_option_function<std::string>(
-            all_names(flag), [&given, &flag](const std::string& value) { given.values[flag.name] = value; },
+    verb.add_option_function<std::vector<std::string>>(
+            all_names(flag),
+            [&given, &flag](const std::vector<std::string>& values) {
+              if (values.size() > 1)
+                throw InputError({"command line", flag.name, "is given more than once",
+                                  join(values, ", then "), fmt::format("{} {}", flag.name, values.back())});
+              given.values[flag.name] = values.front();
+            },
             flag.help)
         ->option_text(flag.value)
-        ->take_last()
+        ->expected(1)
+        ->take_all()
+        ->allow_extra_args(false)
         ->group("Experiment");
   }
 }
@@ -116,10 +161,23 @@ void write_flags(const GivenFlags& given, ScenarioSource& source) {
   }
 }
 
+namespace {
+
+// A model's file in a scenario's place.
+void refuse_model(const Json& json, const std::string& file) {
+  const bool is_config = json.contains("model_type") || json.contains("architectures");
+  if (is_config && !json.contains("model") && !json.contains("cluster"))
+    throw InputError({file, "", "is a Hugging Face configuration of a model, not a scenario", "",
+                      fmt::format("--model {} --cluster NAME --gpus N", file)});
+}
+
+}  // namespace
+
 ScenarioSource collect(const GivenFlags& given) {
   ScenarioSource source;
   source.file = given.file;
   if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
+  refuse_model(source.json, given.file);
   write_flags(given, source);
   return source;
 }

@@ -25,7 +25,7 @@ std::vector<Flag> flags_of_ranks() {
       {"--order", {}, "/plan/order", text, "AXES", "rank order, fastest first: tp-cp-ep-dp-pp"},
       {"--mbs", {"--micro-batch-size"}, "/plan/micro_batch", integer, "N", "sequences of a microbatch"},
       {"--gbs", {"--global-batch-size"}, "/plan/global_batch", integer, "N", "sequences of an iteration"},
-      {"--seq", {"--seq-length"}, "/plan/seq", integer, "N", "tokens of a sequence"},
+      {"--seq", {"--seq-length"}, "/plan/seq", integer, "N", "tokens of a sequence; 8k is 8192"},
       {"--schedule",
        {},
        "/plan/schedule",

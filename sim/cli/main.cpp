@@ -8,22 +8,79 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <new>
+#include <optional>
+#include <set>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/interruption.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
+#include "cluster/cluster.h"
 #include "kernels/device.h"
 
 namespace rehearse {
 
 namespace {
 
+// Names that other programs have for the same, where spelling leads astray.
+const std::map<std::string, std::string>& names_elsewhere() {
+  static const std::map<std::string, std::string> names = {
+      {"--num-gpus", "--gpus"},       {"--world-size", "--gpus"},      {"--batch-size", "--gbs"},
+      {"--sequence-length", "--seq"}, {"--num-microbatches", "--gbs"}, {"--dtype", "--precision"}};
+  return names;
+}
+
+// The value of an unknown flag: after "=", the next unknown word, or what was taken for the scenario's file.
+std::string value_of(const CLI::App& verb, const std::vector<std::string>& unknown, std::size_t flag) {
+  const std::size_t equals = unknown[flag].find('=');
+  if (equals != std::string::npos) return unknown[flag].substr(equals + 1);
+  if (flag + 1 < unknown.size()) return unknown[flag + 1];
+  const CLI::Option* const scenario = verb.get_option_no_throw("scenario");
+  return scenario == nullptr || scenario->results().empty() ? "" : scenario->results().back();
+}
+
+// "--nodes 16" of a cluster of eight GPUs a node is "--gpus 128".
+std::string gpus_of_nodes(const CLI::App& verb, const std::vector<std::string>& unknown) {
+  static const std::set<std::string> kNodes = {"--nodes", "--nnodes", "--num-nodes", "--hosts"};
+  constexpr double kMostNodes = 1e6;
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    if (!kNodes.contains(unknown[i].substr(0, unknown[i].find('=')))) continue;
+    const CLI::Option* const cluster = verb.get_option_no_throw("--cluster");
+    if (verb.get_option_no_throw("--gpus") == nullptr || cluster == nullptr) return "";
+    const std::optional<double> nodes = parse_decimal(value_of(verb, unknown, i));
+    if (!nodes || *nodes < 1 || *nodes > kMostNodes || cluster->results().empty())
+      return "; GPUs are counted, not nodes: --gpus N";
+    const int gpus = read_cluster(cluster->results().back()).node.gpus;
+    return fmt::format("; GPUs are counted, not nodes: --gpus {:.0f} ({:.0f} nodes of {} GPUs)",
+                       *nodes * gpus, *nodes, gpus);
+  }
+  return "";
+}
+
+// What a verb offers in the place of a word that it does not know.
+std::string formats_of(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* format : verb.get_subcommands({})) names.push_back(format->get_name());
+  return names.empty() || !verb.get_subcommands().empty()
+             ? ""
+             : fmt::format("; {} takes one of {}", verb.get_name(), join(names));
+}
+
 // The flag of the chosen verb that the user probably meant.
 std::string suggestion(const CLI::App& program, const std::vector<std::string>& unknown) {
+  for (const CLI::App* verb : program.get_subcommands()) {
+    if (std::string said = gpus_of_nodes(*verb, unknown); !said.empty()) return said;
+    for (const std::string& word : unknown)
+      if (const auto found = names_elsewhere().find(word.substr(0, word.find('=')));
+          found != names_elsewhere().end() && verb->get_option_no_throw(found->second) != nullptr)
+        return fmt::format("; did you mean {}?", found->second);
+    if (std::string said = formats_of(*verb); !said.empty()) return said;
+  }
   std::vector<std::string> known;
   for (const CLI::App* verb : program.get_subcommands()) {
     for (const CLI::Option* option : verb->get_options()) {
@@ -41,7 +98,9 @@ std::string suggestion(const CLI::App& program, const std::vector<std::string>& 
 }
 
 int usage_error(const CLI::App& program, const std::string& what, const std::vector<std::string>& unknown) {
-  say(stderr, "rehearse: {}{}\nTry: rehearse --help\n", what, suggestion(program, unknown));
+  std::string verb;
+  for (const CLI::App* chosen : program.get_subcommands()) verb = chosen->get_name() + " ";
+  say(stderr, "rehearse: {}{}\nTry: rehearse {}--help\n", what, suggestion(program, unknown), verb);
   return kInvalidInput;
 }
 

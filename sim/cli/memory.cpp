@@ -5,6 +5,7 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/file_kind.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
@@ -63,7 +64,9 @@ void add_memory(CLI::App& program, int& exit_code) {
   const auto options = std::make_shared<MemoryOptions>();
   add_scenario_flags(*verb, options->given);
   verb->add_flag("--json", options->json, "print one JSON object");
-  verb->add_option("--svg", options->svg, "write the memory over time as a picture")->option_text("FILE");
+  verb->add_option("--svg", options->svg, "write the memory over time as a picture")
+      ->option_text("FILE")
+      ->check(named_as(".svg"));
   verb->footer(
       "Exit code 3 when it does not fit.\n"
       "Examples:\n"

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "cli/interruption.h"
 #include "cli/jobs.h"
 #include "cli/plan_answer.h"
 #include "cli/plan_space.h"
@@ -38,7 +39,12 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice
   std::vector<Json> reports(choices.size());
   std::vector<Point> points;
   for (std::size_t i = 0; i < choices.size(); ++i) points.push_back(static_cast<Point>(i));
-  const auto source = [&](Point i) { return space.source_of(choices[static_cast<std::size_t>(i)]); };
+  const auto source = [&](Point i) {
+    ScenarioSource of = space.source_of(choices[static_cast<std::size_t>(i)]);
+    if (is_interrupted())
+      of.json["engine"] = "reference";  // whoever interrupts does not wait for the simulator
+    return of;
+  };
   run_in_processes(
       points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, [] { return false; },
       [&](Point i, const Row& row) {
@@ -163,7 +169,8 @@ PlanAnswer answer(const PlanOptions& options) {
   const int jobs = jobs_or_cores(options.jobs);
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
   SearchResult result =
-      search(experiment, legal.plans, {static_cast<std::size_t>(options.top) + kBeyond, jobs, true});
+      search(experiment, legal.plans,
+             {static_cast<std::size_t>(options.top) + kBeyond, jobs, true, is_interrupted});
   const std::size_t counted = result.does_not_fit + result.run;
   std::vector<Winner> winners = winners_of(space, legal, experiment, result, jobs);
   answer.considered += result.does_not_fit + result.run - counted;
@@ -171,10 +178,12 @@ PlanAnswer answer(const PlanOptions& options) {
   answer.below_headroom = result.below_headroom;
   answer.pruned = result.pruned;
   answer.run = result.run;
+  answer.left = result.left;
   answer.front = front_of(result, legal.plans, winners);
   keep_best(winners, static_cast<std::size_t>(options.top));
   answer.finalists = finalists_of(space, winners, jobs, inputs);
-  if (answer.finalists.empty()) answer.fewest_gpus = fewest_for(experiment, legal.plans);
+  if (answer.finalists.empty() && answer.left == 0)
+    answer.fewest_gpus = fewest_for(experiment, legal.plans);
   answer.model = experiment.model;
   answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;
@@ -206,10 +215,17 @@ void add_plan(CLI::App& program, int& exit_code) {
       "  rehearse plan --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --top 10 "
       "--json");
   verb->callback([options, &exit_code] {
+    note_interruption();
     const PlanAnswer found = answer(*options);
     const bool fits = !found.finalists.empty();
     if (fits || options->json)
       print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
+    if (found.left > 0) {
+      say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not looked at\n",
+          fits ? "the best so far" : "none was found", found.run, found.left);
+      exit_code = kInterrupted;
+      return;
+    }
     if (!fits) throw DoesNotFit(no_plan_fits(found));
     exit_code = kDone;
   });

@@ -210,20 +210,30 @@ Json plan_of(const Json& row, const Json& practice) {
   return plan;
 }
 
+// What was measured is a number within bounds, or not said.
+std::optional<double> measured_of(const Json& row, const char* part, const char* key, const Bounds& bounds) {
+  const Json found = said(said(row, part), key);
+  if (!found.is_number()) return std::nullopt;
+  const auto value = found.get<double>();
+  if (!bounds.hold(value))
+    throw InputError({"", fmt::format("/{}/{}", part, key), "must be " + to_string(bounds),
+                      "found " + found.dump(), nearest_bound(bounds, value)});
+  return value;
+}
+
 std::optional<double> seconds_of(const Json& row) {
-  for (const char* part : {"measured", "derived"}) {
-    const Json seconds = said(said(row, part), "iteration_s");
-    if (seconds.is_number() && seconds > 0) return seconds.get<double>();
-  }
+  for (const char* part : {"measured", "derived"})
+    if (const auto seconds = measured_of(row, part, "iteration_s", physical::kStepTime)) return seconds;
   return std::nullopt;
 }
 
 std::optional<double> memory_of(const Json& row, const Json& practice) {
   constexpr double kGib = 1024.0 * 1024 * 1024;
-  const Json memory = said(said(row, "measured"), "mem_gb");
-  if (!memory.is_number() || memory <= 0) return std::nullopt;
+  constexpr Bounds kGigabytes{Dimension::one, 1e-6, 1e6};
+  const auto memory = measured_of(row, "measured", "mem_gb", kGigabytes);
+  if (!memory) return std::nullopt;
   const Json unit = word_of(practice, "/practices.json", "unit", {{"GB", "GB"}, {"GiB", "GiB"}});
-  return memory.get<double>() * (unit == "GB" ? 1e9 : kGib);
+  return *memory * (unit == "GB" ? 1e9 : kGib);
 }
 
 Counted counted_of(const Json& practice) {

@@ -75,8 +75,8 @@ bool read_layers(const JsonReader& json, const Model& model, Plan& plan) {
   try {
     plan.layers_per_stage = split(way, json, model, plan);
   } catch (const InputError& error) {
-    if (!error.violations().front().file.empty()) throw;
     const Violation& violation = error.violations().front();
+    if (violation.pointer.starts_with("/")) throw;  // the reader has said where
     json.fail(violation.pointer, violation.rule, violation.values, violation.nearest);
   }
   const auto stages = static_cast<int>(plan.layers_per_stage.size());

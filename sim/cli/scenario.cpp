@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <limits>
 #include <sstream>
@@ -14,12 +15,14 @@
 #include "cli/read_notes.h"
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
+#include "cli/scenario_rules.h"
 #include "cluster/share.h"
 #include "cost/slowest_gpu.h"
 #include "frameworks/imported.h"
 #include "model/bounds.h"
 #include "model/read.h"
 #include "plan/framework.h"
+#include "plan/limits.h"
 #include "run/layer_choice.h"
 
 namespace rehearse {
@@ -75,9 +78,11 @@ class Reading {
     top_.reject_unknown();
     plan_.reject_unknown();
     if (replaced_.without_rules) return std::move(scenario_);
-    require_rules();
+    const Experiment& experiment = scenario_.experiment;
+    require_rules(scenario_, source_, replaced_);
+    require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
     stage_nodes();
-    if (splits_by_cost_) split_by_cost();
+    if (scenario_.splits_by_cost) split_by_cost();
     return std::move(scenario_);
   }
 
@@ -113,6 +118,8 @@ class Reading {
     Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
     experiment.model = replaced_.model ? *replaced_.model : inputs.model(resolved("model"));
     top_.has("model");
+    for (const std::string& warning : experiment.model.warnings)
+      scenario_.notes.push_back(fmt::format("model {}: {}", experiment.model.name, warning));
     experiment.cluster = inputs.cluster(resolved("cluster"), cluster_changes());
     if (without_profile()) {
       top_.has("profile");
@@ -148,7 +155,7 @@ class Reading {
     return replaced_.without_profile && (!by_cost || replaced_.without_rules);
   }
 
-  int degree(const std::string& key) { return static_cast<int>(plan_.integer_or(key, 1, 0, kMostInt)); }
+  int degree(const std::string& key) { return static_cast<int>(plan_.integer_or(key, 1, 1, kMaxDegree)); }
 
   void degrees() {
     Plan& plan = scenario_.experiment.plan;
@@ -158,11 +165,11 @@ class Reading {
     plan.pp = degree("pp");
     plan.dp = degree("dp");
     const std::int64_t replica = std::int64_t{plan.tp} * plan.cp * plan.pp;
-    gpus_ = top_.integer_or("gpus", 0, 1, kMostInt);
-    if (gpus_ == 0) {
-      gpus_ = replica * plan.dp;
+    scenario_.gpus = top_.integer_or("gpus", 0, 1, kMaxRanks);
+    if (scenario_.gpus == 0) {
+      scenario_.gpus = replica * plan.dp;
     } else if (!plan_.has("dp") && replica > 0) {
-      plan.dp = static_cast<int>(std::max<std::int64_t>(1, gpus_ / replica));
+      plan.dp = static_cast<int>(std::max<std::int64_t>(1, scenario_.gpus / replica));
     }
   }
 
@@ -170,8 +177,8 @@ class Reading {
     Cluster& cluster = scenario_.experiment.cluster;
     const int whole = cluster.node.gpus;
     const bool is_asked = top_.has("gpus_per_node");
-    const int share =
-        is_asked ? static_cast<int>(top_.integer("gpus_per_node", 1, kMostInt)) : even_share(cluster, gpus_);
+    const int share = is_asked ? static_cast<int>(top_.integer("gpus_per_node", 1, kMostInt))
+                               : even_share(cluster, scenario_.gpus);
     cluster = with_share(std::move(cluster), share);
     if (!is_asked && share != whole)
       scenario_.notes.push_back(
@@ -179,13 +186,12 @@ class Reading {
   }
 
   void pipeline() {
-    static const auto schedules = by_name(kScheduleNames);
     Plan& plan = scenario_.experiment.plan;
     const bool named = plan_.has("schedule");
     if (named && plan_.text("schedule").ends_with(".csv")) return order_of_file();
-    plan.schedule = plan_.choice_or("schedule", ScheduleName::one_f_one_b, schedules);
-    plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 0, kMostInt));
-    splits_by_cost_ = read_layers(plan_, scenario_.experiment.model, plan);
+    plan.schedule = named ? schedule_named(plan_.text("schedule")) : ScheduleName::one_f_one_b;
+    plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 1, kMaxDegree));
+    scenario_.splits_by_cost = read_layers(plan_, scenario_.experiment.model, plan);
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
     plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
@@ -193,12 +199,32 @@ class Reading {
         plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b && !plan.launch_blocking);
   }
 
+  // By its own name, in any case, or by one that others give it.
+  ScheduleName schedule_named(const std::string& given) {
+    static const auto schedules = by_name(kScheduleNames);
+    static const std::map<std::string, ScheduleName> others = {
+        {"interleaved", ScheduleName::interleaved},      // Megatron-LM
+        {"interleaved1f1b", ScheduleName::interleaved},  // torch.distributed.pipelining
+        {"zb1p", ScheduleName::zb_h1},                   // Qi et al. 2023: 1F1B's memory
+        {"zb2p", ScheduleName::zb_h2},
+        {"zbv", ScheduleName::zb_v},
+        {"zbvzerobubble", ScheduleName::zb_v},
+        {"dualpipev", ScheduleName::dualpipe_v}};
+    std::string name = given;
+    std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    if (schedules.contains(name)) return schedules.at(name);
+    const auto found = others.find(name);
+    if (found == others.end()) return plan_.choice("schedule", schedules);
+    scenario_.notes.push_back(fmt::format("schedule {} is run as {}", given, to_string(found->second)));
+    return found->second;
+  }
+
   void order_of_file() {
     Experiment& experiment = scenario_.experiment;
     read_order(resolved(plan_.text("schedule"), "/plan/schedule"), experiment);
     Plan& plan = experiment.plan;
-    plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 0, kMostInt));
-    splits_by_cost_ = read_layers(plan_, experiment.model, plan);
+    plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 1, kMaxDegree));
+    scenario_.splits_by_cost = read_layers(plan_, experiment.model, plan);
     plan.overlap_p2p = plan_.boolean_or("overlap_p2p", !plan.launch_blocking);
   }
 
@@ -211,18 +237,18 @@ class Reading {
   void batch() {
     Plan& plan = scenario_.experiment.plan;
     const Model& model = scenario_.experiment.model;
-    plan.micro_batch = plan_.integer_or("micro_batch", 1, 0, kMost);
+    plan.micro_batch = plan_.integer_or("micro_batch", 1, 1, kMaxSequences);
     const bool bounded = model.max_positions > 0;
     const std::int64_t longest =
         bounded ? std::min(model.max_positions, kLongestDefaultSequence) : kLongestDefaultSequence;
-    plan.seq = plan_.integer_or("seq", longest, 0, kMost);
+    plan.seq = plan_.integer_or("seq", longest, 1, kMaxTokens);
     if (!plan_.has("seq"))
       scenario_.notes.push_back(fmt::format("sequence length not given: {} tokens", plan.seq));
     const std::int64_t microbatches = 4 * std::int64_t{plan.pp};
     const double assumed =
         static_cast<double>(plan.micro_batch) * plan.dp * static_cast<double>(microbatches);
-    plan.global_batch =
-        plan_.integer_or("global_batch", static_cast<std::int64_t>(std::min(assumed, 1e12)), 0, kMost);
+    plan.global_batch = plan_.integer_or("global_batch", static_cast<std::int64_t>(std::min(assumed, 1e12)),
+                                         1, kMaxSequences);
     if (!plan_.has("global_batch")) {
       scenario_.notes.push_back(fmt::format("global batch not given: {} sequences ({} microbatches)",
                                             plan.global_batch, microbatches));
@@ -265,10 +291,7 @@ class Reading {
     plan.order = read_axes(plan_);
     read_kernels(plan_, plan);
     plan.one_queue = plan_.boolean_or("one_queue", false);
-    if (plan_.has("bucket")) {
-      plan.bucket_bytes = plan_.quantity("bucket", Dimension::bytes);
-      if (plan.bucket_bytes < 1) plan_.fail("bucket", "must be at least one byte", "found 0", "1MB");
-    }
+    if (plan_.has("bucket")) plan.bucket_bytes = plan_.quantity("bucket", physical::kBytes);
   }
 
   void data_parallel() {
@@ -290,7 +313,7 @@ class Reading {
     Plan& plan = scenario_.experiment.plan;
     // Megatron-LM splits experts as the other layers, unless told otherwise.
     plan.etp = static_cast<int>(
-        plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 0, kMostInt));
+        plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 1, kMaxDegree));
     plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
     plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
     plan.overlap_experts = plan_.boolean_or("overlap_experts", false);
@@ -321,30 +344,10 @@ class Reading {
     conditions.seed = static_cast<std::uint64_t>(top_.integer_or("seed", 0, 0, kMost));
   }
 
-  void require_rules() const {
-    const Experiment& experiment = scenario_.experiment;
-    Plan plan = experiment.plan;
-    if (splits_by_cost_ && plan.pp >= 1 && plan.vpp >= 1)
-      plan.layers_per_stage = any_split(plan, experiment.model);
-    std::vector<Violation> broken = broken_rules(plan, experiment.model, gpus_);
-    const Cluster& cluster = experiment.cluster;
-    const std::int64_t most = std::int64_t{cluster.max_nodes} * cluster.node.gpus;
-    if (cluster.max_nodes > 0 && gpus_ > most) {
-      broken.push_back({"", "gpus", fmt::format("cluster {} has fewer GPUs", cluster.name),
-                        fmt::format("{} asked for, {} there", gpus_, most), std::to_string(most)});
-    }
-    for (Violation& violation : broken) {
-      violation.pointer = (violation.pointer == "gpus" ? "/" : "/plan/") + violation.pointer;
-      violation.file = source_.file;
-    }
-    if (!broken.empty()) throw InputError(std::move(broken));
-    require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
-  }
-
   void stage_nodes() {
     Experiment& experiment = scenario_.experiment;
     experiment.stage_nodes = read_stage_nodes(stage_nodes_, experiment.plan, experiment.cluster);
-    if (splits_by_cost_ && !experiment.stage_nodes.empty())
+    if (scenario_.splits_by_cost && !experiment.stage_nodes.empty())
       throw InputError({source_.file, "/plan/layers_per_stage", "\"auto\" splits over equal GPUs only",
                         "stage_nodes = " + stage_nodes_, ""});
   }
@@ -359,8 +362,6 @@ class Reading {
   const Replaced& replaced_;
   JsonReader top_;
   JsonReader plan_;
-  std::int64_t gpus_ = 0;
-  bool splits_by_cost_ = false;
   std::string stage_nodes_;
   Scenario scenario_;
 };

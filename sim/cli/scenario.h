@@ -14,6 +14,8 @@ namespace rehearse {
 struct Scenario {
   Experiment experiment;
   std::vector<std::string> notes;  // what was not said and therefore assumed
+  std::int64_t gpus = 0;           // asked for
+  bool splits_by_cost = false;     // "auto" layers
 };
 
 // InputError with every broken rule of the plan at once; each violation names the flag or the file and JSON

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/file_kind.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -60,7 +61,9 @@ int print_and_gate(const ComparisonOptions& options, const ReportComparison& com
 
 void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
   verb.add_flag("--json", options.json, "print the comparison as one JSON object");
-  verb.add_option("--svg", options.svg, "of two traces: both pipelines in one picture")->option_text("FILE");
+  verb.add_option("--svg", options.svg, "of two traces: both pipelines in one picture")
+      ->option_text("FILE")
+      ->check(named_as(".svg"));
   verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank beside rank")
       ->option_text("FILE");
   add_gates_flag(verb, options.fail_above,

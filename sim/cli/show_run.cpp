@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "cli/command.h"
+#include "cli/file_kind.h"
 #include "cli/png.h"
 #include "result/chrome_trace.h"
 #include "result/html/report_page.h"
@@ -69,11 +70,16 @@ void write_html(const ShowOptions& options, const Shown& run) {
 void add_show_flags(CLI::App& verb, ShowOptions& options) {
   verb.add_flag("--json", options.json, "print the report as one JSON object");
   verb.add_option("--trace", options.trace, "write a Chrome trace (Perfetto opens it)")->option_text("FILE");
-  verb.add_option("--svg", options.svg, "write a picture of the pipeline")->option_text("FILE");
-  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+  verb.add_option("--svg", options.svg, "write a picture of the pipeline")
+      ->option_text("FILE")
+      ->check(named_as(".svg"));
+  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
+      ->option_text("FILE")
+      ->check(named_as(".png"));
   verb.add_option("--html", options.html,
                   "write everything as a page: zoom into the pipeline, no network needed")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(named_as(".html"));
   add_colour_flag(verb, options.colour);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/execute_row.h"
+#include "cli/file_kind.h"
 #include "cli/interruption.h"
 #include "cli/jobs.h"
 #include "cli/number_range.h"
@@ -209,7 +210,10 @@ int sweep(SweepOptions& options) {
   run_left(options, swept, shard, store);
   write_rows(options, store, swept.grid);
   draw_rows(options, store, swept.grid);
-  return is_interrupted() ? kInterrupted : exit_code_of(store);
+  if (!is_interrupted()) return exit_code_of(store);
+  say(stderr, "rehearse: interrupted; {} of {} rows are kept: go on with --resume\n", store.known().size(),
+      swept.grid.size());
+  return kInterrupted;
 }
 
 void add_options(CLI::App& verb, SweepOptions& options) {
@@ -227,10 +231,14 @@ void add_options(CLI::App& verb, SweepOptions& options) {
   std::vector<std::string> kinds;
   for (const plot::PlotKind kind : plot::plot_kinds()) kinds.push_back(plot::to_string(kind));
   verb.add_option("--svg", options.svg, "draw the rows; what is drawn follows from what varies")
-      ->option_text("FILE");
-  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")->option_text("FILE");
+      ->option_text("FILE")
+      ->check(named_as(".svg"));
+  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
+      ->option_text("FILE")
+      ->check(named_as(".png"));
   verb.add_option("--html", options.html, "rows, picture and curves to choose as a page; needs no network")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(named_as(".html"));
   verb.add_option("--plot", options.plot, "what to draw instead: " + join(kinds))
       ->check(CLI::IsMember(kinds))
       ->option_text("KIND");

@@ -8,6 +8,7 @@
 #include "base/json_reader.h"
 #include "base/quantity.h"
 #include "cli/draw_cluster.h"
+#include "cli/file_kind.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -268,7 +269,7 @@ void add_topo(CLI::App& program, int& exit_code) {
       ->expected(2)
       ->option_text("A B");
   verb->add_flag("--json", options->json, "print one JSON object");
-  verb->add_option("--svg", options->svg, "draw the cluster")->option_text("FILE");
+  verb->add_option("--svg", options->svg, "draw the cluster")->option_text("FILE")->check(named_as(".svg"));
   verb->add_option("--export-simgrid", options->simgrid, "write a SimGrid platform")->option_text("FILE.xml");
   verb->add_option("--save", options->save, "write a topology dump as a cluster that --cluster takes")
       ->option_text("FILE.json");

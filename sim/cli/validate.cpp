@@ -6,6 +6,7 @@
 
 #include "base/data_path.h"
 #include "cli/accuracy_page.h"
+#include "cli/file_kind.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -90,6 +91,7 @@ void add_validate(CLI::App& program, int& exit_code) {
   add_jobs_flag(*verb, options->jobs, "runs at a time")->needs(runs);
   verb->add_option("--svg", options->svg, "draw predicted against measured times")
       ->option_text("FILE")
+      ->check(named_as(".svg"))
       ->needs(runs);
   verb->add_option("--page", options->page, "write what to know of the errors, in Markdown")
       ->option_text("FILE")

@@ -7,6 +7,7 @@
 #include <pugixml.hpp>
 #include <set>
 
+#include "base/bounds.h"
 #include "base/error.h"
 #include "cluster/imported_node.h"
 #include "cluster/link_rates.h"
@@ -53,8 +54,9 @@ class Reading {
   }
 
   void link(const std::string& a, const std::string& b, const std::string& kind, double bandwidth) {
-    if (!(bandwidth > 0 && bandwidth < 1e13))
-      fail(fmt::format("gives the link from {} to {} no bandwidth", a, b),
+    if (!physical::kBandwidth.hold(bandwidth))
+      fail(fmt::format("gives the link from {} to {} a bandwidth that is not {}", a, b,
+                       to_string(physical::kBandwidth)),
            fmt::format("{:g} B/s", bandwidth));
     imported_.cluster.node.wiring.push_back({a, b, kind, bandwidth});
   }
@@ -131,8 +133,9 @@ class Reading {
     Node& node = imported_.cluster.node;
     for (const pugi::xml_node net : nic.children("net")) {
       const double megabits = net.attribute("speed").as_double(10'000);
-      if (!(megabits > 0 && megabits < 1e8))
-        fail("has a network card without speed", net.attribute("name").value());
+      if (!physical::kBandwidth.hold(megabits * 1e6 / 8))
+        fail(fmt::format("has a network card whose speed is not {}", to_string(physical::kBandwidth)),
+             fmt::format("{} of {:g} Mb/s", net.attribute("name").value(), megabits));
       add_nic(parent, rate);
       if (node.nic.bandwidth > 0 && node.nic.bandwidth != megabits * 1e6 / 8)
         fail("has network cards of different speeds, which a node here cannot have",

@@ -14,27 +14,20 @@ namespace {
 
 constexpr int kLikeChain = 8;
 constexpr int kSmMost = 999;
-constexpr double kRingsMost = 64;
+constexpr Bounds kRings{Dimension::one, 0.01, 64};
 
 std::vector<double> read_rings(const JsonReader& reader, int gpus) {
-  std::vector<double> rings;
-  const Json& list = reader.value("rings");
-  const bool fits = list.is_array() && static_cast<int>(list.size()) == gpus - 1;
-  if (!fits)
-    reader.fail("rings", "must hold a number for 2, 3, ... GPUs of the node", "found " + list.dump());
-  for (const Json& each : list) {
-    if (!each.is_number() || each.get<double>() <= 0 || each.get<double>() > kRingsMost)
-      reader.fail("rings", "must hold numbers above 0 and at most 64", "found " + each.dump());
-    rings.push_back(each.get<double>());
-  }
+  const std::vector<double> rings = reader.numbers("rings", kRings);
+  if (static_cast<int>(rings.size()) != gpus - 1)
+    reader.fail("rings", "must hold a number for 2, 3, ... GPUs of the node",
+                "found " + reader.value("rings").dump());
   return rings;
 }
 
 void read_island(const JsonReader& reader, int gpus, NcclFacts& facts) {
   facts.island_gpus = static_cast<int>(reader.integer("gpus", 2, gpus < 2 ? 2 : gpus));
   facts.island_kind = reader.text("kind");
-  facts.island_bandwidth = reader.quantity("bandwidth", Dimension::bytes_per_second);
-  if (!(facts.island_bandwidth > 0)) reader.fail("bandwidth", "must be above 0");
+  facts.island_bandwidth = reader.quantity("bandwidth", physical::kBandwidth);
   reader.reject_unknown();
 }
 

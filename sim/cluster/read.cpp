@@ -21,20 +21,7 @@ constexpr int kGpusPerNode = 1 << 10;
 constexpr int kMultiprocessors = 1 << 14;
 constexpr double kComputeCapability = 100;
 constexpr int kNodes = 1 << 20;
-constexpr double kMemoryBytes = 1e15;
-constexpr double kBytesPerSecond = 1e15;
-constexpr double kSeconds = 1;
-constexpr double kFlops = 1e18;
 constexpr double kLeastEfficiency = 1e-6;
-
-double read_positive(const JsonReader& reader, const std::string& key, Dimension dimension, double most) {
-  const double value = reader.quantity(key, dimension);
-  if (!(value > 0 && value <= most)) {
-    reader.fail(key, fmt::format("must be above 0 and at most {:g} in SI units", most),
-                fmt::format("found {}", reader.value(key).dump()));
-  }
-  return value;
-}
 
 // Whether an optional key is there. Asked for even when absent, so that a misspelling of it gets the right
 // name.
@@ -46,12 +33,8 @@ bool offers(const JsonReader& reader, const std::string& key) {
 
 Port read_port(const JsonReader& reader) {
   Port port;
-  port.bandwidth = read_positive(reader, "bandwidth", Dimension::bytes_per_second, kBytesPerSecond);
-  port.latency = reader.quantity("latency", Dimension::seconds);
-  if (port.latency > kSeconds) {
-    reader.fail("latency", fmt::format("must be at most {:g} s", kSeconds),
-                "found " + reader.value("latency").dump());
-  }
+  port.bandwidth = reader.quantity("bandwidth", physical::kBandwidth);
+  port.latency = reader.quantity("latency", physical::kLatency);
   return port;
 }
 
@@ -62,14 +45,11 @@ Gpu read_gpu(const JsonReader& reader) {
     gpu.multiprocessors = static_cast<int>(reader.integer("multiprocessors", 1, kMultiprocessors));
   if (offers(reader, "compute_capability"))
     gpu.compute_capability = reader.number("compute_capability", 1, kComputeCapability);
-  gpu.memory_bytes = read_positive(reader, "memory", Dimension::bytes, kMemoryBytes);
-  gpu.memory_bandwidth =
-      read_positive(reader, "memory_bandwidth", Dimension::bytes_per_second, kBytesPerSecond);
+  gpu.memory_bytes = reader.quantity("memory", physical::kMemory);
+  gpu.memory_bandwidth = reader.quantity("memory_bandwidth", physical::kBandwidth);
   const JsonReader peak = reader.object("peak");
   for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8", "fp4"}) {
-    if (offers(peak, precision)) {
-      gpu.peak_flops[precision] = read_positive(peak, precision, Dimension::flops, kFlops);
-    }
+    if (offers(peak, precision)) gpu.peak_flops[precision] = peak.quantity(precision, physical::kFlops);
   }
   peak.reject_unknown();
   if (gpu.peak_flops.empty()) reader.fail("peak", "must name the peak of one precision at least");
@@ -84,7 +64,7 @@ void read_nics(const JsonReader& reader, Node& node) {
   NicLimits& limits = node.nic_limits;
   limits = read_nic_limits(node.nic_kind, node.nic.bandwidth);
   limits.efficiency = reader.number_or("efficiency", limits.efficiency, kLeastEfficiency, 1);
-  limits.messages_per_s = reader.number_or("messages_per_s", limits.messages_per_s, 0, kFlops);
+  limits.messages_per_s = reader.number_or("messages_per_s", limits.messages_per_s, physical::kMessageRate);
   if (offers(reader, "of_gpu")) node.nic_of_gpu = read_nic_of_gpu(reader, node);
   reader.reject_unknown();
 }
@@ -92,7 +72,7 @@ void read_nics(const JsonReader& reader, Node& node) {
 Host read_host(const JsonReader& reader) {
   Host host;
   host.link = read_port(reader.object("link"));
-  host.adam_parameters_per_s = reader.number("adam_parameters_per_s", 1, kFlops);
+  host.adam_parameters_per_s = reader.number("adam_parameters_per_s", physical::kEvents);
   reader.text("source");
   reader.reject_unknown();
   return host;

@@ -6,20 +6,11 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kBytesPerSecond = 1e15;
 constexpr double kOversubscription = 1e6;
 constexpr int kNodes = 1 << 20;
 constexpr std::size_t kLinks = 1 << 16;
 constexpr std::size_t kLevels = 8;
 constexpr std::size_t kDimensions = 3;
-
-double read_bandwidth(const JsonReader& reader, const std::string& key) {
-  const double bandwidth = reader.quantity(key, Dimension::bytes_per_second);
-  if (!(bandwidth > 0 && bandwidth <= kBytesPerSecond))
-    reader.fail(key, fmt::format("must be above 0 and at most {:g} B/s", kBytesPerSecond),
-                fmt::format("found {}", reader.value(key).dump()));
-  return bandwidth;
-}
 
 std::vector<std::string> read_names(const JsonReader& reader, const std::string& key) {
   std::vector<std::string> names;
@@ -47,7 +38,7 @@ std::vector<int> read_integers(const JsonReader& reader, const std::string& key,
 
 void add_links(const JsonReader& reader, std::vector<NodeLink>& links) {
   const std::string kind = reader.text("kind");
-  const double bandwidth = read_bandwidth(reader, "bandwidth");
+  const double bandwidth = reader.quantity("bandwidth", physical::kBandwidth);
   if (reader.has("among")) {
     const std::vector<std::string> names = read_names(reader, "among");
     if (names.size() * names.size() > kLinks)
@@ -90,7 +81,7 @@ void override_oversubscription(const JsonReader& fabric, std::vector<FabricLevel
 
 void read_torus(const JsonReader& reader, const Cluster& cluster, Fabric& fabric) {
   fabric.extents = read_integers(reader, "extents", 1, kNodes);
-  fabric.link_bandwidth = read_bandwidth(reader, "link_bandwidth");
+  fabric.link_bandwidth = reader.quantity("link_bandwidth", physical::kBandwidth);
   std::int64_t nodes = 1;
   for (const int extent : fabric.extents) nodes = std::min<std::int64_t>(kNodes + 1, nodes * extent);
   if (fabric.extents.empty() || fabric.extents.size() > kDimensions || nodes != cluster.max_nodes)

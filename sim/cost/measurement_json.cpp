@@ -8,8 +8,6 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kLargest = 1e18;
-
 std::vector<std::string> texts(const JsonReader& reader, const std::string& key) {
   const Json& list = reader.value(key);
   std::vector<std::string> all;
@@ -25,9 +23,9 @@ MessageSample read_message(const JsonReader& reader) {
   MessageSample sample;
   sample.op = message_name(reader.choice<CollectiveOp>("op", message_ops()));
   sample.members = reader.integer("members", 2, 1 << 20);
-  sample.bytes = reader.number("bytes", 1, kLargest);
-  sample.seconds = reader.number("seconds", 0, kLargest);
-  sample.spread = reader.number("spread", 0, kLargest);
+  sample.bytes = reader.number("bytes", physical::kBytes);
+  sample.seconds = reader.number("seconds", physical::kDuration);
+  sample.spread = reader.number("spread", physical::kSpread);
   sample.nodes = reader.integer_or("nodes", 1, 1, 1 << 20);
   return sample;
 }
@@ -35,30 +33,23 @@ MessageSample read_message(const JsonReader& reader) {
 BesideSample read_beside(const JsonReader& reader) {
   constexpr std::int64_t kMost = 1 << 30;
   return {read_message(reader), reader.integer("m", 1, kMost), reader.integer("n", 1, kMost),
-          reader.integer("k", 1, kMost), reader.number("alone_s", 0, kLargest)};
+          reader.integer("k", 1, kMost), reader.number("alone_s", physical::kDuration)};
 }
 
 HostCopySample read_host_copy(const JsonReader& reader) {
   HostCopySample sample;
   sample.to_host = reader.boolean_or("to_host", true);
-  sample.bytes = reader.number("bytes", 1, kLargest);
-  sample.seconds = reader.number("seconds", 0, kLargest);
-  sample.spread = reader.number("spread", 0, kLargest);
+  sample.bytes = reader.number("bytes", physical::kBytes);
+  sample.seconds = reader.number("seconds", physical::kDuration);
+  sample.spread = reader.number("spread", physical::kSpread);
   return sample;
 }
 
 TogetherSample read_together(const JsonReader& reader) {
   constexpr std::int64_t kMost = 1 << 30;
-  TogetherSample sample{
-      reader.integer("m", 1, kMost), reader.integer("n", 1, kMost), reader.integer("k", 1, kMost), {}};
-  const Json& list = reader.value("seconds");
-  for (std::size_t i = 0; list.is_array() && i < list.size(); ++i) {
-    if (!list[i].is_number() || !(list[i] > 0) || list[i] > kLargest)
-      reader.fail("seconds", "must be an array of seconds above 0", "found " + list[i].dump());
-    sample.seconds.push_back(list[i]);
-  }
-  if (sample.seconds.empty())
-    reader.fail("seconds", "must be an array of seconds above 0", "found " + list.dump());
+  TogetherSample sample{reader.integer("m", 1, kMost), reader.integer("n", 1, kMost),
+                        reader.integer("k", 1, kMost), reader.numbers("seconds", physical::kDuration)};
+  if (sample.seconds.empty()) reader.fail("seconds", "must hold one number at least");
   reader.reject_unknown();
   return sample;
 }
@@ -147,8 +138,8 @@ Measurement read_measurement(const JsonReader& reader) {
   measurement.libraries = texts(reader, "libraries");
   measurement.cores = reader.integer("cores", 1, 1 << 20);
   measurement.cache = reader.text("cache");
-  measurement.clock_hz = reader.number("clock_hz", 0, kLargest);
-  measurement.clock_hz_after = reader.number("clock_hz_after", 0, kLargest);
+  measurement.clock_hz = reader.number("clock_hz", physical::kClock);
+  measurement.clock_hz_after = reader.number("clock_hz_after", physical::kClock);
   measurement.notes = texts(reader, "notes");
   measurement.messages = read_samples(reader, "messages", read_message);
   measurement.beside = read_samples(reader, "beside", read_beside);

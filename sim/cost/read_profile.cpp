@@ -14,9 +14,13 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kLongest = 1e6;  // seconds; no kernel takes longer
-constexpr double kFastest = 1e18;
-constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+constexpr Bounds kWhole{Dimension::one, 1, 1LL << 40};  // sizes and counts
+constexpr Bounds kFlag{Dimension::one, 0, 1};
+
+struct Column {
+  const char* name;
+  Bounds bounds;
+};
 
 // What the samples are checked against.
 struct Limits {
@@ -28,43 +32,47 @@ Limits read_gpu(const JsonReader& reader, std::string& name) {
   const JsonReader gpu = reader.object("gpu");
   name = gpu.text("name");
   Limits limits;
-  limits.memory_bandwidth = gpu.number("memory_bandwidth", 1, kFastest);
+  limits.memory_bandwidth = gpu.number("memory_bandwidth", physical::kBandwidth);
   const JsonReader peaks = gpu.object("peak_flops");
   for (const auto& item : peaks.json().items()) {
-    limits.peak_flops[item.key()] = peaks.number(item.key(), 1, kFastest);
+    limits.peak_flops[item.key()] = peaks.number(item.key(), physical::kFlops);
   }
   gpu.reject_unknown();
   return limits;
 }
 
-// Rows of numbers below "rows", in the order that "columns" must name; a measured table ends with a column
-// "spread", which is 0 elsewhere.
-std::vector<std::vector<double>> read_table(const JsonReader& table, std::vector<std::string> columns) {
+// The columns that the table names: `columns`, and "spread" where it was measured.
+std::vector<Column> columns_of(const JsonReader& table, std::vector<Column> columns) {
   if (!table.has("columns")) table.fail("columns", "is required");
   const Json& names = table.value("columns");
-  const std::size_t least = columns.size();
-  if (names.is_array() && names.size() > least) columns.push_back("spread");
-  if (names != Json(columns)) {
-    columns.resize(least);
-    table.fail("columns", "must name the columns " + join(columns) + ", and spread where it was measured",
-               "found " + names.dump());
+  std::vector<std::string> expected;
+  for (const Column& column : columns) expected.emplace_back(column.name);
+  const std::string rule = "must name the columns " + join(expected) + ", and spread where it was measured";
+  if (names.is_array() && names.size() > columns.size()) {
+    columns.push_back({"spread", physical::kSpread});
+    expected.emplace_back("spread");
   }
+  if (names != Json(expected)) table.fail("columns", rule, "found " + names.dump());
+  return columns;
+}
+
+// Rows of numbers below "rows". The last number of each is the spread, 0 where the table has none.
+std::vector<std::vector<double>> read_table(const JsonReader& table, const std::vector<Column>& asked) {
+  const std::vector<Column> columns = columns_of(table, asked);
   if (!table.has("rows")) table.fail("rows", "is required");
   const Json& rows = table.value("rows");
   if (!rows.is_array() || rows.empty()) table.fail("rows", "must be an array of at least one row");
   std::vector<std::vector<double>> numbers;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Json& row = rows[i];
-    bool fits = row.is_array() && row.size() == columns.size();
-    for (std::size_t c = 0; fits && c < row.size(); ++c) {
-      fits = row[c].is_number() && row[c].get<double>() >= 0 && std::isfinite(row[c].get<double>());
-    }
-    if (!fits) {
-      table.fail(fmt::format("rows/{}", i),
-                 fmt::format("must hold {} numbers, none negative", columns.size()), "found " + row.dump());
-    }
-    numbers.push_back(row.get<std::vector<double>>());
-    numbers.back().resize(least + 1, 0);
+    const std::string place = fmt::format("rows/{}", i);
+    if (!row.is_array() || row.size() != columns.size())
+      table.fail(place, fmt::format("must hold {} numbers", columns.size()), "found " + row.dump());
+    std::vector<double>& read = numbers.emplace_back();
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      read.push_back(
+          table.within(fmt::format("{}/{} ({})", place, c, columns[c].name), row[c], columns[c].bounds));
+    read.resize(asked.size() + 1, 0);
   }
   table.reject_unknown();
   return numbers;
@@ -76,17 +84,17 @@ std::vector<std::vector<double>> read_table(const JsonReader& table, std::vector
 }
 
 std::int64_t whole(const JsonReader& table, std::size_t row, double number) {
-  if (number < 1 || number > static_cast<double>(kLargest) || number != std::floor(number)) {
+  if (number != std::floor(number))
     fail_row(table, row, "sizes must be whole numbers from 1", fmt::format("found {:g}", number));
-  }
   return static_cast<std::int64_t>(number);
 }
 
 std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
   std::vector<GemmSample> samples;
   const bool batched = table.has("columns") && table.value("columns").size() == 6;
-  std::vector<std::string> columns = {"m", "n", "k", "seconds"};
-  if (batched) columns.push_back("batch");
+  std::vector<Column> columns = {
+      {"m", kWhole}, {"n", kWhole}, {"k", kWhole}, {"seconds", physical::kDuration}};
+  if (batched) columns.push_back({"batch", kWhole});
   for (const auto& row : read_table(table, columns)) {
     const std::size_t i = samples.size();
     const GemmSample sample{whole(table, i, row[0]),
@@ -95,10 +103,6 @@ std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
                             row[3],
                             batched ? whole(table, i, row[4]) : 1,
                             row.back()};
-    if (!(sample.seconds > 0) || sample.seconds > kLongest) {
-      fail_row(table, i, fmt::format("a GEMM must take more than 0 s and at most {:g} s", kLongest),
-               fmt::format("seconds = {:g}", sample.seconds));
-    }
     const double rate = 2.0 * row[0] * row[1] * row[2] * static_cast<double>(sample.batch) / sample.seconds;
     if (rate > peak) {
       fail_row(table, i, "a GEMM above peak: no rate may exceed /gpu/peak_flops of its precision",
@@ -111,16 +115,20 @@ std::vector<GemmSample> read_gemms(const JsonReader& table, double peak) {
 
 std::vector<AttentionSample> read_attention(const JsonReader& table, double peak) {
   std::vector<AttentionSample> samples;
-  std::vector<std::string> columns = {"head_dim", "seq", "causal", "backward", "flops_per_s"};
+  std::vector<Column> columns = {{"head_dim", kWhole},
+                                 {"seq", kWhole},
+                                 {"causal", kFlag},
+                                 {"backward", kFlag},
+                                 {"flops_per_s", physical::kFlops}};
   const bool tells_heads = table.has("columns") && table.value("columns").size() == 7;
-  if (tells_heads) columns.push_back("heads");
+  if (tells_heads) columns.push_back({"heads", kWhole});
   for (const auto& row : read_table(table, columns)) {
     const std::size_t i = samples.size();
-    if (row[2] > 1 || row[3] > 1 || row[2] != std::floor(row[2]) || row[3] != std::floor(row[3])) {
+    if (row[2] != std::floor(row[2]) || row[3] != std::floor(row[3])) {
       fail_row(table, i, "causal and backward are 0 or 1", fmt::format("found {:g}, {:g}", row[2], row[3]));
     }
-    if (!(row[4] > 0) || row[4] > peak) {
-      fail_row(table, i, "flops_per_s must be above 0 and at most the GPU's peak",
+    if (row[4] > peak) {
+      fail_row(table, i, "flops_per_s must be at most the GPU's peak",
                fmt::format("{:.4g} TFLOPS against {:.4g}", row[4] * 1e-12, peak * 1e-12));
     }
     samples.push_back({whole(table, i, row[0]), whole(table, i, row[1]), row[2] == 1, row[3] == 1, row[4],
@@ -154,10 +162,11 @@ void require_tables(const Profile& profile, const JsonReader& in_company) {
 
 std::vector<StreamSample> read_stream(const JsonReader& table, double memory_bandwidth) {
   std::vector<StreamSample> samples;
-  for (const auto& row : read_table(table, {"bytes", "bytes_per_s"})) {
+  for (const auto& row :
+       read_table(table, {{"bytes", physical::kBytes}, {"bytes_per_s", physical::kBandwidth}})) {
     const std::size_t i = samples.size();
-    if (!(row[0] > 0) || !(row[1] > 0) || row[1] > memory_bandwidth) {
-      fail_row(table, i, "bytes and bytes_per_s must be above 0, the rate at most /gpu/memory_bandwidth",
+    if (row[1] > memory_bandwidth) {
+      fail_row(table, i, "bytes_per_s must be at most /gpu/memory_bandwidth",
                fmt::format("bytes = {:g}, bytes_per_s = {:g}", row[0], row[1]));
     }
     if (!samples.empty() && row[0] <= samples.back().bytes) {
@@ -181,8 +190,8 @@ LinkCost read_link(const JsonReader& reader) {
     reader.fail("op", "must be one of ring, send", "found \"" + link.op + "\"",
                 nearest_name(link.op, {"ring", "send"}));
   }
-  link.latency_s = reader.number("latency_s", 0, 1);
-  link.step_latency_s = reader.number("step_latency_s", 0, 1);
+  link.latency_s = reader.number("latency_s", physical::kLatency);
+  link.step_latency_s = reader.number("step_latency_s", physical::kLatency);
   link.efficiency = reader.number("efficiency", 1e-6, 1);
   link.how = read_how(reader);
   reader.text("source");
@@ -270,9 +279,10 @@ Profile parse_profile(const JsonReader& reader) {
   for (const JsonReader& link : reader.objects("links")) profile.links.push_back(read_link(link));
   profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");
-  profile.launch_s = launch.number("seconds", 0, 1);
-  profile.host_launch_s = launch.number_or("host_seconds", 0, 0, 1);
-  profile.host_collective_s = launch.number_or("host_collective_seconds", profile.host_launch_s, 0, 1);
+  profile.launch_s = launch.number("seconds", physical::kLatency);
+  profile.host_launch_s = launch.number_or("host_seconds", 0, physical::kLatency);
+  profile.host_collective_s =
+      launch.number_or("host_collective_seconds", profile.host_launch_s, physical::kLatency);
   launch.text("source");
   launch.reject_unknown();
   profile.fp8_split_sums = read_times(reader, "fp8_split_sums");

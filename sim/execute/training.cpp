@@ -120,7 +120,7 @@ class Limits {
             "in turn",
             fmt::format("seq = {} over {} ranks, experts = {}, top-k = {}", plan_.seq, parts, experts.count,
                         experts.per_token),
-            nearest_multiples(plan_.seq, std::numeric_limits<std::int64_t>::max(), parts * round));
+            in_words(multiples_around(plan_.seq, std::numeric_limits<std::int64_t>::max(), parts * round)));
   }
 
   void of_split() {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/bounds.h"
 #include "base/error.h"
 #include "frameworks/log_words.h"
 
@@ -15,7 +16,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kMost = 1e15;  // no step, time or rate of a log is larger
+constexpr Bounds kFigure{Dimension::one, 1e-9, 1e15};  // a step, a time, a rate or an amount of memory
 
 // ESC [ ... letter
 std::string without_colours(const std::string& line) {
@@ -50,7 +51,7 @@ std::optional<double> number_at(const std::string& line, std::size_t at) {
     if (line[at] != ',') digits += line[at];
   char* end = nullptr;
   const double value = std::strtod(digits.c_str(), &end) * unit_of(line, at);
-  if (digits.empty() || end == digits.c_str() || !(value > 0 && value <= kMost)) return std::nullopt;
+  if (digits.empty() || end == digits.c_str() || !kFigure.hold(value)) return std::nullopt;
   return value;
 }
 
@@ -132,6 +133,8 @@ class FrameworkLog {
     step_ = {};
   }
 
+  std::string file_;
+  int line_number_ = 0;
   TrainingLog log_;
   LoggedStep step_, next_;
 };

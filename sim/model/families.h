@@ -37,4 +37,7 @@ void read_layer_windows(const JsonReader& config, Model& model);
 // Keys of any family that change the cost of training and that no formula reads, nor `model`'s own reader.
 std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& model);
 
+// Keys that nothing reads and whose values no model has, each as a sentence with the effect.
+std::vector<std::string> doubtful_values(const JsonReader& config, const Model& model);
+
 }  // namespace rehearse

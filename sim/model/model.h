@@ -91,6 +91,7 @@ struct Model {
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
+  std::vector<std::string> warnings;      // values of the input that were doubted, with the effect
 
   LayerType type_of(std::int64_t layer) const;
   std::vector<LayerType> types_of_module() const;  // of one module of multi-token prediction

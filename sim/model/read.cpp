@@ -94,6 +94,20 @@ JsonReader open_config(const std::string& file) {
                     file);
 }
 
+// What "architectures" says where "model_type" decides: another class may compute another network.
+std::vector<std::string> other_architectures(const JsonReader& config, const Family& family) {
+  if (!config.has("model_type") || !config.has("architectures")) return {};
+  const Json& architectures = config.value("architectures");
+  const auto is_family = [&](const Json& name) {
+    return std::ranges::any_of(kFamilies, [&](const Family& other) {
+      return name == other.architecture && other.read == family.read;
+    });
+  };
+  if (architectures.is_array() && std::ranges::all_of(architectures, is_family)) return {};
+  return {fmt::format("architectures {} disagrees with model_type \"{}\": ignored, the model is read as {}",
+                      architectures.dump(), family.model_type, family.architecture)};
+}
+
 // A downloaded model's file is always config.json: its folder says which model it is.
 std::string name_of(const std::string& file) {
   const std::filesystem::path path(file);
@@ -106,8 +120,11 @@ std::string name_of(const std::string& file) {
 Model read_model(const std::string& name_or_path) {
   const std::string file = find_data_file("model", kFolder, name_or_path);
   const JsonReader config = open_config(file);
-  Model model = family_of(config).read(config);
+  const Family& family = family_of(config);
+  Model model = family.read(config);
   model.name = name_of(file);
+  model.warnings = other_architectures(config, family);
+  for (std::string& doubt : doubtful_values(config, model)) model.warnings.push_back(std::move(doubt));
   for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));
   std::sort(model.not_modelled.begin(), model.not_modelled.end());
   require_valid(model, file);

@@ -14,7 +14,7 @@ bool has(const Plan& plan, GraphModule module) {
 
 class GraphRules {
  public:
-  GraphRules(const Plan& plan, const Model& model, std::vector<Violation>& violations)
+  GraphRules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations)
       : plan_(plan), model_(model), violations_(violations) {}
 
   void check() {
@@ -22,7 +22,7 @@ class GraphRules {
     std::ranges::sort(sorted);
     forbid(std::ranges::adjacent_find(sorted) != sorted.end(), "must name each module once",
            fmt::format("{} modules", sorted.size()), "attn");
-    forbid(!plan_.cuda_graph, "modules belong to CUDA graphs", "cuda_graph is off", "cuda_graph on");
+    forbid(!plan_.cuda_graph, "modules belong to CUDA graphs", "cuda_graph is off", "cuda_graph = on");
     of_layers();
     of_passes();
   }
@@ -35,27 +35,27 @@ class GraphRules {
       forbid(!in_model(module), "names a module that no layer of the model has",
              fmt::format("{} of {}", to_string(module), model_.name), "attn");
     forbid(moe && (router || prepares), "moe holds router and preprocessing",
-           router ? "moe and moe_router" : "moe and moe_preprocess", "moe alone");
+           router ? "moe and moe_router" : "moe and moe_preprocess", "moe");
     forbid(prepares && !router && !moe, "a graph of the preprocessing needs the router's",
            "moe_preprocess without moe_router", "moe_router,moe_preprocess");
     forbid(moe && plan_.moe_capacity <= 0, "a graph of experts needs rows of one number",
-           "moe without a capacity", "moe_router,moe_preprocess, or moe_capacity");
+           "moe without a capacity", "moe_router,moe_preprocess, or moe_capacity = 1");
   }
 
   void of_passes() {
     const bool whole_mlp = has(plan_, GraphModule::moe) || has(plan_, GraphModule::mlp);
     forbid(plan_.recompute == Recompute::full || plan_.recompute == Recompute::op,
            "whole layers are recomputed in graphs of whole passes only",
-           fmt::format("recompute {}", to_string(plan_.recompute)), "no cuda_graph_modules");
+           fmt::format("recompute {}", to_string(plan_.recompute)), "recompute = none");
     const auto& again = plan_.recompute_modules;
     forbid(plan_.recompute == Recompute::selective && has(plan_, GraphModule::moe_router) &&
                std::ranges::find(again, RecomputeModule::moe) != again.end(),
            "what is recomputed may not reach beyond a graph", "moe recomputed and moe_router in a graph",
-           "recompute_modules moe_act");
+           "recompute_modules = moe_act");
     forbid(plan_.overlap_experts && whole_mlp, "passes are paired around a graph of a whole MLP",
-           "overlap_experts is on", "overlap_experts off, or attn,moe_router,moe_preprocess");
+           "overlap_experts is on", "overlap_experts = off, or attn,moe_router,moe_preprocess");
     forbid(plan_.offload == Offload::activations, "graphs of modules leave nothing to offload",
-           "offload activations", "offload none");
+           "offload activations", "offload = none");
   }
 
   bool in_model(GraphModule module) const {
@@ -77,7 +77,7 @@ class GraphRules {
 
   const Plan& plan_;
   const Model& model_;
-  std::vector<Violation>& violations_;
+  std::vector<BrokenRule>& violations_;
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ GraphedParts graphed_parts(const Plan& plan) {
   return graphed;
 }
 
-void add_graph_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void add_graph_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   if (!plan.cuda_graph_modules.empty()) GraphRules(plan, model, violations).check();
 }
 

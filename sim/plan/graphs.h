@@ -25,6 +25,6 @@ using GraphedParts = std::array<bool, 7>;
 GraphedParts graphed_parts(const Plan& plan);
 
 // Adds what Megatron core asks of modules (core/transformer/transformer_config.py, __post_init__).
-void add_graph_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations);
+void add_graph_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations);
 
 }  // namespace rehearse

@@ -14,12 +14,17 @@ namespace {
   throw InputError(Violation{{}, field, std::move(rule), std::move(values), std::move(nearest)});
 }
 
+// Whoever splits layers knows no other rule.
+std::string for_this_rule(const std::string& nearest) {
+  return nearest + " (for this rule)";
+}
+
 // Layers of one chunk of an end rank.
 int chunk_of_end(const std::string& field, int layers, int vpp) {
   if (layers % vpp == 0) return layers / vpp;
   reject(field, "the layers of a rank must divide evenly over its chunks",
          fmt::format("layers = {}, vpp = {}", layers, vpp),
-         nearest_multiples(layers, std::int64_t{1} << 30, vpp));
+         for_this_rule(in_words(multiples_around(layers, std::int64_t{1} << 30, vpp))));
 }
 
 // Writes a layout out, without repetitions: "Et*2|" is "Ett|".
@@ -128,8 +133,9 @@ std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, boo
     reject(embedding ? "embedding_as_layer" : "loss_as_layer",
            "layers, with embedding and loss where they count as one, must divide evenly over the stages",
            fmt::format("{} in all, pp {} x vpp {} = {}", counted, plan.pp, plan.vpp, stages),
-           fmt::format("{} stages",
-                       nearest_legal(stages, counted, [&](std::int64_t n) { return counted % n == 0; })));
+           for_this_rule("pp x vpp = " + in_words(numbers_around(stages, counted, [&](std::int64_t n) {
+                           return counted % n == 0;
+                         }))));
   }
   std::vector<int> split(static_cast<std::size_t>(stages), static_cast<int>(counted / stages));
   split.front() -= int{embedding};

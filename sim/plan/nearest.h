@@ -8,12 +8,19 @@
 
 namespace rehearse {
 
-// The closest value below and above `wanted` in [1, most] for which `legal` holds, as "5 or 8"; "none"
-// without any. Looks at most `reach` values away in each direction.
-std::string nearest_legal(std::int64_t wanted, std::int64_t most,
-                          const std::function<bool(std::int64_t)>& legal, std::int64_t reach = 100000);
+// Legal values on both sides of an illegal one, the nearest first; `below` may hold the value itself.
+struct Near {
+  std::vector<std::int64_t> below, above;
+};
+
+// Of [1, most], at most `reach` away; a handful a side.
+Near numbers_around(std::int64_t wanted, std::int64_t most, const std::function<bool(std::int64_t)>& legal,
+                    std::int64_t reach = 100'000);
 
 // The same for the multiples of `unit` >= 1, however far away.
-std::string nearest_multiples(std::int64_t wanted, std::int64_t most, std::int64_t unit);
+Near multiples_around(std::int64_t wanted, std::int64_t most, std::int64_t unit);
+
+// The closest on either side, as "5 or 8"; empty without any.
+std::string in_words(const Near& near);
 
 }  // namespace rehearse

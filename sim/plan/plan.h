@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
+#include "plan/broken_rule.h"
 
 namespace rehearse {
 
@@ -256,8 +257,11 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Every rule that this plan breaks for this model on this many GPUs, with the nearest legal values; empty
-// when legal. Violation::pointer is the field's name in Plan ("pp", "micro_batch", ...) or "gpus".
+// Every rule that this plan breaks for this model on this many GPUs, with what may mend it; empty when legal.
+std::vector<BrokenRule> unmet_rules(const Plan& plan, const Model& model, std::int64_t gpus);
+
+// The same as violations: each with the nearest values that satisfy this rule, whatever they do to others.
+// Violation::pointer is the field's name in Plan ("pp", "micro_batch", ...) or "gpus".
 std::vector<Violation> broken_rules(const Plan& plan, const Model& model, std::int64_t gpus);
 
 }  // namespace rehearse

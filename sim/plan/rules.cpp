@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "plan/graphs.h"
-#include "plan/nearest.h"
+#include "plan/limits.h"
 #include "plan/plan.h"
+#include "plan/root_causes.h"
 #include "plan/rules.h"
 #include "plan/rules_blocking.h"
 #include "plan/rules_recipe.h"
@@ -19,20 +20,11 @@ namespace rehearse {
 
 namespace {
 
-// A schedule's lists hold an entry for every stage and microbatch: beyond this they would not fit in memory.
-constexpr std::int64_t kMostStageMicrobatches = 20'000'000;
-
-// Far beyond any machine, and small enough that products of ranks and sequences stay within 64 bits.
-constexpr std::int64_t kMostDegree = 1 << 20;
-constexpr std::int64_t kMostRanks = 1 << 30;
-constexpr std::int64_t kMostSequences = std::int64_t{1} << 32;
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;
-
 class Rules {
  public:
   Rules(const Plan& plan, const Model& model, std::int64_t gpus) : plan_(plan), model_(model), gpus_(gpus) {}
 
-  std::vector<Violation> broken() {
+  std::vector<BrokenRule> broken() {
     degrees();
     if (!violations_.empty()) return violations_;  // the others divide by these
     product();
@@ -55,8 +47,8 @@ class Rules {
   }
 
  private:
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   void in_range(const std::string& field, std::int64_t value, std::int64_t most) {
@@ -66,21 +58,21 @@ class Rules {
   }
 
   void degrees() {
-    in_range("tp", plan_.tp, kMostDegree);
-    in_range("pp", plan_.pp, kMostDegree);
-    in_range("vpp", plan_.vpp, kMostDegree);
-    in_range("dp", plan_.dp, kMostDegree);
-    in_range("micro_batch", plan_.micro_batch, kMostSequences);
-    in_range("global_batch", plan_.global_batch, kMostSequences);
-    in_range("seq", plan_.seq, kMostTokens);
-    if (plan_.micro_batch >= 1 && plan_.seq > kMostTokens / plan_.micro_batch) {
-      report("seq", fmt::format("a microbatch holds at most {} tokens", kMostTokens),
+    in_range("tp", plan_.tp, kMaxDegree);
+    in_range("pp", plan_.pp, kMaxDegree);
+    in_range("vpp", plan_.vpp, kMaxDegree);
+    in_range("dp", plan_.dp, kMaxDegree);
+    in_range("micro_batch", plan_.micro_batch, kMaxSequences);
+    in_range("global_batch", plan_.global_batch, kMaxSequences);
+    in_range("seq", plan_.seq, kMaxTokens);
+    if (plan_.micro_batch >= 1 && plan_.seq > kMaxTokens / plan_.micro_batch) {
+      report("seq", fmt::format("a microbatch holds at most {} tokens", kMaxTokens),
              fmt::format("seq {} x micro batch {}", plan_.seq, plan_.micro_batch),
-             std::to_string(std::max<std::int64_t>(1, kMostTokens / plan_.micro_batch)));
+             std::to_string(std::max<std::int64_t>(1, kMaxTokens / plan_.micro_batch)));
     }
-    in_range("cp", plan_.cp, kMostDegree);
-    in_range("ep", plan_.ep, kMostDegree);
-    in_range("etp", plan_.etp, kMostDegree);
+    in_range("cp", plan_.cp, kMaxDegree);
+    in_range("ep", plan_.ep, kMaxDegree);
+    in_range("etp", plan_.etp, kMaxDegree);
     if (violations_.empty()) products();
     std::array<Axis, 5> sorted = plan_.order;
     std::sort(sorted.begin(), sorted.end());
@@ -92,16 +84,16 @@ class Rules {
   // Each degree is in its range.
   void products() {
     const double replica = 1.0 * plan_.tp * plan_.cp * plan_.pp;
-    if (replica * plan_.dp > kMostRanks)
-      report("gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMostRanks), ranks(),
-             replica > kMostRanks ? fmt::format("a product of {}", kMostRanks)
-                                  : fmt::format("dp = {}", static_cast<std::int64_t>(kMostRanks / replica)));
-    if (1.0 * plan_.pp * plan_.vpp > kMostRanks)
-      report("vpp", fmt::format("pp x vpp must be at most {} stages", kMostRanks),
-             fmt::format("pp {} x vpp {}", plan_.pp, plan_.vpp), std::to_string(kMostRanks / plan_.pp));
-    if (1.0 * plan_.ep * plan_.etp > kMostRanks)
-      report("ep", fmt::format("ep x etp must be at most {} ranks", kMostRanks),
-             fmt::format("ep {} x etp {}", plan_.ep, plan_.etp), std::to_string(kMostRanks / plan_.etp));
+    if (replica * plan_.dp > kMaxRanks)
+      report(
+          "gpus", fmt::format("tp x cp x pp x dp must be at most {} ranks", kMaxRanks), ranks(),
+          replica > kMaxRanks ? "" : fmt::format("dp = {}", static_cast<std::int64_t>(kMaxRanks / replica)));
+    if (1.0 * plan_.pp * plan_.vpp > kMaxRanks)
+      report("vpp", fmt::format("pp x vpp must be at most {} stages", kMaxRanks),
+             fmt::format("pp {} x vpp {}", plan_.pp, plan_.vpp), std::to_string(kMaxRanks / plan_.pp));
+    if (1.0 * plan_.ep * plan_.etp > kMaxRanks)
+      report("ep", fmt::format("ep x etp must be at most {} ranks", kMaxRanks),
+             fmt::format("ep {} x etp {}", plan_.ep, plan_.etp), std::to_string(kMaxRanks / plan_.etp));
   }
 
   std::string ranks() const {
@@ -112,40 +104,58 @@ class Rules {
     const std::int64_t replica = std::int64_t{plan_.tp} * plan_.cp * plan_.pp;
     const std::int64_t used = replica * plan_.dp;
     if (used == gpus_) return;
-    const std::string nearest = gpus_ % replica == 0
-                                    ? fmt::format("dp = {}", gpus_ / replica)
-                                    : fmt::format("GPUs = {}", nearest_multiples(gpus_, kMostRanks, replica));
     report("gpus", "tp x cp x pp x dp must equal the number of GPUs",
-           fmt::format("{} = {}, GPUs = {}", ranks(), used, gpus_), nearest);
+           fmt::format("{} = {}, GPUs = {}", ranks(), used, gpus_), other_ranks(replica, used));
+  }
+
+  std::vector<ValueSearch> other_ranks(std::int64_t replica, std::int64_t used) const {
+    std::vector<ValueSearch> remedies;
+    if (gpus_ % replica == 0) remedies.push_back(exactly("dp", gpus_ / replica));
+    for (const auto& [field, degree] :
+         {std::pair("pp", plan_.pp), std::pair("tp", plan_.tp), std::pair("cp", plan_.cp)}) {
+      const std::int64_t others = replica / degree;
+      if (degree > 1)
+        remedies.push_back(numbers_near(
+            field, degree, gpus_, [all = gpus_, others](std::int64_t n) { return all % (others * n) == 0; }));
+    }
+    remedies.push_back(multiples_near("gpus", gpus_, kMaxRanks, replica));
+    remedies.push_back(exactly("gpus", used));
+    return remedies;
   }
 
   void batch() {
     const std::int64_t unit = plan_.micro_batch * plan_.dp;
     if (plan_.global_batch % unit == 0) return;
+    std::vector<ValueSearch> remedies = {
+        multiples_near("global_batch", plan_.global_batch, kMaxSequences, unit)};
+    if (plan_.micro_batch > 1)
+      remedies.push_back(numbers_near(
+          "micro_batch", plan_.micro_batch, plan_.global_batch,
+          [batch = plan_.global_batch, dp = plan_.dp](std::int64_t n) { return batch % (n * dp) == 0; }));
     report("global_batch", "the global batch must be a multiple of micro batch x dp",
            fmt::format("global batch = {}, micro batch {} x dp {} = {}", plan_.global_batch,
                        plan_.micro_batch, plan_.dp, unit),
-           nearest_multiples(plan_.global_batch, std::int64_t{1} << 40, unit));
+           std::move(remedies));
   }
 
   void divides_tp(const std::string& what, std::int64_t value) {
     if (value % plan_.tp == 0) return;
     report("tp", fmt::format("tp must divide the {}", what),
            fmt::format("{} = {}, tp = {}", what, value, plan_.tp),
-           nearest_legal(plan_.tp, value, [&](std::int64_t tp) { return value % tp == 0; }));
+           numbers_near("tp", plan_.tp, value, [value](std::int64_t tp) { return value % tp == 0; }));
   }
 
   void tensor_split() {
     divides_tp("attention heads", model_.heads);
     divides_tp("hidden size", model_.hidden);
     divides_tp("FFN hidden size", model_.ffn_hidden);
-    const auto legal = [&](std::int64_t tp) {
-      return model_.kv_heads % tp == 0 || tp % model_.kv_heads == 0;
+    const auto legal = [heads = model_.kv_heads](std::int64_t tp) {
+      return heads % tp == 0 || tp % heads == 0;
     };
     if (!legal(plan_.tp)) {
       report("tp", "tp must divide the kv heads or be a multiple of them",
              fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp),
-             nearest_legal(plan_.tp, model_.heads, legal));
+             numbers_near("tp", plan_.tp, model_.heads, legal));
     }
   }
 
@@ -153,13 +163,13 @@ class Rules {
     if (!plan_.layers_per_stage.empty()) return listed_layers();
     const std::int64_t stages = std::int64_t{plan_.pp} * plan_.vpp;
     if (model_.layers % stages == 0) return;
-    const auto vpp_legal = [&](std::int64_t vpp) { return model_.layers % (plan_.pp * vpp) == 0; };
-    const auto pp_legal = [&](std::int64_t pp) { return model_.layers % (pp * plan_.vpp) == 0; };
+    const auto divides_with = [layers = model_.layers](std::int64_t degree) {
+      return [layers, degree](std::int64_t n) { return layers % (degree * n) == 0; };
+    };
     report("pp", "the layers must divide evenly over pp x vpp stages (or give layers per stage)",
            fmt::format("layers = {}, pp {} x vpp {} = {}", model_.layers, plan_.pp, plan_.vpp, stages),
-           fmt::format("vpp = {} with pp = {}; pp = {} with vpp = {}",
-                       nearest_legal(plan_.vpp, model_.layers, vpp_legal), plan_.pp,
-                       nearest_legal(plan_.pp, model_.layers, pp_legal), plan_.vpp));
+           std::vector{numbers_near("pp", plan_.pp, model_.layers, divides_with(plan_.vpp)),
+                       numbers_near("vpp", plan_.vpp, model_.layers, divides_with(plan_.pp))});
   }
 
   void listed_layers() {
@@ -168,7 +178,7 @@ class Rules {
     if (static_cast<std::int64_t>(listed.size()) != stages) {
       report("layers_per_stage", "there must be one entry for each of the pp x vpp stages",
              fmt::format("{} entries, pp {} x vpp {} = {}", listed.size(), plan_.pp, plan_.vpp, stages),
-             fmt::format("{} entries", stages));
+             stages_of(static_cast<std::int64_t>(listed.size())));
     }
     const std::int64_t sum = std::accumulate(listed.begin(), listed.end(), std::int64_t{0});
     const bool negative = std::any_of(listed.begin(), listed.end(), [](int layers) { return layers < 0; });
@@ -178,11 +188,18 @@ class Rules {
     }
   }
 
+  std::vector<ValueSearch> stages_of(std::int64_t entries) const {
+    std::vector<ValueSearch> remedies;
+    if (entries > 0 && entries % plan_.vpp == 0) remedies.push_back(exactly("pp", entries / plan_.vpp));
+    if (entries > 0 && entries % plan_.pp == 0) remedies.push_back(exactly("vpp", entries / plan_.pp));
+    return remedies;
+  }
+
   void further_tokens() {
     if (model_.mtp_layers == 0 || plan_.framework == Framework::megatron_core) return;
     report("mtp_num_layers", "only Megatron core predicts further tokens",
            fmt::format("mtp_num_layers = {}, framework = {}", model_.mtp_layers, to_string(plan_.framework)),
-           "0, or framework megatron-core");
+           "0, or framework = megatron-core");
   }
 
   void sequence() {
@@ -194,24 +211,27 @@ class Rules {
   }
 
   void size() {
-    if (plan_.global_batch / (plan_.micro_batch * plan_.dp) <= kMostStageMicrobatches / plan_.stages())
-      return;
+    if (plan_.global_batch / (plan_.micro_batch * plan_.dp) <= kMaxStageMicrobatches / plan_.stages()) return;
     report("global_batch",
-           fmt::format("a schedule holds at most {} stages x microbatches", kMostStageMicrobatches),
+           fmt::format("a schedule holds at most {} stages x microbatches", kMaxStageMicrobatches),
            fmt::format("{} stages x {} microbatches", plan_.stages(), plan_.microbatches()),
-           fmt::format("{} microbatches", kMostStageMicrobatches / plan_.stages()));
+           std::to_string(kMaxStageMicrobatches / plan_.stages() * plan_.micro_batch * plan_.dp));
   }
 
   const Plan& plan_;
   const Model& model_;
   std::int64_t gpus_;
-  std::vector<Violation> violations_;
+  std::vector<BrokenRule> violations_;
 };
 
 }  // namespace
 
-std::vector<Violation> broken_rules(const Plan& plan, const Model& model, std::int64_t gpus) {
+std::vector<BrokenRule> unmet_rules(const Plan& plan, const Model& model, std::int64_t gpus) {
   return Rules(plan, model, gpus).broken();
+}
+
+std::vector<Violation> broken_rules(const Plan& plan, const Model& model, std::int64_t gpus) {
+  return as_violations(unmet_rules(plan, model, gpus));
 }
 
 }  // namespace rehearse

@@ -3,11 +3,12 @@
 
 #include <vector>
 
+#include "plan/broken_rule.h"
 #include "plan/plan.h"
 
 namespace rehearse {
 
 // Adds the violations found.
-void add_blocking_rules(const Plan& plan, std::vector<Violation>& violations);
+void add_blocking_rules(const Plan& plan, std::vector<BrokenRule>& violations);
 
 }  // namespace rehearse

@@ -2,29 +2,28 @@
 
 #include <numeric>
 
-#include "plan/nearest.h"
+#include "plan/limits.h"
 #include "plan/rules_split.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostSequence = std::int64_t{1} << 32;
-
 class ContextRules {
  public:
-  ContextRules(const Plan& plan, const Model& model, std::vector<Violation>& broken)
+  ContextRules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken)
       : plan_(plan), model_(model), broken_(broken) {}
 
   void check() {
     sequence();
     if (plan_.cp > 1 && !plan_.fused_attention)
-      report("cp", "context parallelism needs fused attention", "fused_attention = off", "on, or cp = 1");
+      report("cp", "context parallelism needs fused attention", "fused_attention = off",
+             "fused_attention = on, or 1");
     if (plan_.cp > 1) exchange();
     if (plan_.tp_comm_overlap && (!plan_.sequence_parallel || plan_.tp == 1))
       report("tp_comm_overlap", "needs tensor and sequence parallelism",
              fmt::format("tp = {}, sequence_parallel = {}", plan_.tp, plan_.sequence_parallel ? "on" : "off"),
-             "off");
+             "off, or sequence_parallel = on");
     for (const auto& [field, sms] : {std::pair("tp_comm_proj_sms", plan_.tp_comm_proj_sms),
                                      std::pair("tp_comm_fc2_sms", plan_.tp_comm_fc2_sms)})
       if (sms > 0) multiprocessors(field, sms);
@@ -38,11 +37,11 @@ class ContextRules {
     if (is_fsdp(plan_.framework))
       report(field, "PyTorch's symmetric memory copies without multiprocessors",
              fmt::format("framework = {}, {} = {}", to_string(plan_.framework), field, sms),
-             "0, or framework megatron-core");
+             "0, or framework = megatron-core");
   }
 
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   // Each rank takes two chunks, one from either end, so that causal work is equal.
@@ -55,32 +54,33 @@ class ContextRules {
            context ? "context parallelism cuts the sequence into 2 x cp chunks"
                    : "sequence parallelism splits the sequence over tp",
            fmt::format("seq = {}, tp = {}, cp = {}", plan_.seq, plan_.tp, plan_.cp),
-           nearest_multiples(plan_.seq, kMostSequence, std::lcm(chunks, shards)));
+           multiples_near("seq", plan_.seq, kMaxTokens, std::lcm(chunks, shards)));
   }
 
   void exchange() {
     const bool window = model_.window > 0 && model_.window < plan_.seq;
     if (plan_.cp_exchange == ContextExchange::ring && window)
       report("cp_comm_type", "ring attention has no sliding window",
-             fmt::format("window = {}, seq = {}", model_.window, plan_.seq), "allgather or a2a");
+             fmt::format("window = {}, seq = {}", model_.window, plan_.seq), "allgather, or a2a");
     if (plan_.cp_exchange != ContextExchange::all_to_all) return;
     const std::int64_t heads = model_.heads / plan_.tp;
     const std::int64_t kv_heads = (model_.kv_heads + plan_.tp - 1) / plan_.tp;
     if (heads % plan_.cp == 0 && kv_heads % plan_.cp == 0) return;
     report("cp", "all-to-all context parallelism splits the heads of a tensor-parallel rank",
            fmt::format("heads {}, kv heads {}, cp = {}", heads, kv_heads, plan_.cp),
-           nearest_legal(plan_.cp, heads,
-                         [&](std::int64_t cp) { return heads % cp == 0 && kv_heads % cp == 0; }));
+           numbers_near("cp", plan_.cp, heads, [heads, kv_heads](std::int64_t cp) {
+             return heads % cp == 0 && kv_heads % cp == 0;
+           }));
   }
 
   const Plan& plan_;
   const Model& model_;
-  std::vector<Violation>& broken_;
+  std::vector<BrokenRule>& broken_;
 };
 
 }  // namespace
 
-void add_context_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken) {
+void add_context_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken) {
   ContextRules(plan, model, broken).check();
 }
 

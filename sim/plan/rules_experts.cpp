@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include "plan/nearest.h"
 #include "plan/ranks.h"
 #include "plan/rules_split.h"
 #include "plan/work/recompute.h"
@@ -10,10 +9,11 @@ namespace rehearse {
 namespace {
 
 constexpr double kMostLoad = 1024;
+constexpr std::int64_t kMostMultiprocessors = 1 << 14;
 
 class ExpertRules {
  public:
-  ExpertRules(const Plan& plan, const Model& model, std::vector<Violation>& broken)
+  ExpertRules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken)
       : plan_(plan), model_(model), broken_(broken) {}
 
   void check() {
@@ -35,8 +35,8 @@ class ExpertRules {
   }
 
  private:
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   void load() {
@@ -45,11 +45,11 @@ class ExpertRules {
              fmt::format("found {}", plan_.moe_imbalance), "1");
     if (!(plan_.moe_capacity == 0 || (plan_.moe_capacity >= 0.01 && plan_.moe_capacity <= kMostLoad)))
       report("moe_capacity", fmt::format("must be 0 (dropless) or from 0.01 to {}", kMostLoad),
-             fmt::format("found {}", plan_.moe_capacity), "0 or 1");
+             fmt::format("found {}", plan_.moe_capacity), "0, or 1");
     if (plan_.moe_capacity > 0 && plan_.moe_imbalance > 1)
       report("moe_imbalance", "experts that are padded to their capacity receive equal shares",
              fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),
-             "1, or moe_capacity 0");
+             "1, or moe_capacity = 0");
   }
 
   void without_experts() {
@@ -75,17 +75,17 @@ class ExpertRules {
       report("fused_experts", "Transformer Engine fuses experts in MXFP8",
              fmt::format("precision {}, fp8 scaling {}", to_string(plan_.precision),
                          to_string(plan_.fp8_scaling)),
-             "off, or precision fp8 with fp8_scaling mx");
+             "off, or precision = fp8 with fp8_scaling = mx");
     if (plan_.etp > 1 || !model_.gated_mlp)
       report("fused_experts", "what is fused is SwiGLU of whole experts",
              fmt::format("etp = {}, {} activation", plan_.etp, model_.gated_mlp ? "gated" : "plain"), "off");
     if (plan_.weights_rows_at_home())
       report("fused_experts", "rows are weighted with the activation",
-             fmt::format("core_release = {}", plan_.core_release), "core_release 0 or 13");
+             fmt::format("core_release = {}", plan_.core_release), "core_release = 0, or core_release = 13");
     if (plan_.recompute == Recompute::full || reruns(plan_, RecomputeModule::moe) ||
         reruns(plan_, RecomputeModule::moe_act) || plan_.recompute == Recompute::op)
       report("fused_experts", "what products make beside their result is not run again",
-             fmt::format("recompute {}", to_string(plan_.recompute)), "off, or recompute of other modules");
+             fmt::format("recompute {}", to_string(plan_.recompute)), "off, or recompute = none");
   }
 
   // Megatron-LM, core/transformer/moe/token_dispatcher.py: MoEFlexTokenDispatcher.
@@ -99,21 +99,21 @@ class ExpertRules {
     }
     if (plan_.ep == 1)
       report("moe_dispatcher", "rows are exchanged between ranks that hold different experts",
-             fmt::format("moe_dispatcher = {}, ep = 1", name), "alltoall, or ep 2");
+             fmt::format("moe_dispatcher = {}, ep = 1", name), "alltoall, or ep = 2");
     if (plan_.etp > 1)
       report("moe_dispatcher", "libraries that send a row once to a rank are modelled with whole experts",
-             fmt::format("moe_dispatcher = {}, etp = {}", name, plan_.etp), "alltoall, or etp 1");
+             fmt::format("moe_dispatcher = {}, etp = {}", name, plan_.etp), "alltoall, or etp = 1");
     if (plan_.moe_capacity > 0)
       report("moe_dispatcher",
              "experts that are padded to their capacity are modelled with NCCL's all-to-all",
              fmt::format("moe_dispatcher = {}, moe_capacity = {}", name, plan_.moe_capacity), "alltoall");
     if (plan_.weights_rows_at_home())
       report("core_release", "rows that are sent once to a rank are weighted there with the activation",
-             fmt::format("moe_dispatcher = {}, core_release = {}", name, plan_.core_release), "0 or 13");
+             fmt::format("moe_dispatcher = {}, core_release = {}", name, plan_.core_release), "0, or 13");
     if (plan_.dispatcher == Dispatcher::deepep && plan_.dispatcher_sms % 2 != 0)
       report("moe_dispatcher_sms", "DeepEP takes multiprocessors in pairs",
              fmt::format("moe_dispatcher_sms = {}", plan_.dispatcher_sms),
-             fmt::format("{} or {}", plan_.dispatcher_sms - 1, plan_.dispatcher_sms + 1));
+             multiples_near("moe_dispatcher_sms", plan_.dispatcher_sms, kMostMultiprocessors, 2));
   }
 
   // As Megatron-LM (core/transformer/transformer_config.py: overlap_moe_expert_parallel_comm), and DualPipe.
@@ -122,7 +122,7 @@ class ExpertRules {
     if (plan_.pp > 1 && !interleaves && !is_v_shaped(plan_.schedule))
       report("overlap_experts", "passes are paired by interleaved-1f1b, dualpipe-v, or without a pipeline",
              fmt::format("schedule {}, pp = {}, vpp = {}", to_string(plan_.schedule), plan_.pp, plan_.vpp),
-             "off, or vpp = 2");
+             "off, or vpp = 2 with schedule = interleaved-1f1b");
     const bool all_again = reruns(plan_, RecomputeModule::moe);
     if (plan_.recompute == Recompute::full || all_again)
       report("overlap_experts", "exchanges that recompute runs again have no pass beside them",
@@ -133,7 +133,7 @@ class ExpertRules {
     if (value % degree == 0) return;
     report(field, fmt::format("{} must divide the {}", field, what),
            fmt::format("{} = {}, {} = {}", what, value, field, degree),
-           nearest_legal(degree, value, [&](std::int64_t n) { return value % n == 0; }));
+           numbers_near(field, degree, value, [value](std::int64_t n) { return value % n == 0; }));
   }
 
   // The ranks of a pipeline stage, seen as tp x cp x dp and as etp x ep x replicas of an expert.
@@ -141,12 +141,14 @@ class ExpertRules {
     const std::int64_t ranks = std::int64_t{plan_.tp} * plan_.cp * plan_.dp;
     const std::int64_t used = std::int64_t{plan_.ep} * plan_.etp;
     if (ranks % used == 0) return true;
+    const std::int64_t ep = plan_.ep, etp = plan_.etp, experts = model_.experts->count;
     report("ep", "ep x etp must divide tp x cp x dp",
            fmt::format("ep {} x etp {} = {}, tp {} x cp {} x dp {} = {}", plan_.ep, plan_.etp, used, plan_.tp,
                        plan_.cp, plan_.dp, ranks),
-           nearest_legal(plan_.ep, ranks, [&](std::int64_t ep) {
-             return ranks % (ep * plan_.etp) == 0 && model_.experts->count % ep == 0;
-           }));
+           std::vector{
+               numbers_near("ep", plan_.ep, ranks,
+                            [=](std::int64_t n) { return ranks % (n * etp) == 0 && experts % n == 0; }),
+               numbers_near("etp", plan_.etp, ranks, [=](std::int64_t n) { return ranks % (ep * n) == 0; })});
     return false;
   }
 
@@ -155,9 +157,10 @@ class ExpertRules {
     if (plan_.dp % plan_.ep != 0)
       report("ep", "ep must divide dp before Megatron core 0.10",
              fmt::format("ep = {}, dp = {}, {}", plan_.ep, plan_.dp, release),
-             nearest_legal(plan_.ep, plan_.dp, [&](std::int64_t ep) {
-               return plan_.dp % ep == 0 && model_.experts->count % ep == 0;
-             }));
+             numbers_near("ep", plan_.ep, plan_.dp,
+                          [dp = plan_.dp, experts = model_.experts->count](std::int64_t ep) {
+                            return dp % ep == 0 && experts % ep == 0;
+                          }));
     if (plan_.etp != plan_.tp)
       report("etp", "experts were split as other layers before Megatron core 0.10",
              fmt::format("etp = {}, tp = {}, {}", plan_.etp, plan_.tp, release), std::to_string(plan_.tp));
@@ -173,12 +176,12 @@ class ExpertRules {
 
   const Plan& plan_;
   const Model& model_;
-  std::vector<Violation>& broken_;
+  std::vector<BrokenRule>& broken_;
 };
 
 }  // namespace
 
-void add_expert_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken) {
+void add_expert_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken) {
   ExpertRules(plan, model, broken).check();
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "plan/nearest.h"
+#include "plan/limits.h"
 #include "plan/rules_split.h"
 
 namespace rehearse {
@@ -9,7 +9,7 @@ namespace {
 
 class HybridRules {
  public:
-  HybridRules(const Plan& plan, const Model& model, std::vector<Violation>& broken)
+  HybridRules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken)
       : plan_(plan), model_(model), broken_(broken) {}
 
   void check() {
@@ -21,8 +21,8 @@ class HybridRules {
   }
 
  private:
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   // core/ssm/mamba_mixer.py and mamba_context_parallel.py. There each rank may hold a copy of a group, too.
@@ -32,24 +32,24 @@ class HybridRules {
     if (plan_.seq % space.chunk != 0)
       report("seq", "the sequence must be a multiple of the state space's chunk",
              fmt::format("seq = {}, chunk = {}", plan_.seq, space.chunk),
-             nearest_multiples(plan_.seq, std::int64_t{1} << 32, space.chunk));
+             multiples_near("seq", plan_.seq, kMaxTokens, space.chunk));
   }
 
   void divides(const std::string& field, int degree, std::int64_t groups) {
     if (groups % degree == 0) return;
     report(field, fmt::format("{} must divide the groups of the state space", field),
            fmt::format("groups = {}, {} = {}", groups, field, degree),
-           nearest_legal(degree, groups, [&](std::int64_t n) { return groups % n == 0; }));
+           numbers_near(field, degree, groups, [groups](std::int64_t n) { return groups % n == 0; }));
   }
 
   const Plan& plan_;
   const Model& model_;
-  std::vector<Violation>& broken_;
+  std::vector<BrokenRule>& broken_;
 };
 
 }  // namespace
 
-void add_hybrid_rules(const Plan& plan, const Model& model, std::vector<Violation>& broken) {
+void add_hybrid_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken) {
   if (!model.pattern.empty()) HybridRules(plan, model, broken).check();
 }
 

@@ -1,18 +1,16 @@
 // Which schedules can run which chunks and microbatches?
 #include <fmt/core.h>
 
-#include "plan/nearest.h"
+#include "plan/limits.h"
 #include "plan/rules.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
-
 class PipelineRules {
  public:
-  PipelineRules(const Plan& plan, std::vector<Violation>& violations)
+  PipelineRules(const Plan& plan, std::vector<BrokenRule>& violations)
       : plan_(plan), violations_(violations) {}
 
   void add() {
@@ -22,8 +20,8 @@ class PipelineRules {
   }
 
  private:
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   bool interleaves() const { return plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1; }
@@ -36,7 +34,7 @@ class PipelineRules {
         report("vpp", fmt::format("schedule {} runs two model chunks a rank", name), values, "2");
     } else if (plan_.schedule != ScheduleName::interleaved && plan_.vpp > 1) {
       report("vpp", fmt::format("schedule {} runs one model chunk a rank", name), values,
-             "vpp = 1, or schedule interleaved-1f1b");
+             "1, or schedule = interleaved-1f1b");
     }
     // Without overlap both neighbours of a rank are the same rank when pp = 2, and their messages would block
     // each other.
@@ -45,7 +43,7 @@ class PipelineRules {
       report("pp",
              fmt::format("interleaving needs pp >= {} {} overlap of pipeline messages", least,
                          plan_.overlap_p2p ? "with" : "without"),
-             fmt::format("pp = {}", plan_.pp), fmt::format("pp = {}, or vpp = 1", least));
+             fmt::format("pp = {}", plan_.pp), fmt::format("{}, or vpp = 1, or overlap_p2p = on", least));
     }
   }
 
@@ -54,7 +52,7 @@ class PipelineRules {
     if (plan_.schedule == ScheduleName::dualpipe_v && m < 2 * plan_.pp) {
       report("global_batch", "dualpipe-v needs at least 2 pp microbatches",
              fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-             fmt::format("global batch {}", 2 * plan_.pp * plan_.micro_batch * plan_.dp));
+             std::to_string(2 * plan_.pp * plan_.micro_batch * plan_.dp));
     }
     if (interleaves()) {
       plan_.microbatch_group == 0 ? groups_of_pp(m) : groups(m);
@@ -62,7 +60,7 @@ class PipelineRules {
       report("microbatch_group", "microbatches are taken in groups only by interleaved-1f1b with vpp > 1",
              fmt::format("schedule {}, vpp = {}, group = {}", to_string(plan_.schedule), plan_.vpp,
                          plan_.microbatch_group),
-             "leave the group out");
+             "0");
     }
   }
 
@@ -71,28 +69,28 @@ class PipelineRules {
     const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
     report("global_batch", "interleaved-1f1b runs microbatches in groups of pp",
            fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-           fmt::format("global batch {}", nearest_multiples(plan_.global_batch, kMostBatch, unit)));
+           multiples_near("global_batch", plan_.global_batch, kMaxSequences, unit));
   }
 
   // Megatron-LM's rule for --microbatch-group-size-per-virtual-pipeline-stage.
   void groups(std::int64_t m) {
-    const auto legal = [&](std::int64_t group) {
-      return group >= plan_.pp && group <= m && (m % group == 0 || m % group >= plan_.pp);
+    const auto legal = [m, pp = plan_.pp](std::int64_t group) {
+      return group >= pp && group <= m && (m % group == 0 || m % group >= pp);
     };
     if (legal(plan_.microbatch_group)) return;
     report("microbatch_group",
            "a group of microbatches holds pp to all of them, and the last group is full or holds at least pp",
            fmt::format("group = {}, pp = {}, microbatches = {}", plan_.microbatch_group, plan_.pp, m),
-           nearest_legal(plan_.microbatch_group, m, legal));
+           numbers_near("microbatch_group", plan_.microbatch_group, m, legal));
   }
 
   const Plan& plan_;
-  std::vector<Violation>& violations_;
+  std::vector<BrokenRule>& violations_;
 };
 
 }  // namespace
 
-void add_pipeline_violations(const Plan& plan, std::vector<Violation>& violations) {
+void add_pipeline_violations(const Plan& plan, std::vector<BrokenRule>& violations) {
   PipelineRules(plan, violations).add();
 }
 

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   if (plan.fp8_scaling == Fp8Scaling::tensor) return;
   const auto report = [&](const char* field, const char* rule, const char* legal) {
     violations.push_back(
@@ -21,32 +21,32 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
            "tensor, or precision fp8 with framework megatron-core or torchtitan");
   if (of_core && !of_both && !(is_fp8 && plan.framework == Framework::megatron_core))
     report("fp8_scaling", "Transformer Engine's recipes are those of Megatron core in fp8",
-           "tensor, or precision fp8 with framework megatron-core");
+           "tensor, or precision = fp8 with framework = megatron-core");
   if (!of_core && !(is_fp8 && plan.framework == Framework::torchtitan))
     report("fp8_scaling", "torchao's recipes are those of torchtitan in fp8",
-           "tensor, or precision fp8 with framework torchtitan");
+           "tensor, or precision = fp8 with framework = torchtitan");
   if (plan.fp8_scaling == Fp8Scaling::mx && !plan.fp8_either_layout)
-    report("fp8_scaling", "MXFP8 is Blackwell's, of compute capability 10.0 and above", "tensor or current");
+    report("fp8_scaling", "MXFP8 is Blackwell's, of compute capability 10.0 and above", "tensor, or current");
   if (plan.fp8_scaling == Fp8Scaling::mx && plan.fp8_weight_copies == 1)
     report("fp8_weight_copies", "MXFP8 scales rows and columns apart", "2");
 }
 
-void add_loss_rules(const Plan& plan, std::vector<Violation>& violations) {
+void add_loss_rules(const Plan& plan, std::vector<BrokenRule>& violations) {
   const bool is_fused = plan.fused_cross_entropy && plan.framework == Framework::megatron_core;
   if (plan.loss_fusion != LossFusion::native && !is_fused)
     violations.push_back({"", "cross_entropy_fusion_impl",
                           "Transformer Engine fuses the loss of Megatron core, where that is fused",
                           fmt::format("fused_cross_entropy {}, framework {}",
                                       plan.fused_cross_entropy ? "on" : "off", to_string(plan.framework)),
-                          "native, or a fused loss with framework megatron-core"});
+                          "native, or fused_cross_entropy = on with framework = megatron-core"});
 }
 
 // What Megatron core multiplies in fp8 beside its layers, where it is told to.
-void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   const bool in_fp8 = plan.precision == Precision::fp8 && plan.framework == Framework::megatron_core;
   const auto report = [&](const char* field, const char* rule) {
     violations.push_back({"", field, rule, fmt::format("{}, framework {}", values, to_string(plan.framework)),
-                          "off, or precision fp8 with framework megatron-core"});
+                          "off, or precision = fp8 with framework = megatron-core"});
   };
   if (plan.fp8_output_proj && !in_fp8)
     report("fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8");
@@ -58,66 +58,66 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Viol
     violations.push_back(
         {"", "fp8_dot_product_attention", "attention in fp8 is one fused kernel on one rank",
          fmt::format("fused attention {}, cp {}", plan.fused_attention ? "on" : "off", plan.cp),
-         "off, or fused attention with cp 1"});
+         "off, or fused_attention = on with cp = 1"});
 }
 
-void add_bf16_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+void add_bf16_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   if (plan.bf16_first_layers + plan.bf16_last_layers == 0) return;
   if (is_quantised(plan.precision) && plan.framework == Framework::megatron_core) return;
   violations.push_back({"", plan.bf16_last_layers > 0 ? "bf16_last_layers" : "bf16_first_layers",
                         "layers are kept out of fp8 or fp4 under Megatron core",
                         fmt::format("{}, framework {}", values, to_string(plan.framework)),
-                        "0, or precision fp8 or fp4 with framework megatron-core"});
+                        "0, or precision = fp8 with framework = megatron-core"});
 }
 
-void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<Violation>& violations) {
+void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   if (plan.precision != Precision::fp4) return;
   if (plan.framework != Framework::megatron_core)
     violations.push_back({"", "precision", "NVFP4 is Megatron core's, by Transformer Engine",
                           fmt::format("{}, framework {}", values, to_string(plan.framework)),
-                          "bf16 or fp8, or framework megatron-core"});
+                          "bf16, or fp8, or framework = megatron-core"});
   if (!plan.fp8_either_layout)
     violations.push_back({"", "precision", "NVFP4 is Blackwell's, of compute capability 10.0 and above",
-                          values, "bf16 or fp8"});
+                          values, "bf16, or fp8"});
 }
 
 }  // namespace
 
-void add_recipe_rules(const Plan& plan, std::vector<Violation>& violations) {
+void add_recipe_rules(const Plan& plan, std::vector<BrokenRule>& violations) {
   const std::string values =
       fmt::format("recipe {}, precision {}", to_string(plan.recipe), to_string(plan.precision));
   if (plan.recipe == Recipe::fp8_weights && plan.precision != Precision::fp8)
     violations.push_back({"", "recipe", "weights are held in fp8 only where GEMMs run in fp8", values,
-                          "precision fp8, or recipe megatron"});
+                          "precision = fp8, or megatron"});
   if (plan.recipe == Recipe::bf16 && plan.precision != Precision::bf16)
     violations.push_back({"", "recipe", "training in bf16 alone needs precision bf16", values,
-                          "precision bf16, or recipe megatron"});
+                          "precision = bf16, or megatron"});
   const bool adds = plan.recipe == Recipe::deepspeed_bf16 || plan.recipe == Recipe::nanotron;
   const char* const who =
       plan.recipe == Recipe::nanotron ? "nanotron's FP32GradientAccumulator" : "DeepSpeed's BF16_Optimizer";
   if (adds && plan.precision != Precision::bf16)
-    violations.push_back({"", "recipe", fmt::format("{} needs precision bf16", who), values,
-                          "precision bf16, or recipe megatron"});
+    violations.push_back(
+        {"", "recipe", fmt::format("{} needs precision bf16", who), values, "precision = bf16, or megatron"});
   if (adds && plan.zero > 1)
     violations.push_back({"", "recipe", fmt::format("{} shards the optimizer state alone", who),
-                          fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe zero"});
+                          fmt::format("{}, zero {}", values, plan.zero), "zero = 1, or zero"});
   if (plan.recipe == Recipe::autocast && plan.zero > 1)
     violations.push_back({"", "recipe", "torch.autocast casts whole weights",
-                          fmt::format("{}, zero {}", values, plan.zero), "zero 1, or recipe fsdp"});
+                          fmt::format("{}, zero {}", values, plan.zero), "zero = 1, or fsdp"});
   const bool holds_fp8 =
       plan.precision == Precision::fp8 && (plan.recipe == Recipe::fp8_weights || plan.recipe == Recipe::zero);
   if (plan.fp8_weight_copies < 1 || plan.fp8_weight_copies > 2 || (plan.fp8_weight_copies == 1 && !holds_fp8))
     violations.push_back({"", "fp8_weight_copies", "fp8 weights are held once or twice",
                           fmt::format("{}, {} copies", values, plan.fp8_weight_copies),
-                          holds_fp8 ? "1 or 2" : "2, or precision fp8 with recipe fp8-weights or zero"});
+                          holds_fp8 ? "1, or 2" : "2, or precision = fp8 with recipe = fp8-weights"});
   add_scaling_rules(plan, values, violations);
   add_loss_rules(plan, violations);
   add_fp8_rules(plan, values, violations);
   add_bf16_rules(plan, values, violations);
   add_fp4_rules(plan, values, violations);
   if (plan.precision == Precision::fp32 && plan.recipe != Recipe::megatron)
-    violations.push_back(
-        {"", "recipe", "a recipe mixes precisions, and fp32 is one", values, "no recipe, or precision bf16"});
+    violations.push_back({"", "recipe", "a recipe mixes precisions, and fp32 is one", values,
+                          "megatron, or precision = bf16"});
 }
 
 }  // namespace rehearse

@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-void check_layers(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void check_layers(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   const std::int64_t layers = plan.recompute_layers;
   if (layers < 1 || layers > model.layers) {
     violations.push_back({"", "recompute_num_layers", "must be from 1 to the model's layers",
@@ -21,7 +21,7 @@ void check_layers(const Plan& plan, const Model& model, std::vector<Violation>& 
                           "a method and a number of layers belong to full recompute",
                           fmt::format("recompute {}, method {}, {} layers", to_string(plan.recompute),
                                       to_string(plan.recompute_method), layers),
-                          "recompute full"});
+                          "recompute = full, or 1 with recompute_method = uniform"});
   }
 }
 
@@ -44,7 +44,7 @@ bool has_module(const Model& model, RecomputeModule module) {
   return false;
 }
 
-void check_each_module(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void check_each_module(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   const auto& modules = plan.recompute_modules;
   const bool all_of_moe = std::ranges::find(modules, RecomputeModule::moe) != modules.end();
   for (const RecomputeModule module : modules) {
@@ -54,11 +54,11 @@ void check_each_module(const Plan& plan, const Model& model, std::vector<Violati
     const bool inside = module == RecomputeModule::moe_act || module == RecomputeModule::shared_experts;
     if (all_of_moe && inside)
       violations.push_back({"", "recompute_modules", "moe runs all that is inside it again",
-                            fmt::format("moe and {}", to_string(module)), "moe alone"});
+                            fmt::format("moe and {}", to_string(module)), "moe"});
   }
 }
 
-void check_modules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void check_modules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   check_each_module(plan, model, violations);
   std::vector<RecomputeModule> modules = plan.recompute_modules;
   std::sort(modules.begin(), modules.end());
@@ -69,13 +69,14 @@ void check_modules(const Plan& plan, const Model& model, std::vector<Violation>&
   }
   if (plan.recompute != Recompute::selective && modules != std::vector{RecomputeModule::core_attn}) {
     violations.push_back({"", "recompute_modules", "modules belong to selective recompute",
-                          fmt::format("recompute {}", to_string(plan.recompute)), "recompute selective"});
+                          fmt::format("recompute {}", to_string(plan.recompute)),
+                          "recompute = selective, or core_attn"});
   }
 }
 
 }  // namespace
 
-void add_recompute_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void add_recompute_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   check_layers(plan, model, violations);
   check_modules(plan, model, violations);
 }

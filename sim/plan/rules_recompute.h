@@ -3,11 +3,12 @@
 
 #include <vector>
 
+#include "plan/broken_rule.h"
 #include "plan/plan.h"
 
 namespace rehearse {
 
 // Adds the violations found; the degrees of the plan are positive.
-void add_recompute_rules(const Plan& plan, const Model& model, std::vector<Violation>& violations);
+void add_recompute_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations);
 
 }  // namespace rehearse

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "plan/nearest.h"
-
 namespace rehearse {
 
 namespace {
@@ -14,7 +12,7 @@ constexpr int kMostPrefetch = 1024;
 
 class ZeroRules {
  public:
-  ZeroRules(const Plan& plan, bool has_experts, std::vector<Violation>& violations)
+  ZeroRules(const Plan& plan, bool has_experts, std::vector<BrokenRule>& violations)
       : plan_(plan), has_experts_(has_experts), violations_(violations) {}
 
   void run() {
@@ -32,8 +30,8 @@ class ZeroRules {
   }
 
  private:
-  void report(const std::string& field, std::string rule, std::string values, std::string nearest) {
-    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(nearest)});
+  void report(const std::string& field, std::string rule, std::string values, Remedies remedies) {
+    violations_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
   void ranges() {
@@ -53,13 +51,13 @@ class ZeroRules {
     if (plan_.zero_shard == 0) return;
     if (plan_.zero == 0)
       report("zero_shard", "a sharding group needs something to shard",
-             fmt::format("zero shard = {}, zero = 0", plan_.zero_shard), "zero = 1, 2 or 3");
+             fmt::format("zero shard = {}, zero = 0", plan_.zero_shard), "zero = 1, or 0");
     const std::int64_t replicas = std::int64_t{plan_.dp} * plan_.cp;
-    const auto divides = [&](std::int64_t size) { return replicas % size == 0; };
+    const auto divides = [replicas](std::int64_t size) { return replicas % size == 0; };
     if (plan_.zero_shard < 0 || !divides(plan_.zero_shard))
       report("zero_shard", "sharding groups must divide the replicas",
              fmt::format("zero shard = {}, dp = {}, cp = {}", plan_.zero_shard, plan_.dp, plan_.cp),
-             nearest_legal(std::max(1, plan_.zero_shard), replicas, divides));
+             numbers_near("zero_shard", std::max(1, plan_.zero_shard), replicas, divides));
   }
 
   // Groups of dense parameters and of experts would not be made of the same ranks.
@@ -67,7 +65,7 @@ class ZeroRules {
     if (plan_.zero_shard == 0 || !has_experts_ || (plan_.ep == 1 && plan_.etp == plan_.tp)) return;
     report("zero_shard", "sharding in groups beside expert parallelism is not simulated",
            fmt::format("zero shard = {}, ep = {}, etp = {}", plan_.zero_shard, plan_.ep, plan_.etp),
-           "zero shard = 0 (one group), or ep = 1 with etp = tp");
+           fmt::format("0, or ep = 1 with etp = {}", plan_.tp));
   }
 
   void scaling() {
@@ -93,14 +91,14 @@ class ZeroRules {
                        "microbatches, so every rank keeps them whole",
                        to_string(plan_.framework)),
            fmt::format("zero = {}, pp = {}", plan_.zero, plan_.pp),
-           "zero = 1, or pp = 1, or framework torchtitan (FSDP2 under pipeline parallelism)");
+           "1, or pp = 1, or framework = torchtitan");
   }
 
   void reductions() {
     if (plan_.zero >= 2 && plan_.pp == 1 && !plan_.reduce_each_microbatch && !is_fsdp(plan_.framework))
       report("reduce_each_microbatch",
              fmt::format("{} reduces sharded gradients after every microbatch", to_string(plan_.framework)),
-             "reduce each microbatch = off", "on, or framework fsdp or torchtitan");
+             "reduce each microbatch = off", "on, or framework = fsdp, or framework = torchtitan");
     if (plan_.zero >= 2 && !plan_.overlap_grad_reduce)
       report("overlap_grad_reduce", "ZeRO-2 and ZeRO-3 reduce gradients beside the backward pass",
              fmt::format("zero = {}", plan_.zero), "on");
@@ -116,27 +114,27 @@ class ZeroRules {
     const std::string found = fmt::format("clip grad = {}", plan_.clip_grad);
     if (plan_.clip_grad > 0 && !plan_.sync_step)
       report("clip_grad", "the norm of all gradients is known when all ranks have theirs",
-             found + ", sync step = off", "sync step = on, or clip grad = 0");
-    if (plan_.clip_grad < 0) report("clip_grad", "must not be negative", found, "0 or 1");
+             found + ", sync step = off", "sync_step = on, or 0");
+    if (plan_.clip_grad < 0) report("clip_grad", "must not be negative", found, "0, or 1");
   }
 
   void offload() {
     if (plan_.offload == Offload::optimizer && plan_.zero == 0 && plan_.dp > 1)
       report("offload", "each CPU would step the same whole model: the optimizer state must be sharded",
-             fmt::format("zero = 0, dp = {}", plan_.dp), "zero = 1, 2 or 3");
+             fmt::format("zero = 0, dp = {}", plan_.dp), "zero = 1, or none");
     if (plan_.offload == Offload::activations && plan_.pp == 1 && plan_.schedule != ScheduleName::gpipe)
       report("offload", "with one pipeline rank each backward follows its forward at once",
-             "offload = activations, pp = 1", "pp = 2, or schedule gpipe");
+             "offload = activations, pp = 1", "none, or pp = 2, or schedule = gpipe");
   }
 
   const Plan& plan_;
   bool has_experts_;
-  std::vector<Violation>& violations_;
+  std::vector<BrokenRule>& violations_;
 };
 
 }  // namespace
 
-void add_zero_violations(const Plan& plan, const Model& model, std::vector<Violation>& violations) {
+void add_zero_violations(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations) {
   ZeroRules(plan, model.experts.has_value(), violations).run();
 }
 

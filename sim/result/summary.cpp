@@ -12,6 +12,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kBarColumns = 30;
+constexpr double kMostExtrapolated = 0.5;  // of the kernel time, before the page opens with it
 
 enum class Paint {
   bold = 1,
@@ -67,6 +68,10 @@ void add_head(Page& page, const Report& report) {
             plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, printable(schedule_name(report)),
             plan.microbatches(), plan.micro_batch, plan.seq, to_string(plan.precision),
             to_string(plan.recompute));
+  if (facts.extrapolated_share > kMostExtrapolated)
+    page.line("{} {} of the kernel time is extrapolated: profile {} measured nothing of these sizes",
+              page.paint("warning", Paint::yellow), percent(facts.extrapolated_share),
+              printable(facts.profile_name));
   page.line("");
 }
 

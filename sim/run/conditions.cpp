@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "base/bounds.h"
 #include "base/error.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
@@ -18,6 +19,7 @@ namespace rehearse {
 namespace {
 
 constexpr auto kReplica = static_cast<std::size_t>(Axis::dp);
+constexpr Bounds kSpeed{Dimension::one, 1e-6, 1, true};  // of the ideal one; 0: down
 
 template <typename Number>
 bool read_number(std::string_view text, Number& number) {
@@ -54,8 +56,9 @@ bool read_slow(std::string_view word, Slow& slow) {
 }
 
 void require_slow(const Slow& slow, const Plan& plan, const Cluster& cluster) {
-  if (!(slow.speed >= 0 && slow.speed <= 1))
-    fail("a speed lies between 0 (down) and 1", fmt::format("found {}", slow.speed), "0.5");
+  if (!kSpeed.hold(slow.speed))
+    fail(fmt::format("a speed must be {} of the full one; 0 is down", to_string(kSpeed)),
+         fmt::format("found {}", slow.speed), "0.5");
   if (slow.part == Slow::Part::rank) {
     if (slow.rank < 0 || slow.rank >= plan.gpus())
       fail(fmt::format("ranks are numbered from 0 to {}", plan.gpus() - 1), fmt::format("rank {}", slow.rank),

@@ -45,6 +45,10 @@ class Search {
       return a.least_s != b.least_s ? a.least_s < b.least_s : a.index < b.index;
     });
     for (std::size_t next = 0; next < candidates.size();) {
+      if (options_.is_stopped()) {
+        result_.left = candidates.size() - next;
+        break;
+      }
       std::vector<Candidate> round;
       for (; next < candidates.size() && round.size() < kRound; ++next) {
         if (options_.prune && cannot_matter(candidates[next])) {
@@ -83,9 +87,14 @@ class Search {
     first.push_back(plans_.size());
     std::vector<PlanBounds> bounds(plans_.size());
     in_parallel(first.size() - 1, options_.threads, [&](int thread, std::size_t f) {
+      if (options_.is_stopped()) return;
       Family family(with(thread, first[f]), kernels(thread, plans_[first[f]].precision));
       for (std::size_t i = first[f]; i < first[f + 1]; ++i) bounds[i] = family.bounds(with(thread, i).plan);
     });
+    if (options_.is_stopped()) {
+      result_.left = plans_.size();
+      return {};
+    }
     std::vector<Candidate> fitting;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (bounds[i].leaves_headroom) fitting.push_back({i, bounds[i].least_s, bounds[i].needed_bytes});

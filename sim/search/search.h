@@ -1,6 +1,7 @@
 // Which of many plans are best: fastest, and fastest for the memory that they need?
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "run/iteration.h"
@@ -11,6 +12,9 @@ struct SearchOptions {
   std::size_t top = 10;  // plans to find
   int threads = 1;
   bool prune = true;  // false: run every plan that fits
+  std::function<bool()> is_stopped = [] {
+    return false;
+  };  // asked now and then; the best so far is the answer
 };
 
 // A plan that fits and leaves the headroom, as the reference engine runs it.
@@ -27,6 +31,7 @@ struct SearchResult {
   std::size_t below_headroom = 0;  // of these: fit without it
   std::size_t pruned = 0;  // fit, but cannot be among the best nor on the front
   std::size_t run = 0;
+  std::size_t left = 0;  // not looked at when the search was stopped
 };
 
 // The same `best` and `pareto` as running every plan would find, and the same counts on any number of

@@ -105,6 +105,11 @@ void append_item(const std::string& field, std::string_view item, std::vector<st
   const bool may_be_range = parts.size() == 2 || parts.size() == 3;
   if (may_be_range && append_range<std::int64_t>(field, item, parts, values)) return;
   if (may_be_range && append_range<double>(field, item, parts, values)) return;
+  if (parts.size() == 3 && parse<double>(parts[0]) && parse<double>(parts[1]) && parse<double>(parts[2]))
+    reject(field, "the step of a range begins with + or *", item,
+           fmt::format("{0}:{1}:+{2}", parts[0], parts[1], parts[2]) +
+               (*parse<double>(parts[2]) > 1 ? fmt::format(", or {0}:{1}:*{2}", parts[0], parts[1], parts[2])
+                                             : ""));
   values.emplace_back(item);
 }
 

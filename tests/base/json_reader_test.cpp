@@ -99,12 +99,47 @@ TEST(JsonReader, SaysInfAndNanWhereTheyAreNoNumber) {
 }
 
 TEST(JsonReader, QuantityIsTextWithItsUnit) {
-  EXPECT_EQ(reader(R"({"rate": "400Gbps"})").quantity("rate", Dimension::bytes_per_second), 50e9);
+  EXPECT_EQ(reader(R"({"rate": "400Gbps"})").quantity("rate", physical::kBandwidth), 50e9);
   for (const char* value :
        {"400", "\"400\"", "\"-1GB/s\"", "\"nan\"", "\"1e400GB/s\"", "\"400Gb/s\"", "null"}) {
     const JsonReader plan = reader(std::string(R"({"rate": )") + value + "}");
-    EXPECT_THROW(plan.quantity("rate", Dimension::bytes_per_second), InputError) << value;
+    EXPECT_THROW(plan.quantity("rate", physical::kBandwidth), InputError) << value;
   }
+}
+
+TEST(JsonReader, ABoundIsNamedWithItsUnitAndTheValueFound) {
+  EXPECT_EQ(
+      message([] { reader(R"({"rate": "5e-324B/s"})").quantity("rate", physical::kBandwidth); }),
+      "test.json: /plan/rate: must be from 1 kB/s to 1 PB/s (found \"5e-324B/s\"); nearest legal: 1 kB/s");
+  EXPECT_EQ(
+      message([] { reader(R"({"peak": 1e300})").number("peak", physical::kFlops); }),
+      "test.json: /plan/peak: must be a number from 1 MFLOPS to 1 EFLOPS (found 1e+300); nearest legal: 1 "
+      "EFLOPS");
+  EXPECT_EQ(reader(R"({"rate": 0})").number("rate", physical::kMessageRate), 0);
+  EXPECT_THAT(message([] { reader(R"({"rate": 0.5})").number("rate", physical::kMessageRate); }),
+              HasSubstr("must be a number 0, or from 1/s to 1e+18/s"));
+}
+
+TEST(JsonReader, EachNumberOfAnArrayKeepsToTheBounds) {
+  EXPECT_EQ(reader(R"({"rings": [1, 2.5]})").numbers("rings", {Dimension::one, 1, 3}),
+            (std::vector<double>{1, 2.5}));
+  EXPECT_THAT(message([] {
+                reader(R"({"rings": [1, 9]})").numbers("rings", {Dimension::one, 1, 3});
+              }),
+              HasSubstr("/plan/rings/1: must be a number from 1 to 3 (found 9)"));
+  EXPECT_THAT(message([] {
+                reader(R"({"rings": [1, "2"]})").numbers("rings", {Dimension::one, 1, 3});
+              }),
+              HasSubstr("/plan/rings/1"));
+  EXPECT_THAT(message([] {
+                reader(R"({"rings": 1})").numbers("rings", {Dimension::one, 1, 3});
+              }),
+              HasSubstr("must be an array of numbers"));
+}
+
+TEST(JsonReader, NullIsSaidToBeNull) {
+  EXPECT_EQ(message([] { reader(R"({"hidden_size": null})").integer("hidden_size", 1, 8); }),
+            "test.json: /plan/hidden_size: is null; a value is required");
 }
 
 TEST(JsonReader, WrongTypesAreRefused) {
@@ -179,7 +214,7 @@ TEST(JsonFile, WhatIsNoJsonIsRefused) {
        {"", "not json", "{\"a\": NaN}", "{\"a\": 1e400}", "{\"a\": 1,}", "\xff\xfe", "{"}) {
     EXPECT_THROW(read_json_file(write_file(text)), InputError) << text;
   }
-  EXPECT_THROW(read_json_file("no/such/file.json"), InputError);
+  EXPECT_THROW(read_json_file(scratch().file("none/file.json")), InputError);
   EXPECT_THROW(read_json_file(scratch().path()), InputError);
 }
 

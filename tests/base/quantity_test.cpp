@@ -1,11 +1,12 @@
 #include "base/quantity.h"
 
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <string>
+
+#include "base/bounds.h"
 
 namespace rehearse {
 namespace {
@@ -78,6 +79,22 @@ TEST(Units, WrittenWithThreeDigits) {
   EXPECT_EQ(format_rate(450e9), "450 GB/s");
   EXPECT_EQ(format_seconds(0), "0 s");
   EXPECT_EQ(format_seconds(0.0123), "12.3 ms");
+}
+
+TEST(Decimal, IsTheWholeTextAndFinite) {
+  EXPECT_EQ(parse_decimal("12.5e3"), 12500);
+  for (const char* text : {"0x1p3", "inf", "nan", "1e400", "3 us", "", " 3", "1,000"})
+    EXPECT_FALSE(parse_decimal(text)) << text;
+}
+
+TEST(Quantity, OfEveryBoundIsReadAsItIsWritten) {
+  for (const Bounds& bounds : {physical::kBandwidth, physical::kFlops, physical::kMemory, physical::kLatency,
+                               physical::kBytes, physical::kDuration})
+    for (const double value : {bounds.least, bounds.most}) {
+      const auto read = parse_quantity(format_quantity(value, bounds.dimension), bounds.dimension);
+      ASSERT_TRUE(read) << format_quantity(value, bounds.dimension);
+      EXPECT_NEAR(*read, value, 1e-9 * value);
+    }
 }
 
 }  // namespace

@@ -21,6 +21,16 @@ TEST(Printable, NamesBytesThatAreNoCharacter) {
   EXPECT_EQ(printable("a\xff\xc3(\xed\xa0\x80"), "a\\xff\\xc3(\\xed\\xa0\\x80");
 }
 
+// U+202E turns the line that follows it round, U+2066 isolates it, U+200B has no width, U+2028 breaks it.
+TEST(Printable, NamesMarksOfDirectionAndWhatHasNoWidth) {
+  EXPECT_EQ(printable("a\xe2\x80\xaegpj.exe"), "a\\xe2\\x80\\xaegpj.exe");
+  EXPECT_EQ(printable("\xe2\x81\xa6\xe2\x80\x8b\xd8\x9c\xef\xbb\xbf"),
+            "\\xe2\\x81\\xa6\\xe2\\x80\\x8b\\xd8\\x9c\\xef\\xbb\\xbf");
+  EXPECT_EQ(printable("\xe2\x80\xa8", true), "\\xe2\\x80\\xa8");
+  EXPECT_EQ(printable("\xe2\x80\x94\xe2\x80\xa6\xd7\x90"), "\xe2\x80\x94\xe2\x80\xa6\xd7\x90")
+      << "dash, ellipsis, alef";
+}
+
 TEST(Printable, KeepsLineBreaksWhereAsked) {
   EXPECT_EQ(printable("a\nb", true), "a\nb");
   EXPECT_EQ(printable("a\nb"), "a\\x0ab");

@@ -17,7 +17,8 @@ async function inStudio(use) {
 }
 
 const stepTime = (page) => page.locator(".tile strong").first().innerText();
-const report = (...more) => JSON.parse(run("simulate", ...words, ...more, "--json"));
+const report = (flag, value) => JSON.parse(run("simulate", ...words.map((word, i) =>
+  words[i - 1] === flag ? value : word), "--json"));
 const inWords = (seconds) => (seconds >= 1 ? seconds.toPrecision(4) + "\u00a0s" : (1000 * seconds).toPrecision(4) + "\u00a0ms");
 
 test("a knob that is turned changes every figure to what simulate says", () => inStudio(async (page) => {

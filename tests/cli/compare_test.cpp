@@ -62,7 +62,7 @@ TEST(Compare, RefusesWhatIsNeitherReportNorTrace) {
   const Outcome scenario = run_program("compare scenarios/gpt-10m-2-cores.json " + a);
   EXPECT_EQ(scenario.exit_code, 2);
   EXPECT_THAT(scenario.err, HasSubstr("neither a report"));
-  EXPECT_EQ(run_program("compare " + a + " nowhere.json").exit_code, 2);
+  EXPECT_EQ(run_program("compare " + a + " %/nowhere.json").exit_code, 2);
   const std::string list = temporary_file("list.json", "[1]");
   EXPECT_EQ(run_program("compare " + list + " " + a).exit_code, 2);
   const std::string foreign = temporary_file("foreign.json", R"({"traceEvents": []})");
@@ -72,6 +72,28 @@ TEST(Compare, RefusesWhatIsNeitherReportNorTrace) {
   EXPECT_THAT(picture.err, HasSubstr("is a report"));
   EXPECT_EQ(run_program("compare " + a).exit_code, 2);
   EXPECT_EQ(run_program("compare " + a + " " + a + " --fail-above 5").exit_code, 2);
+}
+
+TEST(Compare, RefusesAReportWhoseFiguresCannotBe) {
+  const std::string a = report("a.json", "");
+  const Json good =
+      Json::parse(run_program("simulate scenarios/gpt-10m-2-cores.json --engine reference --json").out);
+  for (const auto& [pointer, value] : {std::pair<const char*, Json>{"/step_time_s", 0},
+                                       {"/step_time_s", -1},
+                                       {"/step_time_s", 1e300},
+                                       {"/mfu", -0.5},
+                                       {"/tokens_per_s", -3},
+                                       {"/memory/peak_bytes", -1},
+                                       {"/communication/0/busy_s", -2},
+                                       {"/time_s/compute", 1e308}}) {
+    Json bad = good;
+    const Json::json_pointer place(pointer);
+    if (!bad.contains(place)) continue;
+    bad[place] = value;
+    const Outcome refused = run_program("compare " + a + " " + temporary_file("bad.json", bad.dump()));
+    EXPECT_EQ(refused.exit_code, 2) << pointer << value;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(pointer), HasSubstr("must be a number"))) << refused.err;
+  }
 }
 
 TEST(CompareLog, MeetsTheMedianOfARealRunsLog) {

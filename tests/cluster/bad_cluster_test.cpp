@@ -106,7 +106,7 @@ TEST(BadCluster, WhatIsNoJsonObjectIsRefused) {
   for (const char* text : {"", "gpus: 8", "[]", "3", "{\"schema\": "}) {
     EXPECT_THROW(read_cluster(write_cluster(text)), InputError) << text;
   }
-  EXPECT_THROW(read_cluster("no/such/cluster.json"), InputError);
+  EXPECT_THROW(read_cluster(scratch().file("none/cluster.json")), InputError);
 }
 
 TEST(BadCluster, MisspeltNameGetsTheNearest) {

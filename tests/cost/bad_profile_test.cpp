@@ -49,7 +49,7 @@ TEST(BadProfile, WithAGemmAbovePeak) {
 
 TEST(BadProfile, WithANegativeTime) {
   EXPECT_THAT(broken([](Json& json) { json["gemm"]["fp32"]["rows"][0][3] = -1e-6; }),
-              StartsWith("/gemm/fp32/rows/0: "));
+              StartsWith("/gemm/fp32/rows/0/3 (seconds): must be a number from"));
 }
 
 TEST(BadProfile, WithAFractionalShape) {

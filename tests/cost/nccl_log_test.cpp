@@ -96,9 +96,15 @@ TEST(NcclLog, ThatIsBrokenIsRefusedByFileAndLine) {
   EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 -3.1 0.00 0.00 0 13.03 0.00 0.00 0\n"),
               HasSubstr("bad.log:3"));
   EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 0.0 0.00 0.00 0 13.03 0.00 0.00 0\n"),
-              HasSubstr("above 0"));
+              HasSubstr("a time must be from 0.001 us to 1e+12 us (found 0.0)"));
   EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 1e400 0.00 0.00 0 13.03 0.00 0.00 0\n"),
               HasSubstr("bad.log:3"));
+  EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 1e308 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("a time must be from 0.001 us to 1e+12 us (found 1e308)"));
+  EXPECT_THAT(complaint(kHeader + "16 4 float sum -1 0x1p3 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("column 6 must be a decimal number from 0 (found 0x1p3)"));
+  EXPECT_THAT(complaint(kHeader + "9000000000000000 4 float sum -1 3.0 0.00 0.00 0 13.03 0.00 0.00 0\n"),
+              HasSubstr("a size must be 0, or from 1 B to 1 PB"));
   EXPECT_THAT(complaint(std::string("\x7f"
                                     "ELF\0\0",
                                     6)),

@@ -90,6 +90,32 @@ TEST(Interruption, EndsASearch) {
       {"plan", {"plan", "--model", "gpt3-175b", "--cluster", "selene", "--gpus", "4096", "--gbs", "1536"}});
 }
 
+// Of a search that would go on for minutes.
+TEST(Interruption, OfASearchAnswersWithTheBestSoFar) {
+  const Scratch folder;
+  Process process({REHEARSE, "plan", "--model", "gpt3-175b", "--cluster", "selene", "--gpus", "4096", "--gbs",
+                   "1536", "--top", "1000"},
+                  {{"XDG_CACHE_HOME", folder.path()}}, folder.file("log"));
+  process.await_handlers();
+  sleep_s(kSanitized ? 30 : 4);
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(120), 130) << process.said();
+  EXPECT_THAT(process.said(), HasSubstr("interrupted; "));
+  EXPECT_THAT(process.said(), HasSubstr("were not looked at"));
+}
+
+TEST(Interruption, OfASweepSaysHowManyRowsAreKept) {
+  const Scratch folder;
+  Process process(
+      {REHEARSE, "sweep", kScenario, "--engine", "reference", "--gbs", "64:1048576:+64", "--vpp", "1"},
+      {{"XDG_CACHE_HOME", folder.path()}}, folder.file("log"));
+  process.await_handlers();
+  sleep_s(kSanitized ? 10 : 1);
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(60), 130) << process.said();
+  EXPECT_THAT(process.said(), HasSubstr(" of 16384 rows are kept: go on with --resume"));
+}
+
 TEST(Interruption, EndsAValidation) {
   const Scratch folder;
   expect_ends(folder, {"validate", {"validate", SOURCE_DIR "/calibrate/data/runs/published_runs.json"}});

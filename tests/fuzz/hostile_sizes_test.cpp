@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -103,7 +104,11 @@ std::ostream& operator<<(std::ostream& out, const HostileFlags& hostile) {
 class Flags : public ::testing::TestWithParam<HostileFlags> {};
 
 TEST_P(Flags, AreRefused) {
-  expect_refused(with(kBase, GetParam().flags), GetParam().says);
+  Words words = {kBase.front()};
+  for (std::size_t i = 1; i < kBase.size(); i += 2)
+    if (std::ranges::find(GetParam().flags, kBase[i]) == GetParam().flags.end())
+      words.insert(words.end(), {kBase[i], kBase[i + 1]});
+  expect_refused(with(words, GetParam().flags), GetParam().says);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -111,27 +116,27 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         HostileFlags{"ATrillionRanks", {"--gpus", "1000000000000"}, "--gpus: must be an integer from 1"},
         HostileFlags{"RanksBeyondIntegers", {"--gpus", "2147483648"}, "--gpus: must be an integer from 1"},
-        HostileFlags{"TwoBillionRanks", {"--gpus", "2147483640"}, "--dp: must be from 1 to"},
-        HostileFlags{"ProductOfDegreesBeyondIntegers", {"--tp", "2147483647", "--dp", "2147483647"}, "--dp"},
+        HostileFlags{"TwoBillionRanks", {"--gpus", "2147483640"}, "--gpus: must be an integer from 1 to"},
+        HostileFlags{"ProductOfDegreesBeyondIntegers", {"--tp", "2147483647", "--dp", "2147483647"}, "--tp"},
         HostileFlags{"ABillionStages", {"--pp", "1000000000"}, "--pp"},
         HostileFlags{"ABillionChunks", {"--vpp", "1000000000", "--pp", "2"}, "--vpp"},
-        HostileFlags{"ATrillionSequences", {"--gbs", "1000000000000"}, "--gbs: must be from 1 to"},
+        HostileFlags{"ATrillionSequences", {"--gbs", "1000000000000"}, "--gbs: must be an integer from 1 to"},
         HostileFlags{"ABillionMicrobatches", {"--gbs", "1000000000"}, "a schedule holds at most"},
         HostileFlags{"BatchFarFromAMultiple",
                      {"--mbs", "99999", "--dp", "64000", "--gbs", "7"},
                      "the global batch must be a multiple of micro batch x dp"},
         HostileFlags{"GpusFarFromAMultiple",
                      {"--gpus", "8", "--tp", "32749", "--pp", "32749"},
-                     "nearest legal: GPUs = 1072497001"},
-        HostileFlags{"ATrillionTokens", {"--seq", "1000000000000"}, "--seq: must be from 1 to"},
-        HostileFlags{"NegativeBatch", {"--gbs", "-1"}, "--gbs: must be an integer from 0"},
+                     "tp must divide the attention heads"},
+        HostileFlags{"ATrillionTokens", {"--seq", "1000000000000"}, "--seq: must be an integer from 1 to"},
+        HostileFlags{"NegativeBatch", {"--gbs", "-1"}, "--gbs: must be an integer from 1"},
         HostileFlags{"BeyondSixtyFourBits", {"--gbs", "9223372036854775808"}, "--gbs: must be an integer"},
         HostileFlags{"NotANumber", {"--jitter", "nan"}, "--jitter: must be a number"},
         HostileFlags{"InfiniteJitter", {"--jitter", "inf"}, "--jitter: must be a number"},
         HostileFlags{"HugeNumber", {"--clip-grad", "1e308"}, "--clip-grad: must be a number from 0"},
         HostileFlags{"NegativeImbalance", {"--moe-imbalance", "-1e308"}, "--moe-imbalance: must be a number"},
         HostileFlags{"BucketBeyondNumbers", {"--bucket", "1e308TB"}, "--bucket: must be a quantity"},
-        HostileFlags{"BucketOfNothing", {"--bucket", "0"}, "must be at least one byte"},
+        HostileFlags{"BucketOfNothing", {"--bucket", "0"}, "--bucket: must be from 1 B to 1 PB"},
         HostileFlags{"RankThatIsSlowBeyondAll", {"--slow", "rank=99999999999:0.5"}, "slow"},
         HostileFlags{"SpeedThatIsNoNumber", {"--slow", "rank=0:nan"}, "--slow"},
         HostileFlags{

@@ -88,7 +88,7 @@ TEST(BadConfig, DeepNestingIsRefused) {
 }
 
 TEST(BadConfig, MissingFileIsNamed) {
-  EXPECT_THROW(read_model("no/such/config.json"), InputError);
+  EXPECT_THROW(read_model(scratch().file("none/config.json")), InputError);
 }
 
 TEST(BadConfig, ExpertsPerTokenMayNotExceedExperts) {
@@ -107,6 +107,40 @@ TEST(BadConfig, DenseLayersAmongSparseOnesMustComeFirst) {
 TEST(BadConfig, SwitchesMustBeTrueOrFalse) {
   EXPECT_THAT(complaint_with(llama_config(), "tie_word_embeddings", 1), HasSubstr("must be true or false"));
   EXPECT_THAT(complaint_with(llama_config(), "attention_bias", "no"), HasSubstr("must be true or false"));
+}
+
+TEST(BadConfig, NullIsSaidToBeNull) {
+  EXPECT_THAT(complaint_with(llama_config(), "hidden_size", nullptr),
+              HasSubstr("/hidden_size: is null; a value is required"));
+}
+
+std::vector<std::string> warnings_with(Json config, const std::string& key, const Json& value) {
+  config[key] = value;
+  return read_config(config).warnings;
+}
+
+TEST(DoubtfulConfig, ValuesThatNoModelHasAreNamedWithTheirEffect) {
+  for (const auto& [key, value, said] :
+       {std::tuple{"hidden_act", "rickroll",
+                   "hidden_act \"rickroll\" is no activation of transformers: ignored"},
+        {"torch_dtype", "int3", "torch_dtype \"int3\" is no type that torch trains in: ignored"},
+        {"dtype", "fp7", "dtype \"fp7\""}}) {
+    const auto warnings = warnings_with(llama_config(), key, value);
+    ASSERT_EQ(warnings.size(), 1u) << key;
+    EXPECT_THAT(warnings[0], HasSubstr(said));
+  }
+  EXPECT_THAT(
+      warnings_with(llama_config(), "architectures", {"MixtralForCausalLM"}).at(0),
+      HasSubstr("architectures [\"MixtralForCausalLM\"] disagrees with model_type \"llama\": ignored, the "
+                "model is read as LlamaForCausalLM"));
+}
+
+TEST(DoubtfulConfig, WhatModelsHaveIsNotDoubted) {
+  EXPECT_THAT(warnings_with(llama_config(), "hidden_act", "gelu_pytorch_tanh"), testing::IsEmpty());
+  EXPECT_THAT(warnings_with(llama_config(), "torch_dtype", "torch.bfloat16"), testing::IsEmpty());
+  EXPECT_THAT(warnings_with(llama_config(), "architectures", {"LlamaForCausalLM"}), testing::IsEmpty());
+  for (const std::string& name : model_names())
+    EXPECT_THAT(read_model(name).warnings, testing::IsEmpty()) << name;
 }
 
 }  // namespace

@@ -175,17 +175,17 @@ TEST(Hybrid, RulesNameGroupsChunksAndWhoRunsThem) {
   Case c = hybrid_case("M*");
   EXPECT_EQ(broken(c), "");
   c.plan.tp = 8;
-  EXPECT_THAT(broken(c), HasSubstr("tp: tp must divide the groups of the state space; 4"));
+  EXPECT_THAT(broken(c), HasSubstr("tp: tp must divide the groups of the state space; tp = 4"));
   c.plan.tp = 2;
   c.plan.cp = 4;
-  EXPECT_THAT(broken(c), HasSubstr("cp: cp must divide the groups of the state space; 2"));
+  EXPECT_THAT(broken(c), HasSubstr("cp: cp must divide the groups of the state space; cp = 2"));
   c = hybrid_case("M*");
   c.plan.seq = 200;
   EXPECT_THAT(broken(c),
-              HasSubstr("seq: the sequence must be a multiple of the state space's chunk; 128 or 256"));
+              HasSubstr("seq: the sequence must be a multiple of the state space's chunk; seq = 128 or 256"));
   c = hybrid_case("M*");
   c.plan.framework = Framework::fsdp;
-  EXPECT_THAT(broken(c), HasSubstr("framework: hybrid models are Megatron core's; megatron-core"));
+  EXPECT_THAT(broken(c), HasSubstr("framework: hybrid models are Megatron core's; framework = megatron-core"));
   c = hybrid_case("ME");
   c.plan.overlap_experts = true;
   EXPECT_THAT(broken(c),

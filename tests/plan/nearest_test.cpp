@@ -2,29 +2,50 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace rehearse {
 namespace {
 
-TEST(NearestMultiples, LieBelowAndAbove) {
-  EXPECT_EQ(nearest_multiples(10, 100, 4), "8 or 12");
-  EXPECT_EQ(nearest_multiples(3, 100, 4), "4");
-  EXPECT_EQ(nearest_multiples(-3, 100, 4), "4");
-  EXPECT_EQ(nearest_multiples(99, 100, 40), "80");
-  EXPECT_EQ(nearest_multiples(1000, 100, 40), "80");
-  EXPECT_EQ(nearest_multiples(7, 100, 101), "none");
+std::string multiples(std::int64_t wanted, std::int64_t most, std::int64_t unit) {
+  return in_words(multiples_around(wanted, most, unit));
 }
 
-TEST(NearestMultiples, AreFoundHoweverFarAway) {
+TEST(MultiplesAround, LieBelowAndAbove) {
+  EXPECT_EQ(multiples(10, 100, 4), "8 or 12");
+  EXPECT_EQ(multiples(3, 100, 4), "4");
+  EXPECT_EQ(multiples(-3, 100, 4), "4");
+  EXPECT_EQ(multiples(99, 100, 40), "80");
+  EXPECT_EQ(multiples(1000, 100, 40), "80");
+}
+
+TEST(MultiplesAround, OfMoreThanTheMostAreNone) {
+  EXPECT_EQ(multiples(7, 100, 101), "");
+}
+
+TEST(MultiplesAround, AreFoundHoweverFarAway) {
   constexpr std::int64_t kUnit = 1'000'000'007, kMost = std::int64_t{1} << 60;
-  EXPECT_EQ(nearest_multiples(kUnit * kUnit / 2, kMost, kUnit), "500000006500000021 or 500000007500000028");
+  EXPECT_EQ(multiples(kUnit * kUnit / 2, kMost, kUnit), "500000006500000021 or 500000007500000028");
 }
 
-TEST(NearestMultiples, AreWhatASearchFinds) {
+TEST(MultiplesAround, AreWhatASearchFinds) {
   for (std::int64_t wanted = -5; wanted < 40; ++wanted)
-    for (std::int64_t unit = 1; unit < 20; ++unit)
-      EXPECT_EQ(nearest_multiples(wanted, 30, unit),
-                nearest_legal(wanted, 30, [unit](std::int64_t n) { return n % unit == 0; }))
-          << wanted << " " << unit;
+    for (std::int64_t unit = 1; unit < 20; ++unit) {
+      const Near found = multiples_around(wanted, 30, unit);
+      const Near searched = numbers_around(wanted, 30, [unit](std::int64_t n) { return n % unit == 0; });
+      EXPECT_EQ(found.below, searched.below) << wanted << " " << unit;
+      EXPECT_EQ(found.above, searched.above) << wanted << " " << unit;
+    }
+}
+
+TEST(NumbersAround, AreTheNearestFirstAndAHandful) {
+  const Near near = numbers_around(50, 100, [](std::int64_t n) { return n % 2 == 0; });
+  ASSERT_FALSE(near.below.empty());
+  EXPECT_EQ(near.below.front(), 50);
+  EXPECT_EQ(near.above.front(), 52);
+  EXPECT_TRUE(std::ranges::is_sorted(near.below, std::greater<>()));
+  EXPECT_TRUE(std::ranges::is_sorted(near.above));
+  EXPECT_LE(near.below.size() + near.above.size(), 20u);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(RowExchange, HasRulesOfItsOwn) {
   Case c = qwen(Dispatcher::deepep);
   EXPECT_EQ(broken(c), "");
   c.plan.dispatcher_sms = 21;
-  EXPECT_EQ(broken(c), "moe_dispatcher_sms: DeepEP takes multiprocessors in pairs; 20 or 22\n");
+  EXPECT_EQ(broken(c), "moe_dispatcher_sms: DeepEP takes multiprocessors in pairs; moe_dispatcher_sms = 20 or 22\n");
   c.plan.dispatcher = Dispatcher::hybridep;
   EXPECT_EQ(broken(c), "");
   c.plan.dispatcher = Dispatcher::all_to_all;
@@ -174,7 +174,7 @@ TEST(RowExchange, HasRulesOfItsOwn) {
   EXPECT_THAT(broken(c), HasSubstr("moe_dispatcher: libraries that send a row once"));
   c.model = read_model("llama3-8b");
   c.plan.ep = c.plan.etp = 1;
-  EXPECT_THAT(broken(c), HasSubstr("moe_dispatcher: the model has no experts; alltoall"));
+  EXPECT_THAT(broken(c), HasSubstr("moe_dispatcher: the model has no experts; moe_dispatcher = alltoall"));
 }
 
 }  // namespace

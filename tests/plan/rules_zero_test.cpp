@@ -68,8 +68,8 @@ TEST(ZeroRules, ShardingGroupsDivideTheReplicas) {
 }
 
 TEST(ZeroRules, ValuesOutsideTheirRangeAreNamed) {
-  EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: 3"));
-  EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: 0"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: zero = 3"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: zero = 0"));
   EXPECT_THAT(broken([](Plan& p) { p.prefetch = -1; }), HasSubstr("prefetch"));
   EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("not reduced in fp8"));
 }

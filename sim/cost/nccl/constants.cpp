@@ -7,19 +7,14 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr double kMicrosecond = 1e-6, kGigabyte = 1e9;
-constexpr double kMost = 1e6;
+
+// Microseconds, GB/s or factors, as NCCL's own tables state them.
+constexpr Bounds kConstant{Dimension::one, 1e-6, 1e6, true};
+constexpr Bounds kRate{Dimension::one, 1e-3, 1e6};  // GB/s
 
 std::vector<double> read_numbers(const JsonReader& reader, const std::string& key, double unit) {
-  if (!reader.has(key)) reader.fail(key, "is required");
-  const Json& list = reader.value(key);
-  if (!list.is_array()) reader.fail(key, "must be an array of numbers");
-  std::vector<double> numbers;
-  for (const Json& each : list) {
-    if (!each.is_number() || each.get<double>() < 0 || each.get<double>() > kMost) {
-      reader.fail(key, fmt::format("must hold numbers from 0 to {:g}", kMost), "found " + each.dump());
-    }
-    numbers.push_back(each.get<double>() * unit);
-  }
+  std::vector<double> numbers = reader.numbers(key, kConstant);
+  for (double& number : numbers) number *= unit;
   return numbers;
 }
 
@@ -60,8 +55,8 @@ void read_links(const JsonReader& reader, Constants& constants) {
   const JsonReader nvlink = reader.object("per_nvlink");
   constexpr std::array<const char*, kGenerations> kSm = {"SM70", "SM80", "SM90", "SM100"};
   for (std::size_t g = 0; g < kGenerations; ++g)
-    constants.nvlink_rate[g] = nvlink.number(kSm[g], 1, kMost) * kGigabyte;
-  constants.pcie3_x16_rate = reader.number("PCI_gen3_x16", 1, kMost) * kGigabyte;
+    constants.nvlink_rate[g] = nvlink.number(kSm[g], kRate) * kGigabyte;
+  constants.pcie3_x16_rate = reader.number("PCI_gen3_x16", kRate) * kGigabyte;
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMostLogRatio = 7;
-constexpr double kMostBytes = 1e15, kLongest = 1e6;
+constexpr Bounds kLogRatio{Dimension::one, -7, 7};
 constexpr int kMostMembers = 1 << 24;
 
 const std::map<std::string, CollectiveOp> kOps = {
@@ -38,12 +37,7 @@ Correction read_correction(const JsonReader& reader) {
   correction.hardware = reader.text_or("hardware", "");
   correction.tables = static_cast<int>(reader.integer("tables", 1, kMostMembers));
   correction.first_octave = static_cast<int>(reader.integer("first_octave", 0, 64));
-  for (const Json& ratio : reader.value("log_ratio")) {
-    if (!ratio.is_number() || std::abs(ratio.get<double>()) > kMostLogRatio)
-      reader.fail("log_ratio", fmt::format("must hold numbers of size {} at most", kMostLogRatio),
-                  ratio.dump());
-    correction.log_ratio.push_back(ratio.get<double>());
-  }
+  correction.log_ratio = reader.numbers("log_ratio", kLogRatio);
   reader.reject_unknown();
   return correction;
 }
@@ -53,13 +47,15 @@ std::vector<Measured::Row> read_rows(const JsonReader& reader) {
   const Json& list = reader.value("rows");
   if (!list.is_array() || list.empty()) reader.fail("rows", "must be an array of at least one row");
   std::vector<Measured::Row> rows;
-  for (const Json& row : list) {
-    const bool fits = row.is_array() && row.size() == 2 && row[0].is_number() && row[1].is_number();
-    if (!fits) reader.fail("rows", "must hold pairs of bytes and seconds", "found " + row.dump());
-    const Measured::Row next{row[0].get<double>(), row[1].get<double>()};
-    const bool grows = rows.empty() ? next.bytes > 0 : next.bytes > rows.back().bytes;
-    if (!grows || next.bytes > kMostBytes || !(next.seconds > 0) || next.seconds > kLongest)
-      reader.fail("rows", "bytes must grow from row to row and seconds be above 0", "found " + row.dump());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json& row = list[i];
+    const std::string place = fmt::format("rows/{}", i);
+    if (!row.is_array() || row.size() != 2)
+      reader.fail(place, "must hold a pair of bytes and seconds", "found " + row.dump());
+    const Measured::Row next{reader.within(place + "/0 (bytes)", row[0], physical::kBytes),
+                             reader.within(place + "/1 (seconds)", row[1], physical::kDuration)};
+    if (!rows.empty() && next.bytes <= rows.back().bytes)
+      reader.fail(place, "bytes must grow from row to row", "found " + row.dump());
     rows.push_back(next);
   }
   return rows;

@@ -13,7 +13,7 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr int kMostNodes = 1 << 20, kMostRanks = 1 << 20;
-constexpr double kMicrosecond = 1e-6, kLongest_us = 1e12, kMostBytes = 1e15;
+constexpr double kMicrosecond = 1e-6;
 
 // NCCL_ALGO=NAME anywhere in the environment; lists of several leave NCCL the choice.
 std::optional<Algorithm> forced_by(const Json& environment) {
@@ -32,13 +32,13 @@ std::optional<Algorithm> forced_by(const Json& environment) {
 
 double time_of(const JsonReader& row) {
   const char* key = row.has("time_us") ? "time_us" : "time_us_inplace";
-  return row.number(key, 1e-3, kLongest_us) * kMicrosecond;
+  return row.number(key, physical::kMessageTime) * kMicrosecond;
 }
 
 std::vector<Measured::Row> read_rows(const JsonReader& table) {
   std::vector<Measured::Row> rows;
   for (const JsonReader& row : table.objects("rows")) {
-    const double bytes = row.number("bytes", 0, kMostBytes);
+    const double bytes = row.number("bytes", physical::kMessage);
     if (bytes > 0) rows.push_back({bytes, time_of(row)});
   }
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });

@@ -13,15 +13,32 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kLargest = std::numeric_limits<double>::max();
+// Parts of a time may be negative by rounding.
+constexpr Bounds kParts{Dimension::seconds, -1e-6, 1e30};
+constexpr Bounds kSizes{Dimension::bytes, 0, 1e24};
+constexpr Bounds kShares{Dimension::one, 0, 1e6};
+constexpr Bounds kCounts{Dimension::one, 0, 1e30};
+
+Bounds bounds_of(Measure measure) {
+  switch (measure) {
+    case Measure::seconds:
+      return kParts;
+    case Measure::bytes:
+      return kSizes;
+    case Measure::share:
+      return kShares;
+    case Measure::count:
+      break;
+  }
+  return kCounts;
+}
 
 struct Figure {
   const char* key;
   Measure measure;
 };
 
-constexpr std::array kRates = {Figure{"step_time_s", Measure::seconds},
-                               Figure{"tokens_per_s", Measure::count},
+constexpr std::array kRates = {Figure{"tokens_per_s", Measure::count},
                                Figure{"tokens_per_s_per_gpu", Measure::count},
                                Figure{"samples_per_s", Measure::count},
                                Figure{"model_tflops_per_gpu", Measure::count},
@@ -43,7 +60,7 @@ void add(const JsonReader& reader, const std::string& prefix, const Figures& fig
          std::vector<Quantity>& quantities) {
   for (const Figure& figure : figures)
     quantities.push_back(
-        {prefix + figure.key, figure.measure, reader.number(figure.key, -kLargest, kLargest)});
+        {prefix + figure.key, figure.measure, reader.number(figure.key, bounds_of(figure.measure))});
 }
 
 void add_communication(const JsonReader& report, std::vector<Quantity>& quantities) {
@@ -81,16 +98,13 @@ std::string allocated_name(std::int64_t rank) {
 
 std::vector<Quantity> measured_allocations(const JsonReader& report, const JsonReader& execution) {
   constexpr const char* kKey = "peak_activation_bytes_by_rank";
-  const Json& bytes = execution.value(kKey);
-  const auto is_number = [](const Json& value) { return value.is_number(); };
-  if (!bytes.is_array() || !std::ranges::all_of(bytes, is_number))
-    execution.fail(kKey, "must be an array of numbers");
+  const std::vector<double> bytes = execution.numbers(kKey, kSizes);
   const RankGrid grid = grid_of(report.object("plan"));
   std::map<int, double> most;
   for (int rank = 0; rank < std::min(grid.size(), static_cast<int>(bytes.size())); ++rank) {
     const int pipeline_rank = grid.coordinates(rank)[static_cast<std::size_t>(Axis::pp)];
     double& value = most[pipeline_rank];
-    value = std::max(value, bytes[static_cast<std::size_t>(rank)].get<double>());
+    value = std::max(value, bytes[static_cast<std::size_t>(rank)]);
   }
   std::vector<Quantity> quantities;
   for (const auto& [rank, value] : most) quantities.push_back({allocated_name(rank), Measure::bytes, value});
@@ -100,7 +114,8 @@ std::vector<Quantity> measured_allocations(const JsonReader& report, const JsonR
 }  // namespace
 
 std::vector<Quantity> report_quantities(const JsonReader& report) {
-  std::vector<Quantity> quantities;
+  std::vector<Quantity> quantities = {
+      {"step_time_s", Measure::seconds, report.number("step_time_s", physical::kStepTime)}};
   add(report, "", kRates, quantities);
   add(report.object("bubble_fraction"), "bubble_fraction.", kBubbles, quantities);
   const JsonReader time = report.object("time_s");
@@ -122,9 +137,8 @@ std::vector<Quantity> allocated_quantities(const JsonReader& report) {
   std::vector<Quantity> quantities;
   if (report.text_or("source", "") == "execute") return quantities;
   for (const JsonReader& rank : report.object("memory").objects("ranks"))
-    quantities.push_back(
-        {allocated_name(rank_of(rank)), Measure::bytes,
-         rank.number("activations_bytes", 0, kLargest) + rank.number("logits_bytes", 0, kLargest)});
+    quantities.push_back({allocated_name(rank_of(rank)), Measure::bytes,
+                          rank.number("activations_bytes", kSizes) + rank.number("logits_bytes", kSizes)});
   return quantities;
 }
 

@@ -154,7 +154,7 @@ Report read_report_head(const JsonReader& report) {
   head.facts.gpus = static_cast<int>(cluster.integer("gpus", 1, kMostInt));
   head.facts.source = report.text("source");
   head.facts.engine = report.text("engine");
-  head.step_time_s = report.number("step_time_s", 0, kMost);
+  head.step_time_s = report.number("step_time_s", physical::kStepTime);
   const JsonReader bubble = report.object("bubble_fraction");
   head.bubble_mean = bubble.number("mean", 0, 1);
   head.bubble_worst = bubble.number("worst", 0, 1);

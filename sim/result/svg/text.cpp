@@ -4,26 +4,13 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace rehearse::svg {
 
 namespace {
 
 constexpr double kLetter = 0.56;  // of the font size
-
-// Bytes of the UTF-8 character that begins at text[at] (Unicode 15, table 3-7); 0 when there is none.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : 0;
-  const std::size_t bytes = lead >= 0xf0 && lead < 0xf5 ? 4 : length;
-  if (bytes == 0 || at + bytes > text.size()) return 0;
-  for (std::size_t i = 1; i < bytes; ++i)
-    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
-  const auto second = static_cast<unsigned char>(text[at + 1]);
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool outside = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-  return overlong || outside ? 0 : bytes;
-}
 
 std::string_view entity(char character) {
   switch (character) {
@@ -38,7 +25,7 @@ std::string_view entity(char character) {
     case '\'':
       return "&#39;";
     default:
-      return static_cast<unsigned char>(character) < 0x20 || character == 0x7f ? "?" : "";
+      return "";
   }
 }
 
@@ -51,9 +38,11 @@ bool begins_character(char byte) {
 std::string escape(std::string_view text) {
   std::string escaped;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    const std::string_view replaced = length == 1 ? entity(text[at]) : length == 0 ? "?" : "";
-    escaped += replaced.empty() ? text.substr(at, length) : replaced;
+    const std::size_t length = utf8_size(text.substr(at));
+    const std::string_view character = text.substr(at, length);
+    const bool is_shown = length > 0 && !steers(character);
+    const std::string_view replaced = !is_shown ? "?" : length == 1 ? entity(text[at]) : "";
+    escaped += replaced.empty() ? character : replaced;
     at += length == 0 ? 1 : length;
   }
   return escaped;

@@ -121,6 +121,8 @@ Json shipped(const std::string& path) {
 
 struct ShippedCluster {
   const char* name;
+  const char* profile;
+  const char* precision;
   int gpus, tp;
 };
 
@@ -133,8 +135,9 @@ class HostileCluster : public ::testing::TestWithParam<ShippedCluster> {};
 TEST_P(HostileCluster, EveryNumberIsRefusedOrGivesAStep) {
   const Json scenario = {
       {"model", "llama3-8b"},
+      {"profile", GetParam().profile},
       {"gpus", GetParam().gpus},
-      {"plan", {{"tp", GetParam().tp}, {"pp", 2}, {"global_batch", 16}, {"seq", 1024}, {"zero", 1}}}};
+      {"plan", {{"tp", GetParam().tp}, {"pp", 2}, {"global_batch", 16}, {"seq", 1024}, {"zero", 1}, {"precision", GetParam().precision}}}};
   const Tally tally =
       try_all(shipped(fmt::format("topologies/{}.json", GetParam().name)), [&](const Json& changed) {
         Json whole = scenario;
@@ -146,11 +149,14 @@ TEST_P(HostileCluster, EveryNumberIsRefusedOrGivesAStep) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shipped, HostileCluster,
-    ::testing::Values(ShippedCluster{"dgx-h100", 32, 8}, ShippedCluster{"selene", 32, 8},
-                      ShippedCluster{"meta-24k-h100", 32, 8}, ShippedCluster{"leonardo-booster", 16, 4},
-                      ShippedCluster{"aws-p4d", 32, 8}, ShippedCluster{"gb200-nvl72", 64, 8},
-                      ShippedCluster{"h100-pcie-nvlink-pairs", 8, 2}),
-    [](const auto& cluster) {
+::testing::Values(ShippedCluster{"dgx-h100", "h100-sxm", "bf16", 32, 8},
+                                           ShippedCluster{"dgx-a100-80gb", "a100-sxm-80gb", "bf16", 32, 8},
+                                           ShippedCluster{"dgx-b200", "b200-sxm", "bf16", 32, 8},
+                                           ShippedCluster{"dgx-1-v100", "v100-sxm", "fp16", 8, 4},
+                                           ShippedCluster{"p3.16xlarge", "v100-sxm", "fp16", 16, 4},
+                                           ShippedCluster{"frontier", "h100-sxm", "bf16", 32, 8},
+                                           ShippedCluster{"a40-nvlink-pairs", "a100-pcie-80gb", "bf16", 16, 2}),
+                         [](const auto& cluster) {
       std::string name = cluster.param.name;
       std::erase_if(name, [](unsigned char letter) { return std::isalnum(letter) == 0; });
       return name;

@@ -18,7 +18,7 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
   const bool has_both = plan.framework == Framework::megatron_core || plan.framework == Framework::torchtitan;
   if (of_both && !(is_fp8 && has_both))
     report("fp8_scaling", "MXFP8 is that of Megatron core and of torchtitan in fp8",
-           "tensor, or precision fp8 with framework megatron-core or torchtitan");
+           "tensor, or precision = fp8 with framework = megatron-core, or precision = fp8 with framework = torchtitan");
   if (of_core && !of_both && !(is_fp8 && plan.framework == Framework::megatron_core))
     report("fp8_scaling", "Transformer Engine's recipes are those of Megatron core in fp8",
            "tensor, or precision = fp8 with framework = megatron-core");

@@ -17,6 +17,7 @@ namespace {
 Gpu read_gpu(const JsonReader& reader) {
   Gpu gpu;
   gpu.name = reader.text("name");
+  gpu.multiprocessors = static_cast<int>(reader.integer_or("multiprocessors", 0, 1, 1 << 14));
   gpu.memory_bandwidth = reader.number("memory_bandwidth", physical::kBandwidth);
   const JsonReader peaks = reader.object("peak_flops");
   for (const auto& item : peaks.json().items()) {
@@ -172,10 +173,19 @@ void add_numbers(const JsonReader& recipe, Json& profile) {
   add_number(recipe, "gpu_spread", "deviation", 0, kMostGpuSpread, profile);
 }
 
+// What kernels that nobody timed are taken to reach of the GPU: the recipe's "rates", else all of it.
+Gpu reached_gpu(const JsonReader& recipe) {
+  if (!recipe.has("rates")) return read_gpu(recipe.object("gpu"));
+  Json rates = recipe.object("rates").json();
+  rates["name"] = recipe.object("gpu").text("name");
+  return read_gpu(JsonReader(rates, recipe.file()));
+}
+
 Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   std::vector<Source> sources;
   const JsonReader gpu_recipe = recipe.object("gpu");
-  const Gpu gpu = read_gpu(gpu_recipe);
+  read_gpu(gpu_recipe);
+  const Gpu gpu = reached_gpu(recipe);
   const Json gemm = gemm_json(recipe, data, gpu, sources);
   const Json attention = attention_json(recipe, "attention", data, gpu, sources);
   const Json attention_of =

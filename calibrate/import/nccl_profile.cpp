@@ -101,14 +101,9 @@ void drop_what_later_runs_contradict(std::vector<Sample>& samples, std::vector<s
 
 // A profile that knows collectives alone.
 Json empty_profile(const Cluster& cluster) {
-  Json peaks = Json::object();
-  for (const auto& [precision, flops] : cluster.gpu.peak_flops) peaks[precision] = flops;
   return {{"schema", kProfileSchema},
           {"name", ""},
-          {"gpu",
-           {{"name", cluster.gpu.name},
-            {"memory_bandwidth", cluster.gpu.memory_bandwidth},
-            {"peak_flops", peaks}}},
+          {"gpu", profile_gpu_json(cluster.gpu)},
           {"how", "measured"},
           {"sources", Json::array()},
           {"launch", {{"seconds", 0}, {"source", "not measured"}}},

@@ -90,8 +90,7 @@ Json profile_json(const Profile& profile, const Gpu& gpu) {
   Json json = {
       {"schema", kProfileSchema},
       {"name", profile.name},
-      {"gpu",
-       {{"name", gpu.name}, {"memory_bandwidth", gpu.memory_bandwidth}, {"peak_flops", gpu.peak_flops}}},
+      {"gpu", profile_gpu_json(gpu)},
       {"how", to_string(profile.how)},
       {"sources", sources}};
   if (profile.measurement) json["measurement"] = to_json(*profile.measurement);

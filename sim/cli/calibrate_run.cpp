@@ -123,7 +123,7 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
     Profile profile = read_profile(as_path(options.output));
     const bool same = profile.measurement && profile.measurement->device == facts.name &&
                       profile.measurement->cores == facts.cores &&
-                      profile.measurement->cache == options.cache && profile.gpu == request.cluster.gpu.name;
+                      profile.measurement->cache == options.cache && profile.gpu.name == request.cluster.gpu.name;
     if (!same)
       throw InputError({options.output, "/measurement",
                         "a profile can be continued on the device it was taken on only",
@@ -133,7 +133,7 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
   }
   Profile profile;
   profile.name = std::filesystem::path(options.output).stem().string();
-  profile.gpu = request.cluster.gpu.name;
+  profile.gpu = request.cluster.gpu;
   profile.how = How::measured;
   profile.sources = {{"rehearse calibrate", "", "measured on " + facts.name}};
   return profile;

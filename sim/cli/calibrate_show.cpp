@@ -26,7 +26,7 @@ struct ShowOptions {
 };
 
 void print_provenance(const Profile& profile) {
-  say("{}: {}, taken on {}\n", profile.name, to_string(profile.how), profile.gpu);
+  say("{}: {}, taken on {}\n", profile.name, to_string(profile.how), profile.gpu.name);
   if (profile.measurement) {
     const Measurement& m = *profile.measurement;
     say("  {} on {}, {} core{}, cache {}, {:.2f} GHz; {}\n", m.date, m.device, m.cores,

@@ -74,8 +74,10 @@ bool is_emulated(const ExecuteVerb& verb, Precision precision) {
 // no others.
 void emulate(Experiment& experiment) {
   const std::string wide = to_string(Precision::fp32), narrow = to_string(experiment.plan.precision);
-  std::map<std::string, double>& peaks = experiment.cluster.gpu.peak_flops;
-  if (const auto peak = peaks.find(wide); peak != peaks.end()) peaks.emplace(narrow, peak->second);
+  for (Gpu* gpu : {&experiment.cluster.gpu, &experiment.profile.gpu}) {
+    std::map<std::string, double>& peaks = gpu->peak_flops;
+    if (const auto peak = peaks.find(wide); peak != peaks.end()) peaks.emplace(narrow, peak->second);
+  }
   const auto products = experiment.profile.gemm;
   for (const auto& [kind, samples] : products)
     if (kind.starts_with(wide)) experiment.profile.gemm.emplace(narrow + kind.substr(wide.size()), samples);

@@ -44,7 +44,7 @@ Profile profile_to_continue(const Experiment& experiment, const PredictOptions& 
         device.name);
   Profile fresh;
   fresh.name = "timed-here";
-  fresh.gpu = experiment.cluster.gpu.name;
+  fresh.gpu = experiment.cluster.gpu;
   fresh.how = How::measured;
   fresh.sources = {{"rehearse execute --predict", "", "measured on " + device.name}};
   return fresh;

@@ -1,5 +1,6 @@
 #include "cluster/nic_limits.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/data_path.h"
@@ -7,10 +8,13 @@
 
 namespace rehearse {
 
+// A NIC of a rate that is not listed gets no more through than the next faster one of its kind that is.
 NicLimits read_nic_limits(const std::string& kind, double bandwidth) {
   constexpr double kSame = 1e-6;
   const std::string file = (data_directory() / "calibrate/data/nics.json").string();
   const Json list = read_json_file(file).value("nics", Json::array());
+  NicLimits next;  // of the next faster one
+  double next_rate = INFINITY;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const JsonReader nic(list[i], file, "/nics/" + std::to_string(i));
     const std::string of_kind = nic.text("kind");
@@ -18,9 +22,14 @@ NicLimits read_nic_limits(const std::string& kind, double bandwidth) {
     const NicLimits limits{nic.number("efficiency", kSame, 1),
                            nic.number_or("messages_per_s", 0, physical::kMessageRate), nic.text("source")};
     nic.reject_unknown();
-    if (of_kind == kind && std::abs(rate / bandwidth - 1) < kSame) return limits;
+    if (of_kind != kind) continue;
+    if (std::abs(rate / bandwidth - 1) < kSame) return limits;
+    if (rate < bandwidth || rate > next_rate) continue;
+    next = limits;
+    next_rate = rate;
   }
-  return {};
+  if (next_rate < INFINITY) next.efficiency = std::min(1.0, next.efficiency * next_rate / bandwidth);
+  return next;
 }
 
 }  // namespace rehearse

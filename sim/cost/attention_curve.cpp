@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "cost/curves.h"
 #include "cost/interpolate.h"
+#include "cost/roofline.h"
+#include "cost/timed_on.h"
 
 namespace rehearse {
 
@@ -83,6 +85,27 @@ const std::vector<AttentionSample>& samples_of(const Profile& profile, Attention
   return found->second;
 }
 
+// The precision that its products run in; plans of fp8 and fp4 keep attention in bf16.
+std::string computed_in(const Attention& attention, const std::string& precision) {
+  if (attention.operands != AttentionOperands::activations) return "fp8";
+  return precision == "fp8" || precision == "fp4" ? "bf16" : precision;
+}
+
+// Seconds of its FLOPs at the peak, or of queries, keys, values and results moved once, and backward of their
+// gradients too. Without a peak on record: of the bytes alone.
+double bound(const Gpu& gpu, const Attention& attention, const std::string& precision) {
+  const std::int64_t of_values = attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim;
+  const auto width = static_cast<double>(attention.head_dim + of_values);
+  const double rows = static_cast<double>(attention.batch) *
+                      (static_cast<double>(attention.heads * attention.query) +
+                       static_cast<double>(attention.kv_heads * attention.keys));
+  const double bytes = bytes_of_operand(precision) * rows * width * (attention.backward ? 2 : 1);
+  const double stated = peak_of(gpu, precision);
+  const double peak = stated > 0 ? stated : peak_of(gpu, "fp32");  // of a CPU that emulates 16-bit numbers
+  const double compute = peak > 0 ? tiled_flops(attention) / peak : 0;
+  return std::max(compute, gpu.memory_bandwidth > 0 ? bytes / gpu.memory_bandwidth : 0);
+}
+
 // cuDNN's backward pass in fp8 meets all keys before a query, in a window or not: its time grows as the
 // square of the sequence (calibrate/data/misc/cudnn_sdpa.json).
 Attention as_computed(Attention attention) {
@@ -94,9 +117,11 @@ Attention as_computed(Attention attention) {
 
 // The keys are what one thread block loops over, so they choose the rate; batch, heads and queries are blocks
 // side by side, of which there may be too few.
-Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& asked) {
+Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& asked,
+                        const std::string& precision) {
   const Attention attention = as_computed(asked);
-  const Fill fill(profile, gpu, attention);
+  const Gpu timed = timed_on(profile, gpu);
+  const Fill fill(profile, timed, attention);
   std::map<double, Curve> by_head_dim;
   for (const AttentionSample& sample : samples_of(profile, attention.operands)) {
     if (sample.causal != attention.causal || sample.backward != attention.backward) continue;
@@ -116,7 +141,11 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
     extrapolated = extrapolated || reading.outside;
   }
   const Reading rate = read_at(at_this_length, static_cast<double>(attention.head_dim));
-  const double seconds = tiled_flops(attention) / rate.value * fill.of(attention);
+  const double timed_s =
+      std::max(profile.launch_s, tiled_flops(attention) / rate.value * fill.of(attention));
+  const std::string computed = computed_in(attention, precision);
+  const Bounds bounds{bound(timed, attention, computed), bound(gpu, attention, computed)};
+  const double seconds = timed_s * carried(profile.launch_s, bounds);
   return {std::max(profile.launch_s, seconds), extrapolated || rate.outside};
 }
 

@@ -1,5 +1,5 @@
 // How long does one kernel take by this profile? Interpolated by shape; what lies outside the samples says
-// so.
+// so. `gpu` is the cluster's; times of a profile of another GPU are carried over (cost/timed_on.h).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,9 @@ Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, con
 std::int64_t looped_keys(const Attention& attention);
 double tiled_flops(const Attention& attention);
 
-Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention);
+// `precision` of the plan.
+Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& attention,
+                        const std::string& precision = "bf16");
 
 // What a profile calls the curve of a kind: "norm", "norm_backward", "rotary", ...
 std::string curve_name(Pointwise kind);

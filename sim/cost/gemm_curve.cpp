@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cost/gemm_tiles.h"
+#include "cost/timed_on.h"
 
 namespace rehearse {
 
@@ -97,8 +98,7 @@ LogShape place(const GemmCurve& curve, double m, double n, double k, double batc
 
 // A weight gradient's bound depends on its result, which is added to in fp32: of samples and, as a rule, of
 // what is asked.
-Roofline with_result(const GemmCurve& curve, double result_bytes) {
-  Roofline roof = curve.roof;
+Roofline with_result(const GemmCurve& curve, Roofline roof, double result_bytes) {
   if (!(result_bytes > 0)) return roof;
   roof.hidden_bytes = curve.hidden_sums * std::max(0.0, result_bytes - roof.result_bytes);
   roof.result_bytes = result_bytes - roof.hidden_bytes;
@@ -117,9 +117,11 @@ double at_peak(const GemmCurve& curve, const Roofline& roof, double m, double n,
 GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision,
                      const GemmKind& kind) {
   GemmCurve curve;
+  const Gpu timed = timed_on(profile, gpu);
   curve.roof = roofline_of(gpu, precision);
+  curve.timed = roofline_of(timed, precision);
   curve.launch_s = profile.launch_s;
-  curve.multiprocessors = static_cast<double>(gpu.multiprocessors);
+  curve.multiprocessors = static_cast<double>(timed.multiprocessors);
   curve.low.fill(INFINITY);
   curve.high.fill(-INFINITY);
   const KnownGemms known = known_gemms(profile, precision, kind);
@@ -128,7 +130,7 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
   if (precision == "fp8" && kind.pass != known.kind.pass) curve.times_points = profile.fp8_split_sums;
   const bool added = known.kind.pass == GemmPass::weight_gradient;
   if (added && !curve.grouped) curve.hidden_sums = profile.hidden_sums;
-  const Roofline roof = with_result(curve, added ? kAccumulatedBytes : 0);
+  const Roofline roof = with_result(curve, curve.timed, added ? kAccumulatedBytes : 0);
   for (const GemmSample& sample : *known.samples) {
     const auto m = static_cast<double>(sample.m), n = static_cast<double>(sample.n),
                k = static_cast<double>(sample.k), batch = static_cast<double>(sample.batch);
@@ -157,7 +159,7 @@ Estimate gemm_time(const GemmCurve& curve, const Gemm& gemm) {
   const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
              k = static_cast<double>(gemm.k), batch = static_cast<double>(gemm.batch);
   const LogShape at = place(curve, m, n, k, batch);
-  const Roofline roof = with_result(curve, gemm.result_bytes);
+  const Roofline roof = with_result(curve, curve.roof, gemm.result_bytes);
   const double seconds =
       curve.times_points * at_peak(curve, roof, m, n, k, batch) * std::exp(log_excess(curve, at));
   return {std::max({curve.launch_s, seconds, gemm_bound(roof, m, n, k, batch)}), outside(curve, at)};

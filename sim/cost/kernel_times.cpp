@@ -49,7 +49,7 @@ Estimate KernelTimes::attention(const Attention& a) {
                        static_cast<double>(a.window),
                        static_cast<double>(a.operands)};
   if (const auto found = known_.find(shape); found != known_.end()) return found->second;
-  return known_[shape] = attention_time(profile_, gpu_, a);
+  return known_[shape] = attention_time(profile_, gpu_, a, precision_);
 }
 
 Estimate KernelTimes::pointwise(Pointwise kind, double bytes) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/cluster.h"
 #include "cost/measurement.h"
 
 namespace rehearse {
@@ -64,7 +65,7 @@ struct LinkCost {
 
 struct Profile {
   std::string name;
-  std::string gpu;
+  Gpu gpu;  // that the kernels were timed on; what it does not state is taken from the cluster (cost/timed_on.h)
   std::vector<Source> sources;
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision

@@ -16,29 +16,26 @@ namespace {
 
 constexpr Bounds kWhole{Dimension::one, 1, 1LL << 40};  // sizes and counts
 constexpr Bounds kFlag{Dimension::one, 0, 1};
+constexpr int kMostMultiprocessors = 1 << 14;
 
 struct Column {
   const char* name;
   Bounds bounds;
 };
 
-// What the samples are checked against.
-struct Limits {
-  double memory_bandwidth = 0;
-  std::map<std::string, double> peak_flops;
-};
-
-Limits read_gpu(const JsonReader& reader, std::string& name) {
-  const JsonReader gpu = reader.object("gpu");
-  name = gpu.text("name");
-  Limits limits;
-  limits.memory_bandwidth = gpu.number("memory_bandwidth", physical::kBandwidth);
-  const JsonReader peaks = gpu.object("peak_flops");
+// The GPU that the samples were taken on, and are checked against.
+Gpu read_gpu(const JsonReader& reader) {
+  const JsonReader own = reader.object("gpu");
+  Gpu gpu;
+  gpu.name = own.text("name");
+  gpu.multiprocessors = static_cast<int>(own.integer_or("multiprocessors", 0, 1, kMostMultiprocessors));
+  gpu.memory_bandwidth = own.number("memory_bandwidth", physical::kBandwidth);
+  const JsonReader peaks = own.object("peak_flops");
   for (const auto& item : peaks.json().items()) {
-    limits.peak_flops[item.key()] = peaks.number(item.key(), physical::kFlops);
+    gpu.peak_flops[item.key()] = peaks.number(item.key(), physical::kFlops);
   }
-  gpu.reject_unknown();
-  return limits;
+  own.reject_unknown();
+  return gpu;
 }
 
 // The columns that the table names: `columns`, and "spread" where it was measured.
@@ -206,19 +203,19 @@ Source read_source(const JsonReader& reader) {
 }
 
 std::map<std::string, std::vector<StreamSample>> read_streams(const JsonReader& reader,
-                                                              const Limits& limits) {
+                                                              const Gpu& gpu) {
   std::map<std::string, std::vector<StreamSample>> streams;
   for (const auto& item : reader.json().items())
-    streams[item.key()] = read_stream(reader.object(item.key()), limits.memory_bandwidth);
+    streams[item.key()] = read_stream(reader.object(item.key()), gpu.memory_bandwidth);
   return streams;
 }
 
-void read_samples(const JsonReader& reader, const Limits& limits, Profile& profile) {
+void read_samples(const JsonReader& reader, const Gpu& gpu, Profile& profile) {
   const JsonReader gemm = reader.object("gemm");
   for (const auto& item : gemm.json().items()) {
     const std::string precision = item.key().substr(0, item.key().find('/'));
-    const auto peak = limits.peak_flops.find(precision);
-    if (peak == limits.peak_flops.end()) {
+    const auto peak = gpu.peak_flops.find(precision);
+    if (peak == gpu.peak_flops.end()) {
       gemm.fail(item.key(), "needs a peak of this precision in /gpu/peak_flops");
     }
     const std::vector<std::string> keys = gemm_keys(precision);
@@ -227,18 +224,18 @@ void read_samples(const JsonReader& reader, const Limits& limits, Profile& profi
     profile.gemm[item.key()] = read_gemms(gemm.object(item.key()), peak->second);
   }
   double fastest = 0;
-  for (const auto& [precision, peak] : limits.peak_flops) fastest = std::max(fastest, peak);
+  for (const auto& [precision, peak] : gpu.peak_flops) fastest = std::max(fastest, peak);
   if (reader.has("attention")) profile.attention = read_attention(reader.object("attention"), fastest);
   if (reader.has("attention_of")) {
     const JsonReader kernels = reader.object("attention_of");
     for (const auto& item : kernels.json().items())
       profile.attention_of[item.key()] = read_attention(kernels.object(item.key()), fastest);
   }
-  profile.stream = read_streams(reader.object("stream"), limits);
+  profile.stream = read_streams(reader.object("stream"), gpu);
   if (reader.has("stream_of")) {
     const JsonReader kernels = reader.object("stream_of");
     for (const auto& item : kernels.json().items())
-      profile.stream_of[item.key()] = read_streams(kernels.object(item.key()), limits);
+      profile.stream_of[item.key()] = read_streams(kernels.object(item.key()), gpu);
   }
 }
 
@@ -264,6 +261,14 @@ double read_times(const JsonReader& reader, const char* key) {
 
 }  // namespace
 
+Json profile_gpu_json(const Gpu& gpu) {
+  Json json = {{"name", gpu.name}};
+  if (gpu.multiprocessors > 0) json["multiprocessors"] = gpu.multiprocessors;
+  json["memory_bandwidth"] = gpu.memory_bandwidth;
+  json["peak_flops"] = gpu.peak_flops;
+  return json;
+}
+
 Profile parse_profile(const JsonReader& reader) {
   if (const std::string schema = reader.text("schema"); schema != kProfileSchema) {
     reader.fail("schema", fmt::format("must be \"{}\"", kProfileSchema), "found \"" + schema + "\"",
@@ -271,11 +276,11 @@ Profile parse_profile(const JsonReader& reader) {
   }
   Profile profile;
   profile.name = reader.text("name");
-  const Limits limits = read_gpu(reader, profile.gpu);
+  profile.gpu = read_gpu(reader);
   profile.how = read_how(reader);
   for (const JsonReader& source : reader.objects("sources")) profile.sources.push_back(read_source(source));
   if (profile.sources.empty()) reader.fail("sources", "must name at least one source");
-  read_samples(reader, limits, profile);
+  read_samples(reader, profile.gpu, profile);
   for (const JsonReader& link : reader.objects("links")) profile.links.push_back(read_link(link));
   profile.collectives = read_collectives(reader);
   const JsonReader launch = reader.object("launch");

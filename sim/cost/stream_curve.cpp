@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
 #include "cost/curves.h"
 #include "cost/interpolate.h"
 #include "cost/scan_time.h"
+#include "cost/timed_on.h"
 
 namespace rehearse {
 
@@ -95,10 +97,13 @@ Estimate stream_time(const Profile& profile, const Gpu& gpu, const std::vector<s
   if (bytes <= 0) return {profile.launch_s, false};
   Curve curve;
   for (const StreamSample& sample : samples_of(profile, names)) curve[sample.bytes] = sample.bytes_per_s;
-  const double rate = std::min(read_at(curve, bytes).value, gpu.memory_bandwidth);
+  const double timed_s = std::max(profile.launch_s, bytes / read_at(curve, bytes).value);
+  const double timed_bandwidth = timed_on(profile, gpu).memory_bandwidth;
+  const Bounds bounds{bytes / timed_bandwidth, bytes / gpu.memory_bandwidth};
+  const double seconds = timed_s * carried(profile.launch_s, bounds);
   // Above the largest sample a stream has settled at its asymptote; below the smallest the start dominates.
   const bool extrapolated = 2 * bytes < curve.begin()->first;
-  return {std::max(profile.launch_s, bytes / rate), extrapolated};
+  return {std::max({profile.launch_s, seconds, bounds.here}), extrapolated};
 }
 
 }  // namespace

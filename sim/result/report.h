@@ -23,6 +23,8 @@ struct RunFacts {
   std::string engine = "simgrid";   // or "reference"
   std::string profile_name;
   std::string profile_how;  // "measured", "published", "modelled"
+  std::string profile_gpu = {};                // that its kernels were timed on
+  std::vector<std::string> carried_over = {};  // figures in which the cluster's GPU differs from that
   double extrapolated_share = 0;
   double slowest_gpu = 1;  // times that products take on it
   std::string cluster_name;

@@ -13,6 +13,8 @@ using Json = nlohmann::ordered_json;
 Json profile_json(const RunFacts& facts) {
   return {{"name", facts.profile_name},
           {"how", facts.profile_how},
+          {"gpu", facts.profile_gpu},
+          {"carried_over", facts.carried_over},
           {"extrapolated_share", facts.extrapolated_share}};
 }
 

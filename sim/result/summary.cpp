@@ -1,5 +1,7 @@
 #include "result/summary.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -170,6 +172,9 @@ void add_provenance(Page& page, const Report& report) {
   const RunFacts& facts = report.facts;
   page.line("profile      {} ({}), {} of the kernel time extrapolated", printable(facts.profile_name),
             facts.profile_how, percent(facts.extrapolated_share));
+  if (!facts.carried_over.empty())
+    page.line("             profile of {}, carried over: {}", printable(facts.profile_gpu),
+              printable(fmt::format("{}", fmt::join(facts.carried_over, ", "))));
   if (facts.slowest_gpu > 1)
     page.line("             products {} longer: what to expect of the slowest of {} GPUs",
               percent(facts.slowest_gpu - 1), facts.gpus);

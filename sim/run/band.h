@@ -13,8 +13,8 @@ namespace rehearse {
 
 // 90th percentiles of |predicted / measured - 1| at what was left out of the samples.
 struct KnownErrors {
-  double products = 0;      // of weight matrices that were not timed; of a profile that was carried over from
-                            // another GPU, what carrying over is off besides
+  double products = 0;      // of weight matrices that were not timed; of times that are carried over from
+                            // another GPU, in a profile or from it, what carrying over is off besides
   double extrapolated = 0;  // of matrices larger than all that were timed
   // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen.
   std::array<double, 3> collectives{};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cost/in_company.h"
+#include "cost/timed_on.h"
 #include "plan/owners.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
@@ -97,6 +98,10 @@ double peak_flops_of(const Cluster& cluster, const Plan& plan) {
   return peak == cluster.gpu.peak_flops.end() ? 0 : peak->second;
 }
 
+void add_once(const std::string& text, std::vector<std::string>& texts) {
+  if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+}
+
 void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) {
   const auto add = [](std::string& list, const std::string& word) {
     if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
@@ -106,9 +111,16 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
   add(facts.gpu_name, cluster.gpu.name);
   facts.workspace_bytes =
       std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
-  if (profile.gpu != cluster.gpu.name)
+  add(facts.profile_gpu, profile.gpu.name);
+  const std::vector<Difference> differ = differences(profile, cluster.gpu);
+  for (const Difference& difference : differ) add_once(to_string(difference), facts.carried_over);
+  if (differ.empty() && profile.gpu.name != cluster.gpu.name)
     facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}", profile.name,
-                                         profile.gpu, cluster.gpu.name));
+                                         profile.gpu.name, cluster.gpu.name));
+  if (profile.gpu.multiprocessors == 0 && cluster.gpu.multiprocessors > 0)
+    facts.warnings.push_back(fmt::format(
+        "profile {} does not state /gpu/multiprocessors of {}: those of the cluster's GPU, {}, are taken",
+        profile.name, profile.gpu.name, cluster.gpu.multiprocessors));
 }
 
 void warn_of_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {

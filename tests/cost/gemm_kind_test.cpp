@@ -105,7 +105,7 @@ TEST(GemmKind, TilesOfWeightGradientsHideWhatTheirSumsMoveWhereTheProfileSaysSo)
 TEST(GemmKind, MisalignedProductsTakeSeveralTimesAsLong) {
   for (const char* name : {"a100-sxm-80gb", "h100-sxm"}) {
     const Profile profile = read_profile(name);
-    const Gpu gpu = read_cluster(profile.gpu.starts_with("A100") ? "dgx-a100-80gb" : "dgx-h100").gpu;
+    const Gpu gpu = read_cluster(profile.gpu.name.starts_with("A100") ? "dgx-a100-80gb" : "dgx-h100").gpu;
     for (const GemmPass pass : kPasses) {
       const double odd = gemm_time(profile, gpu, output_layer(pass, 50257), "bf16").seconds,
                    even = gemm_time(profile, gpu, output_layer(pass, 50258), "bf16").seconds,

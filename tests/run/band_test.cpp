@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "cost/gemm_curve.h"
 #include "cost/nccl/model.h"
 #include "run/iteration.h"
 
@@ -58,6 +59,31 @@ TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {
   }
   std::sort(errors.begin(), errors.end());
   EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.21, 0.01);
+}
+
+// The same by data sheets' peaks and bandwidths, as a profile is carried over to another cluster's GPU.
+TEST(KnownErrors, OfCarryingA100OverByPeaksAreThoseThatAreCounted) {
+  const Profile a100 = read_profile("a100-sxm-80gb"), h100 = read_profile("h100-sxm");
+  const Gpu gpu = read_cluster("dgx-h100").gpu;
+  const GemmCurve curve = gemm_curve(a100, gpu, "fp16");
+  std::vector<double> errors;
+  for (const GemmSample& s : h100.gemm.at("fp16"))
+    if (s.m >= 1024 && s.batch == 1)
+      errors.push_back(std::abs(gemm_time(curve, {s.m, s.n, s.k, 1}).seconds / s.seconds - 1));
+  std::sort(errors.begin(), errors.end());
+  EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.21, 0.01);
+}
+
+TEST(KnownErrors, GrowWithTheDistanceFromTheGpuThatWasTimed) {
+  const Profile profile = read_profile("h100-sxm");
+  Gpu gpu = read_cluster("dgx-h100").gpu;
+  const double here = known_errors(profile, gpu, "bf16").products;
+  gpu.peak_flops["bf16"] *= 1.5;
+  const double near = known_errors(profile, gpu, "bf16").products;
+  gpu.peak_flops["bf16"] *= 1.5;
+  EXPECT_LT(here, near);
+  EXPECT_LT(near, known_errors(profile, gpu, "bf16").products);
+  EXPECT_EQ(known_errors(profile, gpu, "fp16").products, here);
 }
 
 TEST(Uncertainty, IsThatOfKernelsAndCollectivesByTheirShares) {

@@ -55,7 +55,7 @@ Loads fixed_loads(const Schedule& schedule, const Tasks& tasks, Seconds&& second
 inline Profile flat_profile() {
   Profile profile;
   profile.name = "flat";
-  profile.gpu = "test";
+  profile.gpu.name = "test";
   profile.links = {{"test-link", "ring", 1e-6, 0, 1, How::measured},
                    {"test-link", "send", 1e-6, 0, 1, How::measured},
                    {"test-nic", "ring", 5e-6, 0, 1, How::measured},

@@ -72,7 +72,7 @@ CalibrationRequest request_for(const Model& model, const Plan& plan) {
 Profile empty_profile() {
   Profile profile;
   profile.name = "test";
-  profile.gpu = "CPU core";
+  profile.gpu.name = "CPU core";
   profile.how = How::measured;
   profile.sources = {{"test", "", ""}};
   return profile;

@@ -55,7 +55,7 @@ TEST(Company, SlowsWhatIsTimedBesideIt) {
   request.stopped = [] { return false; };
   Profile profile;
   profile.name = "test";
-  profile.gpu = "CPU core";
+  profile.gpu.name = "CPU core";
   profile.how = How::measured;
   profile.sources = {{"test", "", ""}};
   const Calibration done = calibrate(ranks.device(0), request, profile);

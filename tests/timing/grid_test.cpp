@@ -17,7 +17,7 @@ constexpr std::int64_t kWidest = 512;
 Profile profile_of(const Jobs& jobs) {
   Profile profile;
   profile.name = "grid";
-  profile.gpu = "H100-SXM5-80GB";
+  profile.gpu.name = "H100-SXM5-80GB";
   for (const KernelJob& job : jobs.kernels) {
     const std::vector<double>& size = job.key.size;
     const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(size[i]); };

@@ -185,7 +185,7 @@ TEST(Ranks, WithoutAnotherNameAreOnOneMachine) {
 Profile measured_profile(std::vector<MessageSample> messages) {
   Profile profile;
   profile.name = "test";
-  profile.gpu = read_cluster("dgx-h100").gpu.name;
+  profile.gpu = read_cluster("dgx-h100").gpu;
   profile.how = How::measured;
   profile.sources = {{"test", "", ""}};
   profile.measurement.emplace();

@@ -48,7 +48,7 @@ Json measured_profile() {
   const Cluster cluster = read_cluster("dgx-h100");
   Profile profile;
   profile.name = "test";
-  profile.gpu = cluster.gpu.name;
+  profile.gpu = cluster.gpu;
   profile.how = How::measured;
   profile.sources = {{"test", "", ""}};
   profile.gemm["bf16"] = {{64, 64, 64, 1e-6, 2, 0.01}};

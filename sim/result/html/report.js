@@ -5,6 +5,10 @@
   const data = JSON.parse(document.getElementById("data").textContent), report = data.report;
   const page = document.getElementById("page");
 
+  // Of another GPU than the cluster's.
+  const carriedOver = profile => profile.carried_over && profile.carried_over.length
+    ? `; profile of ${profile.gpu}, carried over: ${profile.carried_over.join(", ")}` : "";
+
   const done = report.source === "execute" ? "executed" : `simulated (${report.engine})`;
   page.append(make("header", {},
     make("h1", {}, `${report.model.name} on ${report.cluster.name}`),
@@ -38,7 +42,8 @@
 
   const version = [["program", `rehearse ${report.version}`], ...Object.entries(data.versions || {}),
     ["profile", `${report.profile.name} (${report.profile.how}; ${Rehearse.percent(report.profile.extrapolated_share)} ` +
-      "of the kernel time lies outside what was measured)"], ["attention FLOPs", report.attention_flops]];
+      "of the kernel time lies outside what was measured)" + carriedOver(report.profile)],
+    ["attention FLOPs", report.attention_flops]];
   page.append(section("Inputs and versions", null,
     make("dl", {}, ...version.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))])),
     make("details", {}, make("summary", {}, "plan"), make("pre", {}, JSON.stringify(report.plan, null, 2))),

@@ -96,10 +96,13 @@ Json import_model(const std::filesystem::path& data) {
                  {"rows", rows},
                  {"left_out_p90", left_out_p90(constants, samples)}}},
                {"constants", kept_constants(file)},
+               {"systems", Json::array()},
                {"corrections", Json::array()},
                {"measured", Json::array()}};
-  for (const Correction& each : model.corrections) json["corrections"].push_back(to_json(each));
-  for (const Measured& each : model.measured) json["measured"].push_back(to_json(each));
+  for (const KnownSystem& each : model.systems) json["systems"].push_back(to_json(each));
+  for (const Correction& each : model.corrections)
+    json["corrections"].push_back(to_json(each, model.systems));
+  for (const Measured& each : model.measured) json["measured"].push_back(to_json(each, model.systems));
   return json;
 }
 

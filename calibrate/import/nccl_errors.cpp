@@ -27,7 +27,7 @@ bool is_left_out(const Sample& other, const Sample& sample, LeftOut left_out) {
   if (left_out == LeftOut::nothing) return false;
   if (left_out == LeftOut::all) return true;
   if (left_out == LeftOut::table) return &other == &sample;
-  return other.hardware() == sample.hardware();
+  return other.hardware == sample.hardware;
 }
 
 Model fit_without(const Constants& constants, const std::vector<Sample>& samples, const Sample& sample,

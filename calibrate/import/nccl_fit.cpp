@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "calibrate/import/hardware.h"
 #include "calibrate/import/tables.h"
 #include "cost/nccl/read_model.h"
 
@@ -20,7 +21,7 @@ constexpr double kShrinkHardware = 0.5;
 constexpr double kWidestGap = 4;  // between two rows of a table that lines may join
 
 Curve curve_of(const Sample& sample, const Constants& constants) {
-  const Model bare{"", constants, {}, {}};
+  const Model bare{"", constants, {}, {}, {}};
   const System system(bare, sample.cluster, sample.group, sample.table.collective, sample.table.forced);
   std::map<int, std::vector<double>> found;
   for (const Measured::Row& row : sample.table.rows) {
@@ -38,7 +39,14 @@ struct Level {
   bool over_hardware = false;
 };
 
-std::vector<Level> levels() {
+// The system that a sample counts for: itself, or the one whose name it goes by.
+std::size_t system_of(const Sample& sample, std::vector<KnownSystem>& systems) {
+  const bool is_its_own = sample.hardware == sample.cluster.name;
+  const Cluster cluster = is_its_own ? sample.cluster : read_cluster(sample.hardware);
+  return add_system(systems, sample.hardware, cluster);
+}
+
+std::vector<Level> levels(std::vector<KnownSystem>& systems) {
   const auto across = [](const Sample& sample) {
     Correction correction;
     correction.across = sample.group.nodes > 1;
@@ -55,22 +63,23 @@ std::vector<Level> levels() {
     correction.link = link_kind(sample.cluster, sample.group);
     return correction;
   };
-  const auto by_hardware = [across](const Sample& sample) {
+  const auto by_hardware = [across, &systems](const Sample& sample) {
     Correction correction = across(sample);
-    correction.hardware = sample.hardware();
+    correction.system = system_of(sample, systems);
     return correction;
   };
-  const auto by_both = [by_op](const Sample& sample) {
+  const auto by_both = [by_op, &systems](const Sample& sample) {
     Correction correction = by_op(sample);
-    correction.hardware = sample.hardware();
+    correction.system = system_of(sample, systems);
     return correction;
   };
   return {{by_link, true}, {by_op, true}, {by_hardware, false}, {by_both, false}};
 }
 
-std::string key_of(const Correction& c) {
+std::string key_of(const Correction& c, const std::vector<KnownSystem>& systems) {
   return fmt::format("{} {} {} {} {}", c.across, c.op ? static_cast<int>(*c.op) : -1,
-                     c.generation ? static_cast<int>(*c.generation) : -1, c.link, c.hardware);
+                     c.generation ? static_cast<int>(*c.generation) : -1, c.link,
+                     c.system ? systems[*c.system].name : "");
 }
 
 // The members of a class, by index, each with what is left of its curve.
@@ -89,7 +98,7 @@ std::vector<double> voices(const Members& members, int step, bool over_hardware)
   for (std::size_t i = 0; i < members.samples.size(); ++i) {
     const auto found = members.left[i]->find(step);
     if (found == members.left[i]->end() || (over_hardware && tells_of_itself(*members.samples[i]))) continue;
-    const std::string voice = over_hardware ? members.samples[i]->hardware() : members.samples[i]->table.file;
+    const std::string voice = over_hardware ? members.samples[i]->hardware : members.samples[i]->table.file;
     values[voice].push_back(found->second);
   }
   std::vector<double> medians;
@@ -127,10 +136,10 @@ void set_points(const Curve& curve, Correction& correction) {
 }
 
 void add_level(const Level& level, const std::vector<const Sample*>& samples, std::vector<Curve>& left,
-               std::vector<Correction>& corrections) {
+               Model& model) {
   std::map<std::string, Members> classes;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    Members& members = classes[key_of(level.class_of(*samples[i]))];
+    Members& members = classes[key_of(level.class_of(*samples[i]), model.systems)];
     members.samples.push_back(samples[i]);
     members.left.push_back(&left[i]);
   }
@@ -145,7 +154,7 @@ void add_level(const Level& level, const std::vector<const Sample*>& samples, st
       for (auto& [step, ratio] : *curve)
         ratio -= correction.log_ratio[static_cast<std::size_t>(step - correction.first_octave / kOctaves)];
     }
-    corrections.push_back(std::move(correction));
+    model.corrections.push_back(std::move(correction));
   }
 }
 
@@ -191,29 +200,31 @@ std::vector<Sample> read_samples(const std::filesystem::path& folder, const Cons
   std::sort(files.begin(), files.end());
   std::vector<Sample> samples;
   for (const std::filesystem::path& file : files) {
-    Sample sample{read_table(file.string()), {}, {}, {}};
+    Sample sample{read_table(file.string()), {}, {}, {}, {}};
     if (sample.table.irregular) continue;
     sample.cluster = read_cluster(sample.table.cluster);
     sample.group = group_of(sample.table, sample.cluster);
+    sample.hardware = hardware_of(sample.table.cluster).over(sample.group.nodes);
     sample.curve = curve_of(sample, constants);
     samples.push_back(std::move(sample));
   }
   return samples;
 }
 
-std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how) {
-  std::map<std::string, std::vector<const Sample*>> systems;
+std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how,
+                                  std::vector<KnownSystem>& systems) {
+  std::map<std::string, std::vector<const Sample*>> alike;
   for (const Sample* sample : samples) {
     const Table& table = sample->table;
-    systems[fmt::format("{} {} {:9} {:9} {}", sample->hardware(), to_string(table.collective),
+    alike[fmt::format("{} {} {:9} {:9} {}", sample->hardware, to_string(table.collective),
                         sample->group.nodes, sample->group.members,
                         table.forced ? kAlgorithmNames[index(*table.forced)] : "")]
         .push_back(sample);
   }
   std::vector<Measured> all;
-  for (const auto& [key, of_system] : systems) {
+  for (const auto& [key, of_system] : alike) {
     const Sample& first = *of_system.front();
-    Measured measured{first.hardware(),
+    Measured measured{system_of(first, systems),
                       first.table.collective,
                       first.group.nodes,
                       first.group.members,
@@ -228,10 +239,11 @@ std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How
 }
 
 Model fit(const Constants& constants, const std::vector<const Sample*>& samples) {
-  Model model{"", constants, {}, measured_of(samples, How::published)};
+  Model model{"", constants, {}, {}, {}};
+  model.measured = measured_of(samples, How::published, model.systems);
   std::vector<Curve> left;
   for (const Sample* sample : samples) left.push_back(sample->curve);
-  for (const Level& level : levels()) add_level(level, samples, left, model.corrections);
+  for (const Level& level : levels(model.systems)) add_level(level, samples, left, model);
   return model;
 }
 

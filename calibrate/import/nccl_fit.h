@@ -19,14 +19,16 @@ struct Sample {
   Cluster cluster;
   GroupShape group;
   Curve curve;
-  const std::string& hardware() const { return cluster.hardware.over(group.nodes); }
+  std::string hardware;  // that its system counts as (calibrate/import/hardware.h)
 };
 
 // All tables of a folder that are not irregular and whose cluster is known, in order of their names.
 std::vector<Sample> read_samples(const std::filesystem::path& folder, const Constants& constants);
 
 // One entry for each operation on each group of ranks: the median where several samples tell of the same.
-std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how);
+// `systems`: what they were measured on is added to it.
+std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how,
+                                  std::vector<KnownSystem>& systems);
 
 // Corrections from general to special: by GPU generation and link; by operation; by hardware; by hardware and
 // operation. Each is the median of what the ones before it left over: over hardware (of the medians over its

@@ -73,7 +73,7 @@ double difference(const std::vector<Measured::Row>& a, const std::vector<Measure
 }
 
 bool same_group(const Sample& a, const Sample& b) {
-  return a.hardware() == b.hardware() && a.table.collective == b.table.collective &&
+  return a.hardware == b.hardware && a.table.collective == b.table.collective &&
          a.group.nodes == b.group.nodes && a.group.members == b.group.members &&
          a.table.forced == b.table.forced;
 }
@@ -130,12 +130,27 @@ bool same_system(const Json& a, const Json& b) {
   return true;
 }
 
-void merge(Json& profile, const std::vector<Measured>& measured) {
+// The name under which the profile keeps a system: its own, or one with a number where that is another's.
+std::string keep_system(const KnownSystem& system, Json& kept) {
+  KnownSystem named = system;
+  for (int number = 2;; ++number) {
+    const Json entry = to_json(named);
+    const auto other = std::ranges::find_if(kept, [&](const Json& old) { return old.at("name") == named.name; });
+    if (other == kept.end()) kept.push_back(entry);
+    if (other == kept.end() || *other == entry) return named.name;
+    named.name = fmt::format("{}-{}", system.name, number);
+  }
+}
+
+void merge(Json& profile, const std::vector<Measured>& measured, const std::vector<KnownSystem>& systems) {
   if (!profile.contains("collectives"))
     profile["collectives"] = {{"model", kDefaultModel}, {"measured", Json::array()}};
+  Json& described = profile["collectives"]["systems"];
+  if (described.is_null()) described = Json::array();
   Json& kept = profile["collectives"]["measured"];
   for (const Measured& each : measured) {
-    const Json entry = to_json(each);
+    Json entry = to_json(each, systems);
+    entry["hardware"] = keep_system(systems[each.system], described);
     Json rest = Json::array();
     for (const Json& old : kept) {
       if (!same_system(old, entry)) rest.push_back(old);
@@ -185,7 +200,8 @@ ImportedProfile import_logs(const LogImport& request) {
       imported.notes.push_back(fmt::format("{}: {} rows of {} over {} GPUs on {} node{} of {}", path,
                                            table.rows.size(), table.op, group.members, group.nodes,
                                            group.nodes == 1 ? "" : "s", table.cluster));
-      samples.push_back({std::move(table), std::move(cluster), group, {}});
+      const std::string name = cluster.name;
+      samples.push_back({std::move(table), std::move(cluster), group, {}, name});
       places.push_back(place);
     }
   }
@@ -196,7 +212,9 @@ ImportedProfile import_logs(const LogImport& request) {
   const std::string into = request.into.empty() ? cluster.profile : request.into;
   imported.profile = base_profile(into, cluster);
   imported.profile["name"] = request.name.empty() ? cluster.name : request.name;
-  merge(imported.profile, measured_of(all, How::measured));
+  std::vector<KnownSystem> systems;
+  const std::vector<Measured> measured = measured_of(all, How::measured, systems);
+  merge(imported.profile, measured, systems);
   for (const Sample& sample : samples) {
     imported.profile["sources"].push_back({{"title", sample.table.file},
                                            {"license", "the user's own"},

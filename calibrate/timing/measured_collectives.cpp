@@ -1,6 +1,7 @@
 #include "calibrate/timing/measured_collectives.h"
 
 #include <algorithm>
+#include <set>
 
 #include "cost/collectives.h"
 #include "cost/nccl/read_model.h"
@@ -12,13 +13,14 @@ namespace {
 nccl::Measured& table_of(nccl::Model& model, const Cluster& cluster, const MessageSample& message) {
   const CollectiveOp op = message_ops().at(message.op);
   const auto nodes = static_cast<int>(message.nodes), members = static_cast<int>(message.members);
+  const std::size_t system = nccl::add_system(model.systems, cluster.name, cluster);
   const auto same = [&](const nccl::Measured& other) {
-    return other.how == How::measured && !other.forced && other.hardware == cluster.hardware.over(nodes) &&
-           other.op == op && other.nodes == nodes && other.members == members;
+    return other.how == How::measured && !other.forced && other.system == system && other.op == op &&
+           other.nodes == nodes && other.members == members;
   };
   const auto found = std::find_if(model.measured.begin(), model.measured.end(), same);
   if (found != model.measured.end()) return *found;
-  model.measured.push_back({cluster.hardware.over(nodes),
+  model.measured.push_back({system,
                             op,
                             nodes,
                             members,
@@ -50,9 +52,13 @@ std::shared_ptr<const nccl::Model> with_measured(std::shared_ptr<const nccl::Mod
 }
 
 Json collectives_json(const nccl::Model& model) {
-  Json json = {{"model", model.name}, {"measured", Json::array()}};
+  Json json = {{"model", model.name}, {"systems", Json::array()}, {"measured", Json::array()}};
+  std::set<std::size_t> described;
   for (const nccl::Measured& each : model.measured) {
-    if (each.how == How::measured) json["measured"].push_back(nccl::to_json(each));
+    if (each.how != How::measured) continue;
+    if (described.insert(each.system).second)
+      json["systems"].push_back(nccl::to_json(model.systems[each.system]));
+    json["measured"].push_back(nccl::to_json(each, model.systems));
   }
   return json;
 }

@@ -64,7 +64,6 @@ struct Cluster {
   Fabric fabric;        // between the nodes
   std::string profile;  // name of the calibration profile that fits these GPUs
   NcclFacts nccl;
-  Hardware hardware;
 
   int nic_of(int local_gpu) const {
     if (!node.nic_of_gpu.empty()) return node.nic_of_gpu[static_cast<std::size_t>(local_gpu)];

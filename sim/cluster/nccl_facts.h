@@ -23,17 +23,7 @@ struct NcclFacts {
   bool is_its_own() const { return assumed_nics || degraded; }
 };
 
-// Names of the first clusters along "like" whose files say more than "the same": as a whole, or of what
-// messages within a node meet. Clusters of one name share what was measured on any of them.
-struct Hardware {
-  std::string whole, node;
-  const std::string& over(int nodes) const { return nodes == 1 ? node : whole; }
-};
-
 // InputError for a key or value that breaks a rule; `gpus` of the node.
 NcclFacts read_nccl_facts(const JsonReader& cluster, int gpus);
-
-// Of the cluster that this file describes.
-Hardware hardware_of(const std::string& file);
 
 }  // namespace rehearse

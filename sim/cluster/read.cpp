@@ -5,6 +5,7 @@
 #include "base/data_path.h"
 #include "base/json_reader.h"
 #include "cluster/cluster.h"
+#include "cluster/cluster_json.h"
 #include "cluster/read_changed.h"
 #include "cluster/read_links.h"
 
@@ -132,10 +133,13 @@ Cluster read_cluster(const std::string& name_or_path) {
 
 Cluster read_cluster_changed(const std::string& name_or_path, const Json& changes) {
   const std::string file = find_data_file("cluster", kFolder, name_or_path);
-  const JsonReader reader = changed(open_merged(file), changes, file);
+  return parse_cluster(changed(open_merged(file), changes, file), std::filesystem::path(file).stem().string());
+}
+
+Cluster parse_cluster(const JsonReader& reader, const std::string& name) {
   require_schema(reader);
   Cluster cluster;
-  cluster.name = std::filesystem::path(file).stem().string();
+  cluster.name = name;
   cluster.source = reader.text("source");
   cluster.gpu = read_gpu(reader.object("gpu"));
   const JsonReader node = reader.object("node");
@@ -144,7 +148,6 @@ Cluster read_cluster_changed(const std::string& name_or_path, const Json& change
   cluster.fabric = read_fabric(reader, cluster);
   cluster.profile = reader.text_or("profile", "");
   cluster.nccl = read_nccl_facts(reader, cluster.node.gpus);
-  cluster.hardware = hardware_of(file);
   reader.reject_unknown();
   if (cluster.node.nics == 0 && cluster.max_nodes != 1) {
     node.fail("nics", "is required unless max_nodes is 1", fmt::format("max_nodes = {}", cluster.max_nodes),

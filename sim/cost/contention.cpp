@@ -24,8 +24,7 @@ std::optional<double> measured_share(const Profile& profile, CollectiveOp op, co
 
 double share_taken(const Profile& profile, const Cluster& cluster, const GroupShape& group) {
   if (!profile.collectives || group.members < 2) return 0;
-  return share_taken(cluster.gpu,
-                     nccl::blocks(nccl::graph_of(profile.collectives->constants, cluster, group)));
+  return share_taken(cluster.gpu, nccl::blocks(nccl::graphs_of(*profile.collectives, cluster, group).own));
 }
 
 double share_taken(const Gpu& gpu, double blocks) {

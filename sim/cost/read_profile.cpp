@@ -244,7 +244,14 @@ std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
   if (!reader.has("collectives")) return nullptr;
   const JsonReader own = reader.object("collectives");
   nccl::Model model = nccl::read_model(own.text("model"));
-  for (const JsonReader& each : own.objects("measured")) model.measured.push_back(nccl::read_measured(each));
+  std::vector<nccl::KnownSystem> systems;
+  if (own.has("systems")) systems = nccl::read_systems(own);
+  for (const JsonReader& each : own.objects("measured")) {
+    nccl::Measured table = nccl::read_measured(each, systems);
+    const nccl::KnownSystem& system = systems[table.system];
+    table.system = nccl::add_system(model.systems, system.name, system.cluster);
+    model.measured.push_back(std::move(table));
+  }
   own.reject_unknown();
   return std::make_shared<const nccl::Model>(std::move(model));
 }

@@ -25,6 +25,7 @@ struct RunFacts {
   std::string profile_how;  // "measured", "published", "modelled"
   std::string profile_gpu = {};                // that its kernels were timed on
   std::vector<std::string> carried_over = {};  // figures in which the cluster's GPU differs from that
+  std::string collectives = {};                // on which system they were measured; empty: not by NCCL's model
   double extrapolated_share = 0;
   double slowest_gpu = 1;  // times that products take on it
   std::string cluster_name;

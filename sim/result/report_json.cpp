@@ -242,6 +242,7 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
   json["engine"] = report.facts.engine;
   json["version"] = version;
   json["profile"] = profile_json(report.facts);
+  json["collectives"] = report.facts.collectives;
   add_rates(json, report);
   json["bubble_fraction"] = {
       {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};

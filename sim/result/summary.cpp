@@ -178,6 +178,7 @@ void add_provenance(Page& page, const Report& report) {
   if (facts.slowest_gpu > 1)
     page.line("             products {} longer: what to expect of the slowest of {} GPUs",
               percent(facts.slowest_gpu - 1), facts.gpus);
+  if (!facts.collectives.empty()) page.line("collectives  {}", printable(facts.collectives));
   for (const std::string& key : report.model.not_modelled)
     page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), printable(key));
   for (const std::string& warning : facts.warnings)

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cost/in_company.h"
+#include "cost/nccl/model.h"
 #include "cost/timed_on.h"
 #include "plan/owners.h"
 #include "plan/sharding.h"
@@ -112,6 +113,9 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
   facts.workspace_bytes =
       std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
   add(facts.profile_gpu, profile.gpu.name);
+  if (profile.collectives && facts.gpus > 1)
+    add(facts.collectives,
+        nccl::measured_on(*profile.collectives, cluster, facts.gpus > cluster.node.gpus));
   const std::vector<Difference> differ = differences(profile, cluster.gpu);
   for (const Difference& difference : differ) add_once(to_string(difference), facts.carried_over);
   if (differ.empty() && profile.gpu.name != cluster.gpu.name)

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "cluster/likeness.h"
 #include "run/simulate.h"
 
 namespace rehearse {
@@ -19,8 +20,11 @@ void require(bool holds, const char* rule, const std::string& values, const std:
 }
 
 void require_neighbours(const Experiment& own, const Experiment& other) {
-  require(own.cluster.name == other.cluster.name, "both jobs run on one cluster",
-          fmt::format("{} and {}", own.cluster.name, other.cluster.name), own.cluster.name);
+  const Likeness alike = likeness(own.cluster, other.cluster, Reach::cluster);
+  require(alike.same() && own.cluster.max_nodes == other.cluster.max_nodes, "both jobs run on one cluster",
+          fmt::format("{} and {}{}", own.cluster.name, other.cluster.name,
+                      alike.same() ? "" : fmt::format(", whose {} differ", differing_parts(alike))),
+          own.cluster.name);
   const std::int64_t nodes = nodes_of(own) + nodes_of(other), most = own.cluster.max_nodes;
   require(most == 0 || nodes <= most, "the cluster has room for both jobs",
           fmt::format("{} + {} nodes of {}", nodes_of(own), nodes_of(other), most), "");

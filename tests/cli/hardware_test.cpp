@@ -1,4 +1,4 @@
-// What a user says of the hardware decides.
+// What a user says of the hardware decides, not the name of a file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ std::vector<double> steps_over(const std::string& run, const std::string& figure
 constexpr const char* kPeaks = "1000TFLOPS,1979TFLOPS,4000TFLOPS,8000TFLOPS";
 
 TEST(Hardware, AFasterGpuMakesNoStepSlower) {
-  const std::string llama = "--model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 16 --mbs 2 --seq 4096";
+  const std::string llama =
+      "--model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 16 --mbs 2 --seq 4096";
   const std::string experts = "--model mixtral-8x7b --cluster dgx-h100 --gpus 64 --ep 8 --gbs 64 --seq 4096";
   for (const auto& [run, figure, values] :
        {std::tuple(llama + " --precision fp8", "gpu.peak.fp8", kPeaks),
@@ -40,7 +41,9 @@ TEST(Hardware, AFasterGpuMakesNoStepSlower) {
 }
 
 TEST(Hardware, AReportSaysThatItsProfileIsCarriedOver) {
-  Json scenario = {{"model", "llama3-8b"}, {"cluster", "dgx-h100"}, {"gpus", 8},
+  Json scenario = {{"model", "llama3-8b"},
+                   {"cluster", "dgx-h100"},
+                   {"gpus", 8},
                    {"plan", {{"tp", 8}, {"global_batch", 8}}}};
   const auto run = [&](const std::string& flags) {
     return run_program("simulate " + temporary_file("scenario.json", scenario.dump()) + flags);
@@ -52,7 +55,8 @@ TEST(Hardware, AReportSaysThatItsProfileIsCarriedOver) {
   scenario["cluster_changes"] = {{"gpu", {{"peak", {{"bf16", "2000TFLOPS"}}}}}};
   const Json carried = Json::parse(run(" --json").out);
   EXPECT_EQ(carried.at("profile").at("carried_over"), Json({"bf16 peak 989 -> 2000 TFLOPS"}));
-  EXPECT_THAT(run("").out, HasSubstr("profile of H100-SXM5-80GB, carried over: bf16 peak 989 -> 2000 TFLOPS"));
+  EXPECT_THAT(run("").out,
+              HasSubstr("profile of H100-SXM5-80GB, carried over: bf16 peak 989 -> 2000 TFLOPS"));
   const auto width = [](const Json& report) {
     const Json& band = report.at("step_time_band_s");
     return (band[1].get<double>() - band[0].get<double>()) / report.at("step_time_s").get<double>();
@@ -68,6 +72,54 @@ TEST(Hardware, AProfileWithoutMultiprocessorsIsNamed) {
                   temporary_file("old.json", profile.dump()));
   EXPECT_THAT(outcome.out, HasSubstr("does not state /gpu/multiprocessors of H100-SXM5-80GB: those of the "
                                      "cluster's GPU, 132, are taken"));
+}
+
+constexpr const char* kRun =
+    " --model llama3-8b --tp 8 --gpus 64 --mbs 1 --gbs 64 --seq 8192 --engine reference --json";
+
+Json simulated(const std::string& cluster) {
+  const Outcome outcome = run_program("simulate --cluster " + cluster + kRun);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+Json shipped(const char* name) {
+  return read_json_file(std::string(SOURCE_DIR "/topologies/") + name + ".json");
+}
+
+TEST(Hardware, AClusterFileGoesByWhatItSays) {
+  Json original = simulated("dgx-h100");
+  EXPECT_EQ(original.at("collectives"), "measured on dgx-h100");
+  Json copy = simulated(temporary_file("bought-in-may.json", shipped("dgx-h100").dump()));
+  original.erase("cluster");
+  copy.erase("cluster");
+  EXPECT_EQ(copy, original);
+}
+
+TEST(Hardware, RestatedNicsChangeNothing) {
+  const Json nics = shipped("dgx-h100").at("node").at("nics");
+  const std::string file = temporary_file("restated.json", Json{{"schema", "rehearse.cluster/1"},
+                                                                {"source", "me"},
+                                                                {"like", "dgx-h100"},
+                                                                {"node", {{"nics", nics}}}}
+                                                               .dump());
+  EXPECT_EQ(simulated(file).at("step_time_s"), simulated("dgx-h100").at("step_time_s"));
+}
+
+// Called dgx-h100, but it is an A100's.
+TEST(Hardware, ANameInheritsNothing) {
+  const Json named = simulated(temporary_file("dgx-h100.json", shipped("dgx-a100-80gb").dump()));
+  EXPECT_EQ(named.at("collectives"), "measured on dgx-a100-80gb");
+  EXPECT_EQ(named.at("step_time_s"), simulated("dgx-a100-80gb").at("step_time_s"));
+}
+
+TEST(Hardware, TheSummaryNamesTheSystemAndWhatDiffers) {
+  Json half = shipped("dgx-h100");
+  half["node"]["nics"]["bandwidth"] = "200Gbps";
+  const Outcome outcome = run_program("simulate --cluster " + temporary_file("half.json", half.dump()) +
+                                      " --model llama3-8b --tp 8 --gpus 64 --gbs 64 --engine reference");
+  EXPECT_THAT(outcome.out, HasSubstr("collectives  measured on dgx-h100 within a node, like dgx-h100, NICs "
+                                     "differ across nodes"));
 }
 
 }  // namespace

@@ -100,20 +100,6 @@ TEST(Topologies, SeleneIs560DgxA100) {
   EXPECT_THAT(selene.source, HasSubstr("the rest as dgx-a100-80gb: " + dgx.source));
 }
 
-TEST(Topologies, OfOneNodeShareWhatWasMeasuredWithinIt) {
-  const auto names = [](const char* cluster) {
-    const Hardware hardware = read_cluster(cluster).hardware;
-    return std::pair(hardware.whole, hardware.node);
-  };
-  EXPECT_EQ(names("azure-ndm-a100-v4"), std::pair("dgx-a100-80gb"s, "dgx-a100-80gb"s));
-  EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));                     // another fabric
-  EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));                      // other NICs
-  EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));               // another GPU
-  EXPECT_EQ(names("jean-zay-v100-16gb"), std::pair("jean-zay-v100"s, "jean-zay-v100"s));  // less memory alone
-  EXPECT_EQ(names("aws-p3dn"), std::pair("aws-p3dn"s, "p3.16xlarge"s));
-  EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));  // four GPUs
-}
-
 TEST(Like, GivenKeysReplaceAndTheOthersAreKept) {
   const Json json = Json::parse(
       R"({"schema": "rehearse.cluster/1", "source": "mine", "like": "dgx-h100", "node": {"nics": {"count": 4}}})");

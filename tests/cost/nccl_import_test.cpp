@@ -9,12 +9,15 @@
 #include <sstream>
 
 #include "calibrate/import/collectives.h"
+#include "calibrate/import/hardware.h"
 #include "calibrate/import/nccl_errors.h"
 #include "calibrate/import/profile_json.h"
 #include "cost/nccl/read_model.h"
 
 namespace rehearse::nccl {
 namespace {
+
+using namespace std::string_literals;
 
 const std::string kData = SOURCE_DIR "/calibrate/data";
 
@@ -70,10 +73,12 @@ TEST(NcclFit, OfOneHardwareMakesNoClass) {
   const Fitted fitted;
   std::vector<const Sample*> one;
   for (const Sample& sample : fitted.samples) {
-    if (sample.hardware() == "abci-v100") one.push_back(&sample);
+    if (sample.hardware == "abci-v100") one.push_back(&sample);
   }
-  for (const Correction& correction : fit(fitted.constants, one).corrections)
-    EXPECT_EQ(correction.hardware, "abci-v100");
+  const Model model = fit(fitted.constants, one);
+  ASSERT_EQ(model.systems.size(), 1u);
+  EXPECT_EQ(model.systems.front().name, "abci-v100");
+  for (const Correction& correction : model.corrections) EXPECT_EQ(correction.system, 0u);
 }
 
 // What a degraded fabric took changes no class, but is kept for its own cluster.
@@ -85,7 +90,7 @@ TEST(NcclFit, ADegradedFabricTellsOfItselfAlone) {
     return samples;
   };
   const auto between_nodes_of_abci = [](const Sample& sample) {
-    return sample.hardware() == "abci-a100" && sample.group.nodes > 1;
+    return sample.hardware == "abci-a100" && sample.group.nodes > 1;
   };
   const auto slow = [&] {
     for (Sample& sample : fitted.samples)
@@ -98,12 +103,27 @@ TEST(NcclFit, ADegradedFabricTellsOfItselfAlone) {
   int changed = 0;
   for (std::size_t i = 0; i < before.corrections.size(); ++i) {
     const Correction &was = before.corrections[i], &is = after.corrections[i];
-    if (is.hardware == "abci-a100" && is.across)
+    const std::string name = is.system ? after.systems[*is.system].name : "";
+    if (name == "abci-a100" && is.across)
       changed += was.log_ratio != is.log_ratio ? 1 : 0;
     else
-      EXPECT_EQ(was.log_ratio, is.log_ratio) << is.hardware << is.link;
+      EXPECT_EQ(was.log_ratio, is.log_ratio) << name << is.link;
   }
   EXPECT_GT(changed, 0);
+}
+
+TEST(Topologies, OfOneNodeShareWhatWasMeasuredWithinIt) {
+  const auto names = [](const char* cluster) {
+    const Hardware hardware = hardware_of(cluster);
+    return std::pair(hardware.whole, hardware.node);
+  };
+  EXPECT_EQ(names("azure-ndm-a100-v4"), std::pair("dgx-a100-80gb"s, "dgx-a100-80gb"s));
+  EXPECT_EQ(names("selene"), std::pair("selene"s, "dgx-a100-80gb"s));                     // another fabric
+  EXPECT_EQ(names("fms-h100"), std::pair("fms-h100"s, "dgx-h100"s));                      // other NICs
+  EXPECT_EQ(names("aws-p4d"), std::pair("p4d.24xlarge"s, "p4d.24xlarge"s));               // another GPU
+  EXPECT_EQ(names("jean-zay-v100-16gb"), std::pair("jean-zay-v100"s, "jean-zay-v100"s));  // less memory alone
+  EXPECT_EQ(names("aws-p3dn"), std::pair("aws-p3dn"s, "p3.16xlarge"s));
+  EXPECT_EQ(names("polaris"), std::pair("polaris"s, "polaris"s));  // four GPUs
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
 
@@ -15,17 +16,16 @@ namespace {
 
 constexpr GroupShape kNode{8, 1, 1};
 
+Cluster machine() {
+  return read_cluster("dgx-h100");
+}
+
 Model bare() {
   Model model = read_model(kDefaultModel);
   model.corrections.clear();
   model.measured.clear();
+  model.systems = {{"machine", machine()}};
   return model;
-}
-
-Cluster machine() {
-  Cluster cluster = read_cluster("dgx-h100");
-  cluster.hardware = {"machine", "machine"};
-  return cluster;
 }
 
 double seconds(const Model& model, double bytes, const GroupShape& group = kNode) {
@@ -33,7 +33,7 @@ double seconds(const Model& model, double bytes, const GroupShape& group = kNode
 }
 
 Measured table(How how, std::vector<Measured::Row> rows) {
-  return {"machine", CollectiveOp::all_reduce, 1, 8, {}, how, {}, std::move(rows)};
+  return {0, CollectiveOp::all_reduce, 1, 8, {}, how, {}, std::move(rows)};
 }
 
 Correction correction(int first_octave, std::vector<double> ratios) {
@@ -109,10 +109,10 @@ TEST(NcclMeasured, OnTheUsersMachineOutranksWhatWasPublished) {
   EXPECT_NEAR(seconds(model, 1024), 5e-5, 1e-15);
 }
 
-// Of a cluster on the same nodes: within them it holds, across them nothing is known of its fabric.
+// Of a cluster on the same nodes: within them it holds, across them nothing is known of its NICs.
 TEST(NcclMeasured, WithinANodeHoldsForAllClustersOfThoseNodes) {
   Cluster cluster = machine();
-  cluster.hardware.whole = "another";
+  cluster.node.nic_kind = "roce";
   Model model = bare();
   const auto predicted = [&](const GroupShape& group) {
     return collective_time(model, cluster, CollectiveOp::all_reduce, 1e6, group).total();
@@ -123,6 +123,85 @@ TEST(NcclMeasured, WithinANodeHoldsForAllClustersOfThoseNodes) {
   model.measured[1].nodes = 2;
   EXPECT_DOUBLE_EQ(predicted(kNode), 1);
   EXPECT_DOUBLE_EQ(predicted(kNodes), across);
+}
+
+double all_reduce_s(const Model& model, const Cluster& cluster, double bytes, const GroupShape& group) {
+  return collective_time(model, cluster, CollectiveOp::all_reduce, bytes, group).total();
+}
+
+// Twice as long as NCCL believes: so it is on faster links too, of which its channels use a part.
+TEST(NcclMeasured, IsCarriedOverAsTheRatioToTheBeliefWhereAFigureDiffers) {
+  Model model = bare();
+  const double believed = all_reduce_s(model, machine(), 1 << 30, kNode);
+  model.measured = {table(How::published, {{1 << 30, 2 * believed}})};
+  Cluster faster = machine();
+  faster.node.gpu_link.bandwidth *= 2;
+  EXPECT_NEAR(all_reduce_s(model, machine(), 1 << 30, kNode), 2 * believed, 1e-9 * believed);
+  EXPECT_LT(all_reduce_s(model, faster, 1 << 30, kNode), 1.5 * believed);
+}
+
+TEST(NcclMeasured, GoesByWhatAClusterIsNotByItsName) {
+  const Model model = read_model(kDefaultModel);
+  Cluster renamed = read_cluster("dgx-h100"), other = read_cluster("dgx-a100-80gb");
+  renamed.name = "mine";
+  other.name = "dgx-h100";
+  for (const GroupShape& group : {kNode, GroupShape{64, 8, 1}})
+    for (const double bytes : {1e3, 1e6, 1e9}) {
+      EXPECT_EQ(all_reduce_s(model, renamed, bytes, group),
+                all_reduce_s(model, read_cluster("dgx-h100"), bytes, group));
+      EXPECT_EQ(all_reduce_s(model, other, bytes, group),
+                all_reduce_s(model, read_cluster("dgx-a100-80gb"), bytes, group));
+    }
+}
+
+TEST(NcclSystems, AreNamedWithWhatDiffers) {
+  const Model model = read_model(kDefaultModel);
+  Cluster cluster = read_cluster("dgx-h100");
+  EXPECT_EQ(measured_on(model, cluster, true), "measured on dgx-h100");
+  cluster.node.nics = 4;
+  EXPECT_EQ(measured_on(model, cluster, false), "measured on dgx-h100");
+  EXPECT_EQ(measured_on(model, cluster, true),
+            "measured on dgx-h100 within a node, like dgx-h100, NICs differ across nodes");
+  cluster.fabric.levels.front().nodes = 16;
+  EXPECT_EQ(measured_on(model, cluster, true),
+            "like dgx-h100, NICs and fabric differ: modelled across nodes");
+  cluster.nccl.sm = 0;
+  EXPECT_EQ(measured_on(model, cluster, true), "modelled");
+}
+
+TEST(NcclSystems, OfAUserOutrankThoseThatWerePublished) {
+  Model model = read_model(kDefaultModel);
+  Measured own = table(How::measured, {{1024, 1e-3}});
+  own.system = add_system(model.systems, "mine", machine());
+  EXPECT_EQ(add_system(model.systems, "mine", machine()), own.system);
+  const double published = all_reduce_s(model, machine(), 1024, kNode);
+  const double gathered =
+      collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total();
+  model.measured.push_back(own);
+  EXPECT_GT(std::abs(published / 1e-3 - 1), 0.1);
+  EXPECT_NEAR(all_reduce_s(model, machine(), 1024, kNode), 1e-3, 1e-12);
+  EXPECT_EQ(collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total(), gathered);
+}
+
+// Within the links that NCCL's own search tells apart, each figure on its own.
+RC_GTEST_PROP(NcclTime, IsNoLongerOnABetterFigureOfAMeasuredSystem, ()) {
+  static const Model model = read_model(kDefaultModel);
+  Cluster cluster = read_cluster(*rc::gen::element<std::string>("dgx-h100", "dgx-a100-80gb", "dgx-b200"));
+  const auto times = [] { return *rc::gen::element(1.0, 1.05, 1.5, 2.0, 4.0); };
+  cluster.node.gpu_link.bandwidth *= times();
+  cluster.node.nic.bandwidth *= times();
+  Cluster better = cluster;
+  better.node.gpu_link.bandwidth *= times();
+  better.node.nic.bandwidth *= times();
+  better.node.nic.latency /= times();
+  const int nodes = *rc::gen::element(1, 2, 8, 64);
+  const GroupShape group{nodes * *rc::gen::element(2, 4, 8), nodes, 1};
+  const CollectiveOp op = *rc::gen::elementOf(std::vector{
+      CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
+      CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_receive});
+  const double bytes = std::exp2(*rc::gen::inRange(8, 34));
+  RC_ASSERT(collective_time(model, better, op, bytes, group).total() <=
+            collective_time(model, cluster, op, bytes, group).total() * (1 + 1e-12));
 }
 
 TEST(NcclMeasured, SaysNothingOfOtherGroupsAndLittleOfFarSizes) {

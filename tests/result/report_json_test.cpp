@@ -26,7 +26,7 @@ Json example() {
 TEST(ReportJson, HasExactlyTheKeysOfItsSchema) {
   EXPECT_THAT(
       keys(example()),
-      ElementsAre("schema", "source", "engine", "version", "profile", "step_time_s", "step_time_band_s",
+      ElementsAre("schema", "source", "engine", "version", "profile", "collectives", "step_time_s", "step_time_band_s",
                   "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "model_tflops_per_gpu",
                   "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops", "peak_tflops_per_gpu",
                   "bubble_fraction", "bubble_fraction_ideal", "time_s", "mean_time_s", "ranks",
@@ -51,7 +51,7 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
                             "activations_bytes", "logits_bytes", "buffers_bytes", "peak_bytes",
                             "master_weights_bytes", "working_bytes", "workspace_bytes", "peak_time_s",
                             "alive_at_peak", "context_bytes", "nccl_bytes", "needed_bytes"}));
-  EXPECT_THAT(keys(json["profile"]), ElementsAre("name", "how", "extrapolated_share"));
+  EXPECT_THAT(keys(json["profile"]), ElementsAre("name", "how", "gpu", "carried_over", "extrapolated_share"));
   EXPECT_THAT(keys(json["plan"]),
               IsSupersetOf({"tp", "pp", "vpp", "dp", "cp", "micro_batch", "global_batch", "schedule"}));
   EXPECT_THAT(keys(json["model"]), IsSupersetOf({"name", "parameters"}));

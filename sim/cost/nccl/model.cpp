@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace rehearse::nccl {
 
@@ -21,10 +22,21 @@ double log_ratio_below(double log_ratio, double smallest, double bytes, const Ch
   return std::log((std::exp(of_starts) * starts_s + std::exp(log_ratio) * bytes_s) / (starts_s + bytes_s));
 }
 
-bool matches(const Measured& table, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+bool matches(const Measured& table, const GroupShape& group, CollectiveOp op,
              std::optional<Algorithm> forced) {
   return table.op == op && table.members == group.members && table.nodes == group.nodes &&
-         table.forced == forced && table.hardware == cluster.hardware.over(group.nodes);
+         table.forced == forced;
+}
+
+// The same ranks on a system that may have another number of NICs.
+GroupShape on_system(const Cluster& system, const Cluster& cluster, GroupShape group) {
+  const Node &there = system.node, &here = cluster.node;
+  if (there.nics * here.gpus == here.nics * there.gpus || group.nodes == 1 || there.nics == 0) return group;
+  const int local = (group.members + group.nodes - 1) / group.nodes;
+  std::set<int> used;
+  for (int gpu = 0; gpu < local; ++gpu) used.insert(system.nic_of(gpu));
+  group.per_nic = std::max(1.0, static_cast<double>(local) / static_cast<double>(used.size()));
+  return group;
 }
 
 // Messages to ranks on other nodes, one each at least, through the NICs of a node.
@@ -66,41 +78,61 @@ double read_at(const Correction& correction, double bytes, const Choice& believe
   return points[below] * (1 - share) + points[below + 1] * share;
 }
 
-bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op) {
+bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+             std::optional<std::size_t> system) {
   return correction.across == (group.nodes > 1) && (!correction.op || *correction.op == family(op)) &&
          (!correction.generation || *correction.generation == generation_of(cluster)) &&
          (correction.link.empty() || correction.link == link_kind(cluster, group)) &&
-         (correction.hardware.empty() || correction.hardware == cluster.hardware.over(group.nodes));
+         (!correction.system || correction.system == system);
+}
+
+Graphs graphs_of(const Model& model, const Cluster& cluster, const GroupShape& group) {
+  Graphs graphs;
+  graphs.nearest = nearest_system(model, cluster, group.nodes > 1 ? Reach::cluster : Reach::node);
+  graphs.known = graphs.own = graph_of(model.constants, cluster, group);
+  if (graphs.nearest.system == nullptr || graphs.nearest.likeness.distance == 0) return graphs;
+  const Cluster& system = graphs.nearest.system->cluster;
+  graphs.known = graph_of(model.constants, system, on_system(system, cluster, group));
+  if (group.nodes == 1) graphs.own.channels = graphs.known.channels;
+  return graphs;
 }
 
 System::System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
                std::optional<Algorithm> forced)
-    : model_(model), op_(op), forced_(forced), graph_(graph_of(model.constants, cluster, group)) {
+    : model_(model), op_(op), forced_(forced), graphs_(graphs_of(model, cluster, group)) {
+  const Nearest& nearest = graphs_.nearest;
   for (const Measured& table : model.measured) {
-    if (!matches(table, cluster, group, op, forced)) continue;
+    if (table.system != nearest.index && table.system != nearest.corrections) continue;
+    if (!matches(table, group, op, forced)) continue;
     if (measured_ == nullptr || table.how < measured_->how) measured_ = &table;
   }
   known_ = measured_ != nullptr;
   for (const Correction& correction : model.corrections) {
-    if (!nccl::matches(correction, cluster, group, op)) continue;
+    if (!nccl::matches(correction, cluster, group, op, nearest.corrections)) continue;
     corrections_[corrected_++] = &correction;
-    known_ = known_ || !correction.link.empty() || !correction.hardware.empty();
+    known_ = known_ || !correction.link.empty() || correction.system;
   }
 }
 
+Choice System::believed_where_measured(double bytes) const {
+  return choose(model_.constants, graphs_.known, op_, bytes, forced_);
+}
+
 Choice System::believed(double bytes) const {
-  return choose(model_.constants, graph_, op_, bytes, forced_);
+  const Choice known = believed_where_measured(bytes);
+  if (graphs_.nearest.likeness.distance == 0) return known;
+  return believe(model_.constants, graphs_.own, op_, bytes, known);
 }
 
 double System::log_ratio_of_class(double bytes) const {
-  const Choice choice = believed(bytes);
+  const Choice choice = believed_where_measured(bytes);
   double sum = 0;
   for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes, choice);
   return sum;
 }
 
 double System::log_ratio_of_row(const Measured::Row& row) const {
-  return std::log(row.seconds / believed(row.bytes).seconds(row.bytes)) - log_ratio_of_class(row.bytes);
+  return std::log(row.seconds / believed_where_measured(row.bytes).seconds(row.bytes)) - log_ratio_of_class(row.bytes);
 }
 
 double System::log_ratio_of_measured(double bytes) const {
@@ -110,7 +142,7 @@ double System::log_ratio_of_measured(double bytes) const {
                                       [](const Measured::Row& row, double size) { return row.bytes < size; });
   if (above == rows.end()) return log_ratio_of_row(rows.back()) * fade(std::log2(bytes / rows.back().bytes));
   if (above == rows.begin())
-    return log_ratio_below(log_ratio_of_row(*above), above->bytes, bytes, believed(bytes));
+    return log_ratio_below(log_ratio_of_row(*above), above->bytes, bytes, believed_where_measured(bytes));
   const auto below = std::prev(above);
   const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
   return log_ratio_of_row(*below) * (1 - share) + log_ratio_of_row(*above) * share;

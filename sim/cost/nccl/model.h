@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/nccl/systems.h"
 #include "cost/nccl/tuning.h"
 #include "cost/profile.h"
 
@@ -18,8 +19,8 @@ struct Correction {
   bool across = false;             // several nodes, or one
   std::optional<CollectiveOp> op;  // all_gather stands for reduce_scatter too
   std::optional<Generation> generation;
-  std::string link;      // link_kind(); empty: any
-  std::string hardware;  // Cluster::hardware; empty: any
+  std::string link;                   // link_kind(); empty: any
+  std::optional<std::size_t> system;  // of Model::systems
   int tables = 0;
   int first_octave = 0;
   std::vector<double> log_ratio;
@@ -27,11 +28,11 @@ struct Correction {
 
 constexpr int kOctaves = 2;
 constexpr double kFade = 6;
-constexpr std::size_t kLevels = 16;  // with or without op, generation, link and hardware: no more can match
+constexpr std::size_t kLevels = 16;  // with or without op, generation, link and system: no more can match
 
 // What was measured on one system; it stands as measured, and outranks every correction.
 struct Measured {
-  std::string hardware;
+  std::size_t system = 0;  // of Model::systems
   CollectiveOp op = CollectiveOp::all_reduce;
   int nodes = 1;
   int members = 1;
@@ -54,13 +55,26 @@ inline std::size_t size_class(double bytes) {
 struct Model {
   std::string name;
   Constants constants;
+  std::vector<KnownSystem> systems;
   std::vector<Correction> corrections;
   std::vector<Measured> measured;
   // By size class: 90th percentile of |predicted / measured - 1| of tables left out of the fit.
   std::array<double, 3> left_out_p90{};
 };
 
+// What NCCL finds for a group on a cluster, and on the system that the cluster is like, where there is one.
+// `own` is laid out in the channels of that system: they say how often blocks start, not how fast links are.
+struct Graphs {
+  Nearest nearest;
+  Graph own;
+  Graph known;  // as `own` where the cluster is like none
+};
+Graphs graphs_of(const Model& model, const Cluster& cluster, const GroupShape& group);
+
 // One group on one cluster, made ready for messages of any size. Keeps references to its arguments.
+//
+// Where the cluster is like a measured system but for some figures, what was measured is carried over as the
+// ratio of what NCCL believes of the same algorithm and protocol on both.
 class System {
  public:
   System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
@@ -69,17 +83,18 @@ class System {
   Choice believed(double bytes) const;
   double log_ratio_of_class(double bytes) const;
   double log_ratio(double bytes) const;  // of the class, and of what was measured on this very system
-  const Graph& graph() const { return graph_; }
-  bool known() const { return known_; }  // some table of this kind of GPU and link, or of this hardware
+  const Graph& graph() const { return graphs_.own; }
+  bool known() const { return known_; }  // some table of this kind of GPU and link, or of such a system
 
  private:
+  Choice believed_where_measured(double bytes) const;
   double log_ratio_of_row(const Measured::Row& row) const;
   double log_ratio_of_measured(double bytes) const;
 
   const Model& model_;
   CollectiveOp op_;
   std::optional<Algorithm> forced_;
-  Graph graph_;
+  Graphs graphs_;
   const Measured* measured_ = nullptr;
   std::array<const Correction*, kLevels> corrections_{};  // those that match
   std::size_t corrected_ = 0;
@@ -104,6 +119,8 @@ CollectiveOp family(CollectiveOp op);
 // Value of a correction at a size, of which `believed` is NCCL's belief.
 double read_at(const Correction& correction, double bytes, const Choice& believed);
 
-bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op);
+// `system`: whose corrections apply to the cluster, an index of Model::systems.
+bool matches(const Correction& correction, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+             std::optional<std::size_t> system);
 
 }  // namespace rehearse::nccl

@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
 #include "base/data_path.h"
+#include "cluster/cluster_json.h"
 
 namespace rehearse::nccl {
 
@@ -27,14 +29,24 @@ Enum named(const JsonReader& reader, const std::string& key, const std::array<co
   return reader.choice<Enum>(key, choices);
 }
 
-Correction read_correction(const JsonReader& reader) {
+std::size_t read_system(const JsonReader& reader, const std::vector<KnownSystem>& systems) {
+  const std::string name = reader.text("hardware");
+  const auto found = std::ranges::find(systems, name, &KnownSystem::name);
+  if (found == systems.end())
+    reader.fail("hardware", "must be one of the systems that are described under \"systems\"",
+                "found \"" + name + "\"",
+                "describe it there, or take the log in again: rehearse calibrate import LOG --cluster FILE");
+  return static_cast<std::size_t>(found - systems.begin());
+}
+
+Correction read_correction(const JsonReader& reader, const std::vector<KnownSystem>& systems) {
   Correction correction;
   correction.across = reader.boolean_or("across", false);
   if (reader.has("op")) correction.op = op_of(reader.text("op"), reader);
   if (reader.has("generation"))
     correction.generation = named<Generation>(reader, "generation", kGenerationNames);
   correction.link = reader.text_or("link", "");
-  correction.hardware = reader.text_or("hardware", "");
+  if (reader.has("hardware")) correction.system = read_system(reader, systems);
   correction.tables = static_cast<int>(reader.integer("tables", 1, kMostMembers));
   correction.first_octave = static_cast<int>(reader.integer("first_octave", 0, 64));
   correction.log_ratio = reader.numbers("log_ratio", kLogRatio);
@@ -78,9 +90,25 @@ std::string to_string(CollectiveOp op) {
   return "";
 }
 
-Measured read_measured(const JsonReader& reader) {
+std::vector<KnownSystem> read_systems(const JsonReader& reader) {
+  std::vector<KnownSystem> systems;
+  for (const JsonReader& each : reader.objects("systems")) {
+    const std::string name = each.text("name");
+    if (std::ranges::find(systems, name, &KnownSystem::name) != systems.end())
+      each.fail("name", "must differ from system to system", "found \"" + name + "\"");
+    systems.push_back({name, parse_cluster(each.object("cluster"), name)});
+    each.reject_unknown();
+  }
+  return systems;
+}
+
+Json to_json(const KnownSystem& system) {
+  return {{"name", system.name}, {"cluster", messages_json(system.cluster)}};
+}
+
+Measured read_measured(const JsonReader& reader, const std::vector<KnownSystem>& systems) {
   Measured table;
-  table.hardware = reader.text("hardware");
+  table.system = read_system(reader, systems);
   table.op = op_of(reader.text("op"), reader);
   table.nodes = static_cast<int>(reader.integer("nodes", 1, kMostMembers));
   table.members = static_cast<int>(reader.integer("members", 1, kMostMembers));
@@ -95,8 +123,8 @@ Measured read_measured(const JsonReader& reader) {
   return table;
 }
 
-Json to_json(const Measured& measured) {
-  Json json = {{"hardware", measured.hardware},
+Json to_json(const Measured& measured, const std::vector<KnownSystem>& systems) {
+  Json json = {{"hardware", systems.at(measured.system).name},
                {"op", to_string(measured.op)},
                {"nodes", measured.nodes},
                {"members", measured.members}};
@@ -108,12 +136,12 @@ Json to_json(const Measured& measured) {
   return json;
 }
 
-Json to_json(const Correction& correction) {
+Json to_json(const Correction& correction, const std::vector<KnownSystem>& systems) {
   Json json = {{"across", correction.across}};
   if (correction.op) json["op"] = to_string(*correction.op);
   if (correction.generation) json["generation"] = kGenerationNames[index(*correction.generation)];
   if (!correction.link.empty()) json["link"] = correction.link;
-  if (!correction.hardware.empty()) json["hardware"] = correction.hardware;
+  if (correction.system) json["hardware"] = systems.at(*correction.system).name;
   json["tables"] = correction.tables;
   json["first_octave"] = correction.first_octave;
   json["log_ratio"] = correction.log_ratio;
@@ -123,16 +151,16 @@ Json to_json(const Correction& correction) {
 namespace {
 
 bool same_class(const Correction& a, const Correction& b) {
-  return std::tie(a.across, a.op, a.generation, a.link, a.hardware) ==
-         std::tie(b.across, b.op, b.generation, b.link, b.hardware);
+  return std::tie(a.across, a.op, a.generation, a.link, a.system) ==
+         std::tie(b.across, b.op, b.generation, b.link, b.system);
 }
 
-void add_correction(const JsonReader& reader, std::vector<Correction>& corrections) {
-  Correction next = read_correction(reader);
-  for (const Correction& other : corrections) {
+void add_correction(const JsonReader& reader, Model& model) {
+  Correction next = read_correction(reader, model.systems);
+  for (const Correction& other : model.corrections) {
     if (same_class(next, other)) reader.fail("", "corrects a class of systems that another entry corrects");
   }
-  corrections.push_back(std::move(next));
+  model.corrections.push_back(std::move(next));
 }
 
 }  // namespace
@@ -166,8 +194,10 @@ Model parse_model(const JsonReader& reader) {
   reader.value("sources");
   model.left_out_p90 = read_errors(reader.object("fit"));
   model.constants = read_constants(reader.object("constants"));
-  for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model.corrections);
-  for (const JsonReader& each : reader.objects("measured")) model.measured.push_back(read_measured(each));
+  model.systems = read_systems(reader);
+  for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model);
+  for (const JsonReader& each : reader.objects("measured"))
+    model.measured.push_back(read_measured(each, model.systems));
   reader.reject_unknown();
   return model;
 }

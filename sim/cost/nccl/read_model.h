@@ -14,9 +14,13 @@ constexpr const char* kDefaultModel = "nccl";
 Model read_model(const std::string& name_or_path);
 Model parse_model(const JsonReader& reader);
 
-Measured read_measured(const JsonReader& reader);
-Json to_json(const Measured& measured);
-Json to_json(const Correction& correction);
+// The array "systems" of a model or of a profile's collectives, which "hardware" of the others names.
+std::vector<KnownSystem> read_systems(const JsonReader& reader);
+Json to_json(const KnownSystem& system);
+
+Measured read_measured(const JsonReader& reader, const std::vector<KnownSystem>& systems);
+Json to_json(const Measured& measured, const std::vector<KnownSystem>& systems);
+Json to_json(const Correction& correction, const std::vector<KnownSystem>& systems);
 
 // Names as nccl-tests write them: "all_reduce", "alltoall", "sendrecv", ...; "reduce" is costed as broadcast.
 CollectiveOp op_of(const std::string& name, const JsonReader& reader);

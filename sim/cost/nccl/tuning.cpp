@@ -188,17 +188,25 @@ double point_to_point_rate(const Graph& graph, CollectiveOp op) {
   return 1 / std::max(near, far);
 }
 
-Choice choose_point_to_point(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes) {
-  const double rate = point_to_point_rate(graph, op);
+Choice point_to_point(const Constants& constants, const Graph& graph, CollectiveOp op, Protocol protocol) {
   const Wire wire = graph.nodes > 1 ? Wire::network : graph.wire;
-  const auto time = [&](Protocol protocol, double share, int crossings) {
-    const double latency = constants.base_latency_s[index(Algorithm::ring)][index(protocol)] +
-                           constants.step_latency_s[index(wire)][index(Algorithm::ring)][index(protocol)] +
-                           crossings * graph.slow_network_s;
-    return Choice{Algorithm::ring, protocol, latency, share * rate, share * rate};
-  };
-  const Choice ll = time(Protocol::ll, 0.5, 1), simple = time(Protocol::simple, 1, 2);
+  const bool simple = protocol == Protocol::simple;
+  const double latency = constants.base_latency_s[index(Algorithm::ring)][index(protocol)] +
+                         constants.step_latency_s[index(wire)][index(Algorithm::ring)][index(protocol)] +
+                         (simple ? 2 : 1) * graph.slow_network_s;
+  const double rate = (simple ? 1 : 0.5) * point_to_point_rate(graph, op);
+  return Choice{Algorithm::ring, protocol, latency, rate, rate};
+}
+
+Choice choose_point_to_point(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes) {
+  const Choice ll = point_to_point(constants, graph, op, Protocol::ll),
+               simple = point_to_point(constants, graph, op, Protocol::simple);
   return ll.seconds(bytes) < simple.seconds(bytes) ? ll : simple;
+}
+
+Choice choice_of(const Tuning& tuning, Candidate candidate) {
+  return {candidate.algorithm, candidate.protocol, tuning.latency_s(candidate), tuning.wire_rate(candidate),
+          tuning.rate(candidate)};
 }
 
 Choice choose_collective(const Tuning& tuning, double bytes, std::optional<Algorithm> forced) {
@@ -211,8 +219,7 @@ Choice choose_collective(const Tuning& tuning, double bytes, std::optional<Algor
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const Candidate candidate{algorithm, protocol};
       if (!tuning.runs(candidate)) continue;
-      const Choice choice{algorithm, protocol, tuning.latency_s(candidate), tuning.wire_rate(candidate),
-                          tuning.rate(candidate)};
+      const Choice choice = choice_of(tuning, candidate);
       const double expected = choice.latency_s + bytes / choice.believed_rate;
       if (expected >= least) continue;
       least = expected;
@@ -222,18 +229,27 @@ Choice choose_collective(const Tuning& tuning, double bytes, std::optional<Algor
   return best;
 }
 
+bool is_point_to_point(CollectiveOp op) {
+  return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
+}
+
 }  // namespace
 
 Choice choose(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
               std::optional<Algorithm> forced) {
-  if (op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive)
-    return choose_point_to_point(constants, graph, op, bytes);
+  if (is_point_to_point(op)) return choose_point_to_point(constants, graph, op, bytes);
   const Tuning tuning(constants, graph, op, bytes);
   if (forced) {
     const Choice choice = choose_collective(tuning, bytes, forced);
     if (choice.rate > 0) return choice;
   }
   return choose_collective(tuning, bytes, {});
+}
+
+Choice believe(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
+               const Choice& choice) {
+  if (is_point_to_point(op)) return point_to_point(constants, graph, op, choice.protocol);
+  return choice_of(Tuning(constants, graph, op, bytes), {choice.algorithm, choice.protocol});
 }
 
 }  // namespace rehearse::nccl

@@ -26,4 +26,8 @@ struct Choice {
 Choice choose(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
               std::optional<Algorithm> forced = {});
 
+// The same algorithm and protocol as `choice`, on another graph where they run too.
+Choice believe(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
+               const Choice& choice);
+
 }  // namespace rehearse::nccl

@@ -43,6 +43,7 @@
   const version = [["program", `rehearse ${report.version}`], ...Object.entries(data.versions || {}),
     ["profile", `${report.profile.name} (${report.profile.how}; ${Rehearse.percent(report.profile.extrapolated_share)} ` +
       "of the kernel time lies outside what was measured)" + carriedOver(report.profile)],
+    ...(report.collectives ? [["collectives", report.collectives]] : []),
     ["attention FLOPs", report.attention_flops]];
   page.append(section("Inputs and versions", null,
     make("dl", {}, ...version.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))])),

@@ -1,0 +1,16 @@
+// How does a cluster become a file?
+#pragma once
+
+#include "base/json_reader.h"
+#include "cluster/cluster.h"
+
+namespace rehearse {
+
+// JSON of schema "rehearse.cluster/1" that parse_cluster() reads back: GPUs, links, NICs and fabric, without
+// host, profile and size of the cluster.
+Json messages_json(const Cluster& cluster);
+
+// InputError names the first rule that the JSON breaks, as read_cluster() promises.
+Cluster parse_cluster(const JsonReader& reader, const std::string& name);
+
+}  // namespace rehearse

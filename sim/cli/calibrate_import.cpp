@@ -25,13 +25,10 @@ void import_and_write(const ImportOptions& options) {
   const nccl::ImportedProfile imported = nccl::import_logs(options.request);
   for (const std::string& note : imported.notes) say(stderr, "{}\n", note);
   const std::string text = to_text(imported.profile);
-  if (options.output.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
+  const bool to_file = !options.output.empty() && options.output != "-";
   if (options.output != options.request.into) require_apart({options.output});
-  replace_file(options.output, [&](std::ostream& out) { out << text; });
-  say(stderr, "wrote {}\n", options.output);
+  replace_file(to_file ? options.output : "-", [&](std::ostream& out) { out << text; });
+  if (to_file) say(stderr, "wrote {}\n", options.output);
 }
 
 }  // namespace

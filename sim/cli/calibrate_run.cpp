@@ -160,6 +160,7 @@ void print_result(const Calibration& done, const Cluster& cluster, double took_s
 void require_options(const CalibrateOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
+  require_file("-o", options.output);
   if (options.parts > 1 && (options.on_cpu() || kernels::launched().size > 1))
     throw InputError({"command line", "--parts", "divides one GPU among threads of one process",
                       fmt::format("--parts {} with --device {}", options.parts, options.device),

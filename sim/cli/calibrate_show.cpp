@@ -62,6 +62,7 @@ int print_missing(const Profile& profile, const ShowOptions& options) {
 }
 
 int show(const ShowOptions& options) {
+  require_writable({options.svg});
   const Profile profile = read_profile(options.profile);
   print_provenance(profile);
   print_tables(profile);

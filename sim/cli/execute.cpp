@@ -248,10 +248,11 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
 void require_outputs(const ExecuteVerb& verb) {
   const ShowOptions& show = verb.show;
   const std::string& profile = verb.predict.profile_out;
+  require_file("--profile-out", profile);
   require_apart({show.trace, show.svg, show.png, show.html, profile});
   for (const std::string& input : {verb.given.file, verb.data})
     require_apart({input, profile}, Reads::allowed);
-  require_writable({show.trace, show.svg, show.png, show.html});
+  require_writable(show);
 }
 
 kernels::Job job_of_ranks(const ExecuteVerb& verb, const Prepared& run) {

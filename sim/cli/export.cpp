@@ -18,9 +18,7 @@ CLI::App* add_format(CLI::App& verb, const std::string& name, const std::string&
 }
 
 void write_export(const ExportOptions& options, const std::string& text) {
-  if (!options.output.empty()) return write_file(options.output, [&](std::ostream& out) { out << text; });
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
+  write_file(options.output.empty() ? "-" : options.output, [&](std::ostream& out) { out << text; });
 }
 
 void add_export(CLI::App& program, int& exit_code) {

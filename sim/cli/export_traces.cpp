@@ -46,6 +46,8 @@ Json chrome_trace(const Iteration& run) {
 std::filesystem::path folder(const ExportOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: a folder, for a file a rank", "", "-o traces"});
+  if (options.output == "-")
+    throw InputError({"command line", "-o", "a file a rank does not go to standard output", "", "-o traces"});
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error) throw InputError({"command line", "-o", "cannot make this folder", options.output, ""});

@@ -34,7 +34,7 @@ int gpus_of(const GivenFlags& given) {
 
 // A config.json of its own beside the scenario, named after it, unless a flag names another model.
 std::string write_model(const ImportOptions& options, const Json& model) {
-  if (options.output.empty())
+  if (options.output.empty() || options.output == "-")
     throw InputError({"command line", "-o",
                       "is required: the model's shape becomes a file beside the scenario", "",
                       "-o scenario.json, or --model NAME"});
@@ -46,9 +46,7 @@ std::string write_model(const ImportOptions& options, const Json& model) {
 
 void write_scenario(const ImportOptions& options, const Json& scenario) {
   const std::string text = scenario.dump(2) + "\n";
-  if (!options.output.empty()) return write_file(options.output, [&](std::ostream& out) { out << text; });
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
+  write_file(options.output.empty() ? "-" : options.output, [&](std::ostream& out) { out << text; });
 }
 
 // Where it names a model and a cluster it is a whole scenario: its rules are checked now.

@@ -68,11 +68,8 @@ struct InitOptions {
 
 void write_scenario(const InitOptions& options) {
   const std::string text = kScenario;
-  if (options.output.empty() || options.output == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw std::runtime_error("cannot write to standard output");
-    return;
-  }
+  if (options.output.empty() || options.output == "-")
+    return write_file("-", [&](std::ostream& out) { out << text; });
   // A scenario that somebody filled in is not worth less than a new one.
   if (!options.force && std::filesystem::is_regular_file(options.output))
     throw InputError({"command line", "-o", "is there already and is not overwritten unasked", options.output,

@@ -104,6 +104,16 @@ int usage_error(const CLI::App& program, const std::string& what, const std::vec
   return kInvalidInput;
 }
 
+// What an unset variable of the shell leaves of `--svg "$OUT"`: no value, and not what comes without the
+// flag.
+void refuse_empty_values(CLI::App& verb) {
+  const CLI::Validator filled(
+      [](const std::string& text) { return text.empty() ? "the value is empty" : ""; }, "");
+  for (CLI::Option* option : verb.get_options())
+    if (option->get_expected_max() > 0) option->check(filled);
+  for (CLI::App* below : verb.get_subcommands({})) refuse_empty_values(*below);
+}
+
 bool is_verb(const CLI::App& program, const std::string& word) {
   for (const CLI::App* verb : program.get_subcommands({})) {
     if (verb->get_name() == word) return true;
@@ -159,6 +169,7 @@ int run(int argc, char** argv) {
   add_calibrate(program, exit_code);
   add_doctor(program, exit_code);
   add_completion(program, exit_code);
+  refuse_empty_values(program);
   try {
     return parse_and_run(program, argc, argv, exit_code);
   } catch (const InputError& error) {

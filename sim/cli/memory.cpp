@@ -33,7 +33,9 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
 
 // True when it fits.
 bool show_memory(const MemoryOptions& options) {
-  Scenario scenario = read_scenario(collect(options.given));
+  const ScenarioSource source = collect(options.given);
+  require_writable({options.svg}, options.json ? Prints::data : Prints::talk);
+  Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;  // when the peak is does not hang on contention
   Iteration iteration = run_iteration(scenario.experiment);
   Report& report = iteration.report;

@@ -1,14 +1,17 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <ext/stdio_filebuf.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <stdexcept>
 
@@ -41,47 +44,114 @@ void add_colour_flag(CLI::App& verb, Colour& colour) {
 
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as the system follows
+
 // A device or pipe is written as it stands: renaming a file over it would replace it.
 bool is_special(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+  return fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
 }
 
-[[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
-  throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw std::runtime_error(
+      fmt::format("cannot write {}: {}", path == "-" ? "to standard output" : path, std::strerror(error)));
 }
 
-// Goes with its scope where it was not put in place.
+// The file that a link leads to, whether it is there or not.
+std::string followed(const std::string& path) {
+  fs::path at = path;
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(at, error)); ++links) {
+    if (links == kMostLinks) cannot_write(path, ELOOP);
+    at = at.parent_path() / fs::read_symlink(at, error);
+    if (error) cannot_write(path, error.value());
+  }
+  return at.string();
+}
+
+// A descriptor to write to, closed with its scope.
+class Sink {
+ public:
+  // What is there is written over.
+  explicit Sink(const std::string& path) : Sink(path, open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)) {}
+  // Owns the descriptor; `name` is for errors.
+  Sink(std::string name, int file)
+      : name_(std::move(name)), buffer_(opened(file), std::ios::out | std::ios::binary) {}
+
+  void write(const std::function<void(std::ostream&)>& writer) {
+    std::ostream out(&buffer_);
+    writer(out);
+    if (!out.flush()) cannot_write(name_, errno);
+  }
+  void finish() {
+    if (buffer_.close() == nullptr) cannot_write(name_, errno);
+  }
+
+ private:
+  int opened(int file) const {
+    if (file < 0) cannot_write(name_, errno);
+    return file;
+  }
+  std::string name_;
+  __gnu_cxx::stdio_filebuf<char> buffer_;
+};
+
+// Beside the file that it becomes, of the same mode and owner. Goes with its scope where it was not put in
+// place.
 class PartialFile {
  public:
-  explicit PartialFile(const std::string& path) : name_(partial_name(path)) {
+  explicit PartialFile(const std::string& path)
+      : path_(path), target_(followed(path)), name_(partial_name(target_)) {
     remove_when_interrupted(name_);
   }
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
   ~PartialFile() {
-    std::error_code ignored;
-    std::filesystem::remove(name_, ignored);
+    unlink(name_.c_str());
     remove_when_interrupted("");
   }
-  const std::string& name() const { return name_; }
-  void put_in_place(const std::string& path) const {
-    std::error_code error;
-    std::filesystem::rename(name_, path, error);
-    if (error) cannot_write(path, error.message());
+  void write(const std::function<void(std::ostream&)>& writer) const {
+    unlink(name_.c_str());  // of an earlier process of this number
+    struct stat before = {};
+    const bool is_there = stat(target_.c_str(), &before) == 0;
+    const int file =
+        open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_there ? S_IRUSR | S_IWUSR : 0666);
+    Sink sink(path_, file);
+    if (is_there) keep_owner_and_mode(file, before);
+    sink.write(writer);
+    sink.finish();
+  }
+  void put_in_place() const {
+    if (rename(name_.c_str(), target_.c_str()) != 0) cannot_write(path_, errno);
   }
 
  private:
-  std::string name_;
+  // Who may not give a file away keeps it, and then gives nobody else the owner's rights.
+  static void keep_owner_and_mode(int file, const struct stat& before) {
+    const bool is_given = fchown(file, before.st_uid, before.st_gid) == 0;
+    fchmod(file, before.st_mode & (is_given ? 07777 : 0777));
+  }
+
+  std::string path_, target_, name_;
 };
 
-void write_through(const std::string& path, const std::string& file,
-                   const std::function<void(std::ostream&)>& write) {
-  std::ofstream out(file, std::ios::binary);
-  if (!out) cannot_write(path, std::strerror(errno));
-  write(out);
-  out.close();
-  if (!out) cannot_write(path, std::strerror(errno));
+// Where data goes once it goes to standard output; what is said from then on goes to stderr.
+int standard_output() {
+  static const int data = [] {
+    std::fflush(stdout);
+    const int file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return file;
+  }();
+  return data;
+}
+
+void write_standard_output(const std::function<void(std::ostream&)>& write) {
+  Sink sink("-", fcntl(standard_output(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  sink.write(write);
+  sink.finish();
 }
 
 }  // namespace
@@ -91,20 +161,28 @@ std::string partial_name(const std::string& path) {
 }
 
 std::string as_path(const std::string& file) {
-  const std::filesystem::path path(file);
-  return path.has_parent_path() ? file : (std::filesystem::path(".") / path).string();
+  const fs::path path(file);
+  return path.has_parent_path() ? file : (fs::path(".") / path).string();
+}
+
+void require_file(const std::string& flag, const std::string& path) {
+  if (path == "-")
+    throw InputError({"command line", flag,
+                      "goes on with what the file holds, and standard output holds nothing", "found \"-\"",
+                      "a file"});
 }
 
 void require_apart(const std::vector<std::string>& files, Reads reads) {
-  std::set<std::filesystem::path> met;
+  std::set<fs::path> met;
   for (const std::string& file : files) {
-    if (file.empty() || file == "-" || is_special(file)) continue;
-    if (reads == Reads::refused && was_read(file))
+    if (file.empty() || (file != "-" && is_special(file))) continue;
+    if (file != "-" && reads == Reads::refused && was_read(file))
       throw InputError({file, "", "is read by this command and not written over", "", "another file"});
     std::error_code error;
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, error);
-    if (!met.insert(error ? std::filesystem::path(file) : whole).second)
-      throw InputError({file, "", "is named for two things, of which one would be lost", "", "another file"});
+    const fs::path whole = file == "-" ? fs::path(file) : fs::weakly_canonical(file, error);
+    if (!met.insert(error ? fs::path(file) : whole).second)
+      throw InputError({file == "-" ? "standard output" : file, "",
+                        "is named for two things, of which one would be lost", "", "another file"});
   }
 }
 
@@ -114,19 +192,27 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
 }
 
 void replace_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  if (is_special(path)) return write_through(path, path, write);
+  if (path == "-") return write_standard_output(write);
+  if (is_special(path)) {
+    Sink sink(path);
+    sink.write(write);
+    return sink.finish();
+  }
   const PartialFile partial(path);
-  write_through(path, partial.name(), write);
-  partial.put_in_place(path);
+  partial.write(write);
+  partial.put_in_place();
 }
 
-void require_writable(const std::vector<std::string>& paths) {
-  require_apart(paths);
+void require_writable(const std::vector<std::string>& paths, Prints prints) {
+  std::vector<std::string> all = paths;
+  if (prints == Prints::data) all.emplace_back("-");
+  require_apart(all);
   for (const std::string& path : paths) {
-    if (std::filesystem::is_directory(path)) cannot_write(path, std::strerror(EISDIR));
+    std::error_code ignored;
+    if (path == "-") standard_output();
+    if (fs::is_directory(path, ignored)) cannot_write(path, EISDIR);
     if (path.empty() || path == "-" || is_special(path)) continue;
-    const PartialFile partial(path);
-    write_through(path, partial.name(), [](std::ostream&) {});
+    PartialFile(path).write([](std::ostream&) {});
   }
 }
 

@@ -5,14 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <stdexcept>
 
 #include "cli/output.h"
+#include "cli/temporary_file.h"
 
 extern char** environ;
 
@@ -22,14 +18,15 @@ namespace {
 
 constexpr const char* kWriter = "rsvg-convert";
 
-// Exit code of the program, or -1 when it cannot be started.
-int run(const std::vector<std::string>& words) {
+// Exit code of the program, or -1 when it cannot be started. It reads the first file and writes the second.
+int run_writer(const std::vector<std::string>& words, const TemporaryFile& in, const TemporaryFile& out) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
+  posix_spawn_file_actions_adddup2(&actions, in.handle(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out.handle(), STDOUT_FILENO);
   pid_t process = 0;
   const int error = posix_spawnp(&process, kWriter, &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -41,23 +38,17 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 void require_png_writer() {
-  if (run({kWriter, "--version"}) != 0)
+  if (run_writer({kWriter, "--version"}, TemporaryFile(), TemporaryFile()) != 0)
     throw std::runtime_error("--png needs rsvg-convert (Debian: librsvg2-bin); --svg needs nothing");
 }
 
 void write_png(const std::string& path, const std::string& svg) {
   require_png_writer();
-  require_apart({path});
-  const std::string source = partial_name(path) + ".svg", partial = partial_name(path);
-  write_file(source, [&](std::ostream& out) { out << svg; });
-  const int code = run({kWriter, "--zoom", "2", "--format", "png", "--output", partial, source});
-  std::error_code error;
-  std::filesystem::remove(source, error);
-  if (code == 0) std::filesystem::rename(partial, path, error);
-  if (code == 0 && !error) return;
-  const std::string why = code == 0 ? error.message() : fmt::format("{} ended with {}", kWriter, code);
-  std::filesystem::remove(partial, error);
-  throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
+  const TemporaryFile source(svg), picture;
+  const int code = run_writer({kWriter, "--zoom", "2", "--format", "png"}, source, picture);
+  if (code != 0)
+    throw std::runtime_error(fmt::format("cannot write {}: {} ended with {}", path, kWriter, code));
+  write_file(path, [&](std::ostream& out) { out << picture.contents(); });
 }
 
 }  // namespace rehearse

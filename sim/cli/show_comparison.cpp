@@ -93,7 +93,7 @@ Side read_side(const std::string& file) {
 }
 
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b) {
-  require_apart({options.svg, options.trace});
+  require_writable({options.svg, options.trace}, options.json ? Prints::data : Prints::talk);
   const ReportComparison comparison = compare_runs(run_of(a), run_of(b));
   if (!options.svg.empty()) write_picture(options.svg, a, b);
   if (!options.trace.empty()) {

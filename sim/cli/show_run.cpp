@@ -83,6 +83,11 @@ void add_show_flags(CLI::App& verb, ShowOptions& options) {
   add_colour_flag(verb, options.colour);
 }
 
+void require_writable(const ShowOptions& options) {
+  require_writable({options.trace, options.svg, options.png, options.html},
+                   options.json ? Prints::data : Prints::talk);
+}
+
 void show_run(const ShowOptions& options, const Shown& run, const Json& more, const std::string& last_line) {
   if (!options.trace.empty()) {
     write_file(options.trace, [&](std::ostream& out) {

@@ -24,6 +24,9 @@ struct ShowOptions {
 };
 void add_show_flags(CLI::App& verb, ShowOptions& options);
 
+// Before long work: the files can be written, and standard output takes one thing.
+void require_writable(const ShowOptions& options);
+
 struct Shown {
   const Timeline& timeline;
   const Schedule& schedule;

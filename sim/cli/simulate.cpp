@@ -68,7 +68,7 @@ int simulate_beside(const SimulateOptions& options, const ScenarioSource& source
 
 int simulate_and_show(const SimulateOptions& options) {
   const ScenarioSource source = collect(options.given);
-  require_writable({options.show.trace, options.show.svg, options.show.png, options.show.html});
+  require_writable(options.show);
   const Scenario scenario = read_scenario(source);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = run_iteration(scenario.experiment);

@@ -235,6 +235,7 @@ ImportedNode read(const TopoOptions& options) {
 }
 
 void show(const TopoOptions& options) {
+  require_writable({options.save, options.svg, options.simgrid}, options.json ? Prints::data : Prints::talk);
   require_dump(options);
   const ImportedNode imported = read(options);
   const Cluster& cluster = imported.cluster;

@@ -59,7 +59,7 @@ void validate(const ValidateOptions& options) {
                       "RUNS.json or --nccl TABLE.json"});
   const Engine engine = options.engine == "reference" ? Engine::reference : Engine::simgrid;
   const auto runs = read_published_runs(options.runs);
-  require_writable({options.svg, options.page});
+  require_writable({options.svg, options.page}, options.json ? Prints::data : Prints::talk);
   const std::vector<RunPrediction> predictions = predict(runs, engine, jobs_or_cores(options.jobs));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
   if (!options.page.empty()) write_page(predictions, engine, options.page);

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "program.h"
+#include "scratch.h"
 
 namespace rehearse {
 namespace {
@@ -81,6 +83,89 @@ TEST(Output, WithoutAStderrTheExitCodeTells) {
     for (const std::string to : {"2>/dev/full", "2>&-"})
       EXPECT_EQ(run_program(std::string(arguments) + " >/dev/null " + to + "; exit $?").exit_code, exit_code)
           << arguments << to;
+  }
+}
+
+constexpr const char* kTinyRun = "--model gpt2 --cluster dgx-h100 --gpus 2 --tp 2 --gbs 4 ";
+
+// What goes to standard output is the file alone.
+TEST(StandardOutput, IsADashForEveryFile) {
+  const std::string simulate = std::string("simulate ") + kTinyRun;
+  const std::string store = " --store " + scratch().file("dash.db") + " ";
+  const std::pair<std::string, const char*> cases[] = {
+      {simulate + "--svg -", "<svg"},
+      {simulate + "--html -", "<!DOCTYPE html>"},
+      {simulate + "--trace -", "{"},
+      {std::string("memory ") + kTinyRun + "--svg -", "<svg"},
+      {"topo dgx-h100 --svg -", "<svg"},
+      {"topo dgx-h100 --gpus 16 --export-simgrid -", "<?xml"},
+      {std::string("sweep ") + kTinyRun + "--mbs 1,2 --svg -" + store, "<svg"},
+      {std::string("sweep ") + kTinyRun + "--mbs 1,2 --resume --csv -" + store, "mbs,"},
+      {std::string("export schedule ") + kTinyRun + "-o -", "0F0"},
+      {"init -o -", "{"}};
+  for (const auto& [arguments, begin] : cases) {
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments << outcome.err;
+    EXPECT_THAT(outcome.out, ::testing::StartsWith(begin)) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(std::string(SOURCE_DIR) + "/-")) << arguments;
+  }
+  EXPECT_THAT(run_program(simulate + "--svg -").err, HasSubstr("step"));
+}
+
+TEST(StandardOutput, TakesOneThing) {
+  for (const char* arguments :
+       {"simulate --svg - --html -", "simulate --json --trace -", "memory --json --svg -",
+        "sweep --mbs 1,2 --csv - --jsonl -", "sweep --mbs 1,2 --csv --svg -"}) {
+    const Outcome outcome = run_program(std::string(arguments) + " " + kTinyRun);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("standard output")) << arguments;
+    EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
+  }
+}
+
+TEST(StandardOutput, HoldsNothingToGoOnWith) {
+  const Outcome outcome = run_program(std::string("calibrate --device cpu -o - ") + kTinyRun);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("standard output"));
+}
+
+TEST(Output, GoesWhereALinkLeads) {
+  const std::string svg = std::string("simulate ") + kTinyRun + "--svg ";
+  for (const bool is_there : {true, false}) {
+    const std::string name = is_there ? "there" : "absent";
+    const std::string target = scratch().file(name + ".svg"), link = scratch().file(name + "-link");
+    if (is_there) scratch().write(name + ".svg", "before");
+    std::filesystem::create_symlink(name + ".svg", link);
+    EXPECT_EQ(run_program(svg + link).exit_code, 0) << name;
+    EXPECT_TRUE(std::filesystem::is_symlink(link)) << name;
+    EXPECT_THAT(content(target), ::testing::StartsWith("<svg")) << name;
+  }
+  std::filesystem::create_symlink("loop", scratch().file("loop"));
+  const Outcome loop = run_program(svg + scratch().file("loop"));
+  EXPECT_EQ(loop.exit_code, 1);
+  EXPECT_THAT(loop.err, HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST(Output, KeepsTheModeOfAFile) {
+  for (const int mode : {0600, 0400, 0664}) {
+    const std::string file = temporary_file("mode.svg", "before");
+    std::filesystem::permissions(file, std::filesystem::perms(mode));
+    EXPECT_EQ(run_program(std::string("simulate ") + kTinyRun + "--svg " + file).exit_code, 0);
+    EXPECT_THAT(content(file), ::testing::StartsWith("<svg"));
+    EXPECT_EQ(static_cast<int>(std::filesystem::status(file).permissions()), mode);
+    std::filesystem::remove(file);
+  }
+}
+
+// As an unset variable of the shell leaves them.
+TEST(Output, OfNoNameIsRefused) {
+  for (const char* empty :
+       {"simulate --svg ''", "simulate --html ''", "simulate --trace=", "simulate --profile ''",
+        "simulate ''", "sweep --mbs 1,2 --store ''", "sweep --mbs 1,2 --shard ''",
+        "sweep --mbs 1,2 --merge ''", "export schedule -o ''", "simulate --slow ''"}) {
+    const Outcome outcome = run_program(std::string(empty) + " " + kTinyRun);
+    EXPECT_EQ(outcome.exit_code, 2) << empty << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("empty")) << empty;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/read_record.h"
+#include "base/text_file.h"
 
 namespace rehearse {
 
@@ -29,17 +31,20 @@ std::vector<std::string> data_names(const std::string& folder) {
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
+  note_listed((data_directory() / folder).string(), names);
   return names;
 }
 
 std::string find_data_file(const std::string& what, const std::string& folder,
                            const std::string& name_or_path) {
-  const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
+  const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json") ||
+                       is_stream(name_or_path);
   const fs::path file =
       is_path ? fs::path(name_or_path) : data_directory() / folder / (name_or_path + ".json");
-  std::error_code error;
-  if (fs::is_regular_file(file, error)) return file.string();
-  if (is_path) throw InputError({name_or_path, "", fmt::format("cannot read this {} file", what), "", ""});
+  const std::string why = why_unreadable(file);
+  if (why.empty()) return file.string();
+  note_unread(file);
+  if (is_path) throw InputError({name_or_path, "", fmt::format("cannot read this {} file", what), why, ""});
   const std::vector<std::string> names = data_names(folder);
   throw InputError({"", what, fmt::format("no such {}; known are {}", what, join(names)),
                     fmt::format("asked for \"{}\"", name_or_path), nearest_name(name_or_path, names)});

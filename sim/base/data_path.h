@@ -14,7 +14,7 @@ std::filesystem::path data_directory();
 std::vector<std::string> data_names(const std::string& folder);
 
 // A name resolves to data_directory()/folder/name.json; anything with '/' or ending in ".json" is a path as
-// it stands. InputError{what, nearest name} when neither exists.
+// it stands, and "-" a stream. InputError{what, nearest name} when it cannot be read.
 std::string find_data_file(const std::string& what, const std::string& folder,
                            const std::string& name_or_path);
 

@@ -1,14 +1,20 @@
 #include "base/text_file.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 
 #include "base/error.h"
+#include "base/read_record.h"
 
 namespace rehearse {
 
@@ -17,6 +23,10 @@ namespace {
 [[noreturn]] void fail(const std::string& path, const std::string& rule, const std::string& values = "",
                        const std::string& nearest = "the path of a file that may be read") {
   throw InputError({path, "", rule, values, nearest});
+}
+
+[[noreturn]] void fail_to_read(const std::string& path, const std::string& why) {
+  fail(path, "cannot read this file", why);
 }
 
 // One name for a file, by whatever path it is called.
@@ -29,6 +39,8 @@ std::string whole_path(const std::string& path) {
 struct ReadFiles {
   std::mutex mutex;
   std::set<std::string> paths;
+  std::mutex stream_mutex;
+  std::map<std::string, std::string> streams;  // what each said, by stream_name()
 };
 
 ReadFiles& read_files() {
@@ -37,12 +49,115 @@ ReadFiles& read_files() {
 }
 
 void remember(const std::string& path) {
+  if (path == "-") return;
   ReadFiles& files = read_files();
   const std::lock_guard lock(files.mutex);
   files.paths.insert(whole_path(path));
 }
 
+class Descriptor {
+ public:
+  explicit Descriptor(int file) : file_(file) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (file_ >= 0) close(file_);
+  }
+  int get() const { return file_; }
+
+ private:
+  int file_;
+};
+
+std::string reason(int error) {
+  return error == ENOENT ? "there is none" : std::strerror(error);
+}
+
+// Why a file of this kind is not read; "" for a regular one.
+std::string why_not(const struct stat& kind) {
+  if (S_ISREG(kind.st_mode)) return "";
+  if (S_ISDIR(kind.st_mode)) return "a folder";
+  return S_ISFIFO(kind.st_mode) ? "a named pipe; `-` reads standard input: `rehearse ... - < PIPE`"
+                                : "a device or socket";
+}
+
+// Names that lead to one descriptor are one.
+std::string stream_name(const std::string& path) {
+  if (path == "-" || path == "/dev/stdin") return "0";
+  return path.substr(path.rfind('/') + 1);
+}
+
+// All that comes until the end; `path` is named in errors.
+std::string read_to_end(int file, const std::string& path, std::size_t most_bytes) {
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (true) {
+    const ssize_t count = read(file, block.data(), block.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EAGAIN) {
+      pollfd waiting = {file, POLLIN, 0};
+      poll(&waiting, 1, -1);
+    } else if (count < 0 && errno != EINTR) {
+      fail_to_read(path, reason(errno));
+    }
+    if (count > 0) text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > most_bytes)
+      fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
+  }
+}
+
+// Opened anew, so that a file is read from its beginning; standard input as it stands, which may be a socket.
+std::string read_stream(const std::string& path, std::size_t most_bytes) {
+  ReadFiles& files = read_files();
+  const std::lock_guard lock(files.stream_mutex);
+  const std::string name = stream_name(path);
+  if (const auto known = files.streams.find(name); known != files.streams.end()) {
+    if (known->second.size() <= most_bytes) return known->second;
+    fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
+  }
+  if (name == "0") return files.streams[name] = read_to_end(STDIN_FILENO, path, most_bytes);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat kind = {};
+  if (file.get() < 0 || fstat(file.get(), &kind) != 0) fail_to_read(path, reason(errno));
+  std::string text = read_to_end(file.get(), path, most_bytes);
+  if (!S_ISREG(kind.st_mode)) files.streams[name] = text;
+  return text;
+}
+
+// What the path leads to is asked before it is opened, as to open some devices is to steer them; and again
+// afterwards, as it may be another file by then. To open a pipe does not wait for its writer.
+std::string read_file(const std::string& path, std::size_t most_bytes) {
+  if (const std::string why = why_unreadable(path); !why.empty()) fail_to_read(path, why);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat kind = {};
+  if (file.get() < 0 || fstat(file.get(), &kind) != 0) fail_to_read(path, reason(errno));
+  if (const std::string why = why_not(kind); !why.empty()) fail_to_read(path, why);
+  remember(path);
+  return read_to_end(file.get(), path, most_bytes);
+}
+
 }  // namespace
+
+bool is_stream(const std::string& path) {
+  return path == "-" || path == "/dev/stdin" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/self/fd/");
+}
+
+bool was_streamed(const std::string& path) {
+  ReadFiles& files = read_files();
+  const std::lock_guard lock(files.stream_mutex);
+  return files.streams.contains(stream_name(path));
+}
+
+std::filesystem::path folder_of(const std::string& file) {
+  return is_stream(file) ? std::filesystem::path() : std::filesystem::path(file).parent_path();
+}
+
+std::string why_unreadable(const std::string& path) {
+  if (is_stream(path)) return "";
+  struct stat kind = {};
+  return stat(path.c_str(), &kind) == 0 ? why_not(kind) : reason(errno);
+}
 
 bool was_read(const std::string& path) {
   ReadFiles& files = read_files();
@@ -51,25 +166,14 @@ bool was_read(const std::string& path) {
 }
 
 std::string read_text_file(const std::string& path, std::size_t most_bytes) {
-  // Asked before it is opened: to open a pipe that nobody writes to is to wait.
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found) fail(path, "cannot read this file", "there is none");
-  if (kind != std::filesystem::file_type::regular)
-    fail(path, "cannot read this file", "a folder, pipe or device");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path, "cannot read this file");
-  remember(path);
-  std::string text;
-  std::array<char, 1 << 16> block;
-  do {
-    in.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most_bytes)
-      fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
-  } while (in);
-  if (in.bad()) fail(path, "cannot read this file");
-  return text;
+  try {
+    std::string text = is_stream(path) ? read_stream(path, most_bytes) : read_file(path, most_bytes);
+    note_read(path, text);
+    return text;
+  } catch (const InputError&) {
+    note_unread(path);
+    throw;
+  }
 }
 
 }  // namespace rehearse

@@ -6,59 +6,36 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
-#include <memory>
+#include <stdexcept>
+
+#include "base/text_file.h"
+#include "cli/temporary_file.h"
 
 namespace rehearse {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// Gone with this process, however that ends.
-class Scratch {
- public:
-  explicit Scratch(const std::string& text = "") : file_(std::tmpfile()) {
-    if (!file_ || std::fputs(text.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
-      throw std::runtime_error("cannot write a temporary file");
-  }
-  int handle() const { return fileno(file_.get()); }
-  std::string contents() const {
-    std::rewind(file_.get());
-    std::string text;
-    std::array<char, 65536> some;
-    while (const std::size_t count = std::fread(some.data(), 1, some.size(), file_.get()))
-      text.append(some.data(), count);
-    return text;
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_;
-};
-
-// Paths in a scenario file are relative to it, those of flags to the working directory.
+// Paths in a scenario file are relative to it, those of flags and of the executed scenario, a stream, to the
+// working directory.
 Json self_contained(const ScenarioSource& source) {
   Json json = source.json;
-  for (const char* key : {"model", "cluster", "profile"}) {
-    if (!json.contains(key) || !json[key].is_string()) continue;
-    const std::string name = json[key];
-    if (name.find('/') == std::string::npos && !name.ends_with(".json")) continue;
-    const bool from_flag = source.file.empty() || source.flag_of.contains(std::string("/") + key);
-    const fs::path base = from_flag ? fs::current_path() : fs::absolute(source.file).parent_path();
-    json[key] = (base / name).lexically_normal().string();
-  }
+  const auto lead = [&](Json& named, const std::string& pointer) {
+    const std::string name = named.is_string() ? named.get<std::string>() : "";
+    const bool is_path =
+        name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
+    if (is_path && !source.flag_of.contains(pointer)) named = (folder_of(source.file) / name).string();
+  };
+  for (const char* key : {"model", "cluster", "profile"})
+    if (json.contains(key)) lead(json[key], std::string("/") + key);
+  if (json.contains("plan") && json["plan"].contains("schedule"))
+    lead(json["plan"]["schedule"], "/plan/schedule");
   return json;
 }
 
 // Exit status of this program run anew with these words; it ends with its parent.
-int run(const std::vector<std::string>& words, const Scratch& out, const Scratch& err) {
+int run(const std::vector<std::string>& words, const TemporaryFile& out, const TemporaryFile& err) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -78,7 +55,7 @@ int run(const std::vector<std::string>& words, const Scratch& out, const Scratch
 
 // The report of the executed scenario; std::runtime_error with what it said when it fails.
 Json execute(const Json& scenario, const ExecuteRows& options) {
-  const Scratch given(scenario.dump()), out, err;
+  const TemporaryFile given(scenario.dump()), out, err;
   const int status = run({"rehearse", "execute", fmt::format("/proc/self/fd/{}", given.handle()), "--device",
                           options.device, "--warmup", std::to_string(options.warmup), "--iterations",
                           std::to_string(options.iterations), "--json"},

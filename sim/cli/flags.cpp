@@ -130,7 +130,8 @@ const std::vector<Flag>& scenario_flags() {
 }
 
 void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
-  verb.add_option("scenario", given.file, "scenario file")->option_text("[SCENARIO.json]");
+  verb.add_option("scenario", given.file, "scenario file; - reads standard input")
+      ->option_text("[SCENARIO.json]");
   for (const Flag& flag : scenario_flags()) {
     verb.add_option_function<std::vector<std::string>>(
             all_names(flag),

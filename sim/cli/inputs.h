@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/json_reader.h"
+#include "base/read_record.h"
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 #include "model/model.h"
@@ -13,7 +14,7 @@
 namespace rehearse {
 
 // Names or paths, as read_model(), read_cluster_changed() and read_profile() take them. Any thread may ask;
-// what is returned lives as long as this.
+// what is returned lives as long as this, and counts as read by the thread that asks (ReadRecord).
 class Inputs {
  public:
   const Model& model(const std::string& name);
@@ -21,10 +22,18 @@ class Inputs {
   const Profile& profile(const std::string& name);
 
  private:
+  template <typename Value>
+  struct Kept {
+    Value value;
+    FileDigests files;  // that it came from
+  };
+  template <typename Key, typename Value, typename Read>
+  const Value& once(std::map<Key, Kept<Value>>& known, const Key& key, const Read& read);
+
   std::mutex mutex_;
-  std::map<std::string, Model> models_;
-  std::map<std::pair<std::string, std::string>, Cluster> clusters_;  // by name and changes
-  std::map<std::string, Profile> profiles_;
+  std::map<std::string, Kept<Model>> models_;
+  std::map<std::pair<std::string, std::string>, Kept<Cluster>> clusters_;  // by name and changes
+  std::map<std::string, Kept<Profile>> profiles_;
 };
 
 }  // namespace rehearse

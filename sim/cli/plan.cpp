@@ -37,8 +37,6 @@ struct PlanOptions {
 std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice>& choices, int jobs,
                                 Inputs& inputs) {
   std::vector<Json> reports(choices.size());
-  std::vector<Point> points;
-  for (std::size_t i = 0; i < choices.size(); ++i) points.push_back(static_cast<Point>(i));
   const auto source = [&](Point i) {
     ScenarioSource of = space.source_of(choices[static_cast<std::size_t>(i)]);
     if (is_interrupted())
@@ -46,7 +44,8 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice
     return of;
   };
   run_in_processes(
-      points, [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, [] { return false; },
+      first_points(static_cast<Point>(choices.size())),
+      [&](Point i) { return evaluate_row(source(i), inputs); }, jobs, [] { return false; },
       [&](Point i, const Row& row) {
         if (!row.report.is_object())
           throw std::runtime_error("a plan that was found cannot run: " + row.reason);

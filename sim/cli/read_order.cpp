@@ -61,6 +61,10 @@ ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& 
 
 }  // namespace
 
+bool is_order_file(const std::string& schedule) {
+  return schedule.ends_with(".csv") || is_stream(schedule);
+}
+
 void read_order(const std::string& file, Experiment& experiment) {
   Schedule order = read_csv(read_text_file(file), file);
   Plan& plan = experiment.plan;

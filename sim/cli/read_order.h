@@ -7,6 +7,9 @@
 
 namespace rehearse {
 
+// Whether "schedule" names a file of actions rather than a known schedule.
+bool is_order_file(const std::string& schedule);
+
 // Sets the experiment's order and its name, and in the plan what the order says: chunks a rank, where stages
 // lie, and, of orders with several chunks a rank, groups of all microbatches. InputError with row and cell
 // for what read_csv() rejects, and when stages neither loop over the ranks nor turn back in a V.

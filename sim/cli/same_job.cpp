@@ -5,12 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "base/read_record.h"
 #include "cli/flags.h"
-#include "cli/swept.h"
 #include "result/report_json.h"
 #include "schedule/text.h"
 
@@ -19,13 +17,8 @@ namespace rehearse {
 namespace {
 
 // Two builds of one version may compute different numbers.
-std::string build() {
-  std::ifstream program("/proc/self/exe", std::ios::binary);
-  return digest({std::istreambuf_iterator<char>(program), {}});
-}
-
 kernels::Job job_of_program(const std::string& verb, const std::string& device) {
-  return {{"version", REHEARSE_VERSION}, {"build", build(), {}, true}, {"verb", verb}, {"--device", device}};
+  return {{"version", REHEARSE_VERSION}, {"build", program_digest(), {}, true}, {"verb", verb}, {"--device", device}};
 }
 
 std::string in_words(const Json& value) {

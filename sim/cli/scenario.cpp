@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "base/text_file.h"
 #include "cli/by_name.h"
 #include "cli/read_headroom.h"
 #include "cli/read_kernels.h"
@@ -15,6 +16,7 @@
 #include "cli/read_notes.h"
 #include "cli/read_order.h"
 #include "cli/read_recompute.h"
+#include "cli/reported_plan.h"
 #include "cli/scenario_rules.h"
 #include "cluster/share.h"
 #include "cost/slowest_gpu.h"
@@ -60,7 +62,7 @@ class Reading {
       : source_(source),
         replaced_(replaced),
         top_(source.json, source.file),
-        plan_(plan_object(source), source.file, "/plan") {}
+        plan_(plan_of(source), source.file, "/plan") {}
 
   Scenario read() {
     names();
@@ -87,14 +89,12 @@ class Reading {
   }
 
  private:
-  static Json plan_object(const ScenarioSource& source) { return source.json.value("plan", Json::object()); }
-
   // A path in a scenario file is relative to that file.
   std::string resolved(const std::string& name, const std::string& pointer) const {
     const bool is_path =
         name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
     if (!is_path || source_.file.empty() || source_.flag_of.contains(pointer)) return name;
-    return (std::filesystem::path(source_.file).parent_path() / name).string();
+    return (folder_of(source_.file) / name).string();
   }
   std::string resolved(const std::string& key) const { return resolved(top_.text(key), "/" + key); }
 
@@ -188,7 +188,7 @@ class Reading {
   void pipeline() {
     Plan& plan = scenario_.experiment.plan;
     const bool named = plan_.has("schedule");
-    if (named && plan_.text("schedule").ends_with(".csv")) return order_of_file();
+    if (named && is_order_file(plan_.text("schedule"))) return order_of_file();
     plan.schedule = named ? schedule_named(plan_.text("schedule")) : ScheduleName::one_f_one_b;
     plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 1, kMaxDegree));
     scenario_.splits_by_cost = read_layers(plan_, scenario_.experiment.model, plan);

@@ -93,8 +93,10 @@ void serve(StudioOptions& options) {
   const Json first = studio_answer("{}", given, knobs, Engine::reference, inputs);
   studio::Refinement refinement(answer(Engine::simgrid), kMostSeconds);
   const sigset_t signals = block_signals();
+  const auto run = answer(Engine::reference);
   studio::Server server(
-      {studio::write_page("Rehearse studio", knobs, words_of(given), first), answer(Engine::reference),
+      {studio::write_page("Rehearse studio", knobs, words_of(given), first),
+       [&](const std::string& question) { return refinement.beside([&] { return run(question); }); },
        [&](const std::string& question) { return refinement.answer(question); }},
       options.port);
   const StopOnSignal stop(signals, server);

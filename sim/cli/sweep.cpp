@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <limits>
 #include <memory>
 
@@ -35,8 +34,10 @@ namespace {
 
 struct Output {
   CLI::Option* option = nullptr;
-  std::string file;  // "": standard output
+  std::string file;
   bool wanted() const { return option->count() > 0; }
+  // Where the rows go; "" where they are not wanted.
+  std::string place() const { return wanted() && file.empty() ? "-" : file; }
 };
 
 struct SweepOptions {
@@ -62,9 +63,6 @@ void take_back_scenario(SweepOptions& options) {
     }
     options.given.file = std::exchange(output->file, "");
   }
-  if (options.csv.wanted() && options.jsonl.wanted() && options.csv.file == options.jsonl.file)
-    throw InputError(
-        {"command line", "--csv", "CSV and JSON lines cannot go to the same place", "", "--csv FILE"});
 }
 
 Store open_store(const SweepOptions& options, const std::string& own, const Json& identity,
@@ -81,14 +79,7 @@ bool needs_processes(const Swept& swept, const SweepOptions& options) {
   return swept.base.json.value("engine", Json("simgrid")) != Json("reference");
 }
 
-std::vector<Point> points_left(const Grid& grid, const Shard& shard, const std::set<Point>& known) {
-  std::vector<Point> left;
-  for (Point point = 0; point < grid.size(); ++point)
-    if (shard.has(point) && !known.contains(point)) left.push_back(point);
-  return left;
-}
-
-// What the first point reads: forked children find it read.
+// What the first point reads: forked children find it read, and a stream can be read once only.
 void read_ahead(const Swept& swept, Inputs& inputs) {
   Replaced replaced;
   replaced.inputs = &inputs;
@@ -98,14 +89,32 @@ void read_ahead(const Swept& swept, Inputs& inputs) {
   }
 }
 
-void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Store& store) {
+// A row that was computed from other files than those of today, or by another build, is not known.
+void say_stale(int rows, const char* what, const Store& store) {
+  if (rows == 0) return;
+  const std::vector<std::string> changed(store.changed().begin(), store.changed().end());
+  say(stderr, "{} stale rows {}: since they ran, this has changed: {}\n", rows, what, join(changed));
+}
+
+void merge(const SweepOptions& options, Store& store) {
+  for (const std::string& other : options.merged) {
+    const Store::Merged merged = store.merge(other);
+    if (merged.is_self)
+      say(stderr, "{}: is the store itself and is skipped\n", other);
+    else
+      say(stderr, "{}: {} rows taken\n", other, merged.taken);
+    say_stale(merged.stale, "are not taken", store);
+  }
+}
+
+void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Inputs& inputs,
+              Store& store) {
   const std::set<Point> known = store.known();
-  const std::vector<Point> left = points_left(swept.grid, shard, known);
+  const PointsLeft left = points_left(swept.grid.size(), shard, known);
   if (shard.count > 1) say(stderr, "shard {}/{}\n", shard.index, shard.count);
-  if (!known.empty()) say(stderr, "{} rows are known, {} are left\n", known.size(), left.size());
+  if (!known.empty()) say(stderr, "{} rows are known, {} are left\n", known.size(), left.count);
   const int jobs = options.execute.wanted() ? 1 : jobs_or_cores(options.jobs);
-  Inputs inputs;
-  Progress progress(left.size());
+  Progress progress(static_cast<std::size_t>(left.count));
   const Evaluate evaluate = [&](Point point) {
     const ScenarioSource source = source_at(swept, point);
     return with_executed(evaluate_row(source, inputs), source, options.execute);
@@ -115,12 +124,11 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
     progress.row_done();
   };
   note_interruption();
-  read_ahead(swept, inputs);
   try {
     if (needs_processes(swept, options))
-      run_in_processes(left, evaluate, jobs, is_interrupted, deliver, options.most_seconds);
+      run_in_processes(left.next, evaluate, jobs, is_interrupted, deliver, options.most_seconds);
     else
-      run_in_threads(left, evaluate, jobs, is_interrupted, deliver);
+      run_in_threads(left.next, evaluate, jobs, is_interrupted, deliver);
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}; the rows before are kept: go on with --resume", error.what()));
   }
@@ -128,13 +136,7 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
 
 void write_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
   const auto write = [&](const Output& output, const auto& rows) {
-    if (!output.wanted()) return;
-    if (!output.file.empty() && output.file != "-") {
-      write_file(output.file, [&](std::ostream& out) { rows(out, store, grid); });
-      return;
-    }
-    rows(std::cout, store, grid);
-    if (!std::cout.flush()) throw std::runtime_error("cannot write to standard output");
+    if (output.wanted()) write_file(output.place(), [&](std::ostream& out) { rows(out, store, grid); });
   };
   write(options.csv, write_csv);
   write(options.jsonl, write_jsonl);
@@ -193,21 +195,26 @@ int sweep(SweepOptions& options) {
   take_back_scenario(options);
   const Swept swept = read_swept(options.given, options.sets);
   require_drawable(options, swept.grid);
-  require_apart(
-      {options.store, options.csv.file, options.jsonl.file, options.svg, options.png, options.html});
-  require_writable({options.csv.file, options.jsonl.file, options.svg, options.png, options.html});
+  const std::vector<std::string> outputs = {options.csv.place(), options.jsonl.place(), options.svg,
+                                            options.png, options.html};
+  std::vector<std::string> files = outputs;
+  files.push_back(options.store);
+  require_apart(files);
+  require_writable(outputs);
   const Shard shard = options.shard.empty()
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
-  Json identity = identity_of(swept, REHEARSE_VERSION);
+  Inputs inputs;
+  read_ahead(swept, inputs);
+  Json identity = identity_of(swept);
   if (options.execute.wanted())
     identity["execute"] = {options.execute.device, options.execute.warmup, options.execute.iterations};
   const std::unique_ptr<OwnStore> own =
       options.store.empty() ? std::make_unique<OwnStore>(identity, shard, options.resume) : nullptr;
   Store store = open_store(options, own ? own->path() : "", identity, swept.grid);
-  for (const std::string& other : options.merged)
-    say(stderr, "{}: {} rows taken\n", other, store.merge(other));
-  run_left(options, swept, shard, store);
+  say_stale(store.dropped(), "run again", store);
+  merge(options, store);
+  run_left(options, swept, shard, inputs, store);
   write_rows(options, store, swept.grid);
   draw_rows(options, store, swept.grid);
   if (!is_interrupted()) return exit_code_of(store);
@@ -244,11 +251,14 @@ void add_options(CLI::App& verb, SweepOptions& options) {
       ->option_text("KIND");
   verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
       ->option_text("FILE");
-  verb.add_flag("--resume", options.resume, "go on with the rows that an earlier run left");
+  verb.add_flag(
+      "--resume", options.resume,
+      "go on with the rows that an earlier run left; rows of changed files or of another build run again");
   verb.add_option("--shard", options.shard,
                   "run every n-th point, from the i-th; auto: as a Slurm array or MPI launcher says")
       ->option_text("i/n|auto");
-  verb.add_option("--merge", options.merged, "take the rows of other stores of this sweep")
+  verb.add_option("--merge", options.merged,
+                  "take the rows of other stores of this sweep, unless files or build have changed")
       ->option_text("FILE...");
   add_jobs_flag(verb, options.jobs, "rows at a time");
   verb.add_option("--row-timeout", options.most_seconds, "a row that takes more seconds has failed")

@@ -1,5 +1,6 @@
 #include "cli/sweep_row.h"
 
+#include "base/read_record.h"
 #include "cli/scenario.h"
 #include "result/report_json.h"
 #include "run/iteration.h"
@@ -22,9 +23,7 @@ Row run(const ScenarioSource& source, Inputs& inputs) {
   return row;
 }
 
-}  // namespace
-
-Row evaluate_row(const ScenarioSource& source, Inputs& inputs) {
+Row answer(const ScenarioSource& source, Inputs& inputs) {
   try {
     return run(source, inputs);
   } catch (const InputError& error) {
@@ -34,6 +33,15 @@ Row evaluate_row(const ScenarioSource& source, Inputs& inputs) {
   } catch (const MissingCalibration& error) {
     return {RowState::missing, error.what(), nullptr};
   }
+}
+
+}  // namespace
+
+Row evaluate_row(const ScenarioSource& source, Inputs& inputs) {
+  const ReadRecord record;
+  Row row = answer(source, inputs);
+  row.files = record.files();
+  return row;
 }
 
 }  // namespace rehearse

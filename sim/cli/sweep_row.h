@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// Reads and runs it. What the program refuses is a state of the row, with the reason as the program words it;
-// what fails is thrown.
+// Reads and runs it, and records the files it read. What the program refuses is a state of the row, with the
+// reason as the program words it; what fails is thrown.
 Row evaluate_row(const ScenarioSource& source, Inputs& inputs);
 
 }  // namespace rehearse

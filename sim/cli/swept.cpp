@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "base/text_file.h"
 #include "base/utf8.h"
 #include "sweep/values.h"
 
@@ -85,19 +83,6 @@ void add(Swept& swept, SweptField field, const std::string& flag) {
   swept.base.flag_of[field.pointer] = flag;
 }
 
-// Digest of the file that a model, cluster or profile is read from, where it is named by its path.
-Json digest_of_file(const ScenarioSource& base, const std::string& pointer, const Json& value) {
-  const std::string name = value.is_string() ? value.get<std::string>() : "";
-  if (name.find('/') == std::string::npos && !name.ends_with(".json")) return nullptr;
-  const std::filesystem::path folder =
-      base.flag_of.contains(pointer) ? "" : std::filesystem::path(base.file).parent_path();
-  try {
-    return digest(read_text_file(folder / name));
-  } catch (const InputError&) {
-    return digest("");  // whoever reads it will say so
-  }
-}
-
 }  // namespace
 
 Swept read_swept(const GivenFlags& given, const std::vector<std::string>& sets) {
@@ -126,27 +111,10 @@ ScenarioSource source_at(const Swept& swept, Point point) {
   return source;
 }
 
-Json identity_of(const Swept& swept, const std::string& version) {
-  Json fields = Json::object(), files = Json::object();
+Json identity_of(const Swept& swept) {
+  Json fields = Json::object();
   for (const SweptField& field : swept.grid.fields) fields[field.name] = field.values;
-  for (const char* pointer : {"/model", "/cluster", "/profile"}) {
-    Json names = Json::array();
-    if (swept.base.json.contains(Json::json_pointer(pointer)))
-      names.push_back(swept.base.json.at(Json::json_pointer(pointer)));
-    for (const SweptField& field : swept.grid.fields)
-      if (field.pointer == pointer) names = field.values;
-    for (const Json& name : names) {
-      const Json contents = digest_of_file(swept.base, pointer, name);
-      if (!contents.is_null()) files[name.get<std::string>()] = contents;
-    }
-  }
-  return {{"program", version}, {"scenario", swept.base.json}, {"fields", fields}, {"files", files}};
-}
-
-std::string digest(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
-  return fmt::format("{:016x}", hash);
+  return {{"scenario", swept.base.json}, {"fields", fields}};
 }
 
 }  // namespace rehearse

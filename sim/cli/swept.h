@@ -21,10 +21,7 @@ Swept read_swept(const GivenFlags& given, const std::vector<std::string>& sets);
 
 ScenarioSource source_at(const Swept& swept, Point point);
 
-// What makes two sweeps the same: program, scenario, fields, and the contents of the files that they name.
-Json identity_of(const Swept& swept, const std::string& version);
-
-// Of a text: FNV-1a, 64 bits, as 16 hexadecimal digits.
-std::string digest(const std::string& text);
+// What makes two sweeps the same: scenario and fields. Whether their rows still hold, each row's inputs tell.
+Json identity_of(const Swept& swept);
 
 }  // namespace rehearse

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "cli/progress.h"
 #include "result/memory/memory.h"
@@ -198,8 +197,7 @@ std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, Engine
   for (RunPrediction& each : predictions)
     if (!each.run.missing.empty()) each.skipped = "the source does not say: " + each.run.missing;
   const std::vector<Task> tasks = tasks_of(runs);
-  std::vector<Point> points(tasks.size());
-  std::iota(points.begin(), points.end(), Point{0});
+  const NextPoint points = first_points(static_cast<Point>(tasks.size()));
   const Evaluate evaluate = [&](Point i) {
     const Task& task = tasks[static_cast<std::size_t>(i)];
     return Row{RowState::done, "", write_prediction(predict(runs[task.run], *task.candidate, engine))};

@@ -19,14 +19,17 @@ std::string to_string(RowState state) {
 }
 
 std::string write_row(const Row& row) {
-  const Json json = {{"state", static_cast<int>(row.state)}, {"reason", row.reason}, {"report", row.report}};
+  const Json json = {{"state", static_cast<int>(row.state)},
+                     {"reason", row.reason},
+                     {"report", row.report},
+                     {"files", row.files}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Row read_row(const std::string& text) {
   const Json json = Json::parse(text);
   return {static_cast<RowState>(json.at("state").get<int>()), json.at("reason").get<std::string>(),
-          json.at("report")};
+          json.at("report"), json.at("files").get<FileDigests>()};
 }
 
 }  // namespace rehearse

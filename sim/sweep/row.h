@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json_reader.h"
+#include "base/read_record.h"
 
 namespace rehearse {
 
@@ -21,6 +22,7 @@ struct Row {
   RowState state = RowState::done;
   std::string reason;  // empty when done
   Json report;         // rehearse.report/1; null where nothing ran
+  FileDigests files = {};  // that were read for it
 };
 
 // One JSON text for both ways through a pipe.

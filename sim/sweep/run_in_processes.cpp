@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +14,8 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sweep/run_points.h"
 
@@ -26,9 +29,12 @@ struct Child {
   pid_t process = 0;
   int pipe = -1;
   Point point = 0;
-  Clock::time_point begin;
-  std::string text;  // what came so far
+  double seconds = 0;  // that it has taken
+  std::string text;    // what came so far: it writes when it is done
 };
+
+// Between two looks: the caller was stopped, or held up, for the rest of a longer while.
+constexpr double kMostBetweenLooks_s = 0.2;
 
 constexpr int kOutOfMemory = 12;  // exit code of a child that could not even say so
 
@@ -97,19 +103,20 @@ class Children {
       be_child(evaluate_, point, ends[1], parent);
     }
     close(ends[1]);
-    running_.push_back({process, ends[0], point, Clock::now(), {}});
+    running_.push_back({process, ends[0], point, 0, {}});
     return true;
   }
 
-  // Reads what has come and delivers the rows that are whole, or late; waits a tenth of a second at most.
+  // Reads what has come and delivers the rows that are whole, then those that are late; waits a tenth of a
+  // second at most.
   void read() {
-    end_late();
     std::vector<pollfd> files;
     for (const Child& child : running_) files.push_back({child.pipe, POLLIN, 0});
-    if (poll(files.data(), files.size(), 100) <= 0) return;
-    for (std::size_t i = files.size(); i-- > 0;) {
+    const bool some_came = poll(files.data(), files.size(), 100) > 0;
+    for (std::size_t i = files.size(); some_came && i-- > 0;) {
       if (files[i].revents != 0 && !read_some(running_[i])) finish(i);
     }
+    end_late();
   }
 
  private:
@@ -119,9 +126,11 @@ class Children {
   }
 
   void end_late() {
+    const Clock::time_point now = Clock::now();
+    const double passed_s = std::chrono::duration<double>(now - std::exchange(last_look_, now)).count();
     for (std::size_t i = running_.size(); i-- > 0;) {
-      const std::chrono::duration<double> took = Clock::now() - running_[i].begin;
-      if (took.count() <= most_seconds_) continue;
+      running_[i].seconds += std::min(passed_s, kMostBetweenLooks_s);
+      if (running_[i].seconds <= most_seconds_ || !running_[i].text.empty()) continue;
       kill(running_[i].process, SIGKILL);
       finish(i, fmt::format("took longer than {:g} s", most_seconds_));
     }
@@ -153,18 +162,18 @@ class Children {
   double most_seconds_;
   const Deliver& deliver_;
   std::vector<Child> running_;
+  Clock::time_point last_look_ = Clock::now();
 };
 
 }  // namespace
 
-void run_in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
-                      const Stopped& stopped, const Deliver& deliver, double most_seconds) {
+void run_in_processes(const NextPoint& next, const Evaluate& evaluate, int jobs, const Stopped& stopped,
+                      const Deliver& deliver, double most_seconds) {
   Children children(evaluate, most_seconds, deliver);
-  std::size_t next = 0;
-  while (!stopped() && (next < points.size() || children.running() > 0)) {
-    while (next < points.size() && children.running() < static_cast<std::size_t>(jobs) &&
-           children.start(points[next]))
-      ++next;
+  std::optional<Point> waiting = next();
+  while (!stopped() && (waiting || children.running() > 0)) {
+    while (waiting && children.running() < static_cast<std::size_t>(jobs) && children.start(*waiting))
+      waiting = next();
     children.read();
   }
 }

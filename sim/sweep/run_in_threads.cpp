@@ -1,9 +1,9 @@
-#include <atomic>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "sweep/run_points.h"
 
@@ -32,22 +32,24 @@ void add_worker(std::vector<std::jthread>& workers, const std::function<void()>&
 
 }  // namespace
 
-void run_in_threads(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
-                    const Stopped& stopped, const Deliver& deliver) {
-  std::atomic<std::size_t> next = 0;
+void run_in_threads(const NextPoint& next, const Evaluate& evaluate, int jobs, const Stopped& stopped,
+                    const Deliver& deliver) {
   std::exception_ptr failure;
   std::mutex mutex;
+  const auto begun = [&]() -> std::optional<Point> {
+    const std::scoped_lock lock(mutex);
+    return failure ? std::nullopt : next();
+  };
   const auto work = [&] {
     while (!stopped()) {
-      const std::size_t i = next++;
-      if (i >= points.size()) return;
-      const Row row = evaluate_safely(evaluate, points[i]);
+      const std::optional<Point> point = begun();
+      if (!point) return;
+      const Row row = evaluate_safely(evaluate, *point);
       const std::scoped_lock lock(mutex);
       try {
-        if (!failure) deliver(points[i], row);
+        if (!failure) deliver(*point, row);
       } catch (...) {
         failure = std::current_exception();
-        next = points.size();
       }
     }
   };

@@ -1,9 +1,11 @@
 #include "sweep/sqlite.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -59,6 +61,19 @@ bool is_of_the_contents(int code, const std::string& path) {
          code == SQLITE_INTERRUPT;
 }
 
+// Why the system would let nobody write there; 0 where it would. What SQLite reports is of its last try,
+// which may be another file's.
+int why_not_writable(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file >= 0) {
+    close(file);
+    return 0;
+  }
+  if (errno != ENOENT) return errno;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const {
@@ -93,7 +108,9 @@ void Database::fail() const {
   if (is_of_the_contents(sqlite3_errcode(handle_.get()) & 0xff, path_))
     throw InputError(
         {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
-  const int error = sqlite3_system_errno(handle_.get());
+  const int code = sqlite3_errcode(handle_.get()) & 0xff;
+  const bool of_the_place = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+  const int error = of_the_place ? why_not_writable(path_) : sqlite3_system_errno(handle_.get());
   throw std::runtime_error(fmt::format("{}: {}{}", path_, sqlite3_errmsg(handle_.get()),
                                        error == 0 ? "" : fmt::format(" ({})", std::strerror(error))));
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/json_text.h"
+#include "base/read_record.h"
 #include "sweep/fastest.h"
 
 namespace rehearse {
@@ -29,6 +30,8 @@ std::string quoted(const std::string& name) {
   return text + "\"";
 }
 
+constexpr const char* kProgram = "program";
+constexpr const char* kFiles = "files";
 constexpr const char* kSweepTable = "CREATE TABLE sweep (identity TEXT NOT NULL)";
 
 std::string rows_table(const Grid& grid) {
@@ -36,12 +39,12 @@ std::string rows_table(const Grid& grid) {
   for (const SweptField& field : grid.fields) sql += ", " + quoted(field.name);
   sql += ", state TEXT NOT NULL, reason TEXT NOT NULL";
   for (const Figure& figure : kFigures) sql += fmt::format(", {} REAL", figure.column);
-  return sql + ", report TEXT NOT NULL)";
+  return sql + ", inputs TEXT NOT NULL, report TEXT NOT NULL)";
 }
 
 std::string insertion(const Grid& grid) {
   std::string places = "?";
-  for (std::size_t i = 0; i < grid.fields.size() + kFigures.size() + 3; ++i) places += ", ?";
+  for (std::size_t i = 0; i < grid.fields.size() + kFigures.size() + 4; ++i) places += ", ?";
   return fmt::format("INSERT OR REPLACE INTO rows VALUES ({})", places);
 }
 
@@ -53,6 +56,12 @@ void bind(Statement& statement, const Json& value) {
   } else {
     statement.bind(value.is_string() ? value.get<std::string>() : value.dump());
   }
+}
+
+// What a change of it would make the row stale.
+std::string text_of_inputs(const Row& row) {
+  return Json{{kProgram, program_digest()}, {kFiles, row.files}}.dump(-1, ' ', false,
+                                                                      Json::error_handler_t::replace);
 }
 
 // A row without figures has null in their place, and is not done.
@@ -104,6 +113,7 @@ Store::Store(const std::string& path, const Json& identity, const Grid& grid, bo
       throw InputError(
           {"command line", "--store", "holds rows of this sweep already", path, "--resume, or another file"});
     }
+    drop_stale();
   } else {
     database_.execute(std::string(kSweepTable) + ";" + rows_table(grid));
     Statement(database_, "INSERT INTO sweep VALUES (?)").bind(identity_).step();
@@ -128,6 +138,7 @@ void Store::put(Point point, const Row& row) {
     const Json::json_pointer pointer(figure.pointer);
     row.report.contains(pointer) ? bind(insert, row.report[pointer]) : (void)insert.bind_null();
   }
+  insert.bind(text_of_inputs(row));
   insert.bind(row.report.dump(-1, ' ', false, Json::error_handler_t::replace)).step();
 }
 
@@ -147,18 +158,63 @@ std::optional<Point> Store::fastest() const {
   return found;
 }
 
-int Store::merge(const std::string& path) {
+std::vector<Store::Count> Store::inputs_of(const std::string& schema) const {
+  std::vector<Count> found;
+  Statement all(database_, "SELECT inputs, COUNT(*) FROM " + schema + ".rows GROUP BY inputs");
+  while (all.step()) found.push_back({all.text(0), static_cast<int>(all.integer(1))});
+  return found;
+}
+
+// Whoever wrote the file may have written anything there, which is then not what is read today.
+bool Store::is_stale(const std::string& inputs) {
+  const Json json = Json::parse(inputs, nullptr, false);
+  if (!json.is_object() || json.value(kProgram, Json()) != Json(program_digest())) {
+    changed_.insert("the program");
+    return true;
+  }
+  bool stale = false;
+  const Json files = json.value(kFiles, Json::object());
+  for (const auto& [name, then] : files.items()) {
+    const auto [now, is_new] = digests_.try_emplace(name);
+    if (is_new) now->second = digest_now(name);
+    if (then == Json(now->second)) continue;
+    changed_.insert(name);
+    stale = true;
+  }
+  return stale;
+}
+
+void Store::drop_stale() {
+  for (const Count& count : inputs_of("main")) {
+    if (!is_stale(count.inputs)) continue;
+    Statement(database_, "DELETE FROM rows WHERE inputs = ?").bind(count.inputs).step();
+    dropped_ += count.rows;
+  }
+}
+
+Store::Merged Store::merge(const std::string& path) {
   if (!std::filesystem::is_regular_file(path))
     throw InputError({"command line", "--merge", "no such store", path, ""});
+  std::error_code none;
+  if (std::filesystem::equivalent(path, path_, none)) return {0, 0, true};
+  Merged merged;
   Statement(database_, "ATTACH DATABASE ? AS other").bind(path).step();
   database_.require_intact("other", path);
   require_store(database_, "other", path, identity_, grid_, "a store of this sweep");
-  database_.execute(
-      "INSERT OR REPLACE INTO main.rows SELECT * FROM other.rows "
-      "WHERE point NOT IN (SELECT point FROM main.rows WHERE state <> 'failed')");
-  const int taken = database_.changes();
+  for (const Count& count : inputs_of("other")) {
+    if (is_stale(count.inputs)) {
+      merged.stale += count.rows;
+      continue;
+    }
+    Statement(database_,
+              "INSERT OR REPLACE INTO main.rows SELECT * FROM other.rows "
+              "WHERE inputs = ? AND point NOT IN (SELECT point FROM main.rows WHERE state <> 'failed')")
+        .bind(count.inputs)
+        .step();
+    merged.taken += database_.changes();
+  }
   database_.execute("DETACH DATABASE other");
-  return taken;
+  return merged;
 }
 
 void Store::each(const std::function<void(Point, const Row&)>& visit) const {

@@ -40,6 +40,10 @@ std::string in_scratch(std::string text) {
   return text;
 }
 
+Outcome run_in_bash(const std::string& script) {
+  return run_program("--version >/dev/null && R=" REHEARSE " bash -c '" + script + "'");
+}
+
 std::string temporary_file(const std::string& name, const std::string& text) {
   return scratch().write(name, text);
 }

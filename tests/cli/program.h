@@ -13,6 +13,9 @@ struct Outcome {
 // `arguments` as typed in a shell, in the source tree.
 Outcome run_program(const std::string& arguments);
 
+// `script`, without single quotes, in bash, with the program as $R; in the source tree.
+Outcome run_in_bash(const std::string& script);
+
 // Writes `text` to a file that lives as long as the test program and returns its path.
 std::string temporary_file(const std::string& name, const std::string& text);
 

@@ -280,6 +280,71 @@ void expect_one_row_failed(const Words& fault, const Words& more, const std::fun
   EXPECT_TRUE(contents(folder.file("rows.csv")) == contents(plain.file("rows.csv")));
 }
 
+// Counted, not listed: 100 million numbers are 800 MB.
+TEST(Sweep, Of100MillionPointsBeginsInLittleMemory) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs more addresses";
+  const Scratch folder;
+  const std::string store = folder.file("rows.db");
+  const Words words = {REHEARSE,         "sweep",      kScenario, "--engine",     "reference",
+                       "--jobs",         "1",          "--gbs",   "64:64000:+64", "--seq",
+                       "128:12800:+128", "--prefetch", "0:999",   "--store",      store};
+  Process sweep(words, {}, folder.file("log"), [] {
+    constexpr rlim_t kMost = 500'000'000;
+    const rlimit limit{kMost, kMost};
+    setrlimit(RLIMIT_AS, &limit);
+  });
+  const Stopwatch watch;
+  while (!sweep.has_ended() && watch.seconds() < kPatience_s &&
+         (!std::filesystem::exists(store) || rows_of(store).empty()))
+    sleep_s(0.05);
+  sweep.send(SIGTERM);
+  EXPECT_EQ(sweep.wait(kPatience_s), 130) << sweep.said();
+  EXPECT_FALSE(rows_of(store).empty()) << sweep.said();
+}
+
+// Without a home the rows lie in a folder for temporary files, where anybody may have laid something.
+class WithoutAHome : public testing::Test {
+ protected:
+  Ended sweep(int exit_code) const {
+    Process process({REHEARSE, "sweep", kScenario, "--vpp", "1,5", "--engine", "reference"},
+                    {{"XDG_CACHE_HOME", ""}, {"HOME", ""}, {"TMPDIR", folder_.path()}}, log_.file("log"));
+    const Ended ended = {process.wait(kPatience_s), process.said()};
+    EXPECT_EQ(ended.exit_code, exit_code) << ended.said;
+    return ended;
+  }
+  std::string cache() const { return folder_.file("rehearse"); }
+  Scratch folder_, log_, elsewhere_;
+};
+
+TEST_F(WithoutAHome, RowsLieInAFolderOfTheUsersOwn) {
+  sweep(0);
+  EXPECT_EQ(std::filesystem::status(cache()).permissions(), std::filesystem::perms::owner_all);
+  sweep(0);
+}
+
+TEST_F(WithoutAHome, AFolderThatIsALinkIsRefused) {
+  std::filesystem::create_symlink(elsewhere_.path(), cache());
+  EXPECT_THAT(sweep(1).said, AllOf(HasSubstr(cache()), HasSubstr("--store FILE")));
+  EXPECT_TRUE(elsewhere_.names().empty());
+}
+
+TEST_F(WithoutAHome, AFolderThatOthersMayWriteToIsRefused) {
+  std::filesystem::create_directory(cache());
+  std::filesystem::permissions(cache(), std::filesystem::perms::all);
+  EXPECT_THAT(sweep(1).said, HasSubstr("others may write to it"));
+}
+
+TEST_F(WithoutAHome, ALockThatIsALinkIsNotFollowed) {
+  sweep(0);
+  for (const auto& entry : std::filesystem::directory_iterator(cache())) {
+    if (entry.path().extension() != ".lock") continue;
+    std::filesystem::remove(entry.path());
+    std::filesystem::create_symlink(elsewhere_.file("victim"), entry.path());
+  }
+  EXPECT_THAT(sweep(1).said, HasSubstr("Too many levels of symbolic links"));
+  EXPECT_TRUE(elsewhere_.names().empty());
+}
+
 TEST(ARow, OutOfMemoryFailsAloneAndIsTriedAgain) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more addresses";
   const auto limited = [] {

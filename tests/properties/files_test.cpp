@@ -56,7 +56,7 @@ RC_GTEST_PROP(LegalRun, HasAReportThatIsReadAndWrittenAsItWas, ()) {
 RC_GTEST_PROP(LegalRun, IsThePlanThatItsReportNames, ()) {
   const auto run = legal_run();
   ScenarioSource source = run->source;
-  source.json["plan"] = as_scenario(Json::parse(report_text(*run)).at("plan"));
+  source.json["plan"] = Json::parse(report_text(*run)).at("plan");
   RC_ASSERT(read(source).plan == run->experiment.plan);
 }
 

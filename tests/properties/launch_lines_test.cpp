@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "cli/reported_plan.h"
 #include "export/launch_lines.h"
 #include "frameworks/imported.h"
 #include "result/report_json.h"
@@ -45,8 +46,9 @@ void require_same(const Run& run, const LaunchLine& line, const Imported& import
   replaced.without_profile = replaced.without_rules = true;
   Report named;
   named.plan = read_scenario(source, replaced).experiment.plan;
-  Json plan = as_scenario(Json::parse(write_report_json(named, "1.2.3")).at("plan"));
-  const Json drawn = as_scenario(was.at("plan"));
+  const auto in_words = [](const Json& report) { return plan_of({"", {{"plan", report.at("plan")}}, {}}); };
+  Json plan = in_words(Json::parse(write_report_json(named, "1.2.3")));
+  const Json drawn = in_words(was);
   bool says_model = imported.notes.empty() && !imported.model.is_null();
   for (const std::string& key : line.unsaid) {
     if (drawn.contains(key)) plan[key] = drawn.at(key);

@@ -1,7 +1,5 @@
 #include "run.h"
 
-#include <fmt/core.h>
-
 #include <cstdlib>
 #include <numeric>
 
@@ -75,16 +73,6 @@ Experiment read(const ScenarioSource& source) {
   replaced.model = Inputs().model(source.json.at("model").get<std::string>());
   replaced.inputs = &inputs;
   return read_scenario(source, replaced).experiment;
-}
-
-Json as_scenario(Json plan) {
-  std::string order;
-  for (const Json& axis : plan.at("order")) order += (order.empty() ? "" : "-") + axis.get<std::string>();
-  plan["order"] = order;
-  plan["bucket"] = fmt::format("{}B", plan.at("bucket_bytes").get<double>());
-  plan.erase("bucket_bytes");
-  plan.erase("microbatches");
-  return plan;
 }
 
 Preparation prepared(const Experiment& experiment, Loads& first_loads) {

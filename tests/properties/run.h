@@ -31,9 +31,6 @@ std::unique_ptr<const Run> legal_run();
 ScenarioSource source_of(const Drawn& drawn);
 Experiment read(const ScenarioSource& source);
 
-// A report's plan as a scenario's: all that it says, and three keys in the words of a scenario.
-Json as_scenario(Json plan);
-
 Preparation prepared(const Experiment& experiment, Loads& first_loads);
 
 // What `--engine reference` says: ranks that are not alike are folded there, and share NICs by their ports.

@@ -3,29 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <map>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 #include <thread>
 
 namespace rehearse {
 namespace {
 
-using Run = void (*)(const std::vector<Point>&, const Evaluate&, int, const Stopped&, const Deliver&);
+using Run = void (*)(const NextPoint&, const Evaluate&, int, const Stopped&, const Deliver&);
 
-void in_processes(const std::vector<Point>& points, const Evaluate& evaluate, int jobs,
-                  const Stopped& stopped, const Deliver& deliver) {
-  run_in_processes(points, evaluate, jobs, stopped, deliver);
-}
-
-std::vector<Point> first_points(int count) {
-  std::vector<Point> points(static_cast<std::size_t>(count));
-  std::iota(points.begin(), points.end(), 0);
-  return points;
+void in_processes(const NextPoint& next, const Evaluate& evaluate, int jobs, const Stopped& stopped,
+                  const Deliver& deliver) {
+  run_in_processes(next, evaluate, jobs, stopped, deliver);
 }
 
 class RunPoints : public ::testing::TestWithParam<std::pair<const char*, Run>> {
@@ -133,6 +127,31 @@ TEST(RunInProcesses, WhatTakesTooLongCostsOneRow) {
   EXPECT_EQ(rows[1].state, RowState::failed);
   EXPECT_EQ(rows[1].reason, "took longer than 0.2 s");
   EXPECT_EQ(rows[2].state, RowState::done);
+}
+
+// As Slurm suspends a job: all of its processes, for longer than a row may take.
+TEST(RunInProcesses, TimeInWhichTheJobIsStoppedIsNoRowsTime) {
+  const pid_t job = fork();
+  if (job == 0) {
+    setpgid(0, 0);
+    int failed = 0;
+    run_in_processes(
+        first_points(4),
+        [](Point point) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(point % 2 == 0 ? 300 : 600));
+          return Row{};
+        },
+        4, [] { return false; }, [&](Point, const Row& row) { failed += row.state != RowState::done; }, 3);
+    _exit(failed);
+  }
+  setpgid(job, job);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(-job, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  kill(-job, SIGCONT);
+  int status = 0;
+  waitpid(job, &status, 0);
+  EXPECT_EQ(status, 0) << "rows that were late";
 }
 
 TEST_P(RunPoints, OutOfMemoryIsAFailedRowInPlainWords) {

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/read_record.h"
+#include "base/text_file.h"
 #include "scratch.h"
 #include "small_grid.h"
 
@@ -90,11 +92,123 @@ TEST(Store, MergesWhatItLacks) {
   first.put(0, done(1));
   first.put(2, {RowState::failed, "", nullptr});
   for (const Point point : {0, 2, 3}) second.put(point, done(7));
-  EXPECT_EQ(first.merge(scratch.file("b.db")), 2);
+  EXPECT_EQ(first.merge(scratch.file("b.db")).taken, 2);
   std::vector<double> seconds;
   first.each([&](Point, const Row& row) { seconds.push_back(row.report["step_time_s"].get<double>()); });
   EXPECT_THAT(points_of(first), ElementsAre(0, 2, 3));
   EXPECT_THAT(seconds, ElementsAre(1, 7, 7));
+}
+
+TEST(Store, IsNotMergedWithItself) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  Store store(scratch.file("a.db"), {}, grid, false);
+  store.put(0, done(1));
+  std::filesystem::create_symlink(scratch.file("a.db"), scratch.file("link.db"));
+  EXPECT_TRUE(store.merge(scratch.file("a.db")).is_self);
+  EXPECT_TRUE(store.merge(scratch.file("link.db")).is_self);
+  EXPECT_THAT(points_of(store), ElementsAre(0));
+}
+
+// A row that was computed from this file as it is now.
+Row read_from(const std::string& file) {
+  const ReadRecord record;
+  read_text_file(file);
+  Row row = done(1);
+  row.files = record.files();
+  return row;
+}
+
+TEST(Store, DropsRowsOfChangedFiles) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  const std::string path = scratch.file("rows.db");
+  const std::string a = scratch.write("a.csv", "1"), b = scratch.write("b.csv", "1");
+  {
+    Store store(path, {}, grid, false);
+    store.put(0, read_from(a));
+    store.put(1, read_from(b));
+    store.put(2, done(3));
+  }
+  scratch.write("b.csv", "2");
+  const Store store(path, {}, grid, true);
+  EXPECT_THAT(store.known(), ElementsAre(0, 2));
+  EXPECT_THAT(points_of(store), ElementsAre(0, 2));
+  EXPECT_EQ(store.dropped(), 1);
+  EXPECT_THAT(store.changed(), ElementsAre(b));
+}
+
+TEST(Store, DropsRowsOfFilesThatCameOrWent) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  const std::string came = scratch.file("came.json"), went = scratch.write("went.json", "{}");
+  {
+    Store store(scratch.file("rows.db"), {}, grid, false);
+    const ReadRecord record;
+    EXPECT_THROW(read_text_file(came), InputError);
+    store.put(0, {RowState::illegal, "cannot read", nullptr, record.files()});
+    store.put(1, read_from(went));
+  }
+  scratch.write("came.json", "{}");
+  std::filesystem::remove(went);
+  const Store store(scratch.file("rows.db"), {}, grid, true);
+  EXPECT_TRUE(store.known().empty());
+  EXPECT_THAT(store.changed(), testing::UnorderedElementsAre(came, went));
+}
+
+// As another build's executable would have left it.
+void pretend_another_build(const std::string& path) {
+  Database(path).execute("UPDATE rows SET inputs = replace(inputs, '" + program_digest() +
+                         "', '0123456789abcdef')");
+}
+
+TEST(Store, DropsRowsOfAnotherBuild) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  Store(scratch.file("a.db"), {}, grid, false).put(0, done(1));
+  pretend_another_build(scratch.file("a.db"));
+  const Store store(scratch.file("a.db"), {}, grid, true);
+  EXPECT_TRUE(store.known().empty());
+  EXPECT_EQ(store.dropped(), 1);
+  EXPECT_THAT(store.changed(), ElementsAre("the program"));
+}
+
+TEST(Store, LeavesStaleRowsOfOthers) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  const std::string file = scratch.write("a.csv", "1");
+  {
+    Store other(scratch.file("other.db"), {}, grid, false);
+    other.put(1, read_from(file));
+    other.put(2, done(2));
+    Store(scratch.file("old.db"), {}, grid, false).put(3, done(3));
+  }
+  pretend_another_build(scratch.file("old.db"));
+  scratch.write("a.csv", "2");
+  Store store(scratch.file("a.db"), {}, grid, false);
+  const Store::Merged merged = store.merge(scratch.file("other.db"));
+  EXPECT_EQ(merged.taken, 1);
+  EXPECT_EQ(merged.stale, 1);
+  EXPECT_EQ(store.merge(scratch.file("old.db")).stale, 1);
+  EXPECT_THAT(points_of(store), ElementsAre(2));
+}
+
+TEST(Store, ThatCannotBeWrittenSaysWhy) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  const auto why = [&](const std::string& path) -> std::string {
+    try {
+      Store(path, {}, grid, false);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  std::filesystem::create_symlink("loop.db", scratch.file("loop.db"));
+  EXPECT_THAT(why(scratch.file("loop.db")), testing::HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(why(scratch.file(std::string(300, 'n'))), testing::HasSubstr("File name too long"));
+  EXPECT_THAT(why(scratch.path()), testing::HasSubstr("Is a directory"));
+  EXPECT_THAT(why(scratch.file("none/a.db")), testing::HasSubstr("No such file or directory"));
 }
 
 TEST(Store, DoesNotMergeAnotherSweepNorNothing) {

@@ -1,39 +1,37 @@
 #include "studio/exchange.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <cctype>
+#include <string_view>
 
 namespace rehearse::studio {
 
 namespace {
 
-// A socket that is closed before all was read takes back what was written.
-constexpr auto kFarewell = std::chrono::milliseconds(500);
+bool is_range(std::string_view line) {
+  constexpr std::string_view kName = "range";
+  const auto same = [](char lower, char any) {
+    return std::tolower(static_cast<unsigned char>(any)) == lower;
+  };
+  return line.size() > kName.size() && std::equal(kName.begin(), kName.end(), line.begin(), same);
+}
+
+std::string without_ranges(const std::string& request) {
+  const std::size_t head = std::min(request.find("\r\n\r\n"), request.size());
+  std::string kept;
+  std::size_t at = 0;
+  while (at < head) {
+    const std::size_t end = std::min(request.find('\n', at), request.size() - 1) + 1;
+    if (at == 0 || !is_range(std::string_view(request).substr(at, end - at)))
+      kept.append(request, at, end - at);
+    at = end;
+  }
+  return kept.append(request, at);
+}
 
 }  // namespace
 
-Exchange::Exchange(int socket, std::string request, double most_seconds)
-    : socket_(socket), request_(std::move(request)), most_(most_seconds) {}
-
-Exchange::~Exchange() {
-  shutdown(socket_, SHUT_WR);
-  const Clock::time_point until = Clock::now() + kFarewell;
-  std::array<char, 16384> ignored;
-  while (wait(POLLIN, until) && ::read(socket_, ignored.data(), ignored.size()) > 0) {
-  }
-  close(socket_);
-}
-
-bool Exchange::wait(short event, Clock::time_point until) const {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-  pollfd file = {socket_, event, 0};
-  return left.count() > 0 && poll(&file, 1, static_cast<int>(left.count())) > 0;
-}
+Exchange::Exchange(const std::string& request) : request_(without_ranges(request)) {}
 
 ssize_t Exchange::read(char* bytes, size_t size) {
   const std::size_t count = request_.copy(bytes, size, read_);
@@ -42,13 +40,8 @@ ssize_t Exchange::read(char* bytes, size_t size) {
 }
 
 ssize_t Exchange::write(const char* bytes, size_t size) {
-  if (until_ == Clock::time_point::max())
-    until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(most_);
-  while (true) {
-    const ssize_t count = send(socket_, bytes, size, MSG_NOSIGNAL);
-    if (count >= 0) return count;
-    if (errno != EINTR && (errno != EAGAIN || !wait(POLLOUT, until_))) return -1;
-  }
+  answer_.append(bytes, size);
+  return static_cast<ssize_t>(size);
 }
 
 void Exchange::get_remote_ip_and_port(std::string& ip, int& port) const {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -81,11 +82,23 @@ std::string how_it_ended(int status, unsigned most_seconds) {
                              : "ended without an answer";
 }
 
+// Of the server, which this process has no part in, all but `file` is closed.
+int only_open_file(int file) {
+  constexpr int kFile = STDERR_FILENO + 1;
+  dup2(file, kFile);
+  close_range(kFile + 1, ~0U, 0);
+  return kFile;
+}
+
 // Until the other end is closed.
-[[noreturn]] void be_parent_of_children(const Refinement::Evaluate& evaluate, int file, pid_t parent,
+[[noreturn]] void be_parent_of_children(const Refinement::Evaluate& evaluate, int socket, pid_t parent,
                                         unsigned most_seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
+  const int file = only_open_file(socket);
+  sigset_t none{};
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the server decides
   while (const std::optional<std::string> question = read_text(file)) {
     const pid_t child = fork();
@@ -99,48 +112,131 @@ std::string how_it_ended(int status, unsigned most_seconds) {
   _exit(0);
 }
 
+// Signals are for other threads.
+sigset_t block_all_signals() {
+  sigset_t all{}, before{};
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  return before;
+}
+
 }  // namespace
 
-Refinement::Refinement(const Evaluate& evaluate, unsigned most_seconds) {
-  std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw std::runtime_error("cannot make a socket pair");
-  const pid_t parent = getpid();
-  process_ = fork();
-  if (process_ < 0) throw std::runtime_error("cannot fork");
-  if (process_ == 0) {
-    close(ends[0]);
-    be_parent_of_children(evaluate, ends[1], parent, most_seconds);
-  }
-  close(ends[1]);
-  socket_ = ends[0];
+// Closed when nobody reads from it any more.
+class Refinement::Socket {
+ public:
+  explicit Socket(int file) : file_(file) {}
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  ~Socket() { close(file_); }
+  int file() const { return file_; }
+
+ private:
+  int file_;
+};
+
+Refinement::Refinement(Evaluate evaluate, unsigned most_seconds)
+    : evaluate_(std::move(evaluate)), most_seconds_(most_seconds) {
+  start();
+  const sigset_t before = block_all_signals();
+  keeper_ = std::thread([this] { keep(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Refinement::~Refinement() {
-  close(socket_);
-  kill(process_, SIGKILL);
-  waitpid(process_, nullptr, 0);
+  end();
+  {
+    const std::lock_guard lock(mutex_);
+    if (process_ > 0) kill(process_, SIGKILL);
+  }
+  keeper_.join();
 }
 
 void Refinement::end() {
-  shutdown(socket_, SHUT_RDWR);
+  const std::lock_guard lock(mutex_);
+  over_ = true;
+  shutdown(socket_->file(), SHUT_RDWR);
+  turn_.notify_all();
+}
+
+std::string Refinement::beside(const std::function<std::string()>& compute) {
+  door_.lock();
+  door_.unlock();
+  const std::shared_lock working(inside_);
+  return compute();
+}
+
+void Refinement::start() {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::runtime_error("cannot make a socket pair");
+  const auto socket = std::make_shared<Socket>(ends[0]);
+  const Socket other(ends[1]);
+  const pid_t parent = getpid();
+  const std::lock_guard nobody_enters(door_);
+  const std::lock_guard nobody_works(inside_);
+  const std::lock_guard lock(mutex_);
+  if (over_) return;
+  const pid_t process = fork();
+  if (process < 0) throw std::runtime_error("cannot fork");
+  if (process == 0) be_parent_of_children(evaluate_, other.file(), parent, most_seconds_);
+  process_ = process;
+  socket_ = socket;
+  ++started_;
+  turn_.notify_all();
+}
+
+// Of this thread, which lives as long as the server, the process is a child: it dies with it.
+void Refinement::keep() {
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  std::unique_lock lock(mutex_);
+  while (!over_ || process_ > 0) {
+    if (const pid_t process = process_; process > 0) {
+      lock.unlock();
+      siginfo_t how{};
+      waitid(P_PID, static_cast<id_t>(process), &how, WEXITED | WNOWAIT);
+      lock.lock();
+      waitpid(process, nullptr, 0);
+      process_ = 0;
+    }
+    if (turn_.wait_for(lock, kPause, [this] { return over_; })) continue;
+    lock.unlock();
+    try {
+      start();
+    } catch (const std::runtime_error&) {  // no memory for a process, maybe, as yet
+    }
+    lock.lock();
+  }
+}
+
+// False when the process died over it.
+bool Refinement::ask(std::unique_lock<std::mutex>& lock, const std::string& question, std::string& text) {
+  const std::shared_ptr<Socket> socket = socket_;
+  lock.unlock();
+  const auto read = write_text(socket->file(), question) ? read_text(socket->file()) : std::nullopt;
+  lock.lock();
+  text = read.value_or("");
+  return !text.empty();
 }
 
 std::string Refinement::answer(const std::string& question) {
+  constexpr auto kRestart = std::chrono::seconds(10);
   std::unique_lock lock(mutex_);
   const std::uint64_t own = ++newest_;
   turn_.notify_all();
   turn_.wait(lock, [&] { return own != newest_ || !busy_; });
   if (own != newest_) return "";
   busy_ = true;
-  lock.unlock();
-  const auto text = write_text(socket_, question) ? read_text(socket_) : std::nullopt;
-  lock.lock();
+  std::string text;
+  const std::uint64_t asked = started_;
+  bool answered = ask(lock, question, text);
+  if (!answered && turn_.wait_for(lock, kRestart, [&] { return over_ || started_ != asked; }) && !over_)
+    answered = ask(lock, question, text);
   busy_ = false;
   turn_.notify_all();
-  if (!text || text->empty()) throw std::runtime_error("the process for refinement has ended");
-  if (text->front() == kFailure) throw std::runtime_error(text->substr(1));
-  return text->substr(1);
+  if (!answered) throw std::runtime_error("the process for refinement has ended");
+  if (text.front() == kFailure) throw std::runtime_error(text.substr(1));
+  return text.substr(1);
 }
 
 }  // namespace rehearse::studio

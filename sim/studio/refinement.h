@@ -1,5 +1,5 @@
 // How are questions answered by an engine that runs once a process, beside a server of many threads? By a
-// process that is forked before there are threads, and forks a child for each question.
+// process of one thread, which forks a child for each question, and is itself forked again when it dies.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <thread>
 
 namespace rehearse::studio {
 
@@ -17,7 +20,7 @@ class Refinement {
   using Evaluate = std::function<std::string(const std::string& question)>;
 
   // Forks: no other thread may run in the caller. A child may take `most_seconds`.
-  Refinement(const Evaluate& evaluate, unsigned most_seconds);
+  Refinement(Evaluate evaluate, unsigned most_seconds);
   ~Refinement();
   Refinement(const Refinement&) = delete;
   Refinement& operator=(const Refinement&) = delete;
@@ -26,16 +29,30 @@ class Refinement {
   // std::runtime_error when the child failed: what `evaluate` threw, or how it ended.
   std::string answer(const std::string& question);
 
+  // Other threads compute through this. No process is forked meanwhile, which would keep their locks forever.
+  std::string beside(const std::function<std::string()>& compute);
+
   // From any thread: what is asked, now or later, fails at once.
   void end();
 
  private:
-  pid_t process_ = 0;
-  int socket_ = -1;
+  class Socket;
+  void start();
+  void keep();  // until the end: waits for the process and starts the next one
+  bool ask(std::unique_lock<std::mutex>& lock, const std::string& question, std::string& text);
+
+  Evaluate evaluate_;
+  unsigned most_seconds_;
   std::mutex mutex_;
   std::condition_variable turn_;
+  pid_t process_ = 0;
+  std::shared_ptr<Socket> socket_;
+  std::uint64_t started_ = 0;  // processes so far
   std::uint64_t newest_ = 0;
-  bool busy_ = false;
+  bool busy_ = false, over_ = false;
+  std::mutex door_;  // whoever forks stands in it until those inside are done
+  std::shared_mutex inside_;
+  std::thread keeper_;
 };
 
 }  // namespace rehearse::studio

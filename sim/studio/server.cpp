@@ -2,28 +2,40 @@
 
 #include <fmt/core.h>
 #include <httplib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
+#include "studio/connections.h"
 #include "studio/exchange.h"
 #include "studio/guard.h"
-#include "studio/lobby.h"
 
 namespace rehearse::studio {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 64 * 1024;  // of a question
-constexpr std::size_t kMostHead = 16 * 1024;   // of what stands before it
-constexpr std::size_t kMostWaiting = 256;      // connections that have not sent theirs
-constexpr std::size_t kMostQuestions = 256;    // that wait for an answer
-constexpr double kMostSeconds = 5;             // to send one, or to take an answer
-constexpr std::size_t kThreads = 8;            // of which two may wait for the simulator
+constexpr std::size_t kMostBytes = 64 * 1024;     // of a question
+constexpr std::size_t kMostHead = 16 * 1024;      // of what stands before it
+constexpr std::size_t kMostAnswers = 32'000'000;  // bytes of answers that nobody takes
+constexpr std::size_t kMostConnections = 800;     // at once
+constexpr std::size_t kOtherFiles = 128;          // of the process, and connections that are being closed
+constexpr std::size_t kMostQuestions = 256;       // that wait for a thread
+constexpr double kMostSeconds = 5;                // to send a request, or to take an answer
+constexpr std::size_t kThreads = 8;               // of which two may wait for the simulator
+
+// The system's limit on open files is one on connections too.
+std::size_t most_connections() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return kMostConnections;
+  const auto room = static_cast<std::size_t>(files.rlim_cur);
+  return std::clamp<std::size_t>(room - std::min(room, kOtherFiles), 1, kMostConnections);
+}
 
 void refuse(httplib::Response& response, int status, const std::string& why) {
   response.status = status;
@@ -51,17 +63,24 @@ class Workers : public httplib::ThreadPool {
   using ThreadPool::ThreadPool;
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers() override { shutdown(); }
+  ~Workers() override { finish(); }
+  // Whatever was begun or waits.
+  void finish() {
+    if (!std::exchange(finished_, true)) shutdown();
+  }
+
+ private:
+  bool finished_ = false;
 };
 
-// Requests are read by the lobby and answered by a few threads, one a connection: httplib alone would keep a
-// thread for each connection, also of those that say nothing.
+// A few threads answer whole requests: httplib alone would keep a thread for each connection, also of those
+// that say nothing or keep theirs after the answer.
 class Listener : public httplib::Server {
  public:
   Listener()
       : workers_(kThreads),
-        lobby_({kMostHead + kMostBytes, kMostWaiting, kMostSeconds},
-               [this](int socket, std::string bytes) { take(socket, std::move(bytes)); }) {
+        connections_({kMostHead + kMostBytes, kMostAnswers, most_connections(), kMostSeconds},
+                     [this](int socket, std::string bytes) { take(socket, std::move(bytes)); }) {
     new_task_queue = [] { return new AtOnce; };
     set_payload_max_length(kMostBytes);
     // No other program may listen on the same port.
@@ -70,35 +89,32 @@ class Listener : public httplib::Server {
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     });
   }
+  ~Listener() override { workers_.finish(); }  // who answers needs the connections
 
   // httplib lets five connections wait to be accepted; one more would try again after a second.
   void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
 
  private:
   bool process_and_close_socket(socket_t socket) override {
-    lobby_.admit(socket);
+    connections_.admit(socket);
     return true;
   }
 
   void take(int socket, std::string bytes) {
-    if (waiting_ >= kMostQuestions) {
-      close(socket);
-      return;
-    }
+    if (waiting_ >= kMostQuestions) return connections_.answer(socket, busy_answer());
     ++waiting_;
-    workers_.enqueue([this, socket, bytes = std::move(bytes)]() mutable {
-      {
-        Exchange exchange(socket, std::move(bytes), kMostSeconds);
-        bool closed = false;
-        process_request(exchange, true, closed, nullptr);
-      }
+    workers_.enqueue([this, socket, bytes = std::move(bytes)] {
+      Exchange exchange(bytes);
+      bool closed = false;
+      process_request(exchange, true, closed, nullptr);
+      connections_.answer(socket, exchange.answer());
       --waiting_;
     });
   }
 
   std::atomic<std::size_t> waiting_ = 0;
   Workers workers_;
-  Lobby lobby_;  // ends before the workers do
+  Connections connections_;
 };
 
 httplib::Server::Handler answer_with(const Answer& answer) {

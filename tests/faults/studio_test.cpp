@@ -17,7 +17,8 @@ constexpr const char* kJson = "application/json";
 // A connection that says what it likes.
 class Raw {
  public:
-  explicit Raw(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Raw(int port, int buffer_bytes = 0) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    if (buffer_bytes > 0) setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
@@ -182,6 +183,96 @@ TEST(Studio, AnswersBesideSlowAndIdleConnections) {
   figure(
       fmt::format("studio, page and answer beside {} connections that send a byte a second or none", count),
       seconds, 5);
+}
+
+// Of one question each. Clients stay, having got their answer or said nothing, or read nothing of it.
+std::vector<double> answer_seconds(const Studio& studio, int count) {
+  std::vector<double> seconds;
+  for (int i = 0; i < count; ++i) {
+    const Stopwatch watch;
+    const auto answer = studio.client().Post("/run", "{}", kJson);
+    EXPECT_TRUE(answer && answer->status == 200);
+    seconds.push_back(watch.seconds());
+  }
+  return seconds;
+}
+
+TEST(Studio, AnswersBesideClientsThatKeepTheirConnection) {
+  const Studio studio;
+  std::vector<Raw> lingering, silent;
+  for (int i = 0; i < 400; ++i) {
+    silent.emplace_back(studio.port());
+    lingering.emplace_back(studio.port());
+    lingering.back().say("HEAD / HTTP/1.1\r\n" + host(studio) + "\r\n");
+  }
+  figure("studio, answer beside 400 clients that keep their connection and 400 that say nothing",
+         answer_seconds(studio, 20), 2);
+  for (const Raw& raw : lingering)
+    EXPECT_THAT(raw.answer(), testing::StartsWith("HTTP/1.1 200 ")) << "none is dropped";
+}
+
+TEST(Studio, AnswersBesideClientsThatTakeNoAnswer) {
+  const Studio studio;
+  std::vector<Raw> deaf;
+  for (int i = 0; i < 64; ++i) {
+    deaf.emplace_back(studio.port(), 4096);
+    deaf.back().say("GET / HTTP/1.1\r\n" + host(studio) + "\r\n");
+  }
+  figure("studio, answer beside 64 clients that read nothing of theirs", answer_seconds(studio, 20), 2);
+}
+
+TEST(Studio, TellsClientsThatAreTooManyToComeAgain) {
+  const Studio studio;
+  std::vector<Raw> silent;
+  for (int i = 0; i < 900; ++i) silent.emplace_back(studio.port());
+  const std::string said = silent.front().answer();
+  EXPECT_THAT(said, testing::AllOf(HasSubstr(" 503 "), HasSubstr("Retry-After: ")));
+  answer_seconds(studio, 1);
+}
+
+// A range is a header of its own in the answer, or a whole page, 2,000 times.
+TEST(Studio, AnswersRangesWithOnePage) {
+  const Studio studio;
+  const double before = studio.resident_bytes();
+  std::string ranges;
+  for (int i = 0; i < 2000; ++i) ranges += ",0-";
+  for (const std::string& bytes : {ranges.substr(1), std::string(70'000, '1'), std::string("x")}) {
+    const Raw raw(studio.port());
+    raw.say("GET / HTTP/1.1\r\n" + host(studio) + "Range: bytes=" + bytes + "\r\n\r\n");
+    const std::string answer = raw.answer();
+    EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 200 "));
+    EXPECT_LT(answer.size(), 5e6);
+  }
+  std::vector<Raw> deaf;
+  for (int i = 0; i < 8; ++i) {
+    deaf.emplace_back(studio.port(), 4096);
+    deaf.back().say("GET / HTTP/1.1\r\n" + host(studio) + "Range: bytes=" + ranges.substr(1) + "\r\n\r\n");
+  }
+  double most = 0;
+  for (const Stopwatch watch; watch.seconds() < 2; sleep_s(0.01))
+    most = std::max(most, studio.resident_bytes());
+  figure(fmt::format("studio, memory under requests of 2,000 ranges: {:.0f} MB before, {:.0f} MB at most",
+                     before / 1e6, most / 1e6));
+  EXPECT_TRUE(kSanitized || most < 150e6) << most;
+}
+
+pid_t child_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  return std::atoi(contents("/proc/" + id + "/task/" + id + "/children").c_str());
+}
+
+TEST(Studio, RefinesAgainAfterItsProcessWasKilled) {
+  Studio studio;
+  const auto refined = [&] {
+    const auto answer = studio.client().Post("/refine", "{}", kJson);
+    return answer ? answer->status : 0;
+  };
+  EXPECT_EQ(refined(), 200);
+  const pid_t first = child_of(studio.process().id());
+  ASSERT_GT(first, 0);
+  kill(first, SIGKILL);
+  EXPECT_EQ(refined(), 200) << studio.said();
+  EXPECT_EQ(refined(), 200);
 }
 
 TEST(Studio, EndsConnectionsThatSendNoWholeRequest) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <stdexcept>
 #include <thread>
@@ -74,6 +75,37 @@ TEST(Refinement, LeavesOutQuestionsThatANewerOneOvertook) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(answers, (std::vector<std::string>{"0", "", "", "3"}));
+}
+
+// The process that answers is the parent of the child that says who it is.
+TEST(Refinement, OutlivesTheDeathOfItsProcess) {
+  Refinement refinement([](const std::string&) { return std::to_string(getppid()); }, 10);
+  std::vector<std::string> processes;
+  for (int kills = 0; kills < 3; ++kills) {
+    processes.push_back(refinement.answer("who?"));
+    ASSERT_EQ(kill(std::stoi(processes.back()), SIGKILL), 0);
+  }
+  processes.push_back(refinement.answer("who?"));
+  for (std::size_t i = 1; i < processes.size(); ++i) EXPECT_NE(processes[i], processes[i - 1]);
+}
+
+TEST(Refinement, StartsAgainWhileOthersCompute) {
+  Refinement refinement([](const std::string&) { return std::to_string(getppid()); }, 10);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!over)
+        refinement.beside([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          return std::string();
+        });
+    });
+  const std::string before = refinement.answer("who?");
+  kill(std::stoi(before), SIGKILL);
+  EXPECT_NE(refinement.answer("who?"), before);
+  over = true;
+  for (std::thread& other : others) other.join();
 }
 
 TEST(Refinement, EndsTheQuestionThatIsAskedAndAllLaterOnes) {

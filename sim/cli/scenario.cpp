@@ -10,6 +10,7 @@
 
 #include "base/text_file.h"
 #include "cli/by_name.h"
+#include "cli/read_conditions.h"
 #include "cli/read_headroom.h"
 #include "cli/read_kernels.h"
 #include "cli/read_layers.h"
@@ -32,8 +33,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
-constexpr double kMostVariation = 10;
-constexpr int kMostIterations = 100'000;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
@@ -330,18 +329,9 @@ class Reading {
   }
 
   void conditions() {
-    static const auto placements =
-        by_name(std::array{Placement::compact, Placement::scattered, Placement::random});
-    Conditions& conditions = scenario_.experiment.conditions;
-    conditions.placement = top_.choice_or("placement", Placement::compact, placements);
-    conditions.pxn = top_.boolean_or("pxn", true);
-    stage_nodes_ = top_.text_or("stage_nodes", "");
-    conditions.slow = parse_slow(top_.text_or("slow", ""));
-    conditions.jitter.compute = top_.number_or("jitter", 0, 0, kMostVariation);
-    conditions.jitter.messages = top_.number_or("message_jitter", 0, 0, kMostVariation);
-    conditions.iterations = static_cast<int>(top_.integer_or("iterations", 1, 1, kMostIterations));
+    scenario_.experiment.conditions = read_conditions(top_);
     scenario_.experiment.headroom = read_headroom(top_);
-    conditions.seed = static_cast<std::uint64_t>(top_.integer_or("seed", 0, 0, kMost));
+    stage_nodes_ = top_.text_or("stage_nodes", "");
   }
 
   void stage_nodes() {

@@ -1,8 +1,12 @@
 # Warnings, ccache and clang-tidy: what every target of the project is compiled with.
 add_library(rehearse_options INTERFACE)
 target_compile_options(rehearse_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Werror>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+if(REHEARSE_WERROR)
+  target_compile_options(rehearse_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>)
+endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
@@ -19,7 +23,7 @@ if(REHEARSE_CUDA)
 endif()
 
 if(REHEARSE_TIDY)
-  find_program(CLANG_TIDY NAMES clang-tidy-14 clang-tidy REQUIRED)
+  find_program(CLANG_TIDY clang-tidy REQUIRED)
   # It is a clang, and is given the flags of a GCC.
   set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --extra-arg=-Wno-unknown-warning-option)
 endif()

@@ -26,7 +26,11 @@ class Walk;
 class RunningFlows {
  public:
   explicit RunningFlows(const Loads& loads) : platform_(loads.capacity, loads.ends) {
+#if SIMGRID_VERSION >= 33400
+    s4u::Comm::on_completion_cb([this](const s4u::Comm& comm) { ended(comm); });
+#else
     s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+#endif
   }
 
   void start(Walk& walk, TaskId task, const Flow& flow) {

@@ -12,6 +12,7 @@ namespace {
 
 struct CompareOptions {
   std::string a, b, log;
+  std::vector<std::string> more;
   int warmup = -1;
   ComparisonOptions show;
 };
@@ -21,7 +22,9 @@ int compare(const CompareOptions& options) {
     throw InputError({"command line", "", "a report is compared with one other, or with --log FILE",
                       options.b.empty() ? "neither given" : "both given", ""});
   const Side a = read_side(options.a);
-  if (options.log.empty()) return show_comparison(options.show, a, read_side(options.b));
+  std::vector<Side> more;
+  for (const std::string& file : options.more) more.push_back(read_side(file));
+  if (options.log.empty()) return show_comparison(options.show, a, read_side(options.b), more);
   LogSide log = read_log_side(options.log, options.warmup, a);
   return show_common(options.show, a, std::move(log.run), log.of_other_work);
 }
@@ -36,6 +39,8 @@ void add_compare(CLI::App& program, int& exit_code) {
       ->required();
   verb->add_option("b", options->b, "report or trace: what was executed, or another plan")
       ->option_text("B.json");
+  verb->add_option("more", options->more, "with --svg: further traces, drawn below the two")
+      ->option_text("MORE.json...");
   CLI::Option* log =
       verb->add_option("--log", options->log, "in place of B: the log of a run, of " + logging_frameworks())
           ->option_text("FILE");
@@ -50,6 +55,7 @@ void add_compare(CLI::App& program, int& exit_code) {
       "  rehearse compare predicted.json executed.json --fail-above 5%\n"
       "  rehearse compare predicted.json executed.json --fail-above step_time_s=5%,bubble=10% --json\n"
       "  rehearse compare predicted-trace.json executed-trace.json --svg both.svg --trace both.json\n"
+      "  rehearse compare gpipe.json 1f1b.json zb-h1.json --svg schedules.svg\n"
       "  rehearse compare predicted.json --log train.log --fail-above 15%");
   verb->callback([options, &exit_code] { exit_code = compare(*options); });
 }

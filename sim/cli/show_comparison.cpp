@@ -19,8 +19,8 @@ namespace rehearse {
 
 namespace {
 
-void require_timelines(const std::string& flag, const Side& a, const Side& b) {
-  for (const Side* side : {&a, &b})
+void require_timelines(const std::string& flag, const std::vector<const Side*>& sides) {
+  for (const Side* side : sides)
     if (!side->recorded)
       throw InputError({"command line", flag, "shows timelines: compare the traces that --trace wrote",
                         side->name + " is a report", ""});
@@ -30,14 +30,20 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-void write_picture(const std::string& file, const Side& a, const Side& b) {
-  require_timelines("--svg", a, b);
-  const Report of_a = read_report_head(JsonReader(a.report, a.name));
-  const Report of_b = read_report_head(JsonReader(b.report, b.name));
-  write_file(file, [&](std::ostream& out) {
-    out << draw_pipelines({file_name(a.name), a.recorded->timeline, a.recorded->schedule, of_a},
-                          {file_name(b.name), b.recorded->timeline, b.recorded->schedule, of_b});
-  });
+// A trace that is called after its run needs no ending in a picture.
+std::string title_of(const Side& side) {
+  return std::filesystem::path(side.name).stem().string();
+}
+
+void write_picture(const std::string& file, const std::vector<const Side*>& sides) {
+  std::vector<Report> reports;
+  for (const Side* side : sides) reports.push_back(read_report_head(JsonReader(side->report, side->name)));
+  std::vector<DrawnRun> runs;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const RecordedRun& run = *sides[i]->recorded;
+    runs.push_back({title_of(*sides[i]), run.timeline, run.schedule, reports[i]});
+  }
+  write_file(file, [&](std::ostream& out) { out << draw_pipelines(runs); });
 }
 
 ComparedRun run_of(const Side& side) {
@@ -61,7 +67,7 @@ int print_and_gate(const ComparisonOptions& options, const ReportComparison& com
 
 void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
   verb.add_flag("--json", options.json, "print the comparison as one JSON object");
-  verb.add_option("--svg", options.svg, "of two traces: both pipelines in one picture")
+  verb.add_option("--svg", options.svg, "of two traces or more: the pipelines on one time axis")
       ->option_text("FILE")
       ->check(named_as(".svg"));
   verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank beside rank")
@@ -92,12 +98,21 @@ Side read_side(const std::string& file) {
   return {file, json, std::nullopt, Json()};
 }
 
-int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b) {
+int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b,
+                    const std::vector<Side>& more) {
+  if (!more.empty() && options.svg.empty())
+    throw InputError({"command line", "--svg", "more than two traces are compared as a picture",
+                      fmt::format("{} files given", 2 + more.size()), "--svg FILE, or two files"});
   require_writable({options.svg, options.trace}, options.json ? Prints::data : Prints::talk);
   const ReportComparison comparison = compare_runs(run_of(a), run_of(b));
-  if (!options.svg.empty()) write_picture(options.svg, a, b);
+  if (!options.svg.empty()) {
+    std::vector<const Side*> sides = {&a, &b};
+    for (const Side& side : more) sides.push_back(&side);
+    require_timelines("--svg", sides);
+    write_picture(options.svg, sides);
+  }
   if (!options.trace.empty()) {
-    require_timelines("--trace", a, b);
+    require_timelines("--trace", {&a, &b});
     const Json joined = join_traces(a.trace, file_name(a.name), b.trace, file_name(b.name));
     write_file(options.trace, [&](std::ostream& out) { out << joined.dump() << '\n'; });
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "result/compare/compare.h"
 #include "result/compare/read_trace.h"
@@ -34,9 +35,11 @@ struct Side {
 // A side out of a file: a report, or a trace that --trace wrote. InputError for anything else.
 Side read_side(const std::string& file);
 
-// Writes the files that are asked for and prints; returns kDone, or kGateFailed after saying on standard
-// error which gates failed. InputError when a picture is asked for and a side has no timeline.
-int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b);
+// Writes the files that are asked for and prints a against b; returns kDone, or kGateFailed after saying on
+// standard error which gates failed. `more` are drawn below them. InputError when a picture is asked for and a
+// side has no timeline, or when there are more and no picture is asked for.
+int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b,
+                    const std::vector<Side>& more = {});
 
 // The same of two runs without timelines: of those quantities that both have. `of_other_work`: quantities
 // that cannot be compared, since the runs do different amounts of work.

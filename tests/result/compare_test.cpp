@@ -261,18 +261,25 @@ TEST(JoinTraces, KeepsEveryEventApartAndSetsRanksSideBySide) {
                                  "predicted rank 0 (pp 0)", "predicted rank 1 (pp 1)"));
 }
 
-// A forward of 1 s is as wide in both panels, though the steps are not as long.
+std::size_t times_found(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+// A forward of 1 s is as wide in all panels, though the steps are not as long; axis and legend stand once.
 TEST(DrawPipelines, ShareOneScaleOfTime) {
   const Case a = slower_backward(), b = faster_backward();
-  const std::string both = draw_pipelines({"predicted", a.timeline, a.schedule, a.report},
-                                          {"executed", b.timeline, b.schedule, b.report});
-  EXPECT_THAT(both,
-              testing::AllOf(HasSubstr("predicted: One training"), HasSubstr("executed: One training")));
-  const double width = 1120 / a.report.step_time_s;
-  std::size_t found = 0;
-  const std::string box = fmt::format("M58 0h{:.2f}v", width);
-  for (std::size_t at = both.find(box); at != std::string::npos; at = both.find(box, at + 1)) ++found;
-  EXPECT_EQ(found, 2u) << box;
+  const std::string all = draw_pipelines({{"predicted", a.timeline, a.schedule, a.report},
+                                          {"executed", b.timeline, b.schedule, b.report},
+                                          {"again", b.timeline, b.schedule, b.report}});
+  for (const char* name : {">predicted: ", ">executed: ", ">again: "}) EXPECT_EQ(times_found(all, name), 1u);
+  const double left = 58 * 1.35;
+  const std::string box = fmt::format("M{:.1f} 0h{:.2f}v", left, (1200 - left - 22) / a.report.step_time_s);
+  EXPECT_EQ(times_found(all, box), 3u) << box;
+  EXPECT_EQ(times_found(all, "time since the start of the iteration"), 1u);
+  EXPECT_EQ(times_found(all, ">idle</text>"), 1u);
+  EXPECT_LT(all.find(">again: "), all.find("time since the start of the iteration"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "base/quantity.h"
 #include "result/svg/axis.h"
@@ -23,17 +24,25 @@ using namespace svg;
 constexpr double kWidth = 1200;
 constexpr double kLeft = 58;  // row names stand left of it
 constexpr double kRight = 22;
-constexpr double kPlot = kWidth - kLeft - kRight;
 constexpr double kRowsHeight = 620;  // aimed at for all rows together
 constexpr double kBetween = 34;      // between the first and the last part of a long iteration
 constexpr double kLeastOp = 4;       // mean width of an op below which only the two parts are drawn
 constexpr double kTiny = 0.3;        // narrower boxes are merged
 constexpr std::size_t kMostRows = 64;
 
+// Panels of one picture have larger letters: a web page shows it at two thirds of its size.
+constexpr double kPanelZoom = 1.35;
+
 // How long the axis of time is, and how many compute ops the busiest rank runs along it.
 struct Scale {
   double seconds = 0;
   std::ptrdiff_t ops = 0;
+};
+
+// One panel of several: a title of one line; axis and legend stand below the last panel alone.
+struct Panel {
+  bool is_last = true;
+  std::set<Paint> used_before;  // by the panels above: the legend explains them too
 };
 
 Scale scale_of(const DrawnRun& run) {
@@ -48,18 +57,22 @@ Scale scale_of(const DrawnRun& run) {
 
 class PipelinePicture {
  public:
-  PipelinePicture(const DrawnRun& run, const Scale& scale)
+  PipelinePicture(const DrawnRun& run, const Scale& scale, std::optional<Panel> panel = {})
       : timeline_(run.timeline),
         schedule_(run.schedule),
         report_(run.report),
         run_name_(run.name),
-        scale_(scale) {
+        scale_(scale),
+        panel_(std::move(panel)),
+        zoom_(panel_ ? kPanelZoom : 1) {
+    if (panel_) used_ = panel_->used_before;
     choose_rows();
     choose_scale();
   }
 
   double height() const { return y_ + 2; }
   const std::string& title_text() const { return name_; }
+  const std::set<Paint>& used() const { return used_; }
 
   std::string draw() {
     title();
@@ -68,9 +81,12 @@ class PipelinePicture {
     axis(top, bottom);
     for (std::size_t i = 0; i < rows_.size(); ++i) row(i, top + pitch_ * static_cast<double>(i));
     breaks(top, bottom);
-    y_ = bottom + 52;
-    legend();
-    notes();
+    y_ = bottom + 4;
+    if (!panel_ || panel_->is_last) {
+      y_ = bottom + 52 * zoom_;
+      legend();
+      notes();
+    }
     return head() + body_ + "</svg>\n";
   }
 
@@ -97,7 +113,9 @@ class PipelinePicture {
       for (const Op& op : ops_of(*rank).ops())
         if (op.stream != Stream::compute) strips_.insert(meaning_of(op.kind));
     const double op_s = scale_.ops > 0 ? scale_.seconds / static_cast<double>(scale_.ops) : 0;
-    windows_ = choose_windows(scale_.seconds, op_s, kLeft, kPlot, kLeastOp, kBetween);
+    left_ = kLeft * zoom_;
+    plot_ = kWidth - left_ - kRight;
+    windows_ = choose_windows(scale_.seconds, op_s, left_, plot_, kLeastOp, kBetween);
     seconds_per_pixel_ = (windows_.front().end - windows_.front().begin) / windows_.front().width;
     const auto rows = static_cast<double>(std::max<std::size_t>(1, rows_.size()));
     pitch_ = std::clamp(std::floor(kRowsHeight / rows), 11.0, 38.0);
@@ -106,14 +124,14 @@ class PipelinePicture {
   }
 
   void text(double x, double y, double size, const std::string& words, const char* more = "") {
-    put("<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", number(x), number(y), number(size), more,
+    put("<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", number(x), number(y), number(size * zoom_), more,
         escape(words));
   }
 
   void paragraph(const std::string& words) {
-    for (const std::string& line : wrap(words, 165)) {
+    for (const std::string& line : wrap(words, static_cast<std::size_t>(165 / zoom_))) {
       text(16, y_, 12.5, line);
-      y_ += 18;
+      y_ += 18 * zoom_;
     }
   }
 
@@ -123,6 +141,11 @@ class PipelinePicture {
     const std::string model = shorten(report_.model.name, 40), cluster = shorten(facts.cluster_name, 40);
     name_ = fmt::format("{}One training iteration of {} on {}",
                         run_name_.empty() ? "" : shorten(run_name_, 60) + ": ", model, cluster);
+    result_ = fmt::format(
+        "Step time {}; compute idle mean {:.1f} %, worst {:.1f} % (pipeline rank {}); ideal bubble {:.1f} %.",
+        format_seconds(report_.step_time_s), 100 * report_.bubble_mean, 100 * report_.bubble_worst,
+        report_.bubble_worst_rank, 100 * report_.bubble_ideal);
+    if (panel_) return panel_title();
     y_ = 30;
     text(16, y_, 17, name_, " font-weight=\"bold\"");
     y_ += 23;
@@ -133,18 +156,22 @@ class PipelinePicture {
                     facts.gpus, shorten(facts.gpu_name, 40), plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp,
                     schedule_name(report_), schedule_.microbatches, plan.micro_batch, plan.seq,
                     to_string(plan.precision), to_string(plan.recompute)));
-    result_ = fmt::format(
-        "Step time {}; compute idle mean {:.1f} %, worst {:.1f} % (pipeline rank {}); ideal bubble {:.1f} %.",
-        format_seconds(report_.step_time_s), 100 * report_.bubble_mean, 100 * report_.bubble_worst,
-        report_.bubble_worst_rank, 100 * report_.bubble_ideal);
     paragraph(result_);
     y_ += 4;
+  }
+
+  void panel_title() {
+    y_ = 16 * zoom_;
+    text(16, y_, 14, fmt::format("{}: {}, compute idle {:.1f} %", shorten(run_name_, 60),
+                                 format_seconds(report_.step_time_s), 100 * report_.bubble_mean),
+         " font-weight=\"bold\"");
+    y_ += 10;
   }
 
   void row(std::size_t index, double top) {
     const TimelineRank& rank = *rows_[index];
     const double size = std::min(11.0, pitch_ - 1);
-    text(kLeft - 6, top + box_ / 2 + size * 0.36, size, fmt::format("rank {}", rank.instance.pipeline_rank),
+    text(left_ - 6, top + box_ / 2 + size * zoom_ * 0.36, size, fmt::format("rank {}", rank.instance.pipeline_rank),
          " text-anchor=\"end\"");
     const double tiny_s = kTiny * seconds_per_pixel_;
     const std::vector<Box> boxes = compute_boxes(rank, ops_of(rank), schedule_.pp, tiny_s, merged_);
@@ -184,7 +211,7 @@ class PipelinePicture {
   }
 
   void labels(const std::vector<Box>& boxes, const Window& window) {
-    const double size = std::min(12.0, std::floor(box_ * 0.62));
+    const double size = std::min(12.0 * zoom_, std::floor(box_ * 0.62));
     if (size < 7) return;
     // As wide for 0 as for the last microbatch, so that a row is not numbered up to 9 only.
     const double room = text_width(std::to_string(schedule_.microbatches - 1), size) + 3;
@@ -205,21 +232,23 @@ class PipelinePicture {
 
   void axis(double top, double bottom) {
     const TimeUnit unit = unit_for(scale_.seconds);
+    const bool labels = !panel_ || panel_->is_last;
     for (const Window& window : windows_) {
-      for (const Tick& tick : ticks(window, unit, 90)) {
+      for (const Tick& tick : ticks(window, unit, 90 * zoom_)) {
         put("<path class=\"g\" d=\"M{} {}V{}\"/>", number(tick.x), number(top - 3), number(bottom + 4));
-        text(tick.x, bottom + 18, 11, tick.label, " text-anchor=\"middle\"");
+        if (labels) text(tick.x, bottom + 18 * zoom_, 11, tick.label, " text-anchor=\"middle\"");
       }
       put("<path class=\"a\" d=\"M{} {}h{}\"/>\n", number(window.left), number(bottom + 1),
           number(window.width));
     }
-    text(kLeft + kPlot / 2, bottom + 35, 12,
+    if (!labels) return;
+    text(left_ + plot_ / 2, bottom + 35 * zoom_, 12,
          fmt::format("time since the start of the iteration ({})", unit.name), " text-anchor=\"middle\"");
   }
 
   void breaks(double top, double bottom) {
     if (windows_.size() < 2) return;
-    const double x = kLeft + kPlot / 2, middle = (top + bottom) / 2;
+    const double x = left_ + plot_ / 2, middle = (top + bottom) / 2;
     const std::string left_out = format_seconds(windows_[1].begin - windows_[0].end);
     put("<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\" "
         "font-size=\"12\">{}</text>\n",
@@ -227,10 +256,10 @@ class PipelinePicture {
   }
 
   void legend_entry(double& x, const std::string& label, const std::string& swatch_fill, double height) {
-    const double width = 26 + text_width(label, 12) + 18;
+    const double width = 26 + text_width(label, 12 * zoom_) + 18;
     if (x + width > kWidth - kRight) {
       x = 16;
-      y_ += 20;
+      y_ += 20 * zoom_;
     }
     put("<rect x=\"{}\" y=\"{}\" width=\"20\" height=\"{}\" fill=\"{}\" stroke=\"#555\" "
         "stroke-width=\"0.5\"/>",
@@ -251,7 +280,7 @@ class PipelinePicture {
       legend_entry(x, label, fill(key, chunks()), strip ? 5 : 13);
     }
     legend_entry(x, "idle", "#f1f1f1", 13);
-    y_ += 24;
+    y_ += 24 * zoom_;
   }
 
   void notes() {
@@ -291,6 +320,9 @@ class PipelinePicture {
   const Report& report_;
   std::string run_name_;
   Scale scale_;
+  std::optional<Panel> panel_;
+  double zoom_ = 1;               // of letters
+  double left_ = 0, plot_ = 0;  // pixels
   std::vector<const TimelineRank*> rows_;
   std::size_t all_rows_ = 0;
   std::vector<Window> windows_;
@@ -311,17 +343,23 @@ std::string draw_pipeline(const Timeline& timeline, const Schedule& schedule, co
   return PipelinePicture(run, scale_of(run)).draw();
 }
 
-std::string draw_pipelines(const DrawnRun& above, const DrawnRun& below) {
-  const Scale first = scale_of(above), second = scale_of(below);
-  const Scale scale{std::max(first.seconds, second.seconds), std::max(first.ops, second.ops)};
+std::string draw_pipelines(const std::vector<DrawnRun>& runs) {
+  Scale scale;
+  for (const DrawnRun& run : runs) {
+    const Scale own = scale_of(run);
+    scale = {std::max(scale.seconds, own.seconds), std::max(scale.ops, own.ops)};
+  }
   std::string panels, title;
   double height = 0;
-  for (const DrawnRun* run : {&above, &below}) {
-    PipelinePicture picture(*run, scale);
+  Panel panel;
+  for (const DrawnRun& run : runs) {
+    panel.is_last = &run == &runs.back();
+    PipelinePicture picture(run, scale, panel);
     const std::string drawn = picture.draw();
     panels += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", number(height), drawn);
-    height += picture.height() + 14;
+    height += picture.height();
     title += (title.empty() ? "" : "; ") + picture.title_text();
+    panel.used_before = picture.used();
   }
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "result/report.h"
 
@@ -12,13 +13,13 @@ namespace rehearse {
 // picture says so. Below 2 MB at any size. InputError when the timeline does not belong to the schedule.
 std::string draw_pipeline(const Timeline& timeline, const Schedule& schedule, const Report& report);
 
-// Two runs, one above the other on one scale of time, each as draw_pipeline() draws it.
+// Several runs, one above the other on one scale of time, with one axis and one legend below.
 struct DrawnRun {
-  std::string name;  // "predicted"; stands before its title
+  std::string name;  // "predicted", or a schedule's name
   const Timeline& timeline;
   const Schedule& schedule;
   const Report& report;
 };
-std::string draw_pipelines(const DrawnRun& above, const DrawnRun& below);
+std::string draw_pipelines(const std::vector<DrawnRun>& runs);
 
 }  // namespace rehearse

@@ -22,7 +22,7 @@ const Target kReport("report", [](const std::string& input) {
   const RecordedRun run = read_trace(json, file);
   compare(compared_run(file, run.report, &run.timeline, &run.schedule));
   const Report head = read_report_head(JsonReader(run.report, file));
-  draw_pipelines({file, run.timeline, run.schedule, head}, {file, run.timeline, run.schedule, head});
+  draw_pipelines({{file, run.timeline, run.schedule, head}, {file, run.timeline, run.schedule, head}});
   join_traces(json, "a", json, "b").dump();
 });
 

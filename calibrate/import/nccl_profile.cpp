@@ -136,18 +136,24 @@ std::string keep_system(const KnownSystem& system, Json& kept) {
   for (int number = 2;; ++number) {
     const Json entry = to_json(named);
     const auto other = std::ranges::find_if(kept, [&](const Json& old) { return old.at("name") == named.name; });
-    if (other == kept.end()) kept.push_back(entry);
-    if (other == kept.end() || *other == entry) return named.name;
-    named.name = fmt::format("{}-{}", system.name, number);
+    const bool is_new = other == kept.end();
+    if (!is_new && *other != entry) {
+      named.name = fmt::format("{}-{}", system.name, number);
+      continue;
+    }
+    if (is_new) kept.push_back(entry);
+    return named.name;
   }
 }
 
 void merge(Json& profile, const std::vector<Measured>& measured, const std::vector<KnownSystem>& systems) {
-  if (!profile.contains("collectives"))
-    profile["collectives"] = {{"model", kDefaultModel}, {"measured", Json::array()}};
-  Json& described = profile["collectives"]["systems"];
-  if (described.is_null()) described = Json::array();
-  Json& kept = profile["collectives"]["measured"];
+  Json& collectives = profile["collectives"];
+  if (collectives.is_null()) collectives = {{"model", kDefaultModel}};
+  // Both first: what is added to an object moves what it holds.
+  for (const char* list : {"systems", "measured"})
+    if (!collectives.contains(list)) collectives[list] = Json::array();
+  Json& described = collectives["systems"];
+  Json& kept = collectives["measured"];
   for (const Measured& each : measured) {
     Json entry = to_json(each, systems);
     entry["hardware"] = keep_system(systems[each.system], described);

@@ -144,7 +144,7 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
   const double timed_s =
       std::max(profile.launch_s, tiled_flops(attention) / rate.value * fill.of(attention));
   const std::string computed = computed_in(attention, precision);
-  const Bounds bounds{bound(timed, attention, computed), bound(gpu, attention, computed)};
+  const RooflinePair bounds{bound(timed, attention, computed), bound(gpu, attention, computed)};
   const double seconds = timed_s * carried(profile.launch_s, bounds);
   return {std::max(profile.launch_s, seconds), extrapolated || rate.outside};
 }

@@ -99,7 +99,7 @@ Estimate stream_time(const Profile& profile, const Gpu& gpu, const std::vector<s
   for (const StreamSample& sample : samples_of(profile, names)) curve[sample.bytes] = sample.bytes_per_s;
   const double timed_s = std::max(profile.launch_s, bytes / read_at(curve, bytes).value);
   const double timed_bandwidth = timed_on(profile, gpu).memory_bandwidth;
-  const Bounds bounds{bytes / timed_bandwidth, bytes / gpu.memory_bandwidth};
+  const RooflinePair bounds{bytes / timed_bandwidth, bytes / gpu.memory_bandwidth};
   const double seconds = timed_s * carried(profile.launch_s, bounds);
   // Above the largest sample a stream has settled at its asymptote; below the smallest the start dominates.
   const bool extrapolated = 2 * bytes < curve.begin()->first;

@@ -44,7 +44,7 @@ Gpu timed_on(const Profile& profile, const Gpu& here) {
   return gpu;
 }
 
-double carried(double launch_s, const Bounds& bounds) {
+double carried(double launch_s, const RooflinePair& bounds) {
   const double timed = launch_s + bounds.timed;
   return timed > 0 ? (launch_s + bounds.here) / timed : 1;
 }

@@ -20,14 +20,14 @@ Gpu timed_on(const Profile& profile, const Gpu& here);
 double peak_of(const Gpu& gpu, const std::string& precision);
 
 // The two rooflines at one shape: least seconds on the GPU that was timed and on the cluster's.
-struct Bounds {
+struct RooflinePair {
   double timed = 0;
   double here = 0;
 };
 
 // By how much a time that contains the start of a kernel grows from the GPU that was timed to the cluster's;
 // exactly 1 where the bounds are equal.
-double carried(double launch_s, const Bounds& bounds);
+double carried(double launch_s, const RooflinePair& bounds);
 
 // A figure of the two GPUs that is not equal.
 struct Difference {

@@ -10,7 +10,9 @@ namespace rehearse {
 
 namespace {
 
-GemmCurve curve_of(const std::vector<GemmSample>& samples, const Gpu& gpu, const std::string& precision) {
+// By rooflines without tiles: tables tell no number of multiprocessors, and both sides of a quotient go by one rule.
+GemmCurve curve_of(const std::vector<GemmSample>& samples, Gpu gpu, const std::string& precision) {
+  gpu.multiprocessors = 0;
   Profile profile;
   profile.gemm[precision] = samples;
   return gemm_curve(profile, gpu, precision);

@@ -91,7 +91,12 @@ void add_model(Line& line, const Model& model) {
 
 void add_hybrid(Line& line, const Model& model, const Plan& plan) {
   line.flag("spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
-  line.flag("hybrid-layer-pattern", fmt::format("\"{}\"", hybrid_layer_pattern(model, plan)));
+  // Python's argparse takes a value that begins with a dash for a flag, unless an equals sign stands before it.
+  const std::string pattern = hybrid_layer_pattern(model, plan);
+  if (pattern.starts_with('-'))
+    line.flag(fmt::format("hybrid-layer-pattern=\"{}\"", pattern).c_str());
+  else
+    line.flag("hybrid-layer-pattern", fmt::format("\"{}\"", pattern));
   line.flag_if(model.mtp_repeated, "mtp-use-repeated-layer");
   if (!model.state_space) return;
   line.flag("mamba-num-heads", model.state_space->heads);

@@ -31,7 +31,7 @@ class PathWalk {
 
   std::vector<PathSegment> run(const PathWindow& window) {
     std::optional<PathNode> at = last_of(window.rank);
-    double time = at ? span(*at).end : 0;
+    double time = end_of(window.rank);  // of the last moment, whichever op in it is taken for the last
     while (at && time > window.begin) {
       const double begin = std::max(window.begin, std::min(span(*at).begin, time));
       add(at->rank, at->op, begin, time);
@@ -103,6 +103,14 @@ class PathWalk {
       if (later_s <= same_moment_s_ && (is_compute_stream(*found) || !is_compute_stream(node))) return;
     }
     found = node;
+  }
+
+  double end_of(int rank) const {
+    if (rank < 0) return timeline_.end();
+    double last = 0;
+    for (const Span& each : timeline_.ranks[static_cast<std::size_t>(rank)].spans)
+      last = std::max(last, each.end);
+    return last;
   }
 
   std::optional<PathNode> last_of(int rank) const {

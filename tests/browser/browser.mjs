@@ -27,6 +27,11 @@ export function run(...words) {
     timeout: 60000 });
 }
 
+// `words` with other values of flags that they have: a flag that is given twice is refused.
+export function changed(words, values) {
+  return words.map((word, i) => values[words[i - 1]] ?? word);
+}
+
 // A folder that is there while `use` runs.
 export async function withFolder(use) {
   const folder = mkdtempSync(join(tmpdir(), "rehearse-browser-"));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { look, painted, run, withFolder, withPage } from "./browser.mjs";
+import { changed, look, painted, run, withFolder, withPage } from "./browser.mjs";
 
 const scenario = ["--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "16", "--tp", "4", "--pp", "4", "--gbs", "8",
   "--seq", "4096"];
@@ -83,8 +83,8 @@ test("zooms by button, key, wheel and double click, and pans by dragging", () =>
   assert.ok(Math.abs(await length() - whole) < 1e-6);
 }));
 
-test("shows the replica with a slow GPU beside one without", () => withReport([...scenario, "--gpus", "32", "--gbs", "16",
-  "--slow", "rank=5:0.5"], async (page) => {
+test("shows the replica with a slow GPU beside one without", () => withReport([
+  ...changed(scenario, { "--gpus": "32", "--gbs": "16" }), "--slow", "rank=5:0.5"], async (page) => {
   const rows = await page.evaluate(() => timeline.rows.map((row) => row.name));
   assert.equal(rows.length, 8, rows);
   assert.ok(new Set(rows).size === 8 && rows.every((name) => /^rank \d+, pp \d$/.test(name)), rows);

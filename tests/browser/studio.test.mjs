@@ -1,7 +1,7 @@
 // The studio as a reader uses it: a knob is turned and everything follows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { look, painted, run, withPage, withStudio } from "./browser.mjs";
+import { changed, look, painted, run, withPage, withStudio } from "./browser.mjs";
 
 const words = ["--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "16", "--tp", "4", "--pp", "4", "--gbs", "16",
   "--seq", "4096"];
@@ -17,8 +17,7 @@ async function inStudio(use) {
 }
 
 const stepTime = (page) => page.locator(".tile strong").first().innerText();
-const report = (flag, value) => JSON.parse(run("simulate", ...words.map((word, i) =>
-  words[i - 1] === flag ? value : word), "--json"));
+const report = (values = {}) => JSON.parse(run("simulate", ...changed(words, values), "--json"));
 const inWords = (seconds) => (seconds >= 1 ? seconds.toPrecision(4) + "\u00a0s" : (1000 * seconds).toPrecision(4) + "\u00a0ms");
 
 test("a knob that is turned changes every figure to what simulate says", () => inStudio(async (page) => {
@@ -27,7 +26,7 @@ test("a knob that is turned changes every figure to what simulate says", () => i
   await page.getByLabel("global batch ×2").click();
   await page.locator(".simgrid").waitFor({ state: "detached" });
   await page.locator(".simgrid").waitFor();
-  const turned = report("--gbs", "32");
+  const turned = report({ "--gbs": "32" });
   assert.ok((await stepTime(page)).startsWith(inWords(turned.step_time_s)), await stepTime(page));
   assert.ok(await page.locator(".change").count() >= 2, "the change against the plan before");
   assert.match(await page.locator(".command code").innerText(), /--gbs 32/);

@@ -210,7 +210,7 @@ TEST(Device, ThatIsMissingIsNamedBeforeWhatItWouldNeed) {
 
 TEST(Flags, TakeThousandsOfTwo) {
   const Outcome outcome =
-      run_program("simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --seq 8k --json");
+      run_program("simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --seq 8k --json");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"seq\": 8192"));
 }
@@ -232,7 +232,7 @@ TEST(Flags, NameSchedulesAsOthersDo) {
 
 TEST(Flags, OfSizesThatNobodyMeasuredAreWarnedOfFirst) {
   const Outcome outcome = run_program(
-      "simulate --model llama3-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4 --gbs 64 --seq 100000000");
+      "simulate --model llama3-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4 --gbs 64 --seq 100000000 --allow-oom");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::size_t warned = outcome.out.find("of the kernel time is extrapolated");
   EXPECT_LT(warned, outcome.out.find("step time"));

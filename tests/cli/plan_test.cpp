@@ -37,7 +37,7 @@ TEST(Plan, FindsPlansInOrderAndEachIsWhatSimulateSays) {
       before = plan["report"]["step_time_s"].get<double>();
       const Json report =
           Json::parse(run_program("simulate" + search.substr(4) + flags_of(plan["plan"]) + " --json").out);
-      EXPECT_EQ(report, plan["report"]);
+      EXPECT_EQ(without_assumed(report), plan["report"]);
       EXPECT_TRUE(report["memory"]["fits"].get<bool>());
     }
   }
@@ -128,7 +128,7 @@ TEST(Plan, WithoutAPlanThatFitsItExitsWithThree) {
 
 TEST(Plan, WithoutALegalPlanNamesTheRuleAndExitsWithTwo) {
   const std::string common = "plan --model llama3-8b --cluster dgx-h100 --gpus 8 ";
-  for (const auto& [flags, rule] : {std::pair{"--gbs 8 --tp 3", "tp x cp x pp x dp must equal"},
+  for (const auto& [flags, rule] : {std::pair{"--gbs 8 --tp 3", "--tp: tp must divide the attention heads"},
                                     {"--gbs 7 --mbs 2", "--gbs: the global batch must be a multiple"},
                                     {"--gbs 8 --pp 2 --schedule zb-h1 --vpp 2", "vpp"}}) {
     const Outcome outcome = run_program(common + flags);

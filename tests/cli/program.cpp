@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "sanitized.h"
@@ -42,6 +44,29 @@ std::string in_scratch(std::string text) {
 
 Outcome run_in_bash(const std::string& script) {
   return run_program("--version >/dev/null && R=" REHEARSE " bash -c '" + script + "'");
+}
+
+std::string with(const std::string& flags, const std::string& changes) {
+  std::istringstream changed(changes), given(flags);
+  std::set<std::string> names;
+  for (std::string word; changed >> word;)
+    if (word.starts_with("--")) names.insert(word);
+  std::string kept;
+  bool drops = false;
+  for (std::string word; given >> word;) {
+    if (word.starts_with("--")) drops = names.contains(word);
+    if (!drops) kept += word + " ";
+  }
+  return kept + changes + " ";
+}
+
+nlohmann::json without_assumed(nlohmann::json report) {
+  report.erase("assumed");
+  nlohmann::json warnings = nlohmann::json::array();
+  for (const nlohmann::json& warning : report.at("warnings"))
+    if (warning.get<std::string>().find(" is assumed; ") == std::string::npos) warnings.push_back(warning);
+  report["warnings"] = warnings;
+  return report;
 }
 
 std::string temporary_file(const std::string& name, const std::string& text) {

@@ -1,6 +1,7 @@
 // Runs the program as a user would and keeps what it said.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace rehearse {
@@ -18,6 +19,12 @@ Outcome run_in_bash(const std::string& script);
 
 // Writes `text` to a file that lives as long as the test program and returns its path.
 std::string temporary_file(const std::string& name, const std::string& text);
+
+// `flags`, with those of `changes` in place of flags of the same name: a flag that is given twice is refused.
+std::string with(const std::string& flags, const std::string& changes);
+
+// A report of `simulate` as other verbs have it: without the defaults that it assumed and the warnings of them.
+nlohmann::json without_assumed(nlohmann::json report);
 
 // With the tests' own folder in place of each "%/": what "%/none/x" names is in no machine's root.
 std::string in_scratch(std::string text);

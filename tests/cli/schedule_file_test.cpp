@@ -30,7 +30,7 @@ struct Named {
 class ScheduleFile : public ::testing::TestWithParam<Named> {};
 
 TEST_P(ScheduleFile, ComesBackAsTheRunThatItWas) {
-  const std::string flags = kPlan + GetParam().flags + " ";
+  const std::string flags = with(kPlan, GetParam().flags);
   const std::string named = flags + "--schedule " + GetParam().schedule + " ";
   const Json whole = simulated_with(named);
   for (const char* form : {"compute", "full"}) {
@@ -101,7 +101,7 @@ TEST(ScheduleFile, StepsAsThePlanSays) {
 TEST(ScheduleFile, FaultsAreNamedWithRowAndCell) {
   const auto refusal = [](const std::string& csv, const std::string& flags) {
     const Outcome run =
-        run_program("check " + kPlan + flags + " --pp 2 --schedule " + temporary_file("bad.csv", csv));
+        run_program("check " + with(kPlan, flags + " --pp 2 --schedule " + temporary_file("bad.csv", csv)));
     EXPECT_EQ(run.exit_code, 2) << run.err;
     return run.err;
   };

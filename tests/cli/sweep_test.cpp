@@ -73,7 +73,7 @@ TEST(Sweep, RowsEqualSingleSimulations) {
   for (const Json& line : lines) {
     const std::string flags = " --tp " + line["tp"].dump() + " --mbs " + line["mbs"].dump() + " --json";
     const std::string simulate = std::string(kScenario).replace(0, 5, "simulate") + flags;
-    const Json report = Json::parse(run_program(simulate).out);
+    const Json report = without_assumed(Json::parse(run_program(simulate).out));
     for (const auto& [key, value] : report.items()) EXPECT_EQ(line[key], value) << key;
   }
 }
@@ -81,7 +81,7 @@ TEST(Sweep, RowsEqualSingleSimulations) {
 TEST(Sweep, BytesOfOutputDoNotHangOnJobsOrEngineProcesses) {
   for (const char* engine : {"reference", "simgrid"}) {
     const std::string flags =
-        std::string(kScenario) + " --tp 2:8:*2 --pp 1,2 --engine " + engine + " --jsonl";
+        with(kScenario, std::string("--tp 2:8:*2 --pp 1,2 --engine ") + engine + " --jsonl");
     const Outcome one = run_program(flags + new_store() + "--jobs 1");
     const Outcome five = run_program(flags + new_store() + "--jobs 5");
     EXPECT_EQ(one.exit_code, 0) << one.err;
@@ -129,9 +129,8 @@ class Running {
 
 TEST(Sweep, ResumesAfterKillsToTheSameBytes) {
   for (const char* engine : {"reference", "simgrid"}) {
-    const std::string flags = std::string(kScenario) +
-                              "--tp 2:8:*2 --pp 1,2 --mbs 1,2,4 --zero 0,1 --recompute none,full --engine " +
-                              engine;
+    const std::string varied = "--tp 2:8:*2 --pp 1,2 --mbs 1,2,4 --zero 0,1 --recompute none,full --engine ";
+    const std::string flags = with(kScenario, varied + engine);
     const Outcome whole = run_program(flags + new_store() + "--jsonl");
     const std::string store = new_store();
     int killed = 0;
@@ -149,7 +148,7 @@ TEST(Sweep, ResumesAfterKillsToTheSameBytes) {
 
 TEST(Sweep, CtrlCKeepsWhatItHas) {
   const std::string flags =
-      std::string(kScenario) + "--tp 2:8:*2 --pp 1,2 --gbs 64:4096:+64 --engine simgrid --jobs 1";
+      with(kScenario, "--tp 2:8:*2 --pp 1,2 --gbs 64:4096:+64 --engine simgrid --jobs 1");
   const std::string path = temporary_file("interrupted.db", "");
   std::filesystem::remove(path);
   const std::string store = " --store " + path + " ";
@@ -207,7 +206,7 @@ TEST(Sweep, ShowsTheMemoryThatDecides) {
 // Table, page and CSV agree where a small batch has the shorter step.
 TEST(Sweep, CallsTheRowOfMostTokensFastest) {
   const std::string csv = temporary_file("rows.csv", ""), page = temporary_file("rows.html", "");
-  const std::string store = new_store(), flags = std::string(kScenario) + store + "--tp 8 --gbs 8,512 ";
+  const std::string store = new_store(), flags = with(kScenario, "--tp 8 --gbs 8,512") + store;
   std::istringstream table(run_program(flags).out);
   std::string head, small, large;
   std::getline(table, head);
@@ -257,7 +256,7 @@ TEST(Sweep, BadListsAndStoresAreRefused) {
                                                        {"--set model.x.y=1,2 ", "no place in a scenario"},
                                                        {"--shard 4/3", "i/n"},
                                                        {"--merge %/nowhere.db", "no such store"},
-                                                       {"--csv --jsonl", "same place"}};
+                                                       {"--csv --jsonl", "is named for two things"}};
   for (const auto& [flags, words] : cases) {
     const Outcome outcome = run_program(kScenario + new_store() + flags);
     EXPECT_EQ(outcome.exit_code, 2) << flags << outcome.err;
@@ -268,7 +267,7 @@ TEST(Sweep, BadListsAndStoresAreRefused) {
 TEST(Sweep, EndsAsItsRowsDoWhenNoneCanRun) {
   EXPECT_EQ(run_program(kScenario + new_store() + "--tp 3,5").exit_code, 2);
   EXPECT_EQ(run_program(kScenario + new_store() + "--tp 1 --mbs 32,64 ").exit_code, 2) << "dp 16 x 32 > 64";
-  EXPECT_EQ(run_program(kScenario + new_store() + "--tp 1,2 --gbs 1024 --mbs 64").exit_code, 3);
+  EXPECT_EQ(run_program(with(kScenario, "--tp 1,2 --gbs 1024 --mbs 64") + new_store()).exit_code, 3);
 }
 
 }  // namespace

@@ -343,18 +343,18 @@ TEST(Validate, AVocabularyThatTheRowAssumesIsTheFamilys) {
 }
 
 // On two B200, whose products take any of them.
-Json run_in(const std::string& precision) {
+Outcome validated_in(const std::string& precision) {
   const std::string row = R"([{"id": "mine", "family": "bridge", "cluster": "dgx-b200",
     "hardware": {"n_gpus": 2}, "batch": {"micro": 1, "global": 8}, "recompute": "none", "precision": )" +
                           Json(precision).dump() + R"(,
     "model": {"name": "m", "layers": 4, "hidden": 4096, "heads": 32, "vocab": 1024, "seq_len": 4096},
     "parallel": {"tp": 1, "pp": 1, "dp": 2, "zero_stage": 1}, "measured": {"iteration_s": 1}}])";
-  return Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
+  return run_program("validate --json " + temporary_file("run.json", row));
 }
 
 TEST(Validate, ReadsPrecisionsInAnyLettersAndRefusesOthersByName) {
   const auto seconds = [](const std::string& precision) {
-    const Json run = run_in(precision);
+    const Json run = Json::parse(validated_in(precision).out)["runs"][0];
     EXPECT_TRUE(run["predicted_s"].is_number()) << run["skipped"];
     return run["predicted_s"].is_number() ? run["predicted_s"].get<double>() : 0;
   };
@@ -363,8 +363,11 @@ TEST(Validate, ReadsPrecisionsInAnyLettersAndRefusesOthersByName) {
   EXPECT_EQ(seconds("NVFP4"), seconds("fp4"));
   EXPECT_LT(seconds("NVFP4"), seconds("FP8 (MXFP8)"));
   EXPECT_LT(seconds("MXFP8"), seconds("bf16"));
-  for (const char* precision : {"tf32", "int8", ""})
-    EXPECT_THAT(run_in(precision)["skipped"].dump(), HasSubstr("precision")) << precision;
+  for (const char* precision : {"tf32", "int8", ""}) {
+    const Outcome refused = validated_in(precision);
+    EXPECT_EQ(refused.exit_code, 2) << precision;
+    EXPECT_THAT(refused.err, HasSubstr("/0/precision")) << precision;
+  }
 }
 
 TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {

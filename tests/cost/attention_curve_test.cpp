@@ -75,6 +75,7 @@ TEST(AttentionCurve, ForwardAndBackwardAddUpToThePublishedRateOfBoth) {
   for (const auto& [name, both] : published) {
     Attention attention = {2, 16, 16, 128, 8192, 8192, true, false};
     Profile profile = read_profile(name);
+    profile.gpu = {};  // timed on kGpu, whose multiprocessors are not on record
     use_attention(profile, "flash-2");
     double seconds = attention_time(profile, kGpu, attention).seconds;
     attention.backward = true;
@@ -111,7 +112,8 @@ TEST(AttentionCurve, FewBlocksLeaveMultiprocessorsIdle) {
 }
 
 RC_GTEST_PROP(AttentionCurve, TakesTwiceAsLongForTwiceTheHeads, (bool causal, bool backward)) {
-  const Profile profile = read_profile("a100-sxm-80gb");
+  Profile profile = read_profile("a100-sxm-80gb");
+  profile.gpu = {};  // timed on kGpu, whose multiprocessors are not on record
   Attention attention = {1, 8, 8, 128, 0, 0, causal, backward};
   attention.query = attention.keys = std::int64_t{1} << *rc::gen::inRange(10, 16);
   const double seconds = attention_time(profile, kGpu, attention).seconds;

@@ -42,7 +42,7 @@ TEST(BadProfile, WithAnUnknownKey) {
 
 TEST(BadProfile, WithAGemmAbovePeak) {
   EXPECT_THAT(broken([](Json& json) {
-                json["gemm"]["fp32"]["rows"][7] = {1000, 1000, 1000, 2e9 / 96.1e9};
+                json["gemm"]["fp32"]["rows"][7] = {1000, 1000, 1000, 2e9 / 288.1e9};
               }),
               StartsWith("/gemm/fp32/rows/7: a GEMM above peak"));
 }
@@ -75,7 +75,7 @@ TEST(BadProfile, WithoutColumns) {
 }
 
 TEST(BadProfile, WithAStreamAboveTheMemory) {
-  EXPECT_THAT(broken([](Json& json) { json["stream"]["copy"]["rows"][0][1] = 11e9; }),
+  EXPECT_THAT(broken([](Json& json) { json["stream"]["copy"]["rows"][0][1] = 101e9; }),
               StartsWith("/stream/copy/rows/0: "));
 }
 
@@ -87,7 +87,7 @@ TEST(BadProfile, WithStreamsOutOfOrder) {
 }
 
 TEST(BadProfile, WithAttentionAbovePeak) {
-  EXPECT_THAT(broken([](Json& json) { json["attention"]["rows"][3][4] = 97e9; }),
+  EXPECT_THAT(broken([](Json& json) { json["attention"]["rows"][3][4] = 289e9; }),
               StartsWith("/attention/rows/3: "));
 }
 

@@ -19,6 +19,9 @@ constexpr double kRounds = 1e-5;
 //   Where another link holds the collective up, the share stays for longer than it was found for.
 // - Of systems that nobody measured, wider links make NCCL open more channels, which take more of the GPU.
 constexpr double kShares = 0.02;
+// More NICs of the same rate: NCCL spreads its channels anew, which take another share of the GPU, and may pick another
+// algorithm. 4.2 % were seen, of a step of 1.4 ms that is little but collectives.
+constexpr double kOtherChannels = 0.1;
 constexpr double kNegligible = 1e-9;
 
 // Where flows share links, one that begins earlier may meet another that it used to miss, and hold up what
@@ -53,7 +56,8 @@ RC_GTEST_PROP(LegalRun, IsNoSlowerWithABetterFigure, ()) {
   for (const Better& better : better_figures()) {
     const std::optional<Experiment> changed = improved(*run, better, times);
     if (!changed || has_own_torus(*run, better)) continue;
-    require_no_slower(better.name, before, longest_path_s(*changed), better.of_links ? kShares : kRounds);
+    const double allowed = better.name == "NICs" ? kOtherChannels : better.of_links ? kShares : kRounds;
+    require_no_slower(better.name, before, longest_path_s(*changed), allowed);
   }
 }
 
@@ -68,7 +72,8 @@ RC_GTEST_PROP(LegalRun, IsNoSlowerWithABetterFigureWhereFlowsMeet, ()) {
   const auto before = simulated(*run), after = simulated(ready.schedule, ready.tasks, loads);
   RC_ASSERT(before.has_value());
   RC_ASSERT(after.has_value());
-  require_no_slower(better.name + ", simulated", before->end(), after->end(), kOtherMeetings);
+  require_no_slower(better.name + ", simulated", before->end(), after->end(),
+                    better.name == "NICs" ? kOtherChannels : kOtherMeetings);
 }
 
 }  // namespace

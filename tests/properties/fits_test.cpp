@@ -19,6 +19,10 @@ namespace {
 // The same run on GPUs with that memory, as the longest path walks one iteration of it.
 ScenarioSource with_memory(const Run& run, double bytes) {
   ScenarioSource source = run.source;
+  Json& plan = source.json["plan"];
+  // An automatic split would take another one that fits.
+  if (plan.value("layers_per_stage", Json()) == "auto")
+    plan["layers_per_stage"] = run.experiment.plan.layers_per_stage;
   source.json["cluster_changes"]["gpu"]["memory"] = fmt::format("{:.0f}B", bytes);
   source.json["engine"] = "reference";
   source.json["iterations"] = 1;

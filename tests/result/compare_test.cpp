@@ -273,13 +273,14 @@ TEST(DrawPipelines, ShareOneScaleOfTime) {
   const std::string all = draw_pipelines({{"predicted", a.timeline, a.schedule, a.report},
                                           {"executed", b.timeline, b.schedule, b.report},
                                           {"again", b.timeline, b.schedule, b.report}});
-  for (const char* name : {">predicted: ", ">executed: ", ">again: "}) EXPECT_EQ(times_found(all, name), 1u);
+  for (const char* name : {"predicted", "executed", "again"})
+    EXPECT_EQ(times_found(all, fmt::format("\"bold\">{}: ", name)), 1u) << name;
   const double left = 58 * 1.35;
   const std::string box = fmt::format("M{:.1f} 0h{:.2f}v", left, (1200 - left - 22) / a.report.step_time_s);
   EXPECT_EQ(times_found(all, box), 3u) << box;
   EXPECT_EQ(times_found(all, "time since the start of the iteration"), 1u);
   EXPECT_EQ(times_found(all, ">idle</text>"), 1u);
-  EXPECT_LT(all.find(">again: "), all.find("time since the start of the iteration"));
+  EXPECT_LT(all.find("\"bold\">again: "), all.find("time since the start of the iteration"));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(KnownErrors, OfCarryingA100OverByPeaksAreThoseThatAreCounted) {
     if (s.m >= 1024 && s.batch == 1)
       errors.push_back(std::abs(gemm_time(curve, {s.m, s.n, s.k, 1}).seconds / s.seconds - 1));
   std::sort(errors.begin(), errors.end());
-  EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.21, 0.01);
+  EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.195, 0.01);
 }
 
 TEST(KnownErrors, GrowWithTheDistanceFromTheGpuThatWasTimed) {

@@ -73,7 +73,7 @@ TEST(Neighbours, NeedRoomAndOneCluster) {
   const Experiment own = job(4, Placement::compact);
   EXPECT_THROW(run_beside(own, job(5, Placement::compact)), InputError);
   Experiment elsewhere = own;
-  elsewhere.cluster.name = "another";
+  elsewhere.cluster.node.nic.bandwidth /= 2;
   EXPECT_THROW(run_beside(own, elsewhere), InputError);
   Experiment varied = own;
   varied.conditions.jitter.compute = 0.1;

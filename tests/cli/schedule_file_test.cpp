@@ -77,7 +77,7 @@ TEST(ScheduleFile, OfPyTorchIsSimulatedCheckedAndExecuted) {
 }
 
 TEST(ScheduleFile, OfOneRankWithTwoChunksNeedNotInterleave) {
-  const std::string plan = kPlan + "--pp 1 --vpp 2 --zero 1 ", named = plan + "--schedule zb-v ";
+  const std::string plan = with(kPlan, "--pp 1 --vpp 2 --zero 1"), named = plan + "--schedule zb-v ";
   const std::string file = temporary_file("one_rank.csv", run_program("export schedule " + named).out);
   EXPECT_EQ(simulated_with(plan + "--schedule " + file)["step_time_s"], simulated_with(named)["step_time_s"]);
 }

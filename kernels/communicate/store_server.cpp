@@ -145,7 +145,7 @@ std::string StoreServer::fault_of(const Hello& hello) {
            "); nearest legal: another MASTER_PORT for each job";
   std::string by, fault;
   const std::string difference = difference_between(hello, own_);
-  const bool taken = is_taken(hello.rank, by);
+  const bool taken = is_taken(hello, by);
   if (!difference.empty())
     fault = "all ranks run the same job (" + difference + ")" + kOneJob;
   else if (taken)
@@ -158,10 +158,13 @@ std::string StoreServer::fault_of(const Hello& hello) {
 }
 
 // By a process that is still there: one that has left may not have been heard yet.
-bool StoreServer::is_taken(int rank, std::string& by) {
+bool StoreServer::is_taken(const Hello& hello, std::string& by) {
+  // The server's own rank, which may come to it after the other one.
+  by = own_.process;
+  if (hello.rank == own_.rank && hello.process != own_.process) return true;
   while (true) {
     const auto client = std::find_if(clients_.begin(), clients_.end(),
-                                     [&](const Client& other) { return other.rank == rank; });
+                                     [&](const Client& other) { return other.rank == hello.rank; });
     if (client == clients_.end()) return false;
     by = client->process;
     const std::size_t before = clients_.size();

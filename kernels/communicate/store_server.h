@@ -57,7 +57,7 @@ class StoreServer {
   void put(const std::string& key, const std::string& value);
   void admit(Listener::Caller caller);
   std::string fault_of(const Hello& hello);
-  bool is_taken(int rank, std::string& by);
+  bool is_taken(const Hello& hello, std::string& by);
   void watch_the_beginning();
   void end(char letter, const std::string& reason);
   std::string roll() const;

@@ -48,6 +48,38 @@ s4u::Engine make_engine() {
   return s4u::Engine(&argc, argv.data());
 }
 
+// SimGrid 4 has other names.
+#if SIMGRID_VERSION >= 40000
+s4u::Link* add_link(s4u::NetZone& zone, const std::string& name, double bandwidth) {
+  return zone.add_link(name, bandwidth);
+}
+
+s4u::Host* add_host(s4u::NetZone& zone, const std::string& name) {
+  return zone.add_host(name, 1.0);
+}
+
+// Of a star: from the host, and to it.
+void join(s4u::NetZone& zone, s4u::Host* host, const std::vector<s4u::LinkInRoute>& crossed) {
+  const s4u::Host* centre = nullptr;
+  zone.add_route(host, centre, crossed, false);
+  zone.add_route(centre, host, crossed, false);
+}
+#else
+s4u::Link* add_link(s4u::NetZone& zone, const std::string& name, double bandwidth) {
+  return zone.create_link(name, bandwidth);
+}
+
+s4u::Host* add_host(s4u::NetZone& zone, const std::string& name) {
+  return zone.create_host(name, 1.0);
+}
+
+// Of a star: from the host, and to it.
+void join(s4u::NetZone& zone, s4u::Host* host, const std::vector<s4u::LinkInRoute>& crossed) {
+  zone.add_route(host->get_netpoint(), nullptr, nullptr, nullptr, crossed, false);
+  zone.add_route(nullptr, host->get_netpoint(), nullptr, nullptr, crossed, false);
+}
+#endif
+
 }  // namespace
 
 Platform::Platform(const std::vector<double>& capacity, const std::vector<std::vector<LinkId>>& ends)
@@ -59,15 +91,14 @@ Platform::Platform(const std::vector<double>& capacity, const std::vector<std::v
 #endif
   std::vector<s4u::Link*> links;
   for (std::size_t i = 0; i < capacity.size(); ++i)
-    links.push_back(zone->create_link(fmt::format("link-{}", i), capacity[i])->set_latency(0)->seal());
+    links.push_back(add_link(*zone, fmt::format("link-{}", i), capacity[i])->set_latency(0)->seal());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     // Hosts are mere end points: no computation runs on them.
-    s4u::Host* host = zone->create_host(fmt::format("end-{}", i), 1.0);
+    s4u::Host* host = add_host(*zone, fmt::format("end-{}", i));
     host->seal();
     std::vector<s4u::LinkInRoute> crossed;
     for (const LinkId link : ends[i]) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
-    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, crossed, false);
-    zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, crossed, false);
+    join(*zone, host, crossed);
     hosts_.push_back(host);
   }
   zone->seal();

@@ -54,22 +54,31 @@ void set_headers(httplib::Server& server) {
 // Connections are taken over at once.
 class AtOnce : public httplib::TaskQueue {
  public:
-  void enqueue(std::function<void()> task) override { task(); }
+  // void, and from httplib 0.15 on bool: whether there was room in the queue.
+  using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
+  Enqueued enqueue(std::function<void()> task) override {
+    task();
+    return static_cast<Enqueued>(true);
+  }
   void shutdown() override {}
 };
 
-class Workers : public httplib::ThreadPool {
+class Workers {
  public:
-  using ThreadPool::ThreadPool;
+  explicit Workers(std::size_t threads) : pool_(threads) {}
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers() override { finish(); }
+  ~Workers() { finish(); }
+
+  void enqueue(std::function<void()> task) { pool_.enqueue(std::move(task)); }
+
   // Whatever was begun or waits.
   void finish() {
-    if (!std::exchange(finished_, true)) shutdown();
+    if (!std::exchange(finished_, true)) pool_.shutdown();
   }
 
  private:
+  httplib::ThreadPool pool_;
   bool finished_ = false;
 };
 
@@ -105,11 +114,22 @@ class Listener : public httplib::Server {
     ++waiting_;
     workers_.enqueue([this, socket, bytes = std::move(bytes)] {
       Exchange exchange(bytes);
-      bool closed = false;
-      process_request(exchange, true, closed, nullptr);
+      process(exchange);
       connections_.answer(socket, exchange.answer());
       --waiting_;
     });
+  }
+
+  // Later releases of httplib ask for the addresses of both ends too, on which no answer here depends.
+  void process(httplib::Stream& exchange) {
+    bool closed = false;
+    const auto call = [&](auto& stream) {
+      if constexpr (requires { this->process_request(stream, true, closed, nullptr); })
+        this->process_request(stream, true, closed, nullptr);
+      else
+        this->process_request(stream, "", 0, "", 0, true, closed, nullptr);
+    };
+    call(exchange);
   }
 
   std::atomic<std::size_t> waiting_ = 0;

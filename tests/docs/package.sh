@@ -26,5 +26,6 @@ unshare --mount --pid --fork sh -eu -c '
     rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 2 --gbs 32 --zero 1 --sequence-parallel on
     test -e /usr/share/man/man1/rehearse.1.gz -o -e /usr/share/man/man1/rehearse.1
     test -e /usr/share/bash-completion/completions/rehearse"' >"$folder/installed.txt"
+rm -rf --one-file-system "$root"
 cat "$folder/installed.txt"
 grep -q 'step time' "$folder/installed.txt"

@@ -19,7 +19,8 @@ constexpr double kRounds = 1e-3;
 // - A faster link shortens a collective and raises the share of the memory bandwidth that it takes meanwhile.
 //   Where another link holds the collective up, the share stays for longer than it was found for.
 // - Of systems that nobody measured, wider links make NCCL open more channels, which take more of the GPU.
-constexpr double kShares = 0.02;
+//   Over 2,000 plans 3.7 % were seen, of a step of 22 ms whose NICs had less latency.
+constexpr double kShares = 0.05;
 // More NICs of the same rate: NCCL spreads its channels anew, which take another share of the GPU, and may pick another
 // algorithm. 4.2 % were seen, of a step of 1.4 ms that is little but collectives.
 constexpr double kOtherChannels = 0.1;

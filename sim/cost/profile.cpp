@@ -52,7 +52,8 @@ void use_attention(Profile& profile, const std::string& kernel) {
 }
 
 void use_norm(Profile& profile, const std::string& kernel) {
-  for (const auto& [curve, own] : find_kernel(profile, "norm", profile.stream_of, kernel)) {
+  const auto curves = find_kernel(profile, "norm", profile.stream_of, kernel);
+  for (const auto& [curve, own] : curves) {
     std::vector<StreamSample>& samples = profile.stream[curve];
     const double smallest = own.front().bytes;
     std::erase_if(samples, [smallest](const StreamSample& sample) { return sample.bytes >= smallest; });

@@ -33,6 +33,8 @@ inline constexpr Bounds kStepTime{Dimension::seconds, 1e-12, 1e30};  // of a who
 
 }  // namespace physical
 
+inline constexpr double kMaxClipGrad = 1e9;  // no gradients are clipped to a longer norm
+
 // "from 1 kB/s to 1 PB/s", "0, or from 1 to 1e+18 1/s".
 std::string to_string(const Bounds& bounds);
 

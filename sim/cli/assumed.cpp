@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "plan/own_defaults.h"
+#include "plan/frameworks/traits.h"
 
 namespace rehearse {
 
@@ -42,6 +42,8 @@ std::vector<AssumedDefault> assumed_defaults(const ScenarioSource& source, const
   std::vector<AssumedDefault> found;
   if (plan.microbatches() * plan.stages() > kMostOpsOfDefault) return found;
   double step = 0;
+  const auto own_defaults = traits(plan).own_defaults;
+  if (own_defaults == nullptr) return found;
   for (const OwnDefault& own : own_defaults(plan, experiment.model)) {
     if (said.contains(own.key)) continue;
     Experiment changed = experiment;

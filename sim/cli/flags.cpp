@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "base/utf8.h"
-#include "cli/flag_groups.h"
+#include "cli/help.h"
 
 namespace rehearse {
 
@@ -118,12 +118,48 @@ bool holds_commas(const Flag& flag) {
   return flag.kind == FlagKind::layers || flag.value == "LIST" || flag.value == "LAYOUT";
 }
 
+namespace {
+
+struct KindOfField {
+  FlagKind operator()(const IntegerField&) const { return FlagKind::integer; }
+  FlagKind operator()(const NumberField&) const { return FlagKind::number; }
+  FlagKind operator()(const SwitchField&) const { return FlagKind::on_off; }
+  FlagKind operator()(const LayersField&) const { return FlagKind::layers; }
+  FlagKind operator()(ShorthandField field) const {
+    if (field == ShorthandField::integer) return FlagKind::integer;
+    return field == ShorthandField::on_off ? FlagKind::on_off : FlagKind::text;
+  }
+  FlagKind operator()(const auto&) const { return FlagKind::text; }
+};
+
+std::vector<std::string> words_of(const FieldType& type) {
+  if (const auto* choice = std::get_if<ChoiceField>(&type)) return choice->words;
+  if (const auto* choices = std::get_if<ChoicesField>(&type)) return choices->words;
+  return {};
+}
+
+// A flag of a few words shows them in place of a value.
+std::string value_shown(const FieldText& field, FlagKind kind, const std::vector<std::string>& words) {
+  if (*field.value != '\0') return field.value;
+  return kind == FlagKind::on_off ? "on|off" : join(words, "|");
+}
+
+Flag flag_of(const FieldText& field, const std::string& folder, FlagKind kind,
+             std::vector<std::string> words) {
+  return {field.flag, field.aliases,    folder + field.key, kind,        value_shown(field, kind, words),
+          field.help, field.by_default, field.group,        field.daily, std::move(words)};
+}
+
+}  // namespace
+
 const std::vector<Flag>& scenario_flags() {
   static const std::vector<Flag> flags = [] {
     std::vector<Flag> all;
-    for (const auto& group :
-         {flags_of_inputs, flags_of_ranks, flags_of_kernels, flags_of_state, flags_of_conditions})
-      std::ranges::move(group(), std::back_inserter(all));
+    for (const RunField& field : run_fields()) all.push_back(flag_of(field, "/", field.kind, {}));
+    for (const PlanField& field : plan_fields()) {
+      all.push_back(flag_of(field, "/plan/", std::visit(KindOfField{}, field.type), words_of(field.type)));
+      all.back().by_default = default_text(field);
+    }
     return all;
   }();
   return flags;
@@ -133,20 +169,17 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
   verb.add_option("scenario", given.file, "scenario file; - reads standard input")
       ->option_text("[SCENARIO.json]");
   for (const Flag& flag : scenario_flags()) {
-    verb.add_option_function<std::vector<std::string>>(
-            all_names(flag),
-            [&given, &flag](const std::vector<std::string>& values) {
-              if (values.size() > 1)
-                throw InputError({"command line", flag.name, "is given more than once",
-                                  join(values, ", then "), fmt::format("{} {}", flag.name, values.back())});
-              given.values[flag.name] = values.front();
-            },
-            flag.help)
-        ->option_text(flag.value)
-        ->expected(1)
-        ->take_all()
-        ->allow_extra_args(false)
-        ->group("Experiment");
+    CLI::Option* option = verb.add_option_function<std::vector<std::string>>(
+        all_names(flag),
+        [&given, &flag](const std::vector<std::string>& values) {
+          if (values.size() > 1)
+            throw InputError({"command line", flag.name, "is given more than once", join(values, ", then "),
+                              fmt::format("{} {}", flag.name, values.back())});
+          given.values[flag.name] = values.front();
+        },
+        flag.by_default.empty() ? flag.help : fmt::format("{} [{}]", flag.help, flag.by_default));
+    option->option_text(flag.value)->expected(1)->take_all()->allow_extra_args(false);
+    put_in_group(*option, flag.group, flag.daily);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "plan/fields.h"
 
 namespace CLI {
 class App;
@@ -15,6 +16,11 @@ namespace rehearse {
 
 enum class FlagKind { integer, number, text, on_off, layers };
 
+// A setting of a scenario that is no field of its plan.
+struct RunField : FieldText {
+  FlagKind kind;
+};
+
 struct Flag {
   std::string name;                  // "--tp"
   std::vector<std::string> aliases;  // Megatron-LM's long names
@@ -22,9 +28,17 @@ struct Flag {
   FlagKind kind;
   std::string value;  // what stands for the value in the help: "N", "NAME|FILE"
   std::string help;
+  std::string by_default = "";  // as the help says it; "": nothing to say
+  HelpGroup group = HelpGroup::inputs;
+  bool daily = false;                   // --help shows it; --help-all shows all
+  std::vector<std::string> words = {};  // the values, where it takes one of some names
 };
 
+// Those of the plan's fields (plan/fields.h) and of run_fields().
 const std::vector<Flag>& scenario_flags();
+
+// Inputs, conditions and engine of a run: model, cluster, placement, jitter, ...
+std::vector<RunField> run_fields();
 
 // What the flag writes into the scenario for this text; InputError when it is not of the flag's kind.
 Json parse_value(const Flag& flag, const std::string& text);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "cli/scenario_schema.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -64,10 +65,11 @@ constexpr const char* kScenario = R"json({
 struct InitOptions {
   std::string output;
   bool force = false;
+  bool schema = false;
 };
 
 void write_scenario(const InitOptions& options) {
-  const std::string text = kScenario;
+  const std::string text = options.schema ? scenario_schema().dump(2) + "\n" : kScenario;
   if (options.output.empty() || options.output == "-")
     return write_file("-", [&](std::ostream& out) { out << text; });
   // A scenario that somebody filled in is not worth less than a new one.
@@ -84,6 +86,7 @@ void add_init(CLI::App& program, int& exit_code) {
   const auto options = std::make_shared<InitOptions>();
   verb->add_option("-o,--output", options->output, "where it goes; default: standard output")
       ->option_text("FILE");
+  verb->add_flag("--schema", options->schema, "the JSON schema of scenarios in its place, for editors");
   verb->add_flag("--force", options->force, "replace FILE where there is one");
   verb->footer(
       "Examples:\n"

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/interruption.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -145,6 +146,7 @@ int run(int argc, char** argv) {
   CLI::App program("Rehearse a training run before it takes the stage.", "rehearse");
   int exit_code = kDone;
   bool json = false;
+  use_grouped_help(program);
   program.set_version_flag(
       "--version", [&json] { return json ? version_json() : version_line(); },
       "print the version; with --json before it, of everything inside");

@@ -6,6 +6,7 @@
 
 #include "cli/by_name.h"
 #include "cli/scenario.h"
+#include "plan/frameworks/traits.h"
 
 namespace rehearse {
 
@@ -157,7 +158,8 @@ std::vector<int> PlanSpace::pipelines() const {
 // Gradients add up over microbatches under pipeline parallelism, so frameworks but FSDP keep them whole.
 std::vector<int> PlanSpace::shardings(int pp, int replicas) const {
   if (replicas == 1) return {0};
-  return pp == 1 || is_fsdp(base_experiment_.plan.framework) ? std::vector{0, 1, 2, 3} : std::vector{0, 1};
+  return pp == 1 || traits(base_experiment_.plan).max_zero_in_pipelines > 1 ? std::vector{0, 1, 2, 3}
+                                                                            : std::vector{0, 1};
 }
 
 void PlanSpace::enumerate_replica(Choice choice, int dp) {

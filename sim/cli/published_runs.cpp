@@ -50,7 +50,7 @@ Json word_of(const Json& object, const std::string& pointer, const char* key, co
   throw InputError({"", pointer + "/" + key, "must be one of " + join(legal), "found " + value.dump(), near});
 }
 
-const RowWords kContextExchanges = {{"a2a", "a2a"},
+const RowWords kCpMethodWords = {{"a2a", "a2a"},
                                     {"allgather", "allgather"},
                                     {"all-gather", "allgather"},
                                     {"all-gather KV", "allgather"},
@@ -62,7 +62,7 @@ const RowWords kMixedPrecision = {{"DEFAULT", "fp32"}, {"PURE", "bf16"}};  // wh
 const RowWords kNotResharded = {
     {"optimizer+gradients sharded, parameters not resharded after forward", "kept"}};
 const RowWords kRecomputed = {{"none", "none"}, {"selective", "selective"}, {"full", "full"}};
-const RowWords kOffloads = {{"none", "none"},
+const RowWords kOffloadWords = {{"none", "none"},
                             {"optimizer", "optimizer"},
                             {"activations", "activations"},
                             {"activations: fused_group_mlp", "none"}};  // of the experts' MLPs alone
@@ -192,7 +192,7 @@ Json plan_of(const Json& row, const Json& practice) {
   add_split(plan, parallel);
   add_data_parallel(plan, parallel);
   add_recompute(plan, row);
-  set(plan, "cp_comm_type", word_of(parallel, "/parallel", "cp_method", kContextExchanges));
+  set(plan, "cp_comm_type", word_of(parallel, "/parallel", "cp_method", kCpMethodWords));
   if (said(row.at("model"), "experts").is_number()) set(plan, "moe_capacity", said(practice, "moe_capacity"));
   set(plan, "micro_batch", said(row.at("batch"), "micro"));
   set(plan, "global_batch", said(row.at("batch"), "global"));
@@ -203,7 +203,7 @@ Json plan_of(const Json& row, const Json& practice) {
   if (contains(said(row, "precision"), "current scaling")) plan["fp8_scaling"] = "current";
   if (contains(said(row, "precision"), "MXFP8")) plan["fp8_scaling"] = "mx";
   const bool no_user_buffers = plan.value("tp", 1) == 1 || said(parallel, "async_tp") == Json(false);
-  if (const Json offload = word_of(row, "", "offload", kOffloads); !offload.is_null() && offload != "none")
+  if (const Json offload = word_of(row, "", "offload", kOffloadWords); !offload.is_null() && offload != "none")
     plan["offload"] = offload;
   if (no_user_buffers)  // a practice of the family, of no use here
     for (const char* key : {"tp_comm_overlap", "tp_comm_proj_sms", "tp_comm_fc2_sms"}) plan.erase(key);

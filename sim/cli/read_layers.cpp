@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plan/frameworks/traits.h"
 #include "plan/layer_split.h"
 
 namespace rehearse {
@@ -58,8 +59,9 @@ std::vector<int> split(const std::string& way, const JsonReader& json, const Mod
 // What the framework does where nobody says how.
 void split_as_framework(const Model& model, Plan& plan) {
   if (plan.pp <= 1 || plan.vpp != 1) return;
-  if (plan.framework == Framework::nanotron) plan.layers_per_stage = split_at_shares(model, plan);
-  if (plan.framework == Framework::aleph_scaling) plan.layers_per_stage = split_by_parameters(model, plan);
+  if (traits(plan).layer_split == LayerSplit::at_shares) plan.layers_per_stage = split_at_shares(model, plan);
+  if (traits(plan).layer_split == LayerSplit::by_parameters)
+    plan.layers_per_stage = split_by_parameters(model, plan);
 }
 
 }  // namespace

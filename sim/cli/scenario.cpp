@@ -6,17 +6,15 @@
 #include <cctype>
 #include <filesystem>
 #include <limits>
-#include <sstream>
 
 #include "base/text_file.h"
 #include "cli/by_name.h"
 #include "cli/read_conditions.h"
+#include "cli/read_field.h"
 #include "cli/read_headroom.h"
-#include "cli/read_kernels.h"
 #include "cli/read_layers.h"
 #include "cli/read_notes.h"
 #include "cli/read_order.h"
-#include "cli/read_recompute.h"
 #include "cli/reported_plan.h"
 #include "cli/scenario_rules.h"
 #include "cluster/share.h"
@@ -24,35 +22,23 @@
 #include "frameworks/imported.h"
 #include "model/bounds.h"
 #include "model/read.h"
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/limits.h"
+#include "plan/schedules.h"
 #include "run/layer_choice.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
 constexpr std::int64_t kLongestDefaultSequence = 8192;
 
-std::array<Axis, 5> read_axes(const JsonReader& plan) {
-  static const auto axes = by_name(std::array{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp});
-  const std::string text = plan.text_or("order", "tp-cp-ep-dp-pp");
-  std::istringstream words(text);
-  std::array<Axis, 5> order{};
-  std::size_t count = 0;
-  for (std::string word; std::getline(words, word, '-'); ++count) {
-    if (count >= order.size() || !axes.contains(word)) count = order.size();
-    if (count < order.size()) order[count] = axes.at(word);
-  }
-  if (count != order.size()) {
-    plan.fail("order", "must name tp, cp, ep, dp and pp once each", fmt::format("found \"{}\"", text),
-              "tp-cp-ep-dp-pp");
-  }
-  return order;
+std::string lower(std::string word) {
+  std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return word;
 }
 
 class Reading {
@@ -69,11 +55,8 @@ class Reading {
     share_nodes();
     framework();
     pipeline();
-    step();
     batch();
-    options();
-    data_parallel();
-    splits();
+    fields();
     if (scenario_.experiment.order) require_order(scenario_.experiment, source_.file);
     conditions();
     top_.reject_unknown();
@@ -154,15 +137,11 @@ class Reading {
     return replaced_.without_profile && (!by_cost || replaced_.without_rules);
   }
 
-  int degree(const std::string& key) { return static_cast<int>(plan_.integer_or(key, 1, 1, kMaxDegree)); }
+  void read(std::string_view key) { read_field(plan_, key, scenario_.experiment.plan); }
 
   void degrees() {
     Plan& plan = scenario_.experiment.plan;
-    plan.tp = degree("tp");
-    plan.cp = degree("cp");
-    plan.ep = degree("ep");
-    plan.pp = degree("pp");
-    plan.dp = degree("dp");
+    for (const char* key : {"tp", "cp", "ep", "pp", "dp"}) read(key);
     const std::int64_t replica = std::int64_t{plan.tp} * plan.cp * plan.pp;
     scenario_.gpus = top_.integer_or("gpus", 0, 1, kMaxRanks);
     if (scenario_.gpus == 0) {
@@ -188,66 +167,47 @@ class Reading {
     Plan& plan = scenario_.experiment.plan;
     const bool named = plan_.has("schedule");
     if (named && is_order_file(plan_.text("schedule"))) return order_of_file();
-    plan.schedule = named ? schedule_named(plan_.text("schedule")) : ScheduleName::one_f_one_b;
-    plan.vpp = static_cast<int>(plan_.integer_or("vpp", is_v_shaped(plan.schedule) ? 2 : 1, 1, kMaxDegree));
+    plan.schedule = named ? schedule_of(plan_.text("schedule")) : ScheduleName::one_f_one_b;
+    plan.vpp = is_v_shaped(plan.schedule) ? 2 : 1;
+    read("vpp");
     scenario_.splits_by_cost = read_layers(plan_, scenario_.experiment.model, plan);
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
-    plan.microbatch_group = static_cast<int>(plan_.integer_or("microbatch_group", 0, 0, kMostInt));
     // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
-    plan.overlap_p2p =
-        plan_.boolean_or("overlap_p2p", plan.schedule > ScheduleName::one_f_one_b && !plan.launch_blocking);
+    plan.overlap_p2p = traits(plan.schedule).overlaps_p2p && !plan.launch_blocking;
   }
 
   // By its own name, in any case, or by one that others give it.
-  ScheduleName schedule_named(const std::string& given) {
-    static const auto schedules = by_name(kScheduleNames);
-    static const std::map<std::string, ScheduleName> others = {
-        {"interleaved", ScheduleName::interleaved},      // Megatron-LM
-        {"interleaved1f1b", ScheduleName::interleaved},  // torch.distributed.pipelining
-        {"zb1p", ScheduleName::zb_h1},                   // Qi et al. 2023: 1F1B's memory
-        {"zb2p", ScheduleName::zb_h2},
-        {"zbv", ScheduleName::zb_v},
-        {"zbvzerobubble", ScheduleName::zb_v},
-        {"dualpipev", ScheduleName::dualpipe_v}};
-    std::string name = given;
-    std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-    if (schedules.contains(name)) return schedules.at(name);
-    const auto found = others.find(name);
-    if (found == others.end()) return plan_.choice("schedule", schedules);
-    scenario_.notes.push_back(fmt::format("schedule {} is run as {}", given, to_string(found->second)));
-    return found->second;
+  ScheduleName schedule_of(const std::string& given) {
+    const ScheduleTraits* const found = schedule_named(given);
+    if (found == nullptr) return plan_.choice("schedule", by_name(kScheduleNames));
+    if (std::ranges::find(found->aliases, lower(given)) != found->aliases.end())
+      scenario_.notes.push_back(fmt::format("schedule {} is run as {}", given, found->name));
+    return found->schedule;
   }
 
   void order_of_file() {
     Experiment& experiment = scenario_.experiment;
     read_order(resolved(plan_.text("schedule"), "/plan/schedule"), experiment);
-    Plan& plan = experiment.plan;
-    plan.vpp = static_cast<int>(plan_.integer_or("vpp", plan.vpp, 1, kMaxDegree));
-    scenario_.splits_by_cost = read_layers(plan_, experiment.model, plan);
-    plan.overlap_p2p = plan_.boolean_or("overlap_p2p", !plan.launch_blocking);
-  }
-
-  void step() {
-    Plan& plan = scenario_.experiment.plan;
-    plan.sync_step = plan_.boolean_or("sync_step", true);
-    plan.clip_grad = plan_.number_or("clip_grad", 0, 0, kMostClipGrad);
+    if (plan_.has("microbatch_group"))
+      plan_.fail("microbatch_group", "follows from the order of a file", "", "leave it out");
+    read("vpp");
+    scenario_.splits_by_cost = read_layers(plan_, experiment.model, experiment.plan);
+    experiment.plan.overlap_p2p = !experiment.plan.launch_blocking;
   }
 
   void batch() {
     Plan& plan = scenario_.experiment.plan;
     const Model& model = scenario_.experiment.model;
-    plan.micro_batch = plan_.integer_or("micro_batch", 1, 1, kMaxSequences);
+    read("micro_batch");
     const bool bounded = model.max_positions > 0;
-    const std::int64_t longest =
-        bounded ? std::min(model.max_positions, kLongestDefaultSequence) : kLongestDefaultSequence;
-    plan.seq = plan_.integer_or("seq", longest, 1, kMaxTokens);
+    plan.seq = bounded ? std::min(model.max_positions, kLongestDefaultSequence) : kLongestDefaultSequence;
+    read("seq");
     if (!plan_.has("seq"))
       scenario_.notes.push_back(fmt::format("sequence length not given: {} tokens", plan.seq));
     const std::int64_t microbatches = 4 * std::int64_t{plan.pp};
     const double assumed =
         static_cast<double>(plan.micro_batch) * plan.dp * static_cast<double>(microbatches);
-    plan.global_batch = plan_.integer_or("global_batch", static_cast<std::int64_t>(std::min(assumed, 1e12)),
-                                         1, kMaxSequences);
+    plan.global_batch = static_cast<std::int64_t>(std::min(assumed, 1e12));
     if (!plan_.has("global_batch")) {
       scenario_.notes.push_back(fmt::format("global batch not given: {} sequences ({} microbatches)",
                                             plan.global_batch, microbatches));
@@ -256,20 +216,30 @@ class Reading {
 
   // Read first, because they decide what the others are by default.
   void framework() {
-    static const auto frameworks =
-        by_name(std::array{Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021,
-                           Framework::deepspeed, Framework::fsdp1, Framework::fsdp, Framework::torchtitan,
-                           Framework::nanotron, Framework::internevo, Framework::aleph_scaling});
-    static const auto precisions = by_name(kPrecisions);
     Plan& plan = scenario_.experiment.plan;
-    plan.framework = plan_.choice_or("framework", Framework::megatron_core, frameworks);
-    plan.precision = plan_.choice_or("precision", Precision::bf16, precisions);
-    plan.zero = static_cast<int>(plan_.integer_or("zero", 0, 0, 3));
+    for (const char* key : {"precision", "zero"}) read(key);
+    framework_named();
     apply_framework(plan);
     plan.fp8_either_layout = takes_either_fp8_layout(scenario_.experiment.cluster.gpu);
     predictions();
-    plan.launch_blocking = plan_.boolean_or("launch_blocking", false);
+    read("launch_blocking");
     if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
+  }
+
+  // "megatron-core", or with its version: "megatron-core@0.12".
+  void framework_named() {
+    Plan& plan = scenario_.experiment.plan;
+    if (!plan_.has("framework")) return;
+    const std::string given = plan_.text("framework");
+    if (use_framework(given, plan)) return;
+    const std::string name = given.substr(0, given.find('@'));
+    const auto frameworks = by_name(kFrameworks);
+    if (!frameworks.contains(name)) plan_.choice("framework", frameworks);  // says which there are
+    const FrameworkTraits& known = traits(frameworks.at(name));
+    std::vector<std::string> versions;
+    for (const char* version : known.versions) versions.push_back(name + "@" + version);
+    plan_.fail("framework", "names a version that is not known", fmt::format("found \"{}\"", given),
+               versions.empty() ? name : join(versions));
   }
 
   // Configurations name the modules of multi-token prediction that a model was trained with, which only
@@ -277,55 +247,29 @@ class Reading {
   void predictions() {
     Experiment& experiment = scenario_.experiment;
     std::int64_t& modules = experiment.model.mtp_layers;
-    const bool trains = modules == 0 || experiment.plan.framework == Framework::megatron_core;
+    const bool trains = modules == 0 || traits(experiment.plan).predicts_tokens;
     if (!trains && !plan_.has("mtp_num_layers"))
       scenario_.notes.push_back(fmt::format("{} does not predict further tokens: mtp_num_layers is 0, not {}",
                                             to_string(experiment.plan.framework), modules));
     modules = plan_.integer_or("mtp_num_layers", trains ? modules : 0, 0, bounds::kMtpLayers);
   }
 
-  void options() {
-    Plan& plan = scenario_.experiment.plan;
-    read_recompute(plan_, plan);
-    plan.order = read_axes(plan_);
-    read_kernels(plan_, plan);
-    plan.one_queue = plan_.boolean_or("one_queue", false);
-    if (plan_.has("bucket")) plan.bucket_bytes = plan_.quantity("bucket", physical::kBytes);
-  }
-
-  void data_parallel() {
-    static const auto offloads = by_name(std::array{Offload::none, Offload::optimizer, Offload::activations});
-    static const auto wires = by_name(std::array{Precision::fp32, Precision::bf16, Precision::fp16});
-    Plan& plan = scenario_.experiment.plan;
-    plan.zero_shard = static_cast<int>(plan_.integer_or("zero_shard", 0, 0, kMostInt));
-    plan.overlap_param_gather = plan_.boolean_or("overlap_param_gather", false);
-    plan.reshard_after_forward = plan_.boolean_or("reshard_after_forward", plan.reshard_after_forward);
-    plan.reduce_each_microbatch = plan_.boolean_or("reduce_each_microbatch", plan.reduce_each_microbatch);
-    plan.prefetch = static_cast<int>(plan_.integer_or("prefetch", 1, 0, kMostInt));
-    plan.grad_reduce = plan_.choice_or("grad_reduce", plan.grad_reduce, wires);
-    plan.offload = plan_.choice_or("offload", Offload::none, offloads);
-  }
-
-  void splits() {
-    static const auto exchanges =
-        by_name(std::array{ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all});
+  // All that have not been read yet, after the defaults that hang on others.
+  void fields() {
     Plan& plan = scenario_.experiment.plan;
     // Megatron-LM splits experts as the other layers, unless told otherwise.
-    plan.etp = static_cast<int>(
-        plan_.integer_or("etp", scenario_.experiment.model.experts ? plan.tp : 1, 1, kMaxDegree));
-    plan.moe_imbalance = plan_.number_or("moe_imbalance", 1, 0, 1e6);
-    plan.moe_capacity = plan_.number_or("moe_capacity", 0, 0, 1e6);
-    plan.overlap_experts = plan_.boolean_or("overlap_experts", false);
-    plan.dispatcher = plan_.choice_or("moe_dispatcher", plan.dispatcher, by_name(kDispatchers));
-    plan.core_release = static_cast<int>(plan_.integer_or("core_release", 0, 0, 99));
-    plan.cp_exchange = plan_.choice_or("cp_comm_type", ContextExchange::ring, exchanges);
-    plan.tp_comm_overlap = plan_.boolean_or("tp_comm_overlap", false);
+    plan.etp = scenario_.experiment.model.experts ? plan.tp : 1;
+    for (const char* key : {"recipe", "fp8_scaling", "cuda_graph_modules"}) read(key);
+    const bool once =
+        plan.fp8_either_layout && plan.recipe == Recipe::fp8_weights && plan.fp8_scaling != Fp8Scaling::mx;
+    plan.fp8_weight_copies = once ? 1 : 2;
+    plan.cuda_graph = !plan.cuda_graph_modules.empty();
+    for (const PlanField& field : plan_fields())
+      if (field.key != std::string_view("schedule") && field.key != std::string_view("framework"))
+        read_field(plan_, field, plan);
     const int sms = scenario_.experiment.cluster.gpu.multiprocessors;
-    const int most_sms = sms > 0 ? sms - 1 : kMostInt;  // the product needs one
-    plan.tp_comm_proj_sms = static_cast<int>(plan_.integer_or("tp_comm_proj_sms", 0, 0, most_sms));
-    plan.tp_comm_fc2_sms = static_cast<int>(plan_.integer_or("tp_comm_fc2_sms", 0, 0, most_sms));
-    plan.dispatcher_sms = static_cast<int>(plan_.integer_or("moe_dispatcher_sms", 0, 0, most_sms));
-    plan.tp_backward_overlap = plan_.boolean_or("tp_backward_overlap", plan.tp_backward_overlap);
+    for (const char* key : {"tp_comm_proj_sms", "tp_comm_fc2_sms", "moe_dispatcher_sms"})
+      if (plan_.has(key) && sms > 0) plan_.integer(key, 0, sms - 1);  // the GEMM needs one
   }
 
   void conditions() {

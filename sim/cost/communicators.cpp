@@ -7,6 +7,7 @@
 #include "cost/nccl/model.h"
 #include "cost/nccl/tuning.h"
 #include "cost/row_exchange.h"
+#include "plan/frameworks/traits.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
@@ -38,12 +39,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-bool is_of_2021(const Plan& plan) {
-  return plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed_2021;
-}
-
 Release release_of(const Plan& plan) {
-  return is_of_2021(plan) ? Release::v2_10 : Release::v2_30;
+  return traits(plan).is_of_2021 ? Release::v2_10 : Release::v2_30;
 }
 
 bool is_exchange(CollectiveOp op) {
@@ -114,13 +111,13 @@ class Communicators {
  private:
   void add_world() {
     const bool is_that_of_shards =
-        is_fsdp(plan_.framework) && plan_.dp * plan_.cp == plan_.gpus() && shard_replicas(plan_) == 1;
+        traits(plan_).fsdp != Fsdp::none && plan_.dp * plan_.cp == plan_.gpus() && shard_replicas(plan_) == 1;
     const bool carries_pipeline = release_ == Release::v2_10;  // p2p_communication.py names no group then
     if (!is_that_of_shards)
       hold("world", world_shape(), {Message{}}, carries_pipeline ? place_.neighbours : nccl::Peers{});
-    const bool is_sharded = plan_.framework == Framework::megatron_core && plan_.zero > 0;
-    if (!is_fsdp(plan_.framework) && !is_sharded && plan_.tp * plan_.pp > 1)
-      add("model", model_parallel(), {Message{}}, {});
+    const ModelGroup group = traits(plan_).model_group;
+    const bool is_made = group == ModelGroup::always || (group == ModelGroup::unsharded && plan_.zero == 0);
+    if (is_made && plan_.tp * plan_.pp > 1) add("model", model_parallel(), {Message{}}, {});
   }
 
   // Full nodes, but perhaps the last.
@@ -292,7 +289,7 @@ std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model&
 double context_bytes(const Cluster& cluster, const Plan& plan) {
   constexpr double kEager = 1343 * nccl::kMebibyte, kHopper = 1.06e9;
   if (cluster.nccl.sm == 0) return 0;
-  const double whole = cluster.nccl.sm >= 90 && !is_of_2021(plan) ? kHopper : kEager;
+  const double whole = cluster.nccl.sm >= 90 && !traits(plan).is_of_2021 ? kHopper : kEager;
   return are_parts_of_one_gpu(cluster) ? whole / cluster.node.gpus : whole;
 }
 

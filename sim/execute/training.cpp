@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "plan/frameworks/traits.h"
 #include "plan/nearest.h"
 #include "plan/sharding.h"
 #include "plan/work/shape.h"
@@ -75,7 +76,7 @@ class Limits {
     require(!shape_on_one_rank(model_, plan_).packs_heads, "framework",
             "copies of the heads before attention cannot be executed yet", "framework = nanotron",
             "framework megatron-core with recipe nanotron");
-    require(plan_.framework != Framework::aleph_scaling, "framework",
+    require(!traits(plan_).gathers_logits, "framework",
             "logits that every tensor-parallel rank gathers cannot be executed yet",
             "framework = aleph-scaling", "framework nanotron, or megatron-core");
     const bool adds_biases = model_.attention_out_bias || model_.mlp_bias;

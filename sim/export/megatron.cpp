@@ -6,6 +6,7 @@
 #include "export/hybrid_flags.h"
 #include "export/launch_lines.h"
 #include "export/unsaid.h"
+#include "plan/frameworks/traits.h"
 
 namespace rehearse {
 
@@ -91,7 +92,8 @@ void add_model(Line& line, const Model& model) {
 
 void add_hybrid(Line& line, const Model& model, const Plan& plan) {
   line.flag("spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
-  // Python's argparse takes a value that begins with a dash for a flag, unless an equals sign stands before it.
+  // Python's argparse takes a value that begins with a dash for a flag, unless an equals sign stands before
+  // it.
   const std::string pattern = hybrid_layer_pattern(model, plan);
   if (pattern.starts_with('-'))
     line.flag(fmt::format("hybrid-layer-pattern=\"{}\"", pattern).c_str());
@@ -240,7 +242,7 @@ void add_sharding(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   if (plan.loss_fusion != LossFusion::native) line.flag("cross-entropy-fusion-impl", "te");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
-  const bool scales = model.yarn && plan.framework == Framework::megatron_core;  // which no fused kernel does
+  const bool scales = model.yarn && traits(plan).rope_fusion_lacks_yarn;  // which no fused kernel does
   line.flag_if(!plan.fused_rotary || scales, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");
@@ -318,17 +320,19 @@ Plan said_of(const Model& model, const Plan& plan) {
     said.fp8_scaling = plan.fp8_scaling;
   if (plan.loss_fusion != LossFusion::native) said.loss_fusion = LossFusion::te;
   said.cp_exchange = plan.cp_exchange;
+  said.dispatcher = plan.dispatcher;
+  said.dispatcher_sms = plan.dispatcher_sms;
   if (plan.zero == 3) said.prefetch = gathers_ahead(plan) ? 1 : 0;
   if (keeps_narrow_gradients(plan)) {
     said.recipe = Recipe::sagemaker;
     said.grad_reduce = plan.grad_reduce == Precision::bf16 ? Precision::bf16 : Precision::fp16;
   }
-  for (bool Plan::*field :
-       {&Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
-        &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation, &Plan::fused_accumulation,
-        &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts, &Plan::fp8_output_proj,
-        &Plan::fp8_attention, &Plan::overlap_experts, &Plan::cuda_graph, &Plan::overlap_grad_reduce,
-        &Plan::overlap_param_gather})
+  for (bool Plan::*field : std::initializer_list<bool Plan::*>{
+           &Plan::sequence_parallel, &Plan::tp_comm_overlap, &Plan::fused_attention, &Plan::fused_softmax,
+           &Plan::fused_cross_entropy, &Plan::fused_rotary, &Plan::fused_activation,
+           &Plan::fused_accumulation, &Plan::fused_permute, &Plan::fused_router, &Plan::fused_experts,
+           &Plan::fp8_output_proj, &Plan::fp8_attention, &Plan::overlap_experts, &Plan::cuda_graph,
+           &Plan::overlap_grad_reduce, &Plan::overlap_param_gather})
     said.*field = plan.*field;
   said.cuda_graph_modules = plan.cuda_graph_modules;
   said.etp = plan.etp;

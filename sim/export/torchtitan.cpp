@@ -137,6 +137,7 @@ Plan said_of(const Model& model, const Plan& plan) {
   said.recompute = plan.recompute;
   said.tp_comm_overlap = plan.tp_comm_overlap;
   said.cp_exchange = plan.cp_exchange;
+  said.dispatcher = plan.dispatcher;
   said.etp = plan.etp;
   said.fused_cross_entropy = plan.fused_cross_entropy;
   said.fused_rotary = said.fused_activation = compiles_model(plan);

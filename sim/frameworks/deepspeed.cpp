@@ -116,7 +116,7 @@ class DeepSpeedReader {
     plan_ = {{"framework", "deepspeed"}, {"precision", "fp32"}};
     precision();
     if (said("gradient_clipping", config_))
-      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMostClipGrad);
+      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMaxClipGrad);
     degrees();
     if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
     batch();

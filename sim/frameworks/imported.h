@@ -9,8 +9,6 @@
 
 namespace rehearse {
 
-inline constexpr double kMostClipGrad = 1e9;  // no scenario clips gradients to a longer norm
-
 // A configuration of another program, in our words.
 struct Imported {
   Json scenario = Json::object();  // rehearse.scenario/1; without a cluster, and where `model` is null a name

@@ -244,7 +244,7 @@ class MegatronReader {
   // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.
   void clipping() {
     const double norm = flags_.number_or("--clip-grad", 1);
-    if (norm > kMostClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMostClipGrad));
+    if (norm > kMaxClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMaxClipGrad));
     plan_["clip_grad"] = std::max(norm, 0.0);
   }
 

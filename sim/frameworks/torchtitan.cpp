@@ -331,7 +331,7 @@ class TorchtitanReader {
       note(
           "\"training/enable_cpu_offload\" moves parameters and gradients too: those are counted on the GPU");
     }
-    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMostClipGrad);
+    plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMaxClipGrad);
     if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 
 namespace rehearse {
@@ -50,9 +51,10 @@ bool multiplies_quantised(const Block& block, const Kernel& kernel, Precision pr
 
 WeightCasts weight_casts(const Plan& plan) {
   if (!is_quantised(plan.precision)) return {};
-  if (plan.framework == Framework::torchtitan) return by_torchao(plan);
+  if (traits(plan).fp8 == Fp8Library::torchao) return by_torchao(plan);
   std::vector<double> bytes = by_transformer_engine(plan);
-  if (plan.framework != Framework::megatron_core && !holds_fp8_weights(plan)) return {bytes, bytes, {}};
+  if (traits(plan).fp8 != Fp8Library::transformer_engine && !holds_fp8_weights(plan))
+    return {bytes, bytes, {}};
   const auto microbatches = static_cast<double>(std::max<std::int64_t>(1, plan.microbatches()));
   for (double& each : bytes) each /= microbatches;
   return {bytes, {}, {}};

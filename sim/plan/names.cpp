@@ -166,30 +166,6 @@ std::string to_string(GraphModule module) {
   return "";
 }
 
-std::string to_string(ScheduleName schedule) {
-  switch (schedule) {
-    case ScheduleName::gpipe:
-      return "gpipe";
-    case ScheduleName::one_f_one_b:
-      return "1f1b";
-    case ScheduleName::interleaved:
-      return "interleaved-1f1b";
-    case ScheduleName::zb_h1:
-      return "zb-h1";
-    case ScheduleName::zb_h2:
-      return "zb-h2";
-    case ScheduleName::zb_v:
-      return "zb-v";
-    case ScheduleName::dualpipe_v:
-      return "dualpipe-v";
-    case ScheduleName::v_half:
-      return "v-half";
-    case ScheduleName::v_min:
-      return "v-min";
-  }
-  return "";
-}
-
 std::string to_string(Offload offload) {
   switch (offload) {
     case Offload::none:
@@ -200,41 +176,6 @@ std::string to_string(Offload offload) {
       return "activations";
   }
   return "";
-}
-
-std::string to_string(Framework framework) {
-  switch (framework) {
-    case Framework::megatron_2021:
-      return "megatron-2021";
-    case Framework::megatron_core:
-      return "megatron-core";
-    case Framework::deepspeed_2021:
-      return "deepspeed-2021";
-    case Framework::deepspeed:
-      return "deepspeed";
-    case Framework::fsdp1:
-      return "fsdp1";
-    case Framework::fsdp:
-      return "fsdp";
-    case Framework::torchtitan:
-      return "torchtitan";
-    case Framework::nanotron:
-      return "nanotron";
-    case Framework::internevo:
-      return "internevo";
-    case Framework::aleph_scaling:
-      return "aleph-scaling";
-  }
-  return "";
-}
-
-bool is_fsdp(Framework framework) {
-  return framework == Framework::fsdp1 || framework == Framework::fsdp || framework == Framework::torchtitan;
-}
-
-bool is_v_shaped(ScheduleName schedule) {
-  return schedule == ScheduleName::zb_v || schedule == ScheduleName::dualpipe_v ||
-         schedule == ScheduleName::v_half || schedule == ScheduleName::v_min;
 }
 
 }  // namespace rehearse

@@ -1,5 +1,6 @@
 #include "plan/recipe.h"
 
+#include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 
 namespace rehearse {
@@ -68,7 +69,7 @@ bool gradients_come_anew(const Plan& plan) {
 }
 
 bool has_local_ddp(const Plan& plan) {
-  return plan.framework == Framework::megatron_2021 && plan.recipe == Recipe::sagemaker && plan.zero == 0 &&
+  return traits(plan).has_local_ddp && plan.recipe == Recipe::sagemaker && plan.zero == 0 &&
          !plan.overlap_grad_reduce && !plan.fused_step;
 }
 

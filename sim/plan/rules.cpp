@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/frameworks/traits.h"
 #include "plan/graphs.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
@@ -196,7 +197,7 @@ class Rules {
   }
 
   void further_tokens() {
-    if (model_.mtp_layers == 0 || plan_.framework == Framework::megatron_core) return;
+    if (model_.mtp_layers == 0 || traits(plan_).predicts_tokens) return;
     report("mtp_num_layers", "only Megatron core predicts further tokens",
            fmt::format("mtp_num_layers = {}, framework = {}", model_.mtp_layers, to_string(plan_.framework)),
            "0, or framework = megatron-core");

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "plan/frameworks/traits.h"
 #include "plan/limits.h"
 #include "plan/rules_split.h"
 
@@ -34,7 +35,7 @@ class ContextRules {
     if (!plan_.tp_comm_overlap)
       report(field, "are left to a reduce-scatter beside chunks of its product",
              fmt::format("tp_comm_overlap = off, {} = {}", field, sms), "0, or tp_comm_overlap = on");
-    if (is_fsdp(plan_.framework))
+    if (traits(plan_).dtensor)
       report(field, "PyTorch's symmetric memory copies without multiprocessors",
              fmt::format("framework = {}, {} = {}", to_string(plan_.framework), field, sms),
              "0, or framework = megatron-core");

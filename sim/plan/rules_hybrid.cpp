@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "plan/frameworks/traits.h"
 #include "plan/limits.h"
 #include "plan/rules_split.h"
 
@@ -13,7 +14,7 @@ class HybridRules {
       : plan_(plan), model_(model), broken_(broken) {}
 
   void check() {
-    if (plan_.framework != Framework::megatron_core)
+    if (!traits(plan_).trains_hybrids)
       report("framework", "hybrid models are Megatron core's", to_string(plan_.framework), "megatron-core");
     if (plan_.overlap_experts)
       report("overlap_experts", "passes are paired through layers of attention and experts", "on", "off");

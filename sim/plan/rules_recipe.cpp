@@ -1,5 +1,7 @@
 #include "plan/rules_recipe.h"
 
+#include "plan/frameworks/traits.h"
+
 #include <fmt/core.h>
 
 namespace rehearse {
@@ -15,14 +17,16 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
   const bool is_fp8 = plan.precision == Precision::fp8;
   const bool of_both = plan.fp8_scaling == Fp8Scaling::mx;
   const bool of_core = plan.fp8_scaling == Fp8Scaling::current || of_both;
-  const bool has_both = plan.framework == Framework::megatron_core || plan.framework == Framework::torchtitan;
+  const Fp8Library library = traits(plan).fp8;
+  const bool has_both = library != Fp8Library::other;
   if (of_both && !(is_fp8 && has_both))
     report("fp8_scaling", "MXFP8 is that of Megatron core and of torchtitan in fp8",
-           "tensor, or precision = fp8 with framework = megatron-core, or precision = fp8 with framework = torchtitan");
-  if (of_core && !of_both && !(is_fp8 && plan.framework == Framework::megatron_core))
+           "tensor, or precision = fp8 with framework = megatron-core, or precision = fp8 with framework = "
+           "torchtitan");
+  if (of_core && !of_both && !(is_fp8 && library == Fp8Library::transformer_engine))
     report("fp8_scaling", "Transformer Engine's recipes are those of Megatron core in fp8",
            "tensor, or precision = fp8 with framework = megatron-core");
-  if (!of_core && !(is_fp8 && plan.framework == Framework::torchtitan))
+  if (!of_core && !(is_fp8 && library == Fp8Library::torchao))
     report("fp8_scaling", "torchao's recipes are those of torchtitan in fp8",
            "tensor, or precision = fp8 with framework = torchtitan");
   if (plan.fp8_scaling == Fp8Scaling::mx && !plan.fp8_either_layout)
@@ -32,7 +36,7 @@ void add_scaling_rules(const Plan& plan, const std::string& values, std::vector<
 }
 
 void add_loss_rules(const Plan& plan, std::vector<BrokenRule>& violations) {
-  const bool is_fused = plan.fused_cross_entropy && plan.framework == Framework::megatron_core;
+  const bool is_fused = plan.fused_cross_entropy && traits(plan).fuses_loss_by_te;
   if (plan.loss_fusion != LossFusion::native && !is_fused)
     violations.push_back({"", "cross_entropy_fusion_impl",
                           "Transformer Engine fuses the loss of Megatron core, where that is fused",
@@ -43,7 +47,7 @@ void add_loss_rules(const Plan& plan, std::vector<BrokenRule>& violations) {
 
 // What Megatron core multiplies in fp8 beside its layers, where it is told to.
 void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
-  const bool in_fp8 = plan.precision == Precision::fp8 && plan.framework == Framework::megatron_core;
+  const bool in_fp8 = plan.precision == Precision::fp8 && traits(plan).fp8 == Fp8Library::transformer_engine;
   const auto report = [&](const char* field, const char* rule) {
     violations.push_back({"", field, rule, fmt::format("{}, framework {}", values, to_string(plan.framework)),
                           "off, or precision = fp8 with framework = megatron-core"});
@@ -51,7 +55,7 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Brok
   if (plan.fp8_output_proj && !in_fp8)
     report("fp8_output_proj", "the head multiplies in fp8 under Megatron core in fp8");
   // Beside linear layers in NVFP4 attention is Transformer Engine's of fp8 as well (DotProductAttention).
-  const bool quantised = is_quantised(plan.precision) && plan.framework == Framework::megatron_core;
+  const bool quantised = is_quantised(plan.precision) && traits(plan).fp8 == Fp8Library::transformer_engine;
   if (plan.fp8_attention && !quantised)
     report("fp8_dot_product_attention", "attention is fp8's under Megatron core in fp8 or fp4");
   if (plan.fp8_attention && (!plan.fused_attention || plan.cp > 1))
@@ -63,7 +67,7 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Brok
 
 void add_bf16_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   if (plan.bf16_first_layers + plan.bf16_last_layers == 0) return;
-  if (is_quantised(plan.precision) && plan.framework == Framework::megatron_core) return;
+  if (is_quantised(plan.precision) && traits(plan).fp8 == Fp8Library::transformer_engine) return;
   violations.push_back({"", plan.bf16_last_layers > 0 ? "bf16_last_layers" : "bf16_first_layers",
                         "layers are kept out of fp8 or fp4 under Megatron core",
                         fmt::format("{}, framework {}", values, to_string(plan.framework)),
@@ -72,7 +76,7 @@ void add_bf16_rules(const Plan& plan, const std::string& values, std::vector<Bro
 
 void add_fp4_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   if (plan.precision != Precision::fp4) return;
-  if (plan.framework != Framework::megatron_core)
+  if (traits(plan).fp8 != Fp8Library::transformer_engine)
     violations.push_back({"", "precision", "NVFP4 is Megatron core's, by Transformer Engine",
                           fmt::format("{}, framework {}", values, to_string(plan.framework)),
                           "bf16, or fp8, or framework = megatron-core"});

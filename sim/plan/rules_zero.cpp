@@ -1,5 +1,7 @@
 #include "plan/rules_zero.h"
 
+#include "plan/frameworks/traits.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -69,23 +71,19 @@ class ZeroRules {
   }
 
   void scaling() {
-    if (plan_.framework != Framework::aleph_scaling || plan_.zero < 2) return;
-    report("zero", "Scaling divides the optimizer's state alone", fmt::format("zero = {}", plan_.zero),
-           "zero = 1");
+    if (plan_.zero <= traits(plan_).max_zero) return;
+    report("zero", fmt::format("{} shards the optimizer state alone", traits(plan_).project),
+           fmt::format("zero = {}", plan_.zero), "zero = 1");
   }
 
   void owners() {
-    if (plan_.framework != Framework::internevo) return;
-    if (plan_.zero >= 2)
-      report("zero", "InternEvo divides the optimizer's state alone", fmt::format("zero = {}", plan_.zero),
-             "zero = 1");
-    if (plan_.overlap_param_gather)
-      report("overlap_param_gather", "InternEvo's owners broadcast their parameters after the step",
-             "framework = internevo", "off");
+    if (traits(plan_).owners_broadcast && plan_.overlap_param_gather)
+      report("overlap_param_gather", "owners of whole parameters broadcast them after the step",
+             fmt::format("framework = {}", to_string(plan_.framework)), "off");
   }
 
   void pipeline() {
-    if (plan_.zero < 2 || plan_.pp == 1 || is_fsdp(plan_.framework)) return;
+    if (plan_.pp == 1 || plan_.zero <= traits(plan_).max_zero_in_pipelines) return;
     report("zero",
            fmt::format("{} cannot join ZeRO-2 or ZeRO-3 with pipeline parallelism: gradients accumulate over "
                        "microbatches, so every rank keeps them whole",
@@ -95,7 +93,7 @@ class ZeroRules {
   }
 
   void reductions() {
-    if (plan_.zero >= 2 && plan_.pp == 1 && !plan_.reduce_each_microbatch && !is_fsdp(plan_.framework))
+    if (plan_.zero >= 2 && plan_.pp == 1 && !plan_.reduce_each_microbatch && traits(plan_).fsdp == Fsdp::none)
       report("reduce_each_microbatch",
              fmt::format("{} reduces sharded gradients after every microbatch", to_string(plan_.framework)),
              "reduce each microbatch = off", "on, or framework = fsdp, or framework = torchtitan");

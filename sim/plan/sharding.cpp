@@ -1,5 +1,6 @@
 #include "plan/sharding.h"
 
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 
 namespace rehearse {
@@ -77,8 +78,7 @@ bool reduces_each_microbatch(const Plan& plan) {
 }
 
 bool drops_after_backward(const Plan& plan) {
-  return plan.zero == 3 && plan.pp == 1 &&
-         (plan.framework != Framework::fsdp1 || reduces_each_microbatch(plan));
+  return plan.zero == 3 && plan.pp == 1 && (traits(plan).fsdp != Fsdp::flat || reduces_each_microbatch(plan));
 }
 
 bool gathers_each_microbatch(const Plan& plan) {
@@ -86,36 +86,30 @@ bool gathers_each_microbatch(const Plan& plan) {
 }
 
 bool owns_parameters(const Plan& plan) {
-  return plan.framework == Framework::internevo && plan.zero == 1 && shard_size(plan) > 1;
+  return traits(plan).owners_broadcast && plan.zero == 1 && shard_size(plan) > 1;
 }
 
 bool scatters_gradients(const Plan& plan) {
-  if (plan.framework == Framework::nanotron || plan.framework == Framework::aleph_scaling)
-    return plan.zero > 1;
+  if (traits(plan).all_reduces_sharded) return plan.zero > 1;
   const bool reduces_whole = owns_parameters(plan) || exchanges_lists(plan);
   return plan.zero > 0 && !(reduces_whole && shard_replicas(plan) == 1);
 }
 
 bool exchanges_lists(const Plan& plan) {
-  return plan.framework == Framework::deepspeed_2021 && plan.zero == 3;
+  return traits(plan).gathers_lists && plan.zero == 3;
 }
 
 Copies copies(const Plan& plan) {
-  if (!is_fsdp(plan.framework) || plan.zero < 2 || shard_size(plan) == 1) return {};
+  if (traits(plan).fsdp == Fsdp::none || plan.zero < 2 || shard_size(plan) == 1) return {};
   const double value = bytes_of(plan.precision), wire = gradient_wire_bytes(plan);
-  if (plan.framework != Framework::fsdp1) return {2 * parameter_bytes(plan), value + wire};
+  if (traits(plan).fsdp != Fsdp::flat) return {2 * parameter_bytes(plan), value + wire};
   const double cast = wire == value ? 0 : value + wire;
   return {0, 2 * value + cast + 2 * wire};
 }
 
 double bucket_copies(const Plan& plan) {
-  switch (plan.framework) {
-    case Framework::internevo:
-    case Framework::aleph_scaling:
-      return 6;
-    default:
-      return exchanges_lists(plan) ? 6 : 0;
-  }
+  constexpr double kOfLists = 6;
+  return exchanges_lists(plan) ? kOfLists : traits(plan).bucket_copy_bytes;
 }
 
 double parameter_bytes(const Plan& plan) {

@@ -1,6 +1,6 @@
 #include "plan/weights.h"
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 
 namespace rehearse {
 

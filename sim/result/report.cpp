@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/schedules.h"
 #include "result/communication.h"
 #include "result/critical_path.h"
 #include "result/memory/memory.h"
@@ -47,7 +48,7 @@ void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedu
 
 // The split of each rank, their mean, and the communication of the rank at `critical`.
 void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
-               const OpTimes& times, std::size_t critical) {
+                     const OpTimes& times, std::size_t critical) {
   const double weight = 1 / static_cast<double>(timeline.ranks.size());
   for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
     const TimelineRank& rank = timeline.ranks[r];
@@ -191,27 +192,7 @@ std::string schedule_name(const Report& report) {
 }
 
 double ideal_bubble_fraction(const Plan& plan) {
-  const double fill = plan.pp - 1;
-  const auto m = static_cast<double>(plan.microbatches());
-  switch (plan.schedule) {
-    case ScheduleName::gpipe:
-    case ScheduleName::one_f_one_b:
-      return ratio(fill, m + fill);
-    case ScheduleName::interleaved:
-      return ratio(fill, plan.vpp * m + fill);
-    case ScheduleName::zb_h1:
-      return ratio(fill, 3 * m + fill);
-    case ScheduleName::zb_h2:
-      return plan.sync_step ? ratio(fill, 3 * m + fill) : 0;
-    case ScheduleName::zb_v:
-      return plan.sync_step ? ratio(fill, 6 * m + fill) : 0;
-    case ScheduleName::dualpipe_v:
-      return ratio(fill, 6 * m + fill);
-    case ScheduleName::v_half:
-    case ScheduleName::v_min:
-      return 0;
-  }
-  return 0;
+  return traits(plan.schedule).ideal_bubble(plan);
 }
 
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,

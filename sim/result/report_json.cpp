@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/fields.h"
 #include "result/traffic.h"
 
 namespace rehearse {
@@ -111,87 +112,42 @@ Json memory_json(const Report& report) {
           {"ranks", ranks}};
 }
 
+struct FieldJson {
+  const Plan& plan;
+
+  static Json words(const std::vector<std::string>& all, const std::vector<std::size_t>& chosen) {
+    Json list = Json::array();
+    for (const std::size_t index : chosen) list.push_back(all[index]);
+    return list;
+  }
+
+  Json operator()(const IntegerField& field) const { return field.get(plan); }
+  Json operator()(const NumberField& field) const { return plan.*field.member; }
+  Json operator()(const BytesField& field) const { return plan.*field.member; }
+  Json operator()(const SwitchField& field) const { return plan.*field.member; }
+  Json operator()(const ChoiceField& field) const { return field.words[field.get(plan)]; }
+  Json operator()(const ChoicesField& field) const { return words(field.words, field.get(plan)); }
+  Json operator()(const AxesField&) const {
+    Json list = Json::array();
+    for (const Axis axis : plan.order) list.push_back(to_string(axis));
+    return list;
+  }
+  Json operator()(const LayersField&) const { return plan.layers_per_stage; }
+  Json operator()(ShorthandField) const { return nullptr; }
+};
+
+// Fields as scenarios have them, but bytes as numbers, and the microbatches that follow.
 Json plan_json(const Report& report) {
   const Plan& plan = report.plan;
-  Json order = Json::array();
-  for (const Axis axis : plan.order) order.push_back(to_string(axis));
-  Json modules = Json::array();
-  for (const RecomputeModule module : plan.recompute_modules) modules.push_back(to_string(module));
-  Json graphs = Json::array();
-  for (const GraphModule module : plan.cuda_graph_modules) graphs.push_back(to_string(module));
-  return {{"tp", plan.tp},
-          {"cp", plan.cp},
-          {"ep", plan.ep},
-          {"etp", plan.etp},
-          {"dp", plan.dp},
-          {"pp", plan.pp},
-          {"vpp", plan.vpp},
-          {"micro_batch", plan.micro_batch},
-          {"global_batch", plan.global_batch},
-          {"microbatches", plan.microbatches()},
-          {"seq", plan.seq},
-          {"schedule", schedule_name(report)},
-          {"recompute", to_string(plan.recompute)},
-          {"recompute_method", to_string(plan.recompute_method)},
-          {"recompute_num_layers", plan.recompute_layers},
-          {"recompute_modules", modules},
-          {"recompute_early_stop", plan.recompute_early_stop},
-          {"recipe", to_string(plan.recipe)},
-          {"precision", to_string(plan.precision)},
-          {"fp8_weight_copies", plan.fp8_weight_copies},
-          {"fp8_scaling", to_string(plan.fp8_scaling)},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"fused_attention", plan.fused_attention},
-          {"fused_softmax", plan.fused_softmax},
-          {"fused_cross_entropy", plan.fused_cross_entropy},
-          {"cross_entropy_fusion_impl", to_string(plan.loss_fusion)},
-          {"train_metrics", plan.train_metrics},
-          {"fused_norm", plan.fused_norm},
-          {"fused_rotary", plan.fused_rotary},
-          {"fused_activation", plan.fused_activation},
-          {"fused_permute", plan.fused_permute},
-          {"fused_router", plan.fused_router},
-          {"fused_experts", plan.fused_experts},
-          {"fp8_output_proj", plan.fp8_output_proj},
-          {"bf16_first_layers", plan.bf16_first_layers},
-          {"bf16_last_layers", plan.bf16_last_layers},
-          {"fp8_dot_product_attention", plan.fp8_attention},
-          {"fused_accumulation", plan.fused_accumulation},
-          {"fused_adam", plan.fused_adam},
-          {"fused_step", plan.fused_step},
-          {"overlap_grad_reduce", plan.overlap_grad_reduce},
-          {"overlap_p2p", plan.overlap_p2p},
-          {"scatter_gather", plan.scatter_gather},
-          {"overlap_experts", plan.overlap_experts},
-          {"cuda_graph", plan.cuda_graph},
-          {"cuda_graph_modules", graphs},
-          {"one_queue", plan.one_queue},
-          {"launch_blocking", plan.launch_blocking},
-          {"bucket_bytes", plan.bucket_bytes},
-          {"zero", plan.zero},
-          {"zero_shard", plan.zero_shard},
-          {"overlap_param_gather", plan.overlap_param_gather},
-          {"reshard_after_forward", plan.reshard_after_forward},
-          {"reduce_each_microbatch", plan.reduce_each_microbatch},
-          {"prefetch", plan.prefetch},
-          {"grad_reduce", to_string(plan.grad_reduce)},
-          {"offload", to_string(plan.offload)},
-          {"framework", to_string(plan.framework)},
-          {"order", order},
-          {"layers_per_stage", plan.layers_per_stage},
-          {"microbatch_group", plan.microbatch_group},
-          {"sync_step", plan.sync_step},
-          {"clip_grad", plan.clip_grad},
-          {"moe_imbalance", plan.moe_imbalance},
-          {"moe_capacity", plan.moe_capacity},
-          {"core_release", plan.core_release},
-          {"moe_dispatcher", to_string(plan.dispatcher)},
-          {"moe_dispatcher_sms", plan.dispatcher_sms},
-          {"cp_comm_type", to_string(plan.cp_exchange)},
-          {"tp_comm_overlap", plan.tp_comm_overlap},
-          {"tp_comm_proj_sms", plan.tp_comm_proj_sms},
-          {"tp_comm_fc2_sms", plan.tp_comm_fc2_sms},
-          {"tp_backward_overlap", plan.tp_backward_overlap}};
+  Json json = Json::object();
+  for (const PlanField& field : plan_fields()) {
+    if (std::holds_alternative<ShorthandField>(field.type)) continue;
+    const bool bytes = std::holds_alternative<BytesField>(field.type);
+    json[field.key + std::string(bytes ? "_bytes" : "")] = std::visit(FieldJson{plan}, field.type);
+    if (field.key == std::string_view("global_batch")) json["microbatches"] = plan.microbatches();
+  }
+  json["schedule"] = schedule_name(report);
+  return json;
 }
 
 Json model_json(const Report& report) {

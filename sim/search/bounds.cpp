@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plan/schedules.h"
 #include "plan/stages.h"
 
 namespace rehearse {
@@ -18,10 +19,6 @@ struct MicrobatchTimes {
 
 // Sums in another order than the engine's differ by less.
 constexpr double kRounding = 1e-9;
-
-bool splits_backward(ScheduleName schedule) {
-  return schedule > ScheduleName::interleaved;
-}
 
 // Of passes that are paired, all exchanges may be hidden.
 double exchanges_s(const ExpertPhases& phases) {
@@ -40,7 +37,7 @@ MicrobatchTimes times_of(const StageTimes& stage, bool split) {
 }  // namespace
 
 double least_step_time(const Plan& plan, const OpTimes& times) {
-  const bool split = splits_backward(plan.schedule);
+  const bool split = traits(plan.schedule).splits_backward;
   const auto microbatches = static_cast<double>(plan.microbatches());
   std::vector<MicrobatchTimes> stages;
   std::vector<MicrobatchTimes> ranks(static_cast<std::size_t>(plan.pp));

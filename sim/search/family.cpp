@@ -9,44 +9,25 @@
 
 namespace rehearse {
 
-namespace {
+OpsKey::OpsKey(const Plan& plan)
+    : ParallelOptions(plan),
+      BatchOptions(plan),
+      RecomputeOptions(plan),
+      NumericsOptions(plan),
+      KernelOptions(plan),
+      StepOptions(plan),
+      ExpertOptions(plan),
+      LaunchOptions(plan),
+      framework(plan.framework),
+      is_v_shaped(rehearse::is_v_shaped(plan.schedule)),
+      sharding(plan.zero >= 2 ? ShardingOptions(plan) : ShardingOptions()) {}
 
-// Without what neither kernels nor their prices read: when ops run, how state is divided and when it moves.
-// Of the schedule they read whether the last stage lies on the first rank (tied embeddings). From ZeRO-2 on
-// microbatches may reduce gradients and gather weights, whose copies and sums prices count.
-Plan without_schedule_and_sharding(Plan plan) {
-  const Plan none;
-  plan.schedule = is_v_shaped(plan.schedule) ? ScheduleName::zb_v : none.schedule;
-  plan.overlap_p2p = none.overlap_p2p;
-  plan.overlap_grad_reduce = none.overlap_grad_reduce;
-  plan.overlap_param_gather = none.overlap_param_gather;
-  plan.bucket_bytes = none.bucket_bytes;
-  plan.microbatch_group = none.microbatch_group;
-  if (plan.zero >= 2) return plan;
-  plan.reshard_after_forward = none.reshard_after_forward;
-  plan.reduce_each_microbatch = none.reduce_each_microbatch;
-  plan.zero = none.zero;
-  plan.zero_shard = none.zero_shard;
-  plan.prefetch = none.prefetch;
-  return plan;
-}
-
-// What an order of compute ops hangs on.
-Plan order_alone(const Plan& plan) {
-  Plan order;
-  order.schedule = plan.schedule;
-  order.pp = plan.pp;
-  order.vpp = plan.vpp;
-  order.microbatch_group = plan.microbatch_group;
-  if (plan.pairs_passes()) {
-    order.overlap_experts = true;
-    order.ep = plan.ep;
-  }
-  order.global_batch = plan.microbatches();
-  return order;
-}
-
-}  // namespace
+OrderKey::OrderKey(const Plan& plan)
+    : OrderOptions(plan),
+      pp(plan.pp),
+      vpp(plan.vpp),
+      pairs_passes(plan.pairs_passes()),
+      microbatches(plan.microbatches()) {}
 
 bool same_family(const Plan& plan, const Plan& other) {
   return plan.tp == other.tp && plan.cp == other.cp && plan.pp == other.pp && plan.dp == other.dp &&
@@ -54,11 +35,10 @@ bool same_family(const Plan& plan, const Plan& other) {
 }
 
 const Family::Ops& Family::ops_of(const Plan& plan) {
-  const Plan key = without_schedule_and_sharding(plan);
-  const auto found = std::ranges::find(ops_, key, &Ops::plan);
+  const OpsKey key(plan);
+  const auto found = std::ranges::find(ops_, key, &Ops::key);
   if (found != ops_.end()) return *found;
-  Ops& ops = ops_.emplace_back();
-  ops.plan = key;
+  Ops& ops = ops_.emplace_back(Ops{key, {}, {}, {}});
   ops.work = make_work(experiment_.model, plan);
   ops.times = price(ops.work, plan, experiment_.cluster, experiment_.profile, kernels_).times.stages;
   ops.bytes = stage_bytes(ops.work);
@@ -66,10 +46,11 @@ const Family::Ops& Family::ops_of(const Plan& plan) {
 }
 
 const Family::Order& Family::order_of(const Plan& plan) {
-  const Plan key = order_alone(shortened(plan));
-  const auto found = std::ranges::find(orders_, key, &Order::plan);
+  const Plan short_plan = shortened(plan);
+  const OrderKey key(short_plan);
+  const auto found = std::ranges::find(orders_, key, &Order::key);
   if (found != orders_.end()) return *found;
-  return orders_.emplace_back(Order{key, make_order(key)});
+  return orders_.emplace_back(Order{key, make_order(short_plan)});
 }
 
 const Family::Activations& Family::activations_of(const Ops& ops, const Plan& plan) {

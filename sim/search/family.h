@@ -13,10 +13,39 @@
 namespace rehearse {
 
 struct PlanBounds {
-  double least_s = 0;       // least_step_time()
-  bool fits = true;         // exactly what the report says
+  double least_s = 0;           // least_step_time()
+  bool fits = true;             // exactly what the report says
   bool leaves_headroom = true;  // the experiment's; exactly what the report says
-  double needed_bytes = 0;  // of the fullest GPU; exactly what the report says, too, where it fits
+  double needed_bytes = 0;      // of the fullest GPU; exactly what the report says, too, where it fits
+};
+
+// The options that a Work and its prices hang on: not when ops run, and not how state is divided. Of the
+// schedule they read whether the last stage lies on the first rank (tied embeddings). From ZeRO-2 on
+// microbatches may reduce gradients and gather weights, whose copies and sums prices count.
+struct OpsKey : ParallelOptions,
+                BatchOptions,
+                RecomputeOptions,
+                NumericsOptions,
+                KernelOptions,
+                StepOptions,
+                ExpertOptions,
+                LaunchOptions {
+  Framework framework;
+  bool is_v_shaped;
+  ShardingOptions sharding;
+
+  explicit OpsKey(const Plan& plan);
+  bool operator==(const OpsKey&) const = default;
+};
+
+// The options that an order of compute ops hangs on.
+struct OrderKey : OrderOptions {
+  int pp, vpp;
+  bool pairs_passes;
+  std::int64_t microbatches;
+
+  explicit OrderKey(const Plan& plan);
+  bool operator==(const OrderKey&) const = default;
 };
 
 // Work, prices and orders that plans share, each made once. Plans of one family follow each other in a
@@ -29,15 +58,14 @@ class Family {
   PlanBounds bounds(const Plan& plan);
 
  private:
-  // By the fields of a plan that a Work and its prices hang on: all but the ones that ops_of() clears.
   struct Ops {
-    Plan plan;
+    OpsKey key;
     Work work;
     std::vector<StageTimes> times;
     std::vector<StageBytes> bytes;
   };
   struct Order {
-    Plan plan;
+    OrderKey key;
     Schedule schedule;
   };
   struct Activations {

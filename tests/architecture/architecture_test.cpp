@@ -119,6 +119,39 @@ TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
   }
 }
 
+// What a framework does stands in its traits; who compares frameworks knows it a second time.
+TEST(Architecture, FrameworksAreComparedInTheirTraitsOnly) {
+  const std::regex compared(R"(plan_?\.framework\s*(==|!=)|(==|!=) Framework::|case Framework::)");
+  const std::regex ordered(R"(schedule\s*(<|>|<=|>=)\s*ScheduleName::)");
+  for (const char* top : {"sim", "calibrate"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
+      if (!is_source(entry.path())) continue;
+      const std::string text = read(entry.path());
+      EXPECT_FALSE(std::regex_search(text, compared)) << entry.path() << ": ask traits(plan)";
+      EXPECT_FALSE(std::regex_search(text, ordered)) << entry.path() << ": the order of names means nothing";
+    }
+}
+
+// Members of the groups of plan/plan.h, and the rows of plan/fields.h that name them.
+TEST(Architecture, EveryFieldOfAPlanHasARow) {
+  const fs::path folder = fs::path(SOURCE_DIR) / "sim/plan";
+  std::string rows;
+  for (const char* part : {"kernels", "layout", "state"})
+    rows += read(folder / (std::string("fields_of_") + part + ".cpp"));
+  // By rows of a type of their own, and one that is the GPU's.
+  const Names others = {"order", "layers_per_stage", "fp8_either_layout"};
+  const std::regex member(R"(\n  [A-Za-z0-9:_<>]+(?:<[^>]+>)? (\w+) ?(?:=[^;(]*|\n?[^;(]*)?;)");
+  const std::string plan = read(folder / "plan.h");
+  int members = 0;
+  for (auto found = std::sregex_iterator(plan.begin(), plan.end(), member); found != std::sregex_iterator();
+       ++found, ++members) {
+    const std::string name = (*found)[1];
+    const std::regex row("&Plan::" + name + "\\b");
+    EXPECT_TRUE(others.contains(name) || std::regex_search(rows, row)) << name << " has no row";
+  }
+  EXPECT_GT(members, 50);
+}
+
 // Two types of one name in one namespace are one type to the linker, which takes the functions of either.
 TEST(Architecture, NoTwoHeadersDefineATypeOfOneName) {
   const std::regex opening(R"(namespace ([a-z:_]+) \{)"),

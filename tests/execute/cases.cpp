@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
 #include "schedule/passes.h"

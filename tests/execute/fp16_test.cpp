@@ -7,7 +7,7 @@
 namespace rehearse {
 namespace {
 
-const std::vector<Recipe> kRecipes = {Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::fsdp};
+const std::vector<Recipe> kMixedRecipes = {Recipe::megatron, Recipe::zero, Recipe::sagemaker, Recipe::fsdp};
 
 Plan in_fp16(const Plan& plan, Recipe recipe = Recipe::megatron) {
   return in_16_bits(plan, Precision::fp16, recipe);
@@ -19,11 +19,11 @@ TEST_P(Fp16, TrainsAsOneRankInFp16Does) {
   expect_same_training_in_16_bits(GetParam().model(), GetParam().plan);
 }
 
-INSTANTIATE_TEST_SUITE_P(Some, Fp16, testing::ValuesIn(mixes(Precision::fp16, kRecipes)),
+INSTANTIATE_TEST_SUITE_P(Some, Fp16, testing::ValuesIn(mixes(Precision::fp16, kMixedRecipes)),
                          [](const auto& mixed) { return name_of(mixed.param); });
 
 TEST(Fp16Weights, AreTheirMastersRounded) {
-  for (const Recipe recipe : kRecipes) {
+  for (const Recipe recipe : kMixedRecipes) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
@@ -42,7 +42,7 @@ TEST(Fp16Weights, AreTheirMastersRounded) {
 // With 3 bits more than bf16 has, eight times as near.
 TEST(Fp16Training, FollowsTheGradientsAndLossesOfFp32) {
   for (const Model& model : {tiny_gpt(), tiny_llama()})
-    for (const Recipe recipe : kRecipes) {
+    for (const Recipe recipe : kMixedRecipes) {
       SCOPED_TRACE(model.name + ", " + to_string(recipe));
       const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
       const Training wide = training_of(model, plan);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/read.h"
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "work_case.h"
 

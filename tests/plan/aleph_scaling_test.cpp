@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "work_case.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "work_case.h"

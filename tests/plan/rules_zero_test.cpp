@@ -96,10 +96,10 @@ TEST(ZeroRules, InternEvoDividesTheOptimizerAloneAndBroadcastsAfterTheStep) {
   };
   for (const int zero : {0, 1}) EXPECT_EQ(of_internevo(zero, false), "");
   for (const int zero : {2, 3}) {
-    EXPECT_THAT(of_internevo(zero, false), HasSubstr("divides the optimizer's state alone"));
+    EXPECT_THAT(of_internevo(zero, false), HasSubstr("shards the optimizer state alone"));
     EXPECT_THAT(of_internevo(zero, false), HasSubstr("nearest legal: zero = 1"));
   }
-  EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcast their parameters after the step"));
+  EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcast them after the step"));
 }
 
 TEST(ZeroRules, ScalingDividesTheOptimizerAlone) {
@@ -110,7 +110,7 @@ TEST(ZeroRules, ScalingDividesTheOptimizerAlone) {
     });
   };
   for (const int zero : {0, 1}) EXPECT_EQ(of_scaling(zero), "");
-  EXPECT_THAT(of_scaling(2), HasSubstr("divides the optimizer's state alone"));
+  EXPECT_THAT(of_scaling(2), HasSubstr("shards the optimizer state alone"));
 }
 
 TEST(ZeroRules, GroupsAndExpertsDoNotMix) {

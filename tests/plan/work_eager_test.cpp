@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "work_case.h"
 
 namespace rehearse {

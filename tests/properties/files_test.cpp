@@ -3,11 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-
+#include "json_schema.h"
 #include "result/compare/quantities.h"
 #include "result/report_json.h"
 #include "run.h"
@@ -23,26 +19,23 @@ std::string report_text(const Run& run) {
   return write_report_json(report_of(run.experiment, run.ready, run.reference), "1.2.3");
 }
 
-class ReportSchema : public valijson::Schema {
- public:
-  ReportSchema() {
-    const auto json = nlohmann::json::parse(std::ifstream(SOURCE_DIR "/docs/report.schema.json"));
-    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(json), *this);
-  }
-};
+void require_valid(const JsonSchema& schema, const Json& json) {
+  const std::string faults = schema.faults_of(json);
+  if (!faults.empty()) RC_FAIL(faults);
+}
 
 RC_GTEST_PROP(LegalRun, HasAReportThatItsSchemaAllows, ()) {
-  const auto report = nlohmann::json::parse(report_text(*legal_run()));
-  static const ReportSchema schema;
-  valijson::ValidationResults faults;
-  const valijson::adapters::NlohmannJsonAdapter target(report);
-  if (valijson::Validator().validate(schema, target, &faults)) return;
-  std::string text;
-  for (valijson::ValidationResults::Error fault; faults.popError(fault);) {
-    for (const std::string& step : fault.context) text += step;
-    text += ": " + fault.description + '\n';
-  }
-  RC_FAIL(text);
+  static const JsonSchema schema("report.schema.json");
+  require_valid(schema, Json::parse(report_text(*legal_run())));
+}
+
+RC_GTEST_PROP(LegalRun, IsAScenarioThatItsSchemaAllows, ()) {
+  static const JsonSchema schema("scenario.schema.json");
+  const auto run = legal_run();
+  require_valid(schema, run->source.json);
+  Json reported = run->source.json;  // a report's plan is a scenario's
+  reported["plan"] = Json::parse(report_text(*run)).at("plan");
+  require_valid(schema, reported);
 }
 
 RC_GTEST_PROP(LegalRun, HasAReportThatIsReadAndWrittenAsItWas, ()) {

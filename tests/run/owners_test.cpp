@@ -8,7 +8,7 @@
 #include "cases.h"
 #include "cost/collectives.h"
 #include "in_child.h"
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 #include "run/reference.h"
 #include "run/simulate.h"
@@ -195,8 +195,8 @@ TEST(InternEvo, ReportOfSeveralGroupsScattersSumsAndBroadcasts) {
   EXPECT_EQ(line(run.report, "broadcast").calls, 8);
 }
 
-// Weight and gradient whole; the optimizer's copy of the gradient, master weight and moments of a table, which is more
-// than an even share.
+// Weight and gradient whole; the optimizer's copy of the gradient, master weight and moments of a table,
+// which is more than an even share.
 TEST(InternEvo, HoldsTheBusiestOwnersState) {
   const RankMemory memory = run_iteration(internevo(128)).report.memory[0];
   const double owned = 32000 * 4096;

@@ -5,7 +5,7 @@
 
 #include "cases.h"
 #include "model/read.h"
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
 #include "result/memory/memory.h"

@@ -4,7 +4,8 @@
 #include <random>
 
 #include "model/read.h"
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
+#include "plan/schedules.h"
 
 namespace rehearse {
 
@@ -31,7 +32,7 @@ void add_schedules(const Plan& base, const Model& model, std::vector<Plan>& plan
       Plan plan = base;
       plan.schedule = schedule;
       plan.vpp = vpp;
-      plan.overlap_p2p = schedule > ScheduleName::one_f_one_b;
+      plan.overlap_p2p = traits(schedule).overlaps_p2p;
       if (broken_rules(plan, model, kGpus).empty()) plans.push_back(plan);
     }
   }
@@ -64,9 +65,9 @@ SearchCase search_case(std::uint32_t seed) {
   Plan plan;
   plan.seq = 1024;
   plan.global_batch = 16 + 16 * static_cast<std::int64_t>(random() % 2);
-  constexpr std::array kFrameworks = {Framework::megatron_core, Framework::megatron_2021, Framework::fsdp,
+  constexpr std::array kTriedFrameworks = {Framework::megatron_core, Framework::megatron_2021, Framework::fsdp,
                                       Framework::deepspeed_2021};
-  plan.framework = kFrameworks[random() % kFrameworks.size()];
+  plan.framework = kTriedFrameworks[random() % kTriedFrameworks.size()];
   for (plan.tp = 1; plan.tp <= kGpus; plan.tp *= 2) {
     for (plan.cp = 1; plan.tp * plan.cp <= kGpus && plan.cp <= 2; plan.cp *= 2) {
       for (plan.pp = 1; plan.tp * plan.cp * plan.pp <= kGpus; plan.pp *= 2) {

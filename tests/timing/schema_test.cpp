@@ -2,34 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-
 #include "calibrate/timing/fit_profile.h"
 #include "calibrate/timing/profile_file.h"
 #include "cost/read_profile.h"
+#include "json_schema.h"
 
 namespace rehearse {
 namespace {
 
-// What the schema forbids of it, "" when nothing.
 std::string faults_of(const Json& profile) {
-  const auto json = nlohmann::json::parse(std::ifstream(SOURCE_DIR "/docs/profile.schema.json"));
-  const auto unordered = nlohmann::json::parse(profile.dump());
-  valijson::Schema schema;
-  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(json), schema);
-  valijson::ValidationResults faults;
-  const valijson::adapters::NlohmannJsonAdapter target(unordered);
-  if (valijson::Validator().validate(schema, target, &faults)) return "";
-  std::string text;
-  for (valijson::ValidationResults::Error fault; faults.popError(fault);) {
-    for (const std::string& step : fault.context) text += step;
-    text += ": " + fault.description + '\n';
-  }
-  return text;
+  return JsonSchema("profile.schema.json").faults_of(profile);
 }
 
 class Shipped : public testing::TestWithParam<std::string> {};

@@ -1,3 +1,4 @@
+#include "plan/frameworks/traits.h"
 #include "plan/work/blocks.h"
 #include "plan/work/eager.h"
 #include "plan/work/pointwise.h"
@@ -167,7 +168,7 @@ Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Sh
   if (model.attention_sinks) heads.sinks = b.parameter("sinks", static_cast<double>(shape.heads));
   // Scaling asks the GPU how long the longest sequence is (core/nn/attention/attention.py,
   // get_max_seq_length).
-  if (plan.framework == Framework::aleph_scaling && plan.fused_attention) b.host_waits();
+  if (traits(plan).attention_waits_for_host && plan.fused_attention) b.host_waits();
   const bool rerun = reruns(plan, RecomputeModule::core_attn);
   const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
                                                  : unfused_core(b, model, shape, heads, rerun);

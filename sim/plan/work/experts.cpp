@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/frameworks/traits.h"
 #include "plan/work/blocks.h"
 #include "plan/work/grouped.h"
 #include "plan/work/pointwise.h"
@@ -264,7 +265,8 @@ class SparseLayer {
   // that happen to come, there and back (core/transformer/moe/experts.py, Fp8Padding; since v0.10). Libraries
   // that send a row once pad as they permute.
   void align(const std::string& name, TensorId rows) {
-    if (plan_.framework != Framework::megatron_core || !shape_.quantised || plan_.moe_capacity > 0) return;
+    if (traits(plan_).fp8 != Fp8Library::transformer_engine || !shape_.quantised || plan_.moe_capacity > 0)
+      return;
     b_.forward({name, Pointwise::rearrange, {rows, rows}, {}});
     b_.undo([&b = b_, name, rows] {
       const TensorId gradient = b.gradient_of(rows);

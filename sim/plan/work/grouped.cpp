@@ -1,5 +1,6 @@
 #include "plan/work/grouped.h"
 
+#include "plan/frameworks/traits.h"
 #include "plan/work/blocks.h"
 #include "plan/work/expert_passes.h"
 #include "plan/work/quantise.h"
@@ -28,7 +29,7 @@ class GroupedMlp {
         width_(model.gated_mlp ? 2 * of.ffn : of.ffn),
         rows_vary_(plan.moe_capacity <= 0),
         reruns_activation_(reruns(plan, RecomputeModule::moe_act)),
-        launches_(plan.framework == Framework::megatron_core && !plan.fused_experts ? of.experts : 1) {}
+        launches_(!traits(plan).groups_experts && !plan.fused_experts ? of.experts : 1) {}
 
   TensorId run() {
     const TensorId up = linear("experts_up", of_.rows, shape_.latent, width_, has_bias_);

@@ -1,5 +1,7 @@
 #include "plan/work/loss.h"
 
+#include "plan/frameworks/traits.h"
+
 namespace rehearse {
 
 namespace {
@@ -7,7 +9,7 @@ namespace {
 constexpr double kLogitBytes = 4;
 
 bool is_of_whole_rows(const Plan& plan, const Shape& shape) {
-  return (is_fsdp(plan.framework) && shape.tp == 1) || gathers_logits(plan);
+  return (traits(plan).dtensor && shape.tp == 1) || gathers_logits(plan);
 }
 
 // A number a token, made equal on all ranks of the vocabulary.
@@ -242,7 +244,7 @@ class FusedByTransformerEngine {
 }  // namespace
 
 bool gathers_logits(const Plan& plan) {
-  return plan.framework == Framework::aleph_scaling;
+  return traits(plan).gathers_logits;
 }
 
 void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, TensorId logits) {
@@ -255,7 +257,7 @@ void add_loss(BlockBuilder& builder, const Plan& plan, const Shape& shape, Tenso
     return FusedByTransformerEngine(builder, shape, logits).in_place();
   CrossEntropy loss(builder, shape, logits);
   if (plan.fused_cross_entropy) return loss.fused();
-  is_fsdp(plan.framework) ? loss.loss_parallel() : loss.unfused();
+  traits(plan).dtensor ? loss.loss_parallel() : loss.unfused();
 }
 
 }  // namespace rehearse

@@ -1,5 +1,7 @@
 #include "plan/work/recompute.h"
 
+#include "plan/frameworks/traits.h"
+
 #include <algorithm>
 
 namespace rehearse {
@@ -25,7 +27,7 @@ std::vector<LayerRun> layer_runs(const Plan& plan, std::int64_t layers) {
 }
 
 bool reruns(const Plan& plan, RecomputeModule module) {
-  if (plan.framework == Framework::internevo && plan.recompute == Recompute::none)
+  if (traits(plan).recomputes_norms && plan.recompute == Recompute::none)
     return module == RecomputeModule::layernorm;
   const std::vector<RecomputeModule>& modules = plan.recompute_modules;
   return plan.recompute == Recompute::selective &&
@@ -33,7 +35,7 @@ bool reruns(const Plan& plan, RecomputeModule module) {
 }
 
 bool reruns_ends(const Plan& plan) {
-  return plan.recompute == Recompute::full && plan.framework == Framework::aleph_scaling;
+  return plan.recompute == Recompute::full && traits(plan).recomputes_ends;
 }
 
 void drop_unread_end(std::vector<Kernel>& rerun, const Block& block) {

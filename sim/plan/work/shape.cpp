@@ -1,5 +1,6 @@
 #include "plan/work/shape.h"
 
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "plan/work.h"
 
@@ -18,7 +19,7 @@ bool fuses_softmax(const Plan& plan, const Shape& shape) {
 }
 
 void scale(const Plan& plan, Shape& shape) {
-  shape.transposes_kept = plan.framework == Framework::torchtitan;
+  shape.transposes_kept = traits(plan).fp8 == Fp8Library::torchao;
   const bool is_fp4 = plan.precision == Precision::fp4;
   shape.dynamic_scaling = shape.transposes_kept || is_fp4 || plan.fp8_scaling == Fp8Scaling::current;
   shape.scaled_by_row = plan.fp8_scaling == Fp8Scaling::row;
@@ -29,27 +30,26 @@ void scale(const Plan& plan, Shape& shape) {
 }  // namespace
 
 Shape shape_on_one_rank(const Model& model, const Plan& plan) {
+  const FrameworkTraits& framework = traits(plan);
   Shape shape;
   shape.tp = plan.tp;
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   // PyTorch's DTensor and Scaling keep what the forward pass gathered; Megatron-LM's autograd function does
   // not.
-  shape.gathers_again = !is_fsdp(plan.framework) && plan.framework != Framework::aleph_scaling;
-  shape.batch_first = is_fsdp(plan.framework) && shape.sequence_parallel;
+  shape.gathers_again = !framework.keeps_gathered;
+  shape.batch_first = framework.dtensor && shape.sequence_parallel;
   scale(plan, shape);
   shape.fused_norm = plan.fused_norm;
-  shape.expands_biases = plan.framework == Framework::megatron_2021 && plan.recipe == Recipe::autocast &&
-                         plan.precision != Precision::fp32;
-  shape.wide_norms = plan.framework == Framework::internevo && plan.precision != Precision::fp32;
-  shape.packs_heads = plan.framework == Framework::nanotron && plan.fused_attention && plan.cp == 1;
-  // Transformer Engine's kernel has no factor for YaRN's longer wavelengths (Megatron core,
-  // models/common/embeddings/rope_utils.py, mscale).
-  shape.fused_rotary = plan.fused_rotary && !(model.yarn && plan.framework == Framework::megatron_core);
+  shape.expands_biases =
+      framework.expands_biases && plan.recipe == Recipe::autocast && plan.precision != Precision::fp32;
+  shape.wide_norms = framework.wide_norms && plan.precision != Precision::fp32;
+  shape.packs_heads = framework.packs_heads && plan.fused_attention && plan.cp == 1;
+  shape.fused_rotary = plan.fused_rotary && !(model.yarn && framework.rope_fusion_lacks_yarn);
   shape.fused_activation = plan.fused_activation;
   shape.cp = plan.cp;
   shape.cp_exchange = plan.cp_exchange;
   shape.tp_comm_overlap = plan.tp_comm_overlap && shape.sequence_parallel;
-  shape.symmetric_memory = shape.tp_comm_overlap && is_fsdp(plan.framework);
+  shape.symmetric_memory = shape.tp_comm_overlap && framework.dtensor;
   shape.fused_accumulation = plan.fused_accumulation;
   shape.tp_comm_proj_sms = plan.tp_comm_proj_sms;
   shape.tp_comm_fc2_sms = plan.tp_comm_fc2_sms;
@@ -63,18 +63,16 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.heads = model.heads / shape.tp;
   shape.kv_heads = divide_up(model.kv_heads, shape.tp);
   shape.head_dim = model.head_dim;
-  shape.rearranges_heads =
-      plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed_2021;
-  shape.splits_heads = plan.framework == Framework::megatron_core && plan.fused_attention &&
-                       model.positions == Positions::rotary;
-  shape.repeats_heads = plan.framework == Framework::torchtitan && plan.fused_attention && !model.latent &&
-                        shape.heads != shape.kv_heads;
+  shape.rearranges_heads = framework.rearranges_heads;
+  shape.splits_heads = framework.splits_heads && plan.fused_attention && model.positions == Positions::rotary;
+  shape.repeats_heads =
+      framework.repeats_heads && plan.fused_attention && !model.latent && shape.heads != shape.kv_heads;
   shape.fused_softmax = plan.fused_softmax && !model.attention_sinks &&
-                        (plan.framework != Framework::megatron_2021 || fuses_softmax(plan, shape));
-  shape.splits_qkv = plan.framework == Framework::torchtitan;
-  shape.rotates_halves = !is_fsdp(plan.framework);
-  shape.keeps_views = plan.framework == Framework::aleph_scaling;
-  shape.splits_gate = shape.splits_qkv || shape.keeps_views || plan.framework == Framework::internevo;
+                        (!framework.softmax_of_2021 || fuses_softmax(plan, shape));
+  shape.splits_qkv = framework.splits_qkv;
+  shape.rotates_halves = !framework.dtensor;
+  shape.keeps_views = framework.keeps_views;
+  shape.splits_gate = framework.splits_gate;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
   shape.quantised = is_quantised(plan.precision);

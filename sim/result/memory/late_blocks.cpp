@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "plan/framework.h"
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 
 namespace rehearse {
@@ -45,8 +45,7 @@ LateBlocks of_local_ddp(const RankMemory& memory, const Plan& plan, const Work& 
 
 bool is_deepspeed_zero_1(const Plan& plan) {
   return plan.zero == 1 && plan.recipe != Recipe::deepspeed_bf16 &&
-         (plan.framework == Framework::megatron_2021 || plan.framework == Framework::deepspeed ||
-          plan.framework == Framework::deepspeed_2021);
+         traits(plan).late_state == LateState::of_deepspeed;
 }
 
 std::vector<LateBlocks> of_deepspeed_zero_1(const RankMemory& memory, const Plan& plan, const Work& work) {
@@ -84,7 +83,8 @@ std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, 
   if (has_local_ddp(plan)) return {of_local_ddp(memory, plan, work)};
   if (!has_replicas) return {};
   if (is_deepspeed_zero_1(plan)) return of_deepspeed_zero_1(memory, plan, work);
-  if (plan.framework == Framework::nanotron && plan.zero == 1) return {of_nanotron_zero_1(memory, plan)};
+  if (traits(plan).late_state == LateState::of_nanotron && plan.zero == 1)
+    return {of_nanotron_zero_1(memory, plan)};
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "result/memory/caching_allocator.h"
 #include "result/memory/late_blocks.h"
@@ -283,32 +284,15 @@ class Replay {
 }  // namespace
 
 MemoryHabits memory_habits(const Plan& plan) {
-  MemoryHabits habits;
-  switch (plan.framework) {
-    case Framework::megatron_2021:
-      habits = {.records_streams = true, .waits_before_forward = true};
-      habits.waits_after_pass = plan.zero == 0;  // ZeRO comes with DeepSpeed's engine
-      break;
-    case Framework::deepspeed_2021:
-    case Framework::deepspeed:
-      habits = {.records_streams = true, .waits_before_forward = true};
-      break;
-    case Framework::nanotron:
-      habits = {.records_streams = true, .waits_after_pass = plan.pp > 1, .gather_buffers = 2};
-      habits.shares_queue = plan.tp > 1;
-      break;
-    case Framework::internevo:
-      habits = {.records_streams = true};
-      break;
-    case Framework::megatron_core:
-      habits = {.gather_buffers = 1};
-      break;
-    case Framework::fsdp1:
-    case Framework::fsdp:
-    case Framework::torchtitan:
-    case Framework::aleph_scaling:
-      break;
-  }
+  using AfterPass = AllocatorUse::AfterPass;
+  const AllocatorUse& use = traits(plan).allocator;
+  MemoryHabits habits = {.records_streams = use.records_streams,
+                         .waits_before_forward = use.waits_before_forward,
+                         .gather_buffers = use.gather_buffers};
+  habits.waits_after_pass = use.after_pass == AfterPass::waits ||
+                            (use.after_pass == AfterPass::waits_unsharded && plan.zero == 0) ||
+                            (use.after_pass == AfterPass::waits_in_pipelines && plan.pp > 1);
+  habits.shares_queue = use.shares_queue_with_tp && plan.tp > 1;
   if (plan.launch_blocking) habits.records_streams = false;  // the GPU is always where the host is
   if (plan.one_queue) habits.shares_queue = true;
   return habits;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plan/fp8.h"
+#include "plan/frameworks/traits.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
@@ -67,7 +68,7 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
 }
 
 double cast_weights_bytes(int pipeline_rank, const Plan& plan, const Work& work) {
-  if (!is_quantised(plan.precision) || plan.framework != Framework::megatron_core) return 0;
+  if (!is_quantised(plan.precision) || traits(plan).fp8 != Fp8Library::transformer_engine) return 0;
   const bool holds_casts = plan.recipe == Recipe::fp8_weights || plan.recipe == Recipe::zero;
   if (plan.precision == Precision::fp8 && holds_casts) return 0;
   double elements = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "plan/schedules.h"
 #include "schedule/orders.h"
 
 namespace rehearse {
@@ -56,16 +57,10 @@ Footprint fullest_gpu(const Model& model, const Plan& plan, const SizingLimits& 
   return fullest(footprints(ranks, outside, limits.gpu_memory_bytes));
 }
 
-// Orders that are sought under a limit of memory: other microbatches, another order.
-bool is_sought(ScheduleName schedule) {
-  return schedule == ScheduleName::zb_v || schedule == ScheduleName::v_half ||
-         schedule == ScheduleName::v_min;
-}
-
 }  // namespace
 
 Plan shortened(Plan plan) {
-  if (plan.schedule == ScheduleName::gpipe || is_sought(plan.schedule) || plan.microbatch_group > 0)
+  if (plan.schedule == ScheduleName::gpipe || traits(plan.schedule).is_sought || plan.microbatch_group > 0)
     return plan;
   const std::int64_t enough = kRounds * plan.pp * plan.micro_batch * plan.dp;
   plan.global_batch = std::min(plan.global_batch, enough);

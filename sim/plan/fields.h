@@ -1,0 +1,112 @@
+// How is each field of a Plan named, bounded and explained, and when does it matter? Command line, scenario
+// reader, reports, schemas, notes on exports and random plans of tests loop over these rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/bounds.h"
+#include "plan/plan.h"
+
+namespace rehearse {
+
+// Where the option stands in --help. In the order of its headings.
+enum class HelpGroup {
+  inputs,
+  parallelism,
+  batch,
+  pipeline,
+  memory,
+  precision,
+  overlap,
+  kernels,
+  experts,
+  imperfections,
+  output
+};
+std::string_view heading(HelpGroup group);  // "Model and cluster", "Parallelism", ...
+
+// How a setting is written and explained, in files and on the command line.
+struct FieldText {
+  const char* key;                   // in JSON: "micro_batch"
+  const char* flag;                  // "--mbs"
+  std::vector<std::string> aliases;  // Megatron-LM's long names
+  HelpGroup group;
+  bool daily;         // --help shows it; --help-all shows all
+  const char* value;  // what stands for the value in the help: "N"; "": follows from the type
+  const char* help;
+  const char* by_default =
+      "";  // in words; "": the value in a fresh Plan, or the framework's where they differ
+};
+
+struct IntegerField {
+  std::variant<int Plan::*, std::int64_t Plan::*> member;
+  std::int64_t min, max;  // both legal
+
+  std::int64_t get(const Plan& plan) const;
+  void set(Plan& plan, std::int64_t value) const;
+};
+
+struct NumberField {
+  double Plan::*member;
+  double min, max;
+};
+
+// Written with a unit in scenarios: "160MB". Reports give bytes, and add "_bytes" to the key.
+struct BytesField {
+  double Plan::*member;
+};
+
+struct SwitchField {
+  bool Plan::*member;
+};
+
+struct ChoiceField {
+  std::vector<std::string> words;
+  std::size_t (*get)(const Plan&);  // index into words
+  void (*set)(Plan&, std::size_t);
+};
+
+// Several words: an array in JSON, separated by commas on the command line.
+struct ChoicesField {
+  std::vector<std::string> words;
+  std::vector<std::size_t> (*get)(const Plan&);
+  void (*set)(Plan&, const std::vector<std::size_t>&);
+  const char* unknown;  // said of another word
+};
+
+// "tp-cp-ep-dp-pp"; an array in reports.
+struct AxesField {};
+
+// Layers of each stage, or "auto".
+struct LayersField {};
+
+// Another way to write fields that have rows of their own, such as Megatron-LM's layout of layers.
+enum class ShorthandField { integer, on_off, text };
+
+using FieldType = std::variant<IntegerField, NumberField, BytesField, SwitchField, ChoiceField, ChoicesField,
+                               AxesField, LayersField, ShorthandField>;
+
+struct PlanField : FieldText {
+  FieldType type;
+  bool (*matters)(const Plan&, const Model&);  // else the step is the same whatever the value
+
+  bool differs(const Plan& a, const Plan& b) const;
+};
+
+// In the order of a report's "plan".
+const std::vector<PlanField>& plan_fields();
+
+// By its key; std::logic_error for a key that no field has.
+const PlanField& plan_field(std::string_view key);
+
+// As a flag takes it: "8", "on", "core_attn,mlp"; "" of a shorthand.
+std::string value_text(const PlanField& field, const Plan& plan);
+
+// As --help says it: "1", "on", "the framework's", or by_default.
+std::string default_text(const PlanField& field);
+
+}  // namespace rehearse

@@ -1,0 +1,38 @@
+#include "plan/frameworks/defaults.h"
+
+namespace rehearse {
+
+// Aleph Alpha's Scaling (737f8558 of October 2024): gradients kept in the training precision and all-reduced
+// in fp32, after the last backward pass and also with ZeRO-1 (core/optimizer/allreduce.py); gate and up
+// projection one GEMM each, which reduce their input's gradient each (core/nn/mlp.py, linear/utils.py);
+// logits gathered on every tensor-parallel rank, the loss of whole rows (transformer/model/layers/lm_head.py,
+// losses/cross_entropy.py); full recompute runs embedding and head again, too (parallel_module.py,
+// EVERY_LAYER); a kernel for each operation wherever there is no FlashAttention; stages of equal parameters
+// (plan/layer_split.h; examples/transformer_example/config.yml); nothing beside anything else.
+const FrameworkTraits kAlephScaling = {
+    .framework = Framework::aleph_scaling,
+    .name = "aleph-scaling",
+    .project = "Scaling",
+    .about = "Aleph Alpha's Scaling of October 2024",
+    .set_defaults =
+        [](Plan& plan) {
+          plan.sequence_parallel = false;
+          plan.fused_softmax = plan.fused_cross_entropy = plan.fused_norm = plan.fused_rotary = false;
+          plan.fused_activation = plan.fused_adam = false;
+          plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
+          plan.bucket_bytes = kDeepSpeedBucketElements * 4;
+          if (is_mixed(plan)) plan.recipe = Recipe::zero;
+        },
+    .layer_split = LayerSplit::by_parameters,
+    .max_zero = 1,
+    .keeps_gathered = true,
+    .splits_gate = true,
+    .keeps_views = true,
+    .gathers_logits = true,
+    .attention_waits_for_host = true,
+    .recomputes_ends = true,
+    .all_reduces_sharded = true,
+    .bucket_copy_bytes = 6,
+};
+
+}  // namespace rehearse

@@ -1,0 +1,37 @@
+#include "plan/frameworks/defaults.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kBucketElements = 512.0 * 1024 * 1024;
+
+}  // namespace
+
+// InternLM of July 2023. Gradients kept and reduced in the training precision, in buckets of 2^29 elements
+// (configs/7B_sft.py, reduce_bucket_size), and copied to fp32 by the rank that owns them (owns_parameters());
+// norms read fp32 copies and run again in the backward pass (modeling_internlm.py,
+// dropout_selective_checkpoint), gate and up projection one GEMM each, SwiGLU and Adam in a kernel for each
+// operation (linear.py, FeedForward; torch.optim.AdamW); no sequence parallelism.
+const FrameworkTraits kInternEvo = {
+    .framework = Framework::internevo,
+    .name = "internevo",
+    .project = "InternEvo",
+    .about = "InternLM's InternEvo of July 2023: ZeRO-1 by owners that broadcast",
+    .set_defaults =
+        [](Plan& plan) {
+          plan.sequence_parallel = plan.fused_activation = plan.fused_adam = false;
+          plan.grad_reduce = wire_precision(plan);
+          plan.bucket_bytes = kBucketElements * (is_mixed(plan) ? 2 : 4);
+          if (is_mixed(plan)) plan.recipe = Recipe::sagemaker;
+        },
+    .max_zero = 1,
+    .wide_norms = true,
+    .splits_gate = true,
+    .recomputes_norms = true,
+    .owners_broadcast = true,
+    .bucket_copy_bytes = 6,
+    .allocator = {.records_streams = true},
+};
+
+}  // namespace rehearse

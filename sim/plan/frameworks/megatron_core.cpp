@@ -1,0 +1,49 @@
+#include <charconv>
+
+#include "plan/frameworks/defaults.h"
+
+namespace rehearse {
+
+// Megatron core: gradients accumulated and reduced in fp32 beside the backward pass, fused attention,
+// sequence parallelism with tensor parallelism.
+const FrameworkTraits kMegatronCore = {
+    .framework = Framework::megatron_core,
+    .name = "megatron-core",
+    .project = "Megatron core",
+    .about = "Megatron-LM with Megatron core and Transformer Engine; the default",
+    .versions = {"0.7", "0.8", "0.9", "0.10", "0.11", "0.12", "0.13"},
+    .as_version =
+        [](Plan& plan, std::string_view version) {
+          const std::string_view minor = version.substr(version.find('.') + 1);
+          std::from_chars(minor.data(), minor.data() + minor.size(), plan.core_release);
+        },
+    .set_defaults = [](Plan& plan) { plan.fused_accumulation = true; },
+    // Neither sequence parallelism nor overlap of gradients; loss, permutation and router in kernels of their
+    // own; gradients clipped to 1 (megatron/training/arguments.py, core/transformer/transformer_config.py).
+    .own_defaults =
+        [](const Plan& plan, const Model& model) {
+          std::vector<OwnDefault> found;
+          const bool experts = model.experts.has_value();
+          add_off<&Plan::sequence_parallel>("sequence_parallel", plan, plan.tp > 1 && plan.ep == 1, found);
+          add_off<&Plan::overlap_grad_reduce>("overlap_grad_reduce", plan,
+                                              plan.zero < 2 && plan.dp * plan.cp > 1, found);
+          add_off<&Plan::fused_cross_entropy>("fused_cross_entropy", plan, true, found);
+          add_off<&Plan::fused_permute>("fused_permute", plan, experts, found);
+          add_off<&Plan::fused_router>("fused_router", plan, experts, found);
+          add_clipping(plan, found);
+          return found;
+        },
+    .trains_hybrids = true,
+    .predicts_tokens = true,
+    .fp8 = Fp8Library::transformer_engine,
+    .splits_heads = true,
+    // Transformer Engine's kernel has no factor for YaRN's longer wavelengths (Megatron core,
+    // models/common/embeddings/rope_utils.py, mscale).
+    .rope_fusion_lacks_yarn = true,
+    .groups_experts = false,
+    .fuses_loss_by_te = true,
+    .allocator = {.gather_buffers = 1},
+    .model_group = ModelGroup::unsharded,
+};
+
+}  // namespace rehearse

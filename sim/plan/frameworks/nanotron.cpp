@@ -1,0 +1,31 @@
+#include "plan/frameworks/defaults.h"
+
+namespace rehearse {
+
+// Gradients in 16 bits, added to fp32 ones and reduced in fp32, beside the backward pass by
+// DistributedDataParallel; with ZeRO-1 all-reduced after it without one (trainer.py, make_ddp); the loss and
+// SwiGLU in a kernel for each operation (models/llama.py, GLUActivation; norms and rotary positions are
+// FlashAttention's), heads copied before attention (plan/work/eager.h), layers split by cost
+// (plan/layer_split.h).
+const FrameworkTraits kNanotron = {
+    .framework = Framework::nanotron,
+    .name = "nanotron",
+    .project = "nanotron",
+    .about = "Hugging Face's nanotron: fp32 accumulation, ZeRO-1 by all-reduce",
+    .set_defaults =
+        [](Plan& plan) {
+          plan.fused_cross_entropy = plan.fused_activation = false;
+          if (plan.precision == Precision::bf16) plan.recipe = Recipe::nanotron;
+          if (plan.zero > 0) plan.overlap_grad_reduce = false;
+        },
+    .layer_split = LayerSplit::at_shares,
+    .packs_heads = true,
+    .all_reduces_sharded = true,
+    .late_state = LateState::of_nanotron,
+    .allocator = {.records_streams = true,
+                  .after_pass = AllocatorUse::AfterPass::waits_in_pipelines,
+                  .gather_buffers = 2,
+                  .shares_queue_with_tp = true},
+};
+
+}  // namespace rehearse

@@ -1,0 +1,54 @@
+#include "plan/frameworks/traits.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+namespace {
+
+// In the order of Framework.
+constexpr std::array kAll = {&kMegatron2021, &kMegatronCore, &kDeepSpeed2021, &kDeepSpeed, &kFsdp1,
+                             &kFsdp2,        &kTorchtitan,   &kNanotron,      &kInternEvo, &kAlephScaling};
+static_assert(kAll.size() == kFrameworks.size());
+
+}  // namespace
+
+const FrameworkTraits& traits(Framework framework) {
+  return *kAll[static_cast<std::size_t>(framework)];
+}
+
+const FrameworkTraits& traits(const Plan& plan) {
+  return traits(plan.framework);
+}
+
+std::string to_string(Framework framework) {
+  return traits(framework).name;
+}
+
+void apply_framework(Plan& plan) {
+  plan.sequence_parallel = plan.tp > 1;
+  plan.reshard_after_forward = plan.reduce_each_microbatch = plan.pp == 1;
+  plan.fused_accumulation = false;
+  traits(plan).set_defaults(plan);
+}
+
+bool use_framework(std::string_view name_and_version, Plan& plan) {
+  const std::size_t at = name_and_version.find('@');
+  const std::string_view name = name_and_version.substr(0, at);
+  const auto* const found =
+      std::ranges::find_if(kAll, [&](const FrameworkTraits* each) { return name == each->name; });
+  if (found == kAll.end()) return false;
+  const FrameworkTraits& framework = **found;
+  if (at != std::string_view::npos) {
+    const std::string_view version = name_and_version.substr(at + 1);
+    if (std::ranges::find(framework.versions, version) == framework.versions.end()) return false;
+    if (framework.as_version != nullptr) framework.as_version(plan, version);
+  }
+  plan.framework = framework.framework;
+  return true;
+}
+
+}  // namespace rehearse

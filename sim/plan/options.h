@@ -1,0 +1,161 @@
+// Which choices does a plan make, and what is each called? A name reads the same in flags, files and reports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace rehearse {
+
+enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
+inline constexpr std::array kAxes = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  // the modules of recompute_modules
+  op,         // all but attention, what was scattered, and every second GEMM (plan/work/recompute.h)
+  full
+};
+inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective, Recompute::op,
+                                           Recompute::full};
+enum class Precision : std::uint8_t { bf16, fp16, fp8, fp4, fp32 };
+inline constexpr std::array kPrecisions = {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp4,
+                                           Precision::fp32};
+// Whether linear layers multiply what was quantised into it, and all else is of 16 bits. fp4 is NVFP4.
+constexpr bool is_quantised(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::fp4;
+}
+// Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
+// the first layers of each stage and keeps the others whole.
+enum class RecomputeMethod : std::uint8_t { uniform, block };
+inline constexpr std::array kRecomputeMethods = {RecomputeMethod::uniform, RecomputeMethod::block};
+
+// Megatron-LM's --recompute-modules: what selective recompute runs again.
+enum class RecomputeModule : std::uint8_t {
+  core_attn,       // all between q, k, v and the output projection
+  mla_up_proj,     // latent attention: norms of the latents, up projections, rotary
+  layernorm,       // both norms of a layer
+  mlp,             // of dense layers
+  moe,             // all of a sparse layer's experts, their exchanges included
+  moe_act,         // the activation inside an expert
+  shared_experts,  // of sparse layers
+};
+inline constexpr std::array kRecomputeModules = {RecomputeModule::core_attn,     RecomputeModule::mla_up_proj,
+                                                 RecomputeModule::layernorm,     RecomputeModule::mlp,
+                                                 RecomputeModule::moe,           RecomputeModule::moe_act,
+                                                 RecomputeModule::shared_experts};
+
+// What training keeps for each parameter (plan/recipe.h).
+enum class Recipe : std::uint8_t {
+  megatron,
+  zero,
+  sagemaker,
+  deepspeed_bf16,
+  nanotron,
+  fsdp,
+  autocast,
+  bf16,
+  fp8_weights
+};
+inline constexpr std::array kRecipes = {Recipe::megatron,       Recipe::zero,     Recipe::sagemaker,
+                                        Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
+                                        Recipe::autocast,       Recipe::bf16,     Recipe::fp8_weights};
+
+// What has a scale of its own among fp8 operands.
+enum class Fp8Scaling : std::uint8_t {
+  tensor,  // each tensor: of earlier steps' maxima (Transformer Engine, delayed), or its own (torchao)
+  tensor_gathered,  // the same, of weights that FSDP gathers in fp8 (torchao, enable_fsdp_float8_all_gather)
+  row,              // each row of an operand (torchao)
+  current,          // each tensor, of its own maximum (Transformer Engine; Megatron-LM's tensorwise)
+  mx                // 32 elements each (MXFP8; Transformer Engine)
+};
+inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row,
+                                            Fp8Scaling::current, Fp8Scaling::mx};
+
+// Whose kernels fuse the loss under Megatron core (--cross-entropy-fusion-impl).
+enum class LossFusion : std::uint8_t {
+  native,      // Megatron core's own, compiled by PyTorch
+  te,          // Transformer Engine's, which makes the gradient with the loss, in fp32
+  te_in_place  // before its release 2.18: in the precision of the logits, in their place
+};
+inline constexpr std::array kLossFusions = {LossFusion::native, LossFusion::te, LossFusion::te_in_place};
+
+// How ranks of one context-parallel group meet the keys and values of the others.
+enum class ContextExchange : std::uint8_t {
+  ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
+  gather,     // allgather: every rank gathers all keys and values (Llama 3, section 3.3.2)
+  all_to_all  // a2a: sequence split becomes head split and back (Jacobs et al. 2023, Ulysses)
+};
+inline constexpr std::array kContextExchanges = {ContextExchange::ring, ContextExchange::gather,
+                                                 ContextExchange::all_to_all};
+// What takes rows to their experts and back: Megatron-LM's --moe-token-dispatcher-type alltoall, or flex with
+// a backend. NCCL moves a row once for each expert, the others (plan/fanout.h) once to each rank and node.
+enum class Dispatcher : std::uint8_t { all_to_all, deepep, hybridep };
+inline constexpr std::array kDispatchers = {Dispatcher::all_to_all, Dispatcher::deepep, Dispatcher::hybridep};
+
+// Megatron core's --cuda-graph-modules: what a pass launches of a layer at once, as one graph
+// (plan/graphs.h).
+enum class GraphModule : std::uint8_t {
+  attn,           // attention, its norm and its residual
+  mamba,          // the same of a state space
+  mlp,            // the same of a dense layer's MLP
+  moe,            // the same of a sparse layer's experts
+  moe_router,     // of a sparse layer the norm, the router and the shared experts
+  moe_preprocess  // of a sparse layer what readies its rows for their exchange
+};
+inline constexpr std::array kGraphModules = {GraphModule::attn,       GraphModule::mamba,
+                                             GraphModule::mlp,        GraphModule::moe,
+                                             GraphModule::moe_router, GraphModule::moe_preprocess};
+
+enum class Offload : std::uint8_t { none, optimizer, activations };
+inline constexpr std::array kOffloads = {Offload::none, Offload::optimizer, Offload::activations};
+enum class Framework : std::uint8_t {
+  megatron_2021,
+  megatron_core,
+  deepspeed_2021,
+  deepspeed,
+  fsdp1,
+  fsdp,
+  torchtitan,
+  nanotron,
+  internevo,
+  aleph_scaling
+};
+inline constexpr std::array kFrameworks = {
+    Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021, Framework::deepspeed,
+    Framework::fsdp1,         Framework::fsdp,          Framework::torchtitan,     Framework::nanotron,
+    Framework::internevo,     Framework::aleph_scaling};
+enum class ScheduleName : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe_v,
+  v_half,
+  v_min
+};
+inline constexpr std::array kScheduleNames = {
+    ScheduleName::gpipe,      ScheduleName::one_f_one_b, ScheduleName::interleaved,
+    ScheduleName::zb_h1,      ScheduleName::zb_h2,       ScheduleName::zb_v,
+    ScheduleName::dualpipe_v, ScheduleName::v_half,      ScheduleName::v_min};
+
+std::string to_string(Axis axis);
+std::string to_string(Recompute recompute);
+std::string to_string(RecomputeMethod method);
+std::string to_string(RecomputeModule module);
+std::string to_string(Recipe recipe);
+std::string to_string(Precision precision);
+std::string to_string(Fp8Scaling scaling);
+std::string to_string(LossFusion fusion);         // "native", "te", "te-in-place"
+std::string to_string(ContextExchange exchange);  // "p2p", "allgather", "a2a"
+std::string to_string(Dispatcher dispatcher);     // "alltoall", "deepep", "hybridep"
+std::string to_string(GraphModule module);  // "attn", "mamba", "mlp", "moe", "moe_router", "moe_preprocess"
+std::string to_string(Offload offload);
+std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
+std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
+
+// Two chunks a rank, the second on the way back: stage s < pp and stage 2 pp - 1 - s on rank s.
+bool is_v_shaped(ScheduleName schedule);
+
+}  // namespace rehearse

@@ -1,0 +1,119 @@
+#include "plan/schedules.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "plan/plan.h"
+
+namespace rehearse {
+
+namespace {
+
+// `fill` of pp - 1 units beside `work` units a microbatch.
+double bubble(const Plan& plan, double work) {
+  const double fill = plan.pp - 1, busy = work * static_cast<double>(plan.microbatches());
+  return busy + fill > 0 ? fill / (busy + fill) : 0;
+}
+
+double none(const Plan&) {
+  return 0;
+}
+double of_1f1b(const Plan& plan) {
+  return bubble(plan, 1);
+}
+
+const std::array kSchedules = {
+    ScheduleTraits{.schedule = ScheduleName::gpipe,
+                   .name = "gpipe",
+                   .about = "all forward passes, then all backward passes",
+                   .source = "Huang et al. 2019",
+                   .overlaps_p2p = false,
+                   .ideal_bubble = of_1f1b},
+    ScheduleTraits{.schedule = ScheduleName::one_f_one_b,
+                   .name = "1f1b",
+                   .about = "warm-up, then one forward and one backward pass in turn",
+                   .source = "Narayanan et al. 2019",
+                   .overlaps_p2p = false,
+                   .ideal_bubble = of_1f1b},
+    ScheduleTraits{.schedule = ScheduleName::interleaved,
+                   .name = "interleaved-1f1b",
+                   .aliases = {"interleaved", "interleaved1f1b"},
+                   .about = "1F1B over vpp model chunks a rank: a smaller bubble, more messages",
+                   .source = "Narayanan et al. 2021",
+                   .takes_chunks = true,
+                   .ideal_bubble = [](const Plan& plan) { return bubble(plan, plan.vpp); }},
+    ScheduleTraits{.schedule = ScheduleName::zb_h1,
+                   .name = "zb-h1",
+                   .aliases = {"zb1p"},
+                   .about = "split backward passes at the memory of 1F1B",
+                   .source = "Qi et al. 2023",
+                   .splits_backward = true,
+                   .ideal_bubble = [](const Plan& plan) { return bubble(plan, 3); }},
+    ScheduleTraits{
+        .schedule = ScheduleName::zb_h2,
+        .name = "zb-h2",
+        .aliases = {"zb2p"},
+        .about = "split backward passes at twice the memory of 1F1B; no bubble without --sync-step",
+        .source = "Qi et al. 2023",
+        .splits_backward = true,
+        .ideal_bubble = [](const Plan& plan) { return plan.sync_step ? bubble(plan, 3) : 0; }},
+    ScheduleTraits{.schedule = ScheduleName::zb_v,
+                   .name = "zb-v",
+                   .aliases = {"zbv", "zbvzerobubble"},
+                   .about = "split backward passes over a V of two chunks, at the memory of 1F1B",
+                   .source = "Qi et al. 2023, section 6",
+                   .is_v_shaped = true,
+                   .splits_backward = true,
+                   .is_sought = true,
+                   .ideal_bubble = [](const Plan& plan) { return plan.sync_step ? bubble(plan, 6) : 0; }},
+    ScheduleTraits{.schedule = ScheduleName::dualpipe_v,
+                   .name = "dualpipe-v",
+                   .aliases = {"dualpipev"},
+                   .about = "DualPipe cut in half: a V of two chunks, forward beside backward passes",
+                   .source = "DeepSeek-AI 2024, section 3.2.1",
+                   .is_v_shaped = true,
+                   .splits_backward = true,
+                   .ideal_bubble = [](const Plan& plan) { return bubble(plan, 6); }},
+    ScheduleTraits{.schedule = ScheduleName::v_half,
+                   .name = "v-half",
+                   .about = "a V of two chunks at half the activation memory of 1F1B",
+                   .source = "Qi et al. 2024",
+                   .is_v_shaped = true,
+                   .splits_backward = true,
+                   .is_sought = true,
+                   .ideal_bubble = none},
+    ScheduleTraits{.schedule = ScheduleName::v_min,
+                   .name = "v-min",
+                   .about = "a V of two chunks at a third of the activation memory of 1F1B",
+                   .source = "Qi et al. 2024",
+                   .is_v_shaped = true,
+                   .splits_backward = true,
+                   .is_sought = true,
+                   .ideal_bubble = none},
+};
+static_assert(std::tuple_size_v<decltype(kSchedules)> == kScheduleNames.size());
+
+}  // namespace
+
+const ScheduleTraits& traits(ScheduleName schedule) {
+  return *std::ranges::find(kSchedules, schedule, &ScheduleTraits::schedule);
+}
+
+const ScheduleTraits* schedule_named(std::string_view word) {
+  std::string name(word);
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  for (const ScheduleTraits& each : kSchedules)
+    if (name == each.name || std::ranges::find(each.aliases, name) != each.aliases.end()) return &each;
+  return nullptr;
+}
+
+std::string to_string(ScheduleName schedule) {
+  return traits(schedule).name;
+}
+
+bool is_v_shaped(ScheduleName schedule) {
+  return traits(schedule).is_v_shaped;
+}
+
+}  // namespace rehearse

@@ -145,7 +145,7 @@ Product Products::make(const Multiply& call, std::size_t workspace_bytes) const 
                                             product.second.get(), product.result.get(), product.result.get(),
                                             wanted.get(), 1, &best, &found),
              "choice of an algorithm");
-  if (found == 0) throw DeviceError("cuBLASLt knows no algorithm for this matrix product");
+  if (found == 0) throw DeviceError("cuBLASLt has no algorithm for this GEMM");
   product.algorithm = best.algo;
   return product;
 }

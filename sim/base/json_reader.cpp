@@ -75,7 +75,7 @@ void refuse_repeated_keys(const std::string& text, const std::string& path) {
   };
   [[maybe_unused]] const Json same = Json::parse(text, noted);
   if (!repeated.empty())
-    throw InputError({path, "", "an object says a key twice", "found \"" + repeated + "\" again", ""});
+    throw InputError({path, "", "an object has a key twice", "found \"" + repeated + "\" again", ""});
 }
 
 // Flags and TOML may hold inf and nan, which JSON writes as null.

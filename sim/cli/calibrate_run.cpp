@@ -56,15 +56,15 @@ void require_timed(const CalibrateOptions& options, const Gpu& gpu, Precision pr
   const bool in_fp8 = precision == Precision::fp8;
   if (options.on_cpu() && precision != Precision::fp32)
     throw InputError({"command line", "--precision",
-                      in_fp8 ? "the CPU has no products of fp8: only fp32 can be timed on it"
+                      in_fp8 ? "the CPU has no fp8 GEMMs: only fp32 can be timed on it"
                              : "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
                       found, "--precision fp32"});
   if (precision == Precision::fp4)
     throw InputError(
-        {"command line", "--precision", "products of fp4 cannot be timed yet", found, "--precision fp8"});
+        {"command line", "--precision", "fp4 GEMMs cannot be timed yet", found, "--precision fp8"});
   if (in_fp8 && !gpu.peak_flops.contains("fp8"))
     throw InputError({"command line", "--precision",
-                      gpu.name + " states no peak for fp8: its tensor cores have no products of fp8", found,
+                      gpu.name + " states no fp8 peak: its tensor cores have no fp8 GEMMs", found,
                       "--precision bf16"});
 }
 
@@ -126,7 +126,7 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
                       profile.measurement->cache == options.cache && profile.gpu.name == request.cluster.gpu.name;
     if (!same)
       throw InputError({options.output, "/measurement",
-                        "a profile can be continued on the device it was taken on only",
+                        "a profile can be continued only on the device that it was measured on",
                         fmt::format("device {} ({}), cache {}", facts.name, facts.cores, options.cache),
                         "--fresh to replace it"});
     return profile;
@@ -145,7 +145,7 @@ void show_progress(const std::string& job, std::size_t done, std::size_t all, do
 }
 
 void print_result(const Calibration& done, const Cluster& cluster, double took_s) {
-  say("{} timings in {:.0f} s ({} were known)\n", done.measured, took_s, done.known);
+  say("{} timings in {:.0f} s ({} already known)\n", done.measured, took_s, done.known);
   for (const TableSummary& table : summarise(done.profile)) {
     const std::string rate = table.counts_flops ? fmt::format("{:.1f} GFLOP/s", table.best_rate * 1e-9)
                                                 : fmt::format("{:.1f} GB/s", table.best_rate * 1e-9);
@@ -159,10 +159,10 @@ void print_result(const Calibration& done, const Cluster& cluster, double took_s
 
 void require_options(const CalibrateOptions& options) {
   if (options.output.empty())
-    throw InputError({"command line", "-o", "is required: where the profile goes", "", "-o PROFILE.json"});
+    throw InputError({"command line", "-o", "is required: the file of the profile", "", "-o PROFILE.json"});
   require_file("-o", options.output);
   if (options.parts > 1 && (options.on_cpu() || kernels::launched().size > 1))
-    throw InputError({"command line", "--parts", "divides one GPU among threads of one process",
+    throw InputError({"command line", "--parts", "works only for the threads of one process on one GPU",
                       fmt::format("--parts {} with --device {}", options.parts, options.device),
                       "--device cuda without a launcher"});
 }
@@ -189,7 +189,7 @@ int calibrate_here(const CalibrateOptions& options, CalibrationRequest& request,
   print_result(done, request.cluster,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   if (done.complete) return kDone;
-  say(stderr, "rehearse: interrupted; the same command goes on with {}\n", options.output);
+  say(stderr, "rehearse: interrupted; the same command continues {}\n", options.output);
   return kInterrupted;
 }
 
@@ -221,32 +221,32 @@ int calibrate_and_write(const CalibrateOptions& options) {
 void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
   const auto options = std::make_shared<CalibrateOptions>();
   add_scenario_flags(calibrate, options->given);
-  calibrate.add_option("--device", options->device, "what to time")
+  calibrate.add_option("--device", options->device, "device to measure")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->option_text("cpu|cuda");
-  calibrate.add_option("-o,--output", options->output, "the profile; one that exists is continued")
+  calibrate.add_option("-o,--output", options->output, "profile to write; an existing one is continued")
       ->option_text("PROFILE.json");
   calibrate.add_flag("--grid", options->grid,
-                     "time layers of many sizes, for any scenario; --precision chooses theirs");
+                     "time layers of many sizes, for any scenario; --precision sets their precision");
   calibrate.add_option("--grid-hidden", options->grid_hidden, "widest layer of the grid")
       ->check(CLI::Range(256, 65536))
       ->option_text("N");
-  calibrate.add_option("--cache", options->cache, "operands from memory, or from the run before")
+  calibrate
+      .add_option("--cache", options->cache,
+                  "operands in memory (cold), or in cache from the last run (warm)")
       ->check(CLI::IsMember({"cold", "warm"}))
       ->option_text("cold|warm");
-  calibrate.add_option("--seconds", options->seconds, "for each kernel and message")
+  calibrate.add_option("--seconds", options->seconds, "seconds to time each kernel and message")
       ->check(between(0.001, 600))
       ->option_text("S");
-  calibrate.add_option("--parts", options->parts, "time on one of N equal parts of a GPU's multiprocessors")
+  calibrate.add_option("--parts", options->parts, "time on one of N equal parts of a GPU's SMs")
       ->check(CLI::Range(1, 64))
       ->option_text("N");
   calibrate
-      .add_option(
-          "--timeout", options->timeout_s,
-          "give up when the other processes do not come, or a message does not end, for so many seconds")
+      .add_option("--timeout", options->timeout_s, "timeout in seconds for other processes and for messages")
       ->check(between(0.001, 86400))
       ->option_text("S");
-  calibrate.add_flag("--fresh", options->fresh, "replace what PROFILE.json holds");
+  calibrate.add_flag("--fresh", options->fresh, "replace PROFILE.json instead of continuing it");
   calibrate.footer(
       "Examples:\n"
       "  rehearse calibrate scenario.json --device cpu -o my-cpu.json\n"

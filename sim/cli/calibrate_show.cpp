@@ -43,7 +43,7 @@ void print_tables(const Profile& profile) {
         table.median_rate * 1e-9, unit, table.best_rate * 1e-9, unit, 100 * table.widest_spread);
   }
   for (const LinkCost& link : profile.links)
-    say("link {} {}: {} latency, {} a step, {:.0f} % of the port's bandwidth ({})\n", link.kind, link.op,
+    say("link {} {}: {} latency, {} per step, {:.0f} % of the port's bandwidth ({})\n", link.kind, link.op,
         format_seconds(link.latency_s), format_seconds(link.step_latency_s), 100 * link.efficiency,
         to_string(link.how));
 }
@@ -115,8 +115,8 @@ int diff(const std::string& first, const std::string& second) {
 }  // namespace
 
 void add_calibrate_show(CLI::App& calibrate, int& exit_code) {
-  CLI::App* verb =
-      calibrate.add_subcommand("show", "what a profile holds, and what a scenario lacks in it (then exit 4)");
+  CLI::App* verb = calibrate.add_subcommand(
+      "show", "print a profile, and the entries that a scenario lacks in it (exit code 4)");
   const auto options = std::make_shared<ShowOptions>();
   verb->add_option("shown", options->profile, "a profile")->required()->option_text("NAME|FILE");
   add_scenario_flags(*verb, options->given);

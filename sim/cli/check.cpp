@@ -43,14 +43,15 @@ void check(const GivenFlags& given) {
                     format_bytes(rank.activations_bytes), format_bytes(rank.logits_bytes),
                     format_bytes(rank.buffers_bytes), report.facts.way_to_fit));
   }
-  say("legal; the schedule runs to its end; {}\n{}\n", in_words(fullest_gpu(report)),
+  say("legal; the schedule has no deadlock; {}\n{}\n", in_words(fullest_gpu(report)),
       verdict_sentence(report));
 }
 
 }  // namespace
 
 void add_check(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("check", "every rule, no run: is the plan legal, and does it fit?");
+  CLI::App* verb =
+      program.add_subcommand("check", "check all rules and the memory of a plan, without a simulation");
   const auto given = std::make_shared<GivenFlags>();
   add_scenario_flags(*verb, *given);
   verb->footer(

@@ -37,14 +37,14 @@ void add_compare(CLI::App& program, int& exit_code) {
   verb->add_option("a", options->a, "report or trace: the prediction, or one plan")
       ->option_text("A.json")
       ->required();
-  verb->add_option("b", options->b, "report or trace: what was executed, or another plan")
+  verb->add_option("b", options->b, "report or trace: the executed run, or another plan")
       ->option_text("B.json");
-  verb->add_option("more", options->more, "with --svg: further traces, drawn below the two")
+  verb->add_option("more", options->more, "with --svg: more traces, drawn below the first two")
       ->option_text("MORE.json...");
   CLI::Option* log =
-      verb->add_option("--log", options->log, "in place of B: the log of a run, of " + logging_frameworks())
+      verb->add_option("--log", options->log, "instead of B: the log of a run, of " + logging_frameworks())
           ->option_text("FILE");
-  verb->add_option("--warmup", options->warmup, "logged steps to leave out; default: the first tenth")
+  verb->add_option("--warmup", options->warmup, "logged warm-up steps to skip; default: the first tenth")
       ->check(CLI::Range(0, 1000000000))
       ->option_text("N")
       ->needs(log);

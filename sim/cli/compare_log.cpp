@@ -81,33 +81,31 @@ std::vector<std::string> note_differences(const TrainingLog& log, const LoggedSt
   if (const double gpus = gpus_of_rates(step, logged); gpus > 0) {
     of_other_work = {"step_time_s", "tokens_per_s", "samples_per_s"};
     say(stderr,
-        "note: the rates of {} go together with {:.4g} GPUs at {} tokens a sample, or with other samples: "
-        "step time, "
-        "tokens_per_s and samples_per_s are neither compared nor held by a gate; tokens_per_s_per_gpu is\n",
+        "note: the rates of {} match {:.4g} GPUs at {} tokens per sample, or samples of another length: step "
+        "time, tokens_per_s and samples_per_s are not compared and not gated; tokens_per_s_per_gpu is\n",
         file, gpus, logged.tokens);
   }
   if (log.memory_is_reserved)
-    say(stderr, "note: {} prints memory that the allocator reserved, the report what it hands out\n", file);
+    say(stderr, "note: {} prints reserved memory, the report prints allocated memory\n", file);
   if (logged.samples != reported.samples) {
     of_other_work.push_back("step_time_s");
     say(stderr,
-        "note: {} has global batch {}, the report {}: the step time is neither compared nor held by a gate; "
+        "note: {} has global batch {}, the report {}: the step time is not compared and not gated; "
         "tokens_per_s_per_gpu is\n",
         file, logged.samples, reported.samples);
   }
   if (logged.gpus != reported.gpus) {
     of_other_work.insert(of_other_work.end(), {"step_time_s", "tokens_per_s", "samples_per_s"});
     say(stderr,
-        "note: {} is of {} GPUs, the report of {}: step time, tokens_per_s and samples_per_s are neither "
-        "compared "
-        "nor held by a gate; tokens_per_s_per_gpu is\n",
+        "note: {} ran on {} GPUs, the report is for {}: step time, tokens_per_s and samples_per_s are not "
+        "compared and not gated; tokens_per_s_per_gpu is\n",
         file, logged.gpus, reported.gpus);
   }
   const auto of_other_batch = [&](const LoggedStep& each) {
     return each.global_batch && each.global_batch != log.global_batch;
   };
   if (std::ranges::any_of(log.steps, of_other_batch))
-    say(stderr, "note: the global batch of {} grows: steps of the last, {}, are taken\n", file,
+    say(stderr, "note: the global batch of {} grows: only steps of the last size, {}, are used\n", file,
         logged.samples);
   return of_other_work;
 }

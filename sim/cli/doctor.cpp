@@ -95,7 +95,7 @@ bool report_data() {
 }  // namespace
 
 void add_doctor(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("doctor", "what this machine can run, and what is missing");
+  CLI::App* verb = program.add_subcommand("doctor", "check the machine: cores, GPUs, libraries and data");
   verb->footer("Example:\n  rehearse doctor");
   verb->callback([&exit_code] {
     say("{}\n", version_line());

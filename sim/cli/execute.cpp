@@ -53,11 +53,11 @@ void require_executable(const Experiment& experiment, const ScenarioSource& sour
     violation.pointer = (violation.pointer == "model" ? "/" : "/plan/") + violation.pointer;
   const Conditions& conditions = experiment.conditions;
   if (!conditions.slow.empty())
-    found.push_back({"", "/slow", "what is executed is as fast as it is", "slow ranks or links", "none"});
+    found.push_back({"", "/slow", "execute cannot slow down ranks or links", "slow ranks or links", "none"});
   if (conditions.has_jitter())
-    found.push_back({"", "/jitter", "what is executed has its own jitter", "jitter", "none"});
+    found.push_back({"", "/jitter", "execute has real jitter and cannot simulate it", "jitter", "none"});
   if (!experiment.stage_nodes.empty())
-    found.push_back({"", "/stage_nodes", "ranks are executed on one kind of node", "stage nodes", "none"});
+    found.push_back({"", "/stage_nodes", "execute supports one kind of node", "stage nodes", "none"});
   if (found.empty()) return;
   for (Violation& violation : found) {
     violation = in_users_words(std::move(violation), source);
@@ -166,19 +166,16 @@ Report report_of(const ExecuteVerb& verb, const Prepared& run, const Schedule& s
   const int ranks = run.training.plan.gpus();
   if (kind_of(verb) == DeviceKind::cpu && ranks > static_cast<int>(cores))
     facts.warnings.push_back(
-        fmt::format("{} ranks share {} cores: times are not those of a machine with a "
-                    "core for each",
-                    ranks, cores));
+        fmt::format("{} ranks share {} cores: times are longer than with one core per rank", ranks, cores));
   if (is_emulated(verb, run.training.plan.precision))
-    facts.warnings.push_back(
-        fmt::format("the CPU emulates {}: losses and memory are those of hardware that has it, times are not",
-                    to_string(run.training.plan.precision)));
+    facts.warnings.push_back(fmt::format("the CPU emulates {}: losses and memory are valid, times are not",
+                                         to_string(run.training.plan.precision)));
   facts.warnings.emplace_back(
-      "memory is predicted, and a compute op's time divided among its causes as the profile has them");
+      "memory is predicted, not measured; the profile splits the time of a compute op by cause");
   if (run.training.model.experts)
     facts.warnings.emplace_back(
-        "tokens visit experts in turn, whatever the router scores, so that all receive equally many: its "
-        "scores weigh what they return");
+        "routing is round-robin, so that all experts receive equal loads; router scores only weight the "
+        "outputs");
   facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
   const Preparation& ready = run.predicted.preparation;
   const Plan& plan = run.training.plan;
@@ -197,7 +194,7 @@ void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const 
   write_file(file, [&](std::ostream& out) {
     write_chrome_trace(out, partial.timeline, partial.schedule, report, run.training.work);
   });
-  say(stderr, "rehearse: what had ended before is kept in {}\n", file);
+  say(stderr, "rehearse: the finished ops are kept in {}\n", file);
 }
 
 int show(const ExecuteVerb& verb, const Prepared& run, const Execution& execution, const std::string& how) {
@@ -221,13 +218,14 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
                   format_seconds(run.predicted.report.step_time_s));
   lines += loss_scale_line(execution);
   if (!verb.data.empty()) {
-    lines += fmt::format("trained on {}: {} bytes, each a token\n", verb.data, run.training.text.size());
+    lines +=
+        fmt::format("trained on {}: {} bytes, one token per byte\n", verb.data, run.training.text.size());
     facts["data"] = {{"file", verb.data}, {"tokens", run.training.text.size()}};
   }
-  lines += fmt::format("{}; taking the times of ops took {:.2g} % of the step", how,
+  lines += fmt::format("{}; timing overhead is {:.2g} % of the step", how,
                        100 * execution.tracing_s / report.step_time_s);
   if (execution.clock_error_s > 0)
-    lines += fmt::format(", times of ranks agree within {} ({})", format_seconds(execution.clock_error_s),
+    lines += fmt::format(", clocks of ranks agree within {} ({})", format_seconds(execution.clock_error_s),
                          execution.clocks);
   lines += "\n";
   const Shown shown{execution.timeline,     run.training.schedule,
@@ -240,7 +238,7 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
 }
 
 [[noreturn]] void end_stuck(const std::string& reason) {
-  say(stderr, "rehearse: {}; a rank does not end, so the program does\n", reason);
+  say(stderr, "rehearse: {}; a rank does not stop, so the program ends\n", reason);
   std::_Exit(is_interrupted() ? kInterrupted : kFailure);
 }
 
@@ -305,21 +303,22 @@ int execute_verb(const ExecuteVerb& verb) {
 }  // namespace
 
 void add_execute(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("execute", "the same schedule on hardware: trains for real");
+  CLI::App* verb =
+      program.add_subcommand("execute", "run the same schedule on hardware: a real training run");
   const auto options = std::make_shared<ExecuteVerb>();
   add_scenario_flags(*verb, options->given);
   verb->add_option("--device", options->device,
-                   "what to run on: cores; GPUs, one a rank, or parts of one GPU in one process")
+                   "device: CPU cores; GPUs, one per rank, or parts of one GPU in one process")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->option_text("cpu|cuda");
-  verb->add_option("--warmup", options->warmup, "steps before the --iterations (5) that are counted")
+  verb->add_option("--warmup", options->warmup, "warm-up steps before the measured --iterations (5)")
       ->check(CLI::Range(0, 1000000))
       ->option_text("N");
-  verb->add_option("--timeout", options->timeout_s, "end the run when no op ends for so many seconds")
+  verb->add_option("--timeout", options->timeout_s, "timeout in seconds: end the run when no op finishes")
       ->check(between(0.001, 86400))
       ->option_text("S");
   verb->add_option("--data", options->data,
-                   "text to train on, its bytes the tokens; default: tokens made from --seed")
+                   "text to train on, one token per byte; default: random tokens from --seed")
       ->option_text("FILE");
   add_loss_scale_flags(*verb, options->loss_scale);
   add_predict_flags(*verb, options->predict);
@@ -336,11 +335,11 @@ void add_execute(CLI::App& program, int& exit_code) {
       "  rehearse execute scenarios/mixtral-8x10m-2-cores.json --ep 2 --iterations 10\n"
       "  mpirun -n 2 rehearse execute scenarios/gpt-10m-2-cores.json --trace executed.json\n"
       "  torchrun --no-python --nproc-per-node 2 rehearse execute scenarios/gpt-10m-2-cores.json\n"
-      "Tokens visit experts in turn, whatever the router scores, so that all receive equally many.\n"
-      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. Ranks that run different jobs "
-      "end\n"
-      "with what differs. When a rank dies, stops or runs out of memory, all end within --timeout and a few\n"
-      "seconds, and each keeps what it has of the --trace.");
+      "Routing is round-robin, not by router score: all experts receive equal loads.\n"
+      "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. Ranks that run\n"
+      "different jobs stop and print the difference. When a rank dies, hangs or runs out of memory, all "
+      "ranks end\n"
+      "within --timeout and a few seconds, and each keeps its part of the --trace.");
   verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
 }
 

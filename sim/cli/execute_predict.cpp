@@ -34,14 +34,14 @@ Profile profile_to_continue(const Experiment& experiment, const PredictOptions& 
     Profile kept = read_profile(as_path(options.profile_out));
     if (!is_of(kept, device))
       throw InputError({options.profile_out, "/measurement/device",
-                        "a profile can be continued on the device it was taken on only",
+                        "a profile can be continued only on the device that it was measured on",
                         fmt::format("this is {} of {}", device.cores, device.name), "another file"});
     return kept;
   }
   if (!options.fresh && is_of(experiment.profile, device)) return experiment.profile;
   if (!options.fresh)
-    say(stderr, "note: profile {} was not taken on this {}: all is timed here\n", experiment.profile.name,
-        device.name);
+    say(stderr, "note: profile {} was not measured on this {}: everything is timed here\n",
+        experiment.profile.name, device.name);
   Profile fresh;
   fresh.name = "timed-here";
   fresh.gpu = experiment.cluster.gpu;
@@ -64,14 +64,15 @@ Side side_of(const std::string& name, const Timeline& timeline, const Schedule& 
 void add_predict_flags(CLI::App& verb, PredictOptions& options) {
   CLI::Option* predict =
       verb.add_flag("--predict", options.wanted,
-                    "time what the profile lacks, simulate, execute and compare: the prediction is A");
+                    "time missing profile entries, simulate, execute and compare; A is the prediction");
   verb.add_option("--profile-out", options.profile_out,
-                  "with --predict: keep the timed profile; one that exists is continued")
+                  "with --predict: write the timed profile; an existing one is continued")
       ->option_text("PROFILE.json")
       ->needs(predict);
-  verb.add_flag("--fresh", options.fresh, "with --predict: time all here, whatever the profile knows")
+  verb.add_flag("--fresh", options.fresh, "with --predict: time everything here and ignore the profile")
       ->needs(predict);
-  verb.add_option("--calibrate-seconds", options.seconds, "with --predict: for each kernel and message")
+  verb.add_option("--calibrate-seconds", options.seconds,
+                  "with --predict: seconds to time each kernel and message")
       ->check(between(0.001, 600))
       ->option_text("S")
       ->needs(predict);
@@ -96,7 +97,7 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options, De
   };
   kernels::Device& here = ranks.device(0);
   Calibration done = calibrate(here, request, profile_to_continue(experiment, options, here.facts()));
-  say(stderr, "{} kernels and messages timed, {} were known\n", done.measured, done.known);
+  say(stderr, "{} kernels and messages timed, {} already known\n", done.measured, done.known);
   for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
     say(stderr, "note: {}\n", done.notes[i]);
   if (done.notes.size() > kMostNotes)

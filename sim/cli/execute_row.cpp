@@ -76,15 +76,16 @@ Json error_of(double predicted, double executed) {
 
 void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options) {
   CLI::Option* device =
-      verb.add_option("--execute", options.device,
-                      "execute each row too, one after another: executed_* beside what is predicted")
+      verb.add_option(
+              "--execute", options.device,
+              "execute each row too, one after another; adds executed_* columns to the predicted ones")
           ->check(CLI::IsMember({"cpu", "cuda"}))
           ->option_text("cpu|cuda");
-  verb.add_option("--execute-iterations", options.iterations, "steps of a row that are counted")
+  verb.add_option("--execute-iterations", options.iterations, "measured steps per row")
       ->check(CLI::Range(1, 100000))
       ->option_text("N")
       ->needs(device);
-  verb.add_option("--execute-warmup", options.warmup, "steps of a row before them")
+  verb.add_option("--execute-warmup", options.warmup, "warm-up steps per row")
       ->check(CLI::Range(0, 100000))
       ->option_text("N")
       ->needs(device);

@@ -67,9 +67,10 @@ int explain_topic(ExplainOptions options) {
 }  // namespace
 
 void add_explain(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("explain", "the theory of a term, with this plan's numbers");
+  CLI::App* verb =
+      program.add_subcommand("explain", "explain a term, with formulas and the numbers of this plan");
   const auto options = std::make_shared<ExplainOptions>();
-  verb->add_option("topic", options->topic, "what to explain; left out: the list of topics")
+  verb->add_option("topic", options->topic, "topic; without it the topics are listed")
       ->option_text("[TOPIC]");
   add_scenario_flags(*verb, options->given);
   add_allow_oom_flag(*verb, options->allow_oom);

@@ -12,8 +12,7 @@ CLI::App* add_format(CLI::App& verb, const std::string& name, const std::string&
                      const std::shared_ptr<ExportOptions>& options) {
   CLI::App* format = verb.add_subcommand(name, help);
   add_scenario_flags(*format, options->given);
-  format->add_option("-o,--output", options->output, "where it goes; default: standard output")
-      ->option_text("FILE");
+  format->add_option("-o,--output", options->output, "output; default: standard output")->option_text("FILE");
   return format;
 }
 
@@ -22,7 +21,8 @@ void write_export(const ExportOptions& options, const std::string& text) {
 }
 
 void add_export(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("export", "a plan, its schedule or its run, in others' formats");
+  CLI::App* verb =
+      program.add_subcommand("export", "write a plan, its schedule or its run in the format of another tool");
   verb->require_subcommand(1);
   add_export_plans(*verb, exit_code);
   add_export_traces(*verb, exit_code);

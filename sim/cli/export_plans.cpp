@@ -44,13 +44,14 @@ void export_launch(const ExportOptions& options, const std::string& framework,
   replaced.without_profile = true;
   const Experiment experiment = read_scenario(source, replaced).experiment;
   if (experiment.order)
-    throw InputError(in_users_words({source.file, "/plan/schedule", "launch lines name schedules, not files",
-                                     experiment.order_name, "export schedule"},
-                                    source));
+    throw InputError(
+        in_users_words({source.file, "/plan/schedule", "launch flags name a schedule, not a file",
+                        experiment.order_name, "export schedule"},
+                       source));
   const LaunchLine launch = launch_of(experiment.model, experiment.plan);
   if (!launch.why_not.empty()) throw InputError({"", "", launch.why_not, "", ""});
   if (!launch.unsaid.empty())
-    say(stderr, "note: {} has no words for what the plan says of {}\n", framework, join(launch.unsaid));
+    say(stderr, "note: {} cannot express this plan's {}\n", framework, join(launch.unsaid));
   write_export(options, launch.text + (launch.text.ends_with('\n') ? "" : "\n"));
 }
 
@@ -68,7 +69,7 @@ void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const s
 void add_export_plans(CLI::App& verb, int& exit_code) {
   const auto options = std::make_shared<ScheduleOptions>();
   CLI::App* schedule =
-      add_format(verb, "schedule", "PyTorch's CSV of pipeline actions, a row a rank", options);
+      add_format(verb, "schedule", "PyTorch's CSV of pipeline actions, one row per rank", options);
   schedule
       ->add_option("--form", options->form,
                    "compute: forwards and backwards only; full: with messages, gathers and reductions")

@@ -45,9 +45,10 @@ Json chrome_trace(const Iteration& run) {
 // The folder that -o names, made when it is not there.
 std::filesystem::path folder(const ExportOptions& options) {
   if (options.output.empty())
-    throw InputError({"command line", "-o", "is required: a folder, for a file a rank", "", "-o traces"});
+    throw InputError({"command line", "-o", "is required: a folder, for one file per rank", "", "-o traces"});
   if (options.output == "-")
-    throw InputError({"command line", "-o", "a file a rank does not go to standard output", "", "-o traces"});
+    throw InputError(
+        {"command line", "-o", "one file per rank cannot go to standard output", "", "-o traces"});
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error) throw InputError({"command line", "-o", "cannot make this folder", options.output, ""});
@@ -89,7 +90,7 @@ void add(CLI::App& verb, int& exit_code, const std::string& name, const std::str
   const auto options = std::make_shared<TraceOptions>();
   CLI::App* format = add_format(verb, name, help, options);
   if (name != "perfetto")
-    format->get_option("--output")->description("folder of the files, a file a rank")->option_text("DIR");
+    format->get_option("--output")->description("folder of the files, one per rank")->option_text("DIR");
   add_allow_oom_flag(*format, options->allow_oom);
   format->callback([options, &exit_code, run] { exit_code = run(*options); });
 }
@@ -97,10 +98,10 @@ void add(CLI::App& verb, int& exit_code, const std::string& name, const std::str
 }  // namespace
 
 void add_export_traces(CLI::App& verb, int& exit_code) {
-  add(verb, exit_code, "kineto", "a trace a rank as PyTorch's profiler writes it, for HTA and TensorBoard",
-      export_kineto);
+  add(verb, exit_code, "kineto",
+      "one trace per rank as PyTorch's profiler writes it, for HTA and TensorBoard", export_kineto);
   add(verb, exit_code, "perfetto", "Perfetto's protobuf trace (.pftrace)", export_perfetto);
-  add(verb, exit_code, "chakra", "Chakra execution traces, one a rank, with their process groups",
+  add(verb, exit_code, "chakra", "Chakra execution traces, one per rank, with their process groups",
       export_chakra);
 }
 

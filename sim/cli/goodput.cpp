@@ -102,20 +102,20 @@ void show(const GoodputOptions& options) {
   const Failures failures = failures_of(options);
   const std::vector<TableRow> rows = compare_intervals(failures, options);
   if (options.json) return print_json(failures, rows, options);
-  say("{} GPUs, one failure in {:.2f} h; a checkpoint takes {:g} s, a restart {:g} s\n\n", options.gpus,
+  say("{} GPUs, one failure in {:.2f} h; checkpoint {:g} s, restart {:g} s\n\n", options.gpus,
       failures.mean_between_s / kHour, failures.checkpoint_s, failures.restart_s);
   say("{:<28}{:>12}{:>12}{:>12}\n", "checkpoint every", "", "expected", "simulated");
   for (const TableRow& row : rows)
     say("  {:<26}{:>10.1f} s{:>10.2f} %{:>10.2f} %\n", row.by, row.interval_s, 100 * row.expected,
         100 * row.simulated);
-  say("\nShare of {:g} days that is training, mean of {} random courses.\n", options.days, kCourses);
+  say("\nShare of {:g} days spent on training, mean of {} random runs.\n", options.days, kCourses);
 }
 
 }  // namespace
 
 void add_goodput(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("goodput", "what failures leave of days of training, and how often to save");
+  CLI::App* verb = program.add_subcommand(
+      "goodput", "share of time spent on training despite failures, and the best checkpoint interval");
   const auto options = std::make_shared<GoodputOptions>();
   const auto positive = between(1e-3, 1e9);
   verb->add_option("--gpus", options->gpus, "GPUs of the job")
@@ -123,26 +123,28 @@ void add_goodput(CLI::App& program, int& exit_code) {
       ->option_text("N")
       ->check(CLI::Range(1, 1 << 30));
   verb->add_option("--mtbf-hours", options->mtbf_hours,
-                   "mean time between failures of one GPU and its share of the rest")
+                   "mean time between failures per GPU, with its share of node and network failures")
       ->required()
       ->option_text("H")
       ->check(positive);
-  verb->add_option("--checkpoint-seconds", options->checkpoint_s, "for which a checkpoint stops the training")
+  verb->add_option("--checkpoint-seconds", options->checkpoint_s,
+                   "seconds that training stops for a checkpoint")
       ->required()
       ->option_text("S")
       ->check(positive);
-  verb->add_option("--restart-seconds", options->restart_s, "from a failure to the next step")
+  verb->add_option("--restart-seconds", options->restart_s,
+                   "seconds from a failure to the next training step")
       ->required()
       ->option_text("S")
       ->check(between(0, 1e9));
   verb->add_option("--interval-seconds", options->interval_s,
-                   "of training between two checkpoints, to compare")
+                   "seconds between two checkpoints, to compare with the best interval")
       ->option_text("S")
       ->check(positive);
-  verb->add_option("--days", options->days, "of each random course; default: 30")
+  verb->add_option("--days", options->days, "simulated days of each random run; default: 30")
       ->option_text("D")
       ->check(between(kLeastDays, kMostDays));
-  verb->add_option("--seed", options->seed, "of the random courses")->option_text("N");
+  verb->add_option("--seed", options->seed, "seed of the random runs")->option_text("N");
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
       "Example: Llama 3 405B met 419 unexpected interruptions in 54 days on 16,384 GPUs (arXiv 2407.21783, "

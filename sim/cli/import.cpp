@@ -36,7 +36,7 @@ int gpus_of(const GivenFlags& given) {
 std::string write_model(const ImportOptions& options, const Json& model) {
   if (options.output.empty() || options.output == "-")
     throw InputError({"command line", "-o",
-                      "is required: the model's shape becomes a file beside the scenario", "",
+                      "is required: the shape of the model is written to a file next to the scenario", "",
                       "-o scenario.json, or --model NAME"});
   const std::filesystem::path scenario(options.output);
   const std::filesystem::path file = scenario.parent_path() / (scenario.stem().string() + "-model.json");
@@ -71,7 +71,7 @@ void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::str
     plan["global_batch"] = plan["micro_batch"].get<std::int64_t>() * accumulation * replicas;
   } else {
     notes.push_back(fmt::format(
-        "gradients accumulate over {} microbatches: say --mbs and --gpus, or --gbs, for the global batch",
+        "gradients accumulate over {} microbatches: pass --mbs and --gpus, or --gbs, for the global batch",
         accumulation));
   }
 }
@@ -95,9 +95,11 @@ void import(const ImportOptions& options, Imported imported) {
   write_flags(options.given, source);
   for (const std::string& note : imported.notes) source.json["notes"].push_back(note);
   write_batch(imported.accumulation, source.json, imported.notes);
-  if (!source.json.contains("gpus")) imported.notes.emplace_back("no GPUs are counted: say --gpus");
-  if (!source.json.contains("model")) imported.notes.emplace_back("no model is named: say --model");
-  if (!source.json.contains("cluster")) imported.notes.emplace_back("no cluster is named: say --cluster");
+  if (!source.json.contains("gpus"))
+    imported.notes.emplace_back("the number of GPUs is not given: pass --gpus");
+  if (!source.json.contains("model")) imported.notes.emplace_back("the model is not given: pass --model");
+  if (!source.json.contains("cluster"))
+    imported.notes.emplace_back("the cluster is not given: pass --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
   require_legal(source);
   write_scenario(options, source.json);
@@ -130,7 +132,8 @@ constexpr std::size_t kMostBytes = 1'000'000;
 }  // namespace
 
 void add_import(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("import", "a scenario out of what starts a training framework");
+  CLI::App* verb =
+      program.add_subcommand("import", "make a scenario from the configuration of a training framework");
   verb->require_subcommand(1);
   const auto options = std::make_shared<ImportOptions>();
   const auto on_parse = [&exit_code](CLI::App* source, auto run) {
@@ -142,7 +145,7 @@ void add_import(CLI::App& program, int& exit_code) {
   CLI::App* megatron = add_source(
       *verb, "megatron",
       "flags of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them", options);
-  megatron->add_option("--ignore", options->ignored, "flags of the script to leave out, without their dashes")
+  megatron->add_option("--ignore", options->ignored, "flags of the script to ignore, without their dashes")
       ->delimiter(',')
       ->option_text("FLAG,...");
   on_parse(megatron, [options] {
@@ -160,7 +163,7 @@ void add_import(CLI::App& program, int& exit_code) {
     import(*options, read_torchtitan(read_text_file(file, kMostBytes), file, options->given));
   });
   verb->footer(
-      "Flags beat what the file says; what is not modelled is listed, what is not known is an error.\n"
+      "Flags override the file. Ignored options are listed with their effect; unknown options are errors.\n"
       "Examples:\n"
       "  rehearse import megatron train.sh --cluster dgx-h100 --gpus 128 -o mine.json\n"
       "  rehearse import deepspeed ds_config.json --model llama2-7b --cluster dgx-a100 --gpus 64 -o "

@@ -15,7 +15,7 @@ namespace {
 
 // JSON has no comments: keys that begin with _ are read by nobody.
 constexpr const char* kScenario = R"json({
-  "_about": "A scenario: one training run to rehearse. Keys that begin with _ are comments. A flag beats this file; `rehearse simulate --help` names what else may stand here by its flag.",
+  "_about": "A scenario: one training run to rehearse. Keys that begin with _ are comments. A flag overrides this file; `rehearse simulate --help` lists the other keys as flags.",
   "schema": "rehearse.scenario/1",
   "title": "Llama-3-70B on 64 DGX H100 nodes",
 
@@ -24,39 +24,39 @@ constexpr const char* kScenario = R"json({
 
   "_cluster": "a topology that ships with the program, or the path of a cluster JSON; `rehearse topo dgx-h100` shows one",
   "cluster": "dgx-h100",
-  "_gpus": "taken of the cluster; data parallelism is what tp x cp x pp leave: here 512 / (8 x 4) = 16 replicas",
+  "_gpus": "GPUs of the job; data parallelism follows: gpus / (tp x cp x pp), here 512 / (8 x 4) = 16 replicas",
   "gpus": 512,
 
-  "_profile": "measured times of kernels; left out it is the cluster's. `rehearse calibrate` takes one: \"profile\": \"mine.json\"",
+  "_profile": "measured times of kernels; default: the cluster's profile. `rehearse calibrate` measures one: \"profile\": \"mine.json\"",
 
   "plan": {
     "_tp": "tensor parallel: best inside a node; divides the attention heads",
     "tp": 8,
     "_pp": "pipeline parallel: with vpp it divides the layers, unless layers_per_stage (a list, or \"auto\") splits them",
     "pp": 4,
-    "_vpp": "model chunks a pipeline rank: more than one interleaves, with a smaller bubble and more messages",
+    "_vpp": "model chunks per pipeline rank: more than one interleaves, with a smaller bubble and more messages",
     "vpp": 5,
-    "_cp": "context parallel: ranks that share a sequence, for long ones",
+    "_cp": "context parallel: ranks that share each sequence, for long sequences",
     "cp": 1,
 
-    "_micro_batch": "sequences of a microbatch",
+    "_micro_batch": "sequences per microbatch",
     "micro_batch": 1,
-    "_global_batch": "sequences of an iteration: a multiple of micro_batch x replicas; the more microbatches, the smaller the bubble",
+    "_global_batch": "sequences per iteration: a multiple of micro_batch x replicas; the more microbatches, the smaller the bubble",
     "global_batch": 1024,
-    "_seq": "tokens of a sequence",
+    "_seq": "tokens per sequence",
     "seq": 8192,
 
     "_schedule": "gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, dualpipe-v, v-half, v-min, or PyTorch's CSV of actions",
     "schedule": "interleaved-1f1b",
-    "_framework": "whose overlaps, fusions and rules: megatron-core, megatron-2021, deepspeed, fsdp, torchtitan, ...",
+    "_framework": "framework whose defaults, fusions and rules apply: megatron-core, megatron-2021, deepspeed, fsdp, torchtitan, ...",
     "framework": "megatron-core",
     "_precision": "bf16, fp16, fp8 or fp32",
     "precision": "bf16",
-    "_zero": "0 to 3: replicas share optimizer state (1), gradients (2), parameters (3)",
+    "_zero": "0 to 3: shard over replicas the optimizer state (1), gradients (2), parameters (3)",
     "zero": 1,
     "_sequence_parallel": "norms and dropout split over tp: less memory at the same traffic",
     "sequence_parallel": true,
-    "_recompute": "none, selective (attention) or full (layers): memory for time",
+    "_recompute": "none, selective (attention) or full (layers): saves memory, costs time",
     "recompute": "none"
   }
 }
@@ -74,8 +74,8 @@ void write_scenario(const InitOptions& options) {
     return write_file("-", [&](std::ostream& out) { out << text; });
   // A scenario that somebody filled in is not worth less than a new one.
   if (!options.force && std::filesystem::is_regular_file(options.output))
-    throw InputError({"command line", "-o", "is there already and is not overwritten unasked", options.output,
-                      "another file, or --force"});
+    throw InputError(
+        {"command line", "-o", "exists and is not overwritten", options.output, "another file, or --force"});
   write_file(options.output, [&](std::ostream& out) { out << text; });
 }
 
@@ -84,10 +84,9 @@ void write_scenario(const InitOptions& options) {
 void add_init(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("init", "a scenario with comments, to start from");
   const auto options = std::make_shared<InitOptions>();
-  verb->add_option("-o,--output", options->output, "where it goes; default: standard output")
-      ->option_text("FILE");
-  verb->add_flag("--schema", options->schema, "the JSON schema of scenarios in its place, for editors");
-  verb->add_flag("--force", options->force, "replace FILE where there is one");
+  verb->add_option("-o,--output", options->output, "output; default: standard output")->option_text("FILE");
+  verb->add_flag("--schema", options->schema, "print the JSON schema of scenarios, for editors");
+  verb->add_flag("--force", options->force, "overwrite an existing FILE");
   verb->footer(
       "Examples:\n"
       "  rehearse init -o mine.json\n"

@@ -50,18 +50,20 @@ std::vector<std::string> given(const LossScaleFlags& flags) {
 }  // namespace
 
 void add_loss_scale_flags(CLI::App& verb, LossScaleFlags& flags) {
-  verb.add_option(
-          "--loss-scale", flags.loss_scale,
-          "of precision fp16, whose steps are skipped where gradients overflow: dynamic (default), or static")
+  verb.add_option("--loss-scale", flags.loss_scale,
+                  "loss scale of precision fp16: dynamic (default) or a number; steps whose gradients "
+                  "overflow are skipped")
       ->option_text("dynamic|X");
-  verb.add_option("--initial-loss-scale", flags.initial_loss_scale, "of a dynamic one: the first (2^32)")
+  verb.add_option("--initial-loss-scale", flags.initial_loss_scale,
+                  "first value of a dynamic loss scale (2^32)")
       ->option_text("X");
-  verb.add_option("--min-loss-scale", flags.min_loss_scale, "the least (1)")->option_text("X");
+  verb.add_option("--min-loss-scale", flags.min_loss_scale, "minimum of a dynamic loss scale (1)")
+      ->option_text("X");
   verb.add_option("--loss-scale-window", flags.loss_scale_window,
-                  "steps without overflow after which it is doubled (1000)")
+                  "steps without overflow before the loss scale is doubled (1000)")
       ->option_text("N");
   verb.add_option("--hysteresis", flags.hysteresis,
-                  "overflows since it was doubled, from which on each halves it (2)")
+                  "overflows after a doubling before the loss scale is halved (2)")
       ->option_text("N");
 }
 
@@ -102,9 +104,8 @@ std::string skipped_warning(const Execution& execution, int warmup) {
       std::ranges::count_if(execution.skipped_steps, [&](int step) { return step >= warmup; });
   if (counted == 0) return "";
   return fmt::format(
-      "{} of {} counted steps were skipped, as gradients overflowed: the optimizer changed nothing in them; "
-      "a "
-      "loss scale of {} overflows less",
+      "{} of {} measured steps were skipped because gradients overflowed: the optimizer changed nothing in "
+      "them; a loss scale of {} overflows less",
       counted, execution.step_times_s.size(), std::min(execution.loss_scales.back(), kOftenGood));
 }
 

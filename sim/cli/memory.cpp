@@ -62,7 +62,7 @@ bool show_memory(const MemoryOptions& options) {
 
 void add_memory(CLI::App& program, int& exit_code) {
   CLI::App* verb =
-      program.add_subcommand("memory", "itemised bytes of every pipeline rank, and how many GPUs at least");
+      program.add_subcommand("memory", "memory of every pipeline rank by category, and the fewest GPUs");
   const auto options = std::make_shared<MemoryOptions>();
   add_scenario_flags(*verb, options->given);
   verb->add_flag("--json", options->json, "print one JSON object");

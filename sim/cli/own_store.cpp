@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void cannot_keep(const std::string& path, const std::string& why) {
-  throw std::runtime_error(fmt::format("cannot keep rows in {}: {} (--store FILE: elsewhere)", path, why));
+  throw std::runtime_error(
+      fmt::format("cannot keep rows in {}: {} (--store FILE sets another file)", path, why));
 }
 
 // In a folder that everybody may write to, where anybody may have laid something under our name.
@@ -30,7 +31,7 @@ void make_private(const fs::path& folder) {
   mkdir(folder.c_str(), S_IRWXU);
   struct stat made = {};
   if (lstat(folder.c_str(), &made) != 0) cannot_keep(folder, std::strerror(errno));
-  if (!S_ISDIR(made.st_mode)) cannot_keep(folder, "it is no folder but a link or file");
+  if (!S_ISDIR(made.st_mode)) cannot_keep(folder, "it is a link or a file, not a folder");
   if (made.st_uid != geteuid()) cannot_keep(folder, "it belongs to another user");
   if ((made.st_mode & (S_IWGRP | S_IWOTH)) != 0) cannot_keep(folder, "others may write to it");
 }
@@ -65,7 +66,7 @@ OwnStore::OwnStore(const Json& identity, const Shard& shard, bool resume) {
       fs::remove(path_ + "-journal");
       fs::remove(path_);
     } else {
-      say(stderr, "another process runs this sweep; both keep their rows in {}\n", path_);
+      say(stderr, "another process runs this sweep; both store their rows in {}\n", path_);
     }
   }
   flock(lock_, LOCK_SH);

@@ -191,7 +191,8 @@ PlanAnswer answer(const PlanOptions& options) {
 }  // namespace
 
 void add_plan(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("plan", "the best legal plans that fit, and why the others lost");
+  CLI::App* verb =
+      program.add_subcommand("plan", "find the fastest legal plans that fit, and why the others are slower");
   const auto options = std::make_shared<PlanOptions>();
   add_scenario_flags(*verb, options->given);
   verb->add_option("--top", options->top, "plans to find and to simulate")
@@ -200,13 +201,14 @@ void add_plan(CLI::App& program, int& exit_code) {
   add_jobs_flag(*verb, options->jobs, "threads");
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
-      "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag holds one of them to a value "
-      "or a\n"
-      "list. Of the best that interleave it also tries larger groups of microbatches. The reference engine "
-      "runs every plan that a bound does not rule out, --engine the best of "
-      "them.\n"
-      "Memory is all that lies on the fullest GPU: the allocator's peak, CUDA's context, NCCL's buffers.\n"
-      "--headroom of it stays free.\n"
+      "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag restricts one of them to a "
+      "value or\n"
+      "a list. For the best interleaved plans it also tries larger microbatch groups. The reference engine "
+      "runs\n"
+      "every plan that no bound excludes; --engine runs the best of them.\n"
+      "Memory is the total on the fullest GPU: allocator peak, CUDA context, NCCL buffers. --headroom of it "
+      "stays\n"
+      "free.\n"
       "Examples:\n"
       "  rehearse plan --model llama3-70b --cluster dgx-h100 --gpus 128 --gbs 512\n"
       "  rehearse plan --model gpt3-175b --cluster selene --gpus 4096 --gbs 1536 --schedule "
@@ -220,7 +222,7 @@ void add_plan(CLI::App& program, int& exit_code) {
     if (fits || options->json)
       print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
     if (found.left > 0) {
-      say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not looked at\n",
+      say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not run\n",
           fits ? "the best so far" : "none was found", found.run, found.left);
       exit_code = kInterrupted;
       return;

@@ -93,7 +93,7 @@ double number(const Json& report, const char* pointer) {
 
 std::string table(const std::vector<Finalist>& finalists) {
   std::string text = fmt::format("     {} {:>10} {:>13} {:>7} {:>7} {:>13} {:>9}\n", kHead, "step",
-                                 "tokens/s/GPU", "MFU", "idle", "memory in all", "free");
+                                 "tokens/s/GPU", "MFU", "idle", "total memory", "free");
   bool any_needs = false;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     const Json& report = finalists[i].report;
@@ -105,12 +105,13 @@ std::string table(const std::vector<Finalist>& finalists) {
         format_bytes(number(report, "/memory/free_bytes")), needs_expandable_segments(report) ? " *" : "");
     any_needs |= needs_expandable_segments(report);
   }
-  if (any_needs) text += fmt::format("     * fragments do not fit without {}\n", kExpandableSegments);
+  if (any_needs)
+    text += fmt::format("     * fits only with {}, because of memory fragmentation\n", kExpandableSegments);
   return text;
 }
 
 std::string front(const std::vector<FrontPlan>& plans) {
-  std::string text = "Fastest for its memory (without contention of messages):\n";
+  std::string text = "Fastest plan at each memory size (reference engine, without contention):\n";
   for (std::size_t i = 0; i < std::min(plans.size(), kFrontLines); ++i) {
     text += fmt::format("     {} {:>8.4g} s {:>44}\n", columns_of(plans[i].plan), plans[i].step_time_s,
                         format_bytes(plans[i].needed_bytes));
@@ -130,7 +131,7 @@ std::string why_first(const Json& report) {
   std::vector<std::string> words;
   for (const auto& [share, name] : parts)
     if (share > kWorthSaying) words.push_back(fmt::format("{} {:.1f} %", name, 100 * share));
-  return fmt::format("Where the time of 1 goes: {}, on its critical path.\n", join(words));
+  return fmt::format("Critical path of plan 1: {}.\n", join(words));
 }
 
 // What another plan does longer or shorter than the first, longest first.
@@ -148,15 +149,15 @@ std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
     if (std::abs(seconds) > kWorthSaying * step) words.push_back(fmt::format("{} {:+.3g} s", name, seconds));
   const double slower = number(other, "/step_time_s") / step - 1;
   return fmt::format("  {} is {:.2f} % slower: {}\n", rank, 100 * slower,
-                     words.empty() ? "as good as equal" : join(words));
+                     words.empty() ? "no large difference" : join(words));
 }
 
 std::string launch(const Model& model, const Finalist& finalist) {
   const Plan& plan = finalist.plan;
   const auto section = [](const char* name, const LaunchLine& launch) {
-    if (!launch.why_not.empty()) return fmt::format("{}: no, {}\n", name, launch.why_not);
+    if (!launch.why_not.empty()) return fmt::format("{}: not possible: {}\n", name, launch.why_not);
     const std::string unsaid =
-        launch.unsaid.empty() ? "" : fmt::format(" (which does not say the plan's {})", join(launch.unsaid));
+        launch.unsaid.empty() ? "" : fmt::format(" (cannot express this plan's {})", join(launch.unsaid));
     return fmt::format("{}{}:\n{}\n", name, unsaid, launch.text);
   };
   const std::string setting =
@@ -208,8 +209,8 @@ std::string write_plan_text(const PlanAnswer& answer) {
     text += why_lost(first.report, answer.finalists[i].report, i + 1);
   text += fmt::format("\n{}\n{}", front(answer.front), launch(answer.model, first));
   text += fmt::format(
-      "\n{} plans considered: {} illegal, {} do not fit ({} of them but for the headroom), {} ruled out by "
-      "their bounds, {} run; {:.2f} s\n",
+      "\n{} plans considered: {} illegal, {} do not fit ({} of them only because of the headroom), {} "
+      "excluded by their bounds, {} run; {:.2f} s\n",
       answer.considered, answer.illegal, answer.does_not_fit, answer.below_headroom, answer.pruned,
       answer.run, answer.elapsed_s);
   return text;
@@ -220,10 +221,11 @@ std::string no_plan_fits(const PlanAnswer& answer) {
       fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
                   answer.considered, answer.illegal, answer.does_not_fit - answer.below_headroom);
   if (answer.below_headroom > 0)
-    text += fmt::format(", {} leave less than the headroom (--headroom 0 takes them)", answer.below_headroom);
-  if (!answer.fewest_gpus) return text + "; no number of GPUs was found that holds a plan like these";
+    text +=
+        fmt::format(", {} leave less than the headroom (--headroom 0 accepts them)", answer.below_headroom);
+  if (!answer.fewest_gpus) return text + "; no number of GPUs was found on which such a plan fits";
   const Plan& plan = answer.fewest_gpus->plan;
-  return text + fmt::format("; the fewest GPUs that hold it: {} (tp {}, pp {}, mbs {}, recompute {})",
+  return text + fmt::format("; the fewest GPUs on which it fits: {} (tp {}, pp {}, mbs {}, recompute {})",
                             plan.gpus(), plan.tp, plan.pp, plan.micro_batch, to_string(plan.recompute));
 }
 

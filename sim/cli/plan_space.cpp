@@ -101,7 +101,7 @@ void PlanSpace::open_fields(const Swept& swept) {
   for (const SweptField& field : swept.grid.fields) {
     const std::string searched = field_of(field.pointer);
     if (searched.empty()) {
-      throw InputError({"command line", "--" + field.name, "is not searched: it takes one value",
+      throw InputError({"command line", "--" + field.name, "is not searched: give one value",
                         fmt::format("{} values", field.values.size()), "rehearse sweep"});
     }
     given_[searched] = field.values;

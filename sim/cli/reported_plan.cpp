@@ -22,7 +22,8 @@ void take_microbatches(Json& plan, const ScenarioSource& source) {
   if (std::ranges::any_of(kBatchKeys, [&](const char* key) { return is_by_flag(source, key); })) return;
   const auto fail = [&](const std::string& values, const std::string& nearest) {
     throw InputError({source.file, "/plan/microbatches",
-                      "is global_batch / (micro_batch x dp), as a report's plan says it", values, nearest});
+                      "must be global_batch / (micro_batch x dp), as in the plan of a report", values,
+                      nearest});
   };
   for (const char* key : kBatchKeys)
     if (!plan.contains(key) || !plan.at(key).is_number_integer() || plan.at(key) < 1)

@@ -45,7 +45,7 @@ std::vector<BrokenRule> unmet_rules(const Scenario& scenario) {
   if (cluster.max_nodes > 0 && scenario.gpus > most) {
     const std::int64_t replica = std::max<std::int64_t>(1, std::int64_t{plan.tp} * plan.cp * plan.pp);
     broken.push_back({"", "gpus", fmt::format("cluster {} has fewer GPUs", cluster.name),
-                      fmt::format("{} asked for, {} there", scenario.gpus, most),
+                      fmt::format("{} requested, {} available", scenario.gpus, most),
                       multiples_near("gpus", most, most, replica)});
   }
   return broken;

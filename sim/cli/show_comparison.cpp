@@ -70,7 +70,7 @@ void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
   verb.add_option("--svg", options.svg, "of two traces or more: the pipelines on one time axis")
       ->option_text("FILE")
       ->check(named_as(".svg"));
-  verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank beside rank")
+  verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank next to rank")
       ->option_text("FILE");
   add_gates_flag(verb, options.fail_above,
                  "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger");

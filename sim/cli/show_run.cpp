@@ -23,7 +23,7 @@ namespace {
 
 std::string spread_line(const std::vector<double>& step_times_s) {
   const Spread spread = spread_of(step_times_s);
-  return fmt::format("{} iterations: mean {}, deviation {}, median {}, 95 % below {}, {} to {}\n",
+  return fmt::format("{} iterations: mean {}, standard deviation {}, median {}, 95 % below {}, {} to {}\n",
                      step_times_s.size(), format_seconds(spread.mean_s), format_seconds(spread.deviation_s),
                      format_seconds(spread.median_s), format_seconds(spread.p95_s),
                      format_seconds(spread.least_s), format_seconds(spread.most_s));
@@ -76,8 +76,7 @@ void add_show_flags(CLI::App& verb, ShowOptions& options) {
   verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
       ->option_text("FILE")
       ->check(named_as(".png"));
-  verb.add_option("--html", options.html,
-                  "write everything as a page: zoom into the pipeline, no network needed")
+  verb.add_option("--html", options.html, "write everything as one HTML page; needs no network")
       ->option_text("FILE")
       ->check(named_as(".html"));
   add_colour_flag(verb, options.colour);

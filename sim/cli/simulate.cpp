@@ -57,7 +57,7 @@ int simulate_beside(const SimulateOptions& options, const ScenarioSource& source
                        {"steps", both.other_step_times_s.size()},
                        {"mean_step_time_s", steps.mean_s}}}};
   const int code = show(options, source, scenario, both.own, more,
-                        fmt::format("beside {} on {} more GPUs: {} of its steps, {} each\n", options.beside,
+                        fmt::format("concurrent job {} on {} more GPUs: {} steps, {} each\n", options.beside,
                                     other.experiment.plan.gpus(), both.other_step_times_s.size(),
                                     format_seconds(steps.mean_s)));
   const MemoryVerdict others = memory_verdict(footprints_of(other.experiment), other.experiment.headroom);
@@ -78,11 +78,11 @@ int simulate_and_show(const SimulateOptions& options) {
 }  // namespace
 
 void add_simulate(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("simulate", "one iteration, simulated; prints where the time goes");
+  CLI::App* verb = program.add_subcommand("simulate", "simulate one iteration and print where the time goes");
   const auto options = std::make_shared<SimulateOptions>();
   add_scenario_flags(*verb, options->given);
   verb->add_option("--beside", options->beside,
-                   "another job on the same fabric: its nodes are the next ones of the placement")
+                   "concurrent job on the same fabric, on the next nodes of the placement")
       ->option_text("SCENARIO.json");
   add_allow_oom_flag(*verb, options->allow_oom);
   add_show_flags(*verb, options->show);

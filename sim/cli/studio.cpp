@@ -111,14 +111,14 @@ void serve(StudioOptions& options) {
 
 void add_studio(CLI::App& program, int& exit_code) {
   CLI::App* verb =
-      program.add_subcommand("studio", "turn the plan's knobs on a local page, and see what follows");
+      program.add_subcommand("studio", "change a plan on a local web page and see its prediction");
   const auto options = std::make_shared<StudioOptions>();
   add_scenario_flags(*verb, options->given);
-  verb->add_option("--port", options->port, "of 127.0.0.1; 0 takes a free one (default: 8642)")
+  verb->add_option("--port", options->port, "port of 127.0.0.1; 0 takes a free one (default: 8642)")
       ->option_text("N")
       ->check(CLI::Range(0, 65535));
   verb->footer(
-      "Only this machine can reach the page, and it loads nothing from elsewhere. From another one:\n"
+      "Only this machine can reach the page, and the page needs no network. From another machine:\n"
       "  ssh -L 8642:127.0.0.1:8642 MACHINE\n"
       "Examples:\n"
       "  rehearse studio\n"

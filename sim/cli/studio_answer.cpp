@@ -46,10 +46,10 @@ void require(bool holds, const char* flag, const std::string& rule, const std::s
 // Only knobs may be turned, and names only to what is offered: no file is read that the user did not name.
 GivenFlags turned(const std::string& question, GivenFlags given, const std::vector<studio::Knob>& knobs) {
   const Json json = Json::parse(question, nullptr, false);
-  require(json.is_object(), "", "a question must be a JSON object", "", "{\"--tp\": \"8\"}");
+  require(json.is_object(), "", "a request must be a JSON object", "", "{\"--tp\": \"8\"}");
   for (const auto& [name, value] : json.items()) {
     const auto knob = std::ranges::find(knobs, name, &studio::Knob::name);
-    require(knob != knobs.end(), "", "there is no such knob", name, "--tp");
+    require(knob != knobs.end(), "", "unknown setting", name, "--tp");
     require(value.is_string(), name.c_str(), "must be a text", value.dump(), "\"8\"");
     const auto text = value.get<std::string>();
     require(knob->choices.empty() || std::ranges::find(knob->choices, text) != knob->choices.end(),
@@ -100,7 +100,7 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
       {"--seq", "sequence", "Batch", {}, number(plan.seq)},
       {"--tp", "tensor parallel", "Parallelism", {}, number(plan.tp)},
       {"--pp", "pipeline parallel", "Parallelism", {}, number(plan.pp)},
-      {"--vpp", "chunks a rank", "Parallelism", {}, number(plan.vpp)},
+      {"--vpp", "virtual stages per rank", "Parallelism", {}, number(plan.vpp)},
       {"--cp", "context parallel", "Parallelism", {}, number(plan.cp)},
       {"--ep", "expert parallel", "Parallelism", {}, number(plan.ep)},
       {"--schedule", "schedule", "Pipeline", names_of(kScheduleNames), to_string(plan.schedule)},
@@ -115,7 +115,7 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
        {"bf16", "fp16", "fp8", "fp4", "fp32"},
        to_string(plan.precision)},
       {"--overlap-grad-reduce", "overlap gradients", "Compute", switches, on_off(plan.overlap_grad_reduce)},
-      {"--tp-comm-overlap", "overlap tensor par.", "Compute", switches, on_off(plan.tp_comm_overlap)},
+      {"--tp-comm-overlap", "overlap tensor parallel", "Compute", switches, on_off(plan.tp_comm_overlap)},
       {"--framework",
        "framework",
        "Compute",

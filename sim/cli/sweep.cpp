@@ -93,7 +93,7 @@ void read_ahead(const Swept& swept, Inputs& inputs) {
 void say_stale(int rows, const char* what, const Store& store) {
   if (rows == 0) return;
   const std::vector<std::string> changed(store.changed().begin(), store.changed().end());
-  say(stderr, "{} stale rows {}: since they ran, this has changed: {}\n", rows, what, join(changed));
+  say(stderr, "{} stale rows {}: changed since they ran: {}\n", rows, what, join(changed));
 }
 
 void merge(const SweepOptions& options, Store& store) {
@@ -102,8 +102,8 @@ void merge(const SweepOptions& options, Store& store) {
     if (merged.is_self)
       say(stderr, "{}: is the store itself and is skipped\n", other);
     else
-      say(stderr, "{}: {} rows taken\n", other, merged.taken);
-    say_stale(merged.stale, "are not taken", store);
+      say(stderr, "{}: {} rows merged\n", other, merged.taken);
+    say_stale(merged.stale, "are not merged", store);
   }
 }
 
@@ -112,7 +112,7 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
   const std::set<Point> known = store.known();
   const PointsLeft left = points_left(swept.grid.size(), shard, known);
   if (shard.count > 1) say(stderr, "shard {}/{}\n", shard.index, shard.count);
-  if (!known.empty()) say(stderr, "{} rows are known, {} are left\n", known.size(), left.count);
+  if (!known.empty()) say(stderr, "{} rows are already known, {} remain\n", known.size(), left.count);
   const int jobs = options.execute.wanted() ? 1 : jobs_or_cores(options.jobs);
   Progress progress(static_cast<std::size_t>(left.count));
   const Evaluate evaluate = [&](Point point) {
@@ -130,7 +130,8 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
     else
       run_in_threads(left.next, evaluate, jobs, is_interrupted, deliver);
   } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("{}; the rows before are kept: go on with --resume", error.what()));
+    throw std::runtime_error(
+        fmt::format("{}; the finished rows are kept: continue with --resume", error.what()));
   }
 }
 
@@ -218,7 +219,7 @@ int sweep(SweepOptions& options) {
   write_rows(options, store, swept.grid);
   draw_rows(options, store, swept.grid);
   if (!is_interrupted()) return exit_code_of(store);
-  say(stderr, "rehearse: interrupted; {} of {} rows are kept: go on with --resume\n", store.known().size(),
+  say(stderr, "rehearse: interrupted; {} of {} rows are kept: continue with --resume\n", store.known().size(),
       swept.grid.size());
   return kInterrupted;
 }
@@ -237,31 +238,30 @@ void add_options(CLI::App& verb, SweepOptions& options) {
           ->option_text("[FILE]");
   std::vector<std::string> kinds;
   for (const plot::PlotKind kind : plot::plot_kinds()) kinds.push_back(plot::to_string(kind));
-  verb.add_option("--svg", options.svg, "draw the rows; what is drawn follows from what varies")
+  verb.add_option("--svg", options.svg, "draw the rows; the kind of plot follows from the fields that vary")
       ->option_text("FILE")
       ->check(named_as(".svg"));
   verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
       ->option_text("FILE")
       ->check(named_as(".png"));
-  verb.add_option("--html", options.html, "rows, picture and curves to choose as a page; needs no network")
+  verb.add_option("--html", options.html, "one HTML page with rows, picture and curves; needs no network")
       ->option_text("FILE")
       ->check(named_as(".html"));
-  verb.add_option("--plot", options.plot, "what to draw instead: " + join(kinds))
+  verb.add_option("--plot", options.plot, "kind of plot: " + join(kinds))
       ->check(CLI::IsMember(kinds))
       ->option_text("KIND");
   verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
       ->option_text("FILE");
-  verb.add_flag(
-      "--resume", options.resume,
-      "go on with the rows that an earlier run left; rows of changed files or of another build run again");
+  verb.add_flag("--resume", options.resume,
+                "continue an earlier run; rows of changed files or of another build run again");
   verb.add_option("--shard", options.shard,
-                  "run every n-th point, from the i-th; auto: as a Slurm array or MPI launcher says")
+                  "run every n-th point, from the i-th; auto: i and n of a Slurm array or MPI launcher")
       ->option_text("i/n|auto");
   verb.add_option("--merge", options.merged,
-                  "take the rows of other stores of this sweep, unless files or build have changed")
+                  "merge the rows of other stores of this sweep, unless files or build have changed")
       ->option_text("FILE...");
   add_jobs_flag(verb, options.jobs, "rows at a time");
-  verb.add_option("--row-timeout", options.most_seconds, "a row that takes more seconds has failed")
+  verb.add_option("--row-timeout", options.most_seconds, "timeout of a row in seconds")
       ->option_text("S")
       ->check(between(0.001, 1e9));
   add_execute_rows_flags(verb, options.execute);
@@ -270,16 +270,16 @@ void add_options(CLI::App& verb, SweepOptions& options) {
 }  // namespace
 
 void add_sweep(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("sweep", "every combination of lists of values, one row each");
+  CLI::App* verb = program.add_subcommand("sweep", "run every combination of lists of values, one row each");
   const auto options = std::make_shared<SweepOptions>();
   add_scenario_flags(*verb, options->given);
   add_options(*verb, *options);
   verb->footer(
       "Any flag takes a list (1,2,4) or a range (2:32:*2, 256:1024:+256); values that hold commas are "
       "divided\n"
-      "by ';'. GPUs and global batch stay as given. What is illegal or does not fit is a row with its "
-      "reason.\n"
-      "Memory is all that lies on the fullest GPU: the allocator's peak, CUDA's context, NCCL's buffers.\n"
+      "by ';'. GPUs and global batch stay as given. A plan that is illegal or does not fit\n"
+      "is a row with its reason. Memory is the total on the fullest GPU: allocator peak, CUDA context, NCCL "
+      "buffers.\n"
       "Examples:\n"
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --mbs 1,2,4 --vpp 1,2,5 --engine reference\n"
       "  rehearse sweep scenarios/llama3-70b-512-h100.json --pp 2:16:*2 --gbs 512:2048:*2 --csv rows.csv\n"

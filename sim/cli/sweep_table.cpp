@@ -91,7 +91,7 @@ std::string aligned(const std::vector<Line>& lines) {
 std::string sweep_table(const Store& store, const Grid& grid) {
   Line head;
   for (const SweptField& field : grid.fields) head.push_back(field.name);
-  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "idle", "memory in all"})
+  for (const char* column : {"step time", "tokens/s/GPU", "MFU", "idle", "total memory"})
     head.emplace_back(column);
   const bool executed = is_executed(store);
   if (executed)

@@ -70,8 +70,7 @@ void validate(const ValidateOptions& options) {
 }  // namespace
 
 void add_validate(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("validate", "predict what others have measured, and print the errors");
+  CLI::App* verb = program.add_subcommand("validate", "predict published measurements and print the errors");
   const auto options = std::make_shared<ValidateOptions>();
   CLI::Option* runs = verb->add_option("runs", options->runs, "published training runs");
   runs->option_text("RUNS.json");
@@ -80,7 +79,7 @@ void add_validate(CLI::App& program, int& exit_code) {
   tables->option_text("TABLE.json|LOG...")->excludes(runs);
   add_log_flags(*verb, options->tables, tables);
   verb->add_option("--profile", options->profile,
-                   "whose collectives predict the tables (default: as shipped)")
+                   "profile whose collectives predict the tables (default: as shipped)")
       ->option_text("NAME|FILE")
       ->needs(tables);
   verb->add_option("--engine", options->engine,
@@ -93,7 +92,7 @@ void add_validate(CLI::App& program, int& exit_code) {
       ->option_text("FILE")
       ->check(named_as(".svg"))
       ->needs(runs);
-  verb->add_option("--page", options->page, "write what to know of the errors, in Markdown")
+  verb->add_option("--page", options->page, "write a page about the errors, in Markdown")
       ->option_text("FILE")
       ->needs(runs);
   verb->add_flag("--json", options->json, "print one JSON object");

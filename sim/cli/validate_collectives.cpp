@@ -108,9 +108,9 @@ void add_log_flags(CLI::App& verb, nccl::LogImport& request, CLI::Option* needs)
     return option;
   };
   add("--cluster", request.cluster, "where the logs were taken", "NAME|FILE");
-  add("--op", request.op, "operation, where a log does not say", "NAME");
-  add("--nodes", request.nodes, "nodes, where a log lists no ranks", "N")->check(CLI::Range(1, 1 << 20));
-  add("--gpus-per-node", request.gpus_per_node, "GPUs of each, where a log lists no ranks", "N")
+  add("--op", request.op, "operation, if a log does not state it", "NAME");
+  add("--nodes", request.nodes, "nodes, if a log lists no ranks", "N")->check(CLI::Range(1, 1 << 20));
+  add("--gpus-per-node", request.gpus_per_node, "GPUs per node, if a log lists no ranks", "N")
       ->check(CLI::Range(1, 1 << 10));
 }
 

@@ -90,11 +90,12 @@ std::string fewest_in_words(const Experiment& experiment) {
   leanest.plan.recompute = Recompute::full;
   const auto fewest = fewest_gpus_of(experiment, experiment.headroom);
   const auto leaner = fewest_gpus_of(leanest, experiment.headroom);
-  if (!fewest && !leaner) return "no plan like it that fits was found: rehearse plan searches more";
+  if (!fewest && !leaner) return "no similar plan that fits was found: rehearse plan searches more";
   const bool recomputes = leaner && (!fewest || leaner->plan.gpus() < fewest->plan.gpus());
   const Plan& plan = recomputes ? leaner->plan : fewest->plan;
-  return fmt::format("the fewest GPUs that hold it: {} (--gpus {} --tp {} --pp {} --vpp {}{})", plan.gpus(),
-                     plan.gpus(), plan.tp, plan.pp, plan.vpp, recomputes ? " --recompute full" : "");
+  return fmt::format("the fewest GPUs on which it fits: {} (--gpus {} --tp {} --pp {} --vpp {}{})",
+                     plan.gpus(), plan.gpus(), plan.tp, plan.pp, plan.vpp,
+                     recomputes ? " --recompute full" : "");
 }
 
 }  // namespace

@@ -39,17 +39,17 @@ std::vector<Knob> knobs_of(const Scenario& scenario) {
   const Plan& plan = scenario.experiment.plan;
   const std::int64_t gpus = plan.gpus(), layers = scenario.experiment.model.layers;
   std::vector<Knob> knobs = {
-      {"/plan/global_batch", "Global batch", "sequences of an iteration", plan.global_batch,
+      {"/plan/global_batch", "Global batch", "sequences per iteration", plan.global_batch,
        around(plan.global_batch, 3, 3, std::int64_t{1} << 30)},
-      {"/plan/micro_batch", "Microbatch", "sequences of a microbatch", plan.micro_batch,
+      {"/plan/micro_batch", "Microbatch", "sequences per microbatch", plan.micro_batch,
        around(plan.micro_batch, 3, 3, plan.global_batch)},
       {"/plan/tp", "Tensor parallel", "tp; data parallel follows", plan.tp, around(plan.tp, 5, 2, gpus)},
       {"/plan/pp", "Pipeline parallel", "pp; data parallel follows", plan.pp, around(plan.pp, 5, 3, gpus)},
-      {"/plan/seq", "Sequence", "tokens of a sequence", plan.seq,
+      {"/plan/seq", "Sequence", "tokens per sequence", plan.seq,
        around(plan.seq, 2, 2, std::int64_t{1} << 20)}};
   if (plan.vpp > 1 && layers % plan.pp == 0)
-    knobs.push_back(
-        {"/plan/vpp", "Interleaving", "chunks of a pipeline rank", plan.vpp, divisors(layers / plan.pp)});
+    knobs.push_back({"/plan/vpp", "Interleaving", "model chunks per pipeline rank", plan.vpp,
+                     divisors(layers / plan.pp)});
   return knobs;
 }
 

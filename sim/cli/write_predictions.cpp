@@ -104,8 +104,8 @@ std::string write_predictions(const std::vector<RunPrediction>& predictions) {
   add_summary(table, "all", errors.all);
   for (const auto& [family, of_family] : errors.by_family) add_summary(table, family, of_family);
   add_summary(table, "memory", errors.memory);
-  table.line("\n{} of {} measured times lie within their band; * does not", errors.inside.n,
-             errors.inside.of);
+  table.line("\n{} of {} measured times are inside the 90 % interval; * marks a time outside",
+             errors.inside.n, errors.inside.of);
   table.line("{} of {} runs fit as predicted{}", errors.ran.n, errors.ran.of,
              errors.out_of_memory.of == 0
                  ? ""

@@ -212,20 +212,20 @@ class Reading {
     imported_.tells_gpu_links = has_gpus_;
     imported_.tells_nic_rate = has_nets_;
     if (without_speed_ > 0)
-      notes.push_back(
-          fmt::format("{} PCI devices tell no speed or width: 8 GT/s (PCIe 3.0) and 16 lanes, as NCCL takes",
-                      without_speed_));
+      notes.push_back(fmt::format(
+          "{} PCI devices have no speed or width: 8 GT/s (PCIe 3.0) and 16 lanes are used, as in NCCL",
+          without_speed_));
     if (without_end_ > 0)
       notes.push_back(
-          fmt::format("{} links lead to no other GPU of the file and are left out", without_end_));
+          fmt::format("{} links that lead to no other GPU of the file are ignored", without_end_));
     if (!has_gpus_)
       notes.push_back(
           fmt::format("the file has no <gpu> elements, which NCCL adds when it runs: its {} PCI devices of "
-                      "class 0x03 and 0x12 are taken as GPUs; links between them come from --like",
+                      "class 0x03 and 0x12 are read as GPUs; links between them come from --like",
                       node.gpus));
     if (!has_nets_ && node.nics > 0)
       notes.push_back(
-          fmt::format("the file has no <net> elements: its {} PCI devices of class 0x02 are taken as NICs; "
+          fmt::format("the file has no <net> elements: its {} PCI devices of class 0x02 are read as NICs; "
                       "their rate comes from --like",
                       node.nics));
   }

@@ -104,9 +104,8 @@ class Matrix {
     nvlink_ = nvlink_rate(sm);
     pcie_ = pcie_rate(sm);
     source_ = fmt::format(
-        "nvidia-smi topo -m, which tells no rates: NVLinks taken as {:g} GB/s each way and PCIe as {:g} "
-        "GB/s, as of "
-        "{}; between CPUs 16 GB/s",
+        "nvidia-smi topo -m, which has no rates: {:g} GB/s each way per NVLink and {:g} GB/s for PCIe, as on "
+        "{}; 16 GB/s between CPUs",
         nvlink_ * 1e-9, pcie_ * 1e-9, told > 0 ? like->gpu.name : "H100 and A100");
     assumed_ = told == 0;
     read(text);
@@ -132,9 +131,8 @@ class Matrix {
     imported.cluster.source = source_;
     if (assumed_ && node.gpu_link_kind != "pcie")
       imported.notes.push_back(
-          fmt::format("the matrix names no GPU: {:g} GB/s a NVLink and {:g} GB/s of PCIe, as of H100 and "
-                      "A100, are taken; "
-                      "--like NAME takes those of that cluster's GPU (Blackwell: 50 GB/s)",
+          fmt::format("the matrix names no GPU: {:g} GB/s per NVLink and {:g} GB/s for PCIe are used, as on "
+                      "H100 and A100; --like NAME uses those of that cluster's GPU (Blackwell: 50 GB/s)",
                       nvlink_ * 1e-9, pcie_ * 1e-9));
     return imported;
   }
@@ -186,10 +184,8 @@ class Matrix {
            fmt::format("{} where {} belongs", words.front(), header[rows_.size()]));
     Row row{words.front(), {}, ""};
     if (words.size() > 1 && std::ranges::any_of(words, is_peer_status))
-      throw InputError(
-          {file_, "",
-           "is the matrix of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, not how",
-           fmt::format("{}: {}", row.device, words.back()), "nvidia-smi topo -m > topo.txt"});
+      throw InputError({file_, "", "is the matrix of `nvidia-smi topo -p2p`, which has no link types",
+                        fmt::format("{}: {}", row.device, words.back()), "nvidia-smi topo -m > topo.txt"});
     for (std::size_t i = 1; i < words.size() && row.codes.size() < header.size(); ++i) {
       if (!is_code(words[i])) break;
       row.codes.push_back(words[i]);
@@ -205,7 +201,7 @@ class Matrix {
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       for (std::size_t b = 0; b < rows_.size(); ++b) {
         if (rows_[a].codes[b] != rows_[b].codes[a] || (a == b) != (rows_[a].codes[b] == "X"))
-          fail("must say the same from both sides",
+          fail("must be the same from both sides",
                fmt::format("{} to {}: {}, back: {}", rows_[a].device, rows_[b].device, rows_[a].codes[b],
                            rows_[b].codes[a]));
       }

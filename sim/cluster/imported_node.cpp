@@ -82,10 +82,10 @@ void note_slower(ImportedNode& imported, const std::vector<double>& rates,
   for (const std::size_t gpu : gpus)
     if (rates[gpu] < most) slower.push_back(gpu);
   if (!slower.empty() && imported.cluster.node.gpu_link_kind == "nvswitch")
-    imported.notes.push_back(fmt::format(
-        "warning: {} has fewer NVLinks than the others, {:g} in place of {:g} GB/s: the node is taken as "
-        "slow as that",
-        gpu_names(slower), least_of(rates, slower) * 1e-9, most * 1e-9));
+    imported.notes.push_back(
+        fmt::format("warning: {} has fewer NVLinks than the others, {:g} instead of {:g} GB/s: this rate is "
+                    "used for the whole node",
+                    gpu_names(slower), least_of(rates, slower) * 1e-9, most * 1e-9));
 }
 
 // Links of its GPUs to each other as those of `like`: a switch, or its own wiring between GPUs.
@@ -131,10 +131,10 @@ void add_nics(ImportedNode& imported, const Cluster& like) {
 
 void drop_nics(ImportedNode& imported, const Cluster& like) {
   Node& node = imported.cluster.node;
-  imported.notes.push_back(fmt::format(
-      "warning: the file names {} NICs, but {} has none to tell their rate: they are left out, and the "
-      "cluster has one node; --like a cluster with NICs keeps them",
-      node.nics, like.name));
+  imported.notes.push_back(
+      fmt::format("warning: the file names {} NICs, but {} has none to give their rate: they are ignored, "
+                  "and the cluster has one node; --like a cluster with NICs keeps them",
+                  node.nics, like.name));
   std::erase_if(node.wiring, [](const NodeLink& link) { return is_nic(link.from) || is_nic(link.to); });
   node.nics = 0;
   node.nic_of_gpu.clear();
@@ -168,7 +168,7 @@ void keep_domain(ImportedNode& imported, const Cluster& like) {
       host.gpus, like.node.gpus, like.node.nics, like.name, host.nics));
   if (host.gpu_link_kind == "pcie") {
     imported.notes.push_back(
-        fmt::format("warning: the file names no NVLinks; those of {} are taken", like.name));
+        fmt::format("warning: the file names no NVLinks; those of {} are used", like.name));
     return;
   }
   imported.cluster.node.gpu_link.bandwidth = host.gpu_link.bandwidth;
@@ -244,8 +244,7 @@ void sum_gpu_links(ImportedNode& imported) {
                                          xgmi ? "Infinity Fabric" : "NVLink", nccl.island_gpus));
   } else if (largest->size() > 1) {
     imported.notes.push_back(
-        fmt::format("warning: {} joins {}, but not these and the other GPUs: the node is taken as "
-                    "one of PCIe",
+        fmt::format("warning: {} joins {}, but not these and the other GPUs: the node is read as a PCIe node",
                     xgmi ? "Infinity Fabric" : "NVLink", gpu_names(*largest)));
   }
 }
@@ -271,7 +270,7 @@ void complete(ImportedNode& imported, const Cluster& like) {
   } else if (!has_gpu_links(cluster.node) && like.node.gpu_link_kind != "pcie") {
     imported.notes.push_back(fmt::format(
         "warning: the file names no links between its GPUs but PCIe, {} has {}; `nvidia-smi topo -mp` "
-        "and some containers hide them: take `nvidia-smi topo -m` on the host",
+        "and some containers hide them: run `nvidia-smi topo -m` on the host",
         like.name, like.node.gpu_link_kind));
   }
   const bool same_mesh = imported.tells_gpu_links && cluster.node.gpus == like.node.gpus &&

@@ -137,11 +137,6 @@ Likeness likeness(const Cluster& known, const Cluster& asked, Reach reach) {
   return found;
 }
 
-bool is_plural(const Likeness& likeness) {
-  const auto differs = [&](Part part) { return likeness.differs[static_cast<std::size_t>(part)]; };
-  return std::ranges::count(likeness.differs, true) > 1 || differs(Part::gpu_links) || differs(Part::nics);
-}
-
 std::string differing_parts(const Likeness& likeness) {
   std::vector<std::string> names;
   for (std::size_t part = 0; part < kParts; ++part)

@@ -35,6 +35,5 @@ Likeness likeness(const Cluster& known, const Cluster& asked, Reach reach);
 bool nodes_are_as_large(const Cluster& a, const Cluster& b);
 
 std::string differing_parts(const Likeness& likeness);  // "NICs and fabric"; empty: none
-bool is_plural(const Likeness& likeness);               // of the parts that differ
 
 }  // namespace rehearse

@@ -19,13 +19,13 @@ int host_gpus(const Cluster& cluster) {
 void require_hosts(const Cluster& cluster, int gpus_per_node) {
   const int host = host_gpus(cluster), whole = cluster.node.gpus;
   if (!cluster.node.wiring.empty())
-    throw InputError({"", "/gpus_per_node", "nodes with links of their own are taken whole",
+    throw InputError({"", "/gpus_per_node", "a job must use all GPUs of a node with custom links",
                       fmt::format("{} of a node's {} GPUs", gpus_per_node, whole), std::to_string(whole)});
   if (gpus_per_node <= whole && gpus_per_node % host == 0) return;
   const int below = std::min(gpus_per_node / host * host, whole), above = below + host;
   std::string nearest = below > 0 ? std::to_string(below) : "";
   if (above <= whole) nearest += (nearest.empty() ? "" : " or ") + std::to_string(above);
-  throw InputError({"", "/gpus_per_node", "a job takes whole hosts of a node",
+  throw InputError({"", "/gpus_per_node", "a job must use whole hosts of a node",
                     fmt::format("{} of a node's {} GPUs, {} a host", gpus_per_node, whole, host), nearest});
 }
 

@@ -74,8 +74,8 @@ std::vector<std::string> broken_wiring(const Node& node) {
     const std::string ends = fmt::format("{} to {}", link.from, link.to);
     for (const std::string& end : {link.from, link.to}) {
       if (!names_what_is_there(end, node))
-        broken.push_back(
-            fmt::format("{} names what the node has not ({} GPUs, {} NICs)", ends, node.gpus, node.nics));
+        broken.push_back(fmt::format("{} names a device that the node does not have ({} GPUs, {} NICs)", ends,
+                                     node.gpus, node.nics));
     }
     if (link.from == link.to) broken.push_back(fmt::format("{} leads back to itself", ends));
     if (!seen.insert(std::minmax(link.from, link.to)).second)

@@ -21,7 +21,7 @@ const Samples& find_kernel(const Profile& profile, const std::string& what,
   std::string names;
   for (const auto& [name, samples] : known) names += ", " + name;
   throw MissingCalibration(
-      fmt::format("profile {} has no {} by \"{}\"; it has its default{}", profile.name, what, kernel, names));
+      fmt::format("profile {} has no {} of \"{}\"; available: default{}", profile.name, what, kernel, names));
 }
 
 }  // namespace

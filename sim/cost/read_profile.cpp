@@ -220,7 +220,7 @@ void read_samples(const JsonReader& reader, const Gpu& gpu, Profile& profile) {
     }
     const std::vector<std::string> keys = gemm_keys(precision);
     if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
-      gemm.fail(item.key(), "is no kind of product", "known are " + join(keys));
+      gemm.fail(item.key(), "is not a kind of GEMM", "known are " + join(keys));
     profile.gemm[item.key()] = read_gemms(gemm.object(item.key()), peak->second);
   }
   double fastest = 0;

@@ -90,7 +90,7 @@ Batch make_batch(const Training& training, std::int64_t step, int replica, int c
 std::string read_text(const std::string& path, std::int64_t vocab, std::int64_t tokens) {
   const std::string text = read_text_file(path);
   if (static_cast<std::int64_t>(text.size()) < tokens)
-    throw InputError({path, "", "the text is shorter than a sequence and its last label",
+    throw InputError({path, "", "the text must have one more byte than a sequence",
                       fmt::format("{} bytes, of a sequence = {}", text.size(), tokens),
                       fmt::format("{} bytes or more, or a smaller seq", tokens)});
   const auto beyond =

@@ -241,11 +241,11 @@ void Crew::give_up(const std::string& reason, End end) {
 
 std::string Crew::where_they_stand() const {
   if (!is_alone()) return site_.worlds.front()->roll_call();
-  if (made_ < ranks_.size()) return "ranks are being made";
+  if (made_ < ranks_.size()) return "ranks are being created";
   std::vector<std::string> places;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::string op = ranks_[rank]->stands_at();
-    if (!op.empty()) places.push_back(fmt::format("rank {} stands at {}", rank, op));
+    if (!op.empty()) places.push_back(fmt::format("rank {} is at {}", rank, op));
   }
   return join(places);
 }

@@ -113,7 +113,7 @@ void Rank::swap_heads(const Launch& launch, kernels::Stream& stream) {
     const View of_heads = launch.rows(to_heads ? to : from, rows * ranks);
     const View of_rows = launch.rows(to_heads ? from : to, rows);
     if (!of_heads.contiguous())
-      reject(*op_, launch.tensor(to_heads ? to : from).name + " does not lie by itself");
+      reject(*op_, launch.tensor(to_heads ? to : from).name + " has no separate buffer");
     const Staged staged = stage(launch.elements(from));
     const std::int64_t width = of_rows.columns / ranks;
     if (!to_heads) groups_.context->all_to_all(stream, flat(of_heads), staged.all);

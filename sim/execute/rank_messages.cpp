@@ -16,7 +16,7 @@ void Rank::send(const Op& op, kernels::Stream& stream) {
   Microbatch& microbatch = microbatch_of(op);
   const bool forward = op.kind == OpKind::send_forward;
   Memory& outgoing = forward ? microbatch.outgoing : microbatch.outgoing_gradient;
-  if (!outgoing) reject(op, "what it sends has not been made");
+  if (!outgoing) reject(op, "its payload has not been computed");
   outgoing.reset();
   if (forward) {
     groups_.forward->send(stream, boundary(microbatch.sent), rank_of(op.stage + 1));

@@ -62,7 +62,7 @@ Site open_process(DeviceKind kind, double patience_s, const kernels::Job& job) {
                              : kernels::open_cpu());
   site.worlds.push_back(open_world(self, kind, patience_s, job));
   if (kind == DeviceKind::cpu) site.first_core = self.local_rank;
-  site.how = fmt::format("one process a rank, started by {}", self.launcher);
+  site.how = fmt::format("one process per rank, started by {}", self.launcher);
   return site;
 }
 

@@ -34,10 +34,11 @@ class Limits {
 
   void of_model() {
     require(!model_.latent || plan_.fused_attention, "fused_attention",
-            "latent attention is executed as one kernel", "fused_attention = false", "true");
+            "latent attention can be executed only as one fused kernel", "fused_attention = false", "true");
     require(!model_.latent || model_.latent->rope_head_dim % 2 == 0, "model",
-            "rotary positions turn pairs of elements", model_.name, "a model with an even qk_rope_head_dim");
-    require(model_.mtp_layers <= 1, "model", "one module of multi-token prediction is executed",
+            "rotary positions need an even head dimension", model_.name,
+            "a model with an even qk_rope_head_dim");
+    require(model_.mtp_layers <= 1, "model", "at most one MTP layer can be executed",
             fmt::format("mtp_layers = {}", model_.mtp_layers), "num_nextn_predict_layers = 1");
     require(plan_.loss_fusion == LossFusion::native, "cross_entropy_fusion_impl",
             "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
@@ -45,12 +46,11 @@ class Limits {
             "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
-    require(
-        plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,
-        "fused_attention",
-        "softmax is executed as one kernel, which that of Megatron-LM of 2021 was over 16-bit scores of 17 "
-        "to 2048 tokens in fours, and a number of heads in fours",
-        "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
+    require(plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,
+            "fused_attention",
+            "softmax can be executed only as a fused kernel; Megatron-LM 2021 fuses it for 16-bit scores, 17 "
+            "to 2048 tokens in multiples of 4, and heads in multiples of 4",
+            "framework = " + to_string(plan_.framework), "framework = megatron-core, or fused attention");
     for (const auto& [field, fused] :
          {std::pair{"fused_softmax", plan_.fused_softmax || plan_.fused_attention},
           {"fused_norm", plan_.fused_norm},
@@ -60,15 +60,14 @@ class Limits {
           {"fused_router", plan_.fused_router},
           {"fused_adam", plan_.fused_adam},
           {"fused_step", plan_.fused_step}})
-      require(
-          fused, field,
-          "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer's "
-          "step are executed as one kernel each",
-          fmt::format("{} = false", field), "true");
+      require(fused, field,
+              "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer "
+              "step can be executed only as fused kernels",
+              fmt::format("{} = false", field), "true");
     // Latent attention's is one kernel, scaled by YaRN or not.
     require(model_.latent || !plan_.fused_rotary || shape_on_one_rank(model_, plan_).fused_rotary, "model",
-            "rotary positions scaled by YaRN run in a kernel for each operation, and are executed in one",
-            model_.name, "a model without rope_scaling");
+            "rotary positions with YaRN scaling cannot be executed unfused yet", model_.name,
+            "a model without rope_scaling");
     require(!shape_on_one_rank(model_, plan_).wide_norms, "framework",
             "norms that read fp32 copies cannot be executed yet",
             fmt::format("framework = internevo, precision = {}", to_string(plan_.precision)),
@@ -83,42 +82,42 @@ class Limits {
     require(!(shape_on_one_rank(model_, plan_).expands_biases && adds_biases), "framework",
             "biases that autocast writes out cannot be executed yet",
             "framework = megatron-2021, recipe = autocast", "framework megatron-core");
-    require(!plan_.fused_experts, "fused_experts", "experts are executed in kernels of their own",
+    require(!plan_.fused_experts, "fused_experts", "fused experts cannot be executed yet",
             "fused_experts = true", "false");
-    require(!plan_.sends_parts(), "scatter_gather", "messages between stages are sent whole when executed",
-            "scatter_gather = true", "false");
-    require(!plan_.pairs_passes(), "overlap_experts", "passes are executed one after the other",
+    require(!plan_.sends_parts(), "scatter_gather",
+            "scatter-gather of pipeline messages cannot be executed yet", "scatter_gather = true", "false");
+    require(!plan_.pairs_passes(), "overlap_experts", "overlap of passes cannot be executed yet",
             "overlap_experts = true", "false");
     require(!is_quantised(plan_.precision), "precision",
             fmt::format("linear layers in {} cannot be executed yet", to_string(plan_.precision)),
             "precision = " + to_string(plan_.precision), "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",
-            "gradients in fp16 need a scaled loss, and only that of plans in fp16 is",
+            "gradients in fp16 need a scaled loss, which only precision fp16 has",
             fmt::format("grad_reduce = fp16, precision = {}", to_string(plan_.precision)), "fp32 or bf16");
     require(plan_.sync_step || !scales_loss(plan_), "sync_step",
-            "a step is skipped by all ranks when the gradients of one overflow", "precision = fp16",
-            "on, or precision = bf16");
+            "precision fp16 needs a synchronized step: all ranks skip it when the gradients of one overflow",
+            "precision = fp16", "on, or precision = bf16");
   }
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).
   void of_experts(const Experts& experts) {
     require(!experts.linear_bias && !experts.clamped, "model",
-            "biases and limits of experts cannot be executed yet", model_.name, "a model without them");
+            "biases and clamped activations of experts cannot be executed yet", model_.name,
+            "a model without them");
     require(!plan_.weights_rows_at_home(), "core_release",
-            "rows weighted when they have returned from their experts cannot be executed yet",
+            "router weights applied after combine cannot be executed yet",
             fmt::format("core_release = {}", plan_.core_release), "0 or 13");
     require(!plan_.sends_rows_once(), "moe_dispatcher",
-            "rows that go to each rank once cannot be executed yet",
+            "dispatch with one copy per rank (DeepEP, HybridEP) cannot be executed yet",
             "moe_dispatcher = " + to_string(plan_.dispatcher), "alltoall");
     require(plan_.expert_load() == 1, plan_.moe_capacity > 0 ? "moe_capacity" : "moe_imbalance",
-            "experts receive equal shares when they are executed",
+            "experts receive equal loads when they are executed",
             fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),
             plan_.moe_capacity > 0 ? "0 or 1" : "1");
     const std::int64_t parts = std::int64_t{plan_.cp} * (plan_.sequence_parallel ? plan_.tp : 1);
     const std::int64_t round = experts.count / std::gcd(experts.count, experts.per_token);
     require(plan_.seq % (parts * round) == 0, "seq",  // NOLINT(clang-analyzer-core.DivideZero): count > 0
-            "the positions of a sequence on a rank must visit every expert equally often, each top-k of them "
-            "in turn",
+            "the tokens of a sequence on a rank must divide evenly over the experts (round-robin routing)",
             fmt::format("seq = {} over {} ranks, experts = {}, top-k = {}", plan_.seq, parts, experts.count,
                         experts.per_token),
             in_words(multiples_around(plan_.seq, std::numeric_limits<std::int64_t>::max(), parts * round)));
@@ -127,17 +126,18 @@ class Limits {
   void of_split() {
     const bool splits_chunks = plan_.cp > 1 && plan_.sequence_parallel && plan_.tp > 1 && plan_.tp % 2 != 0;
     require(!splits_chunks || !model_.dropout, "tp",
-            "dropout is drawn for whole parts of a context-parallel rank's two chunks",
+            "dropout with context and sequence parallelism needs an even tp",
             fmt::format("tp = {}, cp = {}, a model with dropout", plan_.tp, plan_.cp),
             "an even tp, cp = 1, or a model without dropout");
     require(model_.kv_heads % plan_.tp == 0, "tp", "key and value heads cannot be shared by ranks yet",
             fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp), "tp that divides the kv heads");
     require(!plan_.tp_comm_overlap, "tp_comm_overlap",
-            "collectives in chunks beside their GEMMs cannot be executed yet", "tp_comm_overlap = on", "off");
+            "overlap of tensor-parallel collectives with GEMMs cannot be executed yet",
+            "tp_comm_overlap = on", "off");
     const bool in_groups = plan_.recompute == Recompute::full &&
                            plan_.recompute_method == RecomputeMethod::uniform && plan_.recompute_layers > 1;
     require(!in_groups || plan_.zero < 3, "recompute_num_layers",
-            "layers that run again together need all their parameters at once",
+            "layers that are recomputed together need all their parameters at once",
             fmt::format("zero = 3, recompute layers = {}", plan_.recompute_layers), "1, or zero = 2");
   }
 
@@ -145,14 +145,14 @@ class Limits {
     require(!owns_parameters(plan_), "framework",
             "ranks that own whole parameters and broadcast them cannot be executed yet",
             "framework = internevo, zero = 1", "framework deepspeed, or zero = 0");
-    require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard", "a group of one has nothing to divide",
-            "zero shard = 1", "zero = 0, or zero shard = 0");
+    require(plan_.zero == 0 || plan_.zero_shard != 1, "zero_shard",
+            "a sharding group of one rank shards nothing", "zero shard = 1", "zero = 0, or zero shard = 0");
     require(!model_.shares_embedding() || !is_v_shaped(plan_.schedule) || plan_.dp == 1, "schedule",
-            "replicas cannot share a table that one rank reads in two stages yet",
+            "a tied embedding on a V-shaped schedule cannot be executed with dp > 1 yet",
             fmt::format("schedule = {}, dp = {}", to_string(plan_.schedule), plan_.dp), "1f1b");
     require(!model_.shares_embedding() || !is_v_shaped(plan_.schedule) || plan_.offload != Offload::optimizer,
             "offload",
-            "a table that one rank reads in two stages goes to the host when the first has its part",
+            "a tied embedding on a V-shaped schedule cannot be executed with optimizer offload yet",
             fmt::format("schedule = {}, offload = optimizer", to_string(plan_.schedule)),
             "none, or schedule 1f1b");
   }

@@ -11,14 +11,15 @@ namespace {
 std::string why_not(const Plan& plan) {
   if (plan.schedule != ScheduleName::one_f_one_b || plan.vpp > 1)
     return fmt::format("DeepSpeed's pipeline engine runs 1f1b only, not {}", to_string(plan.schedule));
-  if (plan.pp > 1 && plan.zero >= 2) return "DeepSpeed joins no ZeRO-2 or ZeRO-3 with pipeline parallelism";
-  if (plan.pp > 1 && plan.tp > 1) return "ds_config.json has no tensor parallelism under its pipeline engine";
+  if (plan.pp > 1 && plan.zero >= 2)
+    return "DeepSpeed cannot combine ZeRO-2 or ZeRO-3 with pipeline parallelism";
+  if (plan.pp > 1 && plan.tp > 1) return "ds_config.json has no tensor parallelism with its pipeline engine";
   if (plan.cp > 1) return "ds_config.json has no context parallelism";
   if (plan.ep > 1) return "ds_config.json has no expert parallelism";
   if (plan.cuda_graph) return "ds_config.json has no CUDA graphs of training";
   if (!plan.layers_per_stage.empty()) return "ds_config.json lists no layers per stage";
   if (plan.zero_shard > 0 && plan.zero < 3)
-    return "DeepSpeed divides state among fewer than all replicas with ZeRO-3 only (mics_shard_size)";
+    return "DeepSpeed shards state over fewer than all replicas only with ZeRO-3 (mics_shard_size)";
   return "";
 }
 

@@ -35,12 +35,12 @@ class Line {
 std::string why_not(const Plan& plan) {
   if (plan.schedule == ScheduleName::gpipe || plan.schedule == ScheduleName::dualpipe_v)
     return fmt::format("Megatron-LM has no schedule {}", to_string(plan.schedule));
-  if (plan.vpp > 1 && plan.pp == 1) return "Megatron-LM cuts a model into chunks in a pipeline only";
+  if (plan.vpp > 1 && plan.pp == 1) return "Megatron-LM has model chunks only with pipeline parallelism";
   if (plan.order != kOrder && plan.order != kPipelineFirst)
     return "Megatron-LM orders ranks tp-cp-ep-dp-pp or tp-cp-ep-pp-dp";
   if (plan.recompute == Recompute::op) return "Megatron-LM recomputes by module, not by op";
   if (plan.tp_comm_proj_sms > 0 || plan.tp_comm_fc2_sms > 0)
-    return "Megatron-LM reads the multiprocessors of user buffers from a file (--tp-comm-overlap-cfg)";
+    return "Megatron-LM reads the SMs of user buffers from a file (--tp-comm-overlap-cfg)";
   if (plan.zero >= 2 && plan.pp > 1) return "Megatron-LM shards no gradients under pipeline parallelism";
   return "";
 }

@@ -37,22 +37,21 @@ std::string why_not(const Plan& plan) {
            "activations";
   if (schedule_name(plan).empty())
     return fmt::format("torchtitan has no schedule {}", to_string(plan.schedule));
-  if (plan.vpp > 1 && plan.pp == 1) return "torchtitan cuts a model into chunks in a pipeline only";
+  if (plan.vpp > 1 && plan.pp == 1) return "torchtitan has model chunks only with pipeline parallelism";
   if (plan.zero == 1)
     return "torchtitan shards gradients with the optimizer state: ZeRO-2 or ZeRO-3, not ZeRO-1";
   if (plan.cp > 1 && (plan.zero == 0 || plan.zero_shard % plan.cp != 0))
-    return "torchtitan divides the state among all ranks of context parallelism";
+    return "torchtitan shards state over all context-parallel ranks";
   if (plan.tp > 1 && !plan.sequence_parallel)
-    return "torchtitan's tensor parallelism has sequence parallelism";
+    return "torchtitan's tensor parallelism always has sequence parallelism";
   if (plan.cp > 1 && plan.cp_exchange == ContextExchange::all_to_all)
-    return "torchtitan's context parallelism gathers or rotates keys and values, and splits no heads";
+    return "torchtitan's context parallelism gathers or rotates keys and values, and does not split heads";
   if (plan.recompute == Recompute::selective)
     return "torchtitan recomputes by op or by layer, not Megatron-LM's modules";
-  if (plan.fused_experts) return "torchtitan's experts activate in a kernel of their own";
+  if (plan.fused_experts) return "torchtitan runs the activation of experts in a separate kernel";
   if (plan.cuda_graph) return "torchtitan trains without CUDA graphs";
-  if (plan.dispatcher_sms > 0)
-    return "torchtitan does not set the multiprocessors of its exchanges of experts";
-  if (plan.offload != Offload::none) return "torchtitan's offload is not that of the plan";
+  if (plan.dispatcher_sms > 0) return "torchtitan does not set the SMs of dispatch and combine";
+  if (plan.offload != Offload::none) return "torchtitan cannot offload what this plan offloads";
   return "";
 }
 

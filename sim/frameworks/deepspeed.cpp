@@ -38,21 +38,21 @@ struct Unmodelled {
 
 // What changes the cost and has no counterpart here.
 constexpr Unmodelled kUnmodelled[] = {
-    {"sparse_gradients", "gradients are reduced whole"},
-    {"amp", "precision is that of the flags"},
-    {"sparse_attention", "attention is full"},
+    {"sparse_gradients", "gradients are reduced as dense tensors"},
+    {"amp", "the precision of the flags is used"},
+    {"sparse_attention", "full attention is counted"},
     {"data_efficiency", "every sequence has its full length"},
     {"curriculum_learning", "every sequence has its full length"},
-    {"compression_training", "weights and activations are whole"},
-    {"autotuning", "the values of the file are taken"},
+    {"compression_training", "uncompressed weights and activations are counted"},
+    {"autotuning", "the values of the file are used"},
     {"aio", "nothing is read from NVMe"},
-    {"progressive_layer_drop", "every layer runs"},
-    {"eigenvalue", "no eigenvalues are computed"},
-    {"expert_parallel", "experts are not split: say --ep"},
-    {"elasticity", "the batch is that of the file"},
+    {"progressive_layer_drop", "every layer is counted"},
+    {"eigenvalue", "its time is not counted"},
+    {"expert_parallel", "pass --ep to split experts"},
+    {"elasticity", "the batch of the file is used"},
     {"hybrid_engine", "only training is counted"},
-    {"compile", "kernels are those of the profile"},
-    {"fp32_allreduce", "gradients are reduced in the precision of training: say --grad-reduce fp32"}};
+    {"compile", "the kernel times of the profile are used"},
+    {"fp32_allreduce", "gradients are reduced in the training precision; pass --grad-reduce fp32"}};
 constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
                                            "round_robin_gradients",
                                            "load_from_fp32_weights",
@@ -72,12 +72,12 @@ constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
                                            "memory_efficient_linear",
                                            "override_module_apply"};
 // Fields go by their alias and by their own name (deepspeed/runtime/zero/config.py, pydantic).
-constexpr const char* kPrefetched = "one layer is gathered ahead";
-constexpr const char* kHeld = "a layer's parameters are released after its pass";
-constexpr const char* kAllDivided = "all parameters are divided";
-constexpr const char* kWholeOnWire = "gathers and reductions carry the precision of training";
+constexpr const char* kPrefetched = "one layer is prefetched";
+constexpr const char* kHeld = "the parameters of a layer are released after each pass";
+constexpr const char* kAllDivided = "all parameters are sharded";
+constexpr const char* kWholeOnWire = "gathers and reductions have the training precision";
 constexpr Unmodelled kUnmodelledOfZero[] = {
-    {"sub_group_size", "the optimizer steps over all parameters at once"},
+    {"sub_group_size", "one optimizer step over all parameters is counted"},
     {"allgather_bucket_size", "parameters are gathered in buckets of reduce_bucket_size"},
     {"stage3_prefetch_bucket_size", kPrefetched},
     {"prefetch_bucket_size", kPrefetched},
@@ -91,8 +91,8 @@ constexpr Unmodelled kUnmodelledOfZero[] = {
     {"max_reuse_distance", kHeld},
     {"stage3_use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
     {"use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
-    {"stage3_allgather_sequential", "parameters of a layer are gathered together"},
-    {"allgather_sequential", "parameters of a layer are gathered together"},
+    {"stage3_allgather_sequential", "the parameters of a layer are gathered together"},
+    {"allgather_sequential", "the parameters of a layer are gathered together"},
     {"zero_quantized_weights", kWholeOnWire},
     {"zero_quantized_gradients", kWholeOnWire},
     {"zero_quantized_nontrainable_weights", kWholeOnWire},
@@ -100,10 +100,10 @@ constexpr Unmodelled kUnmodelledOfZero[] = {
     {"mics_hierarchical_params_gather", "parameters are gathered in one step"},
     {"cpu_offload_params", "parameters are counted on the GPU"},
     {"cpu_offload_param", "parameters are counted on the GPU"},
-    {"cpu_offload_use_pin_memory", "copies run at the rate of pinned memory"},
+    {"cpu_offload_use_pin_memory", "copies have the rate of pinned memory"},
     {"zenflow", "the host steps after every iteration"},
     {"save_muon_momentum_buffer_in_memory", "Adam's state is counted"},
-    {"leaf_module", "every layer is gathered by itself"},
+    {"leaf_module", "every layer is gathered separately"},
     {"use_multi_rank_bucket_allreduce", "a bucket is reduced in one message"}};
 
 class DeepSpeedReader {
@@ -138,7 +138,7 @@ class DeepSpeedReader {
     for (const Unmodelled& each : keys)
       if (reader.has(each.key) && reader.value(each.key) != Json(false) &&
           reader.value(each.key) != Json("auto"))
-        note(fmt::format("\"{}{}\" is not modelled: {}", section, each.key, each.counted));
+        note(fmt::format("\"{}{}\" is ignored: {}", section, each.key, each.counted));
   }
 
   void optimizer() {
@@ -166,7 +166,7 @@ class DeepSpeedReader {
   bool said(const char* key, const JsonReader& reader) {
     if (!reader.has(key)) return false;
     if (reader.value(key) != Json("auto")) return true;
-    note(fmt::format("\"{}\" is auto: left to defaults and flags", key));
+    note(fmt::format("\"{}\" is auto: defaults and flags apply", key));
     return false;
   }
 
@@ -182,8 +182,8 @@ class DeepSpeedReader {
          {"bf16_master_weights_and_grads", "bf16_optimizer_states", "fp16_master_weights_and_grads"})
       if (from.boolean_or(key, false))
         note(fmt::format(
-            "\"{}/{}\" is not modelled: master weights, gradients and moments are counted as without it",
-            section, key));
+            "\"{}/{}\" is ignored: master weights, gradients and moments are counted as without it", section,
+            key));
     const bool on = said("enabled", from) && from.boolean_or("enabled", false);
     from.reject_unknown();
     return on;
@@ -211,7 +211,8 @@ class DeepSpeedReader {
     if (!config_.has("tensor_parallel")) return;
     const JsonReader tensor = config_.object("tensor_parallel");
     if (said("autotp_size", tensor)) plan_["tp"] = tensor.integer("autotp_size", 1, 1 << 20);
-    if (tensor.boolean_or("tp_overlap_comm", false)) note("\"tp_overlap_comm\" is not modelled");
+    if (tensor.boolean_or("tp_overlap_comm", false))
+      note("\"tp_overlap_comm\" is ignored: no overlap is counted");
   }
 
   // deepspeed/runtime/config.py, get_pipeline_config; pipe/module.py: the inputs of each so many layers stay.
@@ -224,11 +225,11 @@ class DeepSpeedReader {
     }
     const std::string partition = pipeline.text_or("partition", "uniform");
     if (partition != "uniform")
-      note(fmt::format("\"pipeline/partition\" {} is not modelled: stages have equal numbers of layers",
+      note(fmt::format("\"pipeline/partition\" {} is ignored: stages have equal numbers of layers",
                        partition));
     for (const char* key : {"pipe_partitioned", "grad_partitioned"})
       if (!pipeline.boolean_or(key, true))
-        note(fmt::format("\"pipeline/{}\" false is not modelled: messages are parts of an activation", key));
+        note(fmt::format("\"pipeline/{}\" false is ignored: each rank sends its part of an activation", key));
     for (const char* key : {"seed_layers", "pipe_schedule", "use_reentrant"}) pipeline.has(key);
     pipeline.reject_unknown();
   }
@@ -239,10 +240,10 @@ class DeepSpeedReader {
     const bool overlaps = said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
     plan_["overlap_grad_reduce"] = overlaps || stage >= 2;
     if (stage >= 2 && !overlaps)
-      note(fmt::format(
-          "\"zero_optimization/overlap_comm\" is {}false: gradients are reduced beside the backward "
-          "pass here, so that a step comes out too fast",
-          zero.has("overlap_comm") ? "" : "by default "));
+      note(
+          fmt::format("\"zero_optimization/overlap_comm\" is {}false: here gradient reduction overlaps "
+                      "backward, so the step is predicted too fast",
+                      zero.has("overlap_comm") ? "" : "by default "));
   }
 
   void zero(const JsonReader& zero) {
@@ -256,7 +257,7 @@ class DeepSpeedReader {
       if (bytes >= 1) plan_["bucket"] = fmt::format("{:.0f}B", bytes);
     }
     const std::int64_t secondary = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);
-    if (secondary > 1) note("\"zero_hpz_partition_size\" is not modelled: every gather spans all ranks");
+    if (secondary > 1) note("\"zero_hpz_partition_size\" is ignored: every gather spans all ranks");
     const std::int64_t mics = zero.integer_or("mics_shard_size", -1, -1, 1 << 20);
     if (mics > 0) plan_["zero_shard"] = mics;
     const bool older = zero.boolean_or("cpu_offload", false);
@@ -264,14 +265,13 @@ class DeepSpeedReader {
     if (older || !device.empty()) plan_["offload"] = "optimizer";
     if (device == "nvme")
       note(
-          "\"zero_optimization/offload_optimizer/device\" nvme is taken for host memory: reads and writes of "
-          "the "
-          "disks, which are slower, are not counted");
+          "\"zero_optimization/offload_optimizer/device\" nvme is counted as host memory: the slower reads "
+          "and writes of the disks are not counted");
     if (const std::string of_parameters = device_of(zero, "offload_param"); !of_parameters.empty())
-      note(fmt::format(
-          "\"zero_optimization/offload_param\" to {} is not modelled: parameters are counted on the GPU, "
-          "and no copy of them is",
-          of_parameters));
+      note(
+          fmt::format("\"zero_optimization/offload_param\" to {} is ignored: parameters are counted on the "
+                      "GPU, without copies",
+                      of_parameters));
     for (const char* key : kCostlessOfZero) zero.has(key);
     note_unmodelled(kUnmodelledOfZero, zero, "zero_optimization/");
     zero.reject_unknown();
@@ -285,7 +285,7 @@ class DeepSpeedReader {
         {"none", ""}, {"cpu", "cpu"}, {"nvme", "nvme"}};
     const std::string device = offload.has("device") ? offload.choice("device", devices) : "";
     if (offload.number_or("ratio", 1, 0, 1) < 1)
-      note(fmt::format("\"zero_optimization/{}/ratio\" is not modelled: all of it is taken to be on the host",
+      note(fmt::format("\"zero_optimization/{}/ratio\" is ignored: all of the state is counted on the host",
                        key));
     for (const char* other :
          {"nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory", "pipeline", "pipeline_read",
@@ -325,12 +325,12 @@ class DeepSpeedReader {
     for (const char* key : {"partition_activations", "cpu_checkpointing"})
       if (section.boolean_or(key, false))
         note(fmt::format(
-            "\"activation_checkpointing/{}\" is not modelled: kept inputs are counted whole, on the GPU",
+            "\"activation_checkpointing/{}\" is ignored: saved inputs are counted unsharded, on the GPU",
             key));
     if (plan_.contains("recompute")) return;
     note(
-        "\"activation_checkpointing\" sets how, not whether, the model recomputes: say --recompute full "
-        "where it does");
+        "\"activation_checkpointing\" sets how, not whether, the model recomputes: pass --recompute full if "
+        "it does");
   }
 
   const JsonReader& config_;

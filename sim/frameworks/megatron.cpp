@@ -55,7 +55,7 @@ class MegatronReader {
     optimizer();
     unmodelled();
     if (!names_shape(flags_))
-      note("the text names no shape of a network: name one with --model");
+      note("the text has no model shape: pass --model");
     else if (!flags_.is_over("/model"))
       imported_.model = megatron_model(flags_, imported_.notes);
     imported_.scenario["plan"] = plan_;
@@ -71,7 +71,7 @@ class MegatronReader {
       if (!flags_.has(flag.name)) continue;
       const std::string value = join(flags_.values(flag.name), " ");
       if (value != "fp32" && value != "no_shard" && value != "0")
-        note(fmt::format("{} is not modelled: {}", flag.name, flag.counted));
+        note(fmt::format("{} is ignored: {}", flag.name, flag.counted));
     }
   }
 
@@ -83,9 +83,8 @@ class MegatronReader {
     if (!plan_.contains("zero")) plan_["zero"] = 1;
     if (!plan_.contains("recompute")) plan_["recompute"] = "selective";
     note(
-        "flags of ms-swift: bf16, the distributed optimizer and selective recompute are its defaults; its "
-        "other "
-        "defaults are taken to be Megatron-LM's");
+        "flags of ms-swift: bf16, the distributed optimizer and selective recompute are its defaults; for "
+        "its other defaults Megatron-LM's are used");
   }
 
   void optimizer() {
@@ -99,7 +98,7 @@ class MegatronReader {
     if (!flags_.has(name) || flags_.text(name).starts_with('$')) return;
     const std::string nodes = flags_.text_or("--nnodes", "1");
     if (nodes.starts_with('$')) {
-      note("--nnodes is not set in the text: GPUs are those of the plan");
+      note("--nnodes is not set in the text: the plan gives the number of GPUs");
       return;
     }
     imported_.scenario["gpus"] = flags_.integer(name) * flags_.integer_or("--nnodes", 1);
@@ -147,7 +146,7 @@ class MegatronReader {
     const bool mixed = plan_["precision"] != "fp32";
     if (mixed && (in_bf16 || in_fp16)) {
       if (plan_.value("recipe", "") == "fp8-weights")
-        note("gradients of fp8 parameters are counted in fp32: --grad-reduce-in-bf16 halves them");
+        note("gradients of fp8 parameters are counted in fp32; --grad-reduce-in-bf16 halves them");
       else
         plan_["recipe"] = "sagemaker";
     }
@@ -166,7 +165,7 @@ class MegatronReader {
   void fp4() {
     plan_["precision"] = "fp4";
     const std::string recipe = flags_.text_or("--fp4-recipe", "nvfp4");
-    if (recipe != "nvfp4") flags_.fail("--fp4-recipe", "has no model of " + recipe, "nvfp4");
+    if (recipe != "nvfp4") flags_.fail("--fp4-recipe", recipe + " is not supported", "nvfp4");
   }
 
   // core/enums.py, Fp8Recipe.
@@ -178,7 +177,7 @@ class MegatronReader {
     } else if (recipe == "mxfp8") {
       plan_["fp8_scaling"] = "mx";
     } else if (recipe != "delayed") {
-      flags_.fail("--fp8-recipe", "has no model of " + recipe, "delayed, tensorwise or mxfp8");
+      flags_.fail("--fp8-recipe", recipe + " is not supported", "delayed, tensorwise or mxfp8");
     }
     if (flags_.has("--fp8-param-gather")) plan_["recipe"] = "fp8-weights";
   }
@@ -274,8 +273,8 @@ class MegatronReader {
     const std::int64_t experts = flags_.integer_or("--expert-model-parallel-size", 1);
     if (!imported_.scenario.contains("gpus") || experts > 1) {
       note(fmt::format(
-          "{} is not modelled {}", kName,
-          experts > 1 ? "beside expert parallelism" : "where no GPUs are counted: say --zero-shard"));
+          "{} is ignored {}", kName,
+          experts > 1 ? "with expert parallelism" : "without the number of GPUs: pass --zero-shard"));
       return;
     }
     const std::int64_t gpus = imported_.scenario["gpus"],
@@ -339,7 +338,7 @@ class MegatronReader {
     plan_["cp_comm_type"] = ring ? "p2p" : gathers ? "allgather" : type;
     const auto& all = flags_.values("--cp-comm-type");
     if (std::ranges::count(all, type) != std::ssize(all))
-      note("--cp-comm-type differs between layers: all are taken to use " + type);
+      note("--cp-comm-type differs between layers: all are counted with " + type);
   }
 
   const MegatronFlags& flags_;

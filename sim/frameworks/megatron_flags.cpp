@@ -75,9 +75,8 @@ MegatronFlags::MegatronFlags(const std::string& text, std::string file,
     flag.name = spelled(flag.name);
     if (std::ranges::count(ignored, flag.name) > 0 || violations.size() == kMostViolations) continue;
     if (!known_names().contains(flag.name))
-      violations.push_back({file_, fmt::format("line {}", flag.line),
-                            "is no flag of Megatron-LM that is known", fmt::format("found {}", flag.name),
-                            nearest_name(flag.name, known)});
+      violations.push_back({file_, fmt::format("line {}", flag.line), "is not a known flag of Megatron-LM",
+                            fmt::format("found {}", flag.name), nearest_name(flag.name, known)});
     take(std::move(flag), violations);
   }
   if (found.flags.empty()) violations.push_back({file_, "", "holds no flags", "", "--num-layers 32 ..."});
@@ -116,7 +115,8 @@ bool MegatronFlags::is_settled(ScriptFlag& flag, std::vector<Violation>& violati
   if (!flag.condition.empty() && over) return false;
   const std::string where = fmt::format("line {}: {}", flag.line, flag.name);
   if (!flag.condition.empty() && !free)
-    violations.push_back({file_, where, "stands in a branch that the text does not decide", flag.condition,
+    violations.push_back({file_, where, "is in a branch whose condition the text does not decide",
+                          flag.condition,
                           fmt::format("set its variables in the first lines of the file, or --ignore {}",
                                       flag.name.substr(2))});
   if (!flag.condition.empty()) return free;
@@ -125,11 +125,11 @@ bool MegatronFlags::is_settled(ScriptFlag& flag, std::vector<Violation>& violati
   if (unset == flag.values.end() || free) return true;
   if (over) return false;
   if (is_switch(flag.name)) {
-    notes_.push_back(fmt::format("line {}: {} is not set in the text: taken as empty", flag.line, *unset));
+    notes_.push_back(fmt::format("line {}: {} is not set in the text: counted as empty", flag.line, *unset));
     flag.values.clear();
     return true;
   }
-  violations.push_back({file_, where, "must have a value that the text itself sets",
+  violations.push_back({file_, where, "must have a value that is set in the text",
                         fmt::format("found \"{}\"", *unset),
                         "NAME=value in the first line of the file, or the flag of this command"});
   return false;

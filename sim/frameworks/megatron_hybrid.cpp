@@ -36,8 +36,8 @@ void require_letters(const MegatronFlags& flags, const char* flag, const std::st
   const std::size_t unknown = letters.find_first_not_of("M*-E");
   if (unknown == std::string::npos && !letters.empty()) return;
   flags.fail(flag,
-             letters.empty() ? "names no layer"
-                             : fmt::format("has no model of the layer {}", letters.substr(unknown, 1)),
+             letters.empty() ? "has no layer"
+                             : fmt::format("the layer {} is not supported", letters.substr(unknown, 1)),
              "M (Mamba), * (attention), - (MLP) and E (experts)");
 }
 
@@ -67,7 +67,7 @@ void note_what_differs(const MegatronFlags& flags, std::vector<std::string>& not
   if (flags.text_or("--normalization", "LayerNorm") != "RMSNorm")
     notes.push_back("a hybrid model is modelled with RMSNorm");
   if (flags.text_or("--position-embedding-type", "learned_absolute") != "none")
-    notes.push_back("a hybrid model is modelled without positions");
+    notes.push_back("a hybrid model is modelled without position embeddings");
   if (!flags.has("--disable-bias-linear")) notes.push_back("a hybrid model is modelled without biases");
 }
 
@@ -91,7 +91,7 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags) {
   pattern.modules = static_cast<std::int64_t>(parts.size()) - 1;
   if (pattern.modules > 0) pattern.module = parts[1];
   if (std::any_of(parts.begin() + 1, parts.end(), [&](const auto& part) { return part != pattern.module; }))
-    flags.fail(flag, "modules of multi-token prediction are all alike", "M*M*/*E/*E");
+    flags.fail(flag, "all MTP layers must be the same", "M*M*/*E/*E");
   if (flags.has(kOfModule) && pattern.modules == 0) {
     pattern.module = flags.text(kOfModule);
     pattern.modules = flags.integer_or("--mtp-num-layers", 0);

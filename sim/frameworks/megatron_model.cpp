@@ -22,7 +22,7 @@ std::int64_t vocabulary(const MegatronFlags& flags) {
   if (words == 0 && tokenizer == "GPT2BPETokenizer") words = 50257;
   if (words == 0 && tokenizer == "Llama2Tokenizer") words = 32000;
   if (words == 0)
-    flags.fail("--vocab-size", fmt::format("must be given: {} does not say how many words it has", tokenizer),
+    flags.fail("--vocab-size", fmt::format("must be given: {} does not state its vocabulary size", tokenizer),
                "--vocab-size 128256");
   const std::int64_t unit =
       std::max<std::int64_t>(1, flags.integer_or("--make-vocab-size-divisible-by", 128)) *
@@ -142,7 +142,7 @@ void layers_with_experts(const MegatronFlags& flags, Json& config, std::vector<s
   const std::string frequency = join(flags.values("--moe-layer-freq"), "");
   const auto layers = layer_pattern(frequency, flags.integer("--num-layers"));
   if (layers && say_layers(*layers, config)) return;
-  notes.push_back("--moe-layer-freq " + frequency + " is not modelled: every layer has experts");
+  notes.push_back("--moe-layer-freq " + frequency + " is ignored: every layer has experts");
 }
 
 // Scores that no key has, learned with biases everywhere: gpt-oss.
@@ -163,7 +163,7 @@ Json any_gpt(const MegatronFlags& flags, const Parts& parts, std::vector<std::st
   config["hidden_dropout"] = flags.number_or("--hidden-dropout", 0.1);
   config["attention_dropout"] = flags.number_or("--attention-dropout", 0.1);
   if (flags.has("--num-experts") && parts.linear_bias)
-    notes.push_back("biases of experts are left out: --disable-bias-linear is not given");
+    notes.push_back("biases of experts are ignored: --disable-bias-linear is not given");
   return config;
 }
 
@@ -171,8 +171,7 @@ Json any_gpt(const MegatronFlags& flags, const Parts& parts, std::vector<std::st
 void note_fixed_parts(const Parts& parts, const char* what, std::vector<std::string>& notes) {
   if (!parts.rms || !parts.rotary || !(parts.gated || std::string(what) == "gpt-oss"))
     notes.push_back(fmt::format("{} is modelled with RMSNorm, rotary positions and gated experts", what));
-  if (parts.dropout)
-    notes.push_back(fmt::format("dropout (0.1 unless told otherwise) of {} is not modelled", what));
+  if (parts.dropout) notes.push_back(fmt::format("dropout (default 0.1) of {} is ignored", what));
 }
 
 const char* family_of_mixture(const MegatronFlags& flags, const Parts& parts, bool shared) {
@@ -211,7 +210,7 @@ Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
     config["intermediate_size"] = width;
     if (has_sinks(flags)) {
       note_fixed_parts(parts, "gpt-oss", notes);
-      if (shared > 0) notes.push_back("shared experts are not modelled with learnable softmax");
+      if (shared > 0) notes.push_back("shared experts are ignored with learnable softmax");
       config["swiglu_limit"] = flags.number_or("--activation-func-clamp-value", 0);
     }
   }
@@ -268,7 +267,7 @@ void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::
     for (std::int64_t number = 1; number <= layers; ++number) windows->push_back(number % step != 0);
   }
   if (config.at("model_type") != "gpt_oss" || !windows) {
-    notes.push_back("--window-attn-skip-freq " + frequency + " is not modelled: every layer has the window");
+    notes.push_back("--window-attn-skip-freq " + frequency + " is ignored: every layer has the window");
     return;
   }
   for (const bool window : *windows)
@@ -285,7 +284,7 @@ void add_window(const MegatronFlags& flags, Json& config, std::vector<std::strin
   const bool is_plain =
       type == "llama" && !config.value("attention_bias", false) && !config.value("mlp_bias", false);
   if (!is_read || after != 0 || !(is_plain || type == "mixtral" || type == "gpt_oss" || type == kAnyGpt)) {
-    notes.push_back("--window-size " + window + " is not modelled");
+    notes.push_back("--window-size " + window + " is ignored");
     return;
   }
   if (is_plain) config["model_type"] = "mistral";
@@ -316,7 +315,7 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
   if (flags.has("--window-size")) add_window(flags, config, notes);
   note_positions(flags, notes);
   if (!flags.has("--max-position-embeddings"))
-    notes.push_back("--max-position-embeddings is not given: that of --seq-length is taken");
+    notes.push_back("--max-position-embeddings is not given: --seq-length is used");
   config["vocab_size"] = vocabulary(flags);
   config["tie_word_embeddings"] = !flags.has("--untie-embeddings-and-output-weights");
   return config;

@@ -229,8 +229,7 @@ ScriptFlags flags_of_log(const std::string& text, const std::set<std::string>& k
   drop_what_sequence_parallelism_implies(found);
   if (!unknown.empty())
     found.notes.push_back(
-        fmt::format("{} arguments of the log have no effect that is known, and are left out: {}",
-                    unknown.size(), join(unknown)));
+        fmt::format("{} unknown arguments of the log are ignored: {}", unknown.size(), join(unknown)));
   return found;
 }
 

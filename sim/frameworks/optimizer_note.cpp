@@ -15,16 +15,17 @@ struct KnownOptimizer {
   const char* differs;
 };
 
-constexpr const char* kOneMoment = "it keeps one moment, 4 bytes a parameter less, and its step reads less";
+constexpr const char* kOneMoment = "it keeps one moment, 4 bytes per parameter less, and its step reads less";
 constexpr const char* kMuon =
-    "it keeps one moment of each matrix, 4 bytes a parameter less, and its step orthogonalizes them in GEMMs "
+    "it keeps one moment of each matrix, 4 bytes per parameter less, and its step orthogonalizes them in "
+    "GEMMs "
     "(Newton-Schulz; Jordan et al. 2024)";
 constexpr const char* kCompressed =
     "its state is Adam's, but gradients are compressed on the wire after a warm-up, which is not counted";
-constexpr const char* kQuantised = "it keeps its moments in 8 bits, 6 bytes a parameter less";
+constexpr const char* kQuantised = "it keeps its moments in 8 bits, 6 bytes per parameter less";
 constexpr const char* kFactored =
-    "it keeps row and column sums in place of the second moment, and no first moment by default (Shazeer and "
-    "Stern 2018): up to 8 bytes a parameter less";
+    "it keeps row and column sums instead of the second moment, and no first moment by default (Shazeer and "
+    "Stern 2018): up to 8 bytes per parameter less";
 
 // "" : two moments in fp32 and a step over them, as Adam's.
 constexpr std::array kOptimizers = {
@@ -37,21 +38,19 @@ constexpr std::array kOptimizers = {
     KnownOptimizer{"muadamw", ""},
     KnownOptimizer{
         "sgd",
-        "it keeps no second moment, and a first one only with momentum: 4 to 8 bytes a parameter less"},
+        "it keeps no second moment, and a first one only with momentum: 4 to 8 bytes per parameter less"},
     KnownOptimizer{
         "musgd",
-        "it keeps no second moment, and a first one only with momentum: 4 to 8 bytes a parameter less"},
+        "it keeps no second moment, and a first one only with momentum: 4 to 8 bytes per parameter less"},
     KnownOptimizer{"lion", kOneMoment},
     KnownOptimizer{"adagrad", kOneMoment},
     KnownOptimizer{"muon", kMuon},
     KnownOptimizer{"distmuon", kMuon},
     KnownOptimizer{"adaptivemuon", kMuon},
     KnownOptimizer{"adafactor", kFactored},
-    KnownOptimizer{"lamb", "its step takes a norm of each tensor as well, which is not counted"},
-    KnownOptimizer{"soap",
-                   "it keeps two further matrices for each matrix and decomposes them, which is not counted"},
-    KnownOptimizer{"shampoo",
-                   "it keeps further matrices for each matrix and decomposes them, which is not counted"},
+    KnownOptimizer{"lamb", "its step also computes a norm of each tensor, which is not counted"},
+    KnownOptimizer{"soap", "it keeps two more matrices per matrix and decomposes them, which is not counted"},
+    KnownOptimizer{"shampoo", "it keeps more matrices per matrix and decomposes them, which is not counted"},
     KnownOptimizer{"onebitadam", kCompressed},
     KnownOptimizer{"zerooneadam", kCompressed},
     KnownOptimizer{"onebitlamb", kCompressed},
@@ -69,9 +68,9 @@ std::string optimizer_note(const std::string& where, const std::string& optimize
       bare += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   const auto* const found =
       std::ranges::find_if(kOptimizers, [&](const KnownOptimizer& known) { return bare == known.name; });
-  const std::string differs = found == kOptimizers.end() ? "its own are not known" : found->differs;
+  const std::string differs = found == kOptimizers.end() ? "its own cost is not known" : found->differs;
   if (differs.empty()) return "";
-  return fmt::format("{} is {}: Adam's state (8 bytes a parameter) and step are counted; {}", where,
+  return fmt::format("{} is {}: the state (8 bytes per parameter) and step of Adam are counted; {}", where,
                      optimizer, differs);
 }
 

@@ -104,7 +104,7 @@ void add_flags(const ShellCommand& command, ScriptFlags& found) {
     const bool is_first = open && found.flags.back().values.empty();
     if (is_unknown(word.text) && i > program && !is_first) {
       found.notes.push_back(
-          fmt::format("line {}: {} is not set in the text: taken as empty", word.line, word.text));
+          fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text));
     } else if (open) {
       ScriptFlag& flag = found.flags.back();
       flag.values.push_back(word.text);
@@ -125,12 +125,12 @@ const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidat
   for (const ShellCommand* each : candidates) {
     if (each->branch)
       violations.push_back({file, fmt::format("line {}", each->line),
-                            "the command that trains stands in a branch that the text does not decide",
+                            "the training command is in a branch whose condition the text does not decide",
                             condition_of(each->branch), "set its variables in the first lines of the file"});
     else if (!same_words(first, *each) && violations.empty())
-      violations.push_back({file, fmt::format("line {}", each->line), "a second command trains",
-                            fmt::format("the first begins in line {}", first.line),
-                            "a file with one of them"});
+      violations.push_back(
+          {file, fmt::format("line {}", each->line), "the text has a second training command",
+           fmt::format("the first begins in line {}", first.line), "a file with one of them"});
   }
   const bool alike =
       std::ranges::all_of(candidates, [&](const auto* each) { return same_words(first, *each); });
@@ -153,7 +153,7 @@ void add_variables(const ShellRun& run, ScriptFlags& found) {
     names.push_back(name);
   }
   if (!names.empty())
-    found.notes.push_back("no command stands in the text: flags are those of its variables " + join(names));
+    found.notes.push_back("the text has no command: flags are read from its variables " + join(names));
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file) {
           is_list ? nullptr : the_command(training.empty() ? others : training, file)) {
     add_flags(*command, found);
     for (const ShellCommand* line : bare)
-      found.notes.push_back(fmt::format("line {}: {} and what follows belong to no command: passed over",
+      found.notes.push_back(fmt::format("line {}: {} and what follows belong to no command: ignored",
                                         line->line, line->words.front().text));
   } else if (is_list) {
     for (const ShellCommand* line : bare) add_flags(*line, found);

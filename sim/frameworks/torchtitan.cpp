@@ -123,9 +123,7 @@ class TorchtitanReader {
     scaling();
     optimizer(section("optimizer"));
     if (section("fault_tolerance").boolean_or("enable", false))
-      note(
-          "\"fault_tolerance\" is not modelled: replicas are taken to reduce gradients every step, as "
-          "without it");
+      note("\"fault_tolerance\" is ignored: replicas reduce gradients every step, as without it");
     imported_.scenario["plan"] = plan_;
     return std::move(imported_);
   }
@@ -144,11 +142,11 @@ class TorchtitanReader {
     if (preset != presets().end())
       imported_.scenario["model"] = preset->second;
     else
-      note(fmt::format("model {} {} does not ship with the program: name a config.json with --model", name,
+      note(fmt::format("model {} {} does not ship with the program: pass a config.json with --model", name,
                        flavor));
     if (model.has("converters")) converters(model);
     const std::string norm = model.text_or("norm_type", "rmsnorm");
-    if (norm != "rmsnorm") note("\"model/norm_type\" " + norm + " is not modelled: norms are RMSNorm");
+    if (norm != "rmsnorm") note("\"model/norm_type\" " + norm + " is ignored: norms are RMSNorm");
   }
 
   // Of linear layers (torchtitan/components/quantization/); what they leave out of experts is bf16.
@@ -167,7 +165,7 @@ class TorchtitanReader {
       }
       if (name.starts_with("quantize.grouped_mm"))
         note("\"model/converters\" " + name +
-             " is not modelled by itself: experts multiply as linear layers do");
+             " is ignored: the GEMMs of experts have the precision of linear layers");
       else
         plan_["precision"] = "fp8";
       if (name == "mx" || name == "quantize.linear.mx") plan_["fp8_scaling"] = "mx";
@@ -182,7 +180,7 @@ class TorchtitanReader {
     if (!from.choice_or("implementation", true, fuses) || !from.boolean_or("fused", true))
       plan_["fused_adam"] = false;
     if (from.boolean_or("early_step_in_backward", false))
-      note("\"optimizer/early_step_in_backward\" is not modelled: all gradients are kept until the step");
+      note("\"optimizer/early_step_in_backward\" is ignored: all gradients are kept until the step");
   }
 
   // [float8], later [quantize.linear.float8].
@@ -216,7 +214,8 @@ class TorchtitanReader {
           .fail("enable_async_tensor_parallel", "needs the model compiled, as torchtitan does",
                 enabled ? "compile.components without \"model\"" : "compile.enable = false",
                 "compile.enable = true");
-    if (enabled) note("compile: kernels are those of the profile, not what the compiler would fuse");
+    if (enabled)
+      note("compile: the kernel times of the profile are used, without the compiler's own fusions");
   }
 
   std::int64_t degree(const JsonReader& from, const char* key) {
@@ -246,8 +245,8 @@ class TorchtitanReader {
     if (async && plan_["tp"] > 1) plan_["tp_comm_overlap"] = true;
     if (from.boolean_or("disable_loss_parallel", false) && plan_["tp"] > 1)
       note(
-          "\"parallelism/disable_loss_parallel\" is not modelled: each rank computes the loss of its part of "
-          "the logits");
+          "\"parallelism/disable_loss_parallel\" is ignored: each rank computes the loss of its part of the "
+          "logits");
     for (const char* key :
          {"pipeline_parallel_split_points", "module_fqns_per_model_part",
           "pipeline_parallel_expert_parallel_overlap", "pipeline_parallel_first_stage_less_layers",
@@ -255,7 +254,7 @@ class TorchtitanReader {
           "pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
           "pipeline_parallel_schedule_csv"})
       if (from.has(key) && !read_.contains(key) && pp_ > 1)
-        note(fmt::format("\"{}\" is not modelled: stages and microbatches are those of the other keys", key));
+        note(fmt::format("\"{}\" is ignored: the other keys set stages and microbatches", key));
   }
 
   // Full sharding over the shard degree and context parallelism (torchtitan/distributed/parallel_dims.py,
@@ -285,7 +284,7 @@ class TorchtitanReader {
       std::vector<std::string> known;
       for (const auto& entry : schedules()) known.push_back(entry.first);
       if (!schedules().contains(name))
-        from.fail("pipeline_parallel_schedule", "is no schedule that is modelled", "found \"" + name + "\"",
+        from.fail("pipeline_parallel_schedule", "is not a supported schedule", "found \"" + name + "\"",
                   nearest_name(name, known).empty() ? join(known) : nearest_name(name, known));
       plan_["schedule"] = schedules().at(name);
       stages(from, name != "GPipe" && name != "1F1B");
@@ -299,7 +298,7 @@ class TorchtitanReader {
     if (from.has("module_fqns_per_model_part")) return cut(torchtitan_modules(from, pp_));
     if (layers_ == 0) {
       if (several) plan_["vpp"] = 2;
-      return note("which layers stand in which stage depends on the model: name one with --model");
+      return note("the layers of each stage depend on the model: pass --model");
     }
     if (!from.has("pipeline_parallel_split_points")) cut(torchtitan_stages(from, layers_, pp_, several));
   }
@@ -322,7 +321,7 @@ class TorchtitanReader {
     else if (dp_ > 0)
       plan_["global_batch"] = local * dp_;
     else
-      note("global batch: local_batch_size times the data-parallel ranks, which --gpus would say");
+      note("global batch is local_batch_size times the data-parallel ranks: pass --gpus");
     static const std::map<std::string, bool> narrow = {{"bfloat16", true}, {"float32", false}};
     if (!from.choice_or("mixed_precision_param", true, narrow)) plan_["precision"] = "fp32";
     if (from.choice_or("mixed_precision_reduce", false, narrow)) plan_["grad_reduce"] = "bf16";
@@ -343,8 +342,8 @@ class TorchtitanReader {
     const std::string option = from.text_or("selective_ac_option", "2");
     if (mode == "memory_budget")
       note(
-          "activation checkpointing by memory_budget is modelled as none: more memory and less time than it "
-          "takes");
+          "activation checkpointing by memory_budget is modelled as none: the prediction has more memory and "
+          "less time");
     if (mode != "selective") return;
     if (option == "op")
       plan_["recompute"] = "op";
@@ -359,8 +358,8 @@ class TorchtitanReader {
     std::from_chars(option.data(), option.data() + option.size(), step);
     const std::int64_t again = step > 0 ? layers_ / (pp_ * vpp_) / step : 0;
     if (again == 0)
-      return note(fmt::format("activation checkpointing of every layer number {} is modelled as none{}",
-                              option, layers_ == 0 ? ": name a model with --model" : ""));
+      return note(fmt::format("activation checkpointing of one layer in {} is modelled as none{}", option,
+                              layers_ == 0 ? ": pass --model" : ""));
     plan_["recompute"] = "full";
     plan_["recompute_method"] = "block";
     plan_["recompute_num_layers"] = again;

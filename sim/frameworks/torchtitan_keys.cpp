@@ -126,7 +126,7 @@ void add_unknown(const Json& table, const std::string& section, const std::strin
       const std::string near = nearest_name(key, names);
       violations.push_back(
           {file, pointer,
-           fmt::format("is no {} of torchtitan, to v0.2.2", section.empty() ? "section" : "key"),
+           fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
            fmt::format("found {}", key), near.empty() ? join(names) : near});
     } else if (value.is_object() && !names_in(path).empty()) {
       add_unknown(value, path, file, violations);

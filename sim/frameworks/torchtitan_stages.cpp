@@ -26,7 +26,9 @@ TorchtitanStages torchtitan_modules(const JsonReader& parallelism, std::int64_t 
       stages.is_array() && std::ranges::all_of(stages, [](const Json& stage) { return stage.is_array(); });
   if (!are_lists || stages.empty() || std::ssize(stages) % ranks != 0)
     parallelism.fail(
-        kModules, fmt::format("must list the modules of each stage, equally many stages on {} ranks", ranks),
+        kModules,
+        fmt::format("must list the modules of each stage, with the same number of stages on each of {} ranks",
+                    ranks),
         stages.is_array() ? fmt::format("found {} entries", stages.size()) : "found " + stages.dump(),
         fmt::format("{} lists", ranks));
   TorchtitanStages cut{std::ssize(stages) / ranks, {}};
@@ -47,7 +49,7 @@ TorchtitanStages torchtitan_stages(const JsonReader& parallelism, std::int64_t l
     stages = (places + per_stage - 1) / per_stage;
     if (stages % ranks != 0 || (stages > ranks) != several)
       parallelism.fail(
-          kPerStage, fmt::format("must make {} of each rank", several ? "several stages" : "one stage"),
+          kPerStage, fmt::format("must give each rank {}", several ? "several stages" : "one stage"),
           fmt::format("{} stages of {} layers, embedding and head, on {} ranks", stages, places, ranks),
           std::to_string((places + fewest - 1) / fewest));
   }

@@ -167,13 +167,13 @@ TrainingLog read_training_log(const std::string& text, const std::string& file) 
     TrainingLog log = std::move(logs.at(framework)).finish(framework);
     if (!log.steps.empty()) return log;
   }
-  throw InputError({file, "", "no line is a step of a framework whose logs are read", "",
+  throw InputError({file, "", "no line is a training step of a supported framework", "",
                     "the log of " + logging_frameworks()});
 }
 
 LoggedStep median_step(const TrainingLog& log, std::size_t warmup, const std::string& file) {
   if (warmup >= log.steps.size())
-    throw InputError({file, "", "no logged step is left after the warm-up",
+    throw InputError({file, "", "the log has no step after the warm-up",
                       fmt::format("{} logged, warm-up {}", log.steps.size(), warmup),
                       fmt::format("--warmup {}", log.steps.size() - 1)});
   const auto of = [&](std::optional<double> LoggedStep::*field) {

@@ -58,14 +58,13 @@ std::vector<std::string> doubtful_values(const JsonReader& config, const Model& 
   for (const char* key : kActivationKeys)
     if (config.has(key) && !is_one_of(config.value(key), kActivations))
       warnings.push_back(fmt::format(
-          "{} {} is no activation of transformers: ignored, the MLP is costed as {}", key,
+          "{} {} is not an activation of transformers: ignored, the MLP is costed as {}", key,
           config.value(key).dump(), model.gated_mlp ? "a gated one (three matrices)" : "two matrices"));
   for (const char* key : kTypeKeys)
     if (config.has(key) && !is_one_of(config.value(key), kTypes))
-      warnings.push_back(
-          fmt::format("{} {} is no type that torch trains in: ignored, --precision says what "
-                      "GEMMs run in",
-                      key, config.value(key).dump()));
+      warnings.push_back(fmt::format(
+          "{} {} is not a training type of PyTorch: ignored; --precision sets the precision of GEMMs", key,
+          config.value(key).dump()));
   return warnings;
 }
 

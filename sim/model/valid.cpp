@@ -48,8 +48,8 @@ void check_shape(Rules& rules, const Model& model) {
   const bool needs_table = model.positions == Positions::learned;
   rules.within("max_positions", model.max_positions, needs_table ? 1 : 0, bounds::kPositions);
   rules.within("window", model.window, 0, bounds::kPositions);
-  rules.within("step of layers without a window", model.full_every, 0, bounds::kLayers);
-  rules.within("modules of multi-token prediction", model.mtp_layers, 0, bounds::kMtpLayers);
+  rules.within("interval of layers without a window", model.full_every, 0, bounds::kLayers);
+  rules.within("MTP layers", model.mtp_layers, 0, bounds::kMtpLayers);
 }
 
 void check_experts(Rules& rules, const Experts& experts) {
@@ -58,7 +58,7 @@ void check_experts(Rules& rules, const Experts& experts) {
   rules.within("expert ffn_hidden", experts.ffn_hidden, 1, bounds::kExpertFfnHidden);
   rules.within("shared expert ffn_hidden", experts.shared_ffn_hidden, 0, bounds::kFfnHidden);
   rules.within("first sparse layer", experts.first_layer, 0, bounds::kLayers);
-  rules.within("step of sparse layers", experts.every, 1, bounds::kLayers);
+  rules.within("interval of sparse layers", experts.every, 1, bounds::kLayers);
   rules.within("latent width of experts", experts.latent, 0, bounds::kHidden);
 }
 

@@ -22,7 +22,8 @@ class GraphRules {
     std::ranges::sort(sorted);
     forbid(std::ranges::adjacent_find(sorted) != sorted.end(), "must name each module once",
            fmt::format("{} modules", sorted.size()), "attn");
-    forbid(!plan_.cuda_graph, "modules belong to CUDA graphs", "cuda_graph is off", "cuda_graph = on");
+    forbid(!plan_.cuda_graph, "the list of CUDA graph modules needs CUDA graphs", "cuda_graph is off",
+           "cuda_graph = on");
     of_layers();
     of_passes();
   }
@@ -34,28 +35,31 @@ class GraphRules {
     for (const GraphModule module : plan_.cuda_graph_modules)
       forbid(!in_model(module), "names a module that no layer of the model has",
              fmt::format("{} of {}", to_string(module), model_.name), "attn");
-    forbid(moe && (router || prepares), "moe holds router and preprocessing",
+    forbid(moe && (router || prepares), "module moe already contains moe_router and moe_preprocess",
            router ? "moe and moe_router" : "moe and moe_preprocess", "moe");
-    forbid(prepares && !router && !moe, "a graph of the preprocessing needs the router's",
+    forbid(prepares && !router && !moe, "module moe_preprocess needs module moe_router",
            "moe_preprocess without moe_router", "moe_router,moe_preprocess");
-    forbid(moe && plan_.moe_capacity <= 0, "a graph of experts needs rows of one number",
-           "moe without a capacity", "moe_router,moe_preprocess, or moe_capacity = 1");
+    forbid(moe && plan_.moe_capacity <= 0,
+           "a CUDA graph of experts needs a fixed number of tokens per expert", "moe without a capacity",
+           "moe_router,moe_preprocess, or moe_capacity = 1");
   }
 
   void of_passes() {
     const bool whole_mlp = has(plan_, GraphModule::moe) || has(plan_, GraphModule::mlp);
     forbid(plan_.recompute == Recompute::full || plan_.recompute == Recompute::op,
-           "whole layers are recomputed in graphs of whole passes only",
+           "full recompute needs CUDA graphs of whole passes, not of modules",
            fmt::format("recompute {}", to_string(plan_.recompute)), "recompute = none");
     const auto& again = plan_.recompute_modules;
     forbid(plan_.recompute == Recompute::selective && has(plan_, GraphModule::moe_router) &&
                std::ranges::find(again, RecomputeModule::moe) != again.end(),
-           "what is recomputed may not reach beyond a graph", "moe recomputed and moe_router in a graph",
+           "a recomputed module must lie inside one CUDA graph", "recompute of moe, CUDA graph of moe_router",
            "recompute_modules = moe_act");
-    forbid(plan_.overlap_experts && whole_mlp, "passes are paired around a graph of a whole MLP",
-           "overlap_experts is on", "overlap_experts = off, or attn,moe_router,moe_preprocess");
-    forbid(plan_.offload == Offload::activations, "graphs of modules leave nothing to offload",
-           "offload activations", "offload = none");
+    forbid(plan_.overlap_experts && whole_mlp,
+           "overlap of experts cannot split a CUDA graph of the whole MLP", "overlap_experts is on",
+           "overlap_experts = off, or attn,moe_router,moe_preprocess");
+    forbid(plan_.offload == Offload::activations,
+           "activation offload does not work with CUDA graphs of modules", "offload activations",
+           "offload = none");
   }
 
   bool in_model(GraphModule module) const {

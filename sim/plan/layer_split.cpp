@@ -22,7 +22,7 @@ std::string for_this_rule(const std::string& nearest) {
 // Layers of one chunk of an end rank.
 int chunk_of_end(const std::string& field, int layers, int vpp) {
   if (layers % vpp == 0) return layers / vpp;
-  reject(field, "the layers of a rank must divide evenly over its chunks",
+  reject(field, "the layers of a rank must divide evenly over its model chunks",
          fmt::format("layers = {}, vpp = {}", layers, vpp),
          for_this_rule(in_words(multiples_around(layers, std::int64_t{1} << 30, vpp))));
 }
@@ -68,7 +68,8 @@ class LayoutText {
       ++at_;
       return inner;
     }
-    if (std::string("EtmL|").find(letter) == std::string::npos) fail("has E, t, m, L, |, *, ( and ) only");
+    if (std::string("EtmL|").find(letter) == std::string::npos)
+      fail("may contain only E, t, m, L, |, *, ( and )");
     return {letter};
   }
 
@@ -113,8 +114,10 @@ std::vector<int> split_with_ends(std::int64_t layers, const Plan& plan, int firs
   const std::int64_t stages = between * plan.vpp;
   const bool whole = stages > 0 ? rest >= 0 && rest % stages == 0 : between == 0 && rest == 0;
   if (!whole)
-    reject(field, "the layers that the ends leave must divide evenly over the other ranks and their chunks",
-           fmt::format("{} of {} layers left, {} ranks x vpp {}", rest, layers, between, plan.vpp));
+    reject(field,
+           "the layers outside the first and last rank must divide evenly over the other ranks and their "
+           "model chunks",
+           fmt::format("{} of {} layers remain, {} ranks x vpp {}", rest, layers, between, plan.vpp));
   const int middle = stages > 0 ? static_cast<int>(rest / stages) : 0;
   const int of_first = first ? chunk_of_end("first_rank_layers", first_rank, plan.vpp) : middle;
   const int of_last = last ? chunk_of_end("last_rank_layers", last_rank, plan.vpp) : middle;
@@ -130,12 +133,13 @@ std::vector<int> split_with_embedding(std::int64_t layers, const Plan& plan, boo
   const std::int64_t counted = layers + int{embedding} + int{loss};
   const std::int64_t stages = plan.stages();
   if (counted % stages != 0 || counted < stages) {
-    reject(embedding ? "embedding_as_layer" : "loss_as_layer",
-           "layers, with embedding and loss where they count as one, must divide evenly over the stages",
-           fmt::format("{} in all, pp {} x vpp {} = {}", counted, plan.pp, plan.vpp, stages),
-           for_this_rule("pp x vpp = " + in_words(numbers_around(stages, counted, [&](std::int64_t n) {
-                           return counted % n == 0;
-                         }))));
+    reject(
+        embedding ? "embedding_as_layer" : "loss_as_layer",
+        "the layers must divide evenly over the stages, with embedding and loss where they count as layers",
+        fmt::format("{} in all, pp {} x vpp {} = {}", counted, plan.pp, plan.vpp, stages),
+        for_this_rule("pp x vpp = " + in_words(numbers_around(stages, counted, [&](std::int64_t n) {
+                        return counted % n == 0;
+                      }))));
   }
   std::vector<int> split(static_cast<std::size_t>(stages), static_cast<int>(counted / stages));
   split.front() -= int{embedding};
@@ -190,12 +194,12 @@ std::vector<int> parse_layout(const std::string& layout, const Model& model) {
   const std::size_t losses = all.size() - (layers_end == std::string::npos ? 0 : layers_end + 1);
   if (!all.starts_with('E') || all.find('E', 1) != std::string::npos || losses != 1 ||
       all.find('L') != all.size() - 1)
-    reject("layout", "a pipeline layout begins with its one E and ends with its one L",
+    reject("layout", "a pipeline layout must begin with its only E and end with its only L",
            fmt::format("\"{}\"", layout), "Et*2|(t*3|)*6,t*2L");
   const auto modules = static_cast<std::size_t>(model.mtp_layers);
   const std::string end = std::string(modules, 'm') + 'L';
   if (!all.ends_with(end) || all.find('m') < all.size() - end.size())
-    reject("layout", "the modules of multi-token prediction lie on the last stage, before the loss",
+    reject("layout", "the MTP layers must be on the last stage, before the loss",
            fmt::format("\"{}\", the model has {}", layout, modules),
            modules == 0 ? "a layout without m" : fmt::format("...{}", end));
   std::vector<int> split(1, 0);

@@ -198,7 +198,7 @@ class Rules {
 
   void further_tokens() {
     if (model_.mtp_layers == 0 || traits(plan_).predicts_tokens) return;
-    report("mtp_num_layers", "only Megatron core predicts further tokens",
+    report("mtp_num_layers", "multi-token prediction (MTP) needs framework megatron-core",
            fmt::format("mtp_num_layers = {}, framework = {}", model_.mtp_layers, to_string(plan_.framework)),
            "0, or framework = megatron-core");
   }

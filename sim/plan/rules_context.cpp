@@ -33,10 +33,10 @@ class ContextRules {
  private:
   void multiprocessors(const char* field, int sms) {
     if (!plan_.tp_comm_overlap)
-      report(field, "are left to a reduce-scatter beside chunks of its product",
+      report(field, "SMs are reserved only for a reduce-scatter that overlaps its GEMM",
              fmt::format("tp_comm_overlap = off, {} = {}", field, sms), "0, or tp_comm_overlap = on");
     if (traits(plan_).dtensor)
-      report(field, "PyTorch's symmetric memory copies without multiprocessors",
+      report(field, "PyTorch symmetric memory uses copy engines, not SMs",
              fmt::format("framework = {}, {} = {}", to_string(plan_.framework), field, sms),
              "0, or framework = megatron-core");
   }
@@ -52,8 +52,8 @@ class ContextRules {
     const bool context = plan_.seq % chunks != 0;
     if (!context && plan_.seq % shards == 0) return;
     report("seq",
-           context ? "context parallelism cuts the sequence into 2 x cp chunks"
-                   : "sequence parallelism splits the sequence over tp",
+           context ? "the sequence must divide into 2 x cp chunks (context parallelism)"
+                   : "the sequence must divide evenly over tp (sequence parallelism)",
            fmt::format("seq = {}, tp = {}, cp = {}", plan_.seq, plan_.tp, plan_.cp),
            multiples_near("seq", plan_.seq, kMaxTokens, std::lcm(chunks, shards)));
   }
@@ -61,13 +61,13 @@ class ContextRules {
   void exchange() {
     const bool window = model_.window > 0 && model_.window < plan_.seq;
     if (plan_.cp_exchange == ContextExchange::ring && window)
-      report("cp_comm_type", "ring attention has no sliding window",
+      report("cp_comm_type", "ring attention does not support a sliding window",
              fmt::format("window = {}, seq = {}", model_.window, plan_.seq), "allgather, or a2a");
     if (plan_.cp_exchange != ContextExchange::all_to_all) return;
     const std::int64_t heads = model_.heads / plan_.tp;
     const std::int64_t kv_heads = (model_.kv_heads + plan_.tp - 1) / plan_.tp;
     if (heads % plan_.cp == 0 && kv_heads % plan_.cp == 0) return;
-    report("cp", "all-to-all context parallelism splits the heads of a tensor-parallel rank",
+    report("cp", "all-to-all context parallelism needs a cp that divides the heads of a tensor-parallel rank",
            fmt::format("heads {}, kv heads {}, cp = {}", heads, kv_heads, plan_.cp),
            numbers_near("cp", plan_.cp, heads, [heads, kv_heads](std::int64_t cp) {
              return heads % cp == 0 && kv_heads % cp == 0;

@@ -47,7 +47,7 @@ class ExpertRules {
       report("moe_capacity", fmt::format("must be 0 (dropless) or from 0.01 to {}", kMostLoad),
              fmt::format("found {}", plan_.moe_capacity), "0, or 1");
     if (plan_.moe_capacity > 0 && plan_.moe_imbalance > 1)
-      report("moe_imbalance", "experts that are padded to their capacity receive equal shares",
+      report("moe_imbalance", "experts that are padded to their capacity receive equal loads",
              fmt::format("moe_capacity = {}, moe_imbalance = {}", plan_.moe_capacity, plan_.moe_imbalance),
              "1, or moe_capacity = 0");
   }
@@ -72,19 +72,19 @@ class ExpertRules {
   // core/transformer/moe/experts.py: _is_fused_impl_supported.
   void fused() {
     if (plan_.precision != Precision::fp8 || plan_.fp8_scaling != Fp8Scaling::mx)
-      report("fused_experts", "Transformer Engine fuses experts in MXFP8",
+      report("fused_experts", "fused experts need precision fp8 with MXFP8 scaling",
              fmt::format("precision {}, fp8 scaling {}", to_string(plan_.precision),
                          to_string(plan_.fp8_scaling)),
              "off, or precision = fp8 with fp8_scaling = mx");
     if (plan_.etp > 1 || !model_.gated_mlp)
-      report("fused_experts", "what is fused is SwiGLU of whole experts",
+      report("fused_experts", "fused experts need SwiGLU and etp = 1",
              fmt::format("etp = {}, {} activation", plan_.etp, model_.gated_mlp ? "gated" : "plain"), "off");
     if (plan_.weights_rows_at_home())
-      report("fused_experts", "rows are weighted with the activation",
+      report("fused_experts", "fused experts apply the router weights in the activation",
              fmt::format("core_release = {}", plan_.core_release), "core_release = 0, or core_release = 13");
     if (plan_.recompute == Recompute::full || reruns(plan_, RecomputeModule::moe) ||
         reruns(plan_, RecomputeModule::moe_act) || plan_.recompute == Recompute::op)
-      report("fused_experts", "what products make beside their result is not run again",
+      report("fused_experts", "the outputs of fused expert GEMMs cannot be recomputed",
              fmt::format("recompute {}", to_string(plan_.recompute)), "off, or recompute = none");
   }
 
@@ -93,25 +93,24 @@ class ExpertRules {
     const std::string name = to_string(plan_.dispatcher);
     if (plan_.dispatcher == Dispatcher::all_to_all) {
       if (plan_.dispatcher_sms != 0)
-        report("moe_dispatcher_sms", "NCCL's all-to-all runs on as many multiprocessors as it has channels",
+        report("moe_dispatcher_sms", "NCCL's all-to-all uses one SM per channel, not a given number",
                fmt::format("moe_dispatcher = {}, moe_dispatcher_sms = {}", name, plan_.dispatcher_sms), "0");
       return;
     }
     if (plan_.ep == 1)
-      report("moe_dispatcher", "rows are exchanged between ranks that hold different experts",
+      report("moe_dispatcher", "token dispatch needs expert parallelism",
              fmt::format("moe_dispatcher = {}, ep = 1", name), "alltoall, or ep = 2");
     if (plan_.etp > 1)
-      report("moe_dispatcher", "libraries that send a row once to a rank are modelled with whole experts",
+      report("moe_dispatcher", "DeepEP and HybridEP are modelled only for experts without tensor parallelism",
              fmt::format("moe_dispatcher = {}, etp = {}", name, plan_.etp), "alltoall, or etp = 1");
     if (plan_.moe_capacity > 0)
-      report("moe_dispatcher",
-             "experts that are padded to their capacity are modelled with NCCL's all-to-all",
+      report("moe_dispatcher", "expert capacity is modelled only with NCCL's all-to-all",
              fmt::format("moe_dispatcher = {}, moe_capacity = {}", name, plan_.moe_capacity), "alltoall");
     if (plan_.weights_rows_at_home())
-      report("core_release", "rows that are sent once to a rank are weighted there with the activation",
+      report("core_release", "DeepEP and HybridEP apply the router weights in the activation",
              fmt::format("moe_dispatcher = {}, core_release = {}", name, plan_.core_release), "0, or 13");
     if (plan_.dispatcher == Dispatcher::deepep && plan_.dispatcher_sms % 2 != 0)
-      report("moe_dispatcher_sms", "DeepEP takes multiprocessors in pairs",
+      report("moe_dispatcher_sms", "DeepEP needs an even number of SMs",
              fmt::format("moe_dispatcher_sms = {}", plan_.dispatcher_sms),
              multiples_near("moe_dispatcher_sms", plan_.dispatcher_sms, kMostMultiprocessors, 2));
   }
@@ -120,12 +119,12 @@ class ExpertRules {
   void pairs() {
     const bool interleaves = plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1;
     if (plan_.pp > 1 && !interleaves && !is_v_shaped(plan_.schedule))
-      report("overlap_experts", "passes are paired by interleaved-1f1b, dualpipe-v, or without a pipeline",
+      report("overlap_experts", "overlap of experts needs interleaved-1f1b, dualpipe-v or pp = 1",
              fmt::format("schedule {}, pp = {}, vpp = {}", to_string(plan_.schedule), plan_.pp, plan_.vpp),
              "off, or vpp = 2 with schedule = interleaved-1f1b");
     const bool all_again = reruns(plan_, RecomputeModule::moe);
     if (plan_.recompute == Recompute::full || all_again)
-      report("overlap_experts", "exchanges that recompute runs again have no pass beside them",
+      report("overlap_experts", "recomputed token dispatch and combine cannot overlap another pass",
              fmt::format("recompute {}", all_again ? "of moe" : "full"), "off");
   }
 
@@ -162,13 +161,13 @@ class ExpertRules {
                             return dp % ep == 0 && experts % ep == 0;
                           }));
     if (plan_.etp != plan_.tp)
-      report("etp", "experts were split as other layers before Megatron core 0.10",
+      report("etp", "etp must equal tp before Megatron core 0.10",
              fmt::format("etp = {}, tp = {}, {}", plan_.etp, plan_.tp, release), std::to_string(plan_.tp));
   }
 
   void pipelines() {
     if (RankGrid(plan_).group(0, Axis::pp) == RankGrid::of_experts(plan_).group(0, Axis::pp)) return;
-    report("order", "experts and the other layers must lie on the same pipelines",
+    report("order", "experts and the other layers must be on the same pipeline ranks",
            fmt::format("etp {} x ep {} and tp {} x cp {} place pp differently", plan_.etp, plan_.ep, plan_.tp,
                        plan_.cp),
            "tp-cp-ep-dp-pp");

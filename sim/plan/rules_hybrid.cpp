@@ -15,9 +15,10 @@ class HybridRules {
 
   void check() {
     if (!traits(plan_).trains_hybrids)
-      report("framework", "hybrid models are Megatron core's", to_string(plan_.framework), "megatron-core");
+      report("framework", "hybrid models need framework megatron-core", to_string(plan_.framework),
+             "megatron-core");
     if (plan_.overlap_experts)
-      report("overlap_experts", "passes are paired through layers of attention and experts", "on", "off");
+      report("overlap_experts", "overlap of experts does not support hybrid models", "on", "off");
     if (model_.state_space) state_space(*model_.state_space);
   }
 

@@ -31,9 +31,9 @@ class PipelineRules {
     const std::string values = fmt::format("vpp = {}", plan_.vpp);
     if (is_v_shaped(plan_.schedule)) {
       if (plan_.vpp != 2)
-        report("vpp", fmt::format("schedule {} runs two model chunks a rank", name), values, "2");
+        report("vpp", fmt::format("schedule {} needs two model chunks per rank", name), values, "2");
     } else if (plan_.schedule != ScheduleName::interleaved && plan_.vpp > 1) {
-      report("vpp", fmt::format("schedule {} runs one model chunk a rank", name), values,
+      report("vpp", fmt::format("schedule {} needs one model chunk per rank", name), values,
              "1, or schedule = interleaved-1f1b");
     }
     // Without overlap both neighbours of a rank are the same rank when pp = 2, and their messages would block
@@ -50,14 +50,14 @@ class PipelineRules {
   void microbatches() {
     const std::int64_t m = plan_.microbatches();
     if (plan_.schedule == ScheduleName::dualpipe_v && m < 2 * plan_.pp) {
-      report("global_batch", "dualpipe-v needs at least 2 pp microbatches",
+      report("global_batch", "dualpipe-v needs at least 2 x pp microbatches",
              fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
              std::to_string(2 * plan_.pp * plan_.micro_batch * plan_.dp));
     }
     if (interleaves()) {
       plan_.microbatch_group == 0 ? groups_of_pp(m) : groups(m);
     } else if (plan_.microbatch_group != 0) {
-      report("microbatch_group", "microbatches are taken in groups only by interleaved-1f1b with vpp > 1",
+      report("microbatch_group", "a microbatch group needs interleaved-1f1b with vpp > 1",
              fmt::format("schedule {}, vpp = {}, group = {}", to_string(plan_.schedule), plan_.vpp,
                          plan_.microbatch_group),
              "0");
@@ -67,7 +67,7 @@ class PipelineRules {
   void groups_of_pp(std::int64_t m) {
     if (m % plan_.pp == 0) return;
     const std::int64_t unit = plan_.micro_batch * plan_.dp * plan_.pp;
-    report("global_batch", "interleaved-1f1b runs microbatches in groups of pp",
+    report("global_batch", "the microbatches must be a multiple of pp (interleaved-1f1b)",
            fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
            multiples_near("global_batch", plan_.global_batch, kMaxSequences, unit));
   }
@@ -79,7 +79,7 @@ class PipelineRules {
     };
     if (legal(plan_.microbatch_group)) return;
     report("microbatch_group",
-           "a group of microbatches holds pp to all of them, and the last group is full or holds at least pp",
+           "a microbatch group must have at least pp microbatches, and so must the last group",
            fmt::format("group = {}, pp = {}, microbatches = {}", plan_.microbatch_group, plan_.pp, m),
            numbers_near("microbatch_group", plan_.microbatch_group, m, legal));
   }

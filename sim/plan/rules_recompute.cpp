@@ -18,7 +18,7 @@ void check_layers(const Plan& plan, const Model& model, std::vector<BrokenRule>&
   if (plan.recompute == Recompute::full) return;
   if (layers != 1 || plan.recompute_method != RecomputeMethod::uniform) {
     violations.push_back({"", "recompute_num_layers",
-                          "a method and a number of layers belong to full recompute",
+                          "a recompute method and a number of layers need full recompute",
                           fmt::format("recompute {}, method {}, {} layers", to_string(plan.recompute),
                                       to_string(plan.recompute_method), layers),
                           "recompute = full, or 1 with recompute_method = uniform"});
@@ -53,7 +53,7 @@ void check_each_module(const Plan& plan, const Model& model, std::vector<BrokenR
                             fmt::format("{} of {}", to_string(module), model.name), "core_attn"});
     const bool inside = module == RecomputeModule::moe_act || module == RecomputeModule::shared_experts;
     if (all_of_moe && inside)
-      violations.push_back({"", "recompute_modules", "moe runs all that is inside it again",
+      violations.push_back({"", "recompute_modules", "module moe already contains this module",
                             fmt::format("moe and {}", to_string(module)), "moe"});
   }
 }
@@ -68,7 +68,7 @@ void check_modules(const Plan& plan, const Model& model, std::vector<BrokenRule>
                           fmt::format("{} modules", modules.size()), "core_attn"});
   }
   if (plan.recompute != Recompute::selective && modules != std::vector{RecomputeModule::core_attn}) {
-    violations.push_back({"", "recompute_modules", "modules belong to selective recompute",
+    violations.push_back({"", "recompute_modules", "the list of recompute modules needs selective recompute",
                           fmt::format("recompute {}", to_string(plan.recompute)),
                           "recompute = selective, or core_attn"});
   }

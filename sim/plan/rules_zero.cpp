@@ -45,19 +45,19 @@ class ZeroRules {
     within("zero", plan_.zero, 0, 3);
     within("prefetch", plan_.prefetch, 0, kMostPrefetch);
     if (is_quantised(plan_.grad_reduce))
-      report("grad_reduce", "gradients are not reduced in fp8 or fp4",
+      report("grad_reduce", "gradients cannot be reduced in fp8 or fp4",
              "found " + to_string(plan_.grad_reduce), "bf16");
   }
 
   void groups() {
     if (plan_.zero_shard == 0) return;
     if (plan_.zero == 0)
-      report("zero_shard", "a sharding group needs something to shard",
+      report("zero_shard", "a sharding group needs ZeRO-1 or higher",
              fmt::format("zero shard = {}, zero = 0", plan_.zero_shard), "zero = 1, or 0");
     const std::int64_t replicas = std::int64_t{plan_.dp} * plan_.cp;
     const auto divides = [replicas](std::int64_t size) { return replicas % size == 0; };
     if (plan_.zero_shard < 0 || !divides(plan_.zero_shard))
-      report("zero_shard", "sharding groups must divide the replicas",
+      report("zero_shard", "the size of a sharding group must divide the replicas",
              fmt::format("zero shard = {}, dp = {}, cp = {}", plan_.zero_shard, plan_.dp, plan_.cp),
              numbers_near("zero_shard", std::max(1, plan_.zero_shard), replicas, divides));
   }
@@ -65,28 +65,29 @@ class ZeroRules {
   // Groups of dense parameters and of experts would not be made of the same ranks.
   void one_kind_of_group() {
     if (plan_.zero_shard == 0 || !has_experts_ || (plan_.ep == 1 && plan_.etp == plan_.tp)) return;
-    report("zero_shard", "sharding in groups beside expert parallelism is not simulated",
+    report("zero_shard", "sharding groups are not supported with expert parallelism",
            fmt::format("zero shard = {}, ep = {}, etp = {}", plan_.zero_shard, plan_.ep, plan_.etp),
            fmt::format("0, or ep = 1 with etp = {}", plan_.tp));
   }
 
   void scaling() {
     if (plan_.zero <= traits(plan_).max_zero) return;
-    report("zero", fmt::format("{} shards the optimizer state alone", traits(plan_).project),
+    report("zero", fmt::format("{} shards only the optimizer state", traits(plan_).project),
            fmt::format("zero = {}", plan_.zero), "zero = 1");
   }
 
   void owners() {
     if (traits(plan_).owners_broadcast && plan_.overlap_param_gather)
-      report("overlap_param_gather", "owners of whole parameters broadcast them after the step",
+      report("overlap_param_gather",
+             "InternEvo broadcasts parameters after the step and cannot overlap a gather",
              fmt::format("framework = {}", to_string(plan_.framework)), "off");
   }
 
   void pipeline() {
     if (plan_.pp == 1 || plan_.zero <= traits(plan_).max_zero_in_pipelines) return;
     report("zero",
-           fmt::format("{} cannot join ZeRO-2 or ZeRO-3 with pipeline parallelism: gradients accumulate over "
-                       "microbatches, so every rank keeps them whole",
+           fmt::format("{} cannot combine ZeRO-2 or ZeRO-3 with pipeline parallelism: every rank accumulates "
+                       "unsharded gradients over the microbatches",
                        to_string(plan_.framework)),
            fmt::format("zero = {}, pp = {}", plan_.zero, plan_.pp),
            "1, or pp = 1, or framework = torchtitan");
@@ -98,30 +99,30 @@ class ZeroRules {
              fmt::format("{} reduces sharded gradients after every microbatch", to_string(plan_.framework)),
              "reduce each microbatch = off", "on, or framework = fsdp, or framework = torchtitan");
     if (plan_.zero >= 2 && !plan_.overlap_grad_reduce)
-      report("overlap_grad_reduce", "ZeRO-2 and ZeRO-3 reduce gradients beside the backward pass",
+      report("overlap_grad_reduce", "ZeRO-2 and ZeRO-3 overlap gradient reduction with backward",
              fmt::format("zero = {}", plan_.zero), "on");
   }
 
   void gathers() {
     if (!plan_.overlap_param_gather || (plan_.zero == 1 || plan_.zero == 2)) return;
-    report("overlap_param_gather", "only ZeRO-1 and ZeRO-2 gather the parameters once an iteration",
+    report("overlap_param_gather", "only ZeRO-1 and ZeRO-2 gather the parameters once per iteration",
            fmt::format("zero = {}", plan_.zero), "off, or zero = 1");
   }
 
   void clipping() {
     const std::string found = fmt::format("clip grad = {}", plan_.clip_grad);
     if (plan_.clip_grad > 0 && !plan_.sync_step)
-      report("clip_grad", "the norm of all gradients is known when all ranks have theirs",
+      report("clip_grad", "gradient clipping needs a synchronized optimizer step",
              found + ", sync step = off", "sync_step = on, or 0");
     if (plan_.clip_grad < 0) report("clip_grad", "must not be negative", found, "0, or 1");
   }
 
   void offload() {
     if (plan_.offload == Offload::optimizer && plan_.zero == 0 && plan_.dp > 1)
-      report("offload", "each CPU would step the same whole model: the optimizer state must be sharded",
+      report("offload", "optimizer offload needs a sharded optimizer state",
              fmt::format("zero = 0, dp = {}", plan_.dp), "zero = 1, or none");
     if (plan_.offload == Offload::activations && plan_.pp == 1 && plan_.schedule != ScheduleName::gpipe)
-      report("offload", "with one pipeline rank each backward follows its forward at once",
+      report("offload", "activation offload needs pp > 1 or gpipe: backward follows its forward at once",
              "offload = activations, pp = 1", "none, or pp = 2, or schedule = gpipe");
   }
 

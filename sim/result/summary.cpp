@@ -71,7 +71,7 @@ void add_head(Page& page, const Report& report) {
             plan.microbatches(), plan.micro_batch, plan.seq, to_string(plan.precision),
             to_string(plan.recompute));
   if (facts.extrapolated_share > kMostExtrapolated)
-    page.line("{} {} of the kernel time is extrapolated: profile {} measured nothing of these sizes",
+    page.line("{} {} of the kernel time is extrapolated: profile {} has no measurements near these sizes",
               page.paint("warning", Paint::yellow), percent(facts.extrapolated_share),
               printable(facts.profile_name));
   page.line("");
@@ -79,17 +79,18 @@ void add_head(Page& page, const Report& report) {
 
 void add_figures(Page& page, const Report& report) {
   const Paint strong = memory_verdict(report).fits() ? Paint::bold : Paint::grey;
-  const std::string band =
-      report.uncertainty > 0 ? fmt::format(" give or take {:.0f} %", 100 * report.uncertainty) : "";
-  page.line(
-      "step time    {}{}   {}", page.paint(format_seconds(report.step_time_s), strong), band,
-      page.paint(fmt::format("({}, {} engine)", report.facts.source, report.facts.engine), Paint::grey));
+  const bool has_interval = report.uncertainty > 0;
+  page.line("step time    {}{}   {}", page.paint(format_seconds(report.step_time_s), strong),
+            has_interval ? fmt::format(" +- {:.0f} %", 100 * report.uncertainty) : "",
+            page.paint(fmt::format("({}{}, {} engine)", has_interval ? "90 % interval; " : "",
+                                   report.facts.source, report.facts.engine),
+                       Paint::grey));
   page.line("throughput   {} tokens/s, {} tokens/s/GPU, {} samples/s", count(report.tokens_per_s),
             count(report.tokens_per_s_per_gpu), count(report.samples_per_s));
   page.line("efficiency   {:.4g} TFLOP/s/GPU, MFU {}, HFU {} of {:.4g} TFLOP/s", report.model_tflops_per_gpu,
             page.paint(percent(report.mfu), strong), percent(report.hfu), report.facts.peak_flops / 1e12);
   page.line("             {}",
-            page.paint("attention FLOPs: full squares; HFU adds what is computed twice", Paint::grey));
+            page.paint("attention FLOPs: full score matrix; HFU adds recomputed FLOPs", Paint::grey));
   const IdleShares idle = idle_shares(report);
   page.line("compute idle mean {}, worst {} (pipeline rank {})", percent(report.bubble_mean),
             percent(report.bubble_worst), report.bubble_worst_rank);
@@ -128,14 +129,17 @@ void add_shares(Page& page, const Report& report) {
               format_seconds(mean), percent(mean / report.step_time_s),
               bar > 0 ? "  " + page.paint(std::string(bar, '#'), row.paint) : "");
   }
-  page.line("  {}",
-            page.paint(fmt::format("the path runs through all ranks, longest on pipeline rank {}; exposed: "
-                                   "compute waits for it",
-                                   report.critical_rank),
-                       Paint::grey));
+  page.line(
+      "  {}",
+      page.paint(
+          fmt::format("critical path: mostly on pipeline rank {}; exposed: compute waits for communication",
+                      report.critical_rank),
+          Paint::grey));
   if (report.time.bubble > 0)
-    page.line("  {}",
-              page.paint("bubble of the path: nothing on it runs, as in gaps of the host", Paint::grey));
+    page.line(
+        "  {}",
+        page.paint("bubble on the critical path: no op runs, for example while the GPU waits for the CPU",
+                   Paint::grey));
 }
 
 void add_communication(Page& page, const Report& report) {
@@ -153,14 +157,14 @@ void add_communication(Page& page, const Report& report) {
 void add_memory(Page& page, const Report& report) {
   const RankMemory rank = heaviest_rank(report);
   page.line("");
-  page.line("peak memory  {} on pipeline rank {}, the heaviest",
+  page.line("peak memory  {} on pipeline rank {}, the highest",
             page.paint(format_bytes(rank.peak_bytes), Paint::bold), rank.rank);
   page.line("             parameters {}, gradients {}, optimizer {},", format_bytes(rank.parameters_bytes),
             format_bytes(rank.gradients_bytes), format_bytes(rank.optimizer_bytes));
   page.line("             activations {}, logits {}, buffers {}", format_bytes(rank.activations_bytes),
             format_bytes(rank.logits_bytes), format_bytes(rank.buffers_bytes));
   const Footprint gpu = fullest_gpu(report);
-  page.line("in all       {} of {} on pipeline rank {}; {}",
+  page.line("total        {} of {} on pipeline rank {}; {}",
             page.paint(format_bytes(gpu.needed_bytes()), Paint::bold), format_bytes(gpu.capacity_bytes),
             gpu.rank, page.paint(room_in_words(gpu), gpu.fits() ? Paint::green : Paint::red));
   if (gpu.outside.all() > 0) page.line("             {}", parts_in_words(gpu));
@@ -173,14 +177,15 @@ void add_provenance(Page& page, const Report& report) {
   page.line("profile      {} ({}), {} of the kernel time extrapolated", printable(facts.profile_name),
             facts.profile_how, percent(facts.extrapolated_share));
   if (!facts.carried_over.empty())
-    page.line("             profile of {}, carried over: {}", printable(facts.profile_gpu),
+    page.line("             profile of {}, scaled to this GPU: {}", printable(facts.profile_gpu),
               printable(fmt::format("{}", fmt::join(facts.carried_over, ", "))));
   if (facts.slowest_gpu > 1)
-    page.line("             products {} longer: what to expect of the slowest of {} GPUs",
-              percent(facts.slowest_gpu - 1), facts.gpus);
+    page.line("             GEMM time +{}: expected slowest of {} GPUs", percent(facts.slowest_gpu - 1),
+              facts.gpus);
   if (!facts.collectives.empty()) page.line("collectives  {}", printable(facts.collectives));
   for (const std::string& key : report.model.not_modelled)
-    page.line("{} the model's \"{}\" is not modelled", page.paint("warning", Paint::yellow), printable(key));
+    page.line("{} model key \"{}\" is ignored: it has no cost model", page.paint("warning", Paint::yellow),
+              printable(key));
   for (const std::string& warning : facts.warnings)
     page.line("{} {}", page.paint("warning", Paint::yellow), printable(warning));
 }

@@ -119,11 +119,11 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
   const std::vector<Difference> differ = differences(profile, cluster.gpu);
   for (const Difference& difference : differ) add_once(to_string(difference), facts.carried_over);
   if (differ.empty() && profile.gpu.name != cluster.gpu.name)
-    facts.warnings.push_back(fmt::format("profile {} was taken on {}, the cluster has {}", profile.name,
+    facts.warnings.push_back(fmt::format("profile {} is for {}, the cluster has {}", profile.name,
                                          profile.gpu.name, cluster.gpu.name));
   if (profile.gpu.multiprocessors == 0 && cluster.gpu.multiprocessors > 0)
     facts.warnings.push_back(fmt::format(
-        "profile {} does not state /gpu/multiprocessors of {}: those of the cluster's GPU, {}, are taken",
+        "profile {} does not state /gpu/multiprocessors of {}: the {} of the cluster's GPU are used",
         profile.name, profile.gpu.name, cluster.gpu.multiprocessors));
 }
 
@@ -132,9 +132,10 @@ void warn_of_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
   const double share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
   if (share < kWorthAWord) return;
   const char* const instead =
-      plan.launch_blocking ? "--launch-blocking off hides it" : "--cuda-graph on takes it away";
-  facts.warnings.push_back(fmt::format(
-      "{:.0f} % of the time of kernels is waiting for the host to launch them; {}", 100 * share, instead));
+      plan.launch_blocking ? "--launch-blocking off hides it" : "--cuda-graph on removes it";
+  facts.warnings.push_back(
+      fmt::format("{:.0f} % of the kernel time is CPU launch overhead (the GPU waits for the host); {}",
+                  100 * share, instead));
 }
 
 void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) {
@@ -142,10 +143,9 @@ void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) 
     return std::ranges::any_of(ops.ops(), [](const Op& op) { return op.beside >= 0; });
   };
   if (plan.overlap_experts && std::ranges::none_of(schedule.ranks, has_pairs))
-    facts.warnings.push_back(
-        plan.ep > 1 ? "no forward pass stands before another microbatch's whole backward pass: "
-                      "no exchanges of experts are hidden"
-                    : "experts are not spread over ranks (ep = 1): there are no exchanges to hide");
+    facts.warnings.push_back(plan.ep > 1 ? "no forward is next to an unsplit backward of another microbatch: "
+                                           "dispatch and combine are not overlapped"
+                                         : "ep = 1: there is no dispatch or combine to overlap");
 }
 
 // A fold that is not known to change nothing is made only where simulating every rank would take long: each
@@ -175,9 +175,9 @@ void warn_of_folding(const Experiment& experiment, const Preparation& preparatio
   if (preparation.tasks.instances.size() == static_cast<std::size_t>(plan.gpus()) ||
       !folding_shows(experiment))
     return;
-  facts.warnings.push_back(
-      fmt::format("{} ranks are simulated for {} that do not all fare alike; --fold none simulates every one",
-                  preparation.tasks.instances.size(), plan.gpus()));
+  facts.warnings.push_back(fmt::format(
+      "{} simulated ranks stand for {} ranks that are not identical; --fold none simulates every rank",
+      preparation.tasks.instances.size(), plan.gpus()));
 }
 
 RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) {
@@ -215,8 +215,9 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   warn_of_folding(experiment, preparation, facts);
   warn_of_pairs(plan, preparation.schedule, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
-    facts.warnings.push_back(fmt::format("no closed form of the bubble of {} is published: the ideal says 0",
-                                         to_string(plan.schedule)));
+    facts.warnings.push_back(
+        fmt::format("no closed form of the bubble of {} is published: the ideal bubble is shown as 0",
+                    to_string(plan.schedule)));
   return facts;
 }
 

@@ -22,8 +22,7 @@ std::string misaligned_products(const Work& work, const Plan& plan, const Profil
     }
   }
   if (products.empty()) return products;
-  return "cuBLAS loads rows of no multiple of 8 elements an element or two at a time, which slows " +
-         products;
+  return "cuBLAS is slow for GEMM rows that are not a multiple of 8 elements: " + products;
 }
 
 }  // namespace rehearse

@@ -31,7 +31,7 @@ void require_neighbours(const Experiment& own, const Experiment& other) {
   for (const Experiment* job : {&own, &other}) {
     require(job->engine == Engine::simgrid, "only SimGrid shares links", to_string(job->engine), "simgrid");
     require(!job->conditions.has_jitter() && job->conditions.iterations == 1,
-            "one iteration of known durations is run beside another job",
+            "a concurrent job needs one iteration without jitter",
             fmt::format("{} iterations", job->conditions.iterations), "1, without jitter");
     require(job->stage_nodes.empty(), "both jobs run on one kind of node", "stage nodes", "none");
   }

@@ -30,14 +30,14 @@ NodeKind kind_of(const std::string& name, const Cluster& job) {
     kind.cluster = with_share(std::move(kind.cluster), job.node.gpus);
   Node& node = kind.cluster.node;
   if (node.gpus != job.node.gpus)
-    fail("all nodes of a job have equally many GPUs",
+    fail("all nodes of a job must have the same number of GPUs",
          fmt::format("{} has {}, {} has {}", name, node.gpus, job.name, job.node.gpus));
   if (!node.wiring.empty() || !job.node.wiring.empty())
     fail("nodes are mixed only where switches join their GPUs",
          fmt::format("{} has links of its own", node.wiring.empty() ? job.name : name));
   if (kind.cluster.profile.empty())
     throw MissingCalibration(
-        fmt::format("no profile was taken on {} yet: {} cannot be mixed in", kind.cluster.gpu.name, name));
+        fmt::format("there is no profile of {} yet: {} cannot be mixed in", kind.cluster.gpu.name, name));
   kind.profile = read_profile(kind.cluster.profile);
   node.nics = job.node.nics;
   node.nic = job.node.nic;
@@ -57,7 +57,7 @@ void require_whole_nodes(const StageNodes& nodes, const Plan& plan, const Cluste
   for (int rank = 0; rank < grid.size(); ++rank) {
     const int first = rank / job.node.gpus * job.node.gpus;
     if (kind(rank) != kind(first))
-      fail("a node holds one kind of GPU",
+      fail("a node must have one kind of GPU",
            fmt::format("ranks {} and {} share node {}", first, rank, rank / job.node.gpus));
   }
 }

@@ -100,7 +100,7 @@ NcclTable validate_table(const nccl::Table& from, const nccl::Model& model) {
 NcclTable validate_table(const std::string& file, const nccl::Model& model) {
   const Json json = read_json_file(file);
   if (!json.is_object() || !json.contains("rows") || !json.contains("op"))
-    return skipped(file, "is no nccl-tests table: it has no op or rows");
+    return skipped(file, "is not an nccl-tests table: it has no op or rows");
   try {
     return validate_table(nccl::parse_table(JsonReader(json, file)), model);
   } catch (const InputError& error) {

@@ -67,7 +67,7 @@ void check_cell(int stage, int microbatch, const Cell& cell, Faults& faults) {
   check_times(OpKind::forward, stage, microbatch, cell, faults);
   if (whole || !split) check_times(OpKind::backward, stage, microbatch, cell, faults);
   if (whole && split)
-    faults.push_back(fmt::format("{} stands beside I or W of the same microbatch",
+    faults.push_back(fmt::format("{} appears together with I or W of the same microbatch",
                                  name(OpKind::backward, stage, microbatch)));
   if (split && !whole) {
     check_times(OpKind::backward_input, stage, microbatch, cell, faults);
@@ -106,7 +106,7 @@ void check_reductions(const Schedule& schedule, Faults& faults) {
     if ((seen.times == 1 || seen.times == schedule.microbatches) && seen.next_part == 0) continue;
     faults.push_back(fmt::format("{} is there {} times, not once{}",
                                  to_string(make_op(OpKind::reduce_grad, stage)), seen.times,
-                                 seen.times > 1 ? " and not once a microbatch" : ""));
+                                 seen.times > 1 ? " and not once per microbatch" : ""));
   }
 }
 

@@ -59,7 +59,7 @@ std::string describe(const Schedule& schedule, const Tasks& tasks, const std::ve
     const TaskId task = tasks.task(static_cast<int>(i), static_cast<std::size_t>(heads[i].op));
     const OpRef blocker = tasks.leader[blockers[task]];
     stands.push_back(
-        fmt::format("rank {} stands at {}, which waits for {} on rank {}", rank,
+        fmt::format("rank {} is at {}, which waits for {} on rank {}", rank,
                     to_string(op_of(schedule, tasks, {static_cast<std::int32_t>(i), heads[i].op})),
                     to_string(op_of(schedule, tasks, blocker)),
                     tasks.instances[static_cast<std::size_t>(blocker.instance)].pipeline_rank));
@@ -85,10 +85,9 @@ bool check_queues(const Schedule& schedule, const Plan& plan, bool one_message_q
 }  // namespace
 
 void check_deadlock(const Schedule& schedule, const Plan& plan, Faults& faults) {
-  if (check_queues(schedule, plan, false, "with a queue for each stream", faults)) return;
+  if (check_queues(schedule, plan, false, "with one queue per stream", faults)) return;
   check_queues(schedule, plan, true,
-               "when all messages of a rank share one queue, though not with a queue for each stream",
-               faults);
+               "when all messages of a rank share one queue, but not with one queue per stream", faults);
 }
 
 }  // namespace rehearse

@@ -36,7 +36,7 @@ void place(const Op& op, int rank, const std::vector<int>& rank_of, Channels& ch
   const Op partner = is_send(op.kind) ? receive_of(op) : send_of(op);
   if (rank_of[op.stage] != rank) {
     faults.push_back(
-        fmt::format("{} stands on rank {}, which does not run stage {}", to_string(op), rank, op.stage));
+        fmt::format("{} is on rank {}, which does not run stage {}", to_string(op), rank, op.stage));
   } else if (partner.stage >= rank_of.size()) {  // below stage 0 wraps above every stage
     faults.push_back(fmt::format("{} on rank {} has no neighbour stage", to_string(op), rank));
   } else if (const int other = rank_of[partner.stage]; other >= 0) {

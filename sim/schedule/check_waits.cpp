@@ -186,7 +186,7 @@ class WaitCheck {
   }
 
   void lacks(std::size_t i, const Op& needed) {
-    faults_.push_back(fmt::format("{} on rank {} needs {}, which that rank has not", to_string(ops_[i]),
+    faults_.push_back(fmt::format("{} on rank {} needs {}, which that rank does not have", to_string(ops_[i]),
                                   rank_, to_string(needed)));
   }
 

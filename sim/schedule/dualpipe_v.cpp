@@ -94,7 +94,7 @@ Schedule dualpipe_v(int pp, int microbatches) {
   if (microbatches < 2 * pp)
     throw InputError(Violation{.file = {},
                                .pointer = {},
-                               .rule = "dualpipe-v needs at least 2 pp microbatches",
+                               .rule = "dualpipe-v needs at least 2 x pp microbatches",
                                .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
                                .nearest = fmt::format("{} microbatches", 2 * pp)});
   Schedule schedule{pp, 2 * pp, microbatches, {}};

@@ -31,10 +31,10 @@ void require_orderable(const Plan& plan) {
                        plan.dp),
            fmt::format("global batch = {}", std::max<std::int64_t>(batch, 1)));
   if (is_v_shaped(plan.schedule) && plan.vpp != 2)
-    reject(fmt::format("{} runs two model chunks a rank", to_string(plan.schedule)),
+    reject(fmt::format("{} needs two model chunks per rank", to_string(plan.schedule)),
            fmt::format("vpp = {}", plan.vpp), "vpp = 2");
   if (plan.vpp > 1 && !is_v_shaped(plan.schedule) && plan.schedule != ScheduleName::interleaved)
-    reject(fmt::format("{} runs one model chunk a rank", to_string(plan.schedule)),
+    reject(fmt::format("{} needs one model chunk per rank", to_string(plan.schedule)),
            fmt::format("vpp = {}", plan.vpp), "vpp = 1, or schedule interleaved-1f1b");
 }
 

@@ -175,7 +175,7 @@ void TransferWalk::report_stuck() const {
   for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
     const std::size_t next = progress_[rank].next;
     if (next >= order_.ranks[rank].size()) continue;
-    heads.push_back(fmt::format("rank {} stands at {}", rank, to_string(order_.ranks[rank][next])));
+    heads.push_back(fmt::format("rank {} is at {}", rank, to_string(order_.ranks[rank][next])));
     marked.emplace_back(static_cast<int>(rank), static_cast<int>(next));
   }
   throw InputError(Violation{.file = {},

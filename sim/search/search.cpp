@@ -143,8 +143,8 @@ class Search {
 SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
                     const SearchOptions& options) {
   const auto refuse = [](const char* field, const char* values, const char* nearest) {
-    throw InputError(
-        {"", field, "the bounds of a search hold on equal GPUs, steady and in step", values, nearest});
+    throw InputError({"", field, "a plan search needs identical GPUs, no jitter and a synchronized step",
+                      values, nearest});
   };
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.sync_step; }))
     refuse("sync_step", "sync_step = off", "on");

@@ -35,11 +35,11 @@ Refusal refusal(const Asked& asked) {
   if (!is_page && !is_question) return {404, "there is no such page"};
   const bool reads = asked.method == "GET" || asked.method == "HEAD";
   if (is_page && !reads) return {405, "the page can be read only"};
-  if (is_question && reads) return {404, "questions are asked by POST"};
-  if (is_question && asked.method != "POST") return {405, "questions are asked by POST"};
+  if (is_question && reads) return {404, "requests need POST"};
+  if (is_question && asked.method != "POST") return {405, "requests need POST"};
   if (asked.is_encoded) return {is_page ? 400 : 411, "send the bytes as they are, with their length"};
   if (is_page) return {};
-  if (!is_json(asked.content_type)) return {415, "questions are application/json"};
+  if (!is_json(asked.content_type)) return {415, "requests need application/json"};
   if (!asked.has_length) return {411, "send the bytes as they are, with their length"};
   return {};
 }

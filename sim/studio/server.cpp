@@ -141,7 +141,7 @@ httplib::Server::Handler answer_with(const Answer& answer) {
   return [answer](const httplib::Request& request, httplib::Response& response) {
     try {
       const std::string text = answer(request.body);
-      if (text.empty()) return refuse(response, 409, "a newer question came");
+      if (text.empty()) return refuse(response, 409, "a newer request came");
       response.set_content(text, "application/json");
     } catch (const std::exception& error) {
       refuse(response, 500, error.what());

@@ -67,8 +67,8 @@
   window.timeline = timeline;
   const answer = make("div", { class: "answer" }, head, illegal, make("div", { class: "figures" },
     tiles, engine, warnings, section("Where the step goes", Rehearse.timeNote, bars), section("Pipeline", null, timeline.element),
-    section("Memory over the iteration", null, memory), section("Memory of each pipeline rank at its fullest", null, ranks),
-    section("Communication of the rank that most of the critical path lies on", null, communication),
+    section("Memory over the iteration", null, memory), section("Peak memory of each pipeline rank", null, ranks),
+    section("Communication of the rank with most of the critical path", null, communication),
     section("Traffic of one GPU, by class of link", null, traffic)));
   page.append(side, answer);
 
@@ -149,7 +149,7 @@
     }
     illegal.hidden = false;
     illegal.replaceChildren(make("b", {}, violations.length === 1 ? "This plan breaks a rule." :
-      `This plan breaks ${violations.length} rules.`), " Below is the last that broke none.", ...elsewhere);
+      `This plan breaks ${violations.length} rules.`), " The last legal plan is shown below.", ...elsewhere);
     engine.replaceChildren();
   }
 
@@ -183,7 +183,7 @@
       const took = make("span", {}, make("b", {}, "reference engine"),
         `, without contention: ${Rehearse.seconds(fast.run.report.step_time_s)}, answered in ` +
         Rehearse.seconds((performance.now() - begin) / 1000));
-      show(fast.run, [took, make("span", {}, "SimGrid is on its way …")]);
+      show(fast.run, [took, make("span", {}, "SimGrid is running …")]);
       await refine(own, fast.run, took);
     } catch (error) {
       if (own === asked) engine.replaceChildren(make("span", {}, `No answer: ${error.message}`));

@@ -123,7 +123,7 @@ std::vector<std::string> parse_values(const std::string& field, const std::strin
   }
   std::unordered_set<std::string_view> seen;
   for (const std::string& value : values)
-    if (!seen.insert(value).second) reject(field, fmt::format("{} stands in the list twice", value), text);
+    if (!seen.insert(value).second) reject(field, fmt::format("{} is in the list twice", value), text);
   return values;
 }
 

@@ -50,7 +50,7 @@ test("an illegal plan is explained beside its knob, with the nearest legal value
 
 test("what follows from another knob shows its value", () => inStudio(async (page) => {
   await page.getByLabel("schedule").selectOption("zb-v");
-  await page.waitForFunction(() => document.querySelector("[aria-label='chunks a rank']").value === "2");
+  await page.waitForFunction(() => document.querySelector("[aria-label='virtual stages per rank']").value === "2");
 }));
 
 test("what does not fit is said", () => inStudio(async (page) => {

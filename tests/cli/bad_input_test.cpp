@@ -48,10 +48,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "goodput --gpus 1000000 --mtbf-hours 0.001 --checkpoint-seconds 2 --restart-seconds 6", 2,
                  "between 10 and 20000 failures"},
         BadInput{"GridInFp8OnTheCpu", "calibrate --grid --device cpu --precision fp8 -o %/bad.json", 2,
-                 "the CPU has no products of fp8"},
+                 "the CPU has no fp8 GEMMs"},
         BadInput{"GridInFp8OnA100",
                  "calibrate --grid --device cuda --cluster dgx-a100 --precision fp8 -o %/bad.json", 2,
-                 "states no peak for fp8"},
+                 "states no fp8 peak"},
         BadInput{"GridOfUnknownPrecision", "calibrate --grid --precision int4 -o %/bad.json", 2,
                  "bf16, fp16, fp8, fp32"},
         BadInput{"FlagWithoutValue", "simulate --tp", 2, "--tp"},
@@ -72,7 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"GpusAndDegrees",
                  "check --model llama3-70b --cluster dgx-h100 --gpus 500 --tp 8 --pp 4 --gbs 1024", 2,
                  "gpus = 256 or 512"},
-        BadInput{"BatchNotDivisible", "check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 4 --gbs 1000", 2, "nearest legal: gbs = 992 or 1008"},
+        BadInput{"BatchNotDivisible",
+                 "check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 4 --gbs 1000", 2,
+                 "nearest legal: gbs = 992 or 1008"},
         BadInput{"OneWrongDegree",
                  "check --model llama3-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 3 --gbs 64", 2,
                  "nearest legal: pp = 2 or 4\n"},
@@ -195,7 +197,7 @@ TEST(BadScenario, EveryMistakeIsListedAtOnceAndWhatFollowsFromItIsNot) {
       run_program("check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 3 --pp 4 --gbs 1024 --zero 3");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("attention heads"));
-  EXPECT_THAT(outcome.err, HasSubstr("cannot join ZeRO-2 or ZeRO-3 with pipeline parallelism"));
+  EXPECT_THAT(outcome.err, HasSubstr("cannot combine ZeRO-2 or ZeRO-3 with pipeline parallelism"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("hidden size")));
   EXPECT_THAT(outcome.err, Not(HasSubstr("terminate")));
 }

@@ -80,7 +80,7 @@ TEST(CalibrateProcesses, AreInterruptedTogetherAndGoOn) {
   run.ranks[1].send(SIGINT);
   EXPECT_EQ(run.ranks[0].wait(30 * kSlower), 130) << run.ranks[0].said();
   EXPECT_EQ(run.ranks[1].wait(30 * kSlower), 130) << run.ranks[1].said();
-  EXPECT_THAT(run.ranks[0].said(), HasSubstr("the same command goes on"));
+  EXPECT_THAT(run.ranks[0].said(), HasSubstr("the same command continues"));
 }
 
 TEST(CalibrateProcesses, DivideNoGpuAmongThemselves) {

@@ -183,7 +183,7 @@ TEST(ExecutePredict, TimesWhatIsMissingThenComparesPredictedWithExecuted) {
     if (pair["name"] != "step_time_s" && pair["name"] != "memory.rank0.allocated_bytes") continue;
     EXPECT_FALSE(pair["error"].is_null()) << pair.dump();
   }
-  EXPECT_THAT(first.err, HasSubstr("timed, 0 were known"));
+  EXPECT_THAT(first.err, HasSubstr("timed, 0 already known"));
   const Outcome second = run_program(predict + keep + " --fail-above ops.F.count=0%");
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("0 kernels and messages timed"));

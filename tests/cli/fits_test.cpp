@@ -103,7 +103,7 @@ TEST(Fits, IsRefusedWithTheSumAndItsParts) {
       Json::parse(run_program("simulate " + file_of(scenario_of(plan), 0) + " --json").out)["memory"];
   const std::string file = file_of(scenario_of(plan), memory["needed_bytes"].get<double>() - 1e9);
   const std::string refused = run_program("check " + file).err;
-  for (const char* part : {"1 GB (", "too much", "at the peak", "CUDA's context 1.06 GB", "NCCL's buffers"})
+  for (const char* part : {"1 GB (", "too much", "at peak", "CUDA context 1.06 GB", "NCCL buffers"})
     EXPECT_THAT(refused, HasSubstr(part));
   EXPECT_THAT(run_program("memory " + file).out, HasSubstr("1 GB ("));
   EXPECT_THAT(run_program("simulate " + file).out, HasSubstr("too much"));

@@ -52,12 +52,12 @@ TEST(Hardware, AReportSaysThatItsProfileIsCarriedOver) {
   const Json own = Json::parse(run(" --json").out);
   EXPECT_EQ(own.at("profile").at("gpu"), "H100-SXM5-80GB");
   EXPECT_EQ(own.at("profile").at("carried_over"), Json::array());
-  EXPECT_THAT(run("").out, Not(HasSubstr("carried over")));
+  EXPECT_THAT(run("").out, Not(HasSubstr("scaled to this GPU")));
   scenario["cluster_changes"] = {{"gpu", {{"peak", {{"bf16", "2000TFLOPS"}}}}}};
   const Json carried = Json::parse(run(" --json").out);
   EXPECT_EQ(carried.at("profile").at("carried_over"), Json({"bf16 peak 989 -> 2000 TFLOPS"}));
   EXPECT_THAT(run("").out,
-              HasSubstr("profile of H100-SXM5-80GB, carried over: bf16 peak 989 -> 2000 TFLOPS"));
+              HasSubstr("profile of H100-SXM5-80GB, scaled to this GPU: bf16 peak 989 -> 2000 TFLOPS"));
   const auto width = [](const Json& report) {
     const Json& band = report.at("step_time_band_s");
     return (band[1].get<double>() - band[0].get<double>()) / report.at("step_time_s").get<double>();
@@ -71,8 +71,8 @@ TEST(Hardware, AProfileWithoutMultiprocessorsIsNamed) {
   const Outcome outcome =
       run_program("simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 8 --profile " +
                   temporary_file("old.json", profile.dump()));
-  EXPECT_THAT(outcome.out, HasSubstr("does not state /gpu/multiprocessors of H100-SXM5-80GB: those of the "
-                                     "cluster's GPU, 132, are taken"));
+  EXPECT_THAT(outcome.out, HasSubstr("does not state /gpu/multiprocessors of H100-SXM5-80GB: the 132 of the "
+                                     "cluster's GPU are used"));
 }
 
 constexpr const char* kRun =
@@ -119,8 +119,8 @@ TEST(Hardware, TheSummaryNamesTheSystemAndWhatDiffers) {
   half["node"]["nics"]["bandwidth"] = "200Gbps";
   const Outcome outcome = run_program("simulate --cluster " + temporary_file("half.json", half.dump()) +
                                       " --model llama3-8b --tp 8 --gpus 64 --gbs 64 --engine reference");
-  EXPECT_THAT(outcome.out, HasSubstr("collectives  measured on dgx-h100 within a node, like dgx-h100, NICs "
-                                     "differ across nodes"));
+  EXPECT_THAT(outcome.out, HasSubstr("collectives  measured on dgx-h100 within a node, as measured on "
+                                     "dgx-h100, except NICs across nodes"));
 }
 
 }  // namespace

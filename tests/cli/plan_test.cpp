@@ -60,7 +60,7 @@ TEST(Plan, ShowsTheMemoryThatDecides) {
   const Json& first = found["plans"][0]["report"]["memory"];
   EXPECT_EQ(found["pareto"][0]["needed_bytes"], first["needed_bytes"]);
   const std::string text = run_program(std::string(kSearch) + "--top 1").out;
-  EXPECT_THAT(text, HasSubstr("memory in all"));
+  EXPECT_THAT(text, HasSubstr("total memory"));
   EXPECT_THAT(text, HasSubstr(" " + format_bytes(first["needed_bytes"].get<double>()) + "\n"));
 }
 
@@ -98,11 +98,11 @@ TEST(Plan, TakesADispatcherWhereRowsAreSent) {
 TEST(Plan, TextTellsWhyTheFirstWinsAndHowToLaunchIt) {
   const Outcome outcome = run_program(std::string(kSearch) + "--top 2");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* words : {"Where the time of 1 goes: compute", "2 is ", "Fastest for its memory",
+  for (const char* words : {"Critical path of plan 1: compute", "2 is ", "Fastest plan at each memory size",
                             "--tensor-model-parallel-size", "plans considered", "torchtitan"})
     EXPECT_THAT(outcome.out, HasSubstr(words));
   EXPECT_THAT(run_program(std::string(kSearch) + "--top 2 --zero 2").out,
-              HasSubstr("torchtitan (which does not say the plan's framework, recipe"));
+              HasSubstr("torchtitan (cannot express this plan's framework, recipe"));
 }
 
 TEST(Plan, SearchesWhatAScenarioFileFixes) {

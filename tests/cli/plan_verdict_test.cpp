@@ -103,7 +103,7 @@ TEST(PlanVerdict, WithoutAPlanThatFitsSaysTheFewestGpus) {
   const std::string job = "--model llama3-70b --cluster dgx-h100 --gbs 32 --seq 8192 --engine reference ";
   const Outcome outcome = run_program("plan " + job + "--gpus 8 --json");
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("the fewest GPUs that hold it: "));
+  EXPECT_THAT(outcome.err, HasSubstr("the fewest GPUs on which it fits: "));
   const Json fewest = Json::parse(outcome.out)["fewest_gpus"];
   ASSERT_TRUE(fewest.is_object());
   EXPECT_GT(fewest["gpus"], 8);

@@ -98,7 +98,8 @@ TEST(Scenario, PairsPassesAsMegatronDoes) {
   EXPECT_LT(paired["step_time_s"], apart["step_time_s"]);
   const Outcome refused = run_program(job + "--pp 2 --overlap-experts on");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("--overlap-experts: passes are paired by interleaved-1f1b"), std::string::npos)
+  EXPECT_NE(refused.err.find("--overlap-experts: overlap of experts needs interleaved-1f1b"),
+            std::string::npos)
       << refused.err;
 }
 

@@ -121,7 +121,7 @@ TEST(Export, WritesLaunchLinesOrSaysWhyThereAreNone) {
   EXPECT_THAT(run_program("export megatron " + scenario).out, HasSubstr("--tensor-model-parallel-size 8"));
   EXPECT_EQ(run_program("export megatron " + scenario).err, "");
   EXPECT_THAT(run_program("export megatron " + scenario + " --sync-step off").err,
-              HasSubstr("note: Megatron-LM has no words for what the plan says of sync_step\n"));
+              HasSubstr("note: Megatron-LM cannot express this plan's sync_step\n"));
   EXPECT_THAT(run_program("export torchtitan scenarios/fsdp2-llama3-8b.json").out,
               HasSubstr("[parallelism]"));
   const Outcome none = run_program("export deepspeed " + scenario);

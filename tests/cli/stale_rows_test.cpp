@@ -120,8 +120,7 @@ TEST_P(StaleRows, OfAnotherBuild) {
   first(more);
   const Outcome resumed = run_in_bash(data_ + other + " sweep --resume " + flags() + more + store());
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err,
-              HasSubstr("2 stale rows run again: since they ran, this has changed: the program"));
+  EXPECT_THAT(resumed.err, HasSubstr("2 stale rows run again: changed since they ran: the program"));
 }
 
 TEST_P(StaleRows, OfOtherStoresAreNotTaken) {
@@ -134,7 +133,7 @@ TEST_P(StaleRows, OfOtherStoresAreNotTaken) {
   const Outcome merged =
       run_in_bash("$R sweep " + flags() + more + store("all.db") + "--merge " + folder_.file("rows.db"));
   EXPECT_EQ(merged.exit_code, 0) << merged.err;
-  EXPECT_THAT(merged.err, HasSubstr("1 stale rows are not taken"));
+  EXPECT_THAT(merged.err, HasSubstr("1 stale rows are not merged"));
   EXPECT_EQ(merged.out, run_in_bash("$R sweep " + flags() + more + store("fresh.db")).out);
 }
 

@@ -102,7 +102,7 @@ TEST(Sweep, ShardsMergeToTheWhole) {
   }
   const Outcome all = run_program(flags + new_store() + "--merge" + merged);
   EXPECT_EQ(all.out, whole.out);
-  EXPECT_THAT(all.err, HasSubstr("9 rows are known, 0 are left"));
+  EXPECT_THAT(all.err, HasSubstr("9 rows are already known, 0 remain"));
 }
 
 // The program itself, to be killed.
@@ -142,7 +142,7 @@ TEST(Sweep, ResumesAfterKillsToTheSameBytes) {
     const Outcome resumed = run_program(flags + store + "--resume --jsonl");
     EXPECT_EQ(resumed.out, whole.out) << engine;
     EXPECT_GT(killed, 0);
-    EXPECT_THAT(run_program(flags + store + "--resume --jsonl").err, HasSubstr("0 are left"));
+    EXPECT_THAT(run_program(flags + store + "--resume --jsonl").err, HasSubstr("known, 0 remain"));
   }
 }
 
@@ -196,7 +196,7 @@ TEST(Sweep, CsvGoesToAFileAndNeverOverAScenario) {
 TEST(Sweep, ShowsTheMemoryThatDecides) {
   const std::string store = new_store();
   const Outcome table = run_program(kScenario + store + "--tp 8");
-  EXPECT_THAT(table.out, HasSubstr("memory in all"));
+  EXPECT_THAT(table.out, HasSubstr("total memory"));
   const Json row = lines_of(run_program(kScenario + store + "--tp 8 --resume --jsonl").out).at(0);
   const double needed = row["memory"]["needed_bytes"];
   EXPECT_GT(needed, row["memory"]["peak_bytes"].get<double>() + 1e9) << "an H100 holds a context";
@@ -230,7 +230,7 @@ TEST(Sweep, DrawsItsRowsWithWhatWasHeldFixed) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::string picture = text_of_file(svg);
   EXPECT_THAT(picture, HasSubstr("Step time against tensor parallel (tp)"));
-  EXPECT_THAT(picture, HasSubstr("Held fixed: llama3-8b, dgx-h100, 16 GPUs"));
+  EXPECT_THAT(picture, HasSubstr("Fixed: llama3-8b, dgx-h100, 16 GPUs"));
   EXPECT_THAT(picture, HasSubstr("tp 3: illegal"));
   EXPECT_EQ(text_of_file(png).substr(1, 3), "PNG");
   run_program(flags + new_store() + "--plot memory");

@@ -44,9 +44,9 @@ TEST(Wiring, MustJoinAllGpus) {
 TEST(Wiring, NamesWhatIsThereOnce) {
   EXPECT_THAT(
       complaint_of_wiring(R"([{"among": ["gpu0", "gpu9"], "kind": "nvlink", "bandwidth": "50GB/s"}])"),
-      HasSubstr("names what the node has not"));
+      HasSubstr("names a device that the node does not have"));
   EXPECT_THAT(complaint_of_wiring(R"([{"among": ["gpu0", "nic2"], "kind": "pcie", "bandwidth": "50GB/s"}])"),
-              HasSubstr("names what the node has not"));
+              HasSubstr("names a device that the node does not have"));
   EXPECT_THAT(
       complaint_of_wiring(R"([{"among": ["gpu1", "gpu1"], "kind": "nvlink", "bandwidth": "50GB/s"}])"),
       HasSubstr("leads back to itself"));

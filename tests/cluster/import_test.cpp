@@ -271,7 +271,7 @@ TEST(SmiMatrix, NicsOfNoKnownRateAreLeftOutWithANote) {
   const Saved node = saved("smi_mlx5_bond_names.txt", "a100-pcie-80gb");
   EXPECT_EQ(node.cluster.node.nics, 0);
   EXPECT_EQ(node.cluster.max_nodes, 1);
-  EXPECT_THAT(node.notes(), testing::HasSubstr("are left out"));
+  EXPECT_THAT(node.notes(), testing::HasSubstr("are ignored"));
 }
 
 // `topo -mp` prints the ways over PCIe in place of the NVLinks.

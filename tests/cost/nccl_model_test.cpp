@@ -161,10 +161,10 @@ TEST(NcclSystems, AreNamedWithWhatDiffers) {
   cluster.node.nics = 4;
   EXPECT_EQ(measured_on(model, cluster, false), "measured on dgx-h100");
   EXPECT_EQ(measured_on(model, cluster, true),
-            "measured on dgx-h100 within a node, like dgx-h100, NICs differ across nodes");
+            "measured on dgx-h100 within a node, as measured on dgx-h100, except NICs across nodes");
   cluster.fabric.levels.front().nodes = 16;
   EXPECT_EQ(measured_on(model, cluster, true),
-            "like dgx-h100, NICs and fabric differ: modelled across nodes");
+            "as measured on dgx-h100, except NICs and fabric; modelled across nodes");
   cluster.nccl.sm = 0;
   EXPECT_EQ(measured_on(model, cluster, true), "modelled");
 }

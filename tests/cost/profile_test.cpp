@@ -74,10 +74,10 @@ TEST(Kernels, ThatTheProfileDoesNotHaveAreRefusedByName) {
     return "";
   };
   EXPECT_EQ(refusal(use_norm),
-            "profile a100-sxm-80gb has no norm by \"slow\"; it has its default, persistent");
+            "profile a100-sxm-80gb has no norm of \"slow\"; available: default, persistent");
   EXPECT_EQ(
       refusal(use_attention),
-      "profile a100-sxm-80gb has no attention by \"slow\"; it has its default, flash-1, flash-2, triton");
+      "profile a100-sxm-80gb has no attention of \"slow\"; available: default, flash-1, flash-2, triton");
 }
 
 }  // namespace

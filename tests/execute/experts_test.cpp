@@ -179,34 +179,33 @@ TEST(Experts, AreRefusedWhereTurnsAreNotWhatIsSimulated) {
   plan.moe_capacity = 1;
   EXPECT_EQ(refusal(model, plan), "");
   plan.moe_capacity = 1.5;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("moe_capacity: experts receive equal shares"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("moe_capacity: experts receive equal loads"));
   plan.moe_capacity = 0;
   plan.moe_imbalance = 2;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("moe_imbalance: experts receive equal shares"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("moe_imbalance: experts receive equal loads"));
   plan.moe_imbalance = 1;
   plan.core_release = 12;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("core_release: rows weighted when they have returned"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("core_release: router weights applied after combine"));
   plan.core_release = 0;
   plan.fused_router = false;
   EXPECT_THAT(refusal(model, plan), HasSubstr("fused_router"));
   plan.fused_router = true;
   model.experts->linear_bias = true;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("model: biases and limits of experts"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: biases and clamped activations of experts"));
   model.experts->linear_bias = false;
   model.attention_sinks = true;
   EXPECT_THAT(refusal(model, plan), HasSubstr("model: attention sinks"));
   model.attention_sinks = false;
   model.mtp_layers = 2;
-  EXPECT_THAT(refusal(model, plan),
-              HasSubstr("one module of multi-token prediction is executed (mtp_layers = 2)"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("at most one MTP layer can be executed (mtp_layers = 2)"));
   model.mtp_layers = 0;
   EXPECT_EQ(refusal(model, plan), "");
   model.yarn = true;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions scaled by YaRN"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions with YaRN scaling"));
   model.latent = LatentAttention{};
   EXPECT_EQ(refusal(model, plan), "") << "which are one kernel here";
   model.latent->rope_head_dim = 3;
-  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions turn pairs"));
+  EXPECT_THAT(refusal(model, plan), HasSubstr("model: rotary positions need an even head dimension"));
   plan.fused_attention = false;
   EXPECT_THAT(refusal(model, plan), HasSubstr("fused_attention: latent attention"));
 }
@@ -216,8 +215,8 @@ TEST(Experts, AreRefusedWhereARanksPositionsDoNotVisitAllEquallyOften) {
   EXPECT_EQ(refusal(tiny_mixtral(), plan), "");
   plan.seq = 24;  // 6 positions a rank make 12 choices among 8 experts
   EXPECT_EQ(refusal(tiny_mixtral(), plan),
-            "seq: the positions of a sequence on a rank must visit every expert equally often, each top-k of "
-            "them in turn (seq = 24 over 4 ranks, experts = 8, top-k = 2); 16 or 32\n");
+            "seq: the tokens of a sequence on a rank must divide evenly over the experts (round-robin "
+            "routing) (seq = 24 over 4 ranks, experts = 8, top-k = 2); 16 or 32\n");
   EXPECT_EQ(refusal(tiny_shared_experts(), plan), "");
 }
 

@@ -195,8 +195,8 @@ TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
   const double took = seconds([&] {
     EXPECT_THAT([&] { crew.step(); },
                 ThrowsMessage<kernels::DeviceError>(AllOf(HasSubstr("no op has ended for "),
-                                                          HasSubstr("rank 0 stands at 0RECV_B0"),
-                                                          HasSubstr("rank 1 stands at 1RECV_F0"))));
+                                                          HasSubstr("rank 0 is at 0RECV_B0"),
+                                                          HasSubstr("rank 1 is at 1RECV_F0"))));
   });
   EXPECT_LT(took, 10 * kPatience);
 }

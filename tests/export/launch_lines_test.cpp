@@ -208,7 +208,7 @@ TEST(Megatron, SaysWhatDispatchesRows) {
   plan.dispatcher_sms = 32;
   EXPECT_THAT(megatron_flags(model, plan).text, HasSubstr("--moe-flex-dispatcher-num-sms 32"));
   plan.zero = 3;
-  EXPECT_THAT(torchtitan_toml(model, plan).why_not, HasSubstr("multiprocessors"));
+  EXPECT_THAT(torchtitan_toml(model, plan).why_not, HasSubstr("does not set the SMs"));
   plan.dispatcher_sms = 0;
   EXPECT_THAT(torchtitan_toml(model, plan).text, HasSubstr("expert_parallel_comm_backend = \"hybridep\"\n"));
 }
@@ -377,12 +377,12 @@ TEST(Torchtitan, SaysWhatItCannotRun) {
   EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("modules"));
   plan = Plan{};
   plan.cp = 2;
-  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("context parallelism"));
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("context-parallel ranks"));
   plan = Plan{};
   plan.vpp = 2;
   plan.schedule = ScheduleName::zb_v;
-  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("pipeline only"));
-  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).why_not, HasSubstr("pipeline only"));
+  EXPECT_THAT(torchtitan_toml(read_model("gpt2"), plan).why_not, HasSubstr("only with pipeline parallelism"));
+  EXPECT_THAT(megatron_flags(read_model("gpt2"), plan).why_not, HasSubstr("only with pipeline parallelism"));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST(SweepOnAFullDisk, SaysSoKeepsRowsAndGoesOn) {
       setrlimit(RLIMIT_FSIZE, &limit);
     });
     EXPECT_EQ(full.exit_code, 1) << full.said;
-    EXPECT_THAT(full.said, AllOf(HasSubstr("rows.db: "), HasSubstr("go on with --resume")));
+    EXPECT_THAT(full.said, AllOf(HasSubstr("rows.db: "), HasSubstr("continue with --resume")));
     const auto before = rows_of(store);
     EXPECT_LT(before.size(), 64U);
     const Ended resumed = run(folder, command(folder, {"--store", store, "--resume"}));
@@ -168,7 +168,7 @@ TEST(SweepOnAFullDisk, OfMemoryGoesOnWhenThereIsRoom) {
   const std::string store = disk.file("rows.db");
   const Ended full = run(folder, command(folder, {"--store", store}));
   EXPECT_EQ(full.exit_code, 1) << full.said;
-  EXPECT_THAT(full.said, AllOf(HasSubstr("full"), HasSubstr("go on with --resume")));
+  EXPECT_THAT(full.said, AllOf(HasSubstr("full"), HasSubstr("continue with --resume")));
   disk.grow("size=16m");
   const auto before = rows_of(store);
   const Ended resumed = run(folder, command(folder, {"--store", store, "--resume"}));

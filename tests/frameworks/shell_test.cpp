@@ -119,7 +119,7 @@ TEST(ScriptFlags, NamesWhatItCannotKnow) {
               ElementsAre(HasSubstr("line 2: --bf16")));
   EXPECT_THAT(notes("MODEL_ARGS=(--num-layers 4)"), ElementsAre(HasSubstr("MODEL_ARGS")));
   EXPECT_THAT(refusal([] { script_flags("a.py --num-layers 4\nb.py --num-layers 8", "s"); }),
-              AllOf(HasSubstr("s: line 2"), HasSubstr("a second command trains")));
+              AllOf(HasSubstr("s: line 2"), HasSubstr("the text has a second training command")));
   EXPECT_THAT(refusal([] { script_flags("if [ $X = 1 ]; then\n a.py --num-layers 4\nfi", "s"); }),
               AllOf(HasSubstr("line 2"), HasSubstr("if [ $X = 1 ]"), HasSubstr("of line 1")));
   EXPECT_THAT(refusal([] { script_flags("if [ 1 = 1 ]; then\n a.py --num-layers 4", "s"); }),

@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
             "is too long"},
         HostileFlags{"LayoutOfNothingRepeated",
                      {"--pipeline-model-parallel-layout", "E(((( *999999)*999999)*999999)*999999)x"},
-                     "has E, t, m, L"},
+                     "may contain only E, t, m, L"},
         HostileFlags{"TextThatIsNoText", {"--model", "\xff\xfe"}, "must be text in UTF-8"},
         HostileFlags{"NameThatSteersATerminal", {"--model", "\x1b[2J"}, "\\x1b[2J"},
         HostileFlags{"NameOfAMegabyte", {"--model", std::string(100'000, 'a')}, " ... "}),

@@ -122,8 +122,8 @@ std::vector<std::string> warnings_with(Json config, const std::string& key, cons
 TEST(DoubtfulConfig, ValuesThatNoModelHasAreNamedWithTheirEffect) {
   for (const auto& [key, value, said] :
        {std::tuple{"hidden_act", "rickroll",
-                   "hidden_act \"rickroll\" is no activation of transformers: ignored"},
-        {"torch_dtype", "int3", "torch_dtype \"int3\" is no type that torch trains in: ignored"},
+                   "hidden_act \"rickroll\" is not an activation of transformers: ignored"},
+        {"torch_dtype", "int3", "torch_dtype \"int3\" is not a training type of PyTorch: ignored"},
         {"dtype", "fp7", "dtype \"fp7\""}}) {
     const auto warnings = warnings_with(llama_config(), key, value);
     ASSERT_EQ(warnings.size(), 1u) << key;

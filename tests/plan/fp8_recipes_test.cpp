@@ -190,17 +190,19 @@ TEST(Fp8Recipes, AreThoseOfMegatronCore) {
   plan.global_batch = 1;
   EXPECT_EQ(rules_broken(plan), "");
   plan.fp8_either_layout = false;
-  EXPECT_EQ(rules_broken(plan), "fp8_scaling: MXFP8 is Blackwell's, of compute capability 10.0 and above; ");
+  EXPECT_EQ(rules_broken(plan),
+            "fp8_scaling: MXFP8 needs Blackwell, with compute capability 10.0 or above; ");
   plan.fp8_scaling = Fp8Scaling::current;
   EXPECT_EQ(rules_broken(plan), "");
   plan.framework = Framework::torchtitan;
   EXPECT_THAT(rules_broken(plan),
-              testing::HasSubstr("Transformer Engine's recipes are those of Megatron core"));
+              testing::HasSubstr("Transformer Engine's recipes need framework megatron-core"));
   plan = recipe_case(Fp8Scaling::mx, true).plan;
   plan.global_batch = 1;
   plan.recipe = Recipe::fp8_weights;
   plan.fp8_weight_copies = 1;
-  EXPECT_EQ(rules_broken(plan), "fp8_weight_copies: MXFP8 scales rows and columns apart; ");
+  EXPECT_EQ(rules_broken(plan),
+            "fp8_weight_copies: MXFP8 needs two copies of the weights, scaled by rows and by columns; ");
 }
 
 TEST(Fp8Recipes, KeepLayersAtTheEndsInBf16) {
@@ -221,8 +223,10 @@ TEST(Fp8Recipes, KeepLayersAtTheEndsInBf16) {
   EXPECT_TRUE(multiplies_quantised(middle, kernel_called(middle.forward, "qkv"), c.plan.precision));
   EXPECT_EQ(rules_broken(c.plan), "");
   c.plan.precision = Precision::bf16;
-  EXPECT_THAT(rules_broken(c.plan),
-              testing::HasSubstr("bf16_last_layers: layers are kept out of fp8 or fp4 under Megatron core"));
+  EXPECT_THAT(
+      rules_broken(c.plan),
+      testing::HasSubstr(
+          "bf16_last_layers: first and last layers in bf16 need framework megatron-core in fp8 or fp4"));
 }
 
 TEST(Fp8Recipes, DownProjectionsOfLatentAttentionMultiplyAsTheLayersDoAndRoutersDoNot) {

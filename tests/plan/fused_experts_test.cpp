@@ -82,20 +82,21 @@ std::string broken(const std::function<void(Case&)>& change) {
 TEST(FusedExperts, AreThoseOfSwiGluInMxfp8) {
   EXPECT_EQ(broken([](Case&) {}), "");
   EXPECT_EQ(broken([](Case& c) { c.plan.precision = Precision::bf16; }),
-            "Transformer Engine fuses experts in MXFP8; ");
+            "fused experts need precision fp8 with MXFP8 scaling; ");
   EXPECT_EQ(broken([](Case& c) { c.plan.fp8_scaling = Fp8Scaling::current; }),
-            "Transformer Engine fuses experts in MXFP8; ");
-  EXPECT_EQ(broken([](Case& c) { c.model.gated_mlp = false; }), "what is fused is SwiGLU of whole experts; ");
+            "fused experts need precision fp8 with MXFP8 scaling; ");
+  EXPECT_EQ(broken([](Case& c) { c.model.gated_mlp = false; }), "fused experts need SwiGLU and etp = 1; ");
   EXPECT_EQ(broken([](Case& c) { c.plan.tp = c.plan.etp = 2, c.plan.sequence_parallel = true; }),
-            "what is fused is SwiGLU of whole experts; ");
-  EXPECT_EQ(broken([](Case& c) { c.plan.core_release = 12; }), "rows are weighted with the activation; ");
+            "fused experts need SwiGLU and etp = 1; ");
+  EXPECT_EQ(broken([](Case& c) { c.plan.core_release = 12; }),
+            "fused experts apply the router weights in the activation; ");
   EXPECT_EQ(broken([](Case& c) { c.plan.recompute = Recompute::full; }),
-            "what products make beside their result is not run again; ");
+            "the outputs of fused expert GEMMs cannot be recomputed; ");
   EXPECT_EQ(broken([](Case& c) {
               c.plan.recompute = Recompute::selective;
               c.plan.recompute_modules = {RecomputeModule::moe_act};
             }),
-            "what products make beside their result is not run again; ");
+            "the outputs of fused expert GEMMs cannot be recomputed; ");
   EXPECT_EQ(broken([](Case& c) { c.model = read_model("llama3-8b"), c.plan.ep = 1; }),
             "the model has no experts; ");
 }

@@ -107,23 +107,25 @@ TEST(GraphRules, NameEachOther) {
     std::string rule;
   } cases[] = {
       {{attn, attn}, [](Plan&) {}, "must name each module once; "},
-      {{attn}, [](Plan& p) { p.cuda_graph = false; }, "modules belong to CUDA graphs; "},
+      {{attn}, [](Plan& p) { p.cuda_graph = false; }, "the list of CUDA graph modules needs CUDA graphs; "},
       {{mlp}, [](Plan&) {}, "names a module that no layer of the model has; "},
-      {{moe, moe_router}, [](Plan& p) { p.moe_capacity = 1; }, "moe holds router and preprocessing; "},
-      {{moe_preprocess}, [](Plan&) {}, "a graph of the preprocessing needs the router's; "},
-      {{moe}, [](Plan&) {}, "a graph of experts needs rows of one number; "},
+      {{moe, moe_router},
+       [](Plan& p) { p.moe_capacity = 1; },
+       "module moe already contains moe_router and moe_preprocess; "},
+      {{moe_preprocess}, [](Plan&) {}, "module moe_preprocess needs module moe_router; "},
+      {{moe}, [](Plan&) {}, "a CUDA graph of experts needs a fixed number of tokens per expert; "},
       {{attn},
        [](Plan& p) { p.recompute = Recompute::full; },
-       "whole layers are recomputed in graphs of whole passes only; "},
+       "full recompute needs CUDA graphs of whole passes, not of modules; "},
       {{moe_router},
        [](Plan& p) { p.recompute = Recompute::selective, p.recompute_modules = {RecomputeModule::moe}; },
-       "what is recomputed may not reach beyond a graph; "},
+       "a recomputed module must lie inside one CUDA graph; "},
       {{moe},
        [](Plan& p) { p.moe_capacity = 1, p.overlap_experts = true; },
-       "passes are paired around a graph of a whole MLP; "},
+       "overlap of experts cannot split a CUDA graph of the whole MLP; "},
       {{attn},
        [](Plan& p) { p.offload = Offload::activations; },
-       "graphs of modules leave nothing to offload; "},
+       "activation offload does not work with CUDA graphs of modules; "},
   };
   for (const auto& [modules, change, rule] : cases) {
     Plan plan = graphed(modules);

@@ -185,11 +185,11 @@ TEST(Hybrid, RulesNameGroupsChunksAndWhoRunsThem) {
               HasSubstr("seq: the sequence must be a multiple of the state space's chunk; seq = 128 or 256"));
   c = hybrid_case("M*");
   c.plan.framework = Framework::fsdp;
-  EXPECT_THAT(broken(c), HasSubstr("framework: hybrid models are Megatron core's; framework = megatron-core"));
+  EXPECT_THAT(broken(c),
+              HasSubstr("framework: hybrid models need framework megatron-core; framework = megatron-core"));
   c = hybrid_case("ME");
   c.plan.overlap_experts = true;
-  EXPECT_THAT(broken(c),
-              HasSubstr("overlap_experts: passes are paired through layers of attention and experts"));
+  EXPECT_THAT(broken(c), HasSubstr("overlap_experts: overlap of experts does not support hybrid models"));
 }
 
 TEST(Hybrid, GraphsHoldModulesOfItsLayers) {

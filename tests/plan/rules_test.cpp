@@ -182,7 +182,7 @@ TEST(Rules, ExpertGroupsFitIntoAPipelineStage) {
 TEST(Rules, ExpertsAndOtherLayersShareTheirPipelines) {
   Plan plan = mixture_plan();
   plan.order = {Axis::tp, Axis::pp, Axis::cp, Axis::ep, Axis::dp};
-  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("same pipelines"));
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("same pipeline ranks"));
   plan.etp = 8;
   EXPECT_THAT(broken_rules(plan, mixture(), 512), IsEmpty());
 }
@@ -207,13 +207,13 @@ TEST(Rules, ExpertLoadsAreNumbersOfRowsOverAnEvenShare) {
   EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("must be from 1"));
   plan.moe_imbalance = 1.2;
   plan.moe_capacity = 1.5;
-  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("equal shares"));
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("equal loads"));
 }
 
 TEST(Rules, ExpertsOfEarlierMegatronsLayWithinDataParallelRanks) {
   Plan plan = mixture_plan();
   plan.core_release = 9;
-  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("split as other layers"));
+  EXPECT_THAT(only_violation(plan, mixture(), 512), HasSubstr("etp must equal tp before Megatron core 0.10"));
   plan.etp = plan.tp;
   EXPECT_THAT(broken_rules(plan, mixture(), 512), IsEmpty());
   plan.cp = 4;

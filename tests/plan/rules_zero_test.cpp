@@ -34,7 +34,7 @@ TEST(ZeroRules, Zero2And3WithPipelineParallelismAreRefusedWithTheReason) {
       p.pp = 2;
       p.framework = Framework::deepspeed;
     };
-    EXPECT_THAT(broken(plan), HasSubstr("gradients accumulate over microbatches"));
+    EXPECT_THAT(broken(plan), HasSubstr("unsharded gradients over the microbatches"));
     EXPECT_THAT(broken(plan), HasSubstr("nearest legal: zero = 1"));
   }
 }
@@ -63,25 +63,27 @@ TEST(ZeroRules, ShardingGroupsDivideTheReplicas) {
   EXPECT_EQ(broken([](Plan& p) { p.zero = 3, p.zero_shard = 4; }), "");
   EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = 3; }),
               HasSubstr("zero shard = 3, dp = 8, cp = 1"));
-  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = -1; }), HasSubstr("sharding groups"));
-  EXPECT_THAT(broken([](Plan& p) { p.zero_shard = 4; }), HasSubstr("needs something to shard"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.zero_shard = -1; }), HasSubstr("size of a sharding group"));
+  EXPECT_THAT(broken([](Plan& p) { p.zero_shard = 4; }),
+              HasSubstr("a sharding group needs ZeRO-1 or higher"));
 }
 
 TEST(ZeroRules, ValuesOutsideTheirRangeAreNamed) {
   EXPECT_THAT(broken([](Plan& p) { p.zero = 4; }), HasSubstr("nearest legal: zero = 3"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = -1; }), HasSubstr("nearest legal: zero = 0"));
   EXPECT_THAT(broken([](Plan& p) { p.prefetch = -1; }), HasSubstr("prefetch"));
-  EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("not reduced in fp8"));
+  EXPECT_THAT(broken([](Plan& p) { p.grad_reduce = Precision::fp8; }), HasSubstr("cannot be reduced in fp8"));
 }
 
 TEST(ZeroRules, WhatAStageCannotDoIsRefused) {
   EXPECT_THAT(broken([](Plan& p) { p.zero = 3, p.overlap_param_gather = true; }),
-              HasSubstr("once an iteration"));
+              HasSubstr("once per iteration"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = 2, p.reduce_each_microbatch = false; }),
               HasSubstr("after every microbatch"));
   EXPECT_THAT(broken([](Plan& p) { p.zero = 2, p.overlap_grad_reduce = false; }),
-              HasSubstr("beside the backward"));
-  EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::optimizer; }), HasSubstr("must be sharded"));
+              HasSubstr("overlap gradient reduction with backward"));
+  EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::optimizer; }),
+              HasSubstr("needs a sharded optimizer state"));
   EXPECT_THAT(broken([](Plan& p) { p.offload = Offload::activations; }),
               HasSubstr("follows its forward at once"));
 }
@@ -96,10 +98,10 @@ TEST(ZeroRules, InternEvoDividesTheOptimizerAloneAndBroadcastsAfterTheStep) {
   };
   for (const int zero : {0, 1}) EXPECT_EQ(of_internevo(zero, false), "");
   for (const int zero : {2, 3}) {
-    EXPECT_THAT(of_internevo(zero, false), HasSubstr("shards the optimizer state alone"));
+    EXPECT_THAT(of_internevo(zero, false), HasSubstr("shards only the optimizer state"));
     EXPECT_THAT(of_internevo(zero, false), HasSubstr("nearest legal: zero = 1"));
   }
-  EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcast them after the step"));
+  EXPECT_THAT(of_internevo(1, true), HasSubstr("broadcasts parameters after the step"));
 }
 
 TEST(ZeroRules, ScalingDividesTheOptimizerAlone) {
@@ -110,7 +112,7 @@ TEST(ZeroRules, ScalingDividesTheOptimizerAlone) {
     });
   };
   for (const int zero : {0, 1}) EXPECT_EQ(of_scaling(zero), "");
-  EXPECT_THAT(of_scaling(2), HasSubstr("shards the optimizer state alone"));
+  EXPECT_THAT(of_scaling(2), HasSubstr("shards only the optimizer state"));
 }
 
 TEST(ZeroRules, GroupsAndExpertsDoNotMix) {

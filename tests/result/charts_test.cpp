@@ -25,7 +25,7 @@ std::size_t count(const std::string& text, const std::string& word) {
 Chart two_curves() {
   Chart chart;
   chart.title = "<Step> & time";
-  chart.held = "Held fixed: a \"model\".";
+  chart.held = "Fixed: a \"model\".";
   chart.x_label = "microbatches";
   chart.y_label = "time (s)";
   chart.series = {{"a<b", {{1, 10, true, "first"}, {3, 20, false, "second"}}, 0, false, true},
@@ -83,7 +83,7 @@ TEST(ChartPicture, MarksWhatDoesNotFitInTheLegendAsTheSeriesDoes) {
 
 TEST(ChartPicture, BreaksWhatWasHeldFixedWithinItsWidth) {
   Chart chart = two_curves();
-  chart.held = "Held fixed:";
+  chart.held = "Fixed:";
   for (int i = 0; i < 60; ++i) chart.held += " tp 8,";
   std::istringstream picture(draw_chart(chart));
   std::size_t words = 0, lines = 0;

@@ -32,9 +32,8 @@ TEST(Footprint, FitsToTheByte) {
 }
 
 TEST(Footprint, InWordsSaysOfWhatTheSumIs) {
-  EXPECT_EQ(
-      in_words(gpu_of(75e9)),
-      "pipeline rank 3 needs 76 GB of 75 GB: 70 GB at the peak, CUDA's context 1 GB, NCCL's buffers 5 GB");
+  EXPECT_EQ(in_words(gpu_of(75e9)),
+            "pipeline rank 3 needs 76 GB of 75 GB: 70 GB at peak, CUDA context 1 GB, NCCL buffers 5 GB");
   EXPECT_EQ(room_in_words(gpu_of(75e9)), "1 GB (1.3 %) too much");
   EXPECT_EQ(room_in_words(gpu_of(80e9)), "4 GB (5.0 %) free");
   EXPECT_EQ(in_words({0, 1e9, {}, 4e9}), "pipeline rank 0 needs 1 GB of 4 GB");

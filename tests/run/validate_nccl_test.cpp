@@ -65,8 +65,8 @@ TEST(ValidateNccl, SkipsWhatItCannotPredictAndSaysWhy) {
   const auto reason = [&](const std::string& text) {
     return validate_nccl({written("table.json", text)}, model).tables[0].skipped;
   };
-  EXPECT_THAT(reason(R"({"files": []})"), HasSubstr("no nccl-tests table"));
-  EXPECT_THAT(reason(R"([1, 2])"), HasSubstr("no nccl-tests table"));
+  EXPECT_THAT(reason(R"({"files": []})"), HasSubstr("not an nccl-tests table"));
+  EXPECT_THAT(reason(R"([1, 2])"), HasSubstr("not an nccl-tests table"));
   const std::string head = R"({"op": "all_reduce", "n_nodes": 1, "rows": [{"bytes": 8, "time_us": 9}], )";
   EXPECT_THAT(reason(head + R"("gpus_per_node": 8, "cluster": "atlantis"})"), HasSubstr("atlantis"));
   EXPECT_THAT(reason(head + R"("gpus_per_node": 16, "cluster": "dgx-h100"})"), HasSubstr("8 GPUs"));

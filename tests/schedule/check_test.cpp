@@ -112,7 +112,7 @@ TEST(Check, SaysWhichOpIsMissing) {
   auto picked = all_ops(good(), 1);
   picked.erase(picked.begin() + static_cast<std::ptrdiff_t>(position(good(), 1, "1B2")));
   EXPECT_THAT(check_schedule(with_list(good(), 1, picked), kPlan),
-              ElementsAre("1B2 is missing", "1SEND_B2 on rank 1 needs 1B2, which that rank has not"));
+              ElementsAre("1B2 is missing", "1SEND_B2 on rank 1 needs 1B2, which that rank does not have"));
 }
 
 TEST(Check, SaysWhichReceiveIsMissing) {
@@ -120,7 +120,7 @@ TEST(Check, SaysWhichReceiveIsMissing) {
   picked.erase(picked.begin() + static_cast<std::ptrdiff_t>(position(good(), 1, "1RECV_F3")));
   EXPECT_THAT(check_schedule(with_list(good(), 1, picked), kPlan),
               ElementsAre("0SEND_F3 on rank 0 has no 1RECV_F3 on rank 1",
-                          "1F3 on rank 1 needs 1RECV_F3, which that rank has not"));
+                          "1F3 on rank 1 needs 1RECV_F3, which that rank does not have"));
 }
 
 TEST(Check, SaysWhichMessagesWereExchanged) {
@@ -187,7 +187,7 @@ TEST(Check, FindsMessagesWithoutANeighbour) {
   EXPECT_THAT(
       check_schedule(schedule, kPlan),
       IsSupersetOf({"1SEND_F0 on rank 1 has no neighbour stage", "0RECV_F0 on rank 0 has no neighbour stage",
-                    "1RECV_F0 stands on rank 0, which does not run stage 1"}));
+                    "1RECV_F0 is on rank 0, which does not run stage 1"}));
 }
 
 TEST(Check, FindsAStageOnTwoRanks) {
@@ -202,7 +202,7 @@ TEST(Check, FindsAStageOnTwoRanks) {
 TEST(Check, FindsBesideAWholeBackwardItsHalves) {
   const Schedule schedule = read_csv("0F0,0B0,0W0\n", "both.csv");
   EXPECT_THAT(check_schedule(schedule, plan_of(ScheduleName::gpipe, 1, 1, 1)),
-              ElementsAre("0B0 stands beside I or W of the same microbatch"));
+              ElementsAre("0B0 appears together with I or W of the same microbatch"));
 }
 
 TEST(Check, AcceptsSplitBackwards) {
@@ -238,9 +238,9 @@ TEST(Check, NamesTheHeadsOfACircle) {
   const auto faults = check_schedule(schedule, plan_of(ScheduleName::one_f_one_b, 2, 1, 2));
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_EQ(faults[0],
-            "deadlock with a queue for each stream: 9 of 12 tasks can never begin; "
-            "rank 0 stands at 0RECV_B0, which waits for 1B0 on rank 1; "
-            "rank 1 stands at 1RECV_F1, which waits for 0F1 on rank 0\n"
+            "deadlock with one queue per stream: 9 of 12 tasks can never begin; "
+            "rank 0 is at 0RECV_B0, which waits for 1B0 on rank 1; "
+            "rank 1 is at 1RECV_F1, which waits for 0F1 on rank 0\n"
             "rank 0: 0F0 0B0<- 0F1 0B1\n"
             "rank 1: 1F0 1F1<- 1B0 1B1\n");
 }
@@ -255,10 +255,10 @@ TEST(Check, FindsADeadlockThatOnlyASingleMessageQueueHas) {
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_THAT(
       faults[0],
-      AllOf(HasSubstr("deadlock when all messages of a rank share one queue, though not with a queue for "
-                      "each stream"),
-            HasSubstr("rank 0 stands at 0SEND_F1, which waits for 1SEND_B0 on rank 1"),
-            HasSubstr("rank 1 stands at 1SEND_B0, which waits for 0SEND_F1 on rank 0"), HasSubstr("0B0<-")));
+      AllOf(HasSubstr(
+                "deadlock when all messages of a rank share one queue, but not with one queue per stream"),
+            HasSubstr("rank 0 is at 0SEND_F1, which waits for 1SEND_B0 on rank 1"),
+            HasSubstr("rank 1 is at 1SEND_B0, which waits for 0SEND_F1 on rank 0"), HasSubstr("0B0<-")));
 }
 
 // 512 microbatches on 64 ranks with two chunks each: half a million ops.

@@ -72,7 +72,7 @@ TEST(OffloadCheck, FindsStepsThatDoNotComeBack) {
   const Schedule schedule = of_optimizer(plan);
   EXPECT_THAT(check_schedule(schedule, plan), IsEmpty());
   EXPECT_THAT(faults_without(schedule, plan, "0RELOAD_PARAM"),
-              Contains("0OFFLOAD_GRAD.0 on rank 0 needs 0RELOAD_PARAM, which that rank has not"));
+              Contains("0OFFLOAD_GRAD.0 on rank 0 needs 0RELOAD_PARAM, which that rank does not have"));
 }
 
 TEST(OffloadCheck, FindsGradientsThatLeaveTooEarlyAndParametersThatReturnTooEarly) {

@@ -133,7 +133,7 @@ TEST(Transfers, CannotBeAddedToAnOrderThatNeverEnds) {
     add_transfers(order, true);
     FAIL() << "no error";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0 stands at 0B0, rank 1 stands at 1F1"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 is at 0B0, rank 1 is at 1F1"));
     EXPECT_THAT(error.what(), HasSubstr("0B0<-"));
   }
 }

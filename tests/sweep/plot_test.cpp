@@ -270,7 +270,7 @@ TEST(PlotRows, SayWhatIsHeldFixedAndWhatFollows) {
   store.put(2, {RowState::illegal, "heads", nullptr});
   const PlotRows rows = read_rows(store, grid);
   EXPECT_EQ(rows.held,
-            "Held fixed: <m>, c, 8 GPUs, pp 1, microbatch 1, global batch 64, sequence 128, 1f1b, bf16. "
+            "Fixed: <m>, c, 8 GPUs, pp 1, microbatch 1, global batch 64, sequence 128, 1f1b, bf16. "
             "dp follows.");
   ASSERT_EQ(rows.rows.size(), 3u);
   EXPECT_EQ(rows.rows[1].step_time_s, 1.5);

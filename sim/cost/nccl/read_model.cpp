@@ -35,7 +35,7 @@ std::size_t read_system(const JsonReader& reader, const std::vector<KnownSystem>
   if (found == systems.end())
     reader.fail("hardware", "must be one of the systems that are described under \"systems\"",
                 "found \"" + name + "\"",
-                "describe it there, or take the log in again: rehearse calibrate import LOG --cluster FILE");
+                "describe it there, or import the log again: rehearse calibrate import LOG --cluster FILE");
   return static_cast<std::size_t>(found - systems.begin());
 }
 

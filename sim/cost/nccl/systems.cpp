@@ -89,8 +89,8 @@ std::string measured_on(const Model& model, const Cluster& cluster, bool across)
   const auto in_words = [](const Nearest& nearest) -> std::string {
     if (nearest.system == nullptr) return "modelled";
     if (nearest.likeness.same()) return "measured on " + nearest.system->name;
-    return fmt::format("like {}, {} differ{}", nearest.system->name, differing_parts(nearest.likeness),
-                       is_plural(nearest.likeness) ? "" : "s");
+    return fmt::format("as measured on {}, except {}", nearest.system->name,
+                       differing_parts(nearest.likeness));
   };
   if (!across) return in_words(within);
   const Nearest between = nearest_system(model, cluster, Reach::cluster);
@@ -99,8 +99,8 @@ std::string measured_on(const Model& model, const Cluster& cluster, bool across)
   if (between.system == nullptr && within.system != nullptr) {
     const Likeness whole = likeness(within.system->cluster, cluster, Reach::cluster);
     if (!whole.same())
-      return fmt::format("like {}, {} differ{}: modelled across nodes", within.system->name,
-                         differing_parts(whole), is_plural(whole) ? "" : "s");
+      return fmt::format("as measured on {}, except {}; modelled across nodes", within.system->name,
+                         differing_parts(whole));
   }
   return fmt::format("{} within a node, {} across nodes", near, far);
 }

@@ -93,7 +93,7 @@ class TraceReader {
       run.timeline.ranks.push_back({{pid, rank.pipeline_rank}, rank.spans});
     }
     if (stages == 0)
-      throw InputError({file_, "/traceEvents", "a trace that is compared holds ops", "none found", ""});
+      throw InputError({file_, "/traceEvents", "a trace to compare must contain ops", "none found", ""});
     run.schedule.pp = pp;
     run.schedule.stages = stages;
     run.schedule.microbatches = microbatches;

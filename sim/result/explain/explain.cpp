@@ -8,17 +8,17 @@ namespace rehearse {
 
 const std::vector<Topic>& topics() {
   static const std::vector<Topic> list = {
-      {"bubble", "why pipeline ranks wait, and for how long at least", explain_bubble},
-      {"schedule", "which rank does what in which order, and which layers it holds", explain_schedule},
-      {"messages", "the bytes that pass from stage to stage", explain_messages},
-      {"tensor", "the bytes that tensor parallelism moves in a layer", explain_tensor},
-      {"experts", "which rows travel to experts, and what their layers take", explain_experts},
-      {"batch", "how micro batch, accumulation and global batch relate", explain_batch},
-      {"flops", "what a model FLOP is, MFU and HFU", explain_flops},
-      {"memory", "where each byte of a GPU comes from", explain_memory},
-      {"recompute", "memory saved for forward work done twice", explain_recompute},
-      {"zero", "bytes a parameter when state is sharded over replicas", explain_zero},
-      {"kernels", "which kernels take the time, and at which rates", explain_kernels}};
+      {"bubble", "why pipeline ranks are idle, and the ideal bubble", explain_bubble},
+      {"schedule", "order of ops on each pipeline rank, and layers of each stage", explain_schedule},
+      {"messages", "bytes of the activations between pipeline stages", explain_messages},
+      {"tensor", "bytes that tensor parallelism sends per layer", explain_tensor},
+      {"experts", "token dispatch and combine, and time of the expert layers", explain_experts},
+      {"batch", "relation of micro batch, gradient accumulation and global batch", explain_batch},
+      {"flops", "model FLOPs, hardware FLOPs, MFU and HFU", explain_flops},
+      {"memory", "memory of a GPU by category", explain_memory},
+      {"recompute", "memory that recompute saves, and FLOPs that it adds", explain_recompute},
+      {"zero", "bytes per parameter at each ZeRO stage", explain_zero},
+      {"kernels", "slowest kernels, with time and rate", explain_kernels}};
   return list;
 }
 
@@ -29,7 +29,7 @@ std::string explain(const std::string& topic, const Explained& run) {
     names.push_back(known.name);
   }
   const std::string near = nearest_name(topic, names);
-  throw InputError({"command line", "TOPIC", "there is no such topic", fmt::format("found \"{}\"", topic),
+  throw InputError({"command line", "TOPIC", "unknown topic", fmt::format("found \"{}\"", topic),
                     near.empty() ? join(names) : near});
 }
 

@@ -42,10 +42,11 @@ std::string explain_kernels(const Explained& run) {
   for (const KernelTime& kernel : kernels) sum += all_runs_s(kernel);
   std::ranges::stable_sort(kernels, std::greater<>(), all_runs_s);
   Lines text;
-  text.line("Each kernel alone, of one microbatch on stage {}, by its share of {:.3f} ms in all.", run.stage,
+  text.line("Isolated time of each kernel, for one microbatch on stage {}; {:.3f} ms in total.", run.stage,
             1e3 * sum);
   text.line(
-      "* its shape lies outside what the profile was given; collectives as long as nothing hides them.");
+      "* extrapolated: the shape is outside the profile's measurements. Collectives are counted without "
+      "overlap.");
   text.line("");
   text.line("  {:>9} {:>6} {:>5} {:>10}  {:<16} {:<9} {:<18} {}", "ms", "share", "runs", "us each", "rate",
             "pass", "block", "kernel");
@@ -62,8 +63,8 @@ std::string explain_kernels(const Explained& run) {
     text.line("  {:>9.3f} {:>5.1f}%  of {} others", 1e3 * (sum - shown),
               sum > 0 ? 100 * (sum - shown) / sum : 0, kernels.size() - kShown);
   text.line("");
-  text.line("Products and attention count whole squares, causal or not; bytes are read and written once.");
-  text.line("Source: profile {} ({}); rehearse calibrate show {} draws it", run.report.facts.profile_name,
+  text.line("Attention counts the full score matrix, causal or not. Each byte is read and written once.");
+  text.line("Source: profile {} ({}); rehearse calibrate show {} prints it", run.report.facts.profile_name,
             run.report.facts.profile_how, run.report.facts.profile_name);
   return text.take();
 }

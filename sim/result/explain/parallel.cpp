@@ -48,10 +48,11 @@ std::string explain_tensor(const Explained& run) {
   const bool has_one_part = !run.report.model.pattern.empty();
   const char* const often = has_one_part ? "once" : "twice";
   const int sent = has_one_part ? 4 : 8;
-  text.line("Each layer sums over the t tensor-parallel ranks {} forward and {} backward; a ring", often,
-            often);
   text.line(
-      "all-reduce of b s h elements sends 2 b s h (t-1)/t, so a layer sends {} b s h (t-1)/t a microbatch.",
+      "Each layer all-reduces over its t tensor-parallel ranks {} in forward and {} in backward. A ring",
+      often, often);
+  text.line(
+      "all-reduce of b s h elements sends 2 b s h (t-1)/t, so a layer sends {} b s h (t-1)/t per microbatch.",
       sent);
   text.line("b = {}, s = {}, h = {}, t = {}", plan.micro_batch, plan.seq / plan.cp, run.report.model.hidden,
             plan.tp);
@@ -67,7 +68,7 @@ std::string explain_tensor(const Explained& run) {
     if (plan.sequence_parallel && plan.tp > 1)
       text.line(
           "  (sequence parallelism: reduce-scatter and all-gather for each all-reduce, and two all-gathers\n"
-          "  more backward, because the gathered rows are not kept)");
+          "  more in backward, because the gathered tensors are not saved)");
   }
   text.line("  exposed on the critical path: {} of a step of {}", format_seconds(run.report.time.exposed_tp),
             format_seconds(run.report.step_time_s));
@@ -87,11 +88,10 @@ std::string explain_batch(const Explained& run) {
   text.line("");
   text.line("  {} = {} x {} x {} sequences", plan.global_batch, plan.micro_batch, plan.microbatches(),
             plan.dp);
-  text.line("  {:.0f} tokens an iteration ({} sequences of {})", tokens, plan.global_batch, plan.seq);
+  text.line("  {:.0f} tokens per iteration ({} sequences of {})", tokens, plan.global_batch, plan.seq);
   text.line("");
-  text.line(
-      "Accumulation is the number m of microbatches that pass the pipeline before the optimizer steps;");
-  text.line("a mini batch is what one replica sees: {} sequences.", plan.global_batch / plan.dp);
+  text.line("Gradient accumulation is the number m of microbatches per optimizer step.");
+  text.line("A mini batch is the batch of one replica: {} sequences.", plan.global_batch / plan.dp);
   text.line(
       "Source: DeepSpeed, \"Batch size related parameters\"; Narayanan et al. 2021 (SC21), table of symbols");
   return text.take();
@@ -104,10 +104,11 @@ std::string explain_zero(const Explained& run) {
   const char* const formulas[] = {"w + g + o", "w + g + o/d", "w + (g + o)/d", "(w + g + o)/d"};
   Lines text;
   text.line(
-      "ZeRO shards over the d data-parallel replicas: 1 the optimizer state, 2 gradients too, 3 weights "
-      "too.");
-  text.line("d = {}; bytes a parameter: weight w = {}, gradient g = {}, optimizer o = {} (recipe {})",
-            report.plan.dp, state.parameter, state.gradients(), state.optimizer(), to_string(report.plan.recipe));
+      "ZeRO shards over d data-parallel replicas: stage 1 optimizer state, 2 also gradients, 3 also "
+      "weights.");
+  text.line("d = {}; bytes per parameter: weight w = {}, gradient g = {}, optimizer o = {} (recipe {})",
+            report.plan.dp, state.parameter, state.gradients(), state.optimizer(),
+            to_string(report.plan.recipe));
   text.line("");
   for (int stage = 0; stage < 4; ++stage) {
     const Plan sharded = with_zero(report.plan, stage);
@@ -120,9 +121,9 @@ std::string explain_zero(const Explained& run) {
   }
   text.line("");
   text.line(
-      "Traffic of a rank a step: 2 psi elements for stages 0, 1 and 2, 3 psi for stage 3 (weights are "
-      "gathered");
-  text.line("forward and backward, gradients reduce-scattered); psi = {:.2f} B parameters here.",
+      "Traffic per rank and step: 2 psi elements for stages 0, 1 and 2; 3 psi for stage 3 (weights are "
+      "gathered in");
+  text.line("forward and backward, gradients are reduce-scattered); psi = {:.2f} B parameters here.",
             heaviest.parameters / 1e9);
   text.line("Source: Rajbhandari et al. 2020 (ZeRO), sections 3.1, 5 and 7");
   return text.take();

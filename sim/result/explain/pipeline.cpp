@@ -45,29 +45,32 @@ std::string explain_bubble(const Explained& run) {
   const Plan& plan = report.plan;
   const double fill = plan.pp - 1, m = static_cast<double>(plan.microbatches());
   Lines text;
-  text.line("A rank's compute is idle for two reasons. It waits for communication while what it waits for moves.");
-  text.line("The rest is the bubble: ranks before or after it in the pipeline have not come so far.");
-  text.line("p = {} pipeline ranks, m = {} microbatches, v = {} chunks a rank ({})", plan.pp, m, plan.vpp,
-            schedule_name(report));
+  text.line(
+      "A rank's compute stream is idle for two reasons. It waits for communication that is in progress.");
+  text.line("The rest is the bubble: it waits for compute of other pipeline ranks.");
+  text.line("p = {} pipeline ranks, m = {} microbatches, v = {} model chunks per rank ({})", plan.pp, m,
+            plan.vpp, schedule_name(report));
   text.line("");
   text.line("  bubble / ideal time  (p-1)/m = {}/{} = {:.4f}", fill, m, fill / m);
   if (plan.schedule == ScheduleName::interleaved && report.facts.schedule_name.empty())
     text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (plan.vpp * m));
   text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
             plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
-  text.line("  ideal bubble / step  {:.2f} % with equal stages and free messages", 100 * report.bubble_ideal);
+  text.line("  ideal bubble / step  {:.2f} % for equal stages and no communication time",
+            100 * report.bubble_ideal);
   const IdleShares idle = idle_shares(report);
   text.line("  this plan, simulated idle time: mean {:.2f} %, worst {:.2f} % (pipeline rank {})",
             100 * report.bubble_mean, 100 * report.bubble_worst, report.bubble_worst_rank);
   text.line("    of the mean        bubble {:.2f} %, waiting for communication {:.2f} %", 100 * idle.bubble,
             100 * idle.waiting);
   if (plan.pp > 1)
-    text.line("  On the critical path other ranks compute meanwhile: {} of {} is compute there.",
+    text.line("  The critical path crosses ranks and has less idle time: {} of {} is compute.",
               format_seconds(report.time.compute + report.time.recompute + report.time.optimizer),
               format_seconds(report.step_time_s));
   text.line("");
   text.line(
-      "More microbatches (a larger global batch or a smaller micro batch) shrink it, more ranks widen it.");
+      "More microbatches (a larger global batch or a smaller micro batch) shrink the bubble; more ranks grow "
+      "it.");
   text.line("Source: Narayanan et al. 2021 (Megatron-LM, SC21), sections 2.2 and 3.3.1");
   return text.take();
 }
@@ -80,7 +83,7 @@ std::string explain_schedule(const Explained& run) {
   text.line("");
   add_grid(text, run.schedule);
   text.line("");
-  text.line("Which layers lie where:");
+  text.line("Layers of each stage:");
   add_layer_map(text, run);
   text.line("");
   text.line("Source: {} in the names of PyTorch's pipelining actions (torch.distributed.pipelining)",
@@ -93,19 +96,22 @@ std::string explain_messages(const Explained& run) {
   const double tokens = static_cast<double>(plan.micro_batch * plan.seq / plan.cp);
   const double elements = tokens * static_cast<double>(run.report.model.hidden);
   Lines text;
-  text.line("Between two stages passes one activation a microbatch, and its gradient back: b s h elements.");
+  text.line(
+      "Each stage sends one activation of b s h elements per microbatch to the next stage, and its gradient "
+      "back.");
   text.line("b = {}, s = {}, h = {}", plan.micro_batch, plan.seq / plan.cp, run.report.model.hidden);
   text.line("");
   text.line("  b s h = {:.0f} elements", elements);
-  text.line(
-      "  on one rank {:.0f} bytes = {}{}", run.work.boundary_bytes, format_bytes(run.work.boundary_bytes),
-      plan.sequence_parallel && plan.tp > 1
-          ? fmt::format(" (split over tp = {} by sequence parallelism)", plan.tp)
-      : plan.sends_parts() ? fmt::format(" (each of tp = {} ranks sends its part; all gather them)", plan.tp)
-                           : "");
+  text.line("  on one rank {:.0f} bytes = {}{}", run.work.boundary_bytes,
+            format_bytes(run.work.boundary_bytes),
+            plan.sequence_parallel && plan.tp > 1
+                ? fmt::format(" (split over tp = {} by sequence parallelism)", plan.tp)
+            : plan.sends_parts()
+                ? fmt::format(" (each of tp = {} ranks sends its part, then an all-gather)", plan.tp)
+                : "");
   for (const CommunicationLine& line : run.report.communication) {
     if (line.kind != "pp") continue;
-    text.line("  an iteration on pipeline rank {}: {} messages, {}; {} exposed", run.report.critical_rank,
+    text.line("  per iteration on pipeline rank {}: {} messages, {}; {} exposed", run.report.critical_rank,
               line.calls, format_bytes(line.bytes_per_rank), format_seconds(line.exposed_s));
   }
   text.line("");

@@ -59,13 +59,13 @@ Rehearse.memoryChart = function (memory, report) {
   const limit = report.memory.capacity_bytes, beside = report.memory.outside_allocator;
   const left = limit - beside.context_bytes - beside.nccl_bytes;
   const series = memory.ranks.map((rank) => ({
-    name: `rank ${rank.rank}${rank.rank === heaviest ? ", heaviest" : ""}`, values: rank.bytes.map(gb), stepped: true,
+    name: `rank ${rank.rank}${rank.rank === heaviest ? ", highest" : ""}`, values: rank.bytes.map(gb), stepped: true,
     width: rank.rank === heaviest ? 2 : 1.2
   }));
   series.push({ name: "memory of the GPU", colour: "#b00020", dash: true, width: 1.4,
     values: memory.time_s.map(() => gb(limit)) });
   if (left < limit)
-    series.push({ name: "beside CUDA's context and NCCL's buffers", colour: "#b00020", width: 1.4,
+    series.push({ name: "without CUDA context and NCCL buffers", colour: "#b00020", width: 1.4,
       values: memory.time_s.map(() => gb(left)) });
   chart.show(memory.time_s, series, {
     x: { label: "time (s)", format: Rehearse.plain },

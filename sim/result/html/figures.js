@@ -6,14 +6,14 @@ Rehearse.tiles = function (report) {
     "div", { class: "tile" + (state ? " " + state : "") }, make("h3", {}, name), make("strong", {}, value),
     make("small", {}, more));
   const band = report.step_time_band_s, beside = memory.outside_allocator;
-  const parts = [["CUDA's context", beside.context_bytes], ["NCCL's buffers", beside.nccl_bytes]]
+  const parts = [["CUDA context", beside.context_bytes], ["NCCL buffers", beside.nccl_bytes]]
     .filter(([, bytes]) => bytes > 0).map(([name, bytes]) => `${name} ${Rehearse.bytes(bytes)}`);
   const peak = memory.needed_bytes - beside.context_bytes - beside.nccl_bytes;
-  const sum = parts.length ? `: ${[Rehearse.bytes(peak) + " at the peak", ...parts].join(", ")}` : "";
+  const sum = parts.length ? `: ${[Rehearse.bytes(peak) + " at peak", ...parts].join(", ")}` : "";
   return make(
     "div", { class: "tiles" },
     tile("step time", Rehearse.seconds(report.step_time_s), band
-      ? `${Rehearse.seconds(band[0], 3)} to ${Rehearse.seconds(band[1], 3)}: its sources may be off`
+      ? `${Rehearse.seconds(band[0], 3)} to ${Rehearse.seconds(band[1], 3)}, 90 % interval`
       : `${Rehearse.significant(report.samples_per_s, 3)} sequences/s`),
     tile("tokens/s", Rehearse.count(report.tokens_per_s), `${Rehearse.count(report.tokens_per_s_per_gpu)} tokens/s/GPU`),
     tile("MFU", Rehearse.percent(report.mfu),
@@ -34,7 +34,7 @@ Rehearse.verdict = function (memory) {
   const setting = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", free = Rehearse.bytes(Math.abs(memory.free_bytes));
   const words = memory.verdict === "tight"
     ? `tight: ${free} of ${Rehearse.bytes(memory.capacity_bytes)} free` +
-      (memory.needs_expandable_segments ? `; fragments do not fit without ${setting}` : "")
+      (memory.needs_expandable_segments ? `; fits only with ${setting}, because of memory fragmentation` : "")
     : `does not fit: ${free} more than the ${Rehearse.bytes(memory.capacity_bytes)} of a GPU` +
       (memory.way_to_fit ? `; ${memory.way_to_fit}` : "");
   return Rehearse.element("p", { class: "verdict " + (memory.verdict === "tight" ? "tight" : "bad") }, words);
@@ -73,7 +73,7 @@ Rehearse.stackedBars = function (parts, rows, format) {
       "span", {}, swatch(colour), told ? `${name} ${format(rows[0].values[key] || 0)}` : name))));
 };
 
-Rehearse.timeNote = "The critical path runs through all ranks and sets the step time. Exposed: compute waits for it.";
+Rehearse.timeNote = "The critical path crosses ranks and sets the step time. Exposed: compute waits for communication.";
 Rehearse.timeBars = function (report) {
   const total = Rehearse.seconds(report.step_time_s);
   return Rehearse.stackedBars(Rehearse.parts, [
@@ -128,7 +128,7 @@ Rehearse.communicationTable = function (report) {
     { name: "kind", value: (row) => row.kind, text: (row) => row.kind },
     { name: "operation", value: (row) => row.op, text: (row) => row.op.replace(/_/g, " ") },
     column("ranks", "group_size", String), column("calls", "calls", Rehearse.count),
-    column("bytes a rank", "bytes_per_rank", Rehearse.bytes), column("busy", "busy_s", Rehearse.seconds),
+    column("bytes per rank", "bytes_per_rank", Rehearse.bytes), column("busy", "busy_s", Rehearse.seconds),
     column("exposed", "exposed_s", Rehearse.seconds),
     column("sent over GPU links", "gpu_link_bytes", Rehearse.bytes), column("over NICs", "nic_bytes", Rehearse.bytes),
     { name: "rate while busy", number: true, value: rate,
@@ -147,7 +147,7 @@ Rehearse.trafficBars = function (report) {
     const total = Object.values(values).reduce((sum, value) => sum + value, 0);
     return { name, values, total: Rehearse.bytes(total), bytes: total };
   }).filter((row) => row.bytes > 0);
-  return rows.length ? Rehearse.stackedBars(kinds, rows, Rehearse.bytes) : Rehearse.element("p", {}, "One GPU sends nothing.");
+  return rows.length ? Rehearse.stackedBars(kinds, rows, Rehearse.bytes) : Rehearse.element("p", {}, "A single GPU sends nothing.");
 };
 
 Rehearse.planWords = function (report) {

@@ -7,7 +7,7 @@
 
   // Of another GPU than the cluster's.
   const carriedOver = profile => profile.carried_over && profile.carried_over.length
-    ? `; profile of ${profile.gpu}, carried over: ${profile.carried_over.join(", ")}` : "";
+    ? `; profile of ${profile.gpu}, scaled to this GPU: ${profile.carried_over.join(", ")}` : "";
 
   const done = report.source === "execute" ? "executed" : `simulated (${report.engine})`;
   page.append(make("header", {},
@@ -24,25 +24,25 @@
   timeline.show(data.timeline);
   window.timeline = timeline;
 
-  page.append(section("Memory over the iteration", "Parameters, gradients, optimizer state and buffers are the floor; " +
-    "activations come and go.", Rehearse.memoryChart(data.memory, report)));
-  page.append(section("Memory of each pipeline rank at its fullest", null, Rehearse.memoryBars(report)));
+  page.append(section("Memory over the iteration", "Parameters, gradients, optimizer state and buffers are constant; " +
+    "activations vary.", Rehearse.memoryChart(data.memory, report)));
+  page.append(section("Peak memory of each pipeline rank", null, Rehearse.memoryBars(report)));
   page.append(section(`Communication of pipeline rank ${report.critical_rank}`,
-    "Most of the critical path lies on this rank. Exposed: while its compute stream waits.",
+    "Most of the critical path lies on this rank. Exposed: its compute stream waits for it.",
     Rehearse.communicationTable(report)));
-  page.append(section("Traffic of one GPU, by class of link", "What it sends in an iteration; collectives as rings.",
+  page.append(section("Traffic of one GPU, by class of link", "Bytes sent per iteration; collectives are counted as rings.",
     Rehearse.trafficBars(report)));
 
   if (data.what_if && data.what_if.length) {
     const grid = make("div", { class: "grid" });
-    page.append(section("What if?", "One thing changed, everything else held; priced by the reference engine, without contention.",
+    page.append(section("What if?", "One setting changed, all others fixed; predicted by the reference engine, without contention.",
       grid));
     for (const knob of data.what_if) grid.append(Rehearse.whatIfChart(knob));
   }
 
   const version = [["program", `rehearse ${report.version}`], ...Object.entries(data.versions || {}),
     ["profile", `${report.profile.name} (${report.profile.how}; ${Rehearse.percent(report.profile.extrapolated_share)} ` +
-      "of the kernel time lies outside what was measured)" + carriedOver(report.profile)],
+      "of the kernel time is extrapolated)" + carriedOver(report.profile)],
     ...(report.collectives ? [["collectives", report.collectives]] : []),
     ["attention FLOPs", report.attention_flops]];
   page.append(section("Inputs and versions", null,

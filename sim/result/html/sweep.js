@@ -6,7 +6,7 @@
   const page = document.getElementById("page"), fields = data.fields, rows = data.rows;
   const quantities = [
     ["tokens_per_s_per_gpu", "tokens/s/GPU", Rehearse.count], ["step_time_s", "step time", Rehearse.seconds],
-    ["mfu", "MFU", Rehearse.percent], ["bubble", "compute idle", Rehearse.percent], ["needed_bytes", "memory in all", Rehearse.bytes]];
+    ["mfu", "MFU", Rehearse.percent], ["bubble", "compute idle", Rehearse.percent], ["needed_bytes", "total memory", Rehearse.bytes]];
   const words = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
   const fastest = rows.find((row) => row.fastest);

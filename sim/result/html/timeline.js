@@ -110,11 +110,11 @@ Rehearse.Timeline = class {
     };
     this.legend.replaceChildren(
       ...[...seen].map(([name, colour]) => swatch(name, colour)),
-      swatch("idle: waits for another rank", Rehearse.Timeline.waits),
-      swatch("idle: what it waits for moves", Rehearse.Timeline.moves));
-    if (this.chunks > 1) this.legend.append(make("span", {}, "later chunks of a rank are lighter"));
+      swatch("idle: pipeline bubble", Rehearse.Timeline.waits),
+      swatch("idle: waits for communication", Rehearse.Timeline.moves));
+    if (this.chunks > 1) this.legend.append(make("span", {}, "later model chunks of a rank are lighter"));
     if (this.data.rows_of > this.rows.length)
-      this.legend.append(make("span", {}, `${this.rows.length} of ${this.data.rows_of} ranks are here`));
+      this.legend.append(make("span", {}, `${this.rows.length} of ${this.data.rows_of} ranks are shown`));
   }
 
   layout() {
@@ -299,8 +299,8 @@ Rehearse.Timeline = class {
       `${Rehearse.seconds((lane.end[index] - lane.begin[index]) * tick)} long`;
     if (lane === row.idle) {
       const op = lane.op[index] ? lane.op[index] : "the end of the iteration";
-      return lane.moving[index] ? ["Idle while it moves: " + op, times, `pipeline rank ${row.pipelineRank}`]
-        : ["Idle, waiting for " + op, times, `pipeline rank ${row.pipelineRank}; it does not move yet`];
+      return lane.moving[index] ? ["Idle, waiting for communication: " + op, times, `pipeline rank ${row.pipelineRank}`]
+        : ["Idle, waiting for " + op, times, `pipeline rank ${row.pipelineRank}, pipeline bubble`];
     }
     const kind = this.kindOf(lane, index), microbatch = this.microbatchOf(lane, index);
     const stage = this.stageOf(lane, index);

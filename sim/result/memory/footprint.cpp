@@ -21,10 +21,10 @@ Footprint fullest(const std::vector<Footprint>& gpus) {
 }
 
 std::string parts_in_words(const Footprint& gpu) {
-  std::string words = format_bytes(gpu.peak_bytes) + " at the peak";
+  std::string words = format_bytes(gpu.peak_bytes) + " at peak";
   const double context = gpu.outside.context_bytes, nccl = gpu.outside.nccl_bytes();
-  if (context > 0) words += ", CUDA's context " + format_bytes(context);
-  if (nccl > 0) words += ", NCCL's buffers " + format_bytes(nccl);
+  if (context > 0) words += ", CUDA context " + format_bytes(context);
+  if (nccl > 0) words += ", NCCL buffers " + format_bytes(nccl);
   return words;
 }
 

@@ -17,7 +17,7 @@ std::string gigabytes(double bytes) {
 }
 
 void add_ranks(Lines& table, const Report& report) {
-  table.line("GB on one GPU of each pipeline rank, at its fullest moment");
+  table.line("GB on one GPU of each pipeline rank at its peak");
   table.line("{:>5}{:>9}{:>10}{:>8}{:>9}{:>13}{:>9}{:>8}{:>9}{:>11}{:>9}", "rank", "weights", "gradients",
              "master", "moments", "activations", "working", "logits", "buffers", "workspace", "peak");
   for (const RankMemory& r : report.memory) {
@@ -33,7 +33,7 @@ void add_ranks(Lines& table, const Report& report) {
 // With what PyTorch's allocator knows nothing of.
 void add_fullest(Lines& table, const Report& report) {
   const Footprint gpu = fullest_gpu(report);
-  table.line("in all     pipeline rank {}: {} of {}, {}", gpu.rank, format_bytes(gpu.needed_bytes()),
+  table.line("total      pipeline rank {}: {} of {}, {}", gpu.rank, format_bytes(gpu.needed_bytes()),
              format_bytes(gpu.capacity_bytes), room_in_words(gpu));
   if (gpu.outside.all() <= 0) return table.line("           without CUDA context and NCCL buffers");
   std::string communicators;
@@ -50,9 +50,9 @@ void add_reserved(Lines& table, const RankMemory& heaviest) {
 
 void add_peak(Lines& table, const Report& report, const HeaviestRank& facts) {
   const RankMemory heaviest = heaviest_rank(report);
-  table.line("heaviest   pipeline rank {}: {} at the peak", heaviest.rank, format_bytes(heaviest.peak_bytes));
+  table.line("highest    pipeline rank {}: {} at peak", heaviest.rank, format_bytes(heaviest.peak_bytes));
   if (heaviest.peak_op >= 0) {
-    table.line("           at {}, while {} runs; alive then:", format_seconds(heaviest.peak_time_s),
+    table.line("           at {}, during {}; live activations:", format_seconds(heaviest.peak_time_s),
                facts.peak_op);
     for (const LiveMicrobatches& live : heaviest.alive)
       table.line("           stage {}, microbatch{} {}", live.stage,
@@ -114,7 +114,7 @@ std::string write_memory_table(const Report& report, const HeaviestRank& heavies
   table.line("tp {}  pp {}  vpp {}  dp {}  {}, {} microbatches of {} x {} tokens, recompute {}", plan.tp,
              plan.pp, plan.vpp, plan.dp, schedule_name(report), plan.microbatches(), plan.micro_batch,
              plan.seq, to_string(plan.recompute));
-  table.line("{} bytes of state a parameter ({})\n", state_bytes(plan).total(),
+  table.line("{} bytes of state per parameter ({})\n", state_bytes(plan).total(),
              plan.precision == Precision::fp32 ? "fp32" : "recipe " + to_string(plan.recipe));
   add_ranks(table, report);
   table.line("");

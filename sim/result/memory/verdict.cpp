@@ -45,7 +45,7 @@ std::string in_words(const MemoryVerdict& verdict) {
   if (!verdict.leaves_headroom)
     words += fmt::format(", less than the headroom of {}", format_bytes(verdict.headroom_bytes));
   if (verdict.needs_expandable_segments)
-    words += fmt::format("; fragments do not fit without {}", kExpandableSegments);
+    words += fmt::format("; fits only with {}, because of memory fragmentation", kExpandableSegments);
   return words;
 }
 

@@ -113,14 +113,14 @@ class MemoryPicture {
     put(R"(<rect x="{}" y="{}" width="14" height="4" fill="{}"/><text x="{}" y="{}">rank {}{}</text>)",
         number(kLeft + kPlot + 16), number(kTop + 20 * static_cast<double>(colour) + 16), kColours[colour],
         number(kLeft + kPlot + 36), number(kTop + 20 * static_cast<double>(colour) + 22),
-        rank.instance.pipeline_rank, heavy ? ", heaviest" : "");
+        rank.instance.pipeline_rank, heavy ? ", highest" : "");
   }
 
   void capacity() {
     limit(report_.facts.gpu_memory_bytes, "6 4", -5, "GPU memory");
     if (fullest_.outside.all() > 0)
       limit(report_.facts.gpu_memory_bytes - fullest_.outside.all(), "2 3", 14,
-            "left beside CUDA's context and NCCL's buffers");
+            "without CUDA context and NCCL buffers");
   }
 
   void limit(double bytes, const char* dashes, double offset, const char* name) {

@@ -150,7 +150,7 @@ class PipelinePicture {
     text(16, y_, 17, name_, " font-weight=\"bold\"");
     y_ += 23;
     paragraph(
-        fmt::format("Held fixed: {} x {}; tp {}, pp {}, vpp {}, dp {}, cp {}; {}, m = {} microbatches of {} "
+        fmt::format("Fixed: {} x {}; tp {}, pp {}, vpp {}, dp {}, cp {}; {}, m = {} microbatches of {} "
                     "x {} tokens; {}, "
                     "recompute {}.",
                     facts.gpus, shorten(facts.gpu_name, 40), plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp,
@@ -284,9 +284,9 @@ class PipelinePicture {
   }
 
   void notes() {
-    std::vector<std::string> notes = {"One row a pipeline rank."};
+    std::vector<std::string> notes = {"One row per pipeline rank."};
     if (labelled_) notes.push_back("Numbers in boxes are microbatches.");
-    if (!strips_.empty()) notes.push_back("Strips below a row: when its messages and reductions move.");
+    if (!strips_.empty()) notes.push_back("Strips below a row: its messages and reductions.");
     if (windows_.size() > 1) notes.push_back("Only the first and the last part of the iteration are drawn.");
     if (merged_ > 0)
       notes.push_back(fmt::format("Neighbours narrower than {} px are merged ({} ops).", kTiny, merged_));
@@ -294,7 +294,7 @@ class PipelinePicture {
       notes.push_back(fmt::format("{} of {} pipeline ranks are drawn: the first and the last {}.",
                                   rows_.size(), all_rows_, kMostRows / 2));
     if (timeline_.ranks.size() > all_rows_)
-      notes.push_back("Of the replicas of a pipeline rank the first is drawn.");
+      notes.push_back("Only the first replica of each pipeline rank is drawn.");
     std::string words;
     for (const std::string& note : notes) words += (words.empty() ? "" : " ") + note;
     paragraph(words);

@@ -48,9 +48,8 @@ std::string draw_rows(StackedBars bars, const Parts& parts, const Grid& grid, co
     for (const double value : values_of(*row)) bar.parts.push_back(value / unit);
   }
   if (bars.bars.size() < rows.rows.size())
-    bars.note =
-        fmt::format("The fastest {} of {} rows are drawn; rows that are illegal are among the others.",
-                    bars.bars.size(), rows.rows.size());
+    bars.note = fmt::format("The fastest {} of {} rows are drawn; illegal rows are not.", bars.bars.size(),
+                            rows.rows.size());
   return draw_bars(bars);
 }
 
@@ -75,7 +74,7 @@ std::string draw_breakdown(const Grid& grid, const PlotRows& rows) {
 std::string draw_traffic(const Grid& grid, const PlotRows& rows) {
   StackedBars bars;
   bars.title = "Traffic of one GPU, by class of link";
-  bars.label = "sent in an iteration, collectives as rings (GB)";
+  bars.label = "sent per iteration, collectives counted as rings (GB)";
   return draw_rows(
       std::move(bars), kLinkClasses, grid, rows, 1e9, [](const PlotRow& row) { return row.sent_bytes; },
       [](const PlotRow& row) {

@@ -75,7 +75,7 @@ class Curves {
 
   void label(Chart& chart) const {
     const std::string along = by_microbatches() ? "microbatches" : axis_.label;
-    chart.x_label = by_microbatches() ? "microbatches of a replica and iteration" : axis_.label;
+    chart.x_label = by_microbatches() ? "microbatches per replica and iteration" : axis_.label;
     chart.logarithmic_x = by_microbatches() || axis_.logarithmic;
     switch (kind_) {
       case PlotKind::bubble:
@@ -155,7 +155,7 @@ class Curves {
     if (kind_ != PlotKind::weak_scaling || batch_field < 0) return values_in_words(row.values, grid_, but);
     but.insert(batch_field);
     const std::string words = values_in_words(row.values, grid_, but);
-    const std::string batch = fmt::format("{:.4g} sequences a GPU", row.global_batch / row.gpus);
+    const std::string batch = fmt::format("{:.4g} sequences per GPU", row.global_batch / row.gpus);
     return words.empty() ? batch : words + ", " + batch;
   }
 
@@ -233,11 +233,11 @@ class Curves {
   std::string note() const {
     std::string words;
     if (kind_ == PlotKind::bubble)
-      words = "Dashed: the closed form of the bubble, for equal stages and free messages.";
-    if (is_scaling(kind_)) words = "Dashed: what the fewest GPUs reach, if more lost nothing.";
+      words = "Dashed: the closed form of the bubble, for equal stages and no communication time.";
+    if (is_scaling(kind_)) words = "Dashed: ideal scaling from the fewest GPUs.";
     if (!unplaced_.empty())
-      words += fmt::format("{}Illegal, and so without a place on the axis: {}.", words.empty() ? "" : " ",
-                           join(unplaced_, "; "));
+      words +=
+          fmt::format("{}Illegal, not on the axis: {}.", words.empty() ? "" : " ", join(unplaced_, "; "));
     return words;
   }
 

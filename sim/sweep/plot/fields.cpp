@@ -14,7 +14,7 @@ std::string label_of(const SweptField& field) {
   static const std::map<std::string, std::string> labels = {
       {"/plan/tp", "tensor parallel (tp)"},
       {"/plan/pp", "pipeline parallel (pp)"},
-      {"/plan/vpp", "chunks of a pipeline rank (vpp)"},
+      {"/plan/vpp", "model chunks per pipeline rank (vpp)"},
       {"/plan/dp", "data-parallel replicas (dp)"},
       {"/plan/cp", "context parallel (cp)"},
       {"/plan/ep", "expert parallel (ep)"},

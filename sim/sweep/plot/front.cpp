@@ -76,7 +76,7 @@ std::string note_of(const std::vector<PlotRow>& rows, std::size_t drawn) {
   if (drawn + beyond < with_report)
     note += fmt::format(", {} on top of others and not drawn", with_report - drawn - beyond);
   for (const auto& [state, count] : refused) note += fmt::format("; {} {}", count, to_string(state));
-  return note + ". The line joins what no other plan beats in both.";
+  return note + ". The line is the Pareto front of both axes.";
 }
 
 class Front {
@@ -93,15 +93,15 @@ class Front {
 
   Chart chart() {
     Chart chart;
-    const std::string time = same_work_ ? "step time" : "GPU time of a token";
-    chart.title = (same_work_ ? "Step time" : "GPU time of a token") +
+    const std::string time = same_work_ ? "step time" : "GPU time per token";
+    chart.title = (same_work_ ? "Step time" : "GPU time per token") +
                   std::string(" against memory of the fullest rank");
     chart.held = rows_.held;
     chart.x_label = "memory of one GPU (GB)";
     chart.y_label = fmt::format("{} ({})", time, unit_.name);
     chart.x_from_zero = true;
     const std::size_t drawn = add_clouds(chart);
-    ChartSeries& front = chart.series.emplace_back(ChartSeries{"not beaten in both", {}, 6, false, true});
+    ChartSeries& front = chart.series.emplace_back(ChartSeries{"Pareto front", {}, 6, false, true});
     for (const std::size_t i : front_of(rows_.rows)) front.points.push_back(point(rows_.rows[i]));
     add_limit(chart);
     chart.note = note_of(rows_.rows, drawn);

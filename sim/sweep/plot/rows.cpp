@@ -66,7 +66,7 @@ class Held {
       }
     }
     std::vector<std::string> sentences;
-    if (!held.empty()) sentences.push_back(fmt::format("Held fixed: {}.", join(held)));
+    if (!held.empty()) sentences.push_back(fmt::format("Fixed: {}.", join(held)));
     if (!follow.empty())
       sentences.push_back(fmt::format("{} follow{}.", join(follow), follow.size() == 1 ? "s" : ""));
     return join(sentences, " ");

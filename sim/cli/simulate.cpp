@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "cli/assumed.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
@@ -27,6 +28,12 @@ struct SimulateOptions {
   std::string beside;  // file of another job's scenario
   bool allow_oom = false;
 };
+
+// What takes long of a long pipeline.
+std::string in_words_of(const Plan& plan) {
+  return fmt::format("simulating {} microbatches on {} pipeline rank{}", plan.microbatches(), plan.pp,
+                     plan.pp == 1 ? "" : "s");
+}
 
 // The exit code.
 int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
@@ -71,7 +78,10 @@ int simulate_and_show(const SimulateOptions& options) {
   require_writable(options.show);
   const Scenario scenario = read_scenario(source);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
-  Iteration iteration = run_iteration(scenario.experiment);
+  Iteration iteration = [&] {
+    const Activity busy(in_words_of(scenario.experiment.plan));
+    return run_iteration(scenario.experiment);
+  }();
   return show(options, source, scenario, iteration);
 }
 

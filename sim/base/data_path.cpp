@@ -6,8 +6,10 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/read_record.h"
 #include "base/text_file.h"
+#include "base/unreadable.h"
 
 namespace rehearse {
 
@@ -35,6 +37,18 @@ std::vector<std::string> data_names(const std::string& folder) {
   return names;
 }
 
+namespace {
+
+// Names of the data like this one, and the file of this name in the working directory.
+std::vector<std::string> similar(const std::string& name, const std::vector<std::string>& names) {
+  std::vector<std::string> found = similar_names(name, names);
+  for (const std::string& file : {name, name + ".json"})
+    if (why_unreadable(file).empty()) found.insert(found.begin(), "./" + file);
+  return found;
+}
+
+}  // namespace
+
 std::string find_data_file(const std::string& what, const std::string& folder,
                            const std::string& name_or_path) {
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json") ||
@@ -44,10 +58,19 @@ std::string find_data_file(const std::string& what, const std::string& folder,
   const std::string why = why_unreadable(file);
   if (why.empty()) return file.string();
   note_unread(file);
-  if (is_path) throw InputError({name_or_path, "", fmt::format("cannot read this {} file", what), why, ""});
   const std::vector<std::string> names = data_names(folder);
-  throw InputError({"", what, fmt::format("no such {}; known are {}", what, join(names)),
-                    fmt::format("asked for \"{}\"", name_or_path), nearest_name(name_or_path, names)});
+  const std::string every =
+      names.size() > kMostListed
+          ? fmt::format("no such {0}; `rehearse list {0}s` names all {1}", what, names.size())
+          : fmt::format("no such {}; known are {}", what, join(names));
+  if (!is_path)
+    throw InputError(
+        {"", what, every, fmt::format("asked for \"{}\"", name_or_path), join(similar(name_or_path, names))});
+  Violation violation = unreadable(name_or_path, why, what);
+  // A name with an ending or a folder that it has not.
+  const std::string stem = fs::path(name_or_path).stem().string();
+  if (std::ranges::find(names, stem) != names.end()) violation.nearest = stem;
+  throw InputError(violation);
 }
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/json_text.h"
+#include "base/names.h"
 #include "base/text_file.h"
 
 namespace rehearse {
@@ -136,8 +137,8 @@ void JsonReader::fail(const std::string& key, const std::string& rule, const std
 
 void JsonReader::fail_choice(const std::string& key, const std::string& name,
                              const std::vector<std::string>& legal) const {
-  const std::string near = nearest_name(name, legal);
-  fail(key, "must be one of " + join(legal), fmt::format("found \"{}\"", name), near);
+  fail(key, "must be one of " + some_names(legal, name), fmt::format("found \"{}\"", name),
+       nearest_name(name, legal));
 }
 
 void JsonReader::fail_absent(const std::string& key) const {
@@ -262,8 +263,8 @@ void JsonReader::reject_unknown() const {
   for (const auto& item : json_.items()) {
     if (item.key().starts_with("_") || read_->contains(item.key())) continue;
     const std::vector<std::string> legal(read_->begin(), read_->end());
-    const std::string near = nearest_name(item.key(), legal);
-    fail(item.key(), "is not a known key; known are " + join(legal), "", near);
+    fail(item.key(), "is not a known key; known are " + some_names(legal, item.key()), "",
+         nearest_name(item.key(), legal));
   }
 }
 

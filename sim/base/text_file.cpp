@@ -15,18 +15,19 @@
 
 #include "base/error.h"
 #include "base/read_record.h"
+#include "base/unreadable.h"
 
 namespace rehearse {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& rule, const std::string& values = "",
-                       const std::string& nearest = "the path of a file that may be read") {
-  throw InputError({path, "", rule, values, nearest});
+[[noreturn]] void fail_to_read(const std::string& path, const std::string& why) {
+  throw InputError(unreadable(path, why));
 }
 
-[[noreturn]] void fail_to_read(const std::string& path, const std::string& why) {
-  fail(path, "cannot read this file", why);
+[[noreturn]] void fail_of_size(const std::string& path, std::size_t most_bytes) {
+  throw InputError(
+      {path, "", fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file"});
 }
 
 // One name for a file, by whatever path it is called.
@@ -70,13 +71,13 @@ class Descriptor {
 };
 
 std::string reason(int error) {
-  return error == ENOENT ? "there is none" : std::strerror(error);
+  return error == ENOENT ? kNoSuchFile : std::strerror(error);
 }
 
 // Why a file of this kind is not read; "" for a regular one.
 std::string why_not(const struct stat& kind) {
   if (S_ISREG(kind.st_mode)) return "";
-  if (S_ISDIR(kind.st_mode)) return "a folder";
+  if (S_ISDIR(kind.st_mode)) return kIsFolder;
   return S_ISFIFO(kind.st_mode) ? "a named pipe; `-` reads standard input: `rehearse ... - < PIPE`"
                                 : "a device or socket";
 }
@@ -101,8 +102,7 @@ std::string read_to_end(int file, const std::string& path, std::size_t most_byte
       fail_to_read(path, reason(errno));
     }
     if (count > 0) text.append(block.data(), static_cast<std::size_t>(count));
-    if (text.size() > most_bytes)
-      fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
+    if (text.size() > most_bytes) fail_of_size(path, most_bytes);
   }
 }
 
@@ -113,7 +113,7 @@ std::string read_stream(const std::string& path, std::size_t most_bytes) {
   const std::string name = stream_name(path);
   if (const auto known = files.streams.find(name); known != files.streams.end()) {
     if (known->second.size() <= most_bytes) return known->second;
-    fail(path, fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file");
+    fail_of_size(path, most_bytes);
   }
   if (name == "0") return files.streams[name] = read_to_end(STDIN_FILENO, path, most_bytes);
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -147,6 +147,10 @@ bool was_streamed(const std::string& path) {
   ReadFiles& files = read_files();
   const std::lock_guard lock(files.stream_mutex);
   return files.streams.contains(stream_name(path));
+}
+
+std::string stem_of(const std::string& file) {
+  return is_stream(file) ? "stdin" : std::filesystem::path(file).stem().string();
 }
 
 std::filesystem::path folder_of(const std::string& file) {

@@ -24,6 +24,9 @@ bool was_streamed(const std::string& path);
 // The folder from which a file's relative paths lead; "", the working directory, for a stream.
 std::filesystem::path folder_of(const std::string& file);
 
+// The name of a file without its ending, by which what it holds is called; "stdin" for a stream.
+std::string stem_of(const std::string& file);
+
 // Why read_text_file() would refuse to open this path; "" when it would open it.
 std::string why_unreadable(const std::string& path);
 

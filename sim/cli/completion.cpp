@@ -1,54 +1,79 @@
+// What is printed for a shell asks the program itself for each word, so that it knows the names of today.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include <memory>
 
-#include "base/error.h"
+#include "cli/completion.h"
+#include "cli/next_words.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
 
 namespace {
 
-// Long names of a verb's options, in the parser's own order.
-std::vector<std::string> long_names(const CLI::App& verb) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
+// Files where the program has no words. COMP_WORDS holds "=" as a word of its own.
+constexpr const char* kBash = R"(_rehearse() {
+  local word words=()
+  while IFS= read -r word; do words+=("${word%%$'\t'*}"); done < <(
+    "${COMP_WORDS[0]/#\~/$HOME}" completion words -- \
+      "${COMP_WORDS[@]:1:COMP_CWORD-1}" "${COMP_WORDS[COMP_CWORD]}" 2>/dev/null)
+  COMPREPLY=("${words[@]}")
 }
+complete -o default -F _rehearse rehearse
+)";
 
-void print_bash(const CLI::App& program) {
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : program.get_subcommands({})) verbs.push_back(verb->get_name());
-  fmt::print("_rehearse() {{\n  local words\n  case \"${{COMP_WORDS[1]}}\" in\n");
-  for (const CLI::App* verb : program.get_subcommands({})) {
-    fmt::print("    {}) words=\"{}\" ;;\n", verb->get_name(), join(long_names(*verb), " "));
-  }
-  fmt::print("  esac\n  [ \"$COMP_CWORD\" -eq 1 ] && words=\"{} {}\"\n", join(verbs, " "),
-             join(long_names(program), " "));
-  fmt::print("  COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n}}\n");
-  fmt::print("complete -o default -F _rehearse rehearse\n");
+constexpr const char* kZsh = R"(#compdef rehearse
+_rehearse() {
+  local line
+  local -a found
+  for line in "${(@f)$("${words[1]/#\~/$HOME}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+  done
+  if (( $#found )); then
+    _describe -V rehearse found
+  else
+    _files
+  fi
 }
+if [[ $funcstack[1] == _rehearse ]]; then
+  _rehearse "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef _rehearse rehearse
+fi
+)";
 
-void print_fish(const CLI::App& program) {
-  for (const CLI::App* verb : program.get_subcommands({})) {
-    fmt::print("complete -c rehearse -n __fish_use_subcommand -a {} -d '{}'\n", verb->get_name(),
-               verb->get_description());
-    for (const CLI::Option* option : verb->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        fmt::print("complete -c rehearse -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
-                   verb->get_name(), name, option->get_description());
-      }
-    }
-  }
-}
+constexpr const char* kFish = R"(function __rehearse_words
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  set -l program $words[1]
+  set -e words[1]
+  set -l found ($program completion words -- $words "$word" 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\n' $found
+  else
+    __fish_complete_path "$word"
+  end
+end
+complete -c rehearse -f -a '(__rehearse_words)'
+)";
 
 }  // namespace
 
+bool answers_completion(const CLI::App& program, const std::vector<std::string>& words) {
+  constexpr std::size_t kAsked = 3;  // completion words --
+  if (words.size() <= kAsked || words[0] != "completion" || words[1] != "words" || words[2] != "--")
+    return false;
+  const std::vector<std::string> before(words.begin() + kAsked, words.end() - 1);
+  for (const NextWord& each : next_words(program, before, words.back()))
+    fmt::print("{}\t{}\n", each.word, each.help);
+  return true;
+}
+
 void add_completion(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("completion", "shell completion, made from the parser itself");
+  CLI::App* verb =
+      program.add_subcommand("completion", "shell completion of verbs, flags, names, values and topics");
   const auto shell = std::make_shared<std::string>();
   verb->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
@@ -58,13 +83,8 @@ void add_completion(CLI::App& program, int& exit_code) {
       "  source <(rehearse completion bash)\n"
       "  source <(rehearse completion zsh)\n"
       "  rehearse completion fish > ~/.config/fish/completions/rehearse.fish");
-  verb->callback([shell, &program, &exit_code] {
-    if (*shell == "zsh") fmt::print("autoload -Uz bashcompinit && bashcompinit\n");
-    if (*shell == "fish") {
-      print_fish(program);
-    } else {
-      print_bash(program);
-    }
+  verb->callback([shell, &exit_code] {
+    fmt::print("{}", *shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
     exit_code = kDone;
   });
 }

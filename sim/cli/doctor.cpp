@@ -87,8 +87,9 @@ void report_machine() {
 bool report_data() {
   const bool found = !cluster_names().empty() && !profile_names().empty() && !model_names().empty();
   line(found, "data",
-       fmt::format("{}: {} topologies, {} models, profiles {}", data_directory().string(),
-                   cluster_names().size(), model_names().size(), join(profile_names())));
+       fmt::format("{}: {} topologies, {} models, {} profiles (`rehearse list` names them)",
+                   data_directory().string(), cluster_names().size(), model_names().size(),
+                   profile_names().size()));
   return found;
 }
 

@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "base/data_path.h"
+#include "base/error.h"
+#include "base/names.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -29,6 +31,16 @@ void print_topics() {
   for (const Topic& topic : topics()) say("  {:<10} {}\n", topic.name, topic.question);
 }
 
+// Before anything is simulated for it.
+void require_topic(const std::string& asked) {
+  std::vector<std::string> names;
+  for (const Topic& topic : topics()) names.push_back(topic.name);
+  if (std::ranges::find(names, asked) != names.end()) return;
+  throw InputError({"command line", "TOPIC",
+                    fmt::format("there is no such topic; `rehearse explain` lists all {}", names.size()),
+                    fmt::format("found \"{}\"", asked), join(similar_names(asked, names))});
+}
+
 // Whose passes over a microbatch take longest.
 int longest_stage(const OpTimes& times) {
   const auto seconds = [](const StageTimes& stage) {
@@ -43,6 +55,7 @@ int explain_topic(ExplainOptions options) {
     print_topics();
     return kDone;
   }
+  require_topic(options.topic);
   if (options.given.file.empty() && !options.given.values.contains("--model")) {
     options.given.file = (data_directory() / "scenarios" / "llama3-70b-512-h100.json").string();
     say(stderr, "note: no scenario given: {}\n", options.given.file);

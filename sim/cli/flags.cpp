@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "base/utf8.h"
-#include "cli/help.h"
+#include "cli/grouped_help.h"
 
 namespace rehearse {
 
@@ -138,16 +138,25 @@ std::vector<std::string> words_of(const FieldType& type) {
   return {};
 }
 
-// A flag of a few words shows them in place of a value.
+// Words that are few and short stand in place of a value.
 std::string value_shown(const FieldText& field, FlagKind kind, const std::vector<std::string>& words) {
+  constexpr std::size_t kShort = 10;
   if (*field.value != '\0') return field.value;
-  return kind == FlagKind::on_off ? "on|off" : join(words, "|");
+  if (kind == FlagKind::on_off) return "on|off";
+  const std::string all = join(words, "|");
+  return all.size() <= kShort ? all : "NAME";
+}
+
+std::string help_of(const FieldText& field, const std::string& value, const std::vector<std::string>& words) {
+  const bool names = value == "NAME" || value == "LIST";
+  return names && !words.empty() ? fmt::format("{}: {}", field.help, join(words)) : field.help;
 }
 
 Flag flag_of(const FieldText& field, const std::string& folder, FlagKind kind,
              std::vector<std::string> words) {
-  return {field.flag, field.aliases,    folder + field.key, kind,        value_shown(field, kind, words),
-          field.help, field.by_default, field.group,        field.daily, std::move(words)};
+  const std::string value = value_shown(field, kind, words);
+  return {field.flag, field.aliases, folder + field.key, kind, value, help_of(field, value, words),
+          field.by_default, field.group, field.daily, std::move(words)};
 }
 
 }  // namespace

@@ -3,106 +3,37 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
+#include "cli/terminal.h"
+#include "cli/verbs.h"
 
 namespace rehearse {
 
-namespace {
-
-constexpr std::string_view kMore = ", more";
-constexpr std::size_t kColumn = 34;  // where texts begin
-constexpr std::size_t kLine = 110;   // columns of the terminal
-const char* const kOwn = "Options";  // CLI11's group of what no group was named for
-
-// The name that people type; with `all` every other one too.
-std::string names_of(const CLI::Option& option, bool all) {
-  if (all) return option.get_name(false, true);
-  std::string names;
-  for (const std::string& name : option.get_snames()) names += "-" + name + ",";
-  return names + "--" + option.get_lnames().front();
+std::vector<std::string> without_help_verb(std::vector<std::string> words) {
+  if (words.empty() || words.front() != "help") return words;
+  if (words.size() > 1 && words[1].starts_with('-')) return words;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
 }
 
-// `text` in lines that fit beside the names.
-std::string wrapped(const std::string& text) {
-  std::string lines;
-  std::size_t width = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (width > 0 && width + 1 + word.size() > kLine - kColumn) {
-      lines += "\n" + std::string(kColumn, ' ');
-      width = 0;
-    }
-    if (width > 0) lines += ' ';
-    lines += word;
-    width += word.size() + (width > 0 ? 1 : 0);
-  }
-  return lines;
+void print_help(const CLI::App& program, bool all) {
+  // What goes to a file or a pager is broken, too: a page of lines of any length is hard to read.
+  constexpr std::size_t kColumnsOfAPage = 100;
+  const std::size_t columns = terminal_columns();
+  const std::string help = program.help("", all ? CLI::AppFormatMode::All : CLI::AppFormatMode::Normal);
+  fmt::print("{}", help_in_columns(help, columns == 0 ? kColumnsOfAPage : columns));
 }
 
-std::string line_of(const CLI::Option& option, bool all) {
-  std::string names = "  " + names_of(option, all);
-  if (!option.get_option_text().empty()) names += " " + option.get_option_text();
-  const bool fits = names.size() + 2 <= kColumn;
-  return names + (fits ? std::string(kColumn - names.size(), ' ') : "\n" + std::string(kColumn, ' ')) +
-         wrapped(option.get_description()) + "\n";
-}
-
-class GroupedHelp : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    const std::vector<std::string> groups = app->get_groups();
-    const bool is_grouped =
-        std::ranges::any_of(groups, [](const std::string& group) { return group.ends_with(kMore); });
-    if (!is_grouped || mode == CLI::AppFormatMode::Sub) return CLI::Formatter::make_help(app, name, mode);
-    const bool all = mode == CLI::AppFormatMode::All;
-    std::string text = make_description(app) + usage(*app, name);
-    for (std::size_t i = 0; i <= static_cast<std::size_t>(HelpGroup::output); ++i)
-      text += group_of(*app, std::string(heading(static_cast<HelpGroup>(i))), all);
-    text += group_of(*app, kOwn, all);
-    if (!all) text += fmt::format("`{} --help-all` shows {} more options.\n", name, hidden(*app));
-    return text + app->get_footer() + "\n";
-  }
-
- private:
-  using Options = std::vector<const CLI::Option*>;
-
-  static Options of(const CLI::App& app, const std::string& group, bool all) {
-    return app.get_options([&](const CLI::Option* option) {
-      const bool more = option->get_group() == group + std::string(kMore);
-      return !option->get_positional() && (option->get_group() == group || (all && more));
-    });
-  }
-
-  static std::string usage(const CLI::App& app, const std::string& name) {
-    std::string places;
-    for (const CLI::Option* option : app.get_options())
-      if (option->get_positional()) places += " " + option->get_option_text();
-    return fmt::format("Usage: {}{} [OPTIONS]\n", name, places);
-  }
-
-  static std::string group_of(const CLI::App& app, const std::string& group, bool all) {
-    const Options options = of(app, group, all);
-    if (options.empty()) return "";
-    std::string text = (group == kOwn ? std::string("Of this verb") : group) + "\n";
-    for (const CLI::Option* option : options) text += line_of(*option, all);
-    return text;
-  }
-
-  static std::size_t hidden(const CLI::App& app) {
-    return app.get_options([](const CLI::Option* option) { return option->get_group().ends_with(kMore); })
-        .size();
-  }
-};
-
-}  // namespace
-
-void put_in_group(CLI::Option& option, HelpGroup group, bool daily) {
-  option.group(std::string(heading(group)) + (daily ? "" : std::string(kMore)));
-}
-
-void use_grouped_help(CLI::App& program) {
-  program.formatter(std::make_shared<GroupedHelp>());
-  program.set_help_all_flag("--help-all", "show all options")->group("");
+void add_help(CLI::App& program, int& exit_code) {
+  CLI::App* verb = program.add_subcommand("help", "what a verb does, with its flags and examples");
+  verb->add_option("verb", "the verb, and the format of import, export or calibrate; left out: all verbs")
+      ->option_text("[VERB]");
+  verb->footer(
+      "Examples:\n"
+      "  rehearse help\n"
+      "  rehearse help simulate\n"
+      "  rehearse help import megatron");
+  verb->callback([&exit_code] { exit_code = kDone; });
 }
 
 }  // namespace rehearse

@@ -1,22 +1,19 @@
-// How does a verb with many options explain itself? --help shows the daily ones under headings; --help-all
-// shows all, with their other names.
+// How does a user ask what a verb does, and how is the answer laid out?
 #pragma once
 
-#include <memory>
-
-#include "plan/fields.h"
+#include <string>
+#include <vector>
 
 namespace CLI {
 class App;
-class Option;
-class FormatterBase;
-}  // namespace CLI
+}
 
 namespace rehearse {
 
-void put_in_group(CLI::Option& option, HelpGroup group, bool daily);
+// `help VERB` is `VERB --help`, and `help` is `--help`; other words stay as they are.
+std::vector<std::string> without_help_verb(std::vector<std::string> words);
 
-// Of the whole program; verbs inherit it, and --help-all with it, so it comes before they are added.
-void use_grouped_help(CLI::App& program);
+// The help of the verb that was parsed, as wide as the terminal. `all`: of options that are rarely used, too.
+void print_help(const CLI::App& program, bool all);
 
 }  // namespace rehearse

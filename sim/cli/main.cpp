@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -17,9 +18,12 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/grouped_help.h"
 #include "cli/help.h"
 #include "cli/interruption.h"
 #include "cli/say.h"
+#include "cli/scenario_file.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "kernels/device.h"
@@ -105,14 +109,18 @@ int usage_error(const CLI::App& program, const std::string& what, const std::vec
   return kInvalidInput;
 }
 
-// What an unset variable of the shell leaves of `--svg "$OUT"`: no value, and not what comes without the
-// flag.
-void refuse_empty_values(CLI::App& verb) {
-  const CLI::Validator filled(
-      [](const std::string& text) { return text.empty() ? "the value is empty" : ""; }, "");
-  for (CLI::Option* option : verb.get_options())
-    if (option->get_expected_max() > 0) option->check(filled);
-  for (CLI::App* below : verb.get_subcommands({})) refuse_empty_values(*below);
+// What an unset variable of the shell leaves of `--svg "$OUT"` and of `--svg="$OUT"`: no value, and not what
+// comes without the flag. The message; "" where every word says something.
+std::string empty_value(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool is_flag = word.starts_with("--") && word.find('=') + 1 == word.size();
+    if (is_flag) return word.substr(0, word.size() - 1) + ": the value is empty";
+    if (!word.empty()) continue;
+    const bool follows_flag = i > 0 && words[i - 1].starts_with('-');
+    return (follows_flag ? words[i - 1] : "a word") + (follows_flag ? ": the value is empty" : " is empty");
+  }
+  return "";
 }
 
 bool is_verb(const CLI::App& program, const std::string& word) {
@@ -122,17 +130,26 @@ bool is_verb(const CLI::App& program, const std::string& word) {
   return false;
 }
 
-int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
-  if (argc > 1 && argv[1][0] != '-' && !is_verb(program, argv[1])) {
-    return usage_error(program, fmt::format("there is no verb \"{}\"", argv[1]), {argv[1]});
+int parse_and_run(CLI::App& program, std::vector<std::string> words, const int& exit_code) {
+  if (answers_completion(program, words)) return kDone;
+  words = without_help_verb(std::move(words));
+  if (!words.empty() && !words[0].starts_with('-') && !is_verb(program, words[0]))
+    return usage_error(program, fmt::format("there is no verb \"{}\"", words[0]), {words[0]});
+  if (const std::string said = empty_value(words); !said.empty()) {
+    say(stderr, "rehearse: {}\nTry: rehearse {}--help\n", said,
+        is_verb(program, words[0]) ? words[0] + " " : "");
+    return kInvalidInput;
   }
   try {
-    program.parse(argc, argv);
+    std::ranges::reverse(words);  // as the parser takes them
+    program.parse(words);
     return exit_code;
-  } catch (const CLI::CallForHelp& help) {
-    return program.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    return program.exit(help);
+  } catch (const CLI::CallForHelp&) {
+    print_help(program, false);
+    return kDone;
+  } catch (const CLI::CallForAllHelp&) {
+    print_help(program, true);
+    return kDone;
   } catch (const CLI::CallForVersion& version) {
     return program.exit(version);
   } catch (const CLI::ExtrasError& error) {
@@ -152,7 +169,7 @@ int run(int argc, char** argv) {
       "print the version; with --json before it, of everything inside");
   program.add_flag("--json", json, "with --version: as JSON")->trigger_on_parse();
   program.require_subcommand(1);
-  program.footer("`rehearse VERB --help` explains a verb and gives examples.");
+  program.footer("`rehearse help VERB` explains a verb and gives examples.");
   add_init(program, exit_code);
   add_simulate(program, exit_code);
   add_execute(program, exit_code);
@@ -170,10 +187,12 @@ int run(int argc, char** argv) {
   add_export(program, exit_code);
   add_calibrate(program, exit_code);
   add_doctor(program, exit_code);
+  add_list(program, exit_code);
   add_completion(program, exit_code);
-  refuse_empty_values(program);
+  add_help(program, exit_code);
+  require_scenarios(program);
   try {
-    return parse_and_run(program, argc, argv, exit_code);
+    return parse_and_run(program, {argv + 1, argv + argc}, exit_code);
   } catch (const InputError& error) {
     for (const Violation& violation : error.violations()) say(stderr, "rehearse: {}\n", to_string(violation));
     return kInvalidInput;

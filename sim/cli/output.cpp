@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/text_file.h"
+#include "cli/grouped_help.h"
 #include "cli/interruption.h"
 
 namespace rehearse {
@@ -37,9 +38,9 @@ bool use_colour(Colour colour) {
 void add_colour_flag(CLI::App& verb, Colour& colour) {
   static const std::map<std::string, Colour> names = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
-  verb.add_option("--color", colour, "colour on the terminal")
-      ->transform(CLI::CheckedTransformer(names))
-      ->option_text("auto|always|never");
+  CLI::Option* option = verb.add_option("--color", colour, "colour on the terminal");
+  option->transform(CLI::CheckedTransformer(names))->option_text("auto|always|never");
+  put_in_group(*option, HelpGroup::output, false);
 }
 
 namespace {

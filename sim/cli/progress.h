@@ -1,7 +1,9 @@
-// How far is work that is done row by row?
+// How far is work that is done row by row, and is work without rows still going on?
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <thread>
 
 namespace rehearse {
 
@@ -16,6 +18,16 @@ class Progress {
   std::size_t points_, done_ = 0;
   bool shown_;
   double begin_s_, last_s_ = 0;
+};
+
+// "simulating 4,000,000 microbatches, 0:12", from the third second on, on stderr where that is a terminal;
+// cleared with its scope.
+class Activity {
+ public:
+  explicit Activity(std::string what);
+
+ private:
+  std::jthread clock_;
 };
 
 }  // namespace rehearse

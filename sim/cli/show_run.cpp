@@ -8,6 +8,7 @@
 #include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/file_kind.h"
+#include "cli/grouped_help.h"
 #include "cli/png.h"
 #include "result/chrome_trace.h"
 #include "result/html/report_page.h"
@@ -68,17 +69,17 @@ void write_html(const ShowOptions& options, const Shown& run) {
 }  // namespace
 
 void add_show_flags(CLI::App& verb, ShowOptions& options) {
-  verb.add_flag("--json", options.json, "print the report as one JSON object");
-  verb.add_option("--trace", options.trace, "write a Chrome trace (Perfetto opens it)")->option_text("FILE");
-  verb.add_option("--svg", options.svg, "write a picture of the pipeline")
-      ->option_text("FILE")
-      ->check(named_as(".svg"));
-  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
-      ->option_text("FILE")
-      ->check(named_as(".png"));
-  verb.add_option("--html", options.html, "write everything as one HTML page; needs no network")
-      ->option_text("FILE")
-      ->check(named_as(".html"));
+  const auto file = [&](const char* flag, std::string& path, const char* help, const char* ending, bool daily) {
+    CLI::Option* option = verb.add_option(flag, path, help)->option_text("FILE");
+    if (*ending != '\0') option->check(named_as(ending));
+    put_in_group(*option, HelpGroup::output, daily);
+  };
+  put_in_group(*verb.add_flag("--json", options.json, "print the report as one JSON object"),
+               HelpGroup::output, true);
+  file("--trace", options.trace, "write a Chrome trace (Perfetto opens it)", "", true);
+  file("--svg", options.svg, "write a picture of the pipeline", ".svg", true);
+  file("--png", options.png, "the same as PNG, by rsvg-convert", ".png", false);
+  file("--html", options.html, "write everything as one HTML page; needs no network", ".html", true);
   add_colour_flag(verb, options.colour);
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/quantity.h"
 #include "cli/assumed.h"
+#include "cli/grouped_help.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
@@ -27,6 +29,12 @@ struct SimulateOptions {
   std::string beside;  // file of another job's scenario
   bool allow_oom = false;
 };
+
+// What takes long of a long pipeline.
+std::string in_words_of(const Plan& plan) {
+  return fmt::format("simulating {} microbatches on {} pipeline rank{}", plan.microbatches(), plan.pp,
+                     plan.pp == 1 ? "" : "s");
+}
 
 // The exit code.
 int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
@@ -71,7 +79,10 @@ int simulate_and_show(const SimulateOptions& options) {
   require_writable(options.show);
   const Scenario scenario = read_scenario(source);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
-  Iteration iteration = run_iteration(scenario.experiment);
+  Iteration iteration = [&] {
+    const Activity busy(in_words_of(scenario.experiment.plan));
+    return run_iteration(scenario.experiment);
+  }();
   return show(options, source, scenario, iteration);
 }
 
@@ -84,16 +95,14 @@ void add_simulate(CLI::App& program, int& exit_code) {
   verb->add_option("--beside", options->beside,
                    "concurrent job on the same fabric, on the next nodes of the placement")
       ->option_text("SCENARIO.json");
+  put_in_group(*verb->get_option("--beside"), HelpGroup::imperfections, false);
   add_allow_oom_flag(*verb, options->allow_oom);
   add_show_flags(*verb, options->show);
   verb->footer(
       "Exit code 3 when it does not fit, unless --allow-oom is given.\n"
       "Examples:\n"
       "  rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 32\n"
-      "  rehearse simulate scenarios/llama3-70b-512-h100.json --svg pipeline.svg --trace trace.json\n"
-      "  rehearse simulate scenarios/llama3-70b-512-h100.json --html report.html\n"
-      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --recompute full --json\n"
-      "  rehearse simulate A.json --placement scattered --beside B.json");
+      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --html report.html");
   verb->callback([options, &exit_code] { exit_code = simulate_and_show(*options); });
 }
 

@@ -259,8 +259,10 @@ void add_topo(CLI::App& program, int& exit_code) {
   CLI::App* verb =
       program.add_subcommand("topo", "what a cluster is: GPUs, links, routes, bisection bandwidth");
   const auto options = std::make_shared<TopoOptions>();
-  verb->add_option("cluster", options->cluster,
-                   "topology name, cluster JSON, NCCL topology XML or the text of nvidia-smi topo -m")
+  verb->add_option(
+          "cluster", options->cluster,
+          "topology name, cluster JSON, NCCL topology XML or the text of nvidia-smi topo -m; - reads "
+          "standard input")
       ->required()
       ->option_text("CLUSTER");
   verb->add_option("--gpus", options->gpus, "GPUs taken of the cluster")
@@ -283,6 +285,7 @@ void add_topo(CLI::App& program, int& exit_code) {
       "  rehearse topo meta-24k-h100 --route 0 6144\n"
       "  rehearse topo dgx-1-v100 --svg node.svg\n"
       "  rehearse topo my-cluster.json --json\n"
+      "  nvidia-smi topo -m | rehearse topo - --like dgx-h100\n"
       "  rehearse topo nccl-topology.xml --save mine.json --like dgx-h100");
   verb->callback([options, &exit_code] {
     show(*options);

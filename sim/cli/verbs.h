@@ -37,6 +37,8 @@ void add_validate(CLI::App& program, int& exit_code);
 void add_calibrate(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
 void add_completion(CLI::App& program, int& exit_code);
+void add_list(CLI::App& program, int& exit_code);
+void add_help(CLI::App& program, int& exit_code);
 
 // "rehearse 0.1.0 (SimGrid 3.32.0, g++ 12.2.0)", or the same as JSON.
 std::string version_line();

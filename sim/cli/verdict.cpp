@@ -2,13 +2,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/grouped_help.h"
 #include "cli/verbs.h"
 #include "cli/way_to_fit.h"
 
 namespace rehearse {
 
 void add_allow_oom_flag(CLI::App& verb, bool& allow_oom) {
-  verb.add_flag("--allow-oom", allow_oom, "exit with 0 although the plan does not fit in memory, not with 3");
+  put_in_group(*verb.add_flag("--allow-oom", allow_oom, "exit with 0, not 3, where the plan does not fit in memory"),
+               HelpGroup::memory, true);
 }
 
 int judge(const ScenarioSource& source, const Scenario& scenario, bool allow_oom, Report& report) {

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
-
 #include "base/json_reader.h"
 #include "base/text_file.h"
 #include "cluster/imported_node.h"
@@ -16,6 +14,12 @@ constexpr std::size_t kMostBytes = 16'000'000;
 
 std::string rate(double bytes_per_s) {
   return fmt::format("{:g}GB/s", bytes_per_s * 1e-9);
+}
+
+// '\0' of a text without any.
+char first_letter(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin == std::string::npos ? '\0' : text[begin];
 }
 
 // A NIC's rate where the file tells it; else it stays that of the cluster it is like.
@@ -54,14 +58,17 @@ Json nccl_json(const ImportedNode& imported, const Cluster& like) {
 
 }  // namespace
 
+// What a pipe holds is told by how it begins, as it has no ending: clusters are JSON objects.
 bool is_topology_dump(const std::string& path) {
-  return path.ends_with(".xml") || path.ends_with(".txt");
+  if (!is_stream(path)) return path.ends_with(".xml") || path.ends_with(".txt");
+  return first_letter(read_text_file(path, kMostBytes)) != '{';
 }
 
 ImportedNode import_topology(const std::string& path, const Cluster* like) {
   const std::string text = read_text_file(path, kMostBytes);
-  ImportedNode imported = path.ends_with(".xml") ? import_nccl(text, path) : import_smi(text, path, like);
-  imported.cluster.name = std::filesystem::path(path).stem().string();
+  const bool is_nccl = is_stream(path) ? first_letter(text) == '<' : path.ends_with(".xml");
+  ImportedNode imported = is_nccl ? import_nccl(text, path) : import_smi(text, path, like);
+  imported.cluster.name = stem_of(path);
   imported.cluster.max_nodes = 1;
   if (like != nullptr) complete(imported, *like);
   return imported;

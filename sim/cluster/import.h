@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Does the path name such a file (ending ".xml" or ".txt") rather than a cluster?
+// Does the path name such a file (ending ".xml" or ".txt", or a stream of no JSON) rather than a cluster?
 bool is_topology_dump(const std::string& path);
 
 struct ImportedNode {

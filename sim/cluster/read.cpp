@@ -1,9 +1,8 @@
 #include <fmt/core.h>
 
-#include <filesystem>
-
 #include "base/data_path.h"
-#include "base/json_reader.h"
+#include "base/json_kind.h"
+#include "base/text_file.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_json.h"
 #include "cluster/read_changed.h"
@@ -105,6 +104,7 @@ void require_schema(const JsonReader& reader) {
 // All sources stay on record.
 JsonReader open_merged(const std::string& file, int deepest = kLikeChain) {
   const JsonReader own = JsonReader::open(file);
+  require_kind(own.json(), file, JsonKind::cluster);
   require_schema(own);
   const std::string source = own.text("source");
   const std::string like = own.text_or("like", "");
@@ -133,7 +133,7 @@ Cluster read_cluster(const std::string& name_or_path) {
 
 Cluster read_cluster_changed(const std::string& name_or_path, const Json& changes) {
   const std::string file = find_data_file("cluster", kFolder, name_or_path);
-  return parse_cluster(changed(open_merged(file), changes, file), std::filesystem::path(file).stem().string());
+  return parse_cluster(changed(open_merged(file), changes, file), stem_of(file));
 }
 
 Cluster parse_cluster(const JsonReader& reader, const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include "base/data_path.h"
 #include "base/error.h"
+#include "base/json_kind.h"
 #include "cost/read_profile.h"
 
 namespace rehearse {
@@ -39,7 +40,9 @@ std::string to_string(How how) {
 }
 
 Profile read_profile(const std::string& name_or_path) {
-  return parse_profile(JsonReader::open(find_data_file("profile", kFolder, name_or_path)));
+  const JsonReader reader = JsonReader::open(find_data_file("profile", kFolder, name_or_path));
+  require_kind(reader.json(), reader.file(), JsonKind::profile);
+  return parse_profile(reader);
 }
 
 std::vector<std::string> profile_names() {

@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/names.h"
+
 namespace rehearse {
 
 namespace {
@@ -127,7 +129,7 @@ void add_unknown(const Json& table, const std::string& section, const std::strin
       violations.push_back(
           {file, pointer,
            fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
-           fmt::format("found {}", key), near.empty() ? join(names) : near});
+           fmt::format("found {}", key), near.empty() ? some_names(names, key) : near});
     } else if (value.is_object() && !names_in(path).empty()) {
       add_unknown(value, path, file, violations);
     }

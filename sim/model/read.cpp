@@ -8,9 +8,12 @@
 #include <string_view>
 
 #include "base/data_path.h"
+#include "base/json_kind.h"
 #include "base/json_text.h"
+#include "base/names.h"
 #include "base/text_file.h"
 #include "model/families.h"
+#include "model/repository.h"
 
 namespace rehearse {
 
@@ -49,7 +52,7 @@ const Family& find_family(const JsonReader& config, const std::string& key, cons
     if (name == family.*field) return family;
     known.emplace_back(family.*field);
   }
-  config.fail(key, "must be one of " + join(known), fmt::format("found \"{}\"", name),
+  config.fail(key, "must be one of " + some_names(known, name), fmt::format("found \"{}\"", name),
               nearest_name(name, known));
 }
 
@@ -112,14 +115,32 @@ std::vector<std::string> other_architectures(const JsonReader& config, const Fam
 std::string name_of(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string folder = path.parent_path().filename().string();
-  return path.stem() == "config" && !folder.empty() ? folder : path.stem().string();
+  return path.stem() == "config" && !folder.empty() && folder != "." ? folder : stem_of(file);
+}
+
+// The configuration in the folder that is named; "" where it is no such folder.
+std::string config_in(const std::string& folder) {
+  const std::filesystem::path file = std::filesystem::path(folder).lexically_normal() / "config.json";
+  std::error_code error;
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
 }
 
 }  // namespace
 
+std::string model_file(const std::string& name_or_path) {
+  const std::vector<std::string> known = model_names();
+  const bool is_known = std::ranges::find(known, name_or_path) != known.end();
+  if (!is_known && !is_stream(name_or_path)) {
+    if (const std::string config = config_in(name_or_path); !config.empty()) return config;
+    if (!why_unreadable(name_or_path).empty()) refuse_repository(name_or_path);
+  }
+  return find_data_file("model", kFolder, name_or_path);
+}
+
 Model read_model(const std::string& name_or_path) {
-  const std::string file = find_data_file("model", kFolder, name_or_path);
+  const std::string file = model_file(name_or_path);
   const JsonReader config = open_config(file);
+  require_kind(config.json(), file, JsonKind::model);
   const Family& family = family_of(config);
   Model model = family.read(config);
   model.name = name_of(file);

@@ -56,6 +56,18 @@ TEST_F(DataPath, UnknownNameSaysWhichAreKnownAndTheNearest) {
   }
 }
 
+TEST_F(DataPath, LongListOfNamesIsLeftToTheVerbThatPrintsIt) {
+  for (const char letter : std::string("abcdefghijklm"))
+    std::ofstream(root_ / "things" / (std::string("name-") + letter + ".json")) << "{}";
+  try {
+    find_data_file("thing", "things", "alpa");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.violations().front().rule, "no such thing; `rehearse list things` names all 15");
+    EXPECT_EQ(error.violations().front().nearest, "alpha");
+  }
+}
+
 TEST(DataDirectory, IsTheSourceTreeWhereNothingIsInstalled) {
   unsetenv("REHEARSE_DATA");
   EXPECT_EQ(data_directory(), fs::path(SOURCE_DIR));

@@ -53,7 +53,7 @@ TEST(TextFile, ThatCannotBeReadSaysWhy) {
   fs::create_symlink("loop", place("loop"));
   EXPECT_THAT(refusal(place("loop")), HasSubstr("Too many levels of symbolic links"));
   EXPECT_THAT(refusal(place(std::string(300, 'n'))), HasSubstr("File name too long"));
-  EXPECT_THAT(refusal(place("absent")), HasSubstr("there is none"));
+  EXPECT_THAT(refusal(place("absent")), HasSubstr("no such file"));
   EXPECT_THAT(refusal(scratch().path()), HasSubstr("a folder"));
   scratch().write("file", "");
   EXPECT_THAT(refusal(place("file/below")), HasSubstr("Not a directory"));
@@ -128,7 +128,7 @@ TEST(Stream, IsNoFolderOfRelativePaths) {
 }
 
 TEST(Stream, ThatIsNotThereIsRefused) {
-  EXPECT_THAT(refusal("/dev/fd/987654"), HasSubstr("there is none"));
+  EXPECT_THAT(refusal("/dev/fd/987654"), HasSubstr("no such file"));
 }
 
 TEST(TextFile, OfTheSystemThatTellsNoSizeIsRead) {

@@ -129,16 +129,16 @@ INSTANTIATE_TEST_SUITE_P(
                  "--seconds: must be a number from"},
         BadInput{"NanCalibrateSeconds", "execute @ --predict --calibrate-seconds nan", 2,
                  "--calibrate-seconds: must be a number from"},
-        BadInput{"EmptyGate", "compare %/a.json %/b.json --fail-above \"\"", 2, "--fail-above: a gate is"},
+        BadInput{"EmptyGate", "compare %/a.json %/b.json --fail-above \"\"", 2, "--fail-above: the value is empty"},
         BadInput{"EmptyGateOfAPrediction", "execute @ --predict --fail-above \"\"", 2,
-                 "--fail-above: a gate is"},
+                 "--fail-above: the value is empty"},
         BadInput{"DaysBeyondAll",
                  "goodput --gpus 8 --mtbf-hours 100000 --checkpoint-seconds 20 --restart-seconds 600", 2,
                  "nearest legal: --mtbf-hours 70080"},
         BadInput{"JsonLinesToJson", "sweep scenarios/gpt-10m-2-cores.json --mbs 1,2 --jsonl a.json", 2,
                  "nearest legal: a.jsonl"},
-        BadInput{"MissingScenario", "simulate %/nowhere.json", 2, "nowhere.json: cannot read this file"},
-        BadInput{"ScenarioIsAFolder", "simulate scenarios", 2, "cannot read this file"},
+        BadInput{"MissingScenario", "simulate %/nowhere.json", 2, "nowhere.json: no such file"},
+        BadInput{"ScenarioIsAFolder", "simulate scenarios", 2, "is a folder, not a file"},
         BadInput{"RouteOutside", "topo selene --route 0 99999999", 2, "must name GPUs from 0 to 4479"},
         BadInput{"UnwritablePicture", "simulate @ --svg %/none/p.svg", 1, "cannot write %/none/p.svg"}),
     [](const auto& bad) { return bad.param.name; });
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "not valid JSON"},
         BadFile{"WrongSchema",
                 R"({"schema": "rehearse.report/1", "model": "llama3-8b", "cluster": "dgx-h100"})",
-                "/schema"}),
+                "is a report of a run, not a scenario"}),
     [](const auto& bad) { return bad.param.name; });
 
 TEST(BadScenario, AModelFileThatIsMissingIsNamedBesideTheScenario) {
@@ -182,7 +182,7 @@ TEST(BadScenario, AModelFileThatIsMissingIsNamedBesideTheScenario) {
       temporary_file("lost.json", R"({"model": "missing/config.json", "cluster": "dgx-h100"})");
   const Outcome outcome = run_program("simulate " + file);
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("missing/config.json: cannot read this model file"));
+  EXPECT_THAT(outcome.err, HasSubstr("missing/config.json: no such model file"));
 }
 
 TEST(BadScenario, HostileNestingEndsInAMessage) {
@@ -234,7 +234,8 @@ TEST(Flags, NameSchedulesAsOthersDo) {
 
 TEST(Flags, OfSizesThatNobodyMeasuredAreWarnedOfFirst) {
   const Outcome outcome = run_program(
-      "simulate --model llama3-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4 --gbs 64 --seq 100000000 --allow-oom");
+      "simulate --model llama3-70b --cluster dgx-h100 --gpus 128 --tp 8 --pp 4 --gbs 64 --seq 100000000 "
+      "--allow-oom");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::size_t warned = outcome.out.find("of the kernel time is extrapolated");
   EXPECT_LT(warned, outcome.out.find("step time"));

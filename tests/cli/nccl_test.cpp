@@ -111,7 +111,7 @@ TEST(CalibrateImport, AsksForWhatALogDoesNotSay) {
   EXPECT_THAT(complaint("v100_dgx2_12gpu_three_runs_out_of_bounds_failed.log --cluster dgx-2 --nodes 2 "
                         "--gpus-per-node 8"),
               HasSubstr("12 ranks listed, 2 x 8"));
-  EXPECT_THAT(complaint("none.log --cluster aws-p5"), HasSubstr("cannot read"));
+  EXPECT_THAT(complaint("none.log --cluster aws-p5"), HasSubstr("none.log: no such file"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster atlantis"), HasSubstr("atlantis"));
   EXPECT_THAT(complaint("h100x8_newformat_allreduce.log --cluster dgx-h100 --op allreduce"),
               HasSubstr("all_reduce"));

@@ -93,12 +93,11 @@ TEST(Verbs, InitExplainsEveryFieldItSets) {
   }
 }
 
-TEST(Verbs, CompletionListsVerbsAndFlags) {
+TEST(Verbs, CompletionAsksTheProgram) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome outcome = run_program(std::string("completion ") + shell);
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, HasSubstr("simulate"));
-    EXPECT_THAT(outcome.out, HasSubstr("overlap-grad-reduce"));
+    EXPECT_THAT(outcome.out, HasSubstr("completion words -- "));
   }
   EXPECT_EQ(run_program("completion bash | bash -n; echo").exit_code, 0);
 }

@@ -123,7 +123,8 @@ Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRe
     Profile profile = read_profile(as_path(options.output));
     const bool same = profile.measurement && profile.measurement->device == facts.name &&
                       profile.measurement->cores == facts.cores &&
-                      profile.measurement->cache == options.cache && profile.gpu.name == request.cluster.gpu.name;
+                      profile.measurement->cache == options.cache &&
+                      profile.gpu.name == request.cluster.gpu.name;
     if (!same)
       throw InputError({options.output, "/measurement",
                         "a profile can be continued only on the device that it was measured on",

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/json_kind.h"
 #include "base/utf8.h"
 #include "cli/grouped_help.h"
 
@@ -155,8 +156,16 @@ std::string help_of(const FieldText& field, const std::string& value, const std:
 Flag flag_of(const FieldText& field, const std::string& folder, FlagKind kind,
              std::vector<std::string> words) {
   const std::string value = value_shown(field, kind, words);
-  return {field.flag, field.aliases, folder + field.key, kind, value, help_of(field, value, words),
-          field.by_default, field.group, field.daily, std::move(words)};
+  return {field.flag,
+          field.aliases,
+          folder + field.key,
+          kind,
+          value,
+          help_of(field, value, words),
+          field.by_default,
+          field.group,
+          field.daily,
+          std::move(words)};
 }
 
 }  // namespace
@@ -204,23 +213,11 @@ void write_flags(const GivenFlags& given, ScenarioSource& source) {
   }
 }
 
-namespace {
-
-// A model's file in a scenario's place.
-void refuse_model(const Json& json, const std::string& file) {
-  const bool is_config = json.contains("model_type") || json.contains("architectures");
-  if (is_config && !json.contains("model") && !json.contains("cluster"))
-    throw InputError({file, "", "is a Hugging Face configuration of a model, not a scenario", "",
-                      fmt::format("--model {} --cluster NAME --gpus N", file)});
-}
-
-}  // namespace
-
 ScenarioSource collect(const GivenFlags& given) {
   ScenarioSource source;
   source.file = given.file;
   if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
-  refuse_model(source.json, given.file);
+  if (!given.file.empty()) require_kind(source.json, given.file, JsonKind::scenario);
   write_flags(given, source);
   return source;
 }

@@ -23,7 +23,6 @@
 #include "cli/help.h"
 #include "cli/interruption.h"
 #include "cli/say.h"
-#include "cli/scenario_file.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "kernels/device.h"
@@ -190,7 +189,6 @@ int run(int argc, char** argv) {
   add_list(program, exit_code);
   add_completion(program, exit_code);
   add_help(program, exit_code);
-  require_scenarios(program);
   try {
     return parse_and_run(program, {argv + 1, argv + argc}, exit_code);
   } catch (const InputError& error) {

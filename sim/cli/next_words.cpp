@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "cli/flags.h"
 #include "cli/name_lists.h"
 #include "plan/plan.h"
 #include "result/explain/explain.h"

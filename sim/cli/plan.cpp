@@ -167,9 +167,8 @@ PlanAnswer answer(const PlanOptions& options) {
   if (legal.plans.empty()) space.refuse();
   const int jobs = jobs_or_cores(options.jobs);
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
-  SearchResult result =
-      search(experiment, legal.plans,
-             {static_cast<std::size_t>(options.top) + kBeyond, jobs, true, is_interrupted});
+  SearchResult result = search(experiment, legal.plans,
+                               {static_cast<std::size_t>(options.top) + kBeyond, jobs, true, is_interrupted});
   const std::size_t counted = result.does_not_fit + result.run;
   std::vector<Winner> winners = winners_of(space, legal, experiment, result, jobs);
   answer.considered += result.does_not_fit + result.run - counted;
@@ -181,8 +180,7 @@ PlanAnswer answer(const PlanOptions& options) {
   answer.front = front_of(result, legal.plans, winners);
   keep_best(winners, static_cast<std::size_t>(options.top));
   answer.finalists = finalists_of(space, winners, jobs, inputs);
-  if (answer.finalists.empty() && answer.left == 0)
-    answer.fewest_gpus = fewest_for(experiment, legal.plans);
+  if (answer.finalists.empty() && answer.left == 0) answer.fewest_gpus = fewest_for(experiment, legal.plans);
   answer.model = experiment.model;
   answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;

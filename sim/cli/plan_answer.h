@@ -32,7 +32,7 @@ struct PlanAnswer {
   std::size_t considered = 0, illegal = 0, does_not_fit = 0, pruned = 0, run = 0;
   std::size_t below_headroom = 0;              // of those that do not fit
   std::optional<FewestGpus> fewest_gpus = {};  // with the headroom; sought where no plan fits
-  std::size_t left = 0;  // fit and were not looked at: the search was stopped
+  std::size_t left = 0;                        // fit and were not looked at: the search was stopped
   double elapsed_s = 0;
 };
 

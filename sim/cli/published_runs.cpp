@@ -51,21 +51,21 @@ Json word_of(const Json& object, const std::string& pointer, const char* key, co
 }
 
 const RowWords kCpMethodWords = {{"a2a", "a2a"},
-                                    {"allgather", "allgather"},
-                                    {"all-gather", "allgather"},
-                                    {"all-gather KV", "allgather"},
-                                    {"p2p", "p2p"},
-                                    {"ring", "p2p"},
-                                    {"a2a+p2p", "p2p"}};
+                                 {"allgather", "allgather"},
+                                 {"all-gather", "allgather"},
+                                 {"all-gather KV", "allgather"},
+                                 {"p2p", "p2p"},
+                                 {"ring", "p2p"},
+                                 {"a2a+p2p", "p2p"}};
 const RowWords kDataParallel = {{"local", "local"}, {"torch", "torch"}};
 const RowWords kMixedPrecision = {{"DEFAULT", "fp32"}, {"PURE", "bf16"}};  // what gradients are reduced in
 const RowWords kNotResharded = {
     {"optimizer+gradients sharded, parameters not resharded after forward", "kept"}};
 const RowWords kRecomputed = {{"none", "none"}, {"selective", "selective"}, {"full", "full"}};
 const RowWords kOffloadWords = {{"none", "none"},
-                            {"optimizer", "optimizer"},
-                            {"activations", "activations"},
-                            {"activations: fused_group_mlp", "none"}};  // of the experts' MLPs alone
+                                {"optimizer", "optimizer"},
+                                {"activations", "activations"},
+                                {"activations: fused_group_mlp", "none"}};  // of the experts' MLPs alone
 
 Json schedule_of(const Json& parallel) {
   const Json name = said(parallel, "schedule");
@@ -203,7 +203,8 @@ Json plan_of(const Json& row, const Json& practice) {
   if (contains(said(row, "precision"), "current scaling")) plan["fp8_scaling"] = "current";
   if (contains(said(row, "precision"), "MXFP8")) plan["fp8_scaling"] = "mx";
   const bool no_user_buffers = plan.value("tp", 1) == 1 || said(parallel, "async_tp") == Json(false);
-  if (const Json offload = word_of(row, "", "offload", kOffloadWords); !offload.is_null() && offload != "none")
+  if (const Json offload = word_of(row, "", "offload", kOffloadWords);
+      !offload.is_null() && offload != "none")
     plan["offload"] = offload;
   if (no_user_buffers)  // a practice of the family, of no use here
     for (const char* key : {"tp_comm_overlap", "tp_comm_proj_sms", "tp_comm_fc2_sms"}) plan.erase(key);

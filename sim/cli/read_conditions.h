@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// Reads "placement", "pxn", "slow", "jitter", "message_jitter", "iterations" and "seed". InputError for a value
-// that breaks a rule.
+// Reads "placement", "pxn", "slow", "jitter", "message_jitter", "iterations" and "seed". InputError for a
+// value that breaks a rule.
 Conditions read_conditions(const JsonReader& scenario);
 
 }  // namespace rehearse

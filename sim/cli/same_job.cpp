@@ -18,7 +18,10 @@ namespace {
 
 // Two builds of one version may compute different numbers.
 kernels::Job job_of_program(const std::string& verb, const std::string& device) {
-  return {{"version", REHEARSE_VERSION}, {"build", program_digest(), {}, true}, {"verb", verb}, {"--device", device}};
+  return {{"version", REHEARSE_VERSION},
+          {"build", program_digest(), {}, true},
+          {"verb", verb},
+          {"--device", device}};
 }
 
 std::string in_words(const Json& value) {

@@ -36,8 +36,8 @@ struct Side {
 Side read_side(const std::string& file);
 
 // Writes the files that are asked for and prints a against b; returns kDone, or kGateFailed after saying on
-// standard error which gates failed. `more` are drawn below them. InputError when a picture is asked for and a
-// side has no timeline, or when there are more and no picture is asked for.
+// standard error which gates failed. `more` are drawn below them. InputError when a picture is asked for and
+// a side has no timeline, or when there are more and no picture is asked for.
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b,
                     const std::vector<Side>& more = {});
 

@@ -69,7 +69,8 @@ void write_html(const ShowOptions& options, const Shown& run) {
 }  // namespace
 
 void add_show_flags(CLI::App& verb, ShowOptions& options) {
-  const auto file = [&](const char* flag, std::string& path, const char* help, const char* ending, bool daily) {
+  const auto file = [&](const char* flag, std::string& path, const char* help, const char* ending,
+                        bool daily) {
     CLI::Option* option = verb.add_option(flag, path, help)->option_text("FILE");
     if (*ending != '\0') option->check(named_as(ending));
     put_in_group(*option, HelpGroup::output, daily);

@@ -9,8 +9,9 @@
 namespace rehearse {
 
 void add_allow_oom_flag(CLI::App& verb, bool& allow_oom) {
-  put_in_group(*verb.add_flag("--allow-oom", allow_oom, "exit with 0, not 3, where the plan does not fit in memory"),
-               HelpGroup::memory, true);
+  put_in_group(
+      *verb.add_flag("--allow-oom", allow_oom, "exit with 0, not 3, where the plan does not fit in memory"),
+      HelpGroup::memory, true);
 }
 
 int judge(const ScenarioSource& source, const Scenario& scenario, bool allow_oom, Report& report) {

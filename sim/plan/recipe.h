@@ -27,8 +27,8 @@ struct StateBytes {
 //                   moments (Megatron-LM, theoretical_memory_usage.py: 18 bytes)
 //  zero         16  gradient in 16 bits as well (Rajbhandari et al. 2020, section 3.1: 2 + 2 + 12)
 //  sagemaker    20  as zero, and an fp32 copy of the gradient for the optimizer (AWS, "Introduction to model
-//                   parallelism": 2 + 2 + 8 + 4 + 4). Also of Megatron-LM where gradients have the type of the
-//                   parameters: 4 + 16/d bytes with a distributed optimizer (docs/user-guide/features/
+//                   parallelism": 2 + 2 + 8 + 4 + 4). Also of Megatron-LM where gradients have the type of
+//                   the parameters: 4 + 16/d bytes with a distributed optimizer (docs/user-guide/features/
 //                   dist_optimizer.md; core/distributed/param_and_grad_buffer.py, grad_dtype)
 //  deepspeed-bf16 20  as megatron, and the 16-bit gradient of a microbatch until the next one's backward: two
 //                   kernels a parameter add it to the fp32 one (DeepSpeed's BF16_Optimizer as of April 2022,

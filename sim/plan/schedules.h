@@ -16,7 +16,7 @@ struct ScheduleTraits {
   std::vector<const char*> aliases = {};  // what others call it, in lower case
   const char* about;                      // one line
   const char* source;                     // the paper
-  const char* needs = "nothing";  // of the plan, besides its chunks
+  const char* needs = "nothing";          // of the plan, besides its chunks
   bool is_v_shaped = false;               // two chunks a rank: stage s and stage 2 pp - 1 - s
   bool takes_chunks = false;              // any number of chunks a rank
   bool splits_backward = false;           // I and W in place of B

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -19,8 +22,29 @@ using Json = nlohmann::json;
 constexpr const char* kValidate = "validate calibrate/data/runs/published_runs.json --json ";
 
 const Json& published() {
-  static const Json json = Json::parse(run_program(kValidate).out);
+  static const Json json = Json::parse(
+      run_program(std::string(kValidate) + "--page %/accuracy.md --evidence %/accuracy-evidence.md").out);
   return json;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string documented(const std::string& page) {
+  return text_of(std::string(SOURCE_DIR) + "/docs/" + page);
+}
+
+// The row of docs/blind.md for a file, from its name to its end, states the errors of today.
+void expect_on_blind_page(const std::string& file, const Json& all) {
+  const std::string page = documented("blind.md");
+  const std::size_t row = page.find("| `" + file + "` |");
+  ASSERT_NE(row, page.npos);
+  char today[32];
+  std::snprintf(today, sizeof today, "| %.1f %% (%.1f) |", 100 * all["mean_abs"].get<double>(),
+                100 * all["median_abs"].get<double>());
+  EXPECT_THAT(page.substr(row, page.find('\n', row) - row), HasSubstr(today));
 }
 
 TEST(Validate, EveryRunIsPredictedOrHasAReason) {
@@ -68,6 +92,30 @@ TEST(Validate, BandsHoldAsManyMeasuredTimesAsTheySay) {
   }
   EXPECT_EQ(all, summary["all"]["n"].get<double>());
   EXPECT_GT(inside, 0.78 * all);
+}
+
+TEST(Validate, AccuracyPagesAreWhatTheProgramWrites) {
+  ASSERT_FALSE(published().empty());
+  for (const char* page : {"accuracy.md", "accuracy-evidence.md"})
+    EXPECT_TRUE(text_of(in_scratch(std::string("%/") + page)) == documented(page))
+        << page << " is stale: its last section states the command that writes it";
+}
+
+// Of the run's own data: no class follows from its name.
+TEST(Validate, ClassesFollowFromModelFrameworkLaunchesAndGpu) {
+  std::map<std::string, std::size_t> classes;
+  for (const Json& run : published()["runs"]) {
+    if (run["class"].is_null()) continue;
+    ++classes[run["class"]];
+    const std::string family = run["family"];
+    EXPECT_EQ(run["class"] == "FSDP", family == "titan" || family == "fms" || family == "foundry") << run["id"];
+    EXPECT_TRUE(family != "mlm-moe" || run["class"] == "experts (MoE)") << run["id"];
+  }
+  for (const auto& [name, of_class] : published()["summary"]["by_class"].items())
+    EXPECT_EQ(of_class["n"], classes[name]) << name;
+  EXPECT_EQ(classes.size(), published()["summary"]["by_class"].size());
+  for (const char* name : {"dense on A100", "dense on H100", "dense on B200", "dense on GB200", "launch-bound"})
+    EXPECT_GT(classes[name], 0U) << name;
 }
 
 TEST(Validate, SharingLinksMakesNoRunFaster) {
@@ -141,6 +189,7 @@ TEST(Validate, OtherRunsArePredictedToo) {
 TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/torchtitan_runs.json --json").out);
   ASSERT_EQ(other["runs"].size(), 30U);
+  expect_on_blind_page("torchtitan_runs.json", other["summary"]["all"]);
   std::size_t skipped = 0;
   for (const Json& run : other["runs"]) {
     const std::string id = run["id"];
@@ -158,6 +207,7 @@ TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
 TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/jean_zay_runs.json --json").out);
   ASSERT_EQ(other["runs"].size(), 32U);
+  expect_on_blind_page("jean_zay_runs.json", other["summary"]["all"]);
   for (const Json& run : other["runs"]) {
     const std::string id = run["id"];
     const bool by_tensors = id.find("v100-1b3") != id.npos && id.find("t2p1") != id.npos;
@@ -172,6 +222,7 @@ TEST(Validate, OtherRunsOfMegatronDeepSpeedArePredictedToo) {
   ASSERT_EQ(other["runs"].size(), 69U);
   const Json& all = other["summary"]["all"];
   EXPECT_EQ(all["n"], 69);
+  expect_on_blind_page("vtrain_runs.json", all);
   EXPECT_LT(all["median_abs"].get<double>(), 0.05);
   EXPECT_LT(all["mean_abs"].get<double>(), 0.09);
 }
@@ -252,6 +303,7 @@ TEST(Validate, LayoutsThatRanFitAndFourInFiveThatRanOutOfMemoryDoNot) {
   EXPECT_EQ(fit["out_of_memory"]["n"], 556);
   EXPECT_LE(fit["out_of_memory"]["predicted_to_fit"], 111);
   EXPECT_GE(published()["summary"]["fit"]["ran"]["predicted_to_fit"], 597);
+  expect_on_blind_page("layout_runs.json", layouts()["summary"]["all"]);
 }
 
 TEST(Validate, ARunThatEndedOutOfMemoryHasNoTime) {

@@ -14,8 +14,8 @@ namespace rehearse {
 // what nvidia-smi shows, which is that, the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
-// Where a run's settings were found: its own script, recipe, submission or log; a table of a paper, the rest being
-// its framework's defaults at that time; or, in part, nowhere, so that they were inferred.
+// Where a run's settings were found: its own script, recipe, submission or log; a table of a paper, the rest
+// being its framework's defaults at that time; or, in part, nowhere, so that they were inferred.
 enum class Known : std::uint8_t { script, table, inferred, not_stated };
 
 // A whole configuration.

@@ -40,7 +40,8 @@ void write_scatter(const std::vector<RunPrediction>& predictions, const std::str
   });
 }
 
-void write_pages(const std::vector<RunPrediction>& predictions, Engine engine, const ValidateOptions& options) {
+void write_pages(const std::vector<RunPrediction>& predictions, Engine engine,
+                 const ValidateOptions& options) {
   const auto read = [](const char* name) {
     return read_json_file((data_directory() / "calibrate/data/runs" / name).string());
   };

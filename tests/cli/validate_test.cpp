@@ -108,13 +108,15 @@ TEST(Validate, ClassesFollowFromModelFrameworkLaunchesAndGpu) {
     if (run["class"].is_null()) continue;
     ++classes[run["class"]];
     const std::string family = run["family"];
-    EXPECT_EQ(run["class"] == "FSDP", family == "titan" || family == "fms" || family == "foundry") << run["id"];
+    EXPECT_EQ(run["class"] == "FSDP", family == "titan" || family == "fms" || family == "foundry")
+        << run["id"];
     EXPECT_TRUE(family != "mlm-moe" || run["class"] == "experts (MoE)") << run["id"];
   }
   for (const auto& [name, of_class] : published()["summary"]["by_class"].items())
     EXPECT_EQ(of_class["n"], classes[name]) << name;
   EXPECT_EQ(classes.size(), published()["summary"]["by_class"].size());
-  for (const char* name : {"dense on A100", "dense on H100", "dense on B200", "dense on GB200", "launch-bound"})
+  for (const char* name :
+       {"dense on A100", "dense on H100", "dense on B200", "dense on GB200", "launch-bound"})
     EXPECT_GT(classes[name], 0U) << name;
 }
 

@@ -189,7 +189,7 @@ std::string open_rows(const std::vector<RunPrediction>& predictions) {
       text +=
           fmt::format("| {} | {} | {} | {} |\n", each.run.id, each.run.missing,
                       each.band ? format_seconds(each.band->low) + " to " + format_seconds(each.band->high)
-                                : "no legal plan",
+                                : "not predicted",
                       each.run.measured_s ? format_seconds(*each.run.measured_s) : "not stated");
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "cli/left_out.h"
+#include "cli/run_classes.h"
 #include "run/band.h"
 
 namespace rehearse {
@@ -15,55 +16,149 @@ namespace {
 
 constexpr std::size_t kWorst = 10;
 
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
-double percent_of(const Share& share) {
-  return 100.0 * static_cast<double>(share.n) / static_cast<double>(std::max<std::size_t>(1, share.of));
+std::string summary_cells(const ErrorSummary& sum) {
+  return fmt::format("{} | {:.1f} | {:.1f} | {:+.1f}", sum.n, 100 * sum.median_abs, 100 * sum.p90_abs,
+                     100 * sum.bias);
 }
 
 std::string summary_row(const std::string& name, const std::vector<double>& errors) {
   const ErrorSummary sum = summarise(errors);
-  return fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} |\n", name, sum.n,
-                     100 * sum.mean_abs, 100 * sum.median_abs, 100 * sum.p90_abs, 100 * sum.max_abs,
+  return fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} |", name, sum.n,
+                     100 * sum.median_abs, 100 * sum.p90_abs, 100 * sum.mean_abs, 100 * sum.max_abs,
                      100 * sum.bias);
 }
 
-std::string summary_table(const PredictionErrors& errors) {
-  std::string text =
-      "| runs | n | mean | median | 90th percentile | max | bias |\n|---|---|---|---|---|---|---|\n";
-  text += summary_row("core", errors.core) + summary_row("all", errors.all);
-  for (const auto& [family, of_family] : errors.by_family) text += summary_row(family, of_family);
-  return text + summary_row("memory", errors.memory);
+std::string opening(const std::vector<RunPrediction>& predictions, const PredictionErrors& errors,
+                    Engine engine) {
+  const auto open =
+      std::ranges::count_if(predictions, [](const RunPrediction& each) { return !each.run.missing.empty(); });
+  const ErrorSummary all = summarise(errors.all);
+  return fmt::format(
+      "# Accuracy\n\n"
+      "{} published training runs are predicted with a median error of {:.1f} % and a 90th percentile of "
+      "{:.1f} %. "
+      "All of them were known while the program was written, so these figures are "
+      "[no blind test](#how-independent-the-figures-are). Runs that came later are on "
+      "[a page of their own](blind.md).\n\n"
+      "An error is |predicted / measured - 1|. The bias keeps the sign: a negative one means predicted too "
+      "fast. "
+      "Step times come from the {} engine. Of {} runs, {} leave settings open, and {} state memory only.\n",
+      all.n, 100 * all.median_abs, 100 * all.p90_abs, to_string(engine), predictions.size(), open,
+      predictions.size() - all.n - static_cast<std::size_t>(open));
 }
 
-std::string band_words(const std::vector<RunPrediction>& predictions, const PredictionErrors& errors) {
-  std::string families;
+std::string class_table(const std::vector<RunPrediction>& predictions) {
+  std::string text =
+      "\n## By class\n\n"
+      "| class | runs | median, % | 90th percentile, % | bias, % | configuration known from |\n"
+      "|---|---|---|---|---|---|\n";
+  const auto row = [](const std::string& name, const ClassErrors& of) {
+    return fmt::format("| {} | {} | {} |\n", name, summary_cells(summarise(of.errors)), to_string(of.known));
+  };
+  const std::map<std::string, ClassErrors> classes = errors_by_class(predictions);
+  for (const bool dense : {true, false})
+    for (const auto& [name, of] : classes)
+      if (name.starts_with("dense") == dense) text += row(name, of);
+  text += row("memory of one GPU", memory_errors(predictions));
+  return text + fmt::format(
+                    "\nThe class follows from the run's own data; the first that holds counts:\n\n"
+                    "1. `experts (MoE)`: the model has experts.\n"
+                    "2. `FSDP`: the framework is PyTorch's FSDP, of either generation, or torchtitan.\n"
+                    "3. `launch-bound`: small models. The GPU waits for the CPU's launches for {:.0f} % of "
+                    "kernel time "
+                    "or more, as predicted.\n"
+                    "4. `dense on ...`: all others, by GPU.\n\n"
+                    "The configuration is known from:\n\n"
+                    "- `script`: the run's own script, recipe, submission or log.\n"
+                    "- `table`: a paper or table. Settings that it omits are the framework's defaults of "
+                    "that month.\n"
+                    "- `inferred`: some settings are neither stated nor confirmed by a source.\n",
+                    100 * kLaunchBound);
+}
+
+std::string independence(const std::vector<RunPrediction>& predictions, const PredictionErrors& errors,
+                         const Json& mechanisms) {
+  const auto of_no_family = std::ranges::count_if(mechanisms, [](const Json& each) {
+    return each.at("because_of").get<std::string>().starts_with("no family");
+  });
+  const auto plots =
+      std::ranges::count_if(predictions, [](const RunPrediction& each) { return each.run.read_from_plot; });
+  return fmt::format(
+      "\n## How independent the figures are\n\n"
+      "- **All {} runs were visible during development.** None was held back.\n"
+      "- **{} of {} mechanisms were added because of runs of this page.** The other {} have another "
+      "reason, "
+      "such as a source or runs of other files. [The evidence](accuracy-evidence.md#mechanisms) lists each "
+      "mechanism with its source and the errors before and after.\n"
+      "- **Rates and latencies come from measurements of kernels and collectives, traces and source code.** "
+      "None is "
+      "fitted to a step time. But the errors decided which mechanism was looked for, and when to stop.\n"
+      "- **The {:.0f} % residual of the error bar is estimated from these runs.** It is fitted to their step "
+      "times.\n"
+      "- **Some runs repeat each other.** The {} runs of `vtrain-single` were composed by their source from "
+      "32 pairs "
+      "of times. An error repeats wherever its pair does.\n"
+      "- **Some sources serve twice.** SimuMax published both the GEMM rates of the A100 and B200 profiles "
+      "and the "
+      "runs `simumax`.\n"
+      "- **{} measured values were read from plots.**\n",
+      predictions.size(), static_cast<std::ptrdiff_t>(mechanisms.size()) - of_no_family, mechanisms.size(),
+      of_no_family, 100 * kLeftOut,
+      errors.by_family.contains("vtrain-single") ? errors.by_family.at("vtrain-single").size() : 0, plots);
+}
+
+std::string error_bar(const std::vector<RunPrediction>& predictions, const PredictionErrors& errors) {
   Share all;
   for (const auto& [family, share] : held_out(predictions)) {
-    families += fmt::format("{}{} {} of {}", families.empty() ? "" : ", ", family, share.n, share.of);
     all.n += share.n;
     all.of += share.of;
   }
+  const auto percent_of = [](const Share& share) {
+    return 100.0 * static_cast<double>(share.n) / static_cast<double>(std::max<std::size_t>(1, share.of));
+  };
   return fmt::format(
-      "\nEvery prediction carries a band: the 90th percentile by which products and collectives are off "
-      "that the profile's tables were not given, by their shares of the step, and {:.0f} % for what the "
-      "model leaves out, which is what these runs ask for ({:.1f} %) if nine measured times of ten shall "
-      "lie inside, each family counting once. A run that does not say everything has the bands of all "
-      "that it may be and that fits. {} of {} measured times lie inside ({:.0f} %). Where the share of "
-      "what is left out is taken from all families but the one that is looked at, {} of {} do: {}.\n",
+      "\n## The error bar\n\n"
+      "Every prediction carries an error bar that should hold nine of ten measured times. It has two "
+      "parts:\n\n"
+      "- the 90th percentile of the error of GEMMs and collectives that the profile has no sample of, "
+      "weighted by "
+      "their shares of the step;\n"
+      "- a residual of {:.0f} % for omitted effects. These runs ask for {:.1f} % if nine of ten shall lie "
+      "inside, and "
+      "each source counts once.\n\n"
+      "{} of {} measured times lie inside ({:.0f} %), fewer than nine of ten: sources with many runs lie "
+      "outside more often. "
+      "A run with open settings takes the interval of all its possible settings that fit in memory.\n\n"
+      "As a check, the residual is taken from all other sources. Then {} of {} times lie inside ({:.0f} %; "
+      "last "
+      "column [by source](#by-source)).\n",
       100 * kLeftOut, 100 * left_out(predictions), errors.inside.n, errors.inside.of,
-      percent_of(errors.inside), all.n, all.of, families);
+      percent_of(errors.inside), all.n, all.of, percent_of(all));
 }
 
-std::string family_notes(const PredictionErrors& errors, const Json& practices) {
-  std::string text;
+std::string source_table(const std::vector<RunPrediction>& predictions, const PredictionErrors& errors) {
+  const std::map<std::string, Share> inside = held_out(predictions);
+  std::string text =
+      "\n## By source\n\n"
+      "`core` is a sample of the runs, a few of each larger source, marked in the data file.\n\n"
+      "| source | runs | median, % | 90th percentile, % | mean, % | largest, % | bias, % | inside the error "
+      "bar of the others |\n"
+      "|---|---|---|---|---|---|---|---|\n";
+  text += summary_row("core", errors.core) + " |\n" + summary_row("all", errors.all) + " |\n";
+  for (const auto& [family, of_family] : errors.by_family) {
+    const Share& share = inside.at(family);
+    text += summary_row(family, of_family) + fmt::format(" {} of {} |\n", share.n, share.of);
+  }
+  return text + summary_row("memory", errors.memory) + " |\n";
+}
+
+std::string settings(const PredictionErrors& errors, const Json& practices) {
+  std::string text = "\n## Settings and known errors of each source\n";
   for (const auto& [family, of_family] : errors.by_family) {
     const Json practice = practices.value(family, Json::object());
-    text += fmt::format("- **{}**: {}.", family, practice.value("why", ""));
-    if (practice.contains("off")) text += fmt::format(" *{}*", practice.at("off").get<std::string>());
-    text += "\n";
+    text += fmt::format("\n### {}\n\n{}.\n", family, practice.value("why", "Settings are not recorded"));
+    if (practice.contains("off"))
+      text += fmt::format("\n*Known errors:* {}.\n", practice.at("off").get<std::string>());
   }
   return text;
 }
@@ -75,35 +170,27 @@ std::string worst_rows(const std::vector<RunPrediction>& predictions) {
   std::sort(both.begin(), both.end(), [](const RunPrediction* a, const RunPrediction* b) {
     return std::abs(time_error(*a)) > std::abs(time_error(*b));
   });
-  std::string text = "| run | measured | predicted | error |\n|---|---|---|---|\n";
-  for (std::size_t i = 0; i < std::min(kWorst, both.size()); ++i)
-    text += fmt::format("| {} | {} | {} | {} |\n", both[i]->run.id, format_seconds(*both[i]->run.measured_s),
-                        format_seconds(*both[i]->seconds), percent(time_error(*both[i])));
-  return text;
-}
-
-std::string mechanism_rows(const Json& mechanisms) {
   std::string text =
-      "| mechanism | because of | source | what it did there | and elsewhere |\n|---|---|---|---|---|\n";
-  for (const Json& each : mechanisms)
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", each.at("mechanism").get<std::string>(),
-                        each.at("because_of").get<std::string>(), each.at("source").get<std::string>(),
-                        each.at("there").get<std::string>(), each.at("elsewhere").get<std::string>());
+      "\n## The ten largest errors\n\n| run | measured | predicted | error |\n|---|---|---|---|\n";
+  for (std::size_t i = 0; i < std::min(kWorst, both.size()); ++i)
+    text += fmt::format("| {} | {} | {} | {:+.1f} % |\n", both[i]->run.id,
+                        format_seconds(*both[i]->run.measured_s), format_seconds(*both[i]->seconds),
+                        100 * time_error(*both[i]));
   return text;
 }
 
-std::string skipped_rows(const std::vector<RunPrediction>& predictions) {
-  std::map<std::string, int> reasons;
-  std::string text;
-  for (const RunPrediction& each : predictions) {
-    if (each.band && !each.seconds && each.run.measured_s)
-      text += fmt::format("- {}: {}. Whatever it may be takes {} to {}; measured {}\n", each.run.id,
-                          each.skipped, format_seconds(each.band->low), format_seconds(each.band->high),
-                          format_seconds(*each.run.measured_s));
-    else if (!each.skipped.empty())
-      ++reasons[each.skipped];
-  }
-  for (const auto& [reason, count] : reasons) text += fmt::format("- {} x {}\n", count, reason);
+// Runs whose settings are open: the interval that holds all of them.
+std::string open_rows(const std::vector<RunPrediction>& predictions) {
+  std::string text =
+      "\n## Runs with open settings\n\n| run | the source omits | predicted | measured "
+      "|\n|---|---|---|---|\n";
+  for (const RunPrediction& each : predictions)
+    if (!each.run.missing.empty())
+      text +=
+          fmt::format("| {} | {} | {} | {} |\n", each.run.id, each.run.missing,
+                      each.band ? format_seconds(each.band->low) + " to " + format_seconds(each.band->high)
+                                : "not predicted",
+                      each.run.measured_s ? format_seconds(*each.run.measured_s) : "not stated");
   return text;
 }
 
@@ -112,21 +199,16 @@ std::string skipped_rows(const std::vector<RunPrediction>& predictions) {
 std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, Engine engine,
                                 const Json& practices, const Json& mechanisms) {
   const PredictionErrors errors = errors_of(predictions);
-  std::string text = fmt::format(
-      "# How accurate the predictions are\n\nWritten by `rehearse validate RUNS.json --page FILE`. {} "
-      "published "
-      "training runs, {} of them predicted; iteration times by the {} engine, memory where it was "
-      "printed. "
-      "Errors are |predicted / measured - 1| in percent; the bias is signed. No constant is fitted to a step "
-      "time: kernels and collectives come from microbenchmarks, the rest from what each framework did.\n\n",
-      predictions.size(), errors.all.size(), to_string(engine));
-  text += summary_table(errors);
-  text += band_words(predictions, errors);
-  text += "\n## The ten worst\n\n" + worst_rows(predictions);
-  text += "\n## What each family did, and what is known of its errors\n\n" + family_notes(errors, practices);
-  text += "\n## Which mechanism came from which family\n\n" + mechanism_rows(mechanisms);
-  text += "\n## Not predicted\n\n" + skipped_rows(predictions);
-  return text;
+  return opening(predictions, errors, engine) + class_table(predictions) +
+         independence(predictions, errors, mechanisms) + error_bar(predictions, errors) +
+         worst_rows(predictions) + source_table(predictions, errors) + open_rows(predictions) +
+         settings(errors, practices) +
+         "\n## How this page is made\n\n"
+         "It is written by the program. A test compares it with what the program writes today.\n\n"
+         "```sh\n"
+         "rehearse validate calibrate/data/runs/published_runs.json \\\n"
+         "  --page docs/accuracy.md --evidence docs/accuracy-evidence.md\n"
+         "```\n";
 }
 
 }  // namespace rehearse

@@ -245,6 +245,13 @@ Counted counted_of(const Json& practice) {
   return allocator == "reserved" ? Counted::reserved : Counted::allocated;
 }
 
+Known known_of(const Json& practice) {
+  const Json known = word_of(practice, "/practices.json", "known",
+                             {{"script", "script"}, {"table", "table"}, {"inferred", "inferred"}});
+  if (known.is_null()) return Known::not_stated;
+  return known == "script" ? Known::script : known == "table" ? Known::table : Known::inferred;
+}
+
 // Of its family, and what the part of it whose runs' names begin alike did otherwise (RFC 7396).
 Json practice_of(const PublishedRun& run, const Json& practices) {
   std::string part = run.family;
@@ -293,6 +300,8 @@ PublishedRun run_of(const Json& row, const Json& practices) {
   run.out_of_memory = !run.measured_s && said(said(row, "measured"), "out_of_memory") == Json(true);
   run.memory_bytes = memory_of(row, practice);
   run.counted = counted_of(practice);
+  run.known = known_of(practice);
+  run.read_from_plot = said(row, "digitized") == Json(true);
   for (const Json& whole : candidates_of(row, missing))
     run.candidates.push_back(candidate_of(whole, practice, run.id));
   return run;

@@ -14,6 +14,10 @@ namespace rehearse {
 // what nvidia-smi shows, which is that, the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
+// Where a run's settings were found: its own script, recipe, submission or log; a table of a paper, the rest
+// being its framework's defaults at that time; or, in part, nowhere, so that they were inferred.
+enum class Known : std::uint8_t { script, table, inferred, not_stated };
+
 // A whole configuration.
 struct Candidate {
   ScenarioSource source;  // without its model
@@ -29,6 +33,8 @@ struct PublishedRun {
   bool out_of_memory = false;        // it ended so: without measured_s
   std::optional<double> memory_bytes;
   Counted counted = Counted::allocated;  // in memory_bytes
+  Known known = Known::not_stated;
+  bool read_from_plot = false;  // the measured time
   // The row, once; of what does not say everything all that it may be (cli/open_fields.h), none where nobody
   // can tell.
   std::vector<Candidate> candidates;

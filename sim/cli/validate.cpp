@@ -23,7 +23,7 @@ namespace {
 struct ValidateOptions {
   std::string runs;
   nccl::LogImport tables;
-  std::string profile, svg, page;
+  std::string profile, svg, page, evidence;
   std::string engine = "simgrid";
   int jobs = 0;
   bool json = false;
@@ -40,13 +40,19 @@ void write_scatter(const std::vector<RunPrediction>& predictions, const std::str
   });
 }
 
-void write_page(const std::vector<RunPrediction>& predictions, Engine engine, const std::string& file) {
+void write_pages(const std::vector<RunPrediction>& predictions, Engine engine,
+                 const ValidateOptions& options) {
   const auto read = [](const char* name) {
     return read_json_file((data_directory() / "calibrate/data/runs" / name).string());
   };
-  write_file(file, [&](std::ostream& out) {
-    out << write_accuracy_page(predictions, engine, read("practices.json"), read("mechanisms.json"));
-  });
+  const Json mechanisms = read("mechanisms.json");
+  if (!options.page.empty())
+    write_file(options.page, [&](std::ostream& out) {
+      out << write_accuracy_page(predictions, engine, read("practices.json"), mechanisms);
+    });
+  if (!options.evidence.empty())
+    write_file(options.evidence,
+               [&](std::ostream& out) { out << write_accuracy_evidence(predictions, mechanisms); });
 }
 
 void validate(const ValidateOptions& options) {
@@ -59,10 +65,10 @@ void validate(const ValidateOptions& options) {
                       "RUNS.json or --nccl TABLE.json"});
   const Engine engine = options.engine == "reference" ? Engine::reference : Engine::simgrid;
   const auto runs = read_published_runs(options.runs);
-  require_writable({options.svg, options.page}, options.json ? Prints::data : Prints::talk);
+  require_writable({options.svg, options.page, options.evidence}, options.json ? Prints::data : Prints::talk);
   const std::vector<RunPrediction> predictions = predict(runs, engine, jobs_or_cores(options.jobs));
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
-  if (!options.page.empty()) write_page(predictions, engine, options.page);
+  write_pages(predictions, engine, options);
   print_answer(options.json ? write_predictions_json(predictions) : write_predictions(predictions),
                options.json);
 }
@@ -92,7 +98,10 @@ void add_validate(CLI::App& program, int& exit_code) {
       ->option_text("FILE")
       ->check(named_as(".svg"))
       ->needs(runs);
-  verb->add_option("--page", options->page, "write a page about the errors, in Markdown")
+  verb->add_option("--page", options->page, "write the errors by class and source, in Markdown")
+      ->option_text("FILE")
+      ->needs(runs);
+  verb->add_option("--evidence", options->evidence, "write the tables of mechanisms and runs, in Markdown")
       ->option_text("FILE")
       ->needs(runs);
   verb->add_flag("--json", options->json, "print one JSON object");

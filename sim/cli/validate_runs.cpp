@@ -67,6 +67,9 @@ void predict_seconds(const Candidate& candidate, Engine engine, RunPrediction& p
   prediction.seconds = report.step_time_s;
   prediction.fits = memory_verdict(report).fits();
   prediction.uncertainty = report.uncertainty;
+  prediction.launch_bound_share = report.facts.launch_bound_share;
+  prediction.under_fsdp = is_fsdp(report.plan.framework);
+  prediction.gpu = report.facts.gpu_name;
   prediction.band = band_of(report.step_time_s, report.uncertainty);
 }
 
@@ -89,6 +92,9 @@ std::string attempt(const Predict& predict) {
 Json write_prediction(const RunPrediction& prediction) {
   return {{"seconds", or_null(prediction.seconds)},
           {"uncertainty", prediction.uncertainty},
+          {"launch_bound_share", prediction.launch_bound_share},
+          {"under_fsdp", prediction.under_fsdp},
+          {"gpu", prediction.gpu},
           {"band", prediction.band ? Json({prediction.band->low, prediction.band->high}) : Json()},
           {"memory_bytes", or_null(prediction.memory_bytes)},
           {"fits", prediction.fits ? Json(*prediction.fits) : Json()},
@@ -106,6 +112,9 @@ void read_prediction(const Row& row, RunPrediction& prediction) {
   };
   prediction.seconds = number("seconds");
   prediction.uncertainty = *number("uncertainty");
+  prediction.launch_bound_share = *number("launch_bound_share");
+  prediction.under_fsdp = row.report["under_fsdp"].get<bool>();
+  prediction.gpu = row.report["gpu"].get<std::string>();
   if (const Json& band = row.report["band"]; band.is_array()) prediction.band = Band{band[0], band[1]};
   prediction.memory_bytes = number("memory_bytes");
   if (row.report["fits"].is_boolean()) prediction.fits = row.report["fits"].get<bool>();

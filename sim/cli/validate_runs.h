@@ -26,6 +26,9 @@ struct RunPrediction {
   // were counted.
   std::optional<double> memory_bytes = {};
   std::optional<bool> fits = {};  // all that lies on the fullest GPU (result/memory/footprint.h)
+  double launch_bound_share = 0;  // of kernel time, as in RunFacts
+  bool under_fsdp = false;        // of PyTorch
+  std::string gpu = {};           // of the cluster
   std::string skipped = {};       // why there are no seconds; "" when there are
 };
 

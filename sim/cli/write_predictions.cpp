@@ -4,6 +4,7 @@
 
 #include "base/quantity.h"
 #include "cli/left_out.h"
+#include "cli/run_classes.h"
 #include "result/lines.h"
 #include "run/band.h"
 
@@ -77,6 +78,7 @@ Json run_json(const RunPrediction& each) {
   const bool both = each.seconds && run.measured_s;
   return {{"id", run.id},
           {"family", run.family},
+          {"class", both ? Json(class_of(each)) : Json()},
           {"core", run.core},
           {"measured_s", or_null(run.measured_s)},
           {"predicted_s", or_null(each.seconds)},
@@ -103,6 +105,7 @@ std::string write_predictions(const std::vector<RunPrediction>& predictions) {
   add_summary(table, "core", errors.core);
   add_summary(table, "all", errors.all);
   for (const auto& [family, of_family] : errors.by_family) add_summary(table, family, of_family);
+  for (const auto& [name, of_class] : errors_by_class(predictions)) add_summary(table, name, of_class.errors);
   add_summary(table, "memory", errors.memory);
   table.line("\n{} of {} measured times are inside the 90 % interval; * marks a time outside",
              errors.inside.n, errors.inside.of);
@@ -120,10 +123,14 @@ std::string write_predictions_json(const std::vector<RunPrediction>& predictions
   const PredictionErrors errors = errors_of(predictions);
   Json families = Json::object();
   for (const auto& [family, of_family] : errors.by_family) families[family] = summary_json(of_family);
+  Json classes = Json::object();
+  for (const auto& [name, of_class] : errors_by_class(predictions))
+    classes[name] = summary_json(of_class.errors);
   json["summary"] = {
       {"core", summary_json(errors.core)},
       {"all", summary_json(errors.all)},
       {"by_family", families},
+      {"by_class", classes},
       {"memory", summary_json(errors.memory)},
       {"fit", {{"ran", fits_json(errors.ran)}, {"out_of_memory", fits_json(errors.out_of_memory)}}},
       {"inside_band", share_json(errors.inside)},

@@ -114,8 +114,7 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
       std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
   add(facts.profile_gpu, profile.gpu.name);
   if (profile.collectives && facts.gpus > 1)
-    add(facts.collectives,
-        nccl::measured_on(*profile.collectives, cluster, facts.gpus > cluster.node.gpus));
+    add(facts.collectives, nccl::measured_on(*profile.collectives, cluster, facts.gpus > cluster.node.gpus));
   const std::vector<Difference> differ = differences(profile, cluster.gpu);
   for (const Difference& difference : differ) add_once(to_string(difference), facts.carried_over);
   if (differ.empty() && profile.gpu.name != cluster.gpu.name)
@@ -127,15 +126,15 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
         profile.name, profile.gpu.name, cluster.gpu.multiprocessors));
 }
 
-void warn_of_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
+void note_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
   constexpr double kWorthAWord = 0.01;
-  const double share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
-  if (share < kWorthAWord) return;
+  facts.launch_bound_share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
+  if (facts.launch_bound_share < kWorthAWord) return;
   const char* const instead =
       plan.launch_blocking ? "--launch-blocking off hides it" : "--cuda-graph on removes it";
   facts.warnings.push_back(
       fmt::format("{:.0f} % of the kernel time is CPU launch overhead (the GPU waits for the host); {}",
-                  100 * share, instead));
+                  100 * facts.launch_bound_share, instead));
 }
 
 void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) {
@@ -209,7 +208,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
     for (const NodeKind& kind : nodes.kinds) add_nodes(kind.cluster, kind.profile, facts);
   }
   facts.outside_allocator = outside_allocator(experiment, plan, preparation.work);
-  warn_of_launches(plan, preparation.prices, facts);
+  note_launches(plan, preparation.prices, facts);
   const std::string misaligned = misaligned_products(preparation.work, plan, experiment.profile);
   if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -19,8 +22,29 @@ using Json = nlohmann::json;
 constexpr const char* kValidate = "validate calibrate/data/runs/published_runs.json --json ";
 
 const Json& published() {
-  static const Json json = Json::parse(run_program(kValidate).out);
+  static const Json json = Json::parse(
+      run_program(std::string(kValidate) + "--page %/accuracy.md --evidence %/accuracy-evidence.md").out);
   return json;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string documented(const std::string& page) {
+  return text_of(std::string(SOURCE_DIR) + "/docs/" + page);
+}
+
+// The row of docs/blind.md for a file, from its name to its end, states the errors of today.
+void expect_on_blind_page(const std::string& file, const Json& all) {
+  const std::string page = documented("blind.md");
+  const std::size_t row = page.find("| `" + file + "` |");
+  ASSERT_NE(row, page.npos);
+  char today[32];
+  std::snprintf(today, sizeof today, "| %.1f %% (%.1f) |", 100 * all["mean_abs"].get<double>(),
+                100 * all["median_abs"].get<double>());
+  EXPECT_THAT(page.substr(row, page.find('\n', row) - row), HasSubstr(today));
 }
 
 TEST(Validate, EveryRunIsPredictedOrHasAReason) {
@@ -68,6 +92,32 @@ TEST(Validate, BandsHoldAsManyMeasuredTimesAsTheySay) {
   }
   EXPECT_EQ(all, summary["all"]["n"].get<double>());
   EXPECT_GT(inside, 0.78 * all);
+}
+
+TEST(Validate, AccuracyPagesAreWhatTheProgramWrites) {
+  ASSERT_FALSE(published().empty());
+  for (const char* page : {"accuracy.md", "accuracy-evidence.md"})
+    EXPECT_TRUE(text_of(in_scratch(std::string("%/") + page)) == documented(page))
+        << page << " is stale: its last section states the command that writes it";
+}
+
+// Of the run's own data: no class follows from its name.
+TEST(Validate, ClassesFollowFromModelFrameworkLaunchesAndGpu) {
+  std::map<std::string, std::size_t> classes;
+  for (const Json& run : published()["runs"]) {
+    if (run["class"].is_null()) continue;
+    ++classes[run["class"]];
+    const std::string family = run["family"];
+    EXPECT_EQ(run["class"] == "FSDP", family == "titan" || family == "fms" || family == "foundry")
+        << run["id"];
+    EXPECT_TRUE(family != "mlm-moe" || run["class"] == "experts (MoE)") << run["id"];
+  }
+  for (const auto& [name, of_class] : published()["summary"]["by_class"].items())
+    EXPECT_EQ(of_class["n"], classes[name]) << name;
+  EXPECT_EQ(classes.size(), published()["summary"]["by_class"].size());
+  for (const char* name :
+       {"dense on A100", "dense on H100", "dense on B200", "dense on GB200", "launch-bound"})
+    EXPECT_GT(classes[name], 0U) << name;
 }
 
 TEST(Validate, SharingLinksMakesNoRunFaster) {
@@ -141,6 +191,7 @@ TEST(Validate, OtherRunsArePredictedToo) {
 TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/torchtitan_runs.json --json").out);
   ASSERT_EQ(other["runs"].size(), 30U);
+  expect_on_blind_page("torchtitan_runs.json", other["summary"]["all"]);
   std::size_t skipped = 0;
   for (const Json& run : other["runs"]) {
     const std::string id = run["id"];
@@ -158,6 +209,7 @@ TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
 TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
   const Json other = Json::parse(run_program("validate calibrate/data/runs/jean_zay_runs.json --json").out);
   ASSERT_EQ(other["runs"].size(), 32U);
+  expect_on_blind_page("jean_zay_runs.json", other["summary"]["all"]);
   for (const Json& run : other["runs"]) {
     const std::string id = run["id"];
     const bool by_tensors = id.find("v100-1b3") != id.npos && id.find("t2p1") != id.npos;
@@ -172,6 +224,7 @@ TEST(Validate, OtherRunsOfMegatronDeepSpeedArePredictedToo) {
   ASSERT_EQ(other["runs"].size(), 69U);
   const Json& all = other["summary"]["all"];
   EXPECT_EQ(all["n"], 69);
+  expect_on_blind_page("vtrain_runs.json", all);
   EXPECT_LT(all["median_abs"].get<double>(), 0.05);
   EXPECT_LT(all["mean_abs"].get<double>(), 0.09);
 }
@@ -252,6 +305,7 @@ TEST(Validate, LayoutsThatRanFitAndFourInFiveThatRanOutOfMemoryDoNot) {
   EXPECT_EQ(fit["out_of_memory"]["n"], 556);
   EXPECT_LE(fit["out_of_memory"]["predicted_to_fit"], 111);
   EXPECT_GE(published()["summary"]["fit"]["ran"]["predicted_to_fit"], 597);
+  expect_on_blind_page("layout_runs.json", layouts()["summary"]["all"]);
 }
 
 TEST(Validate, ARunThatEndedOutOfMemoryHasNoTime) {
@@ -274,126 +328,6 @@ TEST(Validate, AllocatedMemoryIsMetWithinTenPercent) {
     EXPECT_LT(std::abs(error), 0.10) << run["id"];
   }
   EXPECT_EQ(rows, 42U);
-}
-
-TEST(Validate, WhatIsNoListOfRunsIsRefused) {
-  const Outcome object = run_program("validate " + temporary_file("no_runs.json", "{}"));
-  EXPECT_EQ(object.exit_code, 2);
-  EXPECT_THAT(object.err, HasSubstr("must be a list of runs"));
-  const Outcome row = run_program("validate " + temporary_file("bad_run.json", R"([{"id": 7}])"));
-  EXPECT_EQ(row.exit_code, 2);
-  EXPECT_THAT(row.err, HasSubstr("/0"));
-  EXPECT_EQ(run_program("validate %/nowhere.json").exit_code, 2);
-}
-
-// A run of InternEvo on 16 GPUs, with what its row says of ZeRO-1's group.
-Json internevo_run(const std::string& group) {
-  const std::string row = R"([{"id": "mine", "family": "internevo", "cluster": "dgx-a100-80gb",
-    "hardware": {"n_gpus": 16}, "batch": {"micro": 1, "global": 16}, "precision": "bf16", "recompute": "none",
-    "model": {"name": "m", "layers": 4, "hidden": 1024, "heads": 8, "vocab": 1024, "seq_len": 2048},
-    "parallel": {"tp": 1, "pp": 1, "dp": 16, "zero_stage": 1)" +
-                          group + R"(}, "measured": {"iteration_s": 1}}])";
-  return Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
-}
-
-TEST(Validate, ReadsShardingGroupsAsNumbersAndInWords) {
-  const auto seconds = [](const std::string& group) {
-    const Json run = internevo_run(group);
-    EXPECT_TRUE(run["skipped"].is_null()) << run["skipped"];
-    return run["predicted_s"];
-  };
-  const Json eight = seconds(R"(, "zero1_group": 8)"), whole = seconds("");
-  EXPECT_NE(eight, whole);
-  EXPECT_EQ(seconds(R"(, "zero1_group": "8")"), eight);
-  EXPECT_EQ(seconds(R"(, "zero1_group": "whole data-parallel group")"), whole);
-  for (const char* words : {"a few", "8 nodes", "", "99999999999999999999"}) {
-    const Json run = internevo_run(", \"zero1_group\": " + Json(words).dump());
-    ASSERT_TRUE(run["skipped"].is_string()) << words;
-    EXPECT_THAT(run["skipped"].get<std::string>(), HasSubstr("zero_shard")) << words;
-  }
-}
-
-// Seconds of a step on two GPUs whose row says `vocab`, and what it says to be `missing`.
-double seconds_of(const std::string& family, int vocab, const std::string& missing = "[]") {
-  const std::string row =
-      R"([{"id": "mine", "cluster": "dgx-a100-80gb", "hardware": {"n_gpus": 2},
-    "batch": {"micro": 8, "global": 8}, "precision": "bf16", "recompute": "none",
-    "parallel": {"tp": 2, "pp": 1, "dp": 1}, "measured": {"iteration_s": 1}, "family": ")" +
-      family + R"(", "missing": )" + missing +
-      R"(, "model": {"name": "m", "layers": 4, "hidden": 1024, "heads": 8, "seq_len": 2048,
-    "vocab": )" +
-      std::to_string(vocab) + "}}]";
-  const Json run =
-      Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out)["runs"][0];
-  EXPECT_TRUE(run["predicted_s"].is_number()) << run;
-  return run.value("predicted_s", 0.0);
-}
-
-// 50432 = 197 x 256: so many rows on each of two ranks are the next multiple of 128.
-TEST(Validate, MegatronPadsTheVocabularyAndOthersDoNot) {
-  EXPECT_EQ(seconds_of("sc21", 50257), seconds_of("sc21", 50432));
-  EXPECT_GT(seconds_of("nanotron", 50257), seconds_of("nanotron", 50432));
-}
-
-// vTrain: 50257 // 2 = 25128 rows a rank, which are a multiple of 8.
-TEST(Validate, AVocabularyThatTheRowAssumesIsTheFamilys) {
-  const double assumed = seconds_of("vtrain-single", 51200, R"(["vocab"])");
-  EXPECT_EQ(assumed, seconds_of("vtrain-single", 1024, R"(["vocab"])"));
-  EXPECT_LT(assumed, seconds_of("vtrain-single", 51200));
-}
-
-// On two B200, whose products take any of them.
-Outcome validated_in(const std::string& precision) {
-  const std::string row = R"([{"id": "mine", "family": "bridge", "cluster": "dgx-b200",
-    "hardware": {"n_gpus": 2}, "batch": {"micro": 1, "global": 8}, "recompute": "none", "precision": )" +
-                          Json(precision).dump() + R"(,
-    "model": {"name": "m", "layers": 4, "hidden": 4096, "heads": 32, "vocab": 1024, "seq_len": 4096},
-    "parallel": {"tp": 1, "pp": 1, "dp": 2, "zero_stage": 1}, "measured": {"iteration_s": 1}}])";
-  return run_program("validate --json " + temporary_file("run.json", row));
-}
-
-TEST(Validate, ReadsPrecisionsInAnyLettersAndRefusesOthersByName) {
-  const auto seconds = [](const std::string& precision) {
-    const Json run = Json::parse(validated_in(precision).out)["runs"][0];
-    EXPECT_TRUE(run["predicted_s"].is_number()) << run["skipped"];
-    return run["predicted_s"].is_number() ? run["predicted_s"].get<double>() : 0;
-  };
-  EXPECT_EQ(seconds("BF16"), seconds("amp_bf16"));
-  EXPECT_EQ(seconds("FP8 (MXFP8)"), seconds("fp8 (MXFP8)"));
-  EXPECT_EQ(seconds("NVFP4"), seconds("fp4"));
-  EXPECT_LT(seconds("NVFP4"), seconds("FP8 (MXFP8)"));
-  EXPECT_LT(seconds("MXFP8"), seconds("bf16"));
-  for (const char* precision : {"tf32", "int8", ""}) {
-    const Outcome refused = validated_in(precision);
-    EXPECT_EQ(refused.exit_code, 2) << precision;
-    EXPECT_THAT(refused.err, HasSubstr("/0/precision")) << precision;
-  }
-}
-
-TEST(Validate, RunThatCannotBeSimulatedIsListedWithItsReason) {
-  const std::string row = R"([{"id": "mine", "family": "of my own", "cluster": "no-such-cluster",
-    "hardware": {"n_gpus": 8}, "batch": {"micro": 1, "global": 8}, "precision": "bf16", "recompute": "none",
-    "model": {"name": "m", "layers": 4, "hidden": 512, "heads": 8, "vocab": 1024, "seq_len": 128},
-    "parallel": {"tp": 1, "pp": 1, "dp": 8}, "measured": {"iteration_s": 1}}])";
-  const Json json = Json::parse(run_program("validate --json " + temporary_file("run.json", row)).out);
-  EXPECT_THAT(json["runs"][0]["skipped"].get<std::string>(), HasSubstr("no-such-cluster"));
-}
-
-// Of a row's few words each is known, or refused where it stands.
-TEST(Validate, RefusesWordsThatNoRowHas) {
-  const Json rows = Json::parse(std::ifstream(std::string(SOURCE_DIR) + "/calibrate/data/runs/published_runs.json"));
-  const auto refused = [&](const char* pointer, const Json& word) {
-    Json row = rows[0];
-    row[Json::json_pointer(pointer)] = word;
-    const Outcome run = run_program("validate " + temporary_file("words.json", Json::array({row}).dump()));
-    return run.exit_code == 2 ? run.err : "exit " + std::to_string(run.exit_code);
-  };
-  for (const char* pointer : {"/parallel/cp_method", "/parallel/ddp_impl", "/parallel/layer_split",
-                              "/parallel/fsdp", "/parallel/schedule", "/recompute", "/precision", "/offload"})
-    EXPECT_THAT(refused(pointer, "nonsense"), HasSubstr("nonsense")) << pointer;
-  EXPECT_THAT(refused("/parallel/cp_method", "nonsense"), HasSubstr("/0/parallel/cp_method"));
-  for (const char* ring : {"p2p", "ring", "allgather", "a2a"})
-    EXPECT_EQ(refused("/parallel/cp_method", ring), "exit 0") << ring;
 }
 
 }  // namespace

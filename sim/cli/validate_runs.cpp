@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/progress.h"
+#include "plan/frameworks/traits.h"
 #include "result/memory/memory.h"
 #include "result/memory/reserved.h"
 #include "result/memory/sizing.h"
@@ -68,7 +69,7 @@ void predict_seconds(const Candidate& candidate, Engine engine, RunPrediction& p
   prediction.fits = memory_verdict(report).fits();
   prediction.uncertainty = report.uncertainty;
   prediction.launch_bound_share = report.facts.launch_bound_share;
-  prediction.under_fsdp = is_fsdp(report.plan.framework);
+  prediction.under_fsdp = traits(report.plan).fsdp != Fsdp::none;
   prediction.gpu = report.facts.gpu_name;
   prediction.band = band_of(report.step_time_s, report.uncertainty);
 }

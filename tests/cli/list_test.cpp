@@ -166,6 +166,19 @@ TEST(Help, OfAVerbIsThatOfItsFlag) {
   EXPECT_THAT(unknown.err, HasSubstr("did you mean simulate?"));
 }
 
+TEST(Help, OfSimulateShowsDailyOptionsWithTheirDefaultsOnOneScreen) {
+  const std::string daily = run_program("simulate --help").out, all = run_program("simulate --help-all").out;
+  EXPECT_LE(lines_of(daily).size(), 50u) << daily;
+  for (const char* heading : {"Model and cluster", "Parallelism", "Batch", "Pipeline", "Memory", "Precision",
+                              "Overlap", "Kernels and fusion", "Experts", "Imperfections", "Output"})
+    EXPECT_THAT(daily, HasSubstr(std::string("\n") + heading + "\n"));
+  EXPECT_THAT(daily, HasSubstr("tensor-parallel size [1]"));
+  EXPECT_THAT(daily, HasSubstr("`rehearse simulate --help-all` shows "));
+  EXPECT_THAT(daily, Not(HasSubstr("--rope-fusion")));
+  EXPECT_THAT(all, HasSubstr("--rope-fusion"));
+  EXPECT_THAT(all, HasSubstr("--tensor-model-parallel-size"));
+}
+
 TEST(Help, FitsTheTerminal) {
   std::vector<std::string> verbs;
   bool below = false;

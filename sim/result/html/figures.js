@@ -41,7 +41,7 @@ Rehearse.verdict = function (memory) {
 };
 
 // parts: [key, name, colour]; rows: [{name, values: {key: number}, total, told}]. The legend has the values of the
-// only row, or of a first row that is told.
+// only row, or of a first row that is told; of parts that it lacks, those of the row that has them, by its name.
 Rehearse.stackedBars = function (parts, rows, format) {
   const make = Rehearse.element;
   const used = parts.filter(([key]) => rows.some((row) => row.values[key] > 0));
@@ -67,10 +67,15 @@ Rehearse.stackedBars = function (parts, rows, format) {
     return box;
   };
   const told = rows.length === 1 || rows[0].told;
+  const value_of = (key, name) => {
+    if (!told) return name;
+    const row = rows.find((each) => each.values[key] > 0);
+    return row === rows[0] ? `${name} ${format(row.values[key])}` : `${name}: ${row.name} ${format(row.values[key])}`;
+  };
   return make(
     "div", { class: "bars" }, ...rows.map(bar),
     make("div", { class: "legend" }, ...used.map(([key, name, colour]) => make(
-      "span", {}, swatch(colour), told ? `${name} ${format(rows[0].values[key] || 0)}` : name))));
+      "span", {}, swatch(colour), value_of(key, name)))));
 };
 
 Rehearse.timeNote = "The critical path crosses ranks and sets the step time. Exposed: compute waits for communication.";

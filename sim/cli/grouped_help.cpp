@@ -10,7 +10,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::string_view kMore = ", more";
-constexpr std::size_t kColumn = 32;  // where texts begin
+constexpr std::size_t kColumn = 33;  // where texts begin
 constexpr std::size_t kLine = 100;   // columns
 const char* const kOwn = "Options";  // CLI11's group of what no group was named for
 

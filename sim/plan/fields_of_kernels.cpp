@@ -36,7 +36,7 @@ std::vector<PlanField> numerics() {
         "autocast 18, bf16 8, fp8-weights by its parts"},
        choice<&Plan::recipe, kRecipes>(),
        always},
-      {{"precision", "--precision", {}, precision, true, "", "precision of the GEMMs; fp4 is NVFP4"},
+      {{"precision", "--precision", {}, precision, true, "", "of the GEMMs"},
        choice<&Plan::precision, kPrecisions>(),
        always},
       {{"fp8_weight_copies",

@@ -6,5 +6,7 @@ endif()
 install(DIRECTORY topologies scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse)
 install(DIRECTORY calibrate/profiles calibrate/collectives DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate)
 install(FILES calibrate/data/nics.json DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate/data)
-install(FILES calibrate/data/runs/practices.json calibrate/data/runs/mechanisms.json
+install(PROGRAMS tools/convert-runs DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/tools)
+install(FILES tools/practices.json DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/tools)
+install(FILES calibrate/data/runs/families.json calibrate/data/runs/mechanisms.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/rehearse/calibrate/data/runs)

@@ -88,6 +88,13 @@ class Reading {
     return changes;
   }
 
+  // Written out, or by name.
+  Model read_named_model(Inputs& inputs) const {
+    const bool is_inline = top_.has("model") && top_.value("model").is_object();
+    return is_inline ? read_inline_model(top_.value("model"), source_.file, "/model")
+                     : inputs.model(resolved("model"));
+  }
+
   void names() {
     Experiment& experiment = scenario_.experiment;
     if (top_.text_or("schema", "rehearse.scenario/1") != "rehearse.scenario/1") {
@@ -98,7 +105,7 @@ class Reading {
     read_notes(top_, scenario_.notes);
     Inputs own;
     Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
-    experiment.model = replaced_.model ? *replaced_.model : inputs.model(resolved("model"));
+    experiment.model = replaced_.model ? *replaced_.model : read_named_model(inputs);
     top_.has("model");
     for (const std::string& warning : experiment.model.warnings)
       scenario_.notes.push_back(fmt::format("model {}: {}", experiment.model.name, warning));

@@ -100,6 +100,12 @@ Json plan_properties() {
   return properties;
 }
 
+// A model may be written out.
+Json type_of(const RunField& field) {
+  if (field.key != std::string_view("model")) return type_of(field.kind);
+  return {{"anyOf", {{{"type", "string"}}, {{"type", "object"}}}}};
+}
+
 Json object_of(Json properties) {
   return {{"type", "object"},
           {"properties", std::move(properties)},
@@ -127,7 +133,7 @@ Json scenario_schema() {
       {"notes", array_of({{"type", "string"}})}};
   properties["notes"]["description"] = "texts that every answer repeats, such as those of an import";
   for (const RunField& field : run_fields()) {
-    properties[field.key] = type_of(field.kind);
+    properties[field.key] = type_of(field);
     explain(properties[field.key], field, field.by_default);
   }
   properties["cluster_changes"] = {

@@ -3,18 +3,21 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/data_path.h"
-#include "cli/accuracy_page.h"
 #include "cli/file_kind.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/say.h"
+#include "cli/scenario.h"
 #include "cli/validate_collectives.h"
-#include "cli/validate_runs.h"
 #include "cli/verbs.h"
-#include "cli/write_predictions.h"
 #include "result/svg/scatter.h"
+#include "validate/accuracy_page.h"
+#include "validate/predict_runs.h"
+#include "validate/write_predictions.h"
 
 namespace rehearse {
 
@@ -24,7 +27,7 @@ struct ValidateOptions {
   std::string runs;
   nccl::LogImport tables;
   std::string profile, svg, page, evidence;
-  std::string engine = "simgrid";
+  std::string engine = "simgrid", as_stated = "on";
   int jobs = 0;
   bool json = false;
 };
@@ -48,11 +51,43 @@ void write_pages(const std::vector<RunPrediction>& predictions, Engine engine,
   const Json mechanisms = read("mechanisms.json");
   if (!options.page.empty())
     write_file(options.page, [&](std::ostream& out) {
-      out << write_accuracy_page(predictions, engine, read("practices.json"), mechanisms);
+      out << write_accuracy_page(predictions, engine, read("families.json"), mechanisms);
     });
   if (!options.evidence.empty())
     write_file(options.evidence,
                [&](std::ostream& out) { out << write_accuracy_evidence(predictions, mechanisms); });
+}
+
+Experiment read_experiment(const Json& scenario, const std::string& place, const Replaced& replaced) {
+  return read_scenario(ScenarioSource{place, scenario, {}}, replaced).experiment;
+}
+
+// Broken rules are a reason to skip the run.
+void check_words(const Json& scenario, const std::string& place) {
+  static Inputs inputs;  // each model, cluster and profile is read once
+  Replaced replaced;
+  replaced.inputs = &inputs;
+  replaced.without_profile = replaced.without_rules = true;
+  read_experiment(scenario, place, replaced);
+}
+
+std::vector<RunPrediction> predicted(const std::vector<PublishedRun>& runs, Engine engine,
+                                     const ValidateOptions& options) {
+  std::optional<Progress> progress;
+  PredictionRequest request;
+  request.engine = engine;
+  request.jobs = jobs_or_cores(options.jobs);
+  request.as_stated = options.as_stated == "on";
+  request.read = [](const Json& scenario, const std::string& place, PredictionRequest::Profiles profiles) {
+    Replaced replaced;
+    replaced.without_profile = profiles == PredictionRequest::Profiles::none;
+    return read_experiment(scenario, place, replaced);
+  };
+  request.done = [&progress](std::size_t of) {
+    if (!progress) progress.emplace(of);
+    progress->row_done();
+  };
+  return predict(runs, request);
 }
 
 void validate(const ValidateOptions& options) {
@@ -61,12 +96,12 @@ void validate(const ValidateOptions& options) {
     return;
   }
   if (options.runs.empty())
-    throw InputError({"command line", "RUNS.json", "something to predict is needed", "nothing given",
-                      "RUNS.json or --nccl TABLE.json"});
+    throw InputError({"command line", "RUNS.jsonl", "something to predict is needed", "nothing given",
+                      "RUNS.jsonl or --nccl TABLE.json"});
   const Engine engine = options.engine == "reference" ? Engine::reference : Engine::simgrid;
-  const auto runs = read_published_runs(options.runs);
+  const std::vector<PublishedRun> runs = read_runs(options.runs, check_words);
   require_writable({options.svg, options.page, options.evidence}, options.json ? Prints::data : Prints::talk);
-  const std::vector<RunPrediction> predictions = predict(runs, engine, jobs_or_cores(options.jobs));
+  const std::vector<RunPrediction> predictions = predicted(runs, engine, options);
   if (!options.svg.empty()) write_scatter(predictions, options.svg);
   write_pages(predictions, engine, options);
   print_answer(options.json ? write_predictions_json(predictions) : write_predictions(predictions),
@@ -78,8 +113,9 @@ void validate(const ValidateOptions& options) {
 void add_validate(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("validate", "predict published measurements and print the errors");
   const auto options = std::make_shared<ValidateOptions>();
-  CLI::Option* runs = verb->add_option("runs", options->runs, "published training runs");
-  runs->option_text("RUNS.json");
+  CLI::Option* runs =
+      verb->add_option("runs", options->runs, "published training runs: a scenario with `measured` a line");
+  runs->option_text("RUNS.jsonl");
   CLI::Option* tables =
       verb->add_option("--nccl", options->tables.files, "nccl-tests tables or logs instead of runs");
   tables->option_text("TABLE.json|LOG...")->excludes(runs);
@@ -94,6 +130,10 @@ void add_validate(CLI::App& program, int& exit_code) {
       ->check(CLI::IsMember({"simgrid", "reference"}))
       ->needs(runs);
   add_jobs_flag(*verb, options->jobs, "runs at a time")->needs(runs);
+  verb->add_option("--as-stated", options->as_stated, "predict each run again with its stated switches alone")
+      ->option_text("on|off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->needs(runs);
   verb->add_option("--svg", options->svg, "draw predicted against measured times")
       ->option_text("FILE")
       ->check(named_as(".svg"))
@@ -107,10 +147,10 @@ void add_validate(CLI::App& program, int& exit_code) {
   verb->add_flag("--json", options->json, "print one JSON object");
   verb->footer(
       "Examples:\n"
-      "  rehearse validate calibrate/data/runs/published_runs.json\n"
-      "  rehearse validate calibrate/data/runs/published_runs.json --json > errors.json\n"
-      "  rehearse validate calibrate/data/runs/published_runs.json --svg accuracy.svg\n"
-      "  rehearse validate calibrate/data/runs/published_runs.json --page docs/accuracy.md\n"
+      "  rehearse validate calibrate/data/runs/published_runs.jsonl\n"
+      "  rehearse validate calibrate/data/runs/published_runs.jsonl --json > errors.json\n"
+      "  rehearse validate calibrate/data/runs/published_runs.jsonl --svg accuracy.svg\n"
+      "  rehearse validate calibrate/data/runs/published_runs.jsonl --page docs/accuracy.md\n"
       "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
       "  rehearse validate --nccl all_reduce.log --cluster dgx-h100\n"
       "  rehearse validate --nccl my-table.json --profile my-profile.json --json");

@@ -31,6 +31,12 @@ Model read_gpt_oss(const JsonReader& config);      // windows in every other lay
 Model read_megatron_gpt(const JsonReader& config);  // what Megatron-LM's flags say and no other family does
 Model read_nemotron_h(const JsonReader& config);   // Mamba-2, attention, MLPs and experts, a layer each
 
+// The ranks and widths of DeepSeek's latent attention.
+LatentAttention read_latent(const JsonReader& config);
+
+// hybrid_override_pattern, the state space that it needs, and the pattern of multi-token prediction.
+void read_hybrid(const JsonReader& config, Model& model);
+
 // sliding_window, and which layers look through it: layer_types.
 void read_layer_windows(const JsonReader& config, Model& model);
 

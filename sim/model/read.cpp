@@ -125,6 +125,17 @@ std::string config_in(const std::string& folder) {
   return std::filesystem::is_regular_file(file, error) ? file.string() : "";
 }
 
+Model read_config_of(const JsonReader& config, const Family& family, const std::string& name) {
+  Model model = family.read(config);
+  model.name = name;
+  model.warnings = other_architectures(config, family);
+  for (std::string& doubt : doubtful_values(config, model)) model.warnings.push_back(std::move(doubt));
+  for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));
+  std::sort(model.not_modelled.begin(), model.not_modelled.end());
+  require_valid(model, config.file());
+  return model;
+}
+
 }  // namespace
 
 std::string model_file(const std::string& name_or_path) {
@@ -141,14 +152,14 @@ Model read_model(const std::string& name_or_path) {
   const std::string file = model_file(name_or_path);
   const JsonReader config = open_config(file);
   require_kind(config.json(), file, JsonKind::model);
+  return read_config_of(config, family_of(config), name_of(file));
+}
+
+Model read_inline_model(const Json& json, const std::string& file, const std::string& pointer) {
+  const JsonReader config(json, file, pointer);
   const Family& family = family_of(config);
-  Model model = family.read(config);
-  model.name = name_of(file);
-  model.warnings = other_architectures(config, family);
-  for (std::string& doubt : doubtful_values(config, model)) model.warnings.push_back(std::move(doubt));
-  for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));
-  std::sort(model.not_modelled.begin(), model.not_modelled.end());
-  require_valid(model, file);
+  Model model = read_config_of(config, family, config.text_or("name", "model"));
+  if (family.read == read_megatron_gpt) config.reject_unknown();
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_reader.h"
 #include "model/model.h"
 
 namespace rehearse {
@@ -13,6 +14,10 @@ namespace rehearse {
 // holds one. InputError for a missing file, an unknown model_type (nearest named), a missing or impossible
 // field.
 Model read_model(const std::string& name_or_path);
+
+// The same of a config that stands at `pointer` of another file, with a name of its own ("name"). Of
+// megatron_gpt, whose keys all are this program's, unknown ones are errors.
+Model read_inline_model(const Json& config, const std::string& file, const std::string& pointer);
 
 std::vector<std::string> model_names();
 

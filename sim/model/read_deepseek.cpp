@@ -3,8 +3,6 @@
 
 namespace rehearse {
 
-namespace {
-
 LatentAttention read_latent(const JsonReader& config) {
   LatentAttention latent;
   latent.q_rank = config.integer_or("q_lora_rank", 0, 1, bounds::kLatentRank);
@@ -14,6 +12,8 @@ LatentAttention read_latent(const JsonReader& config) {
   latent.v_head_dim = config.integer("v_head_dim", 1, bounds::kHeadDim);
   return latent;
 }
+
+namespace {
 
 Experts read_routed_experts(const JsonReader& config, std::int64_t layers) {
   Experts experts;

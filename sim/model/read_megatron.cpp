@@ -9,6 +9,12 @@ namespace {
 
 enum class Activation { swiglu, gelu, squared_relu };
 
+// Where positions are told: rotary ones may be scaled.
+struct PositionType {
+  Positions positions;
+  bool yarn = false;
+};
+
 Experts read_gpt_experts(const JsonReader& config) {
   Experts experts;
   experts.count = config.integer("num_experts", 1, bounds::kExperts);
@@ -19,6 +25,9 @@ Experts read_gpt_experts(const JsonReader& config) {
   experts.first_layer = config.integer_or("first_k_dense_replace", 0, 0, bounds::kLayers);
   experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
   experts.router_bias = config.boolean_or("router_bias", false);
+  experts.linear_bias = config.boolean_or("moe_linear_bias", false);
+  experts.clamped = config.number_or("swiglu_limit", 0, 0, bounds::kSwigluLimit) > 0;
+  experts.latent = config.integer_or("moe_latent_size", 0, 0, bounds::kHidden);
   return experts;
 }
 
@@ -27,13 +36,19 @@ Experts read_gpt_experts(const JsonReader& config) {
 // Each part as Megatron-LM's flag of that name chooses it (megatron/training/arguments.py).
 Model read_megatron_gpt(const JsonReader& config) {
   static const std::map<std::string, Norm> norms = {{"LayerNorm", Norm::layer}, {"RMSNorm", Norm::rms}};
-  static const std::map<std::string, Positions> positions = {
-      {"rope", Positions::rotary}, {"learned_absolute", Positions::learned}, {"none", Positions::none}};
+  static const std::map<std::string, PositionType> positions = {{"rope", {Positions::rotary}},
+                                                                {"yarn", {Positions::rotary, true}},
+                                                                {"learned_absolute", {Positions::learned}},
+                                                                {"alibi", {Positions::alibi}},
+                                                                {"none", {Positions::none}}};
+  static const std::map<std::string, bool> sinks = {{"vanilla", false}, {"learnable", true}};
   static const std::map<std::string, Activation> activations = {
       {"swiglu", Activation::swiglu}, {"gelu", Activation::gelu}, {"squared_relu", Activation::squared_relu}};
   Model model = read_decoder(config);
   model.norm = config.choice("normalization", norms);
-  model.positions = config.choice("position_embedding_type", positions);
+  const PositionType type = config.choice("position_embedding_type", positions);
+  model.positions = type.positions;
+  model.yarn = model.yarn || type.yarn;
   const Activation activation = config.choice("activation", activations);
   model.gated_mlp = activation == Activation::swiglu;
   model.squared_relu = activation == Activation::squared_relu;
@@ -44,6 +59,13 @@ Model read_megatron_gpt(const JsonReader& config) {
   model.dropout =
       config.number_or("hidden_dropout", 0, 0, 1) > 0 || config.number_or("attention_dropout", 0, 0, 1) > 0;
   model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
+  model.full_every = config.integer_or("window_attn_skip_freq", 0, 0, bounds::kLayers);
+  model.attention_sinks = config.choice_or("softmax_type", false, sinks);
+  if (config.has("kv_lora_rank")) model.latent = read_latent(config);
+  if (config.has("hybrid_override_pattern"))
+    read_hybrid(config, model);
+  else
+    model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
   if (config.has("num_experts")) model.experts = read_gpt_experts(config);
   return model;
 }

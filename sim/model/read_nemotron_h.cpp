@@ -61,6 +61,17 @@ void note_biases(const JsonReader& config, Model& model) {
 
 }  // namespace
 
+void read_hybrid(const JsonReader& config, Model& model) {
+  model.pattern = read_pattern(config, "hybrid_override_pattern", "layers_block_type");
+  model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
+  if (model.mtp_layers > 0) {
+    model.mtp_pattern = read_pattern(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
+    model.mtp_repeated = config.boolean_or("mtp_use_repeated_layer", true);
+  }
+  if ((model.pattern + model.mtp_pattern).find('M') != std::string::npos)
+    model.state_space = read_state_space(config);
+}
+
 // NVIDIA 2025, Nemotron-H, section 2.1: no positions, squared ReLU; experts and modules since Nemotron 3.
 Model read_nemotron_h(const JsonReader& config) {
   Model model = read_decoder(config, AbsentKvHeads::error);
@@ -70,14 +81,8 @@ Model read_nemotron_h(const JsonReader& config) {
   model.squared_relu = true;
   if (const std::string act = config.text_or("mlp_hidden_act", "relu2"); act != "relu2")
     config.fail("mlp_hidden_act", "must be relu2", fmt::format("found \"{}\"", act), "relu2");
-  model.pattern = read_pattern(config, "hybrid_override_pattern", "layers_block_type");
-  model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
-  if (model.mtp_layers > 0) {
-    model.mtp_pattern = read_pattern(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
-    model.mtp_repeated = config.boolean_or("mtp_use_repeated_layer", true);
-  }
+  read_hybrid(config, model);
   const std::string all = model.pattern + model.mtp_pattern;
-  if (all.find('M') != std::string::npos) model.state_space = read_state_space(config);
   if (all.find('E') != std::string::npos) model.experts = read_latent_experts(config);
   note_biases(config, model);
   return model;

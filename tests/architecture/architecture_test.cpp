@@ -35,9 +35,10 @@ const std::map<std::string, Names> kMayUse = {
     {"search", {"run"}},
     {"studio", {"result"}},
     {"sweep", {"result"}},
+    {"validate", {"run", "sweep"}},
     {"cli",
-     {"calibrate", "execute", "export", "frameworks", "search", "studio", "sweep", "run", "result", "cost",
-      "cluster", "schedule", "plan", "model", "base"}},
+     {"calibrate", "execute", "export", "frameworks", "search", "studio", "sweep", "validate", "run",
+      "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -94,7 +95,7 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
                          ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
                                            "result", "execute", "run", "export", "frameworks", "search",
-                                           "studio", "sweep", "cli"),
+                                           "studio", "sweep", "validate", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
@@ -104,6 +105,15 @@ TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
     if (stem == "platform" || stem == "simulate") continue;
     EXPECT_EQ(read(entry.path()).find("#include <simgrid"), std::string::npos) << entry.path();
   }
+}
+
+// A published run is its scenario: its id is printed, and decides nothing.
+TEST(Architecture, IdsOfRunsDecideNothing) {
+  const std::regex decides(
+      R"(\bid\b\s*(==|!=|<|\.(starts_with|ends_with|find|substr|compare))|[=!]=\s*[\w.]*\bid\b)");
+  EXPECT_TRUE(std::regex_search("if (run.id.starts_with(name))", decides));
+  for (const auto& entry : fs::directory_iterator(fs::path(SOURCE_DIR) / "sim/validate"))
+    EXPECT_FALSE(is_source(entry.path()) && std::regex_search(read(entry.path()), decides)) << entry.path();
 }
 
 TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {

@@ -17,9 +17,10 @@ TEST(ScenarioSchema, IsTheOneOfTheDocs) {
 
 TEST(ScenarioSchema, AllowsEveryShippedScenario) {
   const JsonSchema schema("scenario.schema.json");
-  for (const auto& entry : std::filesystem::directory_iterator(SOURCE_DIR "/scenarios"))
-    if (entry.path().extension() == ".json")
-      EXPECT_EQ(schema.faults_of(read_json_file(entry.path())), "") << entry.path();
+  for (const auto& entry : std::filesystem::directory_iterator(SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() != ".json") continue;
+    EXPECT_EQ(schema.faults_of(read_json_file(entry.path())), "") << entry.path();
+  }
 }
 
 TEST(ReportSchema, HasEveryFieldOfAPlan) {

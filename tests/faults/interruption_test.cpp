@@ -118,7 +118,7 @@ TEST(Interruption, OfASweepSaysHowManyRowsAreKept) {
 
 TEST(Interruption, EndsAValidation) {
   const Scratch folder;
-  expect_ends(folder, {"validate", {"validate", SOURCE_DIR "/calibrate/data/runs/published_runs.json"}});
+  expect_ends(folder, {"validate", {"validate", SOURCE_DIR "/calibrate/data/runs/published_runs.jsonl"}});
 }
 
 TEST(Interruption, EndsACalibrationThatKeepsWhatIsTimed) {

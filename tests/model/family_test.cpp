@@ -90,45 +90,6 @@ TEST(Family, YarnIsFoundUnderItsNewerName) {
   EXPECT_TRUE(read_config(config).yarn);
 }
 
-// Counted by hand: tables, and per layer attention, router and experts of two matrices, LayerNorms.
-TEST(MegatronGpt, HasThePartsThatItNames) {
-  const Json experts = {{"model_type", "megatron_gpt"},
-                        {"num_hidden_layers", 12},
-                        {"hidden_size", 1024},
-                        {"intermediate_size", 4096},
-                        {"num_attention_heads", 8},
-                        {"vocab_size", 50304},
-                        {"max_position_embeddings", 1024},
-                        {"tie_word_embeddings", true},
-                        {"normalization", "LayerNorm"},
-                        {"position_embedding_type", "learned_absolute"},
-                        {"activation", "gelu"},
-                        {"num_experts", 8},
-                        {"num_experts_per_tok", 2},
-                        {"moe_intermediate_size", 4096}};
-  const std::int64_t layer = 4 * 1024 * 1024 + 8 * 1024 + 8 * 2 * 1024 * 4096 + 4 * 1024;
-  EXPECT_EQ(count_parameters(read_config(experts)).total, (50304 + 1024) * 1024 + 12 * layer + 2 * 1024);
-  EXPECT_EQ(count_parameters(read_config(experts)).total, 908'347'392);
-  Json qwen = llama_config();  // Qwen2.5-0.5B
-  qwen.update({{"model_type", "megatron_gpt"},
-               {"num_hidden_layers", 24},
-               {"hidden_size", 896},
-               {"intermediate_size", 4864},
-               {"num_attention_heads", 14},
-               {"num_key_value_heads", 2},
-               {"vocab_size", 151936},
-               {"tie_word_embeddings", true},
-               {"normalization", "RMSNorm"},
-               {"position_embedding_type", "rope"},
-               {"activation", "swiglu"},
-               {"qkv_bias", true}});
-  EXPECT_EQ(count_parameters(read_config(qwen)).total, 494'032'768);
-  qwen["activation"] = "relu";
-  EXPECT_THAT(complaint(qwen.dump()), testing::HasSubstr("/activation"));
-  qwen.erase("activation");
-  EXPECT_THAT(complaint(qwen.dump()), testing::HasSubstr("/activation"));
-}
-
 TEST(Mistral, WindowIsKeptAndNullIsNone) {
   Json config = llama_config();
   config["model_type"] = "mistral";

@@ -96,7 +96,7 @@ TEST(ClusterSchema, NamesKeysThatTheReaderReads) {
   for (const Json& cluster : whole_clusters()) {
     ASSERT_TRUE(reads(cluster)) << cluster.dump();
     EXPECT_EQ(schema.faults_of(cluster), "");
-    each_place(cluster, {}, [&](const Json::json_pointer& place) {
+    each_place(cluster, Json::json_pointer(), [&](const Json::json_pointer& place) {
       seen.insert(place.to_string());
       if (place.empty() || place.to_string() == "/fabric/note") return;
       Json wrong = cluster;
@@ -112,7 +112,7 @@ TEST(ClusterSchema, NamesKeysThatTheReaderReads) {
 TEST(ClusterSchema, RefusesTheUnknownKeysThatTheReaderRefuses) {
   const JsonSchema schema("cluster.schema.json");
   for (const Json& cluster : whole_clusters())
-    each_place(cluster, {}, [&](const Json::json_pointer& place) {
+    each_place(cluster, Json::json_pointer(), [&](const Json::json_pointer& place) {
       if (!cluster[place].is_object()) return;
       Json unknown = cluster;
       unknown[place]["bandwith"] = "1GB/s";

@@ -68,7 +68,7 @@ TEST(Presets, MisspeltNameGetsTheNearest) {
     read_model("lama3-70b");
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(error.violations().front().nearest, "llama3-70b");
+    EXPECT_TRUE(error.violations().front().nearest.starts_with("llama3-70b")) << error.what();
   }
 }
 

@@ -11,7 +11,6 @@ TimeParts& TimeParts::operator+=(const TimeParts& other) {
   tp += other.tp;
   cp += other.cp;
   ep += other.ep;
-  waits += other.waits;
   return *this;
 }
 
@@ -39,8 +38,7 @@ HiddenExchanges hidden_exchanges(const ExpertPhases& forward, const ExpertPhases
 }
 
 TimeParts TimeParts::operator*(double factor) const {
-  return {compute * factor, recompute * factor, optimizer * factor, tp * factor,
-          cp * factor,      ep * factor,        waits * factor};
+  return {compute * factor, recompute * factor, optimizer * factor, tp * factor, cp * factor, ep * factor};
 }
 
 }  // namespace rehearse

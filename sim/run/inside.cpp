@@ -52,14 +52,11 @@ void hide_exchanges(const Op& op, const OpTimes& times, OpTransfers& transfers) 
   if (!(hidden > 0)) return;
   const TimeParts parts = priced_parts(op, 0, times);
   Transfers& exchanges = transfers[static_cast<std::size_t>(InnerGroup::expert)];
-  const double share = hidden / (parts.ep + hidden);
-  const double moved = exchanges.exposed_s * share, moved_bytes = exchanges.exposed_bytes * share;
+  const double moved = exchanges.exposed_s * hidden / (parts.ep + hidden);
   const double beside = std::min(moved, parts.compute + parts.recompute);
   exchanges.exposed_s -= moved;
   exchanges.beside_s += beside;
   exchanges.window_s += beside;
-  exchanges.exposed_bytes -= moved_bytes;
-  exchanges.beside_bytes += moved_bytes;
 }
 
 class Finding {
@@ -145,8 +142,7 @@ class Finding {
     const std::vector<Crossing>& crossings = exchanges ? links_.all_to_all(around.ring, instance, ranks_of)
                                                        : links_.ring(around.ring, instance, ranks_of);
     for (const Crossing& crossing : crossings)
-      paces.push_back({crossing.ends, crossing.carried(0, links_.nic_bandwidth() / shape.per_nic),
-                       crossing.carried(1, 0)});
+      paces.push_back({crossing.ends, links_.nic_bandwidth() / shape.per_nic * crossing.times});
   }
 
   bool exchanges_contexts() const { return plan_.cp_exchange == ContextExchange::all_to_all; }
@@ -178,9 +174,8 @@ class Finding {
 
   bool may_wait(const Paces& paces) {
     for (const auto& of_group : paces) {
-      if (fullest_s(of_group, 1, 0) > 1 + kFelt) return true;
-      bool meets = std::ranges::any_of(
-          of_group, [](const Pace& pace) { return pace.times_bytes > 0; });  // may be held up
+      if (fullest_s(of_group, 1) > 1 + kFelt) return true;
+      bool meets = false;
       for (const Pace& pace : of_group)
         each_link(pace.ends, [&](std::size_t link) {
           meets = meets || (users_[link] == kSeveral && pace.bytes_per_s > kFelt * capacity(link));
@@ -193,14 +188,13 @@ class Finding {
   double capacity(std::size_t link) const { return links_.table().capacity()[link]; }
 
   // How long what is priced at `seconds` takes on the links as they are.
-  double fullest_s(const std::vector<Pace>& paces, double seconds, double bytes) {
+  double fullest_s(const std::vector<Pace>& paces, double seconds) {
     bytes_.resize(links_.table().capacity().size());
     double most = 0;
     if (!(seconds > 0)) return most;
     for (const Pace& pace : paces)
-      each_link(pace.ends, [&](std::size_t link) {
-        bytes_[link] += static_cast<double>(pace.flow(seconds, bytes).bytes);
-      });
+      each_link(pace.ends,
+                [&](std::size_t link) { bytes_[link] += static_cast<double>(pace.flow(seconds).bytes); });
     for (const Pace& pace : paces)
       each_link(pace.ends, [&](std::size_t link) { most = std::max(most, bytes_[link] / capacity(link)); });
     for (const Pace& pace : paces) each_link(pace.ends, [&](std::size_t link) { bytes_[link] = 0; });
@@ -237,14 +231,11 @@ class Finding {
       round.exposed_s = each * std::max(0.0, all[group].exposed_s);
       round.beside_s = each * all[group].beside_s;
       round.window_s = each * all[group].window_s;
-      round.exposed_bytes = each * std::max(0.0, all[group].exposed_bytes);
-      round.beside_bytes = each * all[group].beside_bytes;
       inner.priced_s += inner.rounds * (round.exposed_s + round.window_s);
       // Members of the group whose ops are other tasks send meanwhile: what this one's links could do alone
       // does not make it shorter than priced.
-      inner.alone_s +=
-          inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s, round.exposed_bytes)) +
-                          std::max(round.window_s, fullest_s(paces, round.beside_s, round.beside_bytes)));
+      inner.alone_s += inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s)) +
+                                       std::max(round.window_s, fullest_s(paces, round.beside_s)));
     }
     if (inner.alone_s == 0) return -1;
     inside_.ops.push_back(inner);
@@ -271,9 +262,8 @@ class Finding {
 
 }  // namespace
 
-Flow Pace::flow(double seconds, double bytes) const {
-  const double all = std::ceil(bytes_per_s * seconds + times_bytes * bytes);
-  return {ends, static_cast<std::uint64_t>(std::max(1.0, all))};
+Flow Pace::flow(double seconds) const {
+  return {ends, static_cast<std::uint64_t>(std::max(1.0, std::ceil(bytes_per_s * seconds)))};
 }
 
 Inside find_inside(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

@@ -50,21 +50,6 @@ Channels search(const std::vector<double>& list, double rate, Generation generat
   return best;
 }
 
-// Across nodes each channel has a NIC, and crosses each GPU's link once: of all speeds the one at which these
-// carry most (search.cc, ncclTopoCompute). NICs that the GPUs' links cannot feed are left idle.
-Channels search_across(const std::vector<double>& list, double nics, double nic_rate, const Graph& graph) {
-  const double link_rate = graph.local > 1 ? graph.link_rate : nics * nic_rate;
-  Channels best{nics, listed_speed(list, std::min(nic_rate, link_rate / nics))};
-  double most = best.count * best.rate;
-  for (const double speed : list) {
-    const double count = std::min(nics, std::floor(link_rate / speed + 1e-9));
-    if (speed > nic_rate * (1 + 1e-9) || count * speed <= most * (1 + 1e-9)) continue;
-    most = count * speed;
-    best = {count, speed};
-  }
-  return best;
-}
-
 // In a mesh only the links between members carry their traffic.
 double share_of_mesh(const Cluster& cluster, double local) {
   const Node& node = cluster.node;
@@ -96,10 +81,10 @@ void add_network(const Constants& constants, const Cluster& cluster, const Group
   const std::vector<double>& list = speeds(constants.speeds_across, graph.generation);
   graph.nic_rate = listed_speed(list, node.nic.bandwidth);
   graph.slow_network_s = std::max(0.0, node.nic.latency - kInfinibandLatency);
-  const double nics = std::max(1.0, std::round(group.ring_nics())) * nics_of_a_gpu(node);
-  const Channels found = search_across(list, nics, node.nic.bandwidth, graph);
-  graph.channels = found.count;
-  graph.bus_rate = found.count * found.rate;
+  graph.channels = graph.nics;
+  // Every ring also crosses each GPU's link once.
+  const double own_link = graph.local > 1 ? graph.link_rate / graph.nics : graph.nic_rate;
+  graph.bus_rate = graph.nics * listed_speed(list, std::min(node.nic.bandwidth, own_link));
   const std::string& kind = node.nic_kind;
   if (kind == "ethernet" || kind == "socket" || kind == "tcpx") graph.ll128 = false;
 }

@@ -15,12 +15,12 @@ struct Graph {
   int nodes = 1;
   double local = 1;           // members of one node
   double link_rate = 0;       // one GPU's way to the others of its node
-  double channels = 1;        // of ring and tree; across nodes one a NIC
+  double channels = 1;        // of ring and tree
   double bus_rate = 0;        // of all channels
   double heads = 1;           // channels of NVLS
   double head_rate = 0;       // 0: the switches do not reduce
   double nic_rate = 0;        // one channel's across nodes
-  double nics = 0;            // of a node, as far as the group uses them, the mean
+  double nics = 0;            // of a node, as far as the group uses them
   double slow_network_s = 0;  // by how much the adapters are slower than InfiniBand
   bool ll128 = false;         // every wire keeps 128 bytes together
 };

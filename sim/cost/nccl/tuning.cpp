@@ -86,7 +86,7 @@ class Tuning {
     const double channels = std::max(kGpusOfChannels, graph_.heads);
     const double of_channels =
         channels * constants_.nvls_tree_most[generation()][column()] * graph_.members / ring_steps();
-    const double between = graph_.channels * graph_.nic_rate / (graph_.nodes == 2 ? 1 : 2);
+    const double between = graph_.nics * graph_.nic_rate / (graph_.nodes == 2 ? 1 : 2);
     const double inside =
         graph_.link_rate * constants_.nvls_efficiency[generation()] / (1 + 1 / graph_.local);
     return std::min({of_channels, between, inside});
@@ -167,7 +167,7 @@ class Tuning {
     const double in_node = graph_.head_rate * constants_.nvls_efficiency[generation()] * share * uses;
     if (graph_.nodes == 1) return in_node;
     const double across =
-        graph_.nic_rate * (graph_.nodes == 2 ? 2 : 1) * std::min(1.0, graph_.channels / graph_.heads);
+        graph_.nic_rate * (graph_.nodes == 2 ? 2 : 1) * std::min(1.0, graph_.nics / graph_.heads);
     return std::min({in_node, across, constants_.nvls_tree_most[generation()][column()]});
   }
 

@@ -71,7 +71,9 @@ void read_nics(const JsonReader& reader, Node& node) {
 
 Host read_host(const JsonReader& reader) {
   Host host;
-  host.link = read_port(reader.object("link"));
+  const JsonReader link = reader.object("link");
+  host.link = read_port(link);
+  link.reject_unknown();
   host.adam_parameters_per_s = reader.number("adam_parameters_per_s", physical::kEvents);
   reader.text("source");
   reader.reject_unknown();

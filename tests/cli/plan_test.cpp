@@ -11,6 +11,7 @@ namespace rehearse {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -52,7 +53,7 @@ TEST(Plan, CountsAddUp) {
   EXPECT_FALSE(found["pareto"].empty());
   const Json& launch = found["plans"][0]["launch"];
   EXPECT_FALSE(launch["unsaid"].contains("megatron"));
-  EXPECT_EQ(launch["unsaid"]["deepspeed"][0], "framework");
+  EXPECT_THAT(launch["unsaid"]["deepspeed"], Contains("framework"));
 }
 
 TEST(Plan, ShowsTheMemoryThatDecides) {
@@ -102,7 +103,7 @@ TEST(Plan, TextTellsWhyTheFirstWinsAndHowToLaunchIt) {
                             "--tensor-model-parallel-size", "plans considered", "torchtitan"})
     EXPECT_THAT(outcome.out, HasSubstr(words));
   EXPECT_THAT(run_program(std::string(kSearch) + "--top 2 --zero 2").out,
-              HasSubstr("torchtitan (cannot express this plan's framework, recipe"));
+              HasSubstr("torchtitan (cannot express this plan's recipe"));
 }
 
 TEST(Plan, SearchesWhatAScenarioFileFixes) {

@@ -99,7 +99,9 @@ TEST(BadCluster, AtLeastOnePeakIsNeeded) {
 }
 
 TEST(BadCluster, SchemaOfAnotherFileIsRefused) {
-  EXPECT_THAT(complaint_with("/schema", "rehearse.report/1"), HasSubstr("nearest legal: rehearse.cluster/1"));
+  EXPECT_THAT(complaint_with("/schema", "rehearse.report/1"),
+              HasSubstr("is a report of a run, not a cluster; nearest legal: rehearse compare"));
+  EXPECT_THAT(complaint_with("/schema", "rehearse.cluster/9"), HasSubstr("nearest legal: rehearse.cluster/1"));
 }
 
 TEST(BadCluster, WhatIsNoJsonObjectIsRefused) {

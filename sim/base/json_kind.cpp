@@ -49,7 +49,7 @@ std::optional<JsonKind> kind_of(const Json& json) {
 }  // namespace
 
 void require_kind(const Json& json, const std::string& file, JsonKind wanted) {
-  if (!json.is_object()) return;  // said by who reads its keys
+  if (!json.is_object()) return;  // the reader of its keys refuses it
   const std::optional<JsonKind> kind = kind_of(json);
   if (!kind || *kind == wanted) return;
   const KnownKind& found = known(*kind);

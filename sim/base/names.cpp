@@ -14,21 +14,21 @@ namespace {
 constexpr std::size_t kLongestAsked =
     200;  // beyond any name; an input may put a whole file in a name's place
 
-std::string in_small_letters(std::string text) {
+}  // namespace
+
+std::string in_lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::tolower(letter); });
   return text;
 }
 
-}  // namespace
-
 std::vector<std::string> similar_names(const std::string& name, const std::vector<std::string>& candidates,
                                        std::size_t most) {
   if (name.empty() || name.size() > kLongestAsked) return {};
-  const std::string asked = in_small_letters(name);
+  const std::string asked = in_lower_case(name);
   std::vector<std::string> small, left = candidates;
   // Shorter names come first: they add least to the name that was asked for.
   std::ranges::stable_sort(left, {}, [](const std::string& each) { return each.size(); });
-  for (const std::string& each : left) small.push_back(in_small_letters(each));
+  for (const std::string& each : left) small.push_back(in_lower_case(each));
   std::vector<std::string> found;
   const auto take = [&](std::size_t index) {
     const auto at = static_cast<std::ptrdiff_t>(index);

@@ -6,6 +6,9 @@
 
 namespace rehearse {
 
+// ASCII letters alone.
+std::string in_lower_case(std::string text);
+
 // At most `most` candidates like `name`, best first: equal but for the case of letters, beginning with it,
 // near by edit distance (nearest_name()), containing it.
 std::vector<std::string> similar_names(const std::string& name, const std::vector<std::string>& candidates,

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kMore = ", more";
 constexpr std::size_t kColumn = 33;  // where texts begin
-constexpr std::size_t kLine = 100;   // columns
 const char* const kOwn = "Options";  // CLI11's group of what no group was named for
 
 // The name that people type; with `all` every other one too.
@@ -22,29 +21,13 @@ std::string names_of(const CLI::Option& option, bool all) {
   return names + "--" + option.get_lnames().front();
 }
 
-// `text` in lines that fit beside the names.
-std::string wrapped(const std::string& text) {
-  std::string lines;
-  std::size_t width = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (width > 0 && width + 1 + word.size() > kLine - kColumn) {
-      lines += "\n" + std::string(kColumn, ' ');
-      width = 0;
-    }
-    if (width > 0) lines += ' ';
-    lines += word;
-    width += word.size() + (width > 0 ? 1 : 0);
-  }
-  return lines;
-}
-
+// Not broken to a width: print_help() does that.
 std::string line_of(const CLI::Option& option, bool all) {
   std::string names = "  " + names_of(option, all);
   if (!option.get_option_text().empty()) names += " " + option.get_option_text();
   const bool fits = names.size() + 2 <= kColumn;
   return names + (fits ? std::string(kColumn - names.size(), ' ') : "\n" + std::string(kColumn, ' ')) +
-         wrapped(option.get_description()) + "\n";
+         option.get_description() + "\n";
 }
 
 class GroupedHelp : public CLI::Formatter {

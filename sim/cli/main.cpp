@@ -134,8 +134,8 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const int& 
   words = without_help_verb(std::move(words));
   if (!words.empty() && !words[0].starts_with('-') && !is_verb(program, words[0]))
     return usage_error(program, fmt::format("there is no verb \"{}\"", words[0]), {words[0]});
-  if (const std::string said = empty_value(words); !said.empty()) {
-    say(stderr, "rehearse: {}\nTry: rehearse {}--help\n", said,
+  if (const std::string message = empty_value(words); !message.empty()) {
+    say(stderr, "rehearse: {}\nTry: rehearse {}--help\n", message,
         is_verb(program, words[0]) ? words[0] + " " : "");
     return kInvalidInput;
   }

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <limits>
 
+#include "base/names.h"
 #include "base/text_file.h"
 #include "cli/by_name.h"
 #include "cli/read_conditions.h"
@@ -35,11 +35,6 @@ constexpr int kMostInt = std::numeric_limits<int>::max();
 
 // Longer default sequences would surprise: few runs pre-train at a long-context model's full context.
 constexpr std::int64_t kLongestDefaultSequence = 8192;
-
-std::string lower(std::string word) {
-  std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return word;
-}
 
 class Reading {
  public:
@@ -118,8 +113,8 @@ class Reading {
       experiment.profile = inputs.profile(experiment.cluster.profile);
     } else {
       throw MissingCalibration(
-          fmt::format("no profile was taken on {} yet: name one with --profile (known are {})",
-                      experiment.cluster.gpu.name, join(profile_names())));
+          fmt::format("no profile was taken on {} yet: name one with --profile (`rehearse list profiles`)",
+                      experiment.cluster.gpu.name));
     }
     const auto choose = [&](const char* key, auto&& use) {
       const std::string kernel = top_.text_or(key, "");
@@ -187,7 +182,7 @@ class Reading {
   ScheduleName schedule_of(const std::string& given) {
     const ScheduleTraits* const found = schedule_named(given);
     if (found == nullptr) return plan_.choice("schedule", by_name(kScheduleNames));
-    if (std::ranges::find(found->aliases, lower(given)) != found->aliases.end())
+    if (in_lower_case(given) != found->name)
       scenario_.notes.push_back(fmt::format("schedule {} is run as {}", given, found->name));
     return found->schedule;
   }
@@ -261,7 +256,7 @@ class Reading {
     modules = plan_.integer_or("mtp_num_layers", trains ? modules : 0, 0, bounds::kMtpLayers);
   }
 
-  // All that have not been read yet, after the defaults that hang on others.
+  // All that have not been read yet, after the defaults that depend on others.
   void fields() {
     Plan& plan = scenario_.experiment.plan;
     // Megatron-LM splits experts as the other layers, unless told otherwise.

@@ -39,13 +39,6 @@ void add_defaults(GivenFlags& given) {
   for (const auto& [flag, value] : defaults) given.values.emplace(flag, value);
 }
 
-std::string words_of(const GivenFlags& given) {
-  std::vector<std::string> words;
-  if (!given.file.empty()) words.push_back(given.file);
-  for (const auto& [flag, value] : given.values) words.push_back(fmt::format("{} {}", flag, value));
-  return join(words, " ");
-}
-
 // Ctrl-C ends the server, not the process in the middle of an answer. Blocked before the server's threads are
 // made, which inherit it.
 sigset_t block_signals() {
@@ -95,7 +88,7 @@ void serve(StudioOptions& options) {
   const sigset_t signals = block_signals();
   const auto run = answer(Engine::reference);
   studio::Server server(
-      {studio::write_page("Rehearse studio", knobs, words_of(given), first),
+      {studio::write_page("Rehearse studio", knobs, given.file, given.values, first),
        [&](const std::string& question) { return refinement.beside([&] { return run(question); }); },
        [&](const std::string& question) { return refinement.answer(question); }},
       options.port);

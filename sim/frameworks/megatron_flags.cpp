@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "base/names.h"
 #include "base/utf8.h"
 #include "frameworks/megatron_names.h"
 #include "frameworks/megatron_text.h"
@@ -56,9 +57,8 @@ bool is_of_shape(const std::string& name) {
          std::ranges::any_of(hybrid_flags(), [&](const char* each) { return name == each; });
 }
 
-bool is_word_for(bool value, std::string word) {
-  std::ranges::transform(word, word.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return word == (value ? "true" : "false");
+bool is_word_for(bool value, const std::string& word) {
+  return in_lower_case(word) == (value ? "true" : "false");
 }
 
 }  // namespace

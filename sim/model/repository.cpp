@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "base/names.h"
 #include "model/read.h"
 
 namespace rehearse {
@@ -52,8 +53,7 @@ std::optional<Repository> repository_of(std::string text) {
 
 // Without the endings of what was trained further in the same shape, and the owner's name in front.
 std::string shape_of(const std::string& id) {
-  std::string name = id;
-  std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  std::string name = in_lower_case(id);
   for (const char* ending : {"-instruct", "-chat", "-base", "-hf"})
     if (name.ends_with(ending)) name.erase(name.size() - std::string_view(ending).size());
   if (const std::size_t meta = name.find("/meta-"); meta != std::string::npos) name.erase(meta + 1, 5);

@@ -5,9 +5,8 @@
 
 namespace rehearse {
 
-// InputError where the name is that of a repository ("meta-llama/Llama-3.1-8B", or its address) and leads to
-// no file: with the command that fetches its config.json, and the model of the same configuration that ships
-// with the program, if one does.
+// InputError for a repository's name ("meta-llama/Llama-3.1-8B") or address that leads to no file. It has the
+// command that fetches the config.json, and the shipped model of the same shape where there is one.
 void refuse_repository(const std::string& name_or_path);
 
 }  // namespace rehearse

@@ -17,15 +17,6 @@ std::string on_or_off(bool value) {
   return value ? "on" : "off";
 }
 
-std::string joined(const std::vector<std::string>& words, char separator) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
-  }
-  return text;
-}
-
 // As a flag takes the value; "" of a shorthand, which has none.
 struct ValueText {
   const Plan& plan;
@@ -38,17 +29,17 @@ struct ValueText {
   std::string operator()(const ChoicesField& field) const {
     std::vector<std::string> words;
     for (const std::size_t index : field.get(plan)) words.push_back(field.words[index]);
-    return joined(words, ',');
+    return join(words, ",");
   }
   std::string operator()(const AxesField&) const {
     std::vector<std::string> words;
     for (const Axis axis : plan.order) words.push_back(to_string(axis));
-    return joined(words, '-');
+    return join(words, "-");
   }
   std::string operator()(const LayersField&) const {
     std::vector<std::string> words;
     for (const int layers : plan.layers_per_stage) words.push_back(std::to_string(layers));
-    return joined(words, ',');
+    return join(words, ",");
   }
   std::string operator()(ShorthandField) const { return ""; }
 };

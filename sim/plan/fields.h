@@ -75,7 +75,7 @@ struct ChoicesField {
   std::vector<std::string> words;
   std::vector<std::size_t> (*get)(const Plan&);
   void (*set)(Plan&, const std::vector<std::size_t>&);
-  const char* unknown;  // said of another word
+  const char* unknown;  // the rule that another word breaks
 };
 
 // "tp-cp-ep-dp-pp"; an array in reports.

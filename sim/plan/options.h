@@ -29,7 +29,7 @@ constexpr bool is_quantised(Precision precision) {
 enum class RecomputeMethod : std::uint8_t { uniform, block };
 inline constexpr std::array kRecomputeMethods = {RecomputeMethod::uniform, RecomputeMethod::block};
 
-// Megatron-LM's --recompute-modules: what selective recompute runs again.
+// Megatron-LM's --recompute-modules: modules that selective recompute recomputes.
 enum class RecomputeModule : std::uint8_t {
   core_attn,       // all between q, k, v and the output projection
   mla_up_proj,     // latent attention: norms of the latents, up projections, rotary

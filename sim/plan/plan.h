@@ -90,8 +90,8 @@ struct KernelOptions {
                                 // activation to the next stage, where the parts are gathered
   ContextExchange cp_exchange = ContextExchange::ring;
   bool tp_comm_overlap = false;  // collectives and their GEMMs in chunks, side by side
-  // Multiprocessors that the forward GEMM of attention's projection, of the MLP's second layer, leaves to its
-  // reduce-scatter all along (Transformer Engine's num_sm with set_sm_margin); 0: none.
+  // SM margin of the forward GEMM of attention's projection, and of the MLP's second layer, for its
+  // reduce-scatter (Transformer Engine's num_sm with set_sm_margin); 0: none.
   int tp_comm_proj_sms = 0;
   int tp_comm_fc2_sms = 0;
   bool tp_backward_overlap =

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 
+#include "base/names.h"
 #include "plan/plan.h"
 
 namespace rehearse {
@@ -23,7 +25,14 @@ double of_1f1b(const Plan& plan) {
   return bubble(plan, 1);
 }
 
-const std::array kSchedules = {
+// What others call them, in lower case.
+constexpr std::array kNamesOfInterleaved = {"interleaved", "interleaved1f1b"};
+constexpr std::array kNamesOfZbH1 = {"zb1p"};
+constexpr std::array kNamesOfZbH2 = {"zb2p"};
+constexpr std::array kNamesOfZbV = {"zbv", "zbvzerobubble"};
+constexpr std::array kNamesOfDualpipeV = {"dualpipev"};
+
+constexpr std::array kSchedules = {
     ScheduleTraits{.schedule = ScheduleName::gpipe,
                    .name = "gpipe",
                    .about = "all forward passes, then all backward passes",
@@ -38,7 +47,7 @@ const std::array kSchedules = {
                    .ideal_bubble = of_1f1b},
     ScheduleTraits{.schedule = ScheduleName::interleaved,
                    .name = "interleaved-1f1b",
-                   .aliases = {"interleaved", "interleaved1f1b"},
+                   .aliases = kNamesOfInterleaved,
                    .about = "1F1B over vpp model chunks a rank: a smaller bubble, more messages",
                    .source = "Narayanan et al. 2021, section 2.2",
                    .needs = "with vpp > 1: microbatches in groups of pp",
@@ -46,7 +55,7 @@ const std::array kSchedules = {
                    .ideal_bubble = [](const Plan& plan) { return bubble(plan, plan.vpp); }},
     ScheduleTraits{.schedule = ScheduleName::zb_h1,
                    .name = "zb-h1",
-                   .aliases = {"zb1p"},
+                   .aliases = kNamesOfZbH1,
                    .about = "split backward passes at the memory of 1F1B",
                    .source = "Qi et al. 2023, section 2.3",
                    .splits_backward = true,
@@ -54,7 +63,7 @@ const std::array kSchedules = {
     ScheduleTraits{
         .schedule = ScheduleName::zb_h2,
         .name = "zb-h2",
-        .aliases = {"zb2p"},
+        .aliases = kNamesOfZbH2,
         .about = "split backward passes at twice the memory of 1F1B; no bubble without --sync-step",
         .source = "Qi et al. 2023, section 2.3",
         .needs = "memory for up to 2 pp - 1 microbatches",
@@ -62,7 +71,7 @@ const std::array kSchedules = {
         .ideal_bubble = [](const Plan& plan) { return plan.sync_step ? bubble(plan, 3) : 0; }},
     ScheduleTraits{.schedule = ScheduleName::zb_v,
                    .name = "zb-v",
-                   .aliases = {"zbv", "zbvzerobubble"},
+                   .aliases = kNamesOfZbV,
                    .about = "split backward passes over a V of two chunks, at the memory of 1F1B",
                    .source = "Qi et al. 2023, section 6",
                    .is_v_shaped = true,
@@ -71,7 +80,7 @@ const std::array kSchedules = {
                    .ideal_bubble = [](const Plan& plan) { return plan.sync_step ? bubble(plan, 6) : 0; }},
     ScheduleTraits{.schedule = ScheduleName::dualpipe_v,
                    .name = "dualpipe-v",
-                   .aliases = {"dualpipev"},
+                   .aliases = kNamesOfDualpipeV,
                    .about = "DualPipe cut in half: a V of two chunks, forward beside backward passes",
                    .source = "DeepSeek-AI 2024, its V-shaped half",
                    .needs = "2 pp microbatches or more",
@@ -100,12 +109,13 @@ static_assert(std::tuple_size_v<decltype(kSchedules)> == kScheduleNames.size());
 }  // namespace
 
 const ScheduleTraits& traits(ScheduleName schedule) {
-  return *std::ranges::find(kSchedules, schedule, &ScheduleTraits::schedule);
+  for (const ScheduleTraits& each : kSchedules)
+    if (each.schedule == schedule) return each;
+  throw std::logic_error("a schedule without traits");
 }
 
 const ScheduleTraits* schedule_named(std::string_view word) {
-  std::string name(word);
-  std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  const std::string name = in_lower_case(std::string(word));
   for (const ScheduleTraits& each : kSchedules)
     if (name == each.name || std::ranges::find(each.aliases, name) != each.aliases.end()) return &each;
   return nullptr;

@@ -156,7 +156,7 @@ IdleShares idle_shares(const Report& report);
 // "1f1b", or the name of an order that is none of the plan's.
 std::string schedule_name(const Report& report);
 
-// The closed form for equal stages and free messages, F = I = W where the backward is split: (p-1)/(m+p-1)
+// The closed form for equal stages and no communication time, F = I = W where the backward is split: (p-1)/(m+p-1)
 // for gpipe and 1F1B, (p-1)/(v m + p-1) interleaved, (p-1)/(3m+p-1) for ZB-H1 (Qi et al. 2023, section 2.3),
 // and for the others what filling costs: a forward of p-1 stages, nothing for ZB-H2 and ZB-V when ranks step
 // on their own. 0 for V-Half and V-Min, of which none is published.

@@ -19,7 +19,7 @@ struct PlanBounds {
   double needed_bytes = 0;      // of the fullest GPU; exactly what the report says, too, where it fits
 };
 
-// The options that a Work and its prices hang on: not when ops run, and not how state is divided. Of the
+// The options that a Work and its prices depend on: not when ops run, and not how state is divided. Of the
 // schedule they read whether the last stage lies on the first rank (tied embeddings). From ZeRO-2 on
 // microbatches may reduce gradients and gather weights, whose copies and sums prices count.
 struct OpsKey : ParallelOptions,
@@ -38,7 +38,7 @@ struct OpsKey : ParallelOptions,
   bool operator==(const OpsKey&) const = default;
 };
 
-// The options that an order of compute ops hangs on.
+// The options that an order of compute ops depends on.
 struct OrderKey : OrderOptions {
   int pp, vpp;
   bool pairs_passes;

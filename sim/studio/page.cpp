@@ -6,10 +6,10 @@ namespace rehearse::studio {
 
 extern const std::string_view kStudioJs, kStudioCss;
 
-std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& scenario,
-                       const nlohmann::ordered_json& first) {
+std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& file,
+                       const std::map<std::string, std::string>& flags, const nlohmann::ordered_json& first) {
   using Json = nlohmann::ordered_json;
-  Json data = {{"scenario", scenario}, {"knobs", Json::array()}, {"first", first}};
+  Json data = {{"file", file}, {"flags", flags}, {"knobs", Json::array()}, {"first", first}};
   for (const Knob& knob : knobs)
     data["knobs"].push_back({{"name", knob.name},
                              {"label", knob.label},

@@ -1,6 +1,7 @@
 // What does a reader of the studio see first?
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -13,8 +14,9 @@ struct Knob {
   std::string value;                 // of the scenario that the studio began with
 };
 
-// The page, with the first answer in it: `first` is {run} or {violations}, as /run answers.
-std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& scenario,
-                       const nlohmann::ordered_json& first);
+// The page, with the first answer in it: `first` is {run} or {violations}, as /run answers. The studio began
+// with the scenario of `file` ("": none) and with `flags` over it.
+std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& file,
+                       const std::map<std::string, std::string>& flags, const nlohmann::ordered_json& first);
 
 }  // namespace rehearse::studio

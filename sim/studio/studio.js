@@ -55,7 +55,7 @@
   } }, "compare with this");
   let latest = null;
   const side = make("aside", { class: "knobs" }, make("h1", {}, "Studio"),
-    make("p", { class: "note" }, data.scenario), make("div", { class: "controls" }, reset, pin),
+    make("p", { class: "note" }, scenarioWords([])), make("div", { class: "controls" }, reset, pin),
     ...groups.flatMap((group) => [make("h2", {}, group),
       ...data.knobs.filter((knob) => knob.group === group).map(knobElement)]));
 
@@ -72,9 +72,14 @@
     section("Traffic of one GPU, by class of link", null, traffic)));
   page.append(side, answer);
 
+  // A turned knob takes the place of the flag that the studio began with: no flag is given twice.
+  function scenarioWords(changes) {
+    const flags = new Map([...Object.entries(data.flags), ...changes]);
+    return [data.file, ...[...flags].map(([name, value]) => `${name} ${value}`)].filter(Boolean).join(" ");
+  }
+
   function command() {
-    const words = [...turned].map(([name, value]) => `${name} ${value}`).join(" ");
-    return `rehearse simulate ${data.scenario}${words ? " " + words : ""}`;
+    return `rehearse simulate ${scenarioWords(turned)}`;
   }
 
   // Against the plan compared with: which way is better differs.

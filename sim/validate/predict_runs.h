@@ -46,7 +46,7 @@ struct TimeErrors {
   std::map<std::string, std::vector<double>> by_family;
 };
 
-// Errors of those predictions that can be compared, by what they are errors of.
+// Errors of the predictions that have a measurement.
 struct PredictionErrors {
   TimeErrors full, as_stated;
   std::vector<double> memory;

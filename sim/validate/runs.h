@@ -15,8 +15,8 @@ namespace rehearse {
 // nvidia-smi, which adds the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
-// Where a run's switches were found: in its own script, recipe, submission or log; in a table of a paper, the
-// others being its framework's defaults at that time; or, in part, nowhere, so that they were inferred.
+// Source of a run's switches. script: its own script, recipe, submission or log. table: a paper's table, with
+// the framework's defaults of that time for the rest. inferred: some switches have no source.
 enum class Known : std::uint8_t { script, table, inferred, not_stated };
 
 // One line of a file of runs (docs/run.schema.json).
@@ -24,7 +24,7 @@ struct PublishedRun {
   std::string place;                 // FILE:LINE
   std::string id, family;            // names for people: they decide nothing
   bool core = false;                 // counts for the headline error
-  std::string missing;               // facts that the source leaves open; "" of a whole configuration
+  std::string missing;               // facts that the source does not give; "" of a whole configuration
   std::optional<double> measured_s;  // of a step
   bool out_of_memory = false;        // it ended so: without measured_s
   std::optional<double> memory_bytes;
@@ -33,8 +33,8 @@ struct PublishedRun {
   bool read_from_plot = false;  // the measured time
   Json scenario;
   Json why = Json::object();  // by JSON pointer into the scenario: the source of a switch that is not stated
-  // The scenario, once; of a run that leaves switches open one for each combination of their values, none
-  // where nobody can tell the values.
+  // The scenario. With open switches: one scenario for each combination of their values; none where the
+  // values are not known either.
   std::vector<Json> candidates;
   std::optional<Json> as_stated;  // the scenario with the stated switches alone; of whole configurations
 };

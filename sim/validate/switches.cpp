@@ -68,9 +68,8 @@ void require_sources(const Json& scenario, const Json& stated, const Json& why) 
     for (const Json& pointer : stated) require_switch("/stated", pointer.get<std::string>(), legal);
   for (const Switch& each : switches)
     if (!why.contains(each.pointer()) && !is_stated(each, stated, why))
-      throw InputError({"", "/why", "must say where each switch comes from that is not stated",
-                        "nothing is said of " + each.pointer(),
-                        "\"" + each.pointer() + "\" in stated or in why"});
+      throw InputError({"", "/why", "must give the source of each switch that is not stated",
+                        "no source for " + each.pointer(), "\"" + each.pointer() + "\" in stated or in why"});
 }
 
 Json stated_part(const Json& scenario, const Json& stated, const Json& why) {

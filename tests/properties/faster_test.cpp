@@ -10,20 +10,19 @@
 namespace rehearse::properties {
 namespace {
 
-// Relative to the step. Every op keeps its place in its stream, so that the longest path through the same ops
-// is never longer when each is shorter: Graham's anomalies (1969) need lists that are dealt out anew. What is
-// left is small:
-// - What kernels lose beside collectives is found in rounds that end when it changes by 1e-3 of itself, and counts by
-//   what a collective takes alone, which faster kernels leave at its side for a larger part of it. 0.5 % of a step were
-//   seen over 2,400 plans, where tensor parallelism overlaps chunks.
+// Bounds are relative to the step. They were set after the violations were seen (docs/reliability.md).
+// Every op keeps its place in its stream. So the longest path through the same ops is never longer when each op is
+// shorter: Graham's anomalies (1969) need lists that are dealt out anew. Violations have other causes.
+// Kernels lose memory bandwidth to collectives. The loss is found in rounds, which end when it changes by 1e-3 of
+// itself. It counts by the collective's isolated time. Faster kernels spend a larger part of theirs beside it. Seen:
+// 0.5 % over 2,400 plans, with tensor-parallel overlap.
 constexpr double kRounds = 0.01;
-// - A faster link shortens a collective and raises the share of the memory bandwidth that it takes meanwhile.
-//   Where another link holds the collective up, the share stays for longer than it was found for.
-// - Of systems that nobody measured, wider links make NCCL open more channels, which take more of the GPU.
-//   Over 2,400 plans 3.7 % were seen, of a step of 22 ms whose NICs had less latency.
+// A faster link shortens a collective and raises its share of the memory bandwidth. Where another link is the limit,
+// that share lasts longer than it was found for. On systems without measurements wider links make NCCL open more
+// channels, which take more of the GPU. Seen: 3.7 % over 2,400 plans, in a step of 22 ms with less NIC latency.
 constexpr double kShares = 0.05;
-// More NICs of the same rate: NCCL spreads its channels anew, which take another share of the GPU, and may pick another
-// algorithm. 4.2 % were seen, of a step of 1.4 ms that is little but collectives.
+// With more NICs of the same rate NCCL lays its channels anew, and may choose another algorithm. Seen: 4.2 % in a
+// step of 1.4 ms, and 28 % with another seed, where a GPU may use several NICs.
 constexpr double kOtherChannels = 0.1;
 constexpr double kNegligible = 1e-9;
 

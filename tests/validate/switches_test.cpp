@@ -59,7 +59,7 @@ TEST(Switches, AreAllStatedWhereNothingIsSaid) {
 TEST(Switches, NeedASource) {
   Json why = kWhy;
   why.erase("/plan/clip_grad");
-  EXPECT_THAT(complaint(kStated, why), HasSubstr("nothing is said of /plan/clip_grad"));
+  EXPECT_THAT(complaint(kStated, why), HasSubstr("no source for /plan/clip_grad"));
 }
 
 TEST(Switches, AreNamedAsTheScenarioNamesThem) {

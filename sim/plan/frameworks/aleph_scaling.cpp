@@ -2,14 +2,14 @@
 
 namespace rehearse {
 
-// Aleph Alpha's Scaling (737f8558 of October 2024): gradients kept in the training precision and all-reduced
-// in fp32, after the last backward pass and also with ZeRO-1 (core/optimizer/allreduce.py); gate and up
-// projection one GEMM each, which reduce their input's gradient each (core/nn/mlp.py, linear/utils.py);
-// logits gathered on every tensor-parallel rank, the loss of whole rows (transformer/model/layers/lm_head.py,
-// losses/cross_entropy.py); full recompute runs embedding and head again, too (parallel_module.py,
-// EVERY_LAYER); a kernel for each operation wherever there is no FlashAttention; stages of equal parameters
-// (plan/layer_split.h; examples/transformer_example/config.yml); nothing beside anything else.
-const FrameworkTraits kAlephScaling = {
+// Aleph Alpha's Scaling (737f8558 of October 2024). Gradients are kept in the training precision. They are
+// all-reduced in fp32 after the last backward pass, also with ZeRO-1 (core/optimizer/allreduce.py). Gate and
+// up projection are a GEMM each, and reduce their input's gradient each (core/nn/mlp.py, linear/utils.py).
+// Logits are gathered on every tensor-parallel rank, for a loss of whole rows
+// (transformer/model/layers/lm_head.py, losses/cross_entropy.py). Full recompute includes embedding and head
+// (parallel_module.py, EVERY_LAYER). Without FlashAttention there is a kernel for each operation. Stages have
+// equal parameters (plan/layer_split.h; examples/ transformer_example/config.yml). Nothing overlaps.
+constinit const FrameworkTraits kAlephScaling = {
     .framework = Framework::aleph_scaling,
     .name = "aleph-scaling",
     .project = "Scaling",

@@ -1,10 +1,14 @@
+#include <array>
+
 #include "plan/frameworks/defaults.h"
 
 namespace rehearse {
 
 namespace {
 
-void set_pytorch(Plan& plan) {
+constexpr std::array kVersionsOfTorchtitan = {"0.2"};
+
+void set_torchtitan(Plan& plan) {
   plan.tp_backward_overlap = false;
   plan.recompute_early_stop = true;
   plan.fused_adam = true;
@@ -13,15 +17,29 @@ void set_pytorch(Plan& plan) {
 
 void set_fsdp(Plan& plan) {
   plan.grad_reduce = wire_precision(plan);
-  set_pytorch(plan);
+  set_torchtitan(plan);
 }
 
-}  // namespace
+void set_fsdp1(Plan& plan) {
+  set_fsdp(plan);
+  plan.fused_adam = false;  // torch.optim.AdamW unless told fused=True
+}
 
-// PyTorch FSDP2: fp32 shards, gathered and reduced in the training precision (fully_shard's
-// MixedPrecisionPolicy), layer by layer; beside a weight gradient no collective of tensor parallelism runs
-// (DTensor); recompute stops early (torch.utils.checkpoint's early_stop, on since PyTorch 2.1).
-const FrameworkTraits kFsdp2 = {
+// Not compiled: rotary positions, activation and loss in separate kernels; gradients clipped to 1 (v0.2.2,
+// torchtitan/config/job_config.py).
+std::vector<OwnDefault> own_defaults_of_torchtitan(const Plan& plan, const Model&) {
+  std::vector<OwnDefault> found;
+  add_off<&Plan::fused_rotary>("fused_rotary", plan, true, found);
+  add_off<&Plan::fused_activation>("fused_activation", plan, true, found);
+  add_off<&Plan::fused_cross_entropy>("fused_cross_entropy", plan, true, found);
+  add_clipping(plan, found);
+  return found;
+}
+
+// Shards are fp32. They are gathered and reduced in the training precision (fully_shard's
+// MixedPrecisionPolicy), layer by layer. No collective of tensor parallelism runs beside a weight gradient
+// (DTensor). Recompute stops early (torch.utils.checkpoint's early_stop, on since PyTorch 2.1).
+constexpr FrameworkTraits kPyTorch = {
     .framework = Framework::fsdp,
     .name = "fsdp",
     .project = "PyTorch FSDP2",
@@ -34,56 +52,40 @@ const FrameworkTraits kFsdp2 = {
     .model_group = ModelGroup::never,
 };
 
-// PyTorch's FullyShardedDataParallel: as fsdp, but each layer is one flat parameter, whose gradient is put
-// together, cast and divided before it is reduced (copies()), and Adam takes a kernel for each operation
-// (torch.optim.AdamW unless told fused=True).
-const FrameworkTraits kFsdp1 = {
-    .framework = Framework::fsdp1,
-    .name = "fsdp1",
-    .project = "PyTorch FSDP1",
-    .about = "PyTorch's FullyShardedDataParallel (FSDP1)",
-    .set_defaults =
-        [](Plan& plan) {
-          set_fsdp(plan);
-          plan.fused_adam = false;
-        },
-    .max_zero_in_pipelines = 3,
-    .dtensor = true,
-    .keeps_gathered = true,
-    .fsdp = Fsdp::flat,
-    .model_group = ModelGroup::never,
-};
+}  // namespace
 
-// As fsdp, reduced in fp32 (training.mixed_precision_reduce); queries, keys, values, gate and up projection
-// one GEMM each (models/llama3); under pipeline parallelism parameters stay whole between microbatches and
+constinit const FrameworkTraits kFsdp2 = kPyTorch;
+
+// Each layer is one flat parameter. Its gradient is put together, cast and divided before it is reduced
+// (copies()). Adam takes a kernel for each operation.
+constinit const FrameworkTraits kFsdp1 = [] {
+  FrameworkTraits traits = kPyTorch;
+  traits.framework = Framework::fsdp1;
+  traits.name = "fsdp1";
+  traits.project = "PyTorch FSDP1";
+  traits.about = "PyTorch's FullyShardedDataParallel (FSDP1)";
+  traits.set_defaults = set_fsdp1;
+  traits.fsdp = Fsdp::flat;
+  return traits;
+}();
+
+// Gradients are reduced in fp32 (training.mixed_precision_reduce). Queries, keys, values, gate and up
+// projection are a GEMM each (models/llama3). In a pipeline parameters stay whole between microbatches, and
 // are reduced once (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py).
-const FrameworkTraits kTorchtitan = {
-    .framework = Framework::torchtitan,
-    .name = "torchtitan",
-    .project = "torchtitan",
-    .about = "torchtitan 0.2: FSDP2, DTensor, torchao's fp8, PyTorch's pipelining",
-    .versions = {"0.2"},
-    .set_defaults = set_pytorch,
-    // Not compiled: rotary positions, activation and loss in kernels of their own; gradients clipped to 1
-    // (v0.2.2, torchtitan/config/job_config.py).
-    .own_defaults =
-        [](const Plan& plan, const Model&) {
-          std::vector<OwnDefault> found;
-          add_off<&Plan::fused_rotary>("fused_rotary", plan, true, found);
-          add_off<&Plan::fused_activation>("fused_activation", plan, true, found);
-          add_off<&Plan::fused_cross_entropy>("fused_cross_entropy", plan, true, found);
-          add_clipping(plan, found);
-          return found;
-        },
-    .max_zero_in_pipelines = 3,
-    .fp8 = Fp8Library::torchao,
-    .dtensor = true,
-    .keeps_gathered = true,
-    .repeats_heads = true,
-    .splits_qkv = true,
-    .splits_gate = true,
-    .fsdp = Fsdp::by_parameter,
-    .model_group = ModelGroup::never,
-};
+constinit const FrameworkTraits kTorchtitan = [] {
+  FrameworkTraits traits = kPyTorch;
+  traits.framework = Framework::torchtitan;
+  traits.name = "torchtitan";
+  traits.project = "torchtitan";
+  traits.about = "torchtitan 0.2: FSDP2, DTensor, torchao's fp8, PyTorch's pipelining";
+  traits.versions = kVersionsOfTorchtitan;
+  traits.set_defaults = set_torchtitan;
+  traits.own_defaults = own_defaults_of_torchtitan;
+  traits.fp8 = Fp8Library::torchao;
+  traits.repeats_heads = true;
+  traits.splits_qkv = true;
+  traits.splits_gate = true;
+  return traits;
+}();
 
 }  // namespace rehearse

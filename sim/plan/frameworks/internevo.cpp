@@ -8,12 +8,12 @@ constexpr double kBucketElements = 512.0 * 1024 * 1024;
 
 }  // namespace
 
-// InternLM of July 2023. Gradients kept and reduced in the training precision, in buckets of 2^29 elements
-// (configs/7B_sft.py, reduce_bucket_size), and copied to fp32 by the rank that owns them (owns_parameters());
-// norms read fp32 copies and run again in the backward pass (modeling_internlm.py,
-// dropout_selective_checkpoint), gate and up projection one GEMM each, SwiGLU and Adam in a kernel for each
-// operation (linear.py, FeedForward; torch.optim.AdamW); no sequence parallelism.
-const FrameworkTraits kInternEvo = {
+// InternLM of July 2023. Gradients are kept and reduced in the training precision, in buckets of 2^29
+// elements (configs/7B_sft.py, reduce_bucket_size). The rank that owns them copies them to fp32
+// (owns_parameters()). Norms read fp32 copies and are recomputed in the backward pass (modeling_internlm.py,
+// dropout_selective_checkpoint). Gate and up projection are a GEMM each. SwiGLU and Adam take a kernel for
+// each operation (linear.py, FeedForward; torch.optim.AdamW). There is no sequence parallelism.
+constinit const FrameworkTraits kInternEvo = {
     .framework = Framework::internevo,
     .name = "internevo",
     .project = "InternEvo",

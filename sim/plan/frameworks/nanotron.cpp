@@ -2,12 +2,12 @@
 
 namespace rehearse {
 
-// Gradients in 16 bits, added to fp32 ones and reduced in fp32, beside the backward pass by
-// DistributedDataParallel; with ZeRO-1 all-reduced after it without one (trainer.py, make_ddp); the loss and
-// SwiGLU in a kernel for each operation (models/llama.py, GLUActivation; norms and rotary positions are
-// FlashAttention's), heads copied before attention (plan/work/eager.h), layers split by cost
+// Gradients of 16 bits are added to fp32 ones. DistributedDataParallel reduces these during the backward
+// pass. With ZeRO-1 there is none, and they are all-reduced after it (trainer.py, make_ddp). Loss and SwiGLU
+// take a kernel for each operation (models/llama.py, GLUActivation); norms and rotary positions are
+// FlashAttention's. Heads are copied before attention (plan/work/eager.h). Layers are split by cost
 // (plan/layer_split.h).
-const FrameworkTraits kNanotron = {
+constinit const FrameworkTraits kNanotron = {
     .framework = Framework::nanotron,
     .name = "nanotron",
     .project = "nanotron",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "plan/plan.h"
 
@@ -9,7 +10,6 @@ namespace rehearse {
 
 namespace {
 
-// In the order of Framework.
 constexpr std::array kAll = {&kMegatron2021, &kMegatronCore, &kDeepSpeed2021, &kDeepSpeed, &kFsdp1,
                              &kFsdp2,        &kTorchtitan,   &kNanotron,      &kInternEvo, &kAlephScaling};
 static_assert(kAll.size() == kFrameworks.size());
@@ -17,7 +17,9 @@ static_assert(kAll.size() == kFrameworks.size());
 }  // namespace
 
 const FrameworkTraits& traits(Framework framework) {
-  return *kAll[static_cast<std::size_t>(framework)];
+  for (const FrameworkTraits* each : kAll)
+    if (each->framework == framework) return *each;
+  throw std::logic_error("a framework without traits");
 }
 
 const FrameworkTraits& traits(const Plan& plan) {

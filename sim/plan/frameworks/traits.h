@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,6 @@ struct AllocatorUse {
   bool waits_before_forward = false;
   enum class AfterPass : std::uint8_t {
     goes_on,
-    waits,
     waits_unsharded,
     waits_in_pipelines
   } after_pass = AfterPass::goes_on;
@@ -64,7 +64,7 @@ struct FrameworkTraits {
   const char* project;  // for people: "Megatron core"
   const char* about;
   // The versions that are told apart, oldest first; what an older one does otherwise is set by `as_version`.
-  std::vector<const char*> versions = {};
+  std::span<const char* const> versions = {};
   void (*as_version)(Plan& plan, std::string_view version) = nullptr;
 
   // For the precision, degrees and ZeRO stage that the plan has.

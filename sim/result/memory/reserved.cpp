@@ -289,8 +289,7 @@ MemoryHabits memory_habits(const Plan& plan) {
   MemoryHabits habits = {.records_streams = use.records_streams,
                          .waits_before_forward = use.waits_before_forward,
                          .gather_buffers = use.gather_buffers};
-  habits.waits_after_pass = use.after_pass == AfterPass::waits ||
-                            (use.after_pass == AfterPass::waits_unsharded && plan.zero == 0) ||
+  habits.waits_after_pass = (use.after_pass == AfterPass::waits_unsharded && plan.zero == 0) ||
                             (use.after_pass == AfterPass::waits_in_pipelines && plan.pp > 1);
   habits.shares_queue = use.shares_queue_with_tp && plan.tp > 1;
   if (plan.launch_blocking) habits.records_streams = false;  // the GPU is always where the host is

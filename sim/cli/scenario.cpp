@@ -158,7 +158,7 @@ class Reading {
     const int whole = cluster.node.gpus;
     const bool is_asked = top_.has("gpus_per_node");
     const int share = is_asked ? static_cast<int>(top_.integer("gpus_per_node", 1, kMostInt))
-                               : even_share(cluster, scenario_.gpus);
+                               : even_share(cluster, scenario_.gpus, scenario_.experiment.plan.tp);
     cluster = with_share(std::move(cluster), share);
     if (!is_asked && share != whole)
       scenario_.notes.push_back(

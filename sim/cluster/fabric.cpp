@@ -142,6 +142,10 @@ bool has_shared_links(const Fabric& fabric) {
                      [](const FabricLevel& level) { return level.oversubscription > 1; });
 }
 
+bool has_own_rates(const Fabric& fabric) {
+  return fabric.kind == FabricKind::torus;
+}
+
 std::vector<FabricLink> fabric_route(const Cluster& cluster, NicPlace from, NicPlace to) {
   if (from.node == to.node && from.nic == to.nic) return {};
   switch (cluster.fabric.kind) {

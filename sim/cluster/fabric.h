@@ -58,6 +58,9 @@ std::vector<std::string> fabric_link_names(const Cluster& cluster, std::int64_t 
 // Does any link of the fabric carry less than what can enter it?
 bool has_shared_links(const Fabric& fabric);
 
+// Is the rate of its links a figure of its own, rather than a part of what its nodes' NICs carry?
+bool has_own_rates(const Fabric& fabric);
+
 // Which switch of the level `node` sits below.
 std::int64_t group_of(const FabricLevel& level, std::int64_t node);
 

@@ -31,12 +31,17 @@ void require_hosts(const Cluster& cluster, int gpus_per_node) {
 
 }  // namespace
 
-int even_share(const Cluster& cluster, std::int64_t gpus) {
+int even_share(const Cluster& cluster, std::int64_t gpus, int together) {
   const int whole = cluster.node.gpus, host = host_gpus(cluster);
   if (host == whole || gpus % host != 0 || !cluster.node.wiring.empty()) return whole;
   const std::int64_t hosts = gpus / host, fewest = (gpus + whole - 1) / whole;
-  for (std::int64_t nodes = fewest; nodes <= 2 * fewest; ++nodes)
-    if (hosts % nodes == 0) return static_cast<int>(gpus / nodes);
+  const std::int64_t in_last = gpus - (fewest - 1) * whole;
+  for (std::int64_t nodes = fewest; nodes <= 2 * fewest; ++nodes) {
+    if (hosts % nodes != 0) continue;
+    const std::int64_t share = gpus / nodes;
+    const bool splits_groups = whole % together == 0 && share % together != 0;
+    if (!splits_groups && (nodes == fewest || share > in_last)) return static_cast<int>(share);
+  }
   return whole;
 }
 

@@ -21,13 +21,9 @@ RingLoad ring_load(CollectiveOp op, double bytes, int members) {
   return {op == CollectiveOp::all_reduce ? 2.0 : 1.0, sent_bytes(op, bytes, members)};
 }
 
-double members_of_a_node(const GroupShape& group) {
-  return static_cast<double>(group.members) / group.nodes;
-}
-
-// Bytes/s that all the NICs which the group has in one node carry together.
-double node_rate(const Cluster& cluster, const Channel& nic, const GroupShape& group) {
-  return members_of_a_node(group) / group.per_nic * nics_of_a_gpu(cluster.node) * nic.bandwidth;
+// Bytes/s that so many GPUs' NICs of a node carry together.
+double node_rate(const Cluster& cluster, const Channel& nic, double nics) {
+  return nics * nics_of_a_gpu(cluster.node) * nic.bandwidth;
 }
 
 // NCCL opens as many rings as the group has NICs in a node; each enters and leaves the node once, through a
@@ -43,7 +39,7 @@ CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, cons
   const Channel nic = nic_channel(profile, cluster, "ring");
   const double remote_hops = load.rounds * (group.nodes - 1);
   const bool leaves_at_once = group.members == group.nodes;  // one GPU a node: its link carries nothing
-  const double rate = node_rate(cluster, nic, group);
+  const double rate = node_rate(cluster, nic, group.ring_nics());
   return {nic.latency_s + remote_hops * nic.step_latency_s + (hops - remote_hops) * gpu.step_latency_s,
           load.bytes / (leaves_at_once ? rate : std::min(rate, gpu.bandwidth)), gpu.stand_in || nic.stand_in};
 }
@@ -52,12 +48,13 @@ CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, cons
 // through the NIC that it shares.
 CommunicationTime all_to_all_time(const Profile& profile, const Cluster& cluster, double bytes,
                                   const GroupShape& group) {
-  const double local = members_of_a_node(group);
+  const double local = group.local();
   const Channel gpu = gpu_channel(profile, cluster, "send");
   const double near = bytes * (local - 1) / group.members / gpu.bandwidth;
   if (group.nodes == 1) return {gpu.latency_s + gpu.step_latency_s, near, gpu.stand_in};
   const Channel nic = nic_channel(profile, cluster, "send");
-  const double far = bytes * (group.members - local) / group.members * local / node_rate(cluster, nic, group);
+  const double rate = node_rate(cluster, nic, local / group.per_nic);
+  const double far = bytes * (group.members - local) / group.members * local / rate;
   return {nic.latency_s + nic.step_latency_s, std::max(near, far), gpu.stand_in || nic.stand_in};
 }
 
@@ -86,6 +83,13 @@ double sent_bytes(CollectiveOp op, double bytes, int members) {
   }
 }
 
+double far_bytes(CollectiveOp op, double bytes, const GroupShape& group) {
+  if (group.nodes < 2) return 0;
+  if (op == CollectiveOp::send_receive) return bytes;
+  if (op == CollectiveOp::all_to_all) return bytes * (group.members - group.local()) / group.members;
+  return sent_bytes(op, bytes, group.members) / (group.ring_nics() * group.per_nic);
+}
+
 CommunicationTime& CommunicationTime::operator+=(const CommunicationTime& next) {
   latency_s += next.latency_s;
   transfer_s += next.transfer_s;
@@ -112,6 +116,7 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
   const int gpus = cluster.node.gpus;
   int nodes = 0;
   double per_nic = 1;
+  std::size_t fewest_nics = ascending.size();
   std::vector<int> used;  // NICs of a node
   for (std::size_t first = 0, next = 0; first < ascending.size(); first = next) {
     used.clear();
@@ -119,9 +124,11 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
       if (const int nic = cluster.nic_of(ascending[next] % gpus); std::ranges::find(used, nic) == used.end())
         used.push_back(nic);
     per_nic = std::max(per_nic, static_cast<double>(next - first) / static_cast<double>(used.size()));
+    fewest_nics = std::min(fewest_nics, used.size());
     ++nodes;
   }
-  return {static_cast<int>(ranks.size()), nodes, per_nic, in_island(cluster, ranks)};
+  return {static_cast<int>(ranks.size()), nodes, per_nic, in_island(cluster, ranks),
+          static_cast<double>(fewest_nics)};
 }
 
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,

@@ -20,12 +20,19 @@ struct CommunicationTime {
   CommunicationTime& operator+=(const CommunicationTime& next);  // one after the other
 };
 
-// Where the members of a group sit: n members on `nodes` nodes; `per_nic` members of a node share one NIC.
+// Where the members of a group sit: n members on `nodes` nodes; `per_nic` members of a node share one NIC,
+// and `fewest_nics` NICs serve them in the node that has fewest (0: as many in each).
 struct GroupShape {
   int members = 1;
   int nodes = 1;
   double per_nic = 1;
   bool in_island = false;  // all joined by bridges (NcclFacts::island_gpus)
+  double fewest_nics = 0;
+
+  double local() const { return static_cast<double>(members) / nodes; }  // members of a node, the mean
+  // NICs of each node that a ring or tree goes through: NCCL opens as many channels on all ranks as the one
+  // with fewest has found (NVIDIA/nccl src/init.cc, initTransportsRank: the least nChannels of allGather3).
+  double ring_nics() const { return fewest_nics > 0 ? fewest_nics : local() / per_nic; }
 };
 
 // As profiles name them: "all_reduce", ..., "send_receive".
@@ -38,6 +45,10 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 // By one rank of a ring, which receives as many (Patarasu and Yuan 2009; nccl-tests doc/PERFORMANCE.md).
 // bytes is the full buffer (nccl-tests' size).
 double sent_bytes(CollectiveOp op, double bytes, int members);
+
+// Of those, what a member sends to other nodes: a ring's bytes leave each node once, through as many members
+// as have NICs in it. A message between two members: all of it.
+double far_bytes(CollectiveOp op, double bytes, const GroupShape& group);
 
 // By NCCL's cost model and its corrections where the profile has them (cost/nccl/model.h), else as a ring
 // over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.

@@ -31,20 +31,26 @@ double share_taken(const Gpu& gpu, double blocks) {
   return gpu.multiprocessors > 0 ? std::min(kMostTaken, blocks / gpu.multiprocessors) : 0;
 }
 
-double memory_taken(const Gpu& gpu, int members, const UnderWay& collective) {
-  if (members < 2 || collective.seconds <= 0 || gpu.memory_bandwidth <= 0) return 0;
-  const double moved = 2 * sent_bytes(collective.op, collective.bytes, members);
-  return moved / collective.seconds / gpu.memory_bandwidth;
+double memory_taken_s(const Gpu& gpu, int members, CollectiveOp op, double bytes) {
+  if (members < 2 || gpu.memory_bandwidth <= 0) return 0;
+  return 2 * sent_bytes(op, bytes, members) / gpu.memory_bandwidth;
 }
 
-double share_lost(const Gpu& gpu, int members, const UnderWay& collective, double blocks) {
-  return std::min(kMostTaken, 1 - (1 - blocks) * (1 - memory_taken(gpu, members, collective)));
+Taken& Taken::operator+=(const Taken& next) {
+  blocks = std::max(blocks, next.blocks);
+  memory_s += next.memory_s;
+  return *this;
 }
 
-double share_lost(const Profile& profile, const Gpu& gpu, const GroupShape& group, const UnderWay& collective,
-                  double blocks) {
-  return measured_share(profile, collective.op, group)
-      .value_or(share_lost(gpu, group.members, collective, blocks));
+Taken taken_by(const Profile& profile, const Gpu& gpu, const GroupShape& group, CollectiveOp op, double bytes,
+               double blocks) {
+  if (const auto measured = measured_share(profile, op, group)) return {*measured, 0};
+  return {blocks, memory_taken_s(gpu, group.members, op, bytes)};
+}
+
+double share_lost(const Taken& taken, double seconds) {
+  const double memory = seconds > 0 ? std::min(1.0, taken.memory_s / seconds) : 0;
+  return std::min(kMostTaken, 1 - (1 - taken.blocks) * (1 - memory));
 }
 
 }  // namespace rehearse

@@ -20,25 +20,26 @@ double share_taken(const Profile& profile, const Cluster& cluster, const GroupSh
 // The same of blocks that are known by number.
 double share_taken(const Gpu& gpu, double blocks);
 
-// A collective under way: bytes as nccl-tests' size, and how long it takes alone.
-struct UnderWay {
-  CollectiveOp op = CollectiveOp::all_reduce;
-  double bytes = 0;
-  double seconds = 0;
+// Seconds of the whole memory bandwidth that a collective's bytes take on each GPU of a group of `members`,
+// however long they are under way: what comes over the links is written, what leaves is read. That is the
+// least; NCCL's own buffers may make it half as much again (S. Jeaugey in NVIDIA/nccl#1428).
+double memory_taken_s(const Gpu& gpu, int members, CollectiveOp op, double bytes);
+
+// What a collective takes from the kernels beside it.
+struct Taken {
+  double blocks = 0;    // share of the multiprocessors, for as long as it is under way; or what was measured
+  double memory_s = 0;  // memory_taken_s()
+
+  Taken& operator+=(const Taken& next);  // one after the other
 };
 
-// Share of the memory bandwidth that it takes on each GPU of a group of `members`: what comes over the links
-// is written, what leaves is read. That is the least, twice the links' bandwidth; NCCL's own buffers may make
-// it three times (S. Jeaugey in NVIDIA/nccl#1428).
-double memory_taken(const Gpu& gpu, int members, const UnderWay& collective);
+// By a collective whose blocks are a share `blocks` of all multiprocessors, or as measured.
+Taken taken_by(const Profile& profile, const Gpu& gpu, const GroupShape& group, CollectiveOp op, double bytes,
+               double blocks);
 
-// What a kernel loses beside it that has neither the multiprocessors of its blocks, a share `blocks` of all,
-// nor the memory bandwidth that it takes.
-double share_lost(const Gpu& gpu, int members, const UnderWay& collective, double blocks);
-
-// The same, or what was measured.
-double share_lost(const Profile& profile, const Gpu& gpu, const GroupShape& group, const UnderWay& collective,
-                  double blocks);
+// Share of its rate, up to kMostTaken, that a kernel loses beside a collective that is under way for
+// `seconds`.
+double share_lost(const Taken& taken, double seconds);
 
 constexpr double kMostTaken = 0.9;
 

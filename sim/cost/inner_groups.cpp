@@ -26,7 +26,7 @@ GroupShape InnerGroups::slowest(const RankGrid& grid, Axis axis) const {
   GroupShape slowest = group_shape(cluster_, grid.group(0, axis));
   if (lie_evenly_) return slowest;
   const auto spread = [](const GroupShape& shape) {
-    return std::tuple(shape.nodes, shape.per_nic, !shape.in_island);
+    return std::tuple(shape.nodes, shape.per_nic, -shape.fewest_nics, !shape.in_island);
   };
   for (int rank = 1; rank < grid.size(); ++rank) {
     if (grid.coordinates(rank)[static_cast<std::size_t>(axis)] != 0) continue;

@@ -156,16 +156,17 @@ Estimate Pricing::times(std::int64_t count, const Estimate& one) {
 
 double Pricing::lost(const Collective& collective, const Kernel& beside, double call_s) {
   const GroupShape& group = groups_.of(collective);
-  const UnderWay call{collective.op, collective.bytes, call_s};
+  const double memory_s = memory_taken_s(cluster_.gpu, group.members, collective.op, collective.bytes);
   if (is_row_exchange(collective.op))
-    return share_lost(cluster_.gpu, group.members, call,
-                      share_taken(cluster_.gpu, exchange_sms(plan_, group)));
+    return share_lost({share_taken(cluster_.gpu, exchange_sms(plan_, group)), memory_s}, call_s);
   const auto* gemm = std::get_if<Gemm>(&beside.what);
   if (collective.op == CollectiveOp::send_receive || (gemm && gemm->sms_left > 0))
-    return share_lost(cluster_.gpu, group.members, call, 0);
+    return share_lost({0, memory_s}, call_s);
   if (chunks_of(beside) > 1)
-    return share_lost(cluster_.gpu, group.members, call, share_taken(cluster_.gpu, kUserBufferBlocks));
-  return share_lost(profile_, cluster_.gpu, group, call, share_taken(profile_, cluster_, group));
+    return share_lost({share_taken(cluster_.gpu, kUserBufferBlocks), memory_s}, call_s);
+  return share_lost(taken_by(profile_, cluster_.gpu, group, collective.op, collective.bytes,
+                             share_taken(profile_, cluster_, group)),
+                    call_s);
 }
 
 double Pricing::parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each) {
@@ -231,10 +232,15 @@ void Pricing::wait_for_launches(const Work& work, int index, StageTimes& stage) 
   const double of_input = wait(input, stage.backward_input.total());
   const double of_weight = wait(weight, stage.backward_weight.total());
   launch_bound_s += wait(forward, stage.forward.total()) + wait(input + weight, both);
-  stage.forward.compute += wait(forward, stage.forward.total());
-  stage.side_by_side.compute += wait(input + weight, both) - of_input - of_weight;
-  stage.backward_input.compute += of_input;
-  stage.backward_weight.compute += of_weight;
+  const double of_forward = wait(forward, stage.forward.total());
+  const auto add = [this](TimeParts& parts, double seconds) {
+    parts.compute += seconds;
+    if (!launch_blocking_) parts.waits += seconds;
+  };
+  add(stage.forward, of_forward);
+  add(stage.side_by_side, wait(input + weight, both) - of_input - of_weight);
+  add(stage.backward_input, of_input);
+  add(stage.backward_weight, of_weight);
 }
 
 void Pricing::wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage) {
@@ -258,6 +264,12 @@ CommunicationTime Pricing::call_time(const Collective& collective) {
   return times_.collective(cluster_, collective.op, collective.bytes, groups_.of(collective));
 }
 
+double Pricing::call_far_bytes(const Collective& collective) {
+  const GroupShape& group = groups_.of(collective);
+  return is_row_exchange(collective.op) ? exchange_far_bytes(plan_, collective, group)
+                                        : far_bytes(collective.op, collective.bytes, group);
+}
+
 Pricing::Hidden Pricing::hidden(const Block& block, const Kernel& kernel,
                                 const std::vector<Kernel>& kernels) {
   const auto* collective = std::get_if<Collective>(&kernel.what);
@@ -279,9 +291,10 @@ Pricing::Hidden Pricing::hidden(const Block& block, const Kernel& kernel,
 
 Transfers Pricing::transfers_of(const Collective& collective, const Hidden& hidden) {
   const double transfer_s = call_time(collective).transfer_s;
-  const auto calls = static_cast<double>(collective.calls);
-  return {(calls - hidden.calls) * transfer_s, hidden.calls * transfer_s, hidden.calls * hidden.window_s,
-          calls};
+  const double bytes = call_far_bytes(collective);
+  const auto calls = static_cast<double>(collective.calls), exposed = calls - hidden.calls;
+  return {exposed * transfer_s, hidden.calls * transfer_s, hidden.calls * hidden.window_s, calls,
+          exposed * bytes,      hidden.calls * bytes};
 }
 
 TimeParts Pricing::side_by_side(const Block& block, const std::vector<Kernel>& half,
@@ -292,9 +305,9 @@ TimeParts Pricing::side_by_side(const Block& block, const std::vector<Kernel>& h
     if (of_call.calls == 0) continue;
     part_of(saved, kernel, false) -= repeats * of_call.total();
     const auto& collective = std::get<Collective>(kernel.what);
-    const Transfers beside = transfers_of(collective, of_call), alone = transfers_of(collective, {});
-    transfers[inner_group(collective)] += {repeats * (beside.exposed_s - alone.exposed_s),
-                                           repeats * beside.beside_s, repeats * beside.window_s, 0};
+    Transfers moved = transfers_of(collective, of_call);
+    moved += -1.0 * transfers_of(collective, {});
+    transfers[inner_group(collective)] += repeats * moved;
   }
   return saved;
 }
@@ -310,9 +323,7 @@ TimeParts Pricing::list(const Block& block, const std::vector<Kernel>& kernels, 
     priced_s += seconds;
     if (estimate.extrapolated) extrapolated_s += seconds;
     if (const auto* collective = std::get_if<Collective>(&kernel.what)) {
-      const Transfers once = transfers_of(*collective, of_call);
-      transfers[inner_group(*collective)] +=
-          {repeats * once.exposed_s, repeats * once.beside_s, repeats * once.window_s, repeats * once.calls};
+      transfers[inner_group(*collective)] += repeats * transfers_of(*collective, of_call);
     }
   }
   return parts;

@@ -61,6 +61,9 @@ class Pricing {
 
   CommunicationTime call_time(const Collective& collective);
 
+  // That a rank sends to other nodes in a call.
+  double call_far_bytes(const Collective& collective);
+
   // Calls of a collective that run beside a chunk each, and seconds of one of those.
   struct Hidden {
     double calls = 0;

@@ -56,6 +56,12 @@ double weight_bytes(const Plan& plan, const Collective& exchange, const GroupSha
 
 }  // namespace
 
+double exchange_far_bytes(const Plan& plan, const Collective& exchange, const GroupShape& group) {
+  if (group.nodes < 2) return 0;
+  const double share = copies(exchange.fanout, group.nodes) / copies(exchange.fanout, group.members);
+  return (exchange.bytes + weight_bytes(plan, exchange, group)) * share * of_others(group.nodes);
+}
+
 int exchange_sms(const Plan& plan, const GroupShape& group) {
   if (plan.dispatcher_sms > 0) return plan.dispatcher_sms;
   if (plan.dispatcher == Dispatcher::deepep) return 20;
@@ -72,10 +78,9 @@ CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const 
   const double link = std::min(most, kExchangeLink * cluster.node.gpu_link.bandwidth);
   const double near = local > 1 ? bytes * of_others(local) / link : 0;
   if (group.nodes == 1) return {cluster.node.gpu_link.latency, near};
-  const double share = copies(exchange.fanout, group.nodes) / copies(exchange.fanout, group.members);
   const double reached = std::min(kExchangeNic, cluster.node.nic_limits.efficiency);
   const double nic = nics_of_a_gpu(cluster.node) * cluster.node.nic.bandwidth * reached / group.per_nic;
-  const double far = bytes * share * of_others(group.nodes) / nic;
+  const double far = exchange_far_bytes(plan, exchange, group) / nic;
   return {cluster.node.nic.latency + cluster.node.gpu_link.latency, std::max(near, far)};
 }
 

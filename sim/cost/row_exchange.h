@@ -26,6 +26,9 @@ int exchange_sms(const Plan& plan, const GroupShape& group);
 CommunicationTime exchange_time(const Plan& plan, const Cluster& cluster, const Collective& exchange,
                                 const GroupShape& group);
 
+// Bytes of it that a rank sends to other nodes.
+double exchange_far_bytes(const Plan& plan, const Collective& exchange, const GroupShape& group);
+
 // Of HybridEP's kernels between its buffer and the experts of a rank (`kind`: Pointwise::spread_rows or
 // collect_rows), seconds: they move `bytes`, and for each row look through all local experts, `looks` in all
 // (csrc/hybrid_ep/extension/permute.cu).

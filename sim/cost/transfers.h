@@ -11,21 +11,30 @@ namespace rehearse {
 enum class InnerGroup : std::uint8_t { tensor, context, expert_tensor, expert };
 inline constexpr std::size_t kInnerGroups = 4;
 
-// Seconds of one op. Latencies are not among them.
+// Seconds of one op. Latencies are not among them. Bytes are what a rank sends to other nodes meanwhile.
 struct Transfers {
   double exposed_s = 0;  // nothing runs beside
   double beside_s = 0;   // a kernel runs beside
   double window_s = 0;   // from the begin of those until they and their kernels have ended: beside_s at least
   double calls = 0;
+  double exposed_bytes = 0;
+  double beside_bytes = 0;
 
   Transfers& operator+=(const Transfers& other) {
     exposed_s += other.exposed_s;
     beside_s += other.beside_s;
     window_s += other.window_s;
     calls += other.calls;
+    exposed_bytes += other.exposed_bytes;
+    beside_bytes += other.beside_bytes;
     return *this;
   }
 };
+
+inline Transfers operator*(double times, const Transfers& once) {
+  return {times * once.exposed_s, times * once.beside_s,      times * once.window_s,
+          times * once.calls,     times * once.exposed_bytes, times * once.beside_bytes};
+}
 
 using OpTransfers = std::array<Transfers, kInnerGroups>;  // by InnerGroup
 

@@ -11,6 +11,7 @@ TimeParts& TimeParts::operator+=(const TimeParts& other) {
   tp += other.tp;
   cp += other.cp;
   ep += other.ep;
+  waits += other.waits;
   return *this;
 }
 
@@ -38,7 +39,8 @@ HiddenExchanges hidden_exchanges(const ExpertPhases& forward, const ExpertPhases
 }
 
 TimeParts TimeParts::operator*(double factor) const {
-  return {compute * factor, recompute * factor, optimizer * factor, tp * factor, cp * factor, ep * factor};
+  return {compute * factor, recompute * factor, optimizer * factor, tp * factor,
+          cp * factor,      ep * factor,        waits * factor};
 }
 
 }  // namespace rehearse

@@ -52,11 +52,14 @@ void hide_exchanges(const Op& op, const OpTimes& times, OpTransfers& transfers) 
   if (!(hidden > 0)) return;
   const TimeParts parts = priced_parts(op, 0, times);
   Transfers& exchanges = transfers[static_cast<std::size_t>(InnerGroup::expert)];
-  const double moved = exchanges.exposed_s * hidden / (parts.ep + hidden);
+  const double share = hidden / (parts.ep + hidden);
+  const double moved = exchanges.exposed_s * share, moved_bytes = exchanges.exposed_bytes * share;
   const double beside = std::min(moved, parts.compute + parts.recompute);
   exchanges.exposed_s -= moved;
   exchanges.beside_s += beside;
   exchanges.window_s += beside;
+  exchanges.exposed_bytes -= moved_bytes;
+  exchanges.beside_bytes += moved_bytes;
 }
 
 class Finding {
@@ -142,7 +145,8 @@ class Finding {
     const std::vector<Crossing>& crossings = exchanges ? links_.all_to_all(around.ring, instance, ranks_of)
                                                        : links_.ring(around.ring, instance, ranks_of);
     for (const Crossing& crossing : crossings)
-      paces.push_back({crossing.ends, links_.nic_bandwidth() / shape.per_nic * crossing.times});
+      paces.push_back({crossing.ends, crossing.carried(0, links_.nic_bandwidth() / shape.per_nic),
+                       crossing.carried(1, 0)});
   }
 
   bool exchanges_contexts() const { return plan_.cp_exchange == ContextExchange::all_to_all; }
@@ -174,8 +178,9 @@ class Finding {
 
   bool may_wait(const Paces& paces) {
     for (const auto& of_group : paces) {
-      if (fullest_s(of_group, 1) > 1 + kFelt) return true;
-      bool meets = false;
+      if (fullest_s(of_group, 1, 0) > 1 + kFelt) return true;
+      bool meets = std::ranges::any_of(
+          of_group, [](const Pace& pace) { return pace.times_bytes > 0; });  // may be held up
       for (const Pace& pace : of_group)
         each_link(pace.ends, [&](std::size_t link) {
           meets = meets || (users_[link] == kSeveral && pace.bytes_per_s > kFelt * capacity(link));
@@ -188,13 +193,14 @@ class Finding {
   double capacity(std::size_t link) const { return links_.table().capacity()[link]; }
 
   // How long what is priced at `seconds` takes on the links as they are.
-  double fullest_s(const std::vector<Pace>& paces, double seconds) {
+  double fullest_s(const std::vector<Pace>& paces, double seconds, double bytes) {
     bytes_.resize(links_.table().capacity().size());
     double most = 0;
     if (!(seconds > 0)) return most;
     for (const Pace& pace : paces)
-      each_link(pace.ends,
-                [&](std::size_t link) { bytes_[link] += static_cast<double>(pace.flow(seconds).bytes); });
+      each_link(pace.ends, [&](std::size_t link) {
+        bytes_[link] += static_cast<double>(pace.flow(seconds, bytes).bytes);
+      });
     for (const Pace& pace : paces)
       each_link(pace.ends, [&](std::size_t link) { most = std::max(most, bytes_[link] / capacity(link)); });
     for (const Pace& pace : paces) each_link(pace.ends, [&](std::size_t link) { bytes_[link] = 0; });
@@ -231,11 +237,14 @@ class Finding {
       round.exposed_s = each * std::max(0.0, all[group].exposed_s);
       round.beside_s = each * all[group].beside_s;
       round.window_s = each * all[group].window_s;
+      round.exposed_bytes = each * std::max(0.0, all[group].exposed_bytes);
+      round.beside_bytes = each * all[group].beside_bytes;
       inner.priced_s += inner.rounds * (round.exposed_s + round.window_s);
       // Members of the group whose ops are other tasks send meanwhile: what this one's links could do alone
       // does not make it shorter than priced.
-      inner.alone_s += inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s)) +
-                                       std::max(round.window_s, fullest_s(paces, round.beside_s)));
+      inner.alone_s +=
+          inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s, round.exposed_bytes)) +
+                          std::max(round.window_s, fullest_s(paces, round.beside_s, round.beside_bytes)));
     }
     if (inner.alone_s == 0) return -1;
     inside_.ops.push_back(inner);
@@ -262,8 +271,9 @@ class Finding {
 
 }  // namespace
 
-Flow Pace::flow(double seconds) const {
-  return {ends, static_cast<std::uint64_t>(std::max(1.0, std::ceil(bytes_per_s * seconds)))};
+Flow Pace::flow(double seconds, double bytes) const {
+  const double all = std::ceil(bytes_per_s * seconds + times_bytes * bytes);
+  return {ends, static_cast<std::uint64_t>(std::max(1.0, all))};
 }
 
 Inside find_inside(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,

@@ -25,11 +25,13 @@ struct Flow {
   std::uint64_t bytes = 0;
 };
 
-// What a group's collectives put on links, for each second that they are priced at.
+// What a group's collectives put on links: so much for each second that they are priced at, or for each byte
+// that a rank sends to other nodes (Crossing::of_bytes).
 struct Pace {
   FlowEnds ends;
   double bytes_per_s = 0;
-  Flow flow(double seconds) const;  // whole bytes, at least one
+  double times_bytes = 0;
+  Flow flow(double seconds, double bytes) const;  // whole bytes, at least one
 };
 using Paces = std::array<std::vector<Pace>, kInnerGroups>;
 

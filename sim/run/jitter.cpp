@@ -47,7 +47,8 @@ Loads jittered(const Loads& loads, const Conditions& conditions, int iteration) 
     const Jitter& jitter = conditions.jitter;
     const double factor = draw(first == last ? jitter.compute : jitter.messages, mix(run + task));
     varied.fixed_s[task] *= factor;
-    if (!varied.slowed_s.empty()) varied.slowed_s[task] *= factor;
+    for (std::vector<double>* part : {&varied.slowed_s, &varied.waits_s})
+      if (!part->empty()) (*part)[task] *= factor;
     for (std::uint32_t flow = first; flow < last; ++flow) {
       const double bytes = std::ceil(static_cast<double>(loads.flows[flow].bytes) * factor);
       varied.flows[flow].bytes = static_cast<std::uint64_t>(bytes);

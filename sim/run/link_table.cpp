@@ -118,6 +118,10 @@ double LinkTable::speed_of_link(const std::string& name) const {
 std::vector<FabricLink> LinkTable::shared_route(NicPlace from, NicPlace to) const {
   if (!shared_) return {};
   std::vector<FabricLink> route = fabric_route(cluster_, from, to);
+  // A GPU sends through all of its NICs at once: the way of the first one stands for their rails.
+  if (cluster_.fabric.rails)
+    for (FabricLink& link : route)
+      if (link.level == 0) link.bandwidth *= std::max(1, cluster_.node.nics / cluster_.node.gpus);
   if (!link_speed_.empty()) {
     for (FabricLink& link : route) {
       const double speed = speed_of_link(link.name);

@@ -117,7 +117,8 @@ bool Links::crosses_nodes(int a, int b) const {
 
 std::vector<Crossing> Links::message(int a, int b) {
   const Pairs pairs = peers(a, b);
-  if (stands_alone(a)) return {{table_.message(place(pairs.front().first), place(pairs.front().second)), 1}};
+  if (stands_alone(a) && !(has_own_rates(cluster_.fabric) && crosses_nodes(a, b)))
+    return {{table_.message(place(pairs.front().first), place(pairs.front().second)), 1}};
   std::vector<Crossing> crossings;
   if (!crosses_nodes(a, b)) {
     // The narrowest way of all pairs.
@@ -169,7 +170,9 @@ void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vecto
       if (link.level == level) (link.up ? out : in).push_back(table_.fabric_link(link));
     }
     if (in.empty()) in = {table_.unbounded_link()};
-    crossings.push_back({{table_.end_of(out), table_.end_of(in)}, fullest.users / messages_a_rank});
+    crossings.push_back({{table_.end_of(out), table_.end_of(in)},
+                         fullest.users / messages_a_rank,
+                         has_own_rates(cluster_.fabric)});
   }
 }
 
@@ -230,12 +233,13 @@ std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, Mes
       const int instance = instance_of_[static_cast<std::size_t>(pair.first)];
       if (instance < 0) continue;
       pairs[static_cast<std::size_t>(instance)].push_back(pair);
-      if (pair.first != last) shares[static_cast<std::size_t>(instance)] += messages.shares;
+      if (pair.first != last) shares[static_cast<std::size_t>(instance)] += 1;
       last = pair.first;
     }
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (stands_alone(static_cast<int>(i)) && pairs[i].size() == 1 && shares[i] == 1) {
+    const bool is_one_message = stands_alone(static_cast<int>(i)) && pairs[i].size() == 1 && shares[i] == 1;
+    if (is_one_message && !has_own_rates(cluster_.fabric)) {
       const auto& [from, to] = pairs[i].front();
       crossings[i] = {{table_.across(table_.nic_of(place(from)), table_.nic_of(place(to))), 1}};
     } else {

@@ -15,10 +15,16 @@
 
 namespace rehearse {
 
-// A flow that carries `times` what one rank sends.
+// A flow that carries `times` what one rank sends: on the port of a NIC and on links whose rate is a part of
+// theirs, what the message's seconds are worth at that rate, so that all it costs counts as bytes; on links
+// that have a rate of their own, its bytes to other nodes.
 struct Crossing {
   FlowEnds ends;
   double times = 1;
+  bool of_bytes = false;
+
+  // `bytes`: what one rank sends; `counted`: what its seconds on the port are worth.
+  double carried(double bytes, double counted) const { return times * (of_bytes ? bytes : counted); }
 };
 
 // Which groups a collective runs over: those of whole ops first, then those inside ops.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
@@ -40,6 +41,8 @@ class Loading {
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
     loads_.taken.resize(tasks_.size());
+    loads_.waits_s.resize(tasks_.size());
+    taken_.resize(tasks_.size());
     loads_.first_flow.reserve(tasks_.size() + 1);
     loads_.first_flow.push_back(0);
     for (TaskId task = 0; task < tasks_.size(); ++task) {
@@ -53,9 +56,7 @@ class Loading {
         loads_.fixed_s[task] =
             host_copy_s(profile_of(leader.instance), cluster_of(leader.instance), copied_bytes(op));
       } else {
-        loads_.fixed_s[task] =
-            priced_parts(op, rank_of(leader.instance).pipeline_rank, times).total() / op.parts;
-        add_slowed(task, leader.instance, op, times);
+        compute(task, leader.instance, op, times);
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
@@ -89,12 +90,12 @@ class Loading {
   }
 
   // A slow GPU stretches its kernels; its peers wait for it, and what they say to each other is no slower.
-  void add_slowed(TaskId task, int instance, const Op& op, const OpTimes& times) {
-    const double speed = speeds_[static_cast<std::size_t>(instance)];
-    if (speed == 1) return;
+  void compute(TaskId task, int instance, const Op& op, const OpTimes& times) {
     const TimeParts parts = priced_parts(op, rank_of(instance).pipeline_rank, times);
-    const double kernels = parts.compute + parts.recompute + parts.optimizer;
-    loads_.slow(task, (kernels / speed - kernels) / op.parts);
+    loads_.fixed_s[task] = parts.total() / op.parts;
+    loads_.waits_s[task] = std::max(0.0, parts.waits / op.parts);
+    const double kernels = parts.compute + parts.recompute + parts.optimizer - parts.waits;
+    loads_.slow(task, (kernels / speeds_[static_cast<std::size_t>(instance)] - kernels) / op.parts);
   }
 
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
@@ -124,8 +125,9 @@ class Loading {
     if (is_new) way = way_between(from, to);
     loads_.fixed_s[task] = way.time.latency_s;
     if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
-    const double bytes = way.time.transfer_s * rate(way.crosses);
-    for (const Crossing& crossing : way.crossings) add_flow(crossing.ends, bytes * crossing.times);
+    const double counted = way.time.transfer_s * rate(way.crosses);
+    for (const Crossing& crossing : way.crossings)
+      add_flow(crossing.ends, crossing.carried(sizes_.boundary_bytes, counted));
   }
 
   // Seconds of a message alone on its port are worth so many bytes: what the protocol adds counts as bytes.
@@ -145,6 +147,7 @@ class Loading {
         loads_.fixed_s[task] -= op->priced_s;
         loads_.transfer_s[task] = op->alone_s;
       }
+      loads_.taken[task] = share_lost(taken_[task], loads_.alone_s(task));
     }
   }
 
@@ -190,8 +193,12 @@ class Loading {
     Ring ring = Ring::shards;
     const Group* group = nullptr;
     CommunicationTime time;
-    double taken = 0;  // from kernels beside it
+    double far_bytes = 0;  // of a member
+    Taken taken;           // from kernels beside it
     bool crosses() const { return group->shape.nodes > 1; }
+    void repeat(double times) {
+      for (double* part : {&time.latency_s, &time.transfer_s, &far_bytes, &taken.memory_s}) *part *= times;
+    }
   };
 
   std::vector<int> ranks_of(Ring ring, int rank) const {
@@ -232,7 +239,8 @@ class Loading {
     const Profile& profile = profile_of(leader);
     const Cluster& cluster = cluster_of(leader);
     const CommunicationTime time = collective_time(profile, cluster, op, bytes, of.shape);
-    return {ring, &of, time, share_lost(profile, cluster.gpu, of.shape, {op, bytes, time.total()}, of.taken)};
+    return {ring, &of, time, far_bytes(op, bytes, of.shape),
+            taken_by(profile, cluster.gpu, of.shape, op, bytes, of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {
@@ -289,7 +297,9 @@ class Loading {
   // One after the other, each owner's own. No two begin at the same rank: each goes round the ring alone.
   Exchange broadcasts(OpRef ref) {
     const std::vector<double>& owned = sizes_.owned_bytes[op_at(ref).stage];
-    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, std::ranges::max(owned));
+    const double most = std::ranges::max(owned);
+    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, most);
+    all.repeat(std::accumulate(owned.begin(), owned.end(), 0.0) / std::max(1.0, most));
     all.time = {};
     std::map<double, CommunicationTime> known;
     for (const double bytes : owned) {
@@ -311,8 +321,7 @@ class Loading {
     if (op_at(ref).kind == OpKind::unshard)
       all.time.latency_s +=
           list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
-    all.time.latency_s *= times;
-    all.time.transfer_s *= times;
+    all.repeat(times);
     return all;
   }
 
@@ -322,7 +331,7 @@ class Loading {
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
-      loads_.taken[task] = std::max(loads_.taken[task], each.taken);
+      taken_[task] += each.taken;
     }
     for (const int instance : exchanges.front().group->instances) {
       double near_bytes = 0;
@@ -335,7 +344,7 @@ class Loading {
         }
         const GroupOf ranks = [this, &each](int rank) { return ranks_of(each.ring, rank); };
         for (const Crossing& crossing : links_.ring(each.ring, instance, ranks))
-          put(crossing.ends, bytes / each.group->shape.per_nic * crossing.times);
+          put(crossing.ends, crossing.carried(each.far_bytes, bytes / each.group->shape.per_nic));
       }
       add_flow(links_.gpu(instance), near_bytes);
       for (const auto& [ends, bytes] : far_) add_flow(ends, bytes);
@@ -366,17 +375,11 @@ class Loading {
   std::map<std::pair<int, int>, Way> ways_;
   std::map<std::pair<Ring, int>, Group> groups_;
   std::vector<std::pair<FlowEnds, double>> far_;  // flows between nodes of one instance
+  std::vector<Taken> taken_;                      // by task
   Loads loads_;
 };
 
 }  // namespace
-
-void Loads::slow(TaskId task, double seconds) {
-  if (seconds == 0) return;
-  if (slowed_s.empty()) slowed_s.resize(fixed_s.size(), 0);
-  slowed_s[task] += seconds;
-  fixed_s[task] += seconds;
-}
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const OpTimes& times, const MessageSizes& sizes,

@@ -23,10 +23,11 @@ namespace rehearse {
 // By task. fixed_s: seconds that nothing can stretch (a compute op's all but what is `inside`, a message's
 // latency). transfer_s: seconds on the links when no other task uses them (its own flows share them); a task
 // without flows has none.
-// taken: what a collective takes from kernels beside it (share_lost), which their fixed_s does not reflect
-// yet (delays_beside_collectives).
-// slowed_s: the part of fixed_s by which kernels last longer than priced, on a slow GPU or beside
-// collectives; empty for none.
+// taken: the share that a collective takes from kernels beside it for alone_s() (share_lost), which their
+// fixed_s does not reflect yet (delays_beside_collectives).
+// waits_s: the part of fixed_s in which the GPU waits for the host, by which kernels and messages may last
+// longer before the op does; empty for none. slowed_s: the part of fixed_s by which kernels last longer than
+// priced, on a slow GPU or beside collectives; empty for none.
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
@@ -39,11 +40,13 @@ struct Loads {
   std::map<std::uint64_t, LinkId> fabric;  // links that the rest of the cluster may cross too
   double extrapolated_s = 0;               // seconds whose size lies outside the profile
   std::vector<double> slowed_s = {};
+  std::vector<double> waits_s = {};
 
   std::span<const Flow> flows_of(TaskId task) const {
     return {flows.data() + first_flow[task], first_flow[task + 1] - first_flow[task]};
   }
-  double alone_s(TaskId task) const { return fixed_s[task] + transfer_s[task]; }
+  double wait_s(TaskId task) const { return waits_s.empty() ? 0 : waits_s[task]; }
+  double alone_s(TaskId task) const;
   void slow(TaskId task, double seconds);  // the kernels of the task last longer
 };
 

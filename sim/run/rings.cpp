@@ -1,7 +1,6 @@
 #include "run/rings.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace rehearse {
@@ -17,8 +16,6 @@ FarMessages ring_edges(const std::vector<int>& group, int gpus_per_node) {
     const auto next = std::next(node) == by_node.end() ? by_node.begin() : std::next(node);
     for (std::size_t i = 0; i < fewest; ++i) messages.pairs.emplace_back(node->second[i], next->second[i]);
   }
-  const double mean = static_cast<double>(group.size()) / static_cast<double>(by_node.size());
-  messages.shares = std::round(mean) / static_cast<double>(fewest);  // as cost/nccl/graph counts NICs
   return messages;
 }
 

@@ -40,7 +40,9 @@ class RunningFlows {
     running_.emplace(key, Running{std::move(comm), &walk, task});
   }
 
-  void run() { platform_.engine().run(); }
+  void run() {
+    platform_.engine().run();
+  }
 
  private:
   void ended(const s4u::Activity& activity);
@@ -148,14 +150,15 @@ class Walk {
       const std::uint32_t step = steps_[task]++ % kSteps;
       const Transfers& of_group = op.round[step == 0 ? 0 : (step - 1) / 2];
       const bool in_window = step % 2 == 0;
-      const double alone_s = step == 0   ? loads_->fixed_s[task] / op.rounds
+      const double alone_s = step == 0   ? (loads_->fixed_s[task] - loads_->wait_s(task)) / op.rounds
                              : in_window ? of_group.window_s
                                          : of_group.exposed_s;
       const double moving_s = step == 0 ? 0 : in_window ? of_group.beside_s : of_group.exposed_s;
+      const double bytes = in_window ? of_group.beside_bytes : of_group.exposed_bytes;
       left_[task] = 0;
       if (moving_s > 0) {
         for (const Pace& pace : loads_->inside.paces_of(op, (step - 1) / 2)) {
-          start(task, pace.flow(moving_s));
+          start(task, pace.flow(moving_s, bytes));
           ++left_[task];
         }
       }
@@ -165,6 +168,10 @@ class Walk {
       }
       if (left_[task] > 0) return;
     }
+    // Where kernels and messages end before the host has launched all.
+    const double launched = start_ + begins_[task] + loads_->fixed_s[task] + op.priced_s;
+    if (loads_->wait_s(task) > 0 && now < launched)
+      return at(launched, [this, task](double date) { end(task, date); });
     end(task, now);
   }
 

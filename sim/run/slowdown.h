@@ -11,10 +11,10 @@ namespace rehearse {
 // Seconds by pipeline rank and op; 0 for what nothing delays.
 using Delays = std::vector<std::vector<double>>;
 
-// What each compute op loses: Loads::taken of a collective times the seconds side by side, at most as if all
-// of the op's kernels ran beside it. Which ops run side by side follows from the longest path, found anew
-// until the delays no longer move by a thousandth. `tasks` hold each pipeline rank once. Empty where nothing
-// is lost.
+// What each compute op loses: beside a collective its kernels run at 1 - Loads::taken of their rate, as long
+// as both last; kernels are spread evenly over an op that has collectives of its own. Which ops run side by
+// side follows from a walk through the tasks in time, without contention on links. `tasks` hold each pipeline
+// rank once. Empty where nothing is lost.
 Delays delays_beside_collectives(const Schedule& schedule, const Tasks& tasks, const OpTimes& times,
                                  const Loads& loads);
 

@@ -4,6 +4,12 @@
 
 namespace rehearse {
 
+double Loads::alone_s(TaskId task) const {
+  const InnerOp* op = inside.of(task);
+  if (op == nullptr) return fixed_s[task] + transfer_s[task];
+  return fixed_s[task] + std::max(op->priced_s, transfer_s[task] - wait_s(task));
+}
+
 double transfer_alone_s(const Loads& loads, TaskId task, std::vector<double>& bytes) {
   const auto each_link = [&](auto&& visit) {
     for (const Flow& flow : loads.flows_of(task)) {

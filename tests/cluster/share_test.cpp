@@ -25,6 +25,20 @@ TEST(Share, TakesEquallyManyHostsOfTheFewestDomains) {
   EXPECT_EQ(even_share(cluster, 96), 48);    // 2 x 48
 }
 
+TEST(Share, TakesMoreDomainsOnlyWhereEachGivesMoreThanTheLastFilledOne) {
+  const Cluster cluster = read_cluster("gb200-nvl72");
+  EXPECT_EQ(even_share(cluster, 160), 40);  // 4 x 40 rather than 72 + 72 + 16
+  EXPECT_EQ(even_share(cluster, 324), 72);  // 4 x 72 + 36 rather than 9 x 36
+}
+
+TEST(Share, KeepsTensorParallelGroupsWithinADomain) {
+  const Cluster cluster = read_cluster("gb200-nvl72");
+  EXPECT_EQ(even_share(cluster, 88), 44);
+  EXPECT_EQ(even_share(cluster, 88, 4), 44);
+  EXPECT_EQ(even_share(cluster, 88, 8), 72);
+  EXPECT_EQ(even_share(cluster, 128, 16), 64);
+}
+
 TEST(Share, FillsDomainsWhereNoneIsEven) {
   const Cluster cluster = read_cluster("gb200-nvl72");
   EXPECT_EQ(even_share(cluster, 76), 72);  // 19 hosts, a prime

@@ -29,10 +29,33 @@ TEST(GroupShape, CountsMembersNodesAndMembersThatShareANic) {
   EXPECT_EQ(group_shape(cluster, ranks_on(cluster, 4, 1)).per_nic, 1);
 }
 
+TEST(GroupShape, CountsTheNicsOfTheNodeThatHasFewest) {
+  const Cluster cluster = dgx_a100();
+  std::vector<int> ranks = ranks_on(cluster, 2, 8);
+  EXPECT_EQ(group_shape(cluster, ranks).ring_nics(), 8);
+  ranks.resize(10);
+  const GroupShape uneven = group_shape(cluster, ranks);
+  EXPECT_EQ(uneven.ring_nics(), 2);
+  EXPECT_EQ((GroupShape{10, 2, 1}.ring_nics()), 5);
+  // All bytes of the ring leave each node, through those two.
+  EXPECT_DOUBLE_EQ(far_bytes(CollectiveOp::all_gather, 1e9, uneven), 0.9 * 1e9 / 2);
+}
+
 TEST(GroupShape, GivesEachMemberANicOfItsOwnWhereThereAreMoreNicsThanGpus) {
   Cluster cluster = dgx_a100();
   cluster.node.nics = 32;
   EXPECT_EQ(group_shape(cluster, ranks_on(cluster, 2, 8)).per_nic, 1);
+}
+
+TEST(Ring, IsAsFastAsTheNicsOfTheSmallestNode) {
+  const Cluster cluster = dgx_a100();
+  std::vector<int> ranks = ranks_on(cluster, 2, 8);
+  ranks.resize(10);
+  const Profile profile = round_numbers();
+  const auto seconds = [&](const GroupShape& shape) {
+    return collective_time(profile, cluster, CollectiveOp::all_gather, 1e9, shape).transfer_s;
+  };
+  EXPECT_NEAR(seconds(group_shape(cluster, ranks)), 2.5 * seconds({10, 2, 1}), 1e-9);
 }
 
 TEST(Ring, AllReduceInANodeFollowsHockney) {
@@ -171,8 +194,8 @@ RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
                                    : bytes * (members - 1) / members / cluster.node.gpu_link.bandwidth;
   RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing * (1 - 1e-12));
   RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) >= missing * (1 - 1e-12));
-  // Protocols change with the size, and below some megabytes tables show times that fall where they do; above,
-  // over two octaves, they grow.
+  // Protocols change with the size, and below some megabytes tables show times that fall where they do;
+  // above, over two octaves, they grow.
   const double large = std::max(bytes, 4e6);
   RC_ASSERT(seconds(CollectiveOp::all_reduce, large) <= 1.01 * seconds(CollectiveOp::all_reduce, 4 * large));
 }

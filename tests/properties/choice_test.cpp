@@ -73,5 +73,26 @@ RC_GTEST_PROP(LegalRun, OverlapsPipelineMessagesByItselfNoSlowerThanNot, ()) {
   RC_ASSERT(chosen->step_time_s <= without->step_time_s * (1 + kRounding));
 }
 
+// 4 x 40 GPUs rather than 72 + 72 + 16, of which 16 have few NICs.
+TEST(Domains, OfTwoAndALittleAreSharedOutByThemselvesNoSlowerThanFilled) {
+  for (const int tp : {4, 8}) {
+    for (const int zero : {0, 1, 3}) {
+      ScenarioSource by_itself;
+      by_itself.json = {{"schema", "rehearse.scenario/1"},
+                        {"model", "llama3-8b"},
+                        {"cluster", "gb200-nvl72"},
+                        {"engine", "reference"},
+                        {"gpus", 160}};
+      by_itself.json["plan"] = {
+          {"tp", tp}, {"dp", 160 / tp}, {"zero", zero}, {"global_batch", 160 / tp}, {"seq", 2048}};
+      ScenarioSource filled = by_itself;
+      filled.json["gpus_per_node"] = 72;
+      const auto chosen = report_of(by_itself), without = report_of(filled);
+      ASSERT_TRUE(chosen.has_value() && without.has_value());
+      EXPECT_LT(chosen->step_time_s, without->step_time_s) << "tp " << tp << ", zero " << zero;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rehearse::properties

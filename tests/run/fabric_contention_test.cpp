@@ -85,6 +85,14 @@ TEST(TwoJobs, ShareTheUplinksThatEachAloneHasToItself) {
   EXPECT_NEAR(last_end(cluster, both), 0.04, 1e-9);
 }
 
+// Four nodes of a leaf, 100 GB/s each, through uplinks of 4 x 50 / 2 GB/s a rail.
+TEST(Rails, AGpuOfTwoNicsSendsThroughTheRailsOfBoth) {
+  std::vector<Message> messages;
+  for (int node = 0; node < 4; ++node) messages.push_back({{node, 0}, {node + 4, 0}});
+  EXPECT_NEAR(last_end(leafy_cluster(2, 2, 4, 2, true), messages), 2 * 0.02, 1e-9);
+  EXPECT_NEAR(last_end(leafy_cluster(2, 4, 4, 2, true), messages), 0.02, 1e-9);
+}
+
 // Two GPUs of a node, one rail each, send to rail 1 of the same leaf switches' other nodes.
 TEST(Pxn, KeepsAMessageToAnotherRailBelowThatRailsLeaf) {
   const Cluster cluster = leafy_cluster(2, 2, 4, 8, true);

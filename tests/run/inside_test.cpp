@@ -96,6 +96,18 @@ TEST(Inside, WhatAKernelHidesStaysHiddenWhileTheKernelLasts) {
   EXPECT_NEAR(longer.ends()[0], 2, 1e-9);
 }
 
+TEST(Inside, TimeLostOnLinksIsHiddenAsLongAsTheGpuWouldWaitForTheHost) {
+  TwoOps ops;
+  ops.op(0, 2, 1, 0);
+  ops.op(1, 1.5, 1, 0);
+  ops.loads.waits_s = {1, 0.5};  // kernels of a second each
+  EXPECT_NEAR(ops.ends()[0], 3, 1e-9);
+  EXPECT_NEAR(ops.ends()[1], 3, 1e-9);
+  ops.loads.transfer_s = {2, 2};
+  EXPECT_NEAR(ops.loads.alone_s(0), 3, 1e-9);
+  EXPECT_NEAR(ops.loads.alone_s(1), 3, 1e-9);
+}
+
 TEST(Inside, TimeLostOnLinksIsLaidToTheGroup) {
   TwoOps ops;
   ops.op(0, 1, 1, 0);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "cases.h"
 #include "model/read.h"
 
@@ -20,7 +22,7 @@ struct Slowed {
 };
 
 // One rank: F, then a reduction beside B.
-Slowed slowed(const Seconds& alone, double taken) {
+Slowed slowed(const Seconds& alone, double taken, double kernels = 1, double waits_s = 0) {
   Schedule schedule{1, 1, 1, {RankOps()}};
   RankOps& ops = schedule.ranks[0];
   const std::int32_t forward = ops.add(make_op(OpKind::forward, 0));
@@ -35,7 +37,11 @@ Slowed slowed(const Seconds& alone, double taken) {
   OpTimes times;
   times.stages.resize(1);
   times.stages[0].forward.compute = alone.forward;
-  times.stages[0].backward_input.compute = alone.backward;
+  times.stages[0].backward_input.compute = kernels * alone.backward;
+  times.stages[0].backward_input.tp = (1 - kernels) * alone.backward;
+  times.stages[0].backward_input.waits = waits_s;
+  loads.waits_s = {0, 0, 0};
+  loads.waits_s[tasks.task(0, 2)] = waits_s;
   delay(delays_beside_collectives(schedule, tasks, times, loads), tasks, loads);
   EXPECT_EQ(loads.fixed_s[tasks.task(0, 1)], alone.reduction);
   return {loads.fixed_s[tasks.task(0, 0)], loads.fixed_s[tasks.task(0, 2)]};
@@ -47,7 +53,37 @@ TEST(Slowdown, AKernelThatOutlastsTheCollectiveLosesTheShareOfItsTime) {
 }
 
 TEST(Slowdown, AKernelBesideACollectiveAllAlongRunsAtTheRestOfTheRate) {
-  EXPECT_NEAR(slowed({1, 1, 9}, kTaken).backward, 1 / (1 - kTaken), 1e-3);
+  EXPECT_DOUBLE_EQ(slowed({1, 1, 9}, kTaken).backward, 1 / (1 - kTaken));
+}
+
+TEST(Slowdown, CollectivesOfTheOpItselfGoOnBesideAnother) {
+  EXPECT_DOUBLE_EQ(slowed({1, 4, 9}, kTaken, 0.5).backward, 2 + 2 / (1 - kTaken));
+  // Of the two seconds of the reduction kernels get 1 / (1 + 1 - taken), at 1 - taken of their rate.
+  const double kernels_s = 2 / (2 - kTaken);
+  EXPECT_DOUBLE_EQ(slowed({1, 4, 2}, kTaken, 0.5).backward, 4 + kTaken * kernels_s);
+}
+
+TEST(Slowdown, IsHiddenAsLongAsTheGpuWouldWaitForTheHost) {
+  EXPECT_DOUBLE_EQ(slowed({1, 4, 2}, kTaken, 1, 1).backward, 4);
+  const double kernels = 3.9 / 4, rest = 1 - kTaken;
+  const double lost_s = 2 * (1 - rest / (rest + kernels * kTaken));
+  EXPECT_DOUBLE_EQ(slowed({1, 4, 2}, kTaken, 1, 0.1).backward, 4 + lost_s - 0.1);
+  Loads loads;
+  loads.fixed_s = {5};
+  loads.waits_s = {2};
+  loads.slow(0, 1);
+  EXPECT_EQ(loads.fixed_s[0], 5);
+  loads.slow(0, 3);
+  EXPECT_EQ(loads.fixed_s[0], 7);
+}
+
+TEST(Slowdown, AFasterKernelNeverEndsLater) {
+  double before = INFINITY;
+  for (double kernel = 4; kernel > 0.1; kernel *= 0.95) {
+    const double now = slowed({1, kernel, 2}, kTaken).backward;
+    EXPECT_LT(now, before);
+    before = now;
+  }
 }
 
 TEST(Slowdown, WhatRanBeforeTheCollectiveLosesNothing) {

@@ -71,7 +71,7 @@ double Buffers::ring_and_tree(Shapes shapes) const {
   const int both_ways = shapes.tree ? 2 : 1;
   if (graph_.nodes == 1) return channels() * (graph_.members > 2 ? both_ways : 1) * near_pair_bytes();
   if (local() == 1) return channels() * most_pairs(graph_.nodes, shapes) * far_bytes();
-  const double heads = channels() / std::min(static_cast<double>(local()), graph_.nics);
+  const double heads = channels() / std::min(static_cast<double>(local()), graph_.ring_nics);
   const double far = (shapes.ring ? 1 : 0) + (shapes.tree ? most_pairs(graph_.nodes, {false, true}) : 0);
   return std::max(0.0, channels() - heads) * both_ways * near_pair_bytes() + heads * far * far_bytes();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "cost/links.h"
@@ -35,19 +36,32 @@ struct Channels {
   double rate = 0;
 };
 
-// Channels of one speed that carry most together; fast ones are split in two.
-Channels search(const std::vector<double>& list, double rate, Generation generation) {
-  Channels best{1, rate};
-  double most = 0;
+// As search.cc's ncclTopoCompute: of the listed speeds, down to half of the best, the one at which channels carry
+// most together. Each channel crosses each GPU's link once, and across nodes one NIC, which may carry several.
+// NICs that the GPUs' links cannot feed are left idle.
+Channels search(const std::vector<double>& list, double link_rate, double nics, double nic_rate) {
+  const auto within = [](double rate, double speed) { return std::floor(rate / speed + 1e-9); };
+  Channels best{0, 0};
   for (const double speed : list) {
-    const double count = std::min(std::floor(rate / speed + 1e-9), kMostChannels);
-    if (count < 1 || count * speed <= most * (1 + 1e-9)) continue;
-    most = count * speed;
-    best = {count, speed};
+    if (speed <= 0.49 * best.rate) break;
+    const double count = std::min({within(link_rate, speed), nics * within(nic_rate, speed), kMostChannels});
+    if (count * speed > best.count * best.rate * (1 + 1e-9)) best = {count, speed};
   }
-  const bool keeps = generation >= Generation::hopper && best.rate < 50e9 && best.count > 4;
-  if (best.rate >= 25e9 && !keeps) best = {2 * best.count, best.rate / 2};
-  return best;
+  return best.count > 0 ? best : Channels{1, std::min(link_rate, nic_rate)};
+}
+
+// ncclTopoDupChannels: fast channels are split in two.
+Channels split(Channels found, Generation generation) {
+  const bool keeps = generation >= Generation::hopper && found.rate < 50e9 && found.count > 4;
+  if (found.rate < 25e9 || keeps) return found;
+  const double count = std::min(2 * found.count, kMostChannels);
+  return {count, found.rate / std::ceil(count / found.count)};
+}
+
+void take(Channels found, Graph& graph) {
+  const Channels channels = split(found, graph.generation);
+  graph.channels = channels.count;
+  graph.bus_rate = channels.count * channels.rate;
 }
 
 // In a mesh only the links between members carry their traffic.
@@ -81,10 +95,11 @@ void add_network(const Constants& constants, const Cluster& cluster, const Group
   const std::vector<double>& list = speeds(constants.speeds_across, graph.generation);
   graph.nic_rate = listed_speed(list, node.nic.bandwidth);
   graph.slow_network_s = std::max(0.0, node.nic.latency - kInfinibandLatency);
-  graph.channels = graph.nics;
-  // Every ring also crosses each GPU's link once.
-  const double own_link = graph.local > 1 ? graph.link_rate / graph.nics : graph.nic_rate;
-  graph.bus_rate = graph.nics * listed_speed(list, std::min(node.nic.bandwidth, own_link));
+  const double nics = std::max(1.0, std::round(group.ring_nics())) * nics_of_a_gpu(node);
+  const double link_rate = graph.local > 1 ? graph.link_rate : std::numeric_limits<double>::infinity();
+  const Channels found = search(list, link_rate, nics, node.nic.bandwidth);
+  graph.ring_nics = std::min(nics, found.count);
+  take(found, graph);
   const std::string& kind = node.nic_kind;
   if (kind == "ethernet" || kind == "socket" || kind == "tcpx") graph.ll128 = false;
 }
@@ -119,9 +134,7 @@ Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupSh
   graph.link_rate = link_rate(constants, cluster, group, graph.generation,
                               group.nodes > 1 ? cluster.node.gpus : graph.local);
   const std::vector<double>& list = speeds(constants.speeds_in_node, graph.generation);
-  const Channels found = search(list, graph.link_rate, graph.generation);
-  graph.channels = found.count;
-  graph.bus_rate = found.count * found.rate;
+  take(search(list, graph.link_rate, 1, graph.link_rate), graph);
   if (is_nvidia(cluster) && cluster.node.gpu_link_kind == "nvswitch" && graph.local > 1) {
     graph.heads = std::min(graph.local, static_cast<double>(kMostHeads));
     graph.head_rate = listed_speed(list, graph.link_rate / graph.heads);

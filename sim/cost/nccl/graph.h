@@ -20,7 +20,8 @@ struct Graph {
   double heads = 1;           // channels of NVLS
   double head_rate = 0;       // 0: the switches do not reduce
   double nic_rate = 0;        // one channel's across nodes
-  double nics = 0;            // of a node, as far as the group uses them
+  double nics = 0;            // of a node, that the group's members send through, the mean
+  double ring_nics = 0;       // of each node, that rings and trees go through
   double slow_network_s = 0;  // by how much the adapters are slower than InfiniBand
   bool ll128 = false;         // every wire keeps 128 bytes together
 };

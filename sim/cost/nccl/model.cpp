@@ -22,10 +22,15 @@ double log_ratio_below(double log_ratio, double smallest, double bytes, const Ch
   return std::log((std::exp(of_starts) * starts_s + std::exp(log_ratio) * bytes_s) / (starts_s + bytes_s));
 }
 
+// As many NICs serve it in each node, as in what is measured.
+bool lies_evenly(const GroupShape& group) {
+  return group.nodes == 1 || std::round(group.ring_nics()) == std::round(group.local() / group.per_nic);
+}
+
 bool matches(const Measured& table, const GroupShape& group, CollectiveOp op,
              std::optional<Algorithm> forced) {
   return table.op == op && table.members == group.members && table.nodes == group.nodes &&
-         table.forced == forced;
+         table.forced == forced && lies_evenly(group);
 }
 
 // The same ranks on a system that may have another number of NICs.
@@ -35,6 +40,8 @@ GroupShape on_system(const Cluster& system, const Cluster& cluster, GroupShape g
   const int local = (group.members + group.nodes - 1) / group.nodes;
   std::set<int> used;
   for (int gpu = 0; gpu < local; ++gpu) used.insert(system.nic_of(gpu));
+  const double share = group.ring_nics() / (group.local() / group.per_nic);  // of those of an even group
+  group.fewest_nics = std::max(1.0, std::round(share * static_cast<double>(used.size())));
   group.per_nic = std::max(1.0, static_cast<double>(local) / static_cast<double>(used.size()));
   return group;
 }
@@ -53,11 +60,11 @@ double least_on_wires(const Cluster& cluster, CollectiveOp op, double bytes, con
   const double link = group.in_island ? cluster.nccl.island_bandwidth : cluster.node.gpu_link.bandwidth;
   const double others = op == CollectiveOp::send_receive ? 1 : (group.members - 1.0) / group.members;
   if (group.nodes == 1) return others * bytes / link;
-  const double nics = graph.nics * cluster.node.nic.bandwidth * cluster.node.nic_limits.efficiency;
+  const double nic = cluster.node.nic.bandwidth * cluster.node.nic_limits.efficiency;
   const double remote = (group.nodes - 1.0) / group.nodes;
-  if (op == CollectiveOp::send_receive) return bytes * graph.local / nics;
-  if (op == CollectiveOp::all_to_all) return remote * bytes * graph.local / nics;
-  return remote * bytes / nics;
+  if (op == CollectiveOp::send_receive) return bytes * graph.local / (graph.nics * nic);
+  if (op == CollectiveOp::all_to_all) return remote * bytes * graph.local / (graph.nics * nic);
+  return remote * bytes / (graph.ring_nics * nic);
 }
 
 }  // namespace
@@ -132,7 +139,8 @@ double System::log_ratio_of_class(double bytes) const {
 }
 
 double System::log_ratio_of_row(const Measured::Row& row) const {
-  return std::log(row.seconds / believed_where_measured(row.bytes).seconds(row.bytes)) - log_ratio_of_class(row.bytes);
+  return std::log(row.seconds / believed_where_measured(row.bytes).seconds(row.bytes)) -
+         log_ratio_of_class(row.bytes);
 }
 
 double System::log_ratio_of_measured(double bytes) const {

@@ -86,7 +86,7 @@ class Tuning {
     const double channels = std::max(kGpusOfChannels, graph_.heads);
     const double of_channels =
         channels * constants_.nvls_tree_most[generation()][column()] * graph_.members / ring_steps();
-    const double between = graph_.nics * graph_.nic_rate / (graph_.nodes == 2 ? 1 : 2);
+    const double between = graph_.ring_nics * graph_.nic_rate / (graph_.nodes == 2 ? 1 : 2);
     const double inside =
         graph_.link_rate * constants_.nvls_efficiency[generation()] / (1 + 1 / graph_.local);
     return std::min({of_channels, between, inside});
@@ -122,7 +122,7 @@ class Tuning {
     const double remote = (op_ == CollectiveOp::all_reduce ? 2 : 1) * (graph_.nodes - 1);
     const double latency = base + (ring_steps() - remote) * local_step_s(c) + remote * network_step_s(c);
     const bool plateau = c.protocol == Protocol::simple && op_ == CollectiveOp::all_reduce &&
-                         graph_.nodes > 1 && bytes_ / (graph_.channels * graph_.members) >= 64;
+                         graph_.nodes > 1 && bytes_ / (blocks(graph_) * graph_.members) >= 64;
     if (!plateau) return latency;
     return latency * (graph_.generation == Generation::volta ? 1.9 : 1.4);
   }
@@ -138,7 +138,7 @@ class Tuning {
   }
 
   double of_channels(const ByGeneration& most) const {
-    return kChannelsAfterSearch * graph_.channels * most[generation()][column()];
+    return graph_.channels * most[generation()][column()];
   }
 
   double ring_rate(Protocol protocol) const {
@@ -167,7 +167,7 @@ class Tuning {
     const double in_node = graph_.head_rate * constants_.nvls_efficiency[generation()] * share * uses;
     if (graph_.nodes == 1) return in_node;
     const double across =
-        graph_.nic_rate * (graph_.nodes == 2 ? 2 : 1) * std::min(1.0, graph_.nics / graph_.heads);
+        graph_.nic_rate * (graph_.nodes == 2 ? 2 : 1) * std::min(1.0, graph_.ring_nics / graph_.heads);
     return std::min({in_node, across, constants_.nvls_tree_most[generation()][column()]});
   }
 

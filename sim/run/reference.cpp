@@ -12,10 +12,7 @@ double longest_path(const Tasks& tasks, std::span<const TaskId> order, std::span
   for (const TaskId task : order) {
     const double end = begins[task] + seconds[task];
     latest = std::max(latest, end);
-    const auto [first, last] = boost::adjacent_vertices(task, tasks.graph);
-    for (auto successor = first; successor != last; ++successor) {
-      begins[*successor] = std::max(begins[*successor], end);
-    }
+    for (const TaskId next : tasks.after(task)) begins[next] = std::max(begins[next], end);
   }
   return latest;
 }

@@ -184,10 +184,8 @@ class Walk {
   void end(TaskId task, double now) {
     ends_[task] = now - start_;
     ++ended_;
-    const auto [first, last] = boost::adjacent_vertices(task, tasks_.graph);
-    for (auto successor = first; successor != last; ++successor) {
-      if (--waits_[*successor] == 0) ready_.push_back(*successor);
-    }
+    for (const TaskId next : tasks_.after(task))
+      if (--waits_[next] == 0) ready_.push_back(next);
   }
 
   const Tasks& tasks_;

@@ -135,9 +135,8 @@ class SideBySide {
       go_on(lane, now);
       std::erase(lane.computing, task);
     }
-    const auto [first, last] = boost::adjacent_vertices(task, tasks_.graph);
-    for (auto successor = first; successor != last; ++successor)
-      if (--waits_[*successor] == 0) begin(*successor, now);
+    for (const TaskId next : tasks_.after(task))
+      if (--waits_[next] == 0) begin(next, now);
   }
 
   using End = std::pair<double, TaskId>;

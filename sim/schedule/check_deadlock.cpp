@@ -41,8 +41,7 @@ std::vector<TaskId> find_blockers(const Tasks& tasks, const std::vector<bool>& s
   std::vector<TaskId> blocker(tasks.size(), kNoTask);
   for (TaskId task = 0; task < tasks.size(); ++task) {
     if (!stuck[task]) continue;
-    const auto [begin, end] = boost::adjacent_vertices(task, tasks.graph);
-    for (auto next = begin; next != end; ++next) blocker[*next] = task;
+    for (const TaskId next : tasks.after(task)) blocker[next] = task;
   }
   return blocker;
 }

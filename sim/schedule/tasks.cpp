@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "plan/sharding.h"
@@ -227,13 +228,11 @@ class Derivation {
   }
 
   void connect() {
-    std::vector<TaskId> from, to;
-    from.reserve(2 * tasks_.task_of.size());
-    to.reserve(2 * tasks_.task_of.size());
+    std::vector<std::pair<TaskId, TaskId>> edges;
+    edges.reserve(2 * tasks_.task_of.size());
     tasks_.waits.assign(tasks_.size(), 0);
     const auto edge = [&](TaskId before, TaskId after) {
-      from.push_back(before);
-      to.push_back(after);
+      edges.emplace_back(before, after);
       ++tasks_.waits[after];
     };
     for (std::size_t i = 0; i < tasks_.instances.size(); ++i) {
@@ -250,8 +249,17 @@ class Derivation {
         before = static_cast<std::int32_t>(k);
       }
     }
-    tasks_.graph = TaskGraph(boost::construct_inplace_from_sources_and_targets, from, to,
-                             static_cast<TaskId>(tasks_.size()));
+    sort_by_source(edges);
+  }
+
+  void sort_by_source(const std::vector<std::pair<TaskId, TaskId>>& edges) {
+    std::vector<std::uint32_t>& first = tasks_.first_next;
+    first.assign(tasks_.size() + 1, 0);
+    for (const auto& [before, after] : edges) ++first[before + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::uint32_t> at(first.begin(), first.end());
+    tasks_.next.resize(edges.size());
+    for (const auto& [before, after] : edges) tasks_.next[at[before]++] = after;
   }
 
   const Schedule& schedule_;
@@ -276,10 +284,8 @@ std::vector<TaskId> topological_order(const Tasks& tasks) {
     if (waits[task] == 0) order.push_back(task);
   }
   for (std::size_t next = 0; next < order.size(); ++next) {
-    const auto [begin, end] = boost::adjacent_vertices(order[next], tasks.graph);
-    for (auto successor = begin; successor != end; ++successor) {
-      if (--waits[*successor] == 0) order.push_back(*successor);
-    }
+    for (const TaskId after : tasks.after(order[next]))
+      if (--waits[after] == 0) order.push_back(after);
   }
   return order;
 }

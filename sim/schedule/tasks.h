@@ -2,7 +2,6 @@
 // Derived once from the lists; the simulator, the deadlock check and the longest path walk the same tasks.
 #pragma once
 
-#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,8 +12,6 @@
 namespace rehearse {
 
 using TaskId = std::uint32_t;
-using TaskGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
-                                                     boost::no_property, TaskId, TaskId>;
 
 // How many ranks are walked. Folded: one instance stands for all tensor- and context-parallel peers, and for
 // the data-parallel ones that TaskOptions::replicas does not name.
@@ -39,9 +36,13 @@ struct Tasks {
   std::vector<OpRef> leader;         // by task: the op that names it (sender, first member of a collective)
   std::vector<OpRef> peer;           // by task: the receiver of a message; equals leader elsewhere
   std::vector<std::uint32_t> waits;  // by task: edges into it
-  TaskGraph graph;                   // edge a -> b: b begins after a has ended
+  std::vector<std::uint32_t> first_next;  // by task: where its part of `next` begins; one more entry than tasks
+  std::vector<TaskId> next;               // tasks that wait for it
 
   std::size_t size() const { return leader.size(); }
+  std::span<const TaskId> after(TaskId task) const {
+    return std::span(next).subspan(first_next[task], first_next[task + 1] - first_next[task]);
+  }
   TaskId task(int instance, std::size_t op) const {
     return task_of[first_op[static_cast<std::size_t>(instance)] + op];
   }

@@ -54,8 +54,7 @@ std::vector<int> transfers_in_a_row(const Tasks& tasks, const Loads& loads) {
     if (!loads.flows_of(task).empty()) ++most[task];
     if (const InnerOp* op = loads.inside.of(task))
       most[task] += op->rounds * 2 * static_cast<int>(kInnerGroups);
-    const auto [first, last] = boost::adjacent_vertices(task, tasks.graph);
-    for (auto next = first; next != last; ++next) most[*next] = std::max(most[*next], most[task]);
+    for (const TaskId next : tasks.after(task)) most[next] = std::max(most[next], most[task]);
   }
   return most;
 }

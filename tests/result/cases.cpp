@@ -37,11 +37,8 @@ Timeline walk(const Schedule& schedule, const Plan& plan, const Seconds& seconds
     const Instance& instance = tasks.instances[static_cast<std::size_t>(leader.instance)];
     const RankOps& list = schedule.ranks[static_cast<std::size_t>(instance.pipeline_rank)];
     spans[task].end = spans[task].begin + seconds(list[static_cast<std::size_t>(leader.op)]);
-    const auto [first, last] = boost::out_edges(task, tasks.graph);
-    for (auto edge = first; edge != last; ++edge) {
-      Span& next = spans[boost::target(*edge, tasks.graph)];
-      next.begin = std::max(next.begin, spans[task].end);
-    }
+    for (const TaskId next : tasks.after(task))
+      spans[next].begin = std::max(spans[next].begin, spans[task].end);
   }
   Timeline timeline;
   for (int i = 0; i < static_cast<int>(tasks.instances.size()); ++i) {

@@ -63,10 +63,9 @@ bool waits_for(const DrawnPath& drawn, TaskId after, TaskId before) {
   while (!pending.empty()) {
     const TaskId task = pending.back();
     pending.pop_back();
-    const auto [first, last] = boost::adjacent_vertices(task, drawn.tasks.graph);
-    for (auto next = first; next != last; ++next) {
-      if (*next == after) return true;
-      if (seconds_of(drawn, *next) == 0 && seen.insert(*next).second) pending.push_back(*next);
+    for (const TaskId next : drawn.tasks.after(task)) {
+      if (next == after) return true;
+      if (seconds_of(drawn, next) == 0 && seen.insert(next).second) pending.push_back(next);
     }
   }
   return false;

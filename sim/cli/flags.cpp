@@ -12,6 +12,7 @@
 #include "base/json_kind.h"
 #include "base/utf8.h"
 #include "cli/grouped_help.h"
+#include "cli/set_field.h"
 
 namespace rehearse {
 
@@ -199,7 +200,23 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
     option->option_text(flag.value)->expected(1)->take_all()->allow_extra_args(false);
     put_in_group(*option, flag.group, flag.daily);
   }
+  CLI::Option* set = verb.add_option("--set", given.sets, "a field by its path, as cluster.node.nics.count=4");
+  set->option_text("FIELD=VALUE")->take_all()->allow_extra_args(false);
+  put_in_group(*set, HelpGroup::inputs, true);
 }
+
+namespace {
+
+void write_sets(const GivenFlags& given, ScenarioSource& source) {
+  for (const std::string& set : given.sets) {
+    const SetField field = parse_set(set);
+    const auto [known, is_new] = source.flag_of.try_emplace(field.pointer, "--set");
+    if (!is_new) reject_twice("--set", field.path);
+    write_field(source.json, field.pointer, field.value(field.text), "--set");
+  }
+}
+
+}  // namespace
 
 void write_flags(const GivenFlags& given, ScenarioSource& source) {
   for (const Flag& flag : scenario_flags()) {
@@ -211,6 +228,7 @@ void write_flags(const GivenFlags& given, ScenarioSource& source) {
     source.json[Json::json_pointer(flag.pointer)] = parse_value(flag, value->second);
     source.flag_of[flag.pointer] = flag.name;
   }
+  write_sets(given, source);
 }
 
 ScenarioSource collect(const GivenFlags& given) {

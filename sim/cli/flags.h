@@ -56,12 +56,13 @@ struct ScenarioSource {
 // Adds [SCENARIO.json] and every flag to a verb. What the user wrote is collected in `given`.
 struct GivenFlags {
   std::string file;
-  std::map<std::string, std::string> values;  // by flag name
+  std::map<std::string, std::string> values = {};  // by flag name
+  std::vector<std::string> sets = {};              // "FIELD=VALUE" of --set (cli/set_field.h)
 };
 void add_scenario_flags(CLI::App& verb, GivenFlags& given);
 
-// Reads the file and writes the flags over it. InputError for an unreadable file or a value of the wrong
-// kind.
+// Reads the file and writes the flags over it. InputError for an unreadable file, a value of the wrong kind, or a
+// field that --set gives beside a flag or twice.
 ScenarioSource collect(const GivenFlags& given);
 
 // Writes the flags alone over a scenario.

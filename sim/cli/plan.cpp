@@ -159,7 +159,7 @@ std::optional<FewestGpus> fewest_for(Experiment experiment, const std::vector<Pl
 PlanAnswer answer(const PlanOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   Inputs inputs;
-  PlanSpace space(read_swept(options.given, {}), inputs);
+  PlanSpace space(read_swept(options.given), inputs);
   const PlanSpace::Legal legal = space.legal();
   PlanAnswer answer;
   answer.considered = space.choices().size();

@@ -57,7 +57,7 @@ int show(const SimulateOptions& options, const ScenarioSource& source, const Sce
 }
 
 int simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {
-  const Scenario other = read_scenario(collect({options.beside, {}}));
+  const Scenario other = read_scenario(collect({options.beside}));
   BesideAnother both = run_beside(scenario.experiment, other.experiment);
   const Spread steps = spread_of(both.other_step_times_s);
   const Json more = {{"beside",

@@ -42,7 +42,7 @@ struct Output {
 
 struct SweepOptions {
   GivenFlags given;
-  std::vector<std::string> sets, merged;
+  std::vector<std::string> merged;
   std::string store, shard;
   Output csv, jsonl;
   ExecuteRows execute;
@@ -194,7 +194,7 @@ int exit_code_of(const Store& store) {
 
 int sweep(SweepOptions& options) {
   take_back_scenario(options);
-  const Swept swept = read_swept(options.given, options.sets);
+  const Swept swept = read_swept(options.given);
   require_drawable(options, swept.grid);
   const std::vector<std::string> outputs = {options.csv.place(), options.jsonl.place(), options.svg,
                                             options.png, options.html};
@@ -225,10 +225,6 @@ int sweep(SweepOptions& options) {
 }
 
 void add_options(CLI::App& verb, SweepOptions& options) {
-  verb.add_option("--set", options.sets, "a field of the scenario by its path, and its values")
-      ->option_text("FIELD=VALUES")
-      ->take_all()
-      ->allow_extra_args(false);
   options.csv.option = verb.add_option("--csv", options.csv.file, "rows as CSV, to standard output or a file")
                            ->expected(0, 1)
                            ->option_text("[FILE]");

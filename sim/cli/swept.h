@@ -14,10 +14,8 @@ struct Swept {
   Grid grid;            // the flags with several, in the order of --help, then the fields of --set
 };
 
-// `sets`: "FIELD=VALUES", a field of the scenario by its path ("plan.micro_batch",
-// "cluster.node.nics.count"). InputError for a value of the wrong kind, a field without values or one that is
-// given twice.
-Swept read_swept(const GivenFlags& given, const std::vector<std::string>& sets);
+// InputError for a value of the wrong kind, a field without values or one that is given twice.
+Swept read_swept(const GivenFlags& given);
 
 ScenarioSource source_at(const Swept& swept, Point point);
 

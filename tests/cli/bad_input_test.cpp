@@ -81,6 +81,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"BelowEveryDegree", "check --model llama3-8b --cluster dgx-h100 --tp -8", 2,
                  "--tp: must be an integer from 1 to 1048576 (found -8); nearest legal: 1"},
         BadInput{"FlagTwice", "simulate @ --tp 4", 2, "--tp: is given more than once (8, then 4)"},
+        BadInput{"SetBesideItsFlag", "simulate @ --set plan.tp=4", 2, "--set: the field is given twice (plan.tp)"},
+        BadInput{"SetWithoutAValue", "simulate @ --set plan.tp", 2, "--set: must be FIELD=VALUE"},
+        BadInput{"SetOfAMisspeltKey", "simulate @ --set cluster.node.nics.bandwith=400Gbps", 2, "bandwidth"},
+        BadInput{"SetOfNoSuchPart", "simulate @ --set cluster.nic.bandwidth=400Gbps", 2, "nic"},
+        BadInput{"SetWithoutAUnit", "simulate @ --set cluster.node.nics.bandwidth=400", 2, "/node/nics/bandwidth"},
         BadInput{"FlagAndItsAlias",
                  "sweep --model gpt2 --cluster dgx-h100 --tp 1,2 "
                  "--tensor-model-parallel-size 4,8",

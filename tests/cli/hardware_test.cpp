@@ -41,6 +41,16 @@ TEST(Hardware, AFasterGpuMakesNoStepSlower) {
   }
 }
 
+TEST(Hardware, OneRunTakesAFigureAsARowOfASweepDoes) {
+  const std::string run = "--model llama3-8b --cluster dgx-h100 --gpus 16 --gbs 32 --seq 4096";
+  const std::string figure = "node.nics.bandwidth", value = "100Gbps";
+  const Outcome outcome = run_program("simulate " + run + " --engine reference --json --set cluster." + figure + "=" + value);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json report = Json::parse(outcome.out);
+  EXPECT_DOUBLE_EQ(report.at("step_time_s"), steps_over(run, figure, value).front());
+  EXPECT_THAT(report.at("warnings").dump(), HasSubstr("the cluster is changed"));
+}
+
 TEST(Hardware, AReportSaysThatItsProfileIsCarriedOver) {
   Json scenario = {{"model", "llama3-8b"},
                    {"cluster", "dgx-h100"},

@@ -15,16 +15,15 @@ const Target kFlags("flags", [](const std::string& input) {
   Replaced replaced;
   replaced.inputs = &inputs;
   GivenFlags given;
-  std::vector<std::string> sets;
   std::istringstream lines(input);
   for (std::string name, value; std::getline(lines, name) && std::getline(lines, value);) {
     if (name == "--set") {
-      sets.push_back(value);
+      given.sets.push_back(value);
     } else {
       given.values[name] = value;
     }
   }
-  const Swept swept = read_swept(given, sets);
+  const Swept swept = read_swept(given);
   read_scenario(source_at(swept, 0), replaced);
 });
 

@@ -8,11 +8,6 @@ find_package(pugixml 1.12 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
 find_path(TOMLPLUSPLUS toml++/toml.h REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)
-if(httplib_VERSION VERSION_GREATER_EQUAL 0.15)  # its header calls OpenSSL itself
-  pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
-  target_link_libraries(PkgConfig::httplib INTERFACE PkgConfig::crypto)
-endif()
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)
 
 if(REHEARSE_TESTS)
@@ -21,6 +16,11 @@ if(REHEARSE_TESTS)
   find_library(RAPIDCHECK rapidcheck REQUIRED)
   find_program(PROTOC protoc REQUIRED)
   find_path(VALIJSON valijson/schema.hpp REQUIRED)
+  pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)
+  if(httplib_VERSION VERSION_GREATER_EQUAL 0.15)  # its header calls OpenSSL itself
+    pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
+    target_link_libraries(PkgConfig::httplib INTERFACE PkgConfig::crypto)
+  endif()
 endif()
 
 if(REHEARSE_CUDA)

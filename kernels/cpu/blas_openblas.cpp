@@ -13,12 +13,24 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
+// OpenBLAS takes a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded. It tries
+// forever where there is no room.
+constexpr std::size_t kBufferBytes = 160 << 20;
+constexpr std::size_t kLibraryBytes = 64 << 20;  // addresses of the loaded library
+
+void require_room(std::size_t bytes) {
+  void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw OutOfMemory("the machine has no memory left for a buffer of OpenBLAS");
+  munmap(room, bytes);
+}
+
 struct OpenBlas {
   decltype(&cblas_sgemm) sgemm = nullptr;
   decltype(&openblas_get_config) config = nullptr;
   decltype(&openblas_get_corename) core = nullptr;
 
   OpenBlas() {
+    require_room(kLibraryBytes + kBufferBytes);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);  // threads of ours call it side by side
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw DeviceMissing(std::string("no OpenBLAS: ") + dlerror());
@@ -39,16 +51,6 @@ const OpenBlas& open_blas() {
   return loaded;
 }
 
-// Of the buffer that OpenBLAS takes for each thread that multiplies, trying forever where there is no room.
-constexpr std::size_t kBufferBytes = 160 << 20;
-
-bool require_buffer() {
-  void* room = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED) throw OutOfMemory("the machine has no memory left for a buffer of OpenBLAS");
-  munmap(room, kBufferBytes);
-  return true;
-}
-
 CBLAS_TRANSPOSE as_given(const Factor& factor) {
   return factor.transpose ? CblasTrans : CblasNoTrans;
 }
@@ -57,8 +59,8 @@ CBLAS_TRANSPOSE as_given(const Factor& factor) {
 
 void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta,
            float* c, std::int64_t step) {
-  thread_local const bool has_buffer = require_buffer();
-  static_cast<void>(has_buffer);
+  thread_local const bool has_room = (require_room(kBufferBytes), true);
+  static_cast<void>(has_room);
   open_blas().sgemm(CblasRowMajor, as_given(a), as_given(b), static_cast<int>(m), static_cast<int>(n),
                     static_cast<int>(k), alpha, a.data, static_cast<int>(a.step), b.data,
                     static_cast<int>(b.step), beta, c, static_cast<int>(step));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <vector>
 
 namespace rehearse {
@@ -60,9 +59,14 @@ void compare_gpus(const Cluster& known, const Cluster& asked, Likeness& found) {
   found.differs[static_cast<std::size_t>(Part::gpu)] |= distance > 0;
 }
 
+std::vector<NodeLink> links_among_gpus(const Node& node) {
+  std::vector<NodeLink> links = node.wiring;
+  std::erase_if(links, [](const NodeLink& link) { return is_nic(link.from) || is_nic(link.to); });
+  return links;
+}
+
 void compare_wires(const Node& known, const Node& asked, Comparison& links) {
-  const auto among_gpus = [](const NodeLink& link) { return !is_nic(link.from) && !is_nic(link.to); };
-  auto a = known.wiring | std::views::filter(among_gpus), b = asked.wiring | std::views::filter(among_gpus);
+  const std::vector<NodeLink> a = links_among_gpus(known), b = links_among_gpus(asked);
   const bool same = std::ranges::equal(a, b, [](const NodeLink& one, const NodeLink& other) {
     return one.from == other.from && one.to == other.to && one.kind == other.kind;
   });

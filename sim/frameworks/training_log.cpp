@@ -134,7 +134,6 @@ class FrameworkLog {
   }
 
   std::string file_;
-  int line_number_ = 0;
   TrainingLog log_;
   LoggedStep step_, next_;
 };

@@ -63,17 +63,14 @@ void add_verdict(Page& page, const Report& report) {
 
 void add_head(Page& page, const Report& report) {
   const RunFacts& facts = report.facts;
-  const Plan& plan = report.plan;
   page.line("{} on {}, {} x {}", page.paint(printable(report.model.name), Paint::bold),
             page.paint(printable(facts.cluster_name), Paint::bold), facts.gpus, printable(facts.gpu_name));
-  page.line("tp {}  pp {}  vpp {}  dp {}  cp {}  {}, {} microbatches of {} x {} tokens, {}, recompute {}",
-            plan.tp, plan.pp, plan.vpp, plan.dp, plan.cp, printable(schedule_name(report)),
-            plan.microbatches(), plan.micro_batch, plan.seq, to_string(plan.precision),
-            to_string(plan.recompute));
+  page.line("{}", plan_lines(report));
   if (facts.extrapolated_share > kMostExtrapolated)
-    page.line("{} {} of the kernel time is extrapolated: profile {} has no measurements near these sizes",
-              page.paint("warning", Paint::yellow), percent(facts.extrapolated_share),
-              printable(facts.profile_name));
+    page.line(
+        "{} {} of the kernel time is extrapolated:\n        profile {} has no measurements near these sizes",
+        page.paint("warning", Paint::yellow), percent(facts.extrapolated_share),
+        printable(facts.profile_name));
   page.line("");
 }
 
@@ -94,7 +91,7 @@ void add_figures(Page& page, const Report& report) {
   const IdleShares idle = idle_shares(report);
   page.line("compute idle mean {}, worst {} (pipeline rank {})", percent(report.bubble_mean),
             percent(report.bubble_worst), report.bubble_worst_rank);
-  page.line("             of the mean: pipeline bubble {} (ideal {}), waiting for communication {}",
+  page.line("             of the mean: bubble {} (ideal {}), waiting for communication {}",
             percent(idle.bubble), percent(report.bubble_ideal), percent(idle.waiting));
   page.line("");
 }
@@ -191,6 +188,14 @@ void add_provenance(Page& page, const Report& report) {
 }
 
 }  // namespace
+
+std::string plan_lines(const Report& report) {
+  const Plan& plan = report.plan;
+  return fmt::format(
+      "tp {}  pp {}  vpp {}  dp {}  cp {}  {}\n{} microbatches of {} x {} tokens, {}, recompute {}", plan.tp,
+      plan.pp, plan.vpp, plan.dp, plan.cp, printable(schedule_name(report)), plan.microbatches(),
+      plan.micro_batch, plan.seq, to_string(plan.precision), to_string(plan.recompute));
+}
 
 std::string write_summary(const Report& report, bool colour) {
   Page page(colour);

@@ -7,7 +7,10 @@
 
 namespace rehearse {
 
-// About 25 lines, at most 100 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes;
+// Parallelism and schedule; microbatches, precision and recompute on a line of their own.
+std::string plan_lines(const Report& report);
+
+// About 25 lines, at most 88 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes;
 // without them the text is plain ASCII but for names.
 std::string write_summary(const Report& report, bool colour);
 

@@ -1,231 +1,258 @@
 #include "studio/connections.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/write.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cerrno>
-#include <charconv>
-#include <stdexcept>
-#include <string_view>
+#include <iterator>
+#include <list>
+#include <optional>
 #include <utility>
 
 namespace rehearse::studio {
 
 namespace {
 
-constexpr std::string_view kHeadEnd = "\r\n\r\n";
-constexpr std::string_view kLength = "\r\ncontent-length:";
-constexpr int kNextLook_ms = 250;
-constexpr std::size_t kMostLeaving = 64;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
 
-// To read on before the socket is closed: one that is closed with bytes unread takes back what was written.
-constexpr double kFarewell_s = 0.5;
+using Error = boost::system::error_code;
 
-// What is behind the colon of Content-Length; 0 where there is none or it is no number.
-std::size_t content_length(const std::string& head) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  const auto found = std::search(head.begin(), head.end(), kLength.begin(), kLength.end(), same);
-  if (found == head.end()) return 0;
-  const char* begin = &*found + kLength.size();
-  const char* end = head.data() + head.size();
-  while (begin < end && *begin == ' ') ++begin;
-  std::size_t length = 0;
-  return std::from_chars(begin, end, length).ec == std::errc() ? length : 0;
+constexpr std::size_t kMaxLeaving = 64;
+constexpr std::chrono::milliseconds kNextAccept(100);  // after a failure: no descriptor was left
+
+// A socket that is closed with bytes unread resets the connection, and the client may lose the answer. So the
+// server reads on for a while.
+constexpr std::chrono::milliseconds kFarewell(500);
+
+// For answers that are ready when the server ends.
+constexpr std::chrono::milliseconds kLastAnswers(500);
+
+enum class State : std::uint8_t { receiving, rejected, answering, sending, leaving, ended };
+
+struct Connection {
+  explicit Connection(asio::ip::tcp::socket socket) : stream(std::move(socket)) {}
+  beast::tcp_stream stream;
+  std::chrono::steady_clock::time_point farewell;  // when a leaving connection is closed
+  State state = State::receiving;
+  beast::flat_buffer received;
+  std::optional<http::request_parser<http::string_body>> parser{std::in_place};
+  bool only_head = false;  // is asked for
+  Response response;
+  std::optional<http::response_serializer<http::string_body>> serializer;
+};
+
+using Held = std::shared_ptr<Connection>;
+
+Response empty_response(http::status status) {
+  Response response(status, 11);
+  if (status == http::status::service_unavailable) response.set(http::field::retry_after, "1");
+  return response;
+}
+
+// Nothing for a client that is gone or too slow.
+std::optional<http::status> status_of(const Error& error) {
+  if (error == http::error::body_limit) return http::status::payload_too_large;
+  if (error == http::error::header_limit) return http::status::request_header_fields_too_large;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return std::nullopt;
+  if (error.category() == http::make_error_code(http::error::bad_method).category())
+    return http::status::bad_request;
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::size_t request_size(const std::string& bytes) {
-  const std::size_t end = bytes.find(kHeadEnd);
-  if (end == std::string::npos) return 0;
-  const std::size_t head = end + kHeadEnd.size(), body = content_length(bytes.substr(0, head));
-  return body > SIZE_MAX - head ? SIZE_MAX : head + body;
+// All but the handler runs in the thread of serve(), or of the destructor.
+struct Connections::Inside {
+  Inside(int wanted, const Limits& given, Handler answers)
+      : limits(given),
+        handler(std::move(answers)),
+        acceptor(context, {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(wanted)}),
+        threads(given.threads) {}
+
+  void accept();
+  void admit(asio::ip::tcp::socket socket);
+  void keep_limits();
+  void received_head(const Held& connection, const Error& error);
+  void received(const Held& connection, const Error& error);
+  void answer(const Held& connection);
+  void send(const Held& connection, Response response);
+  void leave(const Held& connection);
+  void end(const Held& connection);
+
+  Limits limits;
+  Handler handler;
+  asio::io_context context{1};
+  asio::ip::tcp::acceptor acceptor;
+  const int port = acceptor.local_endpoint().port();
+  asio::steady_timer next_accept{context};
+  std::list<Held> connections;  // in the order of their arrival
+  std::size_t waiting = 0;      // requests without an answer
+  bool closing = false;
+  asio::thread_pool threads;
+};
+
+void Connections::Inside::accept() {
+  acceptor.async_accept([this](const Error& error, asio::ip::tcp::socket socket) {
+    if (!error) {
+      admit(std::move(socket));
+      return accept();
+    }
+    if (closing) return;
+    next_accept.expires_after(kNextAccept);
+    next_accept.async_wait([this](const Error& cancelled) {
+      if (!cancelled) accept();
+    });
+  });
 }
 
-std::string busy_answer() {
-  return "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: "
-         "close\r\n\r\n";
+void Connections::Inside::admit(asio::ip::tcp::socket socket) {
+  const Held connection = connections.emplace_back(std::make_shared<Connection>(std::move(socket)));
+  connection->parser->header_limit(limits.head_bytes);
+  connection->parser->body_limit(limits.body_bytes);
+  connection->stream.expires_after(limits.time);
+  http::async_read_header(
+      connection->stream, connection->received, *connection->parser,
+      [this, connection](const Error& error, std::size_t) { received_head(connection, error); });
+  keep_limits();
 }
 
-Connections::Connections(const Limits& limits, Ready ready) : limits_(limits), ready_(std::move(ready)) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("cannot make a pipe");
-  wake_read_ = ends[0];
-  wake_write_ = ends[1];
-  thread_ = std::thread([this] { watch(); });
+void Connections::Inside::keep_limits() {
+  const auto count = [&](State state) {
+    return static_cast<std::size_t>(std::ranges::count(connections, state, &Connection::state));
+  };
+  const auto oldest = [&](State state) { return *std::ranges::find(connections, state, &Connection::state); };
+  if (connections.size() - count(State::leaving) > limits.connections && count(State::receiving) > 0) {
+    const Held rejected = oldest(State::receiving);
+    rejected->state = State::rejected;
+    rejected->stream.cancel();  // received() goes on
+  }
+  if (count(State::leaving) > kMaxLeaving) end(oldest(State::leaving));
+  std::size_t bytes = 0;
+  for (const Held& each : connections)
+    if (each->state == State::sending) bytes += each->response.body().size();
+  while (bytes > limits.answer_bytes) {
+    const Held dropped = oldest(State::sending);
+    bytes -= dropped->response.body().size();
+    end(dropped);
+  }
 }
+
+// A body in chunks has no length to be limited. It is not read, and the handler refuses it.
+void Connections::Inside::received_head(const Held& connection, const Error& error) {
+  if (error || connection->state != State::receiving || connection->parser->chunked())
+    return received(connection, error);
+  const Request& head = connection->parser->get();
+  if (static_cast<std::size_t>(std::distance(head.begin(), head.end())) > limits.headers)
+    return received(connection, http::make_error_code(http::error::header_limit));
+  http::async_read(connection->stream, connection->received, *connection->parser,
+                   [this, connection](const Error& failure, std::size_t) { received(connection, failure); });
+}
+
+void Connections::Inside::received(const Held& connection, const Error& error) {
+  if (connection->state == State::ended) return;
+  if (connection->state == State::rejected)
+    return send(connection, empty_response(http::status::service_unavailable));
+  if (!error) return answer(connection);
+  if (const std::optional<http::status> status = status_of(error))
+    return send(connection, empty_response(*status));
+  end(connection);
+}
+
+void Connections::Inside::answer(const Held& connection) {
+  if (waiting >= limits.requests) return send(connection, empty_response(http::status::service_unavailable));
+  ++waiting;
+  connection->state = State::answering;
+  connection->only_head = connection->parser->get().method() == http::verb::head;
+  asio::post(threads, [this, connection, request = connection->parser->release()] {
+    asio::post(context, [this, connection, response = handler(request)]() mutable {
+      --waiting;
+      send(connection, std::move(response));
+    });
+  });
+}
+
+void Connections::Inside::send(const Held& connection, Response response) {
+  connection->state = State::sending;
+  connection->parser.reset();
+  connection->received = {};
+  connection->response = std::move(response);
+  connection->response.keep_alive(false);
+  connection->response.prepare_payload();
+  auto& serializer = connection->serializer.emplace(connection->response);
+  serializer.split(connection->only_head);
+  keep_limits();
+  if (connection->state == State::ended) return;
+  connection->stream.expires_after(limits.time);
+  const auto sent = [this, connection](const Error& error, std::size_t) {
+    if (error) return end(connection);
+    connection->stream.socket().shutdown(asio::socket_base::shutdown_send);
+    connection->state = State::leaving;
+    connection->farewell = std::chrono::steady_clock::now() + kFarewell;
+    keep_limits();
+    leave(connection);
+  };
+  if (connection->only_head)
+    http::async_write_header(connection->stream, serializer, sent);
+  else
+    http::async_write(connection->stream, serializer, sent);
+}
+
+void Connections::Inside::leave(const Held& connection) {
+  // The stream's own limit of time does not end one that always has bytes to read.
+  if (closing || connection->state == State::ended ||
+      std::chrono::steady_clock::now() >= connection->farewell)
+    return end(connection);
+  connection->stream.expires_at(connection->farewell);
+  connection->stream.async_read_some(connection->received.prepare(4096),
+                                     [this, connection](const Error& error, std::size_t) {
+                                       if (error) return end(connection);
+                                       leave(connection);
+                                     });
+}
+
+void Connections::Inside::end(const Held& connection) {
+  if (std::exchange(connection->state, State::ended) == State::ended) return;
+  connection->stream.close();
+  connections.remove(connection);
+}
+
+Connections::Connections(int port, const Limits& limits, Handler handler)
+    : inside_(std::make_unique<Inside>(port, limits, std::move(handler))) {}
 
 Connections::~Connections() {
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  static_cast<void>(write(wake_write_, "", 1));
-  thread_.join();
-  for (const int socket : arrived_) close(socket);
-  close(wake_read_);
-  close(wake_write_);
+  Inside& inside = *inside_;
+  inside.threads.join();
+  inside.closing = true;
+  inside.acceptor.close();
+  inside.next_accept.cancel();
+  for (const Held& each : std::list<Held>(inside.connections))
+    if (each->state != State::answering && each->state != State::sending) inside.end(each);
+  inside.context.restart();
+  inside.context.run_for(kLastAnswers);
 }
 
-void Connections::admit(int socket) {
-  fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
-  {
-    const std::lock_guard lock(mutex_);
-    arrived_.push_back(socket);
-  }
-  static_cast<void>(write(wake_write_, "", 1));  // a full pipe wakes as well
+int Connections::port() const {
+  return inside_->port;
 }
 
-void Connections::answer(int socket, std::string bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    answers_.emplace_back(socket, std::move(bytes));
-  }
-  static_cast<void>(write(wake_write_, "", 1));
+void Connections::serve() {
+  inside_->accept();
+  inside_->context.run();
 }
 
-void Connections::watch() {
-  while (take_in()) {
-    keep_limits();
-    go_on();
-  }
-  const auto is_sending = [](const Connection& each) { return each.state == State::sending; };
-  const Clock::time_point last = Clock::now() + std::chrono::milliseconds(500);
-  while (std::ranges::any_of(connections_, is_sending) && Clock::now() < last) go_on();
-  for (Connection& connection : connections_) end(connection);
-}
-
-bool Connections::take_in() {
-  const std::lock_guard lock(mutex_);
-  for (const int socket : arrived_) {
-    connections_.emplace_back();
-    connections_.back().socket = socket;
-    enter(connections_.back(), State::receiving);
-  }
-  arrived_.clear();
-  for (auto& [socket, bytes] : answers_) {
-    const auto found = std::ranges::find(connections_, socket, &Connection::socket);
-    found->bytes = std::move(bytes);
-    enter(*found, State::sending);
-  }
-  answers_.clear();
-  return !closing_;
-}
-
-void Connections::keep_limits() {
-  const auto is_busy = [](const Connection& each) { return each.state != State::leaving; };
-  auto busy = static_cast<std::size_t>(std::ranges::count_if(connections_, is_busy));
-  for (Connection& connection : connections_) {
-    if (busy <= limits_.count) break;
-    if (connection.state != State::receiving) continue;
-    connection.bytes = busy_answer();
-    enter(connection, State::sending);
-    --busy;
-  }
-  std::size_t all = connections_.size();
-  for (Connection& connection : connections_) {
-    if (all <= limits_.count + kMostLeaving) break;
-    if (connection.state != State::leaving) continue;
-    end(connection);
-    --all;
-  }
-  std::size_t bytes = 0;
-  for (const Connection& connection : connections_) bytes += waiting_bytes(connection);
-  for (Connection& connection : connections_) {
-    if (bytes <= limits_.answer_bytes) break;
-    if (waiting_bytes(connection) == 0) continue;
-    bytes -= waiting_bytes(connection);
-    end(connection);
-  }
-  std::erase_if(connections_, [](const Connection& each) { return each.state == State::ended; });
-}
-
-// Waits until something can be done or it is time that somebody goes, and does it.
-void Connections::go_on() {
-  std::vector<pollfd> files = {{wake_read_, POLLIN, 0}};
-  for (const Connection& each : connections_) {
-    const short events = each.state == State::sending ? POLLOUT : POLLIN;
-    files.push_back({each.state == State::answering ? -1 : each.socket, events, 0});
-  }
-  poll(files.data(), files.size(), connections_.empty() ? -1 : kNextLook_ms);
-  std::array<char, 256> calls;
-  while (::read(wake_read_, calls.data(), calls.size()) > 0) {
-  }
-  std::size_t i = 1;
-  for (Connection& connection : connections_) {
-    if (files[i++].revents != 0) step(connection);
-    if (is_late(connection)) end(connection);
-  }
-  std::erase_if(connections_, [](const Connection& each) { return each.state == State::ended; });
-}
-
-void Connections::step(Connection& connection) {
-  switch (connection.state) {
-    case State::receiving:
-      return receive(connection);
-    case State::sending:
-      return send_some(connection);
-    case State::leaving: {
-      std::array<char, 16384> ignored;
-      const ssize_t count = ::read(connection.socket, ignored.data(), ignored.size());
-      if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) end(connection);
-      return;
-    }
-    case State::answering:
-    case State::ended:
-      return;
-  }
-}
-
-void Connections::receive(Connection& connection) {
-  std::array<char, 16384> some;
-  const ssize_t count = ::read(connection.socket, some.data(), some.size());
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count <= 0) return end(connection);
-  connection.bytes.append(some.data(), static_cast<std::size_t>(count));
-  const std::size_t has = connection.bytes.size(), whole = request_size(connection.bytes);
-  const bool is_whole = whole > 0 && has >= whole;
-  // What is too long needs no more to be refused.
-  if (!is_whole && has <= limits_.request_bytes && whole <= limits_.request_bytes) return;
-  enter(connection, State::answering);
-  ready_(connection.socket, std::exchange(connection.bytes, {}));
-}
-
-void Connections::send_some(Connection& connection) {
-  while (connection.sent < connection.bytes.size()) {
-    const ssize_t count = send(connection.socket, connection.bytes.data() + connection.sent,
-                               connection.bytes.size() - connection.sent, MSG_NOSIGNAL);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count < 0) return end(connection);
-    connection.sent += static_cast<std::size_t>(count);
-  }
-  shutdown(connection.socket, SHUT_WR);
-  enter(connection, State::leaving);
-}
-
-bool Connections::is_late(const Connection& connection) const {
-  const double seconds = std::chrono::duration<double>(Clock::now() - connection.since).count();
-  if (connection.state == State::answering) return false;
-  return seconds > (connection.state == State::leaving ? kFarewell_s : limits_.seconds);
-}
-
-void Connections::enter(Connection& connection, State state) {
-  connection.state = state;
-  connection.since = Clock::now();
-}
-
-void Connections::end(Connection& connection) {
-  if (connection.state != State::ended) close(connection.socket);
-  enter(connection, State::ended);
-}
-
-std::size_t Connections::waiting_bytes(const Connection& connection) {
-  return connection.state == State::sending ? connection.bytes.size() - connection.sent : 0;
+void Connections::stop() {
+  inside_->context.stop();
 }
 
 }  // namespace rehearse::studio

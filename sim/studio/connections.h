@@ -1,80 +1,51 @@
-// Which connections have sent a whole request, and how do they get their answers? One thread waits for all
-// sockets, so that those that send or read slowly, or not at all, hold up nobody.
+// How do many clients get their answers from a few threads? One thread waits for all sockets, so clients that
+// send or read slowly, or not at all, delay nobody. Each connection carries one request.
 #pragma once
+
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
+#include <memory>
 
 namespace rehearse::studio {
 
+using Request = boost::beast::http::request<boost::beast::http::string_body>;
+using Response = boost::beast::http::response<boost::beast::http::string_body>;
+
+struct Limits {
+  std::uint32_t head_bytes = 0;  // of a request; a longer head gets 431
+  std::size_t headers = 0;       // of a request; more get 431
+  std::uint64_t body_bytes = 0;  // of a request; a longer body gets 413
+  std::size_t answer_bytes =
+      0;  // of all answers that clients have not taken yet; above, the oldest is dropped
+  std::size_t connections = 0;  // a further one replaces the oldest without a whole request, which gets 503
+  std::size_t requests = 0;     // without an answer; a further one gets 503
+  std::size_t threads = 0;      // that compute answers
+  std::chrono::milliseconds time{};  // to send a request, and to take an answer
+};
+
 class Connections {
  public:
-  struct Limits {
-    std::size_t request_bytes = 0;  // its head included
-    std::size_t answer_bytes = 0;   // of all answers that are not taken yet
-    std::size_t count = 0;
-    double seconds = 0;  // to send a request, and to take an answer
-  };
-  // A request that is whole, or too long to wait for the rest. answer() is due, from any thread.
-  using Ready = std::function<void(int socket, std::string bytes)>;
+  // Called by several threads at once. Does not throw. A body in chunks (Transfer-Encoding) is not read.
+  using Handler = std::function<Response(const Request&)>;
 
-  Connections(const Limits& limits, Ready ready);
-  ~Connections();  // sends the answers that are there and closes all
+  // Listens on this port of the loopback interface; 0 takes a free one. std::runtime_error when it cannot be
+  // had.
+  Connections(int port, const Limits& limits, Handler handler);
+  ~Connections();  // waits for answers that are being computed, and sends them
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Takes the socket over. One too many is told to come again (503): the one that has been silent longest,
-  // else the new one.
-  void admit(int socket);
-
-  // Sends the answer of a request and closes its connection.
-  void answer(int socket, std::string bytes);
+  int port() const;
+  void serve();  // until stop()
+  void stop();   // from any thread, also before serve()
 
  private:
-  using Clock = std::chrono::steady_clock;
-  enum class State : std::uint8_t { receiving, answering, sending, leaving, ended };
-  struct Connection {
-    int socket = -1;
-    State state = State::receiving;
-    Clock::time_point since;  // it has been in this state
-    std::string bytes;        // received, or to be sent
-    std::size_t sent = 0;
-  };
-  void watch();
-  bool take_in();  // what admit() and answer() left; false at the end
-  void keep_limits();
-  void go_on();
-  void step(Connection& connection);
-  void receive(Connection& connection);
-  bool is_late(const Connection& connection) const;
-  static void send_some(Connection& connection);
-  static void enter(Connection& connection, State state);
-  static void end(Connection& connection);
-  static std::size_t waiting_bytes(const Connection& connection);
-
-  Limits limits_;
-  Ready ready_;
-  int wake_read_ = -1, wake_write_ = -1;
-  std::list<Connection> connections_;  // the thread's own, in the order in which they came
-  std::mutex mutex_;
-  std::vector<int> arrived_;
-  std::vector<std::pair<int, std::string>> answers_;
-  bool closing_ = false;
-  std::thread thread_;
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
 };
-
-// Bytes of the first request in `bytes`, as far as its head says: 0 while the head is not whole. What the
-// head says of chunks or says wrongly is left to the reader: the head alone.
-std::size_t request_size(const std::string& bytes);
-
-// An answer that asks to try again in a moment.
-std::string busy_answer();
 
 }  // namespace rehearse::studio

@@ -1,219 +1,125 @@
 #include "studio/server.h"
 
 #include <fmt/core.h>
-#include <httplib.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <exception>
 #include <stdexcept>
-#include <thread>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "studio/connections.h"
-#include "studio/exchange.h"
 #include "studio/guard.h"
 
 namespace rehearse::studio {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 64 * 1024;     // of a question
-constexpr std::size_t kMostHead = 16 * 1024;      // of what stands before it
-constexpr std::size_t kMostAnswers = 32'000'000;  // bytes of answers that nobody takes
-constexpr std::size_t kMostConnections = 800;     // at once
-constexpr std::size_t kOtherFiles = 128;          // of the process, and connections that are being closed
-constexpr std::size_t kMostQuestions = 256;       // that wait for a thread
-constexpr double kMostSeconds = 5;                // to send a request, or to take an answer
-constexpr std::size_t kThreads = 8;               // of which two may wait for the simulator
+namespace http = boost::beast::http;
 
-// The system's limit on open files is one on connections too.
-std::size_t most_connections() {
+constexpr std::size_t kMaxConnections = 800;
+constexpr std::size_t kOtherFiles =
+    128;  // descriptors of other uses, and of connections that are being closed
+
+Limits server_limits() {
+  Limits limits;
+  limits.head_bytes = 16 * 1024;
+  limits.headers = 100;  // short ones take 20 times as much memory as bytes
+  limits.body_bytes = 64 * 1024;
+  limits.answer_bytes = 32'000'000;
+  limits.connections = kMaxConnections;
+  limits.requests = 256;
+  limits.threads = 8;  // of which two may wait for the simulator
+  limits.time = std::chrono::seconds(5);
+  // The system's limit on open files is one on connections too.
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return kMostConnections;
-  const auto room = static_cast<std::size_t>(files.rlim_cur);
-  return std::clamp<std::size_t>(room - std::min(room, kOtherFiles), 1, kMostConnections);
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kMaxConnections + kOtherFiles)
+    limits.connections = std::max<std::size_t>(files.rlim_cur, kOtherFiles + 1) - kOtherFiles;
+  return limits;
 }
 
-void refuse(httplib::Response& response, int status, const std::string& why) {
-  response.status = status;
-  response.set_content(why + "\n", "text/plain; charset=utf-8");
+std::string_view view(boost::beast::string_view text) {
+  return {text.data(), text.size()};
 }
 
-void set_headers(httplib::Server& server) {
-  server.set_default_headers({{"Cache-Control", "no-store"},
-                              {"X-Content-Type-Options", "nosniff"},
-                              {"X-Frame-Options", "DENY"},
-                              {"Content-Security-Policy", "frame-ancestors 'none'"},
-                              {"Cross-Origin-Resource-Policy", "same-origin"},
-                              {"Referrer-Policy", "no-referrer"}});
+Response response(int status, const char* type, std::string body) {
+  Response made(static_cast<http::status>(status), 11, std::move(body));
+  made.set(http::field::content_type, type);
+  made.set(http::field::cache_control, "no-store");
+  made.set("X-Content-Type-Options", "nosniff");
+  made.set("X-Frame-Options", "DENY");
+  made.set("Content-Security-Policy", "frame-ancestors 'none'");
+  made.set("Cross-Origin-Resource-Policy", "same-origin");
+  made.set("Referrer-Policy", "no-referrer");
+  return made;
 }
 
-// Connections are taken over at once.
-class AtOnce : public httplib::TaskQueue {
- public:
-  // void, and from httplib 0.15 on bool: whether there was room in the queue.
-  using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
-  Enqueued enqueue(std::function<void()> task) override {
-    task();
-    return static_cast<Enqueued>(true);
-  }
-  void shutdown() override {}
-};
-
-class Workers {
- public:
-  explicit Workers(std::size_t threads) : pool_(threads) {}
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
-  ~Workers() { finish(); }
-
-  void enqueue(std::function<void()> task) { pool_.enqueue(std::move(task)); }
-
-  // Whatever was begun or waits.
-  void finish() {
-    if (!std::exchange(finished_, true)) pool_.shutdown();
-  }
-
- private:
-  httplib::ThreadPool pool_;
-  bool finished_ = false;
-};
-
-// A few threads answer whole requests: httplib alone would keep a thread for each connection, also of those
-// that say nothing or keep theirs after the answer.
-class Listener : public httplib::Server {
- public:
-  Listener()
-      : workers_(kThreads),
-        connections_({kMostHead + kMostBytes, kMostAnswers, most_connections(), kMostSeconds},
-                     [this](int socket, std::string bytes) { take(socket, std::move(bytes)); }) {
-    new_task_queue = [] { return new AtOnce; };
-    set_payload_max_length(kMostBytes);
-    // No other program may listen on the same port.
-    set_socket_options([](int socket) {
-      const int on = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    });
-  }
-  ~Listener() override { workers_.finish(); }  // who answers needs the connections
-
-  // httplib lets five connections wait to be accepted; one more would try again after a second.
-  void let_many_wait() { ::listen(svr_sock_, SOMAXCONN); }
-
- private:
-  bool process_and_close_socket(socket_t socket) override {
-    connections_.admit(socket);
-    return true;
-  }
-
-  void take(int socket, std::string bytes) {
-    if (waiting_ >= kMostQuestions) return connections_.answer(socket, busy_answer());
-    ++waiting_;
-    workers_.enqueue([this, socket, bytes = std::move(bytes)] {
-      Exchange exchange(bytes);
-      process(exchange);
-      connections_.answer(socket, exchange.answer());
-      --waiting_;
-    });
-  }
-
-  // Later releases of httplib ask for the addresses of both ends too, on which no answer here depends.
-  void process(httplib::Stream& exchange) {
-    bool closed = false;
-    const auto call = [&](auto& stream) {
-      if constexpr (requires { this->process_request(stream, true, closed, nullptr); })
-        this->process_request(stream, true, closed, nullptr);
-      else
-        this->process_request(stream, "", 0, "", 0, true, closed, nullptr);
-    };
-    call(exchange);
-  }
-
-  std::atomic<std::size_t> waiting_ = 0;
-  Workers workers_;
-  Connections connections_;
-};
-
-httplib::Server::Handler answer_with(const Answer& answer) {
-  return [answer](const httplib::Request& request, httplib::Response& response) {
-    try {
-      const std::string text = answer(request.body);
-      if (text.empty()) return refuse(response, 409, "a newer request came");
-      response.set_content(text, "application/json");
-    } catch (const std::exception& error) {
-      refuse(response, 500, error.what());
-    }
-  };
+Response refused(int status, const std::string& why) {
+  return response(status, "text/plain; charset=utf-8", why + "\n");
 }
 
-httplib::Server::HandlerResponse refused(const httplib::Request& request, httplib::Response& response) {
-  const Refusal found =
-      refusal({request.method, request.path, request.get_header_value("Content-Type"),
-               request.has_header("Content-Length"),
-               request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")});
-  if (found.status == 0) return httplib::Server::HandlerResponse::Unhandled;
-  refuse(response, found.status, found.why);
-  if (found.status == 405) response.set_header("Allow", request.path == "/" ? "GET, HEAD" : "POST");
-  return httplib::Server::HandlerResponse::Handled;
+Response computed(const Answer& answer, const std::string& question) {
+  try {
+    std::string text = answer(question);
+    if (text.empty()) return refused(409, "a newer request came");
+    return response(200, "application/json", std::move(text));
+  } catch (const std::exception& error) {
+    return refused(500, error.what());
+  }
+}
+
+Response answered(const Site& site, int port, const Request& request) {
+  if (!is_own_host(view(request[http::field::host]), port) ||
+      !is_own_origin(view(request[http::field::origin]), port))
+    return refused(403, "only pages of this server may ask");
+  const std::string_view target = view(request.target()), path = target.substr(0, target.find('?'));
+  const Refusal found = refusal(
+      {view(request.method_string()), path, view(request[http::field::content_type]),
+       request.count(http::field::content_length) > 0,
+       request.count(http::field::transfer_encoding) + request.count(http::field::content_encoding) > 0});
+  if (found.status != 0) {
+    Response refusing = refused(found.status, found.why);
+    if (found.status == 405) refusing.set(http::field::allow, path == "/" ? "GET, HEAD" : "POST");
+    return refusing;
+  }
+  if (path == "/") return response(200, "text/html; charset=utf-8", site.page);
+  return computed(path == "/run" ? site.run : site.refine, request.body());
 }
 
 }  // namespace
 
 struct Server::Inside {
+  Inside(Site given, int port)
+      : site(std::move(given)), connections(port, server_limits(), [this](const Request& request) {
+          return answered(site, connections.port(), request);
+        }) {}
   Site site;
-  Listener server;
-  int port = 0;
-  std::atomic<bool> serving = false, stopped = false;
+  Connections connections;
 };
 
-Server::Server(Site site, int port) : inside_(std::make_unique<Inside>()) {
-  inside_->site = std::move(site);
-  Listener& server = inside_->server;
-  set_headers(server);
-  server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-    if (is_own_host(request.get_header_value("Host"), inside_->port) &&
-        is_own_origin(request.get_header_value("Origin"), inside_->port))
-      return refused(request, response);
-    refuse(response, 403, "only pages of this server may ask");
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  server.Get("/", [this](const httplib::Request&, httplib::Response& response) {
-    response.set_content(inside_->site.page, "text/html; charset=utf-8");
-  });
-  server.Post("/run", answer_with(inside_->site.run));
-  server.Post("/refine", answer_with(inside_->site.refine));
-  if (port == 0)
-    inside_->port = server.bind_to_any_port("127.0.0.1");
-  else
-    inside_->port = server.bind_to_port("127.0.0.1", port) ? port : -1;
-  if (inside_->port <= 0)
+Server::Server(Site site, int port) {
+  try {
+    inside_ = std::make_unique<Inside>(std::move(site), port);
+  } catch (const std::exception&) {
     throw std::runtime_error(fmt::format("cannot listen on port {} (--port 0 takes a free one)", port));
-  server.let_many_wait();
+  }
 }
 
 Server::~Server() = default;
 
 int Server::port() const {
-  return inside_->port;
+  return inside_->connections.port();
 }
 
 void Server::serve() {
-  inside_->serving = true;
-  const bool done = inside_->stopped || inside_->server.listen_after_bind() || inside_->stopped;
-  inside_->serving = false;
-  if (!done) throw std::runtime_error("the server ended");
+  inside_->connections.serve();
 }
 
-// httplib takes no notice before it listens.
 void Server::stop() {
-  inside_->stopped = true;
-  while (inside_->serving) {
-    inside_->server.stop();
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  inside_->connections.stop();
 }
 
 }  // namespace rehearse::studio

@@ -55,7 +55,9 @@ void trust_nothing(sqlite3* handle) {
 
 // SQL that the program wrote fails of the file only, and a file that may be written is read-only by what it
 // holds.
-bool is_of_the_contents(int code, const std::string& path) {
+bool is_of_the_contents(sqlite3* handle, const std::string& path) {
+  const int code = sqlite3_errcode(handle) & 0xff;
+  if (sqlite3_extended_errcode(handle) == SQLITE_IOERR_SHORT_READ) return true;  // the file lacks a page
   if (code == SQLITE_READONLY) return access(path.c_str(), W_OK) == 0;
   return code == SQLITE_ERROR || code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_TOOBIG ||
          code == SQLITE_INTERRUPT;
@@ -105,7 +107,7 @@ void Database::require_intact(const std::string& schema, const std::string& path
 }
 
 void Database::fail() const {
-  if (is_of_the_contents(sqlite3_errcode(handle_.get()) & 0xff, path_))
+  if (is_of_the_contents(handle_.get(), path_))
     throw InputError(
         {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
   const int code = sqlite3_errcode(handle_.get()) & 0xff;

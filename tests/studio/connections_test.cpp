@@ -1,163 +1,243 @@
-// Requests are handed over when they are whole, answers when they are ready, and nobody waits for those who
-// send or read slowly, or not at all.
+// Requests are handed over when they are whole, and nobody waits for clients that send or read slowly, or not
+// at all.
 #include "studio/connections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
-#include <condition_variable>
+#include <atomic>
 #include <list>
+#include <optional>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "tcp_client.h"
 
 namespace rehearse::studio {
 namespace {
 
-TEST(RequestSize, IsHeadAndBody) {
-  EXPECT_EQ(request_size("GET / HTTP/1.1\r\nHost: a\r\n"), 0U);
-  const std::string head = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-  EXPECT_EQ(request_size(head + "more"), head.size());
-  const std::string post = "POST /run HTTP/1.1\r\ncontent-LENGTH:  12\r\n\r\n";
-  EXPECT_EQ(request_size(post), post.size() + 12);
-}
-
-TEST(RequestSize, IsTheHeadsWhereTheLengthIsNone) {
-  for (const char* length : {"-1", "", "x", "99999999999999999999999999"}) {
-    const std::string head = std::string("POST / HTTP/1.1\r\nContent-Length: ") + length + "\r\n\r\n";
-    EXPECT_EQ(request_size(head), head.size()) << length;
-  }
-  const std::string body_says = "POST / HTTP/1.1\r\n\r\n\r\nContent-Length: 9\r\n\r\n";
-  EXPECT_EQ(request_size(body_says), std::string("POST / HTTP/1.1\r\n\r\n").size());
-}
-
-// Both ends of a connection.
-struct Connection {
-  Connection() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection() { close(ends[0]); }
-  void say(const std::string& text) const {
-    EXPECT_EQ(send(ends[0], text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
-  }
-  // Until the other end closes, and whether it did so in time.
-  std::string answer() const {
-    const timeval limit = {20, 0};
-    setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    std::string text;
-    std::array<char, 4096> some;
-    while (true) {
-      const ssize_t count = read(ends[0], some.data(), some.size());
-      if (count <= 0) return count == 0 ? text : text + "(still open)";
-      text.append(some.data(), static_cast<std::size_t>(count));
-    }
-  }
-  std::array<int, 2> ends{};
-};
-
-class AtConnections : public testing::Test {
- protected:
-  struct Request {
-    int socket = -1;
-    std::string bytes;
-  };
-  Request next() {
-    std::unique_lock lock(mutex_);
-    came_.wait_for(lock, std::chrono::seconds(20), [this] { return !requests_.empty(); });
-    if (requests_.empty()) return {};
-    Request first = requests_.front();
-    requests_.pop_front();
-    return first;
-  }
-  std::mutex mutex_;
-  std::condition_variable came_;
-  std::list<Request> requests_;
-  Connections connections_{{100, 10'000'000, 3, 0.5}, [this](int socket, const std::string& bytes) {
-                             const std::lock_guard lock(mutex_);
-                             requests_.push_back({socket, bytes});
-                             came_.notify_all();
-                           }};
-};
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Clock = std::chrono::steady_clock;
 
 constexpr const char* kGet = "GET / HTTP/1.1\r\n\r\n";
+constexpr const char* kWait = "GET /wait HTTP/1.1\r\n\r\n";
+
+std::string post(const std::string& body) {
+  return "POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+// Answers with the request's body, or with so many bytes as the body says. "/wait" waits for release().
+class AtConnections : public testing::Test {
+ protected:
+  AtConnections() { start({1000, 10, 100, 10'000'000, 3, 4, 4, milliseconds(500)}); }
+  ~AtConnections() override { finish(); }
+  void start(const Limits& limits) {
+    finish();
+    connections_.emplace(0, limits, [this](const Request& request) {
+      ++requests_;
+      if (request.target() == "/wait") waiting_.acquire();
+      Response response;
+      const std::string& body = request.body();
+      response.body() =
+          body.starts_with("x ") ? std::string(std::stoul(body.substr(2)), 'x') : "fine " + body;
+      return response;
+    });
+    port_ = connections_->port();
+    thread_ = std::thread([this] { connections_->serve(); });
+  }
+  void finish() {
+    if (!connections_) return;
+    connections_->stop();
+    thread_.join();
+    connections_.reset();
+  }
+  void release(int requests) { waiting_.release(requests); }
+  TcpClient client() const { return TcpClient(port_); }
+  std::string answer_to(const std::string& request) const {
+    const TcpClient quick = client();
+    quick.say(request);
+    return quick.answer();
+  }
+  void await_requests(int count) const {
+    for (const auto begin = Clock::now(); requests_ < count && Clock::now() - begin < seconds(20);)
+      std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(requests_, count);
+  }
+
+  std::atomic<int> requests_ = 0;
+  std::counting_semaphore<> waiting_{0};
+  std::optional<Connections> connections_;
+  int port_ = 0;
+  std::thread thread_;
+};
 
 TEST_F(AtConnections, ARequestInPiecesComesWholeAndItsAnswerCloses) {
-  const Connection connection;
-  connections_.admit(connection.ends[1]);
-  connection.say("POST / HTTP/1.1\r\nContent-Le");
-  connection.say("ngth: 4\r\n\r\nab");
-  connection.say("cd");
-  const Request request = next();
-  EXPECT_EQ(request.bytes, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nabcd");
-  connections_.answer(request.socket, "fine");
-  EXPECT_EQ(connection.answer(), "fine");
+  const TcpClient slow = client();
+  for (const char* piece : {"POST / HTTP/1.1\r\nContent-Le", "ngth: 4\r\n\r\nab", "cd"}) {
+    slow.say(piece);
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_THAT(slow.answer(), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Connection: close\r\n"),
+                                   HasSubstr("Content-Length: 9\r\n"), EndsWith("\r\n\r\nfine abcd")));
+}
+
+TEST_F(AtConnections, AHeadIsAnsweredWithTheLengthAlone) {
+  EXPECT_THAT(answer_to("HEAD / HTTP/1.1\r\n\r\n"),
+              AllOf(HasSubstr("Content-Length: 5\r\n"), EndsWith("\r\n\r\n")));
 }
 
 TEST_F(AtConnections, ASlowOneHoldsUpNobodyAndGoes) {
-  const Connection slow, quick;
-  connections_.admit(slow.ends[1]);
-  slow.say("GET ");
-  connections_.admit(quick.ends[1]);
-  quick.say(kGet);
-  EXPECT_EQ(next().bytes, kGet);
+  const TcpClient slow = client();
+  std::jthread sends([&](const std::stop_token& over) {
+    while (!over.stop_requested() && slow.say("G")) std::this_thread::sleep_for(milliseconds(50));
+  });
+  EXPECT_THAT(answer_to(kGet), EndsWith("fine "));
+  const auto begin = Clock::now();
   EXPECT_EQ(slow.answer(), "");
+  EXPECT_LT(Clock::now() - begin, seconds(10));
 }
 
 TEST_F(AtConnections, OneWhoReadsNothingHoldsUpNobodyAndGoes) {
-  const Connection deaf, quick;
-  for (const Connection* connection : {&deaf, &quick}) {
-    connections_.admit(connection->ends[1]);
-    connection->say(kGet);
-    connections_.answer(next().socket, std::string(connection == &deaf ? 5'000'000 : 5, 'x'));
-  }
-  EXPECT_EQ(quick.answer(), "xxxxx");
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  EXPECT_LT(deaf.answer().size(), 5'000'000U) << "what it had not taken in time is lost";
+  const TcpClient deaf(port_, 65536);
+  deaf.say(post("x 9000000"));
+  await_requests(1);
+  EXPECT_THAT(answer_to(post("x 5")), EndsWith("\r\n\r\nxxxxx"));
+  std::this_thread::sleep_for(seconds(1));
+  EXPECT_LT(deaf.answer().size(), 9'000'000U) << "what it had not taken in time is lost";
 }
 
 TEST_F(AtConnections, AnswersThatNobodyTakesFillNoMemory) {
-  std::list<Connection> deaf(3);
-  for (const Connection& connection : deaf) {
-    connections_.admit(connection.ends[1]);
-    connection.say(kGet);
-    connections_.answer(next().socket, std::string(9'000'000, 'x'));
+  start({1000, 10, 100, 10'000'000, 3, 4, 4, seconds(60)});
+  std::list<TcpClient> deaf;
+  for (int i = 0; i < 3; ++i) {
+    deaf.emplace_back(port_, 65536);
+    deaf.back().say(post("x 9000000"));
+    await_requests(i + 1);
+    std::this_thread::sleep_for(milliseconds(50));
   }
   EXPECT_LT(deaf.front().answer().size(), 9'000'000U);
+  EXPECT_GT(deaf.back().answer().size(), 9'000'000U) << "the newest is kept";
 }
 
 TEST_F(AtConnections, OneTooManyIsToldToComeAgain) {
-  std::array<Connection, 4> connections;
-  for (const Connection& connection : connections) connections_.admit(connection.ends[1]);
-  EXPECT_THAT(connections[0].answer(),
-              testing::AllOf(testing::HasSubstr(" 503 "), testing::HasSubstr("Retry-After")));
-  connections[3].say(kGet);
-  EXPECT_EQ(next().bytes, kGet);
+  start({1000, 10, 100, 10'000'000, 3, 4, 4, seconds(60)});
+  std::list<TcpClient> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(client());
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_THAT(clients.front().answer(), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Retry-After: 1\r\n")));
+  clients.back().say(kGet);
+  EXPECT_THAT(clients.back().answer(), EndsWith("fine "));
+}
+
+// Also where those before it wait for their answers.
+TEST_F(AtConnections, TheNewestIsToldToComeAgainWhereAllOthersHaveAsked) {
+  std::list<TcpClient> asked;
+  for (int i = 0; i < 3; ++i) {
+    asked.push_back(client());
+    asked.back().say(kWait);
+  }
+  await_requests(3);
+  EXPECT_THAT(answer_to(kGet), StartsWith("HTTP/1.1 503 "));
+  release(3);
+  for (const TcpClient& each : asked) EXPECT_THAT(each.answer(), EndsWith("fine "));
+}
+
+TEST_F(AtConnections, ARequestTooManyIsToldToComeAgain) {
+  start({1000, 10, 100, 10'000'000, 9, 2, 1, milliseconds(500)});
+  const TcpClient computed = client(), waits = client();
+  computed.say(kWait);
+  await_requests(1);
+  waits.say(kGet);
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_THAT(answer_to(kGet), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Retry-After: 1\r\n")));
+  release(1);
+  for (const TcpClient* each : {&computed, &waits}) EXPECT_THAT(each->answer(), EndsWith("fine "));
 }
 
 TEST_F(AtConnections, WhoIsAnsweredAlreadyTakesNoPlace) {
-  std::list<Connection> lingering(50);
-  for (const Connection& connection : lingering) {
-    connections_.admit(connection.ends[1]);
-    connection.say(kGet);
-    const Request request = next();
-    EXPECT_EQ(request.bytes, kGet);
-    connections_.answer(request.socket, "fine");
+  std::list<TcpClient> lingering;
+  for (int i = 0; i < 50; ++i) {
+    lingering.push_back(client());
+    lingering.back().say(kGet);
+    await_requests(i + 1);
   }
-  for (const Connection& connection : lingering) EXPECT_EQ(connection.answer(), "fine");
+  for (const TcpClient& each : lingering) EXPECT_THAT(each.answer(), EndsWith("fine "));
 }
 
-TEST_F(AtConnections, WhatIsTooLongIsHandedOverToBeRefused) {
-  const Connection announced, endless;
-  connections_.admit(announced.ends[1]);
-  announced.say("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
-  const Request request = next();
-  EXPECT_EQ(request.bytes, "POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
-  connections_.answer(request.socket, "too long");
+TEST_F(AtConnections, WhatIsTooLongIsRefusedBeforeItIsWhole) {
+  const TcpClient announced = client(), endless = client();
+  announced.say("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n");
   announced.say("some of it");
-  EXPECT_EQ(announced.answer(), "too long");
-  connections_.admit(endless.ends[1]);
-  endless.say(std::string(101, 'x'));
-  EXPECT_EQ(next().bytes, std::string(101, 'x'));
+  EXPECT_THAT(announced.answer(), StartsWith("HTTP/1.1 413 "));
+  endless.say("GET / HTTP/1.1\r\nA: " + std::string(1000, 'x'));
+  EXPECT_THAT(endless.answer(), StartsWith("HTTP/1.1 431 "));
+  std::string headers;
+  for (int i = 0; i < 9; ++i) headers += "a:b\r\n";
+  EXPECT_THAT(answer_to("GET / HTTP/1.1\r\n" + headers + "a:b\r\na:b\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
+  EXPECT_EQ(requests_, 0);
+  EXPECT_THAT(
+      answer_to("POST / HTTP/1.1\r\nContent-Length: 100\r\n" + headers + "\r\n" + std::string(100, 'x')),
+      StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(requests_, 1);
+}
+
+TEST_F(AtConnections, ABodyInChunksIsNotAwaited) {
+  const TcpClient chunked = client();
+  chunked.say("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_THAT(chunked.answer(), EndsWith("\r\n\r\nfine "));
+}
+
+TEST_F(AtConnections, WhatIsNoHttpIsRefused) {
+  for (const char* request :
+       {"\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n"})
+    EXPECT_THAT(answer_to(request), StartsWith("HTTP/1.1 400 ")) << request;
+  EXPECT_EQ(requests_, 0);
+}
+
+// Whoever goes on sending after the answer is cut.
+TEST_F(AtConnections, ARequestThatDoesNotEndIsCut) {
+  const TcpClient endless = client();
+  const auto begin = Clock::now();
+  while (endless.say(std::string(10'000, 'x')) && Clock::now() - begin < seconds(10)) {
+  }
+  EXPECT_LT(Clock::now() - begin, seconds(5));
+}
+
+TEST_F(AtConnections, EndAtOnceBesideThoseThatSayNothing) {
+  const TcpClient silent = client();
+  EXPECT_THAT(answer_to(kGet), EndsWith("fine "));
+  const auto begin = Clock::now();
+  finish();
+  EXPECT_LT(Clock::now() - begin, milliseconds(400));
+  EXPECT_EQ(silent.answer(), "");
+}
+
+TEST_F(AtConnections, EndWithTheAnswerThatIsBeingComputed) {
+  const TcpClient asked = client();
+  asked.say(kWait);
+  await_requests(1);
+  std::thread ends([&] { finish(); });
+  std::this_thread::sleep_for(milliseconds(50));
+  release(1);
+  ends.join();
+  EXPECT_THAT(asked.answer(), EndsWith("fine "));
+}
+
+TEST(Connections, MayBeStoppedBeforeTheyServe) {
+  Connections connections(0, {1000, 10, 100, 1000, 3, 4, 1, seconds(1)},
+                          [](const Request&) { return Response(); });
+  connections.stop();
+  connections.serve();
 }
 
 }  // namespace

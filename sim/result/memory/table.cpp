@@ -5,6 +5,7 @@
 #include "result/lines.h"
 #include "result/memory/memory.h"
 #include "result/report_json.h"
+#include "result/summary.h"
 
 namespace rehearse {
 
@@ -111,9 +112,7 @@ std::string write_memory_table(const Report& report, const HeaviestRank& heavies
   Lines table;
   table.line("{} on {}, {} x {}", report.model.name, report.facts.cluster_name, report.facts.gpus,
              report.facts.gpu_name);
-  table.line("tp {}  pp {}  vpp {}  dp {}  {}, {} microbatches of {} x {} tokens, recompute {}", plan.tp,
-             plan.pp, plan.vpp, plan.dp, schedule_name(report), plan.microbatches(), plan.micro_batch,
-             plan.seq, to_string(plan.recompute));
+  table.line("{}", plan_lines(report));
   table.line("{} bytes of state per parameter ({})\n", state_bytes(plan).total(),
              plan.precision == Precision::fp32 ? "fp32" : "recipe " + to_string(plan.recipe));
   add_ranks(table, report);

@@ -196,7 +196,8 @@ void Connections::Inside::send(const Held& connection, Response response) {
   connection->stream.expires_after(limits.time);
   const auto sent = [this, connection](const Error& error, std::size_t) {
     if (error) return end(connection);
-    connection->stream.socket().shutdown(asio::socket_base::shutdown_send);
+    Error gone;  // a client that has left already
+    connection->stream.socket().shutdown(asio::socket_base::shutdown_send, gone);
     connection->state = State::leaving;
     connection->farewell = std::chrono::steady_clock::now() + kFarewell;
     keep_limits();

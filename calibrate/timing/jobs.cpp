@@ -160,12 +160,9 @@ class Collector {
 
   void add_collective(const Collective& collective) {
     if (is_row_exchange(collective.op)) return;  // a library's of its own, which is not timed
-    if (collective.of_all)
-      return add_message(collective.op, static_cast<std::size_t>(plan().gpus()), collective.bytes);
-    const RankGrid grid = collective.of_experts ? RankGrid::of_experts(plan()) : RankGrid(plan());
-    const std::size_t members =
-        collective.op == CollectiveOp::send_receive ? 2 : grid.group(0, collective.axis).size();
-    add_message(collective.op, members, collective.bytes);
+    const int members =
+        collective.op == CollectiveOp::send_receive ? 2 : group_size(collective.group, plan());
+    add_message(collective.op, static_cast<std::size_t>(members), collective.bytes);
   }
 
   void add_messages(const Work& work) {

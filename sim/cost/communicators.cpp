@@ -96,6 +96,7 @@ class Communicators {
         place_(place),
         release_(release_of(plan)),
         grid_(plan),
+        groups_(plan),
         rank_(grid_.rank({0, 0, 0, 0, pipeline_rank})) {}
 
   CommunicatorBytes take() {
@@ -117,7 +118,8 @@ class Communicators {
       hold("world", world_shape(), {Message{}}, carries_pipeline ? place_.neighbours : nccl::Peers{});
     const ModelGroup group = traits(plan_).model_group;
     const bool is_made = group == ModelGroup::always || (group == ModelGroup::unsharded && plan_.zero == 0);
-    if (is_made && plan_.tp * plan_.pp > 1) add("model", model_parallel(), {Message{}}, {});
+    if (is_made && plan_.tp * plan_.pp > 1)
+      hold("model", group_shape(cluster_, model_parallel()), {Message{}}, {});
   }
 
   // Full nodes, but perhaps the last.
@@ -142,41 +144,37 @@ class Communicators {
 
   // Groups of the collectives that stand between kernels.
   void add_inside() {
-    const RankGrid experts = RankGrid::of_experts(plan_);
-    add_axis("tp", grid_, Axis::tp, false);
-    add_axis("cp", grid_, Axis::cp, false);
-    add_axis("ep", experts, Axis::ep, true);
-    add_axis("etp", experts, Axis::tp, true);
+    add_inside("tp", CommGroup::tensor);
+    add_inside("cp", CommGroup::context);
+    add_inside("ep", CommGroup::expert);
+    add_inside("etp", CommGroup::expert_tensor);
   }
 
-  void add_axis(const std::string& name, const RankGrid& grid, Axis axis, bool of_experts) {
-    const std::vector<int> ranks = grid.group(rank_, axis);
-    const std::vector<Message> messages = messages_along(axis, of_experts);
+  void add_inside(const std::string& name, CommGroup group) {
+    const std::vector<Message> messages = messages_in(group);
     if (messages.empty()) return;
     const bool to_all = std::ranges::any_of(
         messages, [](const Message& message) { return message.op == CollectiveOp::all_to_all; });
     const bool in_ring = std::ranges::any_of(
         messages, [](const Message& message) { return message.op == CollectiveOp::send_receive; });
-    const GroupShape shape = group_shape(cluster_, ranks);
+    const GroupShape shape = group_shape(cluster_, groups_.ranks(group, rank_));
     const int local = (shape.members + shape.nodes - 1) / shape.nodes;
     nccl::Peers peers;
     if (to_all)
       peers = {local - 1, shape.members - local};
     else if (in_ring)
       peers = {local > 1 ? 1 : 0, shape.nodes > 1 ? 1 : 0};
-    add(name, ranks, messages, peers);
+    add(name, group, messages, peers);
   }
 
-  std::vector<Message> messages_along(Axis axis, bool of_experts) const {
+  std::vector<Message> messages_in(CommGroup group) const {
     std::vector<Message> messages;
     const auto add_list = [&](const std::vector<Kernel>& kernels) {
       for (const Kernel& kernel : kernels) {
         const auto* collective = std::get_if<Collective>(&kernel.what);
-        if (collective == nullptr || is_row_exchange(collective->op) || collective->of_all ||
-            collective->axis != axis || collective->of_experts != of_experts)
-          continue;
+        if (collective == nullptr || is_row_exchange(collective->op) || collective->group != group) continue;
         // Transformer Engine's chunks go through buffers of its own.
-        if (axis == Axis::tp && collective->op == CollectiveOp::send_receive) continue;
+        if (group == CommGroup::tensor && collective->op == CollectiveOp::send_receive) continue;
         const Message message{collective->op, collective->bytes};
         if (std::ranges::find(messages, message) == messages.end()) messages.push_back(message);
       }
@@ -191,7 +189,7 @@ class Communicators {
   }
 
   void add_pipeline() {
-    if (release_ != Release::v2_10) add("pp", grid_.group(rank_, Axis::pp), {}, place_.neighbours);
+    if (release_ != Release::v2_10) add("pp", CommGroup::pipeline, {}, place_.neighbours);
   }
 
   // Gradients are summed, or scattered and parameters gathered; losses are averaged.
@@ -201,17 +199,16 @@ class Communicators {
       return std::min(plan_.bucket_bytes, parameters * gradient_wire_bytes(plan_));
     };
     const CollectiveOp gathers = owns_parameters(plan_) ? CollectiveOp::broadcast : CollectiveOp::all_gather;
-    add("dp", shard_group(grid_, plan_, rank_), sums(bytes(dense), gathers), {});
+    add("dp", CommGroup::shards, sums(bytes(dense), gathers), {});
     if (shard_replicas(plan_) > 1)
-      add("dp across", replica_group(grid_, plan_, rank_), {{CollectiveOp::all_reduce, bytes(dense)}}, {});
+      add("dp across", CommGroup::shard_replicas, {{CollectiveOp::all_reduce, bytes(dense)}}, {});
     if (experts <= 0 || plan_.edp() == 1) return;
-    add("expert dp", expert_shard_group(plan_, rank_), sums(bytes(experts), CollectiveOp::all_gather), {});
-    const std::vector<int> across = expert_replica_group(plan_, rank_);
-    if (plan_.zero > 0) add("expert dp across", across, {{CollectiveOp::all_reduce, bytes(experts)}}, {});
+    add("expert dp", CommGroup::expert_shards, sums(bytes(experts), CollectiveOp::all_gather), {});
+    add("expert dp across", CommGroup::expert_replicas, {{CollectiveOp::all_reduce, bytes(experts)}}, {});
   }
 
   void add_row_exchange() {
-    const std::vector<int> ranks = RankGrid::of_experts(plan_).group(rank_, Axis::ep);
+    const std::vector<int> ranks = groups_.ranks(CommGroup::expert, rank_);
     const Shape shape = shape_on_one_rank(model_, plan_);
     held_.emplace_back(to_string(plan_.dispatcher),
                        exchange_buffers(plan_, group_shape(cluster_, ranks), model_.experts->count,
@@ -227,14 +224,12 @@ class Communicators {
   }
 
   void add_tied() {
-    const int last = pipeline_rank_of(plan_.stages() - 1, plan_);
-    const std::vector<int> pipeline = grid_.group(rank_, Axis::pp);
-    add("embedding", {pipeline.front(), pipeline[static_cast<std::size_t>(last)]},
-        {{CollectiveOp::all_reduce, plan_.bucket_bytes}}, {});
+    add("embedding", CommGroup::embedding, {{CollectiveOp::all_reduce, plan_.bucket_bytes}}, {});
   }
 
-  void add(const std::string& name, const std::vector<int>& ranks, const std::vector<Message>& messages,
+  void add(const std::string& name, CommGroup group, const std::vector<Message>& messages,
            const nccl::Peers& peers) {
+    const std::vector<int> ranks = groups_.ranks(group, rank_);
     if (ranks.size() > 1) hold(name, group_shape(cluster_, ranks), messages, peers);
   }
 
@@ -259,6 +254,7 @@ class Communicators {
   const Place& place_;
   Release release_;
   RankGrid grid_;
+  CommGroups groups_;
   int rank_;
   CommunicatorBytes held_;
 };

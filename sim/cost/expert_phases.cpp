@@ -41,7 +41,7 @@ ExpertPhases Pricing::phases(const Block& block, const std::vector<Kernel>& kern
   for (auto kernel = kernels.begin(); kernel != kernels.end(); ++kernel) {
     const double seconds = time_of(block, *kernel).seconds - hidden(block, *kernel, kernels).total();
     const auto* collective = std::get_if<Collective>(&kernel->what);
-    if (collective != nullptr && collective->axis == Axis::ep) {
+    if (collective != nullptr && collective->group == CommGroup::expert) {
       (kernel < product ? phases.dispatch : phases.combine) += seconds;
       (kernel < product ? has_sent : has_returned) = true;
       phases.taken = std::max(phases.taken, lost(*collective, *product, call_time(*collective).total()));

@@ -1,6 +1,5 @@
 #include "cost/inner_groups.h"
 
-#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -9,40 +8,26 @@
 namespace rehearse {
 
 InnerGroups::InnerGroups(const Plan& plan, const Cluster& cluster)
-    : cluster_(cluster),
-      lie_evenly_(lies_evenly(plan, cluster)),
-      grid_(plan),
-      experts_(RankGrid::of_experts(plan)) {}
+    : cluster_(cluster), lie_evenly_(lies_evenly(plan, cluster)), gpus_(plan.gpus()), groups_(plan) {}
 
-const GroupShape& InnerGroups::of(const Collective& collective) {
-  if (collective.of_all) return all_ranks();
-  const bool of_experts = collective.of_experts;
-  auto& shape = (of_experts ? expert_groups_ : groups_)[static_cast<std::size_t>(collective.axis)];
-  if (!shape) shape = slowest(of_experts ? experts_ : grid_, collective.axis);
-  return *shape;
+const GroupShape& InnerGroups::of(CommGroup group) {
+  const auto known = shapes_.find(group);
+  return known != shapes_.end() ? known->second : shapes_.emplace(group, slowest(group)).first->second;
 }
 
-GroupShape InnerGroups::slowest(const RankGrid& grid, Axis axis) const {
-  GroupShape slowest = group_shape(cluster_, grid.group(0, axis));
-  if (lie_evenly_) return slowest;
+GroupShape InnerGroups::slowest(CommGroup group) const {
+  GroupShape slowest = group_shape(cluster_, groups_.ranks(group, 0));
+  if (lie_evenly_ || group == CommGroup::world) return slowest;
   const auto spread = [](const GroupShape& shape) {
     return std::tuple(shape.nodes, shape.per_nic, -shape.fewest_nics, !shape.in_island);
   };
-  for (int rank = 1; rank < grid.size(); ++rank) {
-    if (grid.coordinates(rank)[static_cast<std::size_t>(axis)] != 0) continue;
-    const GroupShape shape = group_shape(cluster_, grid.group(rank, axis));
+  for (int rank = 1; rank < gpus_; ++rank) {
+    const std::vector<int> ranks = groups_.ranks(group, rank);
+    if (ranks.front() != rank) continue;
+    const GroupShape shape = group_shape(cluster_, ranks);
     if (spread(shape) > spread(slowest)) slowest = shape;
   }
   return slowest;
-}
-
-const GroupShape& InnerGroups::all_ranks() {
-  if (!all_) {
-    std::vector<int> ranks(static_cast<std::size_t>(grid_.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    all_ = group_shape(cluster_, ranks);
-  }
-  return *all_;
 }
 
 }  // namespace rehearse

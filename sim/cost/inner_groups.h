@@ -1,32 +1,29 @@
-// How does the group of a collective lie on the cluster?
+// How do the ranks of a collective lie on the cluster?
 #pragma once
 
-#include <array>
-#include <optional>
+#include <map>
 
 #include "cost/collectives.h"
-#include "plan/ranks.h"
-#include "plan/work.h"
+#include "plan/comm_group.h"
 
 namespace rehearse {
 
-// Found when first asked for: groups along dp are large.
+// Found when first asked for: groups of replicas are large.
 class InnerGroups {
  public:
   InnerGroups(const Plan& plan, const Cluster& cluster);
 
   // Where groups lie differently those that are spread over most nodes set the pace of all.
-  const GroupShape& of(const Collective& collective);
+  const GroupShape& of(CommGroup group);
 
  private:
-  GroupShape slowest(const RankGrid& grid, Axis axis) const;
-  const GroupShape& all_ranks();
+  GroupShape slowest(CommGroup group) const;
 
   const Cluster& cluster_;
   bool lie_evenly_;
-  RankGrid grid_, experts_;
-  std::array<std::optional<GroupShape>, 5> groups_, expert_groups_;  // by axis
-  std::optional<GroupShape> all_;
+  int gpus_;
+  CommGroups groups_;
+  std::map<CommGroup, GroupShape> shapes_;
 };
 
 }  // namespace rehearse

@@ -23,8 +23,8 @@ constexpr double kUserBufferBlocks = 16;
 // Where a kernel's seconds are booked.
 double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
   if (const auto* collective = std::get_if<Collective>(&kernel.what)) {
-    if (collective->axis == Axis::cp) return parts.cp;
-    return collective->axis == Axis::ep ? parts.ep : parts.tp;
+    const Axis axis = axis_of(collective->group);
+    return axis == Axis::cp ? parts.cp : axis == Axis::ep ? parts.ep : parts.tp;
   }
   return recompute ? parts.recompute : parts.compute;
 }
@@ -44,10 +44,7 @@ double bytes_beside(const Block& block, const Kernel& kernel, const Gemm& gemm) 
 }
 
 std::size_t inner_group(const Collective& collective) {
-  InnerGroup group = collective.of_experts ? InnerGroup::expert_tensor : InnerGroup::tensor;
-  if (collective.axis == Axis::cp) group = InnerGroup::context;
-  if (collective.axis == Axis::ep) group = InnerGroup::expert;
-  return static_cast<std::size_t>(group);
+  return static_cast<std::size_t>(collective.group);
 }
 
 }  // namespace
@@ -155,7 +152,7 @@ Estimate Pricing::times(std::int64_t count, const Estimate& one) {
 }
 
 double Pricing::lost(const Collective& collective, const Kernel& beside, double call_s) {
-  const GroupShape& group = groups_.of(collective);
+  const GroupShape& group = groups_.of(collective.group);
   const double memory_s = memory_taken_s(cluster_.gpu, group.members, collective.op, collective.bytes);
   if (is_row_exchange(collective.op))
     return share_lost({share_taken(cluster_.gpu, exchange_sms(plan_, group)), memory_s}, call_s);
@@ -249,7 +246,7 @@ void Pricing::wait_for_lists(const Work& work, const std::vector<Repeated>& part
     const double bytes = weights.bytes / std::max(1, weights.all);
     std::optional<double> beside_s;
     if (prefetches_ && weights.gathered_ahead())
-      beside_s = call_time({CollectiveOp::all_gather, Axis::dp, bytes}).total();
+      beside_s = call_time({CollectiveOp::all_gather, CommGroup::shards, bytes}).total();
     const double wait =
         static_cast<double>(part.repeats) * list_wait_s(profile_, cluster_, list_ranks_, bytes, beside_s);
     stage.forward.compute += wait * weights.all;
@@ -260,12 +257,12 @@ void Pricing::wait_for_lists(const Work& work, const std::vector<Repeated>& part
 
 CommunicationTime Pricing::call_time(const Collective& collective) {
   if (is_row_exchange(collective.op))
-    return exchange_time(plan_, cluster_, collective, groups_.of(collective));
-  return times_.collective(cluster_, collective.op, collective.bytes, groups_.of(collective));
+    return exchange_time(plan_, cluster_, collective, groups_.of(collective.group));
+  return times_.collective(cluster_, collective.op, collective.bytes, groups_.of(collective.group));
 }
 
 double Pricing::call_far_bytes(const Collective& collective) {
-  const GroupShape& group = groups_.of(collective);
+  const GroupShape& group = groups_.of(collective.group);
   return is_row_exchange(collective.op) ? exchange_far_bytes(plan_, collective, group)
                                         : far_bytes(collective.op, collective.bytes, group);
 }

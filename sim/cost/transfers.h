@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace rehearse {
+#include "plan/comm_group.h"
 
-// The groups whose collectives stand inside ops.
-enum class InnerGroup : std::uint8_t { tensor, context, expert_tensor, expert };
-inline constexpr std::size_t kInnerGroups = 4;
+namespace rehearse {
 
 // Seconds of one op. Latencies are not among them. Bytes are what a rank sends to other nodes meanwhile.
 struct Transfers {
@@ -36,7 +34,7 @@ inline Transfers operator*(double times, const Transfers& once) {
           times * once.calls,     times * once.exposed_bytes, times * once.beside_bytes};
 }
 
-using OpTransfers = std::array<Transfers, kInnerGroups>;  // by InnerGroup
+using OpTransfers = std::array<Transfers, kInnerGroups>;  // by CommGroup
 
 inline OpTransfers& operator+=(OpTransfers& sum, const OpTransfers& other) {
   for (std::size_t group = 0; group < kInnerGroups; ++group) sum[group] += other[group];

@@ -1,54 +1,42 @@
 #include "execute/groups.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
-#include "plan/ranks.h"
-#include "plan/sharding.h"
-#include "plan/stages.h"
+#include "plan/comm_group.h"
 
 namespace rehearse {
 
 // The order of connect() is the same on all ranks.
 Groups connect_groups(const Training& training, kernels::World& world) {
   const Plan& plan = training.plan;
-  const RankGrid grid(plan);
-  const auto connect = [&](const std::string& name, const std::vector<int>& members) {
-    return members.size() > 1 ? world.connect(name, members) : nullptr;
-  };
+  const CommGroups groups_of(plan);
   const int rank = world.rank();
-  const std::vector<int> pipeline = grid.group(rank, Axis::pp);
-  const auto connect_holders = [&](const std::string& prefix, const std::vector<int>& shards,
-                                   const std::vector<int>& replicas) {
+  const auto connect = [&](const std::string& name, CommGroup group) {
+    const std::vector<int> ranks = groups_of.ranks(group, rank);
+    const bool is_member = std::ranges::find(ranks, rank) != ranks.end();
+    return ranks.size() > 1 && is_member ? world.connect(name, ranks) : nullptr;
+  };
+  const auto connect_holders = [&](const std::string& prefix, CommGroup shards, CommGroup replicas) {
     Groups::Holders holders;
     holders.gradients = connect(prefix + "gradients", shards);
     holders.parameters = connect(prefix + "parameters", shards);
-    if (plan.zero > 0) holders.replicas = connect(prefix + "replicas", replicas);
+    holders.replicas = connect(prefix + "replicas", replicas);
     return holders;
   };
   Groups groups;
-  groups.tensor = connect("tensor", grid.group(rank, Axis::tp));
-  groups.context = connect("context", grid.group(rank, Axis::cp));
-  groups.forward = connect("forward", pipeline);
-  groups.backward = connect("backward", pipeline);
-  groups.dense = connect_holders("", shard_group(grid, plan, rank), replica_group(grid, plan, rank));
+  groups.tensor = connect("tensor", CommGroup::tensor);
+  groups.context = connect("context", CommGroup::context);
+  groups.forward = connect("forward", CommGroup::pipeline);
+  groups.backward = connect("backward", CommGroup::pipeline);
+  groups.dense = connect_holders("", CommGroup::shards, CommGroup::shard_replicas);
   if (training.model.experts) {
-    const RankGrid experts = RankGrid::of_experts(plan);
-    groups.expert = connect("expert", experts.group(rank, Axis::ep));
-    groups.expert_tensor = connect("expert tensor", experts.group(rank, Axis::tp));
-    groups.experts =
-        connect_holders("expert ", expert_shard_group(plan, rank), expert_replica_group(plan, rank));
+    groups.expert = connect("expert", CommGroup::expert);
+    groups.expert_tensor = connect("expert tensor", CommGroup::expert_tensor);
+    groups.experts = connect_holders("expert ", CommGroup::expert_shards, CommGroup::expert_replicas);
   }
-  if (plan.sync_step) {
-    std::vector<int> all(static_cast<std::size_t>(world.size()));
-    std::iota(all.begin(), all.end(), 0);
-    groups.step = connect("step", all);
-  }
-  const int last = pipeline_rank_of(plan.stages() - 1, plan);
-  const std::vector<int> ends = {pipeline.front(), pipeline[static_cast<std::size_t>(last)]};
-  if (training.model.shares_embedding() && last != 0 && std::ranges::find(ends, rank) != ends.end())
-    groups.tied = connect("tied", ends);
+  if (plan.sync_step) groups.step = connect("step", CommGroup::world);
+  if (training.model.shares_embedding()) groups.tied = connect("tied", CommGroup::embedding);
   return groups;
 }
 

@@ -193,8 +193,8 @@ void* Rank::locate(const Piece& piece, TensorId matrix) const {
 void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
   const Launch launch{bound, *step.kernel, step.phase};
   if (const auto* collective = std::get_if<Collective>(&step.kernel->what))
-    return collective->axis == Axis::cp ? run_context_collective(launch, *collective, stream)
-                                        : run_collective(launch, *collective, stream);
+    return collective->group == CommGroup::context ? run_context_collective(launch, *collective, stream)
+                                                   : run_collective(launch, *collective, stream);
   const auto* attention = std::get_if<Attention>(&step.kernel->what);
   if (attention != nullptr && attention->steps > 1) return run_ring(launch, *attention, stream);
   const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
@@ -217,8 +217,8 @@ void Rank::make_sorting_place() {
 }
 
 kernels::Communicator& Rank::group_of(const Collective& collective) {
-  if (!collective.of_experts) return *groups_.tensor;
-  return collective.axis == Axis::ep ? *groups_.expert : *groups_.expert_tensor;
+  if (collective.group == CommGroup::tensor) return *groups_.tensor;
+  return collective.group == CommGroup::expert ? *groups_.expert : *groups_.expert_tensor;
 }
 
 // A tensor as the one run of elements that communicators take: what lies beside others is copied.

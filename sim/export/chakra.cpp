@@ -5,7 +5,7 @@
 
 #include "export/proto_writer.h"
 #include "export/traces.h"
-#include "plan/ranks.h"
+#include "plan/comm_group.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
 
@@ -25,17 +25,9 @@ constexpr int kName = 1, kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kText
 }
 constexpr const char* kVersion = "0.0.4";
 
-std::vector<int> sum_group(const RankGrid& grid, const Plan& plan, OpKind kind, int rank) {
-  if (kind == OpKind::reduce_replicas) return replica_group(grid, plan, rank);
-  if (kind != OpKind::reduce_tied) return shard_group(grid, plan, rank);
-  std::vector<int> ends;
-  for (const int stage : {0, plan.stages() - 1}) {
-    Coordinates at = grid.coordinates(rank);
-    at[static_cast<std::size_t>(Axis::pp)] = pipeline_rank_of(stage, plan);
-    ends.push_back(grid.rank(at));
-  }
-  std::ranges::sort(ends);
-  return ends;
+CommGroup group_of(OpKind kind) {
+  if (kind == OpKind::reduce_replicas) return CommGroup::shard_replicas;
+  return kind == OpKind::reduce_tied ? CommGroup::embedding : CommGroup::shards;
 }
 
 double forward_half(const Work& work, OpKind kind, int stage,
@@ -185,7 +177,7 @@ class ChakraWriter {
     const CollectiveType gather = owns_parameters(plan_) ? broadcast : all_gather;
     const CollectiveType type = op.kind == OpKind::unshard ? gather : scatters ? reduce_scatter : all_reduce;
     add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(type));
-    const std::vector<int> ranks = sum_group(grid_, plan_, op.kind, rank_);
+    const std::vector<int> ranks = CommGroups(plan_).ranks(group_of(op.kind), rank_);
     // ASTRA-sim reads the size of a rank's input, as Chakra's converter of PyTorch traces writes it
     // (pytorch_node.py, comm_size). A ring of n gathers by n - 1 messages of comm_size each; it reduces and
     // scatters by n - 1 of comm_size / n (astra-sim, native_collectives, Ring.cc).
@@ -224,14 +216,14 @@ class ChakraWriter {
 }  // namespace
 
 Json chakra_groups(const Plan& plan, bool tied) {
-  const RankGrid grid(plan);
+  const CommGroups groups_of(plan);
   std::set<std::vector<int>> known;
   Json groups = Json::object();
-  for (int rank = 0; rank < grid.size(); ++rank) {
+  for (int rank = 0; rank < plan.gpus(); ++rank) {
     std::vector<OpKind> kinds = {OpKind::reduce_grad, OpKind::reduce_replicas};
     if (tied && plan.pp > 1) kinds.push_back(OpKind::reduce_tied);
     for (const OpKind kind : kinds) {
-      const std::vector<int> ranks = sum_group(grid, plan, kind, rank);
+      const std::vector<int> ranks = groups_of.ranks(group_of(kind), rank);
       if (ranks.size() < 2 || !known.insert(ranks).second) continue;
       groups[std::to_string(groups.size())] = ranks;
     }

@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "export/traces.h"
-#include "plan/ranks.h"
-#include "plan/sharding.h"
-#include "plan/stages.h"
+#include "plan/comm_group.h"
 
 namespace rehearse {
 
@@ -24,10 +22,10 @@ Json group(const std::string& name, const std::string& what, const std::vector<i
 
 // The pipeline of a rank and those that hold its parameters.
 Json groups_of(int rank, const Plan& plan) {
-  const RankGrid grid(plan);
+  const CommGroups of(plan);
   Json groups = Json::array();
-  if (plan.pp > 1) groups.push_back(group("pp", "pipeline", grid.group(rank, Axis::pp)));
-  const std::vector<int> sharing = shard_group(grid, plan, rank);
+  if (plan.pp > 1) groups.push_back(group("pp", "pipeline", of.ranks(CommGroup::pipeline, rank)));
+  const std::vector<int> sharing = of.ranks(CommGroup::shards, rank);
   if (sharing.size() > 1) groups.push_back(group("dp", "data parallel", sharing));
   return groups;
 }

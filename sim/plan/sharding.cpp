@@ -16,22 +16,6 @@ Sharding over(int ranks, const Plan& plan) {
   return {plan.zero >= 3 && plan.reshard_after_forward ? ranks : 1, keeps_whole ? 1 : ranks, ranks};
 }
 
-// Of the ranks with the same parameters, the run of `size` neighbours with `rank` among them.
-std::vector<int> run_of(const RankGrid& grid, int size, int rank) {
-  const int first = grid.replica_position(rank) / size * size;
-  std::vector<int> members;
-  for (int i = 0; i < size; ++i) members.push_back(grid.replica_at(rank, first + i));
-  return members;
-}
-
-// Those at the place of `rank` in each of `runs` such runs.
-std::vector<int> across_runs(const RankGrid& grid, int size, int runs, int rank) {
-  const int own = grid.replica_position(rank) % size;
-  std::vector<int> members;
-  for (int i = 0; i < runs; ++i) members.push_back(grid.replica_at(rank, own + i * size));
-  return members;
-}
-
 }  // namespace
 
 Sharding sharding(const Plan& plan) {
@@ -54,23 +38,6 @@ int expert_shard_size(const Plan& plan) {
 
 int shard_replicas(const Plan& plan) {
   return plan.zero == 0 ? 1 : plan.dp * plan.cp / shard_size(plan);
-}
-
-std::vector<int> shard_group(const RankGrid& grid, const Plan& plan, int rank) {
-  return run_of(grid, plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp, rank);
-}
-
-std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank) {
-  return across_runs(grid, shard_size(plan), shard_replicas(plan), rank);
-}
-
-std::vector<int> expert_shard_group(const Plan& plan, int rank) {
-  return run_of(RankGrid::of_experts(plan), plan.zero > 0 ? expert_shard_size(plan) : plan.edp(), rank);
-}
-
-std::vector<int> expert_replica_group(const Plan& plan, int rank) {
-  const int size = expert_shard_size(plan);
-  return across_runs(RankGrid::of_experts(plan), size, plan.zero > 0 ? plan.edp() / size : 1, rank);
 }
 
 bool reduces_each_microbatch(const Plan& plan) {

@@ -4,10 +4,7 @@
 // FSDP), section 3.2.2.
 #pragma once
 
-#include <vector>
-
 #include "plan/plan.h"
-#include "plan/ranks.h"
 
 namespace rehearse {
 
@@ -26,13 +23,6 @@ int expert_shard_size(const Plan& plan);  // as expert_sharding()
 
 // Sharding groups that hold the same state and sum their gradients; 1 without ZeRO.
 int shard_replicas(const Plan& plan);
-
-// The ranks that hold each other's shards (without ZeRO: all replicas), and those that hold the same shard in
-// other groups. Sharding groups are runs of neighbours, so that they stay within few nodes.
-std::vector<int> shard_group(const RankGrid& grid, const Plan& plan, int rank);
-std::vector<int> replica_group(const RankGrid& grid, const Plan& plan, int rank);
-std::vector<int> expert_shard_group(const Plan& plan, int rank);  // the same of what Plan::edp() ranks hold
-std::vector<int> expert_replica_group(const Plan& plan, int rank);
 
 // Whether each microbatch's backward ends with a reduction of its own: gradients cannot be added up where
 // they are not kept.

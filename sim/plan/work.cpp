@@ -108,8 +108,9 @@ Block arrival_block(const Tensor& whole) {
   block.name = "arrival";
   block.tensors = {whole, whole};
   block.tensors[0].name = "gathered";
-  block.forward = {{"gather_parts", Collective{CollectiveOp::all_gather, Axis::tp, whole.bytes()}, {}, {0}},
-                   {"place_parts", Pointwise::eager, {0}, {1}}};
+  block.forward = {
+      {"gather_parts", Collective{CollectiveOp::all_gather, CommGroup::tensor, whole.bytes()}, {}, {0}},
+      {"place_parts", Pointwise::eager, {0}, {1}}};
   return block;
 }
 

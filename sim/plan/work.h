@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/model.h"
+#include "plan/comm_group.h"
 #include "plan/fanout.h"
 #include "plan/graphs.h"
 #include "plan/plan.h"
@@ -139,17 +140,14 @@ enum class CollectiveOp : std::uint8_t {
   combine    // each rank's sum of what its experts made of a row, back to where the row came from
 };
 
-// A collective over the group along `axis`. `bytes` is the full buffer of one call: what nccl-tests calls
-// size.
+// `bytes` is the full buffer of one call: what nccl-tests calls size.
 struct Collective {
   CollectiveOp op = CollectiveOp::all_reduce;
-  Axis axis = Axis::tp;
+  CommGroup group = CommGroup::tensor;
   double bytes = 0;
   std::int64_t calls = 1;
-  bool of_experts = false;  // the group lies in RankGrid::of_experts()
-  bool of_all = false;      // the group is all ranks, whatever the axis
-  Fanout fanout = {};       // of dispatch and combine, whose bytes are those of the rows that visit a rank
-  double weights = 0;       // of those rows' choices, which come with them: rows x choices of each
+  Fanout fanout = {};  // of dispatch and combine, whose bytes are those of the rows that visit a rank
+  double weights = 0;  // of those rows' choices, which come with them: rows x choices of each
 };
 
 // Does a library other than NCCL run it?

@@ -120,14 +120,13 @@ struct Tally {
   std::int64_t calls = 0;
   double bytes = 0;
 };
-// Axis, op, and whether the group is one of the experts'.
-using Tallies = std::map<std::tuple<Axis, CollectiveOp, bool>, Tally>;
+using Tallies = std::map<std::tuple<Axis, CollectiveOp, CommGroup>, Tally>;
 
 void count(Tallies& tallies, const std::vector<Kernel>& kernels, std::int64_t times) {
   for (const Kernel& kernel : kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
     if (!collective) continue;
-    Tally& tally = tallies[{collective->axis, collective->op, collective->of_experts}];
+    Tally& tally = tallies[{axis_of(collective->group), collective->op, collective->group}];
     const std::int64_t calls = times * collective->calls;
     tally.calls += calls;
     tally.bytes += static_cast<double>(calls) * collective->bytes;
@@ -171,32 +170,29 @@ double exposed_on(Axis axis, const TimeShares& time) {
   return axis == Axis::ep ? time.exposed_ep : time.exposed_tp;
 }
 
-int members(Axis axis, bool of_experts, const Plan& plan) {
-  if (axis == Axis::cp) return plan.cp;
-  return axis == Axis::ep ? plan.ep : of_experts ? plan.etp : plan.tp;
-}
-
 void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& tallies, const Plan& plan,
                      const TimeShares& time) {
   std::map<Axis, double> on_wire;
   for (const auto& [key, tally] : tallies)
     on_wire[std::get<Axis>(key)] += wire_bytes(std::get<CollectiveOp>(key), tally);
   for (const auto& [key, tally] : tallies) {
-    const auto [axis, op, of_experts] = key;
-    const int group = members(axis, of_experts, plan);
-    if (group < 2) continue;
+    const auto [axis, op, group] = key;
+    const int ranks = group_size(group, plan);
+    if (ranks < 2) continue;
     const double share = on_wire[axis] > 0 ? wire_bytes(op, tally) / on_wire[axis] : 0;
     const double seconds = share * exposed_on(axis, time);
-    lines.push_back({to_string(axis), to_string(op), group, tally.calls, tally.bytes, seconds, seconds});
+    lines.push_back(
+        {to_string(axis), to_string(op), group, ranks, tally.calls, tally.bytes, seconds, seconds});
   }
 }
 
 void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, const char* kind, const char* op,
-              int group_size, double bytes, double exposed_s) {
+              CommGroup group, int ranks, double bytes, double exposed_s) {
   if (line.calls == 0) return;
   line.kind = kind;
   line.op = op;
-  line.group_size = group_size;
+  line.group = group;
+  line.group_size = ranks;
   line.bytes_per_rank = bytes;
   line.exposed_s = exposed_s;
   lines.push_back(std::move(line));
@@ -204,8 +200,7 @@ void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, con
 
 void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
                        const Plan& plan, const Work& work, const Exposure& exposed) {
-  const bool sharded = plan.zero > 0;
-  const int group = sharded ? shard_size(plan) : plan.dp * plan.cp;
+  const int ranks = group_size(CommGroup::shards, plan);
   const auto add = [&](IsKind is_kind, const char* op, double bytes_of_value, double exposed_s) {
     CommunicationLine line = line_of(rank, ops, is_kind);
     double parameters = parameters_moved(ops, is_kind, plan, work);
@@ -215,12 +210,14 @@ void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank
       parameters = exchanges.parameters;
     }
     if (owns_parameters(plan) && is_kind == is_gather) line.calls = broadcasts(ops, plan, work);
-    add_line(lines, std::move(line), "dp", op, group, bytes_of_value * parameters, exposed_s);
+    add_line(lines, std::move(line), "dp", op, CommGroup::shards, ranks, bytes_of_value * parameters,
+             exposed_s);
   };
   add(is_gradient, scatters_gradients(plan) ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan),
       exposed.dp);
-  add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", shard_replicas(plan),
-           gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work) / group,
+  add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", CommGroup::shard_replicas,
+           shard_replicas(plan),
+           gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work) / ranks,
            exposed.replicas);
   add(is_gather, owns_parameters(plan) ? "broadcast" : "all_gather", parameter_bytes(plan), exposed.gather);
 }
@@ -248,9 +245,9 @@ void add_host_copies(std::vector<CommunicationLine>& lines, const TimelineRank& 
   const double out = copied_bytes(ops, is_copy_out, plan, work, stages);
   const double in = copied_bytes(ops, is_copy_in, plan, work, stages);
   if (!(out + in > 0)) return;
-  add_line(lines, line_of(rank, ops, is_copy_out), "offload", "copy_to_host", 1, out,
+  add_line(lines, line_of(rank, ops, is_copy_out), "offload", "copy_to_host", CommGroup::host, 1, out,
            exposed_s * out / (out + in));
-  add_line(lines, line_of(rank, ops, is_copy_in), "offload", "copy_from_host", 1, in,
+  add_line(lines, line_of(rank, ops, is_copy_in), "offload", "copy_from_host", CommGroup::host, 1, in,
            exposed_s * in / (out + in));
 }
 
@@ -282,10 +279,10 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
                                                    const Plan& plan, const Work& work, const RankTime& time) {
   std::vector<CommunicationLine> lines;
   const CommunicationLine messages = line_of(rank, ops, is_message);
-  add_line(lines, messages, "pp", "send_receive", 2,
+  add_line(lines, messages, "pp", "send_receive", CommGroup::pipeline, 2,
            static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);
   add_data_parallel(lines, rank, ops, plan, work, time.exposed);
-  add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", 2,
+  add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", CommGroup::embedding, 2,
            gradient_wire_bytes(plan) * table_elements(work), time.exposed.tied);
   add_host_copies(lines, rank, ops, plan, work, time.exposed.offload);
   add_collectives(lines, count_collectives(ops, work), plan, time.time);

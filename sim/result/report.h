@@ -49,6 +49,7 @@ struct RunFacts {
 struct CommunicationLine {
   std::string kind;  // "pp", "dp", "tied", "tp", "cp", "ep"
   std::string op;    // "send_receive", "all_reduce", ...
+  CommGroup group = CommGroup::pipeline;
   int group_size = 1;
   std::int64_t calls = 0;
   double bytes_per_rank =

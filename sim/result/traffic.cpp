@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "plan/comm_group.h"
 #include "plan/fanout.h"
-#include "plan/ranks.h"
-#include "plan/sharding.h"
 
 namespace rehearse {
 
@@ -16,6 +15,7 @@ class Sender {
   explicit Sender(const Report& report)
       : plan_(report.plan),
         grid_(report.plan),
+        groups_(report.plan),
         experts_(report.model.experts),
         gpus_per_node_(std::max(1, report.facts.gpus_per_node)) {
     Coordinates first{};
@@ -27,7 +27,7 @@ class Sender {
     if (line.kind == "offload") return {0, 0, line.bytes_per_rank};
     // Sent and received; half of either is sent to each neighbour.
     if (line.kind == "pp") return divided(line.bytes_per_rank / 2, share_of_others(neighbours()));
-    const std::vector<int> group = members(line);
+    const std::vector<int> group = groups_.ranks(line.group, rank_);
     const auto n = static_cast<double>(group.size());
     const double sent = line.bytes_per_rank * (line.op == "all_reduce" ? 2 : 1) * (n - 1) / std::max(1.0, n);
     if (line.op == "dispatch" || line.op == "combine") return of_visits(line.bytes_per_rank, group);
@@ -89,20 +89,9 @@ class Sender {
     return ranks;
   }
 
-  std::vector<int> members(const CommunicationLine& line) const {
-    if (line.kind == "tied") return {at_stage(0), at_stage(plan_.pp - 1)};
-    if (line.kind == "dp") {
-      if (plan_.zero == 0 || !scatters_gradients(plan_)) return grid_.replicas(rank_);
-      return line.op == "all_reduce" ? replica_group(grid_, plan_, rank_) : shard_group(grid_, plan_, rank_);
-    }
-    if (line.kind == "cp") return grid_.group(rank_, Axis::cp);
-    if (line.kind == "ep") return RankGrid::of_experts(plan_).group(rank_, Axis::ep);
-    if (line.group_size != plan_.tp) return RankGrid::of_experts(plan_).group(rank_, Axis::tp);
-    return grid_.group(rank_, Axis::tp);
-  }
-
   const Plan& plan_;
   RankGrid grid_;
+  CommGroups groups_;
   std::optional<Experts> experts_;
   int gpus_per_node_;
   int rank_ = 0;

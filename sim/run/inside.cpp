@@ -18,15 +18,9 @@ constexpr double kMostRounds = 8;
 // Of a link's capacity: what less than this much of it is used for cannot be felt.
 constexpr double kFelt = 1e-6;
 
-struct Around {
-  Ring ring;
-  Axis axis;
-  bool of_experts;
-};
-constexpr std::array<Around, kInnerGroups> kAround = {{{Ring::tensor, Axis::tp, false},
-                                                       {Ring::context, Axis::cp, false},
-                                                       {Ring::expert_tensor, Axis::tp, true},
-                                                       {Ring::expert, Axis::ep, true}}};
+// By CommGroup.
+constexpr std::array<Ring, kInnerGroups> kRings = {Ring::tensor, Ring::context, Ring::expert_tensor,
+                                                   Ring::expert};
 
 OpTransfers unpaired_transfers(OpKind kind, const StageTransfers& stage) {
   switch (kind) {
@@ -51,7 +45,7 @@ void hide_exchanges(const Op& op, const OpTimes& times, OpTransfers& transfers) 
   const double hidden = hidden_exchange_s(op, times);
   if (!(hidden > 0)) return;
   const TimeParts parts = priced_parts(op, 0, times);
-  Transfers& exchanges = transfers[static_cast<std::size_t>(InnerGroup::expert)];
+  Transfers& exchanges = transfers[static_cast<std::size_t>(CommGroup::expert)];
   const double share = hidden / (parts.ep + hidden);
   const double moved = exchanges.exposed_s * share, moved_bytes = exchanges.exposed_bytes * share;
   const double beside = std::min(moved, parts.compute + parts.recompute);
@@ -74,7 +68,7 @@ class Finding {
         times_(times),
         links_(links),
         grid_(plan),
-        experts_(RankGrid::of_experts(plan)) {}
+        groups_(plan) {}
 
   Inside run(const std::vector<Flow>& flows) {
     find_groups();
@@ -129,11 +123,9 @@ class Finding {
 
   // As the flows of whole collectives (Loading): a GPU's port carries what its rank sends, a NIC what its
   // node's members bring to it.
-  void add_paces(std::size_t group, int instance, std::vector<Pace>& paces) {
-    const Around& around = kAround[group];
-    const GroupOf ranks_of = [this, &around](int rank) {
-      return (around.of_experts ? experts_ : grid_).group(rank, around.axis);
-    };
+  void add_paces(std::size_t index, int instance, std::vector<Pace>& paces) {
+    const auto group = static_cast<CommGroup>(index);
+    const GroupOf ranks_of = [this, group](int rank) { return groups_.ranks(group, rank); };
     const GroupShape shape =
         group_shape(cluster_, ranks_of(tasks_.instances[static_cast<std::size_t>(instance)].rank));
     if (shape.members < 2) return;
@@ -141,9 +133,10 @@ class Finding {
       paces.push_back({links_.gpu(instance), links_.gpu_bandwidth()});
       return;
     }
-    const bool exchanges = around.axis == Axis::ep || (around.axis == Axis::cp && exchanges_contexts());
-    const std::vector<Crossing>& crossings = exchanges ? links_.all_to_all(around.ring, instance, ranks_of)
-                                                       : links_.ring(around.ring, instance, ranks_of);
+    const bool exchanges =
+        group == CommGroup::expert || (group == CommGroup::context && exchanges_contexts());
+    const std::vector<Crossing>& crossings = exchanges ? links_.all_to_all(kRings[index], instance, ranks_of)
+                                                       : links_.ring(kRings[index], instance, ranks_of);
     for (const Crossing& crossing : crossings)
       paces.push_back({crossing.ends, crossing.carried(0, links_.nic_bandwidth() / shape.per_nic),
                        crossing.carried(1, 0)});
@@ -260,7 +253,8 @@ class Finding {
   const std::vector<StageTransfers>& transfers_;
   const OpTimes& times_;
   Links& links_;
-  RankGrid grid_, experts_;
+  RankGrid grid_;
+  CommGroups groups_;
   std::array<bool, kInnerGroups> talks_{};
   std::vector<int> users_;     // by link: a leader, kNobody, kSeveral
   std::vector<bool> waits_;    // by leader

@@ -9,6 +9,7 @@
 #include "cost/contention.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
+#include "plan/comm_group.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
 #include "run/transfer_alone.h"
@@ -204,9 +205,9 @@ class Loading {
   std::vector<int> ranks_of(Ring ring, int rank) const {
     switch (ring) {
       case Ring::shards:
-        return shard_group(grid_, plan_, rank);
+        return CommGroups(plan_).ranks(CommGroup::shards, rank);
       case Ring::shard_replicas:
-        return replica_group(grid_, plan_, rank);
+        return CommGroups(plan_).ranks(CommGroup::shard_replicas, rank);
       case Ring::experts:
         return experts_.group(rank, Axis::dp);
       case Ring::tied: {

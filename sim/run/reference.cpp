@@ -36,11 +36,11 @@ TimeParts contended(const InnerOp& op, double lost_s) {
   double all = 0;
   for (std::size_t group = 0; group < kInnerGroups; ++group)
     all += seconds[group] = op.round[group].exposed_s + op.round[group].beside_s;
-  const auto of = [&](InnerGroup group) { return lost_s * seconds[static_cast<std::size_t>(group)] / all; };
+  const auto of = [&](CommGroup group) { return lost_s * seconds[static_cast<std::size_t>(group)] / all; };
   TimeParts parts;
-  parts.tp = of(InnerGroup::tensor) + of(InnerGroup::expert_tensor);
-  parts.cp = of(InnerGroup::context);
-  parts.ep = of(InnerGroup::expert);
+  parts.tp = of(CommGroup::tensor) + of(CommGroup::expert_tensor);
+  parts.cp = of(CommGroup::context);
+  parts.ep = of(CommGroup::expert);
   return parts;
 }
 

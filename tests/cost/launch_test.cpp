@@ -102,7 +102,7 @@ TEST(Launches, OfCollectivesTakeTheHostLonger) {
   block.name = "product and sum";
   block.tensors = {{"x", TensorRole::input, 1, 2}};
   block.forward = {{"a", Gemm{4096, 4096, 4096}, {}, {}},
-                   {"sum", Collective{CollectiveOp::all_reduce, Axis::tp, 2}, {0}, {0}}};
+                   {"sum", Collective{CollectiveOp::all_reduce, CommGroup::tensor, 2}, {0}, {0}}};
   Work work;
   work.blocks = {block};
   work.parts = {{{0, 3}}};

@@ -29,7 +29,7 @@ double alone(const Collective& c) {
 }
 
 Collective all_reduce(double bytes) {
-  return {CollectiveOp::all_reduce, Axis::tp, bytes};
+  return {CollectiveOp::all_reduce, CommGroup::tensor, bytes};
 }
 
 // So that a collective takes nothing but multiprocessors (contention_test.cpp).
@@ -76,10 +76,10 @@ TEST(Overlap, OfChunksLeavesTheFirstOrLastOneExposed) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
-  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
   block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
   const StageTimes times = priced(block);
-  const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
+  const double one = alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6});
   ASSERT_LT(one, 0.3e-3);
   EXPECT_NEAR(times.forward.tp, one, 1e-12);
   EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3, 1e-12);  // smaller GEMMs run slower
@@ -91,9 +91,9 @@ TEST(Overlap, OfChunksCostsThemTheMultiprocessorsOfTheScatter) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
-  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
   block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
-  const double one = alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6});
+  const double one = alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6});
   EXPECT_NEAR(priced(block, cluster).forward.tp, one + 3 * one / 8, 1e-12);
 }
 
@@ -104,11 +104,11 @@ TEST(Overlap, OfChunksThatLeaveMultiprocessorsCostsTheWholeProductThese) {
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
   gemm.sms_left = 32;
-  Collective quarter{CollectiveOp::reduce_scatter, Axis::tp, 25e6, 4};
+  Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
   block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
   const StageTimes times = priced(block, cluster);
   EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3 / 0.75, 1e-12);
-  EXPECT_NEAR(times.forward.tp, alone({CollectiveOp::reduce_scatter, Axis::tp, 25e6}), 1e-12);
+  EXPECT_NEAR(times.forward.tp, alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6}), 1e-12);
 }
 
 // NeMo's userbuffers_bf16_h100_h8192_tp4_mbs1_seqlen8192.
@@ -137,7 +137,7 @@ TEST(Overlap, OfARingBesideTwoProductsHasTheChunksOfBoth) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
-  Collective send{CollectiveOp::send_receive, Axis::tp, 300e6, 3};
+  Collective send{CollectiveOp::send_receive, CommGroup::tensor, 300e6, 3};
   const std::vector<std::string> both = {"key", "query"};
   block.forward = {{"send", send, {0}, {0}, {both}}, {"query", gemm, {0}, {0}}, {"key", gemm, {0}, {0}}};
   const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
@@ -149,7 +149,7 @@ TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {
   Block block = empty_block();
   Gemm gemm{4096, 4096, 4096};
   gemm.chunks = 4;
-  Collective send{CollectiveOp::send_receive, Axis::tp, 300e6, 3};
+  Collective send{CollectiveOp::send_receive, CommGroup::tensor, 300e6, 3};
   block.forward = {{"send", send, {0}, {0}, {{"gemm"}}}, {"gemm", gemm, {0}, {0}}};
   const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
   ASSERT_GT(one, 0.3e-3);

@@ -21,7 +21,7 @@ Work small_work() {
   block.name = "layer";
   block.tensors = {{"x", TensorRole::input, 1e9, 2}, {"w", TensorRole::parameter, 1e9, 2}};
   block.forward = {{"product", Gemm{4096, 4096, 4096, 1}, {0, 1}, {0}},
-                   {"sum", Collective{CollectiveOp::all_reduce, Axis::tp, 1e9}, {0}, {0}}};
+                   {"sum", Collective{CollectiveOp::all_reduce, CommGroup::tensor, 1e9}, {0}, {0}}};
   block.recompute = {block.forward[0]};
   block.backward_input = {{"gradient", Gemm{4096, 4096, 4096, 2}, {0, 1}, {0}}};
   block.backward_weight = {{"scale", Pointwise::dropout, {0}, {0}}};
@@ -66,7 +66,7 @@ TEST(Price, OfWhatArrivesIsBookedWhereItComesFromAnotherStage) {
   const std::vector<StageTimes> whole =
       price(work, two_stages(8), test::dgx_a100(), small_profile()).times.stages;
   work.arrival.tensors = work.blocks[0].tensors;
-  work.arrival.forward = {{"gather", Collective{CollectiveOp::all_gather, Axis::tp, 1e9}, {}, {0}},
+  work.arrival.forward = {{"gather", Collective{CollectiveOp::all_gather, CommGroup::tensor, 1e9}, {}, {0}},
                           {"place", Pointwise::eager, {0}, {1}}};
   const Prices prices = price(work, two_stages(8), test::dgx_a100(), small_profile());
   const double gather =

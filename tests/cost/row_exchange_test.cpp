@@ -76,7 +76,7 @@ Plan plan_with(Dispatcher dispatcher, int sms = 0) {
 
 // The table's: 4,096 rows of 7,168 bf16 elements a rank, 8 experts on each, 8 of them chosen.
 Collective of_table(int ranks) {
-  Collective exchange{CollectiveOp::dispatch, Axis::ep, 0, 1, true};
+  Collective exchange{CollectiveOp::dispatch, CommGroup::expert, 0};
   exchange.fanout = {8 * ranks, 8};
   exchange.bytes = 4096 * copies(exchange.fanout, ranks) * 7168 * 2;
   return exchange;
@@ -120,7 +120,7 @@ TEST(RowExchange, OfDeepEpIsBoundByItsMultiprocessorsUntilTheLinkIs) {
 // Two nodes of eight: what crosses is a copy of each row whose experts are on the other node.
 TEST(RowExchange, CrossesToEachNodeOnce) {
   const Cluster cluster = read_cluster("dgx-h100");
-  Collective exchange{CollectiveOp::combine, Axis::ep, 16e9, 1, true};
+  Collective exchange{CollectiveOp::combine, CommGroup::expert, 16e9};
   exchange.fanout = {16, 16};  // every row to every rank: 1 GB from each
   const CommunicationTime time =
       exchange_time(plan_with(Dispatcher::hybridep), cluster, exchange, {16, 2, 1});
@@ -138,7 +138,7 @@ TEST(RowExchange, CrossesToEachNodeOnce) {
 
 TEST(RowExchange, OfHybridEpBringsAWeightForEachExpertOfTheNode) {
   const Cluster cluster = read_cluster("dgx-h100");
-  Collective exchange{CollectiveOp::dispatch, Axis::ep, 1000 * 4096.0, 1, true};
+  Collective exchange{CollectiveOp::dispatch, CommGroup::expert, 1000 * 4096.0};
   exchange.fanout = {128, 8};
   const auto transfer = [&](Dispatcher dispatcher) {
     return exchange_time(plan_with(dispatcher, 40), cluster, exchange, {8, 1, 1}).transfer_s;

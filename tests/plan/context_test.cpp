@@ -21,7 +21,7 @@ double moved(const std::vector<Kernel>& kernels, CollectiveOp op) {
   double bytes = 0;
   for (const Kernel& kernel : kernels) {
     const auto* c = std::get_if<Collective>(&kernel.what);
-    if (c != nullptr && c->axis == Axis::cp && c->op == op) bytes += c->bytes * double(c->calls);
+    if (c != nullptr && c->group == CommGroup::context && c->op == op) bytes += c->bytes * double(c->calls);
   }
   return bytes;
 }

@@ -72,7 +72,7 @@ TEST(Router, OperationByOperationBalancesExpertsOverTheSequence) {
   ASSERT_NE(sum, layer.forward.end());
   const auto& collective = std::get<Collective>(sum->what);
   EXPECT_EQ(collective.op, CollectiveOp::all_reduce);
-  EXPECT_EQ(collective.axis, Axis::tp);
+  EXPECT_EQ(collective.group, CommGroup::tensor);
   EXPECT_EQ(collective.bytes, 8 * 8);
   c.plan.fused_router = true;
   EXPECT_EQ(sparse_layer(c).forward.size() + 24, layer.forward.size());

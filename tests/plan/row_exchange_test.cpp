@@ -55,7 +55,7 @@ std::vector<std::string> exchanges(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels)
     if (const auto* collective = std::get_if<Collective>(&kernel.what);
-        collective != nullptr && collective->axis == Axis::ep)
+        collective != nullptr && collective->group == CommGroup::expert)
       names.push_back(kernel.name);
   return names;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "plan/comm_group.h"
 #include "plan/sharding.h"
 #include "small_model.h"
 
@@ -137,7 +138,7 @@ TEST(Sharding, SpansContextParallelRanksInEveryOrder) {
     plan.order = order;
     const RankGrid grid(plan);
     for (int rank = 0; rank < grid.size(); ++rank) {
-      const std::vector<int> group = shard_group(grid, plan, rank);
+      const std::vector<int> group = CommGroups(plan).ranks(CommGroup::shards, rank);
       EXPECT_EQ(group, grid.replicas(rank));
       EXPECT_TRUE(std::is_sorted(group.begin(), group.end()));
       EXPECT_EQ(group[static_cast<std::size_t>(grid.replica_position(rank))], rank);
@@ -150,14 +151,14 @@ TEST(Sharding, OfExpertsIsAmongTheirReplicas) {
   plan.tp = 2, plan.cp = 2, plan.dp = 2, plan.ep = 2;
   for (const int zero : {0, 1}) {
     plan.zero = zero;
-    EXPECT_EQ(expert_shard_group(plan, 1), (std::vector{1, 3, 5, 7}));
-    EXPECT_EQ(expert_replica_group(plan, 1), std::vector{1});
+    EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_shards, 1), (std::vector{1, 3, 5, 7}));
+    EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_replicas, 1), std::vector{1});
   }
   plan.etp = 2;
-  EXPECT_EQ(expert_shard_group(plan, 6), (std::vector{2, 6}));
+  EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_shards, 6), (std::vector{2, 6}));
   plan.ep = 1, plan.zero_shard = 2;  // experts are divided as all else
-  EXPECT_EQ(expert_shard_group(plan, 6), (std::vector{4, 6}));
-  EXPECT_EQ(expert_replica_group(plan, 6), (std::vector{2, 6}));
+  EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_shards, 6), (std::vector{4, 6}));
+  EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_replicas, 6), (std::vector{2, 6}));
 }
 
 Plan sharded_by(Framework framework) {
@@ -226,9 +227,10 @@ TEST(Sharding, GroupsCoverTheReplicasOnceAndMeetInOneRank) {
   plan.dp = 12;
   plan.zero = 2;
   plan.zero_shard = 4;
-  const RankGrid grid(plan);
-  for (int rank = 0; rank < grid.size(); ++rank) {
-    const std::vector<int> shard = shard_group(grid, plan, rank), replicas = replica_group(grid, plan, rank);
+  const CommGroups groups(plan);
+  for (int rank = 0; rank < plan.gpus(); ++rank) {
+    const std::vector<int> shard = groups.ranks(CommGroup::shards, rank),
+                           replicas = groups.ranks(CommGroup::shard_replicas, rank);
     EXPECT_EQ(shard.size(), 4U);
     EXPECT_EQ(replicas.size(), 3U);
     std::set<int> common;

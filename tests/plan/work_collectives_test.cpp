@@ -122,7 +122,7 @@ RC_GTEST_PROP(Collectives, CountTheWholeBufferAndSplitItOverTheRanks, ()) {
         if (collective == nullptr) continue;
         const double read_share = collective->op == CollectiveOp::all_gather ? c.plan.tp : 1;
         const double write_share = collective->op == CollectiveOp::reduce_scatter ? c.plan.tp : 1;
-        RC_ASSERT(collective->axis == Axis::tp);
+        RC_ASSERT(collective->group == CommGroup::tensor);
         RC_ASSERT(block.bytes(kernel.reads) * read_share == collective->bytes);
         RC_ASSERT(block.bytes(kernel.writes) * write_share == collective->bytes);
       }

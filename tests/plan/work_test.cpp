@@ -95,7 +95,7 @@ TEST(Work, OfClippingReadsEveryGradientOnceMoreAndSumsOneNumberOverAllRanks) {
   EXPECT_EQ(scratch.bytes(kernels[0].reads), 4000);
   EXPECT_EQ(scratch.bytes(kernels[0].writes), 4);
   const auto& sum = std::get<Collective>(kernels[1].what);
-  EXPECT_TRUE(sum.of_all);
+  EXPECT_EQ(sum.group, CommGroup::world);
   EXPECT_EQ(sum.bytes, 4);
   EXPECT_EQ(kernels[3].reads.back(), kernels[2].writes.front());
 }

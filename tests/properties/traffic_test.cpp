@@ -8,7 +8,7 @@
 
 #include "chakra_nodes.h"
 #include "export/traces.h"
-#include "plan/sharding.h"
+#include "plan/comm_group.h"
 #include "run.h"
 
 namespace rehearse::properties {
@@ -25,11 +25,10 @@ bool evenly_spread(const std::vector<int>& ranks, int gpus_per_node) {
 // So do all groups that sum or gather.
 bool groups_are_even(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
-  const RankGrid grid(plan), experts = RankGrid::of_experts(plan);
-  for (int rank = 0; rank < grid.size(); ++rank)
-    for (const auto& ranks :
-         {shard_group(grid, plan, rank), replica_group(grid, plan, rank), experts.group(rank, Axis::dp)})
-      if (!evenly_spread(ranks, experiment.cluster.node.gpus)) return false;
+  const CommGroups groups(plan);
+  for (int rank = 0; rank < plan.gpus(); ++rank)
+    for (const CommGroup group : {CommGroup::shards, CommGroup::shard_replicas, CommGroup::expert_shards})
+      if (!evenly_spread(groups.ranks(group, rank), experiment.cluster.node.gpus)) return false;
   return true;
 }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <map>
+
 #include "cases.h"
 
 namespace rehearse {
@@ -24,8 +26,14 @@ Plan plan_of(int tp, int pp, int dp) {
   return plan;
 }
 
-CommunicationLine line(const char* kind, const char* op, int group, double bytes = 1000) {
-  return {kind, op, group, 1, bytes, 0, 0};
+CommunicationLine line(const std::string& kind, const char* op, int ranks,
+                       CommGroup of_replicas = CommGroup::shards) {
+  const std::map<std::string, CommGroup> groups = {{"tp", CommGroup::tensor},
+                                                   {"pp", CommGroup::pipeline},
+                                                   {"dp", of_replicas},
+                                                   {"ep", CommGroup::expert},
+                                                   {"offload", CommGroup::host}};
+  return {kind, op, groups.at(kind), ranks, 1, 1000, 0, 0};
 }
 
 LinkTraffic only(const Report& report) {
@@ -59,14 +67,14 @@ TEST(Traffic, OfOwnersIsAnAllReduceAndAllParametersOnce) {
   Plan plan = plan_of(8, 1, 4);
   plan.framework = Framework::internevo;
   plan.zero = 1;
-  const auto nic = [&plan](const char* op, int group) {
-    return only(report_of(plan, {line("dp", op, group)})).nic;
+  const auto nic = [&plan](const char* op, int ranks, CommGroup group = CommGroup::shards) {
+    return only(report_of(plan, {line("dp", op, ranks, group)})).nic;
   };
   EXPECT_DOUBLE_EQ(nic("all_reduce", 4), 1500);
   EXPECT_DOUBLE_EQ(nic("broadcast", 4), 750);
   plan.zero_shard = 2;  // groups of two: scattered in each, summed across, broadcast in each
   EXPECT_DOUBLE_EQ(nic("reduce_scatter", 2), 500);
-  EXPECT_DOUBLE_EQ(nic("all_reduce", 2), 1000);
+  EXPECT_DOUBLE_EQ(nic("all_reduce", 2, CommGroup::shard_replicas), 1000);
   EXPECT_DOUBLE_EQ(nic("broadcast", 2), 500);
 }
 

@@ -28,8 +28,8 @@ double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
   if (plan.ep > 1) sizes.expert_gradient_bytes.assign(stages, 200e6);
   OpTimes times = even_times(plan, 2e-3);
   StageTransfers inside;
-  inside.forward[static_cast<std::size_t>(InnerGroup::tensor)] = {1e-3, 0, 0, 4};
-  inside.backward_input[static_cast<std::size_t>(InnerGroup::expert)] = {2e-3, 0, 0, 1};
+  inside.forward[static_cast<std::size_t>(CommGroup::tensor)] = {1e-3, 0, 0, 4};
+  inside.backward_input[static_cast<std::size_t>(CommGroup::expert)] = {2e-3, 0, 0, 1};
   sizes.inside.assign(stages, inside);
   for (StageTimes& stage : times.stages) {
     stage.forward.tp = plan.tp > 1 ? 1e-3 : 0;

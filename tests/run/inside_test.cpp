@@ -119,8 +119,7 @@ TEST(Inside, TimeLostOnLinksIsLaidToTheGroup) {
 }
 
 // What a forward that talks for a second along `group` takes with the links to itself.
-double alone_s(const Plan& plan, const Cluster& cluster, InnerGroup group,
-               const Conditions& conditions = {}) {
+double alone_s(const Plan& plan, const Cluster& cluster, CommGroup group, const Conditions& conditions = {}) {
   const Schedule schedule = complete_schedule(plan, GradientSync{false, false, 1, {1}});
   const Tasks tasks = derive_tasks(schedule, plan);
   OpTimes times = even_times(plan, 0);
@@ -147,7 +146,7 @@ Plan contexts_on_every_node() {
 TEST(Inside, AnAllToAllOverTwoLeavesSendsHalfItsBytesThroughTheUplinks) {
   // A node sends 7/8 through its NIC, the four of a leaf 4 x 4/8 through uplinks of 4 NICs over the ratio.
   const auto stretch = [](double ratio) {
-    return alone_s(experts_on_every_node(), leafy_cluster(1, 1, 4, ratio), InnerGroup::expert);
+    return alone_s(experts_on_every_node(), leafy_cluster(1, 1, 4, ratio), CommGroup::expert);
   };
   EXPECT_DOUBLE_EQ(stretch(1), 1);
   EXPECT_NEAR(stretch(2), 8.0 / 7, 1e-9);
@@ -156,7 +155,7 @@ TEST(Inside, AnAllToAllOverTwoLeavesSendsHalfItsBytesThroughTheUplinks) {
 
 TEST(Inside, ARingCrossesTheUplinksOnce) {
   const auto stretch = [](double ratio, const Conditions& conditions = {}) {
-    return alone_s(contexts_on_every_node(), leafy_cluster(1, 1, 4, ratio), InnerGroup::context, conditions);
+    return alone_s(contexts_on_every_node(), leafy_cluster(1, 1, 4, ratio), CommGroup::context, conditions);
   };
   EXPECT_DOUBLE_EQ(stretch(2), 1);
   EXPECT_NEAR(stretch(7), 7.0 / 4, 1e-9);
@@ -173,8 +172,8 @@ TEST(Inside, EightTensorParallelGroupsThroughOneNicTakeEightTimesAsLong) {
   plan.tp = 2;
   plan.dp = plan.global_batch = 8;
   plan.order = {Axis::dp, Axis::cp, Axis::ep, Axis::tp, Axis::pp};  // tp from node to node
-  EXPECT_NEAR(alone_s(plan, small_cluster(8, 1), InnerGroup::tensor), 8, 1e-9);
-  EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), InnerGroup::tensor), 1, 1e-9);
+  EXPECT_NEAR(alone_s(plan, small_cluster(8, 1), CommGroup::tensor), 8, 1e-9);
+  EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), CommGroup::tensor), 1, 1e-9);
 }
 
 TEST(Inside, ASlowNvlinkSlowsTheTensorParallelismOfItsGroup) {
@@ -182,7 +181,7 @@ TEST(Inside, ASlowNvlinkSlowsTheTensorParallelismOfItsGroup) {
   plan.tp = 8;
   Conditions slow;
   slow.slow = parse_slow("nvlink=0.3:0.5");
-  EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), InnerGroup::tensor, slow), 2, 1e-9);
+  EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), CommGroup::tensor, slow), 2, 1e-9);
 }
 
 // Mixtral with experts over eight nodes, and gradients reduced meanwhile.

@@ -75,7 +75,7 @@ TEST_P(TorusLinks, ACollectiveInsideAnOpTakesWhatItIsPricedAtOrTheLink) {
   OpTimes times = even_times(plan, 0);
   MessageSizes sizes{0, {0}, 0};
   sizes.inside.resize(1);
-  Transfers& exposed = sizes.inside[0].forward[static_cast<std::size_t>(InnerGroup::tensor)];
+  Transfers& exposed = sizes.inside[0].forward[static_cast<std::size_t>(CommGroup::tensor)];
   exposed.exposed_s = times.stages[0].forward.tp = kTorusBytes / (kTorusEfficiency * GetParam().nic);
   exposed.exposed_bytes = kTorusBytes;
   exposed.calls = 3;

@@ -135,12 +135,12 @@ class SparseLayer {
   }
 
   // A collective over the experts' ranks, undone by `inverse` of as many bytes.
-  void over_experts(const std::string& name, CollectiveOp op, CollectiveOp inverse, Axis axis, double bytes,
-                    TensorId from, TensorId to) {
-    b_.forward({name, Collective{op, axis, bytes, 1, true}, {from}, {to}});
-    b_.undo([&b = b_, name, inverse, axis, bytes, from, to] {
+  void over_experts(const std::string& name, CollectiveOp op, CollectiveOp inverse, CommGroup group,
+                    double bytes, TensorId from, TensorId to) {
+    b_.forward({name, Collective{op, group, bytes}, {from}, {to}});
+    b_.undo([&b = b_, name, inverse, group, bytes, from, to] {
       b.backward_input({name + "_backward",
-                        Collective{inverse, axis, bytes, 1, true},
+                        Collective{inverse, group, bytes},
                         {b.gradient_of(to)},
                         {b.gradient_like(from)}});
     });
@@ -184,7 +184,7 @@ class SparseLayer {
     const double bytes = static_cast<double>(to_.ep) * Shape::elements(shape_.rows, model_.experts->count);
     const TensorId map = b_.activation("routing_map", bytes, 1);
     b_.forward({"gather_routing_map",
-                Collective{CollectiveOp::all_gather, Axis::ep, bytes, 1, true},
+                Collective{CollectiveOp::all_gather, CommGroup::expert, bytes},
                 {choices_},
                 {map}});
     const TensorId route = make_route();
@@ -209,7 +209,7 @@ class SparseLayer {
   void exchange_once(const std::string& name, const Exchanges& what, const std::vector<TensorId>& from,
                      const std::vector<TensorId>& to, TensorId route) {
     const std::vector<TensorId>& visiting = what.there == CollectiveOp::dispatch ? to : from;
-    Collective call{what.there, Axis::ep, b_[visiting.front()].bytes(), 1, true};
+    Collective call{what.there, CommGroup::expert, b_[visiting.front()].bytes()};
     call.fanout = {model_.experts->count, model_.experts->per_token};
     if (visiting.size() > 1) call.weights = b_[visiting.back()].elements;
     std::vector<TensorId> reads = from;
@@ -232,10 +232,10 @@ class SparseLayer {
     b_.enter(LayerPart::experts);
     if (to_.ep == 1) return sent;
     const Travellers arrived = make("dispatched", to_.received, tokens);
-    over_experts("dispatch", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep,
+    over_experts("dispatch", CollectiveOp::all_to_all, CollectiveOp::all_to_all, CommGroup::expert,
                  b_[arrived.rows].bytes(), sent.rows, arrived.rows);
     if (sent.weights < 0) return arrived;
-    over_experts("dispatch_weights", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep,
+    over_experts("dispatch_weights", CollectiveOp::all_to_all, CollectiveOp::all_to_all, CommGroup::expert,
                  b_[arrived.weights].bytes(), sent.weights, arrived.weights);
     return arrived;
   }
@@ -244,11 +244,11 @@ class SparseLayer {
     if (to_.etp == 1) return tokens;
     Travellers all{make_rows("expert_rows", to_.local * to_.rows)};
     if (tokens.weights >= 0) all.weights = make_weights("expert_row_weights", to_.local * to_.rows);
-    over_experts("expert_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter, Axis::tp,
-                 b_[all.rows].bytes(), tokens.rows, all.rows);
+    over_experts("expert_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
+                 CommGroup::expert_tensor, b_[all.rows].bytes(), tokens.rows, all.rows);
     if (tokens.weights < 0) return all;
     over_experts("expert_weights_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
-                 Axis::tp, b_[all.weights].bytes(), tokens.weights, all.weights);
+                 CommGroup::expert_tensor, b_[all.weights].bytes(), tokens.weights, all.weights);
     return all;
   }
 
@@ -284,14 +284,14 @@ class SparseLayer {
   TensorId bring_home(TensorId rows) {
     if (to_.etp > 1) {
       const TensorId sum = make_rows("expert_sums", to_.received);
-      over_experts("expert_reduce_scatter", CollectiveOp::reduce_scatter, CollectiveOp::all_gather, Axis::tp,
-                   b_[rows].bytes(), rows, sum);
+      over_experts("expert_reduce_scatter", CollectiveOp::reduce_scatter, CollectiveOp::all_gather,
+                   CommGroup::expert_tensor, b_[rows].bytes(), rows, sum);
       rows = sum;
     }
     if (to_.ep > 1) {
       const TensorId returned = make_rows("combined", to_.sent);
-      over_experts("combine", CollectiveOp::all_to_all, CollectiveOp::all_to_all, Axis::ep, b_[rows].bytes(),
-                   rows, returned);
+      over_experts("combine", CollectiveOp::all_to_all, CollectiveOp::all_to_all, CommGroup::expert,
+                   b_[rows].bytes(), rows, returned);
       rows = returned;
     }
     return add_up({rows, weights_at_home_});

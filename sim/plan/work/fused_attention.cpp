@@ -75,7 +75,7 @@ std::vector<TensorId> exchange_heads(BlockBuilder& b, const std::string& name,
   std::vector<TensorId> to;
   for (const TensorId tensor : from)
     to.push_back(b.activation(b[tensor].name + "_exchanged", b[tensor].elements));
-  const Collective all_to_all{CollectiveOp::all_to_all, Axis::cp, 0};
+  const Collective all_to_all{CollectiveOp::all_to_all, CommGroup::context, 0};
   const auto over = [&b, all_to_all](const std::vector<TensorId>& tensors) {
     Collective sized = all_to_all;
     for (const TensorId tensor : tensors) sized.bytes += b[tensor].bytes();
@@ -138,8 +138,8 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
   const std::size_t first = b.forward_kernels();
   const auto ranks = static_cast<double>(shape.cp);
   const double elements = ranks * (b[heads.key].elements + b[heads.value].elements);
-  const Collective gather{CollectiveOp::all_gather, Axis::cp, elements * shape.element_bytes};
-  const Collective scatter{CollectiveOp::reduce_scatter, Axis::cp, gather.bytes};
+  const Collective gather{CollectiveOp::all_gather, CommGroup::context, elements * shape.element_bytes};
+  const Collective scatter{CollectiveOp::reduce_scatter, CommGroup::context, gather.bytes};
   const TensorId whole = b.activation("keys_and_values_gathered", elements);
   b.forward({"keys_and_values_all_gather", gather, {heads.key, heads.value}, {whole}});
 

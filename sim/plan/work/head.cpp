@@ -16,7 +16,7 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
   const TensorId apart = b.activation("logits_apart", elements),
                  joined = b.activation("logits_joined", elements);
   b.forward({"logits_all_gather",
-             Collective{CollectiveOp::all_gather, Axis::tp, b[apart].bytes()},
+             Collective{CollectiveOp::all_gather, CommGroup::tensor, b[apart].bytes()},
              {logits},
              {apart}});
   b.forward({"logits_join", Pointwise::eager, {apart}, {joined}});

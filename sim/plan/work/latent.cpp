@@ -56,7 +56,7 @@ Compressed project_keys_and_values(BlockBuilder& b, const Shape& shape, const La
 // Each rank's heads make a part of the gradient of the key that all heads share.
 void share_rope_gradient(BlockBuilder& b, TensorId rope_key, TensorId part) {
   b.backward_input({"rope_key_gradient_all_reduce",
-                    Collective{CollectiveOp::all_reduce, Axis::tp, b[rope_key].bytes()},
+                    Collective{CollectiveOp::all_reduce, CommGroup::tensor, b[rope_key].bytes()},
                     {part},
                     {b.new_gradient(rope_key)}});
 }

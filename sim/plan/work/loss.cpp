@@ -18,7 +18,7 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) 
   const std::string name = b[partial].name;
   const TensorId whole = b.activation(name + "_reduced", b[partial].elements, kLogitBytes);
   b.forward({name + "_all_reduce",
-             Collective{CollectiveOp::all_reduce, Axis::tp, b[partial].bytes()},
+             Collective{CollectiveOp::all_reduce, CommGroup::tensor, b[partial].bytes()},
              {partial},
              {whole}});
   return whole;
@@ -222,7 +222,7 @@ class FusedByTransformerEngine {
     if (shape_.tp == 1) return statistics;
     const double all = b_[statistics].elements * static_cast<double>(shape_.tp);
     const TensorId whole = b_.activation("statistics_gathered", all, kLogitBytes);
-    const Collective gather{CollectiveOp::all_gather, Axis::tp, b_[whole].bytes()};
+    const Collective gather{CollectiveOp::all_gather, CommGroup::tensor, b_[whole].bytes()};
     b_.forward({"statistics_all_gather", gather, {statistics}, {whole}});
     return whole;
   }

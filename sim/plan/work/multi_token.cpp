@@ -50,7 +50,7 @@ TensorId whole_rows(BlockBuilder& b, TensorId columns) {
   if (shape.tp == 1) return columns;
   const TensorId apart = b.activation("projected_apart", shape.token_elements());
   const TensorId rows = b.activation("projected_rows", shape.row_elements());
-  const Collective gather{CollectiveOp::all_gather, Axis::tp, shape.token_bytes(shape.hidden)};
+  const Collective gather{CollectiveOp::all_gather, CommGroup::tensor, shape.token_bytes(shape.hidden)};
   b.forward({"projected_all_gather", gather, {columns}, {apart}});
   b.forward({"projected_join", Pointwise::reorder, {apart}, {rows}});
   b.undo([&b, shape, columns, rows, gather] {

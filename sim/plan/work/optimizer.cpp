@@ -15,8 +15,7 @@ TensorId add_clipping(const Plan& plan, TensorId gradient, Block& scratch, std::
   const TensorId squares = add("squares"), scale = add("scale");
   kernels.push_back({"square_sum", Pointwise::square_sum, {gradient}, {squares}});
   if (plan.gpus() > 1) {
-    Collective sum{CollectiveOp::all_reduce, Axis::dp, kBytes};
-    sum.of_all = true;
+    const Collective sum{CollectiveOp::all_reduce, CommGroup::world, kBytes};
     kernels.push_back({"norm_all_reduce", sum, {squares}, {squares}});
   }
   kernels.push_back({"clip_scale", Pointwise::clip_scale, {squares}, {scale}});

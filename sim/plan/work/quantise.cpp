@@ -53,7 +53,7 @@ TensorId maximum_of_shards(BlockBuilder& b, const Shape& shape, Emit emit, const
   if (own < 0 || shape.transposes_kept) return own;
   const TensorId of_all = b.activation(name + "_maximum_of_all", 1, kMaximumBytes);
   (b.*emit)({name + "_maximum_all_reduce",
-             Collective{CollectiveOp::all_reduce, Axis::tp, kMaximumBytes},
+             Collective{CollectiveOp::all_reduce, CommGroup::tensor, kMaximumBytes},
              {own},
              {of_all}});
   return of_all;

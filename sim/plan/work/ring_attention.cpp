@@ -22,15 +22,15 @@ std::string at(const char* name, std::size_t step) {
 // the backward pass their gradients travel behind them, so that the first step sends keys and values, the
 // last gradients, and all others both.
 void send_round(BlockBuilder& b, const Shape& shape, TensorId packed, TensorId last_stop) {
-  const Collective send{CollectiveOp::send_receive, Axis::cp, b[packed].bytes(), shape.cp - 1};
+  const Collective send{CollectiveOp::send_receive, CommGroup::context, b[packed].bytes(), shape.cp - 1};
   b.forward({"ring", send, {packed}, {last_stop}, {{"attention"}}});
 }
 
 void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
                          const std::vector<TensorId>& stops) {
   const double bytes = b[packed].bytes();
-  const Collective one{CollectiveOp::send_receive, Axis::cp, bytes, 2};
-  const Collective both{CollectiveOp::send_receive, Axis::cp, 2 * bytes, shape.cp - 2};
+  const Collective one{CollectiveOp::send_receive, CommGroup::context, bytes, 2};
+  const Collective both{CollectiveOp::send_receive, CommGroup::context, 2 * bytes, shape.cp - 2};
   b.backward_input({"ring_backward_ends", one, {packed}, {stops[0]}, {{"attention_backward"}}});
   if (shape.cp == 2) return;
   b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {{"attention_backward"}}});

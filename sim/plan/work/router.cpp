@@ -100,9 +100,9 @@ class EagerRouter {
     TensorId total = counts;
     if (plan_.tp > 1 || plan_.cp > 1) {
       total = b_.activation(name("loss_counts"), experts_, kCountBytes);
-      const Axis axis = plan_.tp > 1 ? Axis::tp : Axis::cp;
+      const CommGroup group = plan_.tp > 1 ? CommGroup::tensor : CommGroup::context;
       b_.forward({name("loss_counts"),
-                  Collective{CollectiveOp::all_reduce, axis, experts_ * kCountBytes},
+                  Collective{CollectiveOp::all_reduce, group, experts_ * kCountBytes},
                   {counts},
                   {total}});
     }
@@ -124,7 +124,7 @@ class EagerRouter {
       const double all = experts_ * plan_.ep;
       const TensorId gathered = b_.activation(name("gathered_counts"), all, kCountBytes);
       b_.forward({name("gathered_counts"),
-                  Collective{CollectiveOp::all_gather, Axis::ep, all * kCountBytes, 1, true},
+                  Collective{CollectiveOp::all_gather, CommGroup::expert, all * kCountBytes},
                   {counts},
                   {gathered}});
       counts = gathered;

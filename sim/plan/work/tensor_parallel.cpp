@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kReduceScatterChunks = 4;
 
 Kernel over_ranks(const std::string& name, CollectiveOp op, double bytes, TensorId from, TensorId to) {
-  return {name, Collective{op, Axis::tp, bytes}, {from}, {to}};
+  return {name, Collective{op, CommGroup::tensor, bytes}, {from}, {to}};
 }
 
 // Beside kernels of the other half of the backward pass.
@@ -24,7 +24,7 @@ Kernel beside(Kernel collective, const Shape& shape, std::vector<std::string> ge
 // Each rank passes shards on round the ring, or copies those of the others, while GEMMs multiply the one that
 // it has.
 Collective in_steps(const Shape& shape, double bytes) {
-  return {CollectiveOp::send_receive, Axis::tp, bytes / static_cast<double>(shape.tp), shape.tp - 1};
+  return {CollectiveOp::send_receive, CommGroup::tensor, bytes / static_cast<double>(shape.tp), shape.tp - 1};
 }
 
 // torch.compile finds no product of what it gathered that is quantised by rows in between (pytorch/pytorch
@@ -187,7 +187,7 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
     reduce.what = in_steps(shape, bytes);
     reduce.overlap = {{maker.name}};
   } else if (in_chunks) {
-    reduce.what = Collective{CollectiveOp::reduce_scatter, Axis::tp, bytes / kReduceScatterChunks,
+    reduce.what = Collective{CollectiveOp::reduce_scatter, CommGroup::tensor, bytes / kReduceScatterChunks,
                              kReduceScatterChunks};
     reduce.overlap = {{maker.name}, 1};
   }

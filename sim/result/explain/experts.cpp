@@ -36,7 +36,7 @@ std::vector<std::string> exchanges_of(const Block& block) {
   for (const auto* kernels : {&block.forward, &block.recompute, &block.backward_input}) {
     for (const Kernel& kernel : *kernels) {
       const auto* collective = std::get_if<Collective>(&kernel.what);
-      if (collective != nullptr && collective->axis == Axis::ep) names.push_back(kernel.name);
+      if (collective != nullptr && collective->group == CommGroup::expert) names.push_back(kernel.name);
     }
   }
   return names;

@@ -15,7 +15,7 @@ double sent_bytes(const std::vector<Kernel>& kernels, int tp) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
-    if (collective == nullptr || collective->axis != Axis::tp) continue;
+    if (collective == nullptr || collective->group != CommGroup::tensor) continue;
     sum += (collective->op == CollectiveOp::all_reduce ? 2 : 1) * collective->bytes * (tp - 1) / tp;
   }
   return sum;

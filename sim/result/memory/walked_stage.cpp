@@ -9,8 +9,8 @@ namespace {
 void gather_into(std::vector<int>& buffers, const std::vector<Kernel>& kernels, int buffer) {
   for (const Kernel& kernel : kernels) {
     const auto* collective = std::get_if<Collective>(&kernel.what);
-    if (collective == nullptr || collective->op != CollectiveOp::all_gather || collective->axis != Axis::tp)
-      continue;
+    if (collective == nullptr || collective->op != CollectiveOp::all_gather) continue;
+    if (axis_of(collective->group) != Axis::tp) continue;
     for (const TensorId id : kernel.writes) buffers[static_cast<std::size_t>(id)] = buffer;
   }
 }

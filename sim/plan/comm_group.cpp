@@ -1,0 +1,79 @@
+#include "plan/comm_group.h"
+
+#include <numeric>
+
+#include "plan/sharding.h"
+#include "plan/stages.h"
+
+namespace rehearse {
+
+namespace {
+
+// Of the ranks with the same parameters, the run of `size` neighbours with `rank` among them.
+std::vector<int> run_of(const RankGrid& grid, int size, int rank) {
+  const int first = grid.replica_position(rank) / size * size;
+  std::vector<int> members;
+  for (int i = 0; i < size; ++i) members.push_back(grid.replica_at(rank, first + i));
+  return members;
+}
+
+// Those at the place of `rank` in each of `runs` such runs.
+std::vector<int> across_runs(const RankGrid& grid, int size, int runs, int rank) {
+  const int own = grid.replica_position(rank) % size;
+  std::vector<int> members;
+  for (int i = 0; i < runs; ++i) members.push_back(grid.replica_at(rank, own + i * size));
+  return members;
+}
+
+}  // namespace
+
+CommGroups::CommGroups(const Plan& plan)
+    : grid_(plan), experts_(RankGrid::of_experts(plan)), last_(pipeline_rank_of(plan.stages() - 1, plan)) {
+  runs_ = {plan.dp * plan.cp, 1};
+  expert_runs_ = {plan.edp(), 1};
+  if (plan.zero == 0) return;
+  runs_ = {shard_size(plan), shard_replicas(plan)};
+  expert_runs_ = {expert_shard_size(plan), plan.edp() / expert_shard_size(plan)};
+}
+
+std::vector<int> CommGroups::ranks(CommGroup group, int rank) const {
+  switch (group) {
+    case CommGroup::tensor:
+      return grid_.group(rank, Axis::tp);
+    case CommGroup::context:
+      return grid_.group(rank, Axis::cp);
+    case CommGroup::expert_tensor:
+      return experts_.group(rank, Axis::tp);
+    case CommGroup::expert:
+      return experts_.group(rank, Axis::ep);
+    case CommGroup::shards:
+      return run_of(grid_, runs_.size, rank);
+    case CommGroup::shard_replicas:
+      return across_runs(grid_, runs_.size, runs_.count, rank);
+    case CommGroup::expert_shards:
+      return run_of(experts_, expert_runs_.size, rank);
+    case CommGroup::expert_replicas:
+      return across_runs(experts_, expert_runs_.size, expert_runs_.count, rank);
+    case CommGroup::pipeline:
+      return grid_.group(rank, Axis::pp);
+    case CommGroup::embedding: {
+      const std::vector<int> pipeline = grid_.group(rank, Axis::pp);
+      if (last_ == 0) return {pipeline.front()};
+      return {pipeline.front(), pipeline[static_cast<std::size_t>(last_)]};
+    }
+    case CommGroup::world: {
+      std::vector<int> all(static_cast<std::size_t>(grid_.size()));
+      std::iota(all.begin(), all.end(), 0);
+      return all;
+    }
+    case CommGroup::host:
+      break;
+  }
+  return {rank};
+}
+
+int group_size(CommGroup group, const Plan& plan) {
+  return static_cast<int>(CommGroups(plan).ranks(group, 0).size());
+}
+
+}  // namespace rehearse

@@ -11,7 +11,7 @@ namespace rehearse {
 
 struct Prices {
   OpTimes times;
-  std::vector<StageTransfers> transfers;  // by stage
+  std::vector<StageTransfers> transfers = {};  // by stage
   double priced_s = 0;                    // kernel seconds that went into them, one microbatch of all stages
   double extrapolated_s = 0;              // the part whose shape lies outside the profile's samples
   double launch_bound_s = 0;  // beside priced_s: kernels of all stages wait for the host to launch them

@@ -52,6 +52,10 @@ bool gathers_each_microbatch(const Plan& plan) {
   return plan.zero == 3 && (plan.reshard_after_forward || drops_after_backward(plan));
 }
 
+bool gathers_by_unit(const Plan& plan) {
+  return plan.zero == 3 || plan.overlap_param_gather;
+}
+
 bool owns_parameters(const Plan& plan) {
   return traits(plan).owners_broadcast && plan.zero == 1 && shard_size(plan) > 1;
 }

@@ -38,6 +38,9 @@ bool drops_after_backward(const Plan& plan);
 // Whether each microbatch gathers the parameters, or all of a step share what is gathered once.
 bool gathers_each_microbatch(const Plan& plan);
 
+// Whether parameters are gathered unit by unit, or a stage's all at once when they have been stepped.
+bool gathers_by_unit(const Plan& plan);
+
 // Whether each parameter of a sharding group belongs to one rank of it, which steps it and broadcasts it: the
 // ZeRO-1 of InternEvo (internlm/solver/optimizer/hybrid_zero_optim.py; plan/owners.h says which). Those of
 // experts are divided evenly nonetheless.

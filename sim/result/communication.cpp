@@ -1,42 +1,26 @@
 #include "result/communication.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <numeric>
+#include <span>
 #include <tuple>
 
-#include "plan/owners.h"
 #include "plan/sharding.h"
-#include "plan/units.h"
-#include "result/memory/lifetimes.h"
-#include "schedule/exchanged_weights.h"
+#include "schedule/op_messages.h"
 
 namespace rehearse {
 
 namespace {
 
-using IsKind = bool (*)(OpKind);
+using Kinds = std::span<const OpKind>;
+constexpr std::array kBetweenStages = {OpKind::send_forward, OpKind::recv_forward, OpKind::send_backward,
+                                       OpKind::recv_backward};
+constexpr std::array kToHost = {OpKind::offload, OpKind::offload_grad};
+constexpr std::array kFromHost = {OpKind::reload, OpKind::reload_param};
 
-bool is_message(OpKind kind) {
-  return is_send(kind) || is_receive(kind);
-}
-bool is_gradient(OpKind kind) {
-  return kind == OpKind::reduce_grad;
-}
-bool is_gather(OpKind kind) {
-  return kind == OpKind::unshard;
-}
-bool is_replicas(OpKind kind) {
-  return kind == OpKind::reduce_replicas;
-}
-bool is_copy_out(OpKind kind) {
-  return kind == OpKind::offload || kind == OpKind::offload_grad;
-}
-bool is_copy_in(OpKind kind) {
-  return kind == OpKind::reload || kind == OpKind::reload_param;
-}
-bool is_tied(OpKind kind) {
-  return kind == OpKind::reduce_tied;
+bool is_among(OpKind kind, Kinds kinds) {
+  return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 double union_seconds(std::vector<Span> spans) {
@@ -47,73 +31,6 @@ double union_seconds(std::vector<Span> spans) {
     covered = std::max(covered, span.end);
   }
   return seconds;
-}
-
-// Calls and busy time of the ops of one kind.
-CommunicationLine line_of(const TimelineRank& rank, const RankOps& ops, IsKind is_kind) {
-  CommunicationLine line;
-  std::vector<Span> spans;
-  for (std::size_t i = 0; i < ops.size(); ++i)
-    if (is_kind(ops[i].kind)) spans.push_back(rank.spans[i]);
-  line.calls = static_cast<std::int64_t>(spans.size());
-  line.busy_s = union_seconds(std::move(spans));
-  return line;
-}
-
-// Parameters that the ops of a kind cover; the parts of a stage cover it once. Experts without replicas move
-// none.
-double parameters_moved(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
-  double parameters = 0;
-  for (const Op& op : ops.ops())
-    if (is_kind(op.kind) && op.part == 0 && op.stage < work.parts.size())
-      parameters += work.parameters(op.stage) - (plan.edp() > 1 ? 0 : work.expert_parameters(op.stage));
-  return parameters;
-}
-
-// Where each weight is gathered as a list by itself: the exchanges and what they move. A unit's weights
-// count alike.
-struct Exchanges {
-  std::int64_t calls = 0;
-  double parameters = 0;
-};
-Exchanges exchanges_of(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work) {
-  const std::vector<std::vector<Weights>> weights = unit_weights(work);
-  std::vector<std::vector<double>> moved(work.parts.size());
-  for (std::size_t stage = 0; stage < moved.size(); ++stage)
-    for (const Unit& unit : units(work, static_cast<int>(stage)))
-      moved[stage].push_back(unit.dense + (plan.edp() > 1 ? unit.experts : 0));
-  Exchanges exchanges;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const Op& op = ops[i];
-    if (!is_kind(op.kind)) continue;
-    const std::vector<double>& of_stage = moved[op.stage];
-    const int calls = weight_exchanges(ops, i, weights);
-    exchanges.calls += calls;
-    exchanges.parameters += (op.parts > 1 ? of_stage[static_cast<std::size_t>(unit_of(op))]
-                                          : std::accumulate(of_stage.begin(), of_stage.end(), 0.0)) *
-                            calls / exchanged_parts(op, weights);
-  }
-  return exchanges;
-}
-
-// Those of all owners that have any.
-std::int64_t broadcasts(const RankOps& ops, const Plan& plan, const Work& work) {
-  std::int64_t calls = 0;
-  for (const Op& op : ops.ops())
-    if (is_gather(op.kind) && op.stage < work.parts.size())
-      calls +=
-          std::ranges::count_if(owned_elements(work, plan, op.stage), [](double own) { return own > 0; });
-  return calls;
-}
-
-// Elements of the largest parameter of the last block: the head's copy of the token table.
-double table_elements(const Work& work) {
-  double elements = 0;
-  if (work.parts.empty() || work.parts.back().empty()) return elements;
-  const Block& head = work.blocks[static_cast<std::size_t>(work.parts.back().back().block)];
-  for (const Tensor& tensor : head.tensors)
-    if (tensor.role == TensorRole::parameter) elements = std::max(elements, tensor.elements);
-  return elements;
 }
 
 struct Tally {
@@ -186,69 +103,59 @@ void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& talli
   }
 }
 
-void add_line(std::vector<CommunicationLine>& lines, CommunicationLine line, const char* kind, const char* op,
-              CommGroup group, int ranks, double bytes, double exposed_s) {
-  if (line.calls == 0) return;
-  line.kind = kind;
-  line.op = op;
-  line.group = group;
-  line.group_size = ranks;
-  line.bytes_per_rank = bytes;
-  line.exposed_s = exposed_s;
-  lines.push_back(std::move(line));
-}
-
-void add_data_parallel(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
-                       const Plan& plan, const Work& work, const Exposure& exposed) {
-  const int ranks = group_size(CommGroup::shards, plan);
-  const auto add = [&](IsKind is_kind, const char* op, double bytes_of_value, double exposed_s) {
-    CommunicationLine line = line_of(rank, ops, is_kind);
-    double parameters = parameters_moved(ops, is_kind, plan, work);
-    if (exchanges_lists(plan)) {
-      const Exchanges exchanges = exchanges_of(ops, is_kind, plan, work);
-      line.calls = exchanges.calls;
-      parameters = exchanges.parameters;
-    }
-    if (owns_parameters(plan) && is_kind == is_gather) line.calls = broadcasts(ops, plan, work);
-    add_line(lines, std::move(line), "dp", op, CommGroup::shards, ranks, bytes_of_value * parameters,
-             exposed_s);
+// Messages of the ops of a kind. Parts of a stage move together what the whole would.
+Tallies messages_of(const RankOps& ops, Kinds kinds, const MessageSizes& sizes, const Plan& plan) {
+  Tallies tallies;
+  const auto tally = [&](const Collective& message) -> Tally& {
+    return tallies[{axis_of(message.group), message.op, message.group}];
   };
-  add(is_gradient, scatters_gradients(plan) ? "reduce_scatter" : "all_reduce", gradient_wire_bytes(plan),
-      exposed.dp);
-  add_line(lines, line_of(rank, ops, is_replicas), "dp", "all_reduce", CommGroup::shard_replicas,
-           shard_replicas(plan),
-           gradient_wire_bytes(plan) * parameters_moved(ops, is_gradient, plan, work) / ranks,
-           exposed.replicas);
-  add(is_gather, owns_parameters(plan) ? "broadcast" : "all_gather", parameter_bytes(plan), exposed.gather);
-}
-
-// Each rank copies what it has of the gradients and parameters: its shard.
-double copied_bytes(const RankOps& ops, IsKind is_kind, const Plan& plan, const Work& work,
-                    const std::vector<StageBytes>& stages) {
-  double bytes = 0;
-  for (const Op& op : ops.ops()) {
-    if (!is_kind(op.kind) || op.stage >= stages.size()) continue;
-    const double shard =
-        (stepped_dense(work, plan, op.stage) + stepped_experts(work, plan, op.stage)) / op.parts;
-    if (op.kind == OpKind::offload_grad) bytes += shard * gradient_wire_bytes(plan);
-    if (op.kind == OpKind::reload_param) bytes += shard * parameter_bytes(plan);
-    if (has_microbatch(op.kind)) bytes += stages[op.stage].saved.others();
+  const bool in_pieces = exchanges_lists(plan);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    if (!is_among(op.kind, kinds)) continue;
+    for (const Collective& message : messages_of(sizes, plan, ops, i)) {
+      tally(message).calls += message.calls;
+      if (in_pieces) tally(message).bytes += message.bytes * static_cast<double>(message.calls);
+    }
+    if (in_pieces || op.part > 0) continue;
+    for (const Collective& message : messages_of(sizes, plan, {op.kind, op.stage}))
+      tally(message).bytes += message.bytes;
   }
-  return bytes;
+  return tallies;
 }
 
-// The wait is laid to the two directions by their bytes.
-void add_host_copies(std::vector<CommunicationLine>& lines, const TimelineRank& rank, const RankOps& ops,
-                     const Plan& plan, const Work& work, double exposed_s) {
-  if (plan.offload == Offload::none) return;
-  const std::vector<StageBytes> stages = stage_bytes(work);
-  const double out = copied_bytes(ops, is_copy_out, plan, work, stages);
-  const double in = copied_bytes(ops, is_copy_in, plan, work, stages);
-  if (!(out + in > 0)) return;
-  add_line(lines, line_of(rank, ops, is_copy_out), "offload", "copy_to_host", CommGroup::host, 1, out,
-           exposed_s * out / (out + in));
-  add_line(lines, line_of(rank, ops, is_copy_in), "offload", "copy_from_host", CommGroup::host, 1, in,
-           exposed_s * in / (out + in));
+// One line for each group that the ops of a kind speak to, which share their seconds by their bytes.
+struct MessageLines {
+  const TimelineRank& rank;
+  const RankOps& ops;
+  const MessageSizes& sizes;
+  const Plan& plan;
+  std::vector<CommunicationLine> lines = {};
+
+  void add(Kinds kinds, const char* kind, double exposed_s, const char* op_name = nullptr) {
+    std::vector<Span> spans;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (is_among(ops[i].kind, kinds)) spans.push_back(rank.spans[i]);
+    if (spans.empty()) return;
+    const double busy_s = union_seconds(std::move(spans));
+    const Tallies tallies = messages_of(ops, kinds, sizes, plan);
+    double on_wire = 0;
+    for (const auto& [key, tally] : tallies) on_wire += wire_bytes(std::get<CollectiveOp>(key), tally);
+    for (const auto& [key, tally] : tallies) {
+      const auto [axis, op, group] = key;
+      const double share = tallies.size() > 1 ? wire_bytes(op, tally) / on_wire : 1;
+      const int ranks = group == CommGroup::pipeline ? 2 : group_size(group, plan);
+      if (tally.calls == 0 || (ranks < 2 && group != CommGroup::host)) continue;
+      lines.push_back({kind, op_name ? op_name : to_string(op), group, ranks, tally.calls, tally.bytes,
+                       share * busy_s, share * exposed_s});
+    }
+  }
+};
+
+double bytes_of(const Tallies& tallies) {
+  double bytes = 0;
+  for (const auto& [key, tally] : tallies) bytes += tally.bytes;
+  return bytes;
 }
 
 }  // namespace
@@ -276,17 +183,24 @@ std::string to_string(CollectiveOp op) {
 }
 
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
-                                                   const Plan& plan, const Work& work, const RankTime& time) {
-  std::vector<CommunicationLine> lines;
-  const CommunicationLine messages = line_of(rank, ops, is_message);
-  add_line(lines, messages, "pp", "send_receive", CommGroup::pipeline, 2,
-           static_cast<double>(messages.calls) * work.boundary_bytes, time.exposed.pp);
-  add_data_parallel(lines, rank, ops, plan, work, time.exposed);
-  add_line(lines, line_of(rank, ops, is_tied), "tied", "all_reduce", CommGroup::embedding, 2,
-           gradient_wire_bytes(plan) * table_elements(work), time.exposed.tied);
-  add_host_copies(lines, rank, ops, plan, work, time.exposed.offload);
-  add_collectives(lines, count_collectives(ops, work), plan, time.time);
-  return lines;
+                                                   const Plan& plan, const Work& work,
+                                                   const MessageSizes& sizes, const RankTime& time) {
+  MessageLines lines{rank, ops, sizes, plan};
+  const Exposure& exposed = time.exposed;
+  lines.add(kBetweenStages, "pp", exposed.pp);
+  lines.add(std::array{OpKind::reduce_grad}, "dp", exposed.dp);
+  lines.add(std::array{OpKind::reduce_replicas}, "dp", exposed.replicas);
+  lines.add(std::array{OpKind::unshard}, "dp", exposed.gather);
+  lines.add(std::array{OpKind::reduce_tied}, "tied", exposed.tied);
+  // The wait is laid to the two directions by their bytes.
+  const double out = bytes_of(messages_of(ops, kToHost, sizes, plan));
+  const double copied = out + bytes_of(messages_of(ops, kFromHost, sizes, plan));
+  if (copied > 0) {
+    lines.add(kToHost, "offload", exposed.offload * out / copied, "copy_to_host");
+    lines.add(kFromHost, "offload", exposed.offload * (copied - out) / copied, "copy_from_host");
+  }
+  add_collectives(lines.lines, count_collectives(ops, work), plan, time.time);
+  return std::move(lines.lines);
 }
 
 }  // namespace rehearse

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/messages.h"
 #include "result/report.h"
 #include "result/shares.h"
 
@@ -13,7 +14,8 @@ namespace rehearse {
 // counted as busy. The seconds of an axis with several collectives are divided by the bytes that each puts on
 // the wire (2 (n-1)/n of an all-reduce's buffer, (n-1)/n of any other's: NCCL's bus bandwidth).
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
-                                                   const Plan& plan, const Work& work, const RankTime& time);
+                                                   const Plan& plan, const Work& work,
+                                                   const MessageSizes& sizes, const RankTime& time);
 
 // "all_reduce", "reduce_scatter", ...
 std::string to_string(CollectiveOp op);

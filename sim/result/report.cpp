@@ -50,6 +50,7 @@ void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedu
 void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
                      const OpTimes& times, std::size_t critical) {
   const double weight = 1 / static_cast<double>(timeline.ranks.size());
+  const MessageSizes sizes = message_sizes(work, report.model, report.plan, offloaded_bytes(work));
   for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
     const TimelineRank& rank = timeline.ranks[r];
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
@@ -58,7 +59,7 @@ void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& s
     report.mean_time.add(time.time, weight);
     if (r != critical) continue;
     report.critical_rank = rank.instance.pipeline_rank;
-    report.communication = communication_lines(rank, ops, report.plan, work, time);
+    report.communication = communication_lines(rank, ops, report.plan, work, sizes, time);
   }
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/bounds.h"
 #include "base/error.h"
+#include "plan/comm_group.h"
 #include "plan/ranks.h"
-#include "plan/sharding.h"
 
 namespace rehearse {
 
@@ -215,7 +215,7 @@ std::vector<int> replicas_to_walk(const Plan& plan, const Cluster& cluster, cons
   if (conditions.slow.empty()) return {0};
   if (has_shared_links(cluster.fabric)) return all;
   const RankGrid grid(plan);
-  const int shard = plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp;
+  const int shard = group_size(CommGroup::shards, plan);
   std::vector<int> position;  // by replica, among those that hold the same parameters
   for (const int replica : all) position.push_back(grid.replica_position(grid.rank({0, 0, 0, replica, 0})));
   std::set<int> groups, places;

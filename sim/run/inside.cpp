@@ -18,10 +18,6 @@ constexpr double kMostRounds = 8;
 // Of a link's capacity: what less than this much of it is used for cannot be felt.
 constexpr double kFelt = 1e-6;
 
-// By CommGroup.
-constexpr std::array<Ring, kInnerGroups> kRings = {Ring::tensor, Ring::context, Ring::expert_tensor,
-                                                   Ring::expert};
-
 OpTransfers unpaired_transfers(OpKind kind, const StageTransfers& stage) {
   switch (kind) {
     case OpKind::forward:
@@ -125,9 +121,8 @@ class Finding {
   // node's members bring to it.
   void add_paces(std::size_t index, int instance, std::vector<Pace>& paces) {
     const auto group = static_cast<CommGroup>(index);
-    const GroupOf ranks_of = [this, group](int rank) { return groups_.ranks(group, rank); };
-    const GroupShape shape =
-        group_shape(cluster_, ranks_of(tasks_.instances[static_cast<std::size_t>(instance)].rank));
+    const int rank = tasks_.instances[static_cast<std::size_t>(instance)].rank;
+    const GroupShape shape = group_shape(cluster_, groups_.ranks(group, rank));
     if (shape.members < 2) return;
     if (shape.nodes == 1) {
       paces.push_back({links_.gpu(instance), links_.gpu_bandwidth()});
@@ -135,8 +130,8 @@ class Finding {
     }
     const bool exchanges =
         group == CommGroup::expert || (group == CommGroup::context && exchanges_contexts());
-    const std::vector<Crossing>& crossings = exchanges ? links_.all_to_all(kRings[index], instance, ranks_of)
-                                                       : links_.ring(kRings[index], instance, ranks_of);
+    const std::vector<Crossing>& crossings =
+        exchanges ? links_.all_to_all(group, instance) : links_.ring(group, instance);
     for (const Crossing& crossing : crossings)
       paces.push_back({crossing.ends, crossing.carried(0, links_.nic_bandwidth() / shape.per_nic),
                        crossing.carried(1, 0)});

@@ -8,9 +8,8 @@
 #include "cost/in_company.h"
 #include "cost/nccl/model.h"
 #include "cost/timed_on.h"
-#include "plan/owners.h"
 #include "plan/sharding.h"
-#include "plan/units.h"
+#include "result/memory/lifetimes.h"
 #include "result/memory/memory.h"
 #include "result/memory/reserved.h"
 #include "result/memory/sizing.h"
@@ -30,47 +29,9 @@ namespace rehearse {
 
 namespace {
 
-// Each unit's part of the stage's parameters of a kind.
-std::vector<double> unit_shares(const Work& work, int stage, double Unit::*kind, double whole) {
-  std::vector<double> shares;
-  for (const Unit& unit : units(work, stage)) shares.push_back(whole > 0 ? unit.*kind / whole : 0);
-  return shares;
-}
-
-std::vector<std::vector<double>> owned_bytes(const Work& work, const Plan& plan) {
-  std::vector<std::vector<double>> bytes;
-  for (int stage = 0; stage < plan.stages(); ++stage)
-    for (double& own : bytes.emplace_back(owned_elements(work, plan, stage))) own *= parameter_bytes(plan);
-  return bytes;
-}
-
-MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan) {
-  MessageSizes sizes;
-  sizes.boundary_bytes = work.boundary_bytes;
-  for (int stage = 0; stage < plan.stages(); ++stage) {
-    const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
-    const double shared_experts = plan.edp() > 1 ? experts : 0;
-    sizes.gradient_bytes.push_back(dense * gradient_wire_bytes(plan));
-    sizes.expert_gradient_bytes.push_back(shared_experts * gradient_wire_bytes(plan));
-    sizes.parameter_bytes.push_back(dense * parameter_bytes(plan));
-    sizes.expert_parameter_bytes.push_back(shared_experts * parameter_bytes(plan));
-    if (plan.zero < 3) continue;
-    sizes.units.push_back(unit_shares(work, stage, &Unit::dense, dense));
-    sizes.expert_units.push_back(unit_shares(work, stage, &Unit::experts, experts));
-  }
-  if (exchanges_lists(plan)) sizes.weights = unit_weights(work);
-  if (owns_parameters(plan)) sizes.owned_bytes = owned_bytes(work, plan);
-  for (const StageBytes& stage : stage_bytes(work)) sizes.saved_bytes.push_back(stage.saved.others());
-  const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
-  sizes.tied_bytes = static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan);
-  return sizes;
-}
-
-// A bucket holds whole layers' gradients at the finest: more buckets than layers would start before their
-// backward ends. ZeRO-3 reduces unit by unit.
 GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const Plan& plan) {
   const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
-  GradientSync sync{plan.overlap_grad_reduce, model.shares_embedding(), replicas, {}};
+  GradientSync sync{plan.overlap_grad_reduce, model.shares_embedding(), replicas, sizes.buckets};
   sync.each_microbatch = reduces_each_microbatch(plan);
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;
@@ -81,16 +42,6 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   sync.gathers_ahead = sizes.weights.empty() || std::ranges::any_of(sizes.weights, [](const auto& units) {
                          return std::ranges::any_of(units, &Weights::gathered_ahead);
                        });
-  for (const std::vector<double>& units : sizes.units)
-    sync.buckets.push_back(std::max(1, static_cast<int>(units.size())));
-  if (plan.zero == 3) return sync;
-  const std::vector<Stage> stages = split_layers(model, plan);
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const double full =
-        std::ceil((sizes.gradient_bytes[s] + sizes.expert_gradient_bytes[s]) / plan.bucket_bytes);
-    const double pieces = static_cast<double>(stages[s].layers + stages[s].embedding + stages[s].head);
-    sync.buckets.push_back(static_cast<int>(std::clamp(full, 1.0, std::max(1.0, std::min(pieces, 1000.0)))));
-  }
   return sync;
 }
 
@@ -254,13 +205,12 @@ Preparation prepare(const Experiment& experiment) {
   ready.prices = experiment.stage_nodes.empty()
                      ? price(ready.work, plan, experiment.cluster, experiment.profile)
                      : price_stages(ready.work, plan, experiment.stage_nodes);
-  MessageSizes sizes = message_sizes(ready.work, experiment.model, plan);
-  sizes.inside = ready.prices.transfers;
+  const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan, offloaded_bytes(ready.work));
   const GradientSync sync = gradient_sync(sizes, experiment.model, plan);
   ready.schedule =
       experiment.order ? complete_schedule(*experiment.order, plan, sync) : complete_schedule(plan, sync);
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
-    return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices.times,
+    return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices,
                       sizes, conditions, experiment.stage_nodes);
   };
   // What runs beside what is found on one replica without slow parts.

@@ -20,6 +20,7 @@ Links::Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const
     : tasks_(tasks),
       cluster_(cluster),
       grid_(plan),
+      groups_(plan),
       nodes_(place_nodes(cluster, nodes_of(grid_, cluster), conditions)),
       table_(cluster, conditions),
       nic_bandwidth_(cluster.node.nic.bandwidth * std::max(1, cluster.node.nics / cluster.node.gpus)),
@@ -198,22 +199,21 @@ std::uint32_t Links::lowest_switch(NicPlace nic) const {
   return static_cast<std::uint32_t>(nic.node * cluster_.node.nics + nic.nic);
 }
 
-const std::vector<Crossing>& Links::ring(Ring ring, int instance, const GroupOf& group_of) {
-  return crossings(ring, instance, group_of, ring_edges);
+const std::vector<Crossing>& Links::ring(CommGroup group, int instance) {
+  return crossings(group, instance, ring_edges);
 }
 
-const std::vector<Crossing>& Links::all_to_all(Ring ring, int instance, const GroupOf& group_of) {
-  return crossings(ring, instance, group_of, far_pairs);
+const std::vector<Crossing>& Links::all_to_all(CommGroup group, int instance) {
+  return crossings(group, instance, far_pairs);
 }
 
-const std::vector<Crossing>& Links::crossings(Ring ring, int instance, const GroupOf& group_of,
-                                              MessagesOf messages_of) {
-  const auto [found, is_new] = rings_.try_emplace(ring);
-  if (is_new) found->second = crossings(group_of, messages_of);
+const std::vector<Crossing>& Links::crossings(CommGroup group, int instance, MessagesOf messages_of) {
+  const auto [found, is_new] = rings_.try_emplace(group);
+  if (is_new) found->second = crossings(group, messages_of);
   return found->second[static_cast<std::size_t>(instance)];
 }
 
-std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, MessagesOf messages_of) {
+std::vector<std::vector<Crossing>> Links::crossings(CommGroup of, MessagesOf messages_of) {
   std::vector<std::vector<Crossing>> crossings(members_.size());
   if (!table_.has_shared_links()) {
     for (std::size_t i = 0; i < members_.size(); ++i) crossings[i] = {{nic_[i], 1}};
@@ -224,7 +224,7 @@ std::vector<std::vector<Crossing>> Links::crossings(const GroupOf& group_of, Mes
   std::vector<bool> seen(instance_of_.size());
   for (int rank = 0; rank < grid_.size(); ++rank) {
     if (seen[static_cast<std::size_t>(rank)]) continue;
-    const std::vector<int> group = group_of(rank);
+    const std::vector<int> group = groups_.ranks(of, rank);
     if (seen[static_cast<std::size_t>(group.front())]) continue;  // a group that `rank` itself is not in
     int last = -1;
     for (const int member : group) seen[static_cast<std::size_t>(member)] = true;

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "plan/ranks.h"
+#include "plan/comm_group.h"
 #include "run/link_table.h"
 #include "run/rings.h"
 #include "schedule/tasks.h"
@@ -26,19 +25,6 @@ struct Crossing {
   // `bytes`: what one rank sends; `counted`: what its seconds on the port are worth.
   double carried(double bytes, double counted) const { return times * (of_bytes ? bytes : counted); }
 };
-
-// Which groups a collective runs over: those of whole ops first, then those inside ops.
-enum class Ring : std::uint8_t {
-  shards,
-  shard_replicas,
-  experts,
-  tied,
-  tensor,
-  context,
-  expert_tensor,
-  expert
-};
-using GroupOf = std::function<std::vector<int>(int rank)>;
 
 // A folded instance stands for peers that move in lock step. Where several of them send through one NIC, the
 // instance sees that part of its capacity; where several meet on a link of the fabric, a flow of its own
@@ -58,10 +44,10 @@ class Links {
 
   // The flows between nodes of an instance in a ring over each group (run/rings.h). On NICs alone the cost
   // model sets the pace of all members; on links of the fabric lie the bytes that cross it.
-  const std::vector<Crossing>& ring(Ring ring, int instance, const GroupOf& group_of);
+  const std::vector<Crossing>& ring(CommGroup group, int instance);
 
   // The same where each member sends as much to every other one.
-  const std::vector<Crossing>& all_to_all(Ring ring, int instance, const GroupOf& group_of);
+  const std::vector<Crossing>& all_to_all(CommGroup group, int instance);
 
   // -1 where an instance of another replica stands for `rank`.
   int instance_of(int rank) const { return instance_of_[static_cast<std::size_t>(rank)]; }
@@ -75,9 +61,8 @@ class Links {
   LinkTable::GpuPlace place(int rank) const;
   bool stands_alone(int instance) const;
   Pairs peers(int a, int b) const;
-  const std::vector<Crossing>& crossings(Ring ring, int instance, const GroupOf& group_of,
-                                         MessagesOf messages_of);
-  std::vector<std::vector<Crossing>> crossings(const GroupOf& group_of, MessagesOf messages_of);
+  const std::vector<Crossing>& crossings(CommGroup group, int instance, MessagesOf messages_of);
+  std::vector<std::vector<Crossing>> crossings(CommGroup group, MessagesOf messages_of);
   // Messages between the same two lowest switches: all take the same way.
   struct Bundle {
     double messages = 0;
@@ -93,13 +78,14 @@ class Links {
   const Tasks& tasks_;
   const Cluster& cluster_;
   RankGrid grid_;
+  CommGroups groups_;
   std::vector<std::int64_t> nodes_;  // of the cluster, by node of the job
   LinkTable table_;
   double nic_bandwidth_;
   std::vector<std::vector<int>> members_;  // by instance: the ranks it stands for
   std::vector<int> instance_of_;           // by rank; -1: stood for by another replica
   std::vector<FlowEnds> gpu_, nic_;        // by instance
-  std::map<Ring, std::vector<std::vector<Crossing>>> rings_;
+  std::map<CommGroup, std::vector<std::vector<Crossing>>> rings_;
 };
 
 }  // namespace rehearse

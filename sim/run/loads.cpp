@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "cost/collectives.h"
 #include "cost/contention.h"
 #include "cost/lists.h"
 #include "cost/offload.h"
-#include "plan/comm_group.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
 #include "run/transfer_alone.h"
-#include "schedule/exchanged_weights.h"
+#include "schedule/op_messages.h"
 
 namespace rehearse {
 
@@ -28,8 +26,7 @@ class Loading {
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
-        grid_(plan),
-        experts_(RankGrid::of_experts(plan)),
+        comm_groups_(plan),
         cluster_(cluster),
         profile_(profile),
         sizes_(sizes),
@@ -37,7 +34,8 @@ class Loading {
         nodes_(nodes),
         links_(tasks, plan, cluster, conditions) {}
 
-  Loads run(const OpTimes& times) {
+  Loads run(const Prices& prices) {
+    const OpTimes& times = prices.times;
     find_speeds();
     loads_.fixed_s.resize(tasks_.size());
     loads_.transfer_s.resize(tasks_.size());
@@ -54,15 +52,15 @@ class Loading {
       } else if (op.stream == Stream::gradient || op.kind == OpKind::unshard) {
         collective(task, leader);
       } else if (is_host_copy(op.kind)) {
-        loads_.fixed_s[task] =
-            host_copy_s(profile_of(leader.instance), cluster_of(leader.instance), copied_bytes(op));
+        loads_.fixed_s[task] = host_copy_s(profile_of(leader.instance), cluster_of(leader.instance),
+                                           messages(leader).front().bytes);
       } else {
         compute(task, leader.instance, op, times);
       }
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
     loads_.inside =
-        find_inside(schedule_, tasks_, plan_, cluster_, sizes_.inside, times, loads_.flows, links_);
+        find_inside(schedule_, tasks_, plan_, cluster_, prices.transfers, times, loads_.flows, links_);
     loads_.capacity = links_.table().capacity();
     loads_.ends = links_.table().ends();
     loads_.fabric = links_.table().fabric_links();
@@ -152,46 +150,13 @@ class Loading {
     }
   }
 
-  // Bytes that an op moves of its stage's, as they lie on one rank when gathered.
-  struct Moved {
-    double dense = 0;
-    double experts = 0;
-    double all() const { return dense + experts; }
-  };
-
-  // The op's share of what lies in the units of its stage.
-  static double share_of(const Op& op, const std::vector<std::vector<double>>& units) {
-    if (op.parts == 1 || op.stage >= units.size() || units[op.stage].size() != op.parts)
-      return 1.0 / op.parts;
-    return units[op.stage][static_cast<std::size_t>(unit_of(op))];
+  std::vector<Collective> messages(OpRef ref) const {
+    return messages_of(sizes_, plan_, ops_of(ref), static_cast<std::size_t>(ref.op));
   }
 
-  Moved moved(const Op& op, const std::vector<double>& dense, const std::vector<double>& experts) const {
-    return {dense[op.stage] * share_of(op, sizes_.units),
-            op.stage < experts.size() ? experts[op.stage] * share_of(op, sizes_.expert_units) : 0};
-  }
-  Moved gradients(const Op& op) const {
-    return moved(op, sizes_.gradient_bytes, sizes_.expert_gradient_bytes);
-  }
-  Moved parameters(const Op& op) const {
-    return moved(op, sizes_.parameter_bytes, sizes_.expert_parameter_bytes);
-  }
-
-  double copied_bytes(const Op& op) const {
-    if (has_microbatch(op.kind)) return sizes_.saved_bytes[op.stage];
-    const Moved bytes = op.kind == OpKind::offload_grad ? gradients(op) : parameters(op);
-    return bytes.dense * stepped_share(op.stage) + bytes.experts / expert_shard_size(plan_);
-  }
-
-  // Of what a stage has outside experts, the part that the rank steps which steps most.
-  double stepped_share(std::size_t stage) const {
-    if (sizes_.owned_bytes.empty()) return 1.0 / shard_size(plan_);
-    return std::ranges::max(sizes_.owned_bytes[stage]) / std::max(1.0, sizes_.parameter_bytes[stage]);
-  }
-
-  // One collective of a task: which rings, how long alone.
+  // The messages of a task over one group: how long alone.
   struct Exchange {
-    Ring ring = Ring::shards;
+    CommGroup of = CommGroup::shards;
     const Group* group = nullptr;
     CommunicationTime time;
     double far_bytes = 0;  // of a member
@@ -202,28 +167,11 @@ class Loading {
     }
   };
 
-  std::vector<int> ranks_of(Ring ring, int rank) const {
-    switch (ring) {
-      case Ring::shards:
-        return CommGroups(plan_).ranks(CommGroup::shards, rank);
-      case Ring::shard_replicas:
-        return CommGroups(plan_).ranks(CommGroup::shard_replicas, rank);
-      case Ring::experts:
-        return experts_.group(rank, Axis::dp);
-      case Ring::tied: {
-        const std::vector<int> stages = grid_.group(rank, Axis::pp);
-        return {stages.front(), stages.back()};
-      }
-      default:
-        return {};
-    }
-  }
-
-  const Group& group(Ring ring, int leader) {
-    const auto [found, is_new] = groups_.try_emplace({ring, leader});
+  const Group& group(CommGroup of, int leader) {
+    const auto [found, is_new] = groups_.try_emplace({of, leader});
     Group& group = found->second;
     if (!is_new) return group;
-    const std::vector<int> ranks = ranks_of(ring, rank_of(leader).rank);
+    const std::vector<int> ranks = comm_groups_.ranks(of, rank_of(leader).rank);
     group.shape = group_shape(cluster_, ranks);
     group.taken = share_taken(profile_of(leader), cluster_of(leader), group.shape);
     for (const int rank : ranks) {
@@ -235,94 +183,64 @@ class Loading {
     return group;
   }
 
-  Exchange exchange(Ring ring, CollectiveOp op, int leader, double bytes) {
-    const Group& of = group(ring, leader);
+  Exchange exchange(const Collective& message, int leader) {
+    const Group& of = group(message.group, leader);
     const Profile& profile = profile_of(leader);
     const Cluster& cluster = cluster_of(leader);
+    const auto [op, bytes] = std::pair(message.op, message.bytes);
     const CommunicationTime time = collective_time(profile, cluster, op, bytes, of.shape);
-    return {ring, &of, time, far_bytes(op, bytes, of.shape),
+    return {message.group, &of, time, far_bytes(op, bytes, of.shape),
             taken_by(profile, cluster.gpu, of.shape, op, bytes, of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {
-    const int leader = ref.instance;
-    const Op& op = op_at(ref);
-    const auto alone = [&](Ring ring, CollectiveOp what, double bytes) {
-      load(task, {exchange(ring, what, leader, bytes)});
-    };
-    switch (op.kind) {
-      case OpKind::unshard:
-        return over_replicas(task, ref, CollectiveOp::all_gather, parameters(op));
-      case OpKind::reduce_grad:
-        loads_.fixed_s[task] += bucket_copies_s(ref, gradients(op).all());
-        return over_replicas(
-            task, ref, scatters_gradients(plan_) ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce,
-            gradients(op));
-      case OpKind::reduce_replicas: {
-        const Moved bytes = gradients(op);
-        return alone(Ring::shard_replicas, CollectiveOp::all_reduce, bytes.all() / shard_size(plan_));
-      }
-      default:
-        return alone(Ring::tied, CollectiveOp::all_reduce, sizes_.tied_bytes);
-    }
+    const std::vector<Collective> sent = messages(ref);
+    if (op_at(ref).kind == OpKind::reduce_grad) loads_.fixed_s[task] += bucket_copies_s(ref, sent);
+    std::vector<Exchange> exchanges;
+    const auto is_broadcast = [](const Collective& message) { return message.op == CollectiveOp::broadcast; };
+    const auto others = std::ranges::find_if_not(sent, is_broadcast);
+    if (others != sent.begin()) exchanges.push_back(broadcasts(ref.instance, {sent.begin(), others}));
+    for (auto message = others; message != sent.end(); ++message)
+      exchanges.push_back(repeated(ref, *message));
+    if (!exchanges.empty()) load(task, exchanges);
   }
 
-  double bucket_copies_s(OpRef ref, double bytes) const {
+  static double bytes_of(const std::vector<Collective>& sent) {
+    double bytes = 0;
+    for (const Collective& message : sent) bytes += static_cast<double>(message.calls) * message.bytes;
+    return bytes;
+  }
+
+  double bucket_copies_s(OpRef ref, const std::vector<Collective>& sent) const {
     const double passes = bucket_copies(plan_);
-    return passes > 0 ? passes * bytes / cluster_of(ref.instance).gpu.memory_bandwidth : 0;
+    return passes > 0 ? passes * bytes_of(sent) / cluster_of(ref.instance).gpu.memory_bandwidth : 0;
   }
 
-  // Dense layers among all that hold the same shards, experts among the ranks with the same experts, one
-  // after the other.
-  void over_replicas(TaskId task, OpRef ref, CollectiveOp what, const Moved& bytes) {
-    const int leader = ref.instance;
-    const bool one_group = plan_.edp() == plan_.dp * plan_.cp;
-    const bool together = one_group && !are_owned(ref);
-    std::vector<Exchange> exchanges = {dense(ref, what, together ? bytes.all() : bytes.dense)};
-    if (bytes.experts > 0 && !together)
-      exchanges.push_back(exchange(one_group ? Ring::shards : Ring::experts, what, leader, bytes.experts));
-    load(task, exchanges);
-  }
-
-  Exchange dense(OpRef ref, CollectiveOp what, double bytes) {
-    if (!sizes_.weights.empty()) return by_weights(ref, what, bytes);
-    if (are_owned(ref)) return broadcasts(ref);
-    return exchange(Ring::shards, what, ref.instance, bytes);
-  }
-
-  // Parameters outside experts that their owners broadcast.
-  bool are_owned(OpRef ref) const {
-    return !sizes_.owned_bytes.empty() && op_at(ref).kind == OpKind::unshard;
-  }
-
-  // One after the other, each owner's own. No two begin at the same rank: each goes round the ring alone.
-  Exchange broadcasts(OpRef ref) {
-    const std::vector<double>& owned = sizes_.owned_bytes[op_at(ref).stage];
-    const double most = std::ranges::max(owned);
-    Exchange all = exchange(Ring::shards, CollectiveOp::broadcast, ref.instance, most);
-    all.repeat(std::accumulate(owned.begin(), owned.end(), 0.0) / std::max(1.0, most));
+  // Each owner's own, one after the other. No two begin at the same rank: each goes round the ring alone.
+  Exchange broadcasts(int leader, const std::vector<Collective>& sent) {
+    const Collective& largest = *std::ranges::max_element(sent, {}, &Collective::bytes);
+    Exchange all = exchange(largest, leader);
+    all.repeat(bytes_of(sent) / std::max(1.0, largest.bytes));
     all.time = {};
     std::map<double, CommunicationTime> known;
-    for (const double bytes : owned) {
-      if (bytes == 0) continue;
-      const auto [time, is_new] = known.try_emplace(bytes);
+    for (const Collective& message : sent) {
+      const auto [time, is_new] = known.try_emplace(message.bytes);
       if (is_new)
         time->second =
-            lone_broadcast_time(profile_of(ref.instance), cluster_of(ref.instance), bytes, all.group->shape);
+            lone_broadcast_time(profile_of(leader), cluster_of(leader), message.bytes, all.group->shape);
       all.time += time->second;
     }
     return all;
   }
 
-  // One after the other, each of an even part of the bytes.
-  Exchange by_weights(OpRef ref, CollectiveOp what, double bytes) {
-    const double each = bytes / exchanged_parts(op_at(ref), sizes_.weights);
-    const int times = weight_exchanges(ops_of(ref), static_cast<std::size_t>(ref.op), sizes_.weights);
-    Exchange all = exchange(Ring::shards, what, ref.instance, each);
-    if (op_at(ref).kind == OpKind::unshard)
+  // Its calls, one after the other.
+  Exchange repeated(OpRef ref, const Collective& message) {
+    Exchange all = exchange(message, ref.instance);
+    const bool is_list = !sizes_.weights.empty() && message.group == CommGroup::shards;
+    if (is_list && op_at(ref).kind == OpKind::unshard)
       all.time.latency_s +=
-          list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), each);
-    all.repeat(times);
+          list_copies_s(profile_of(ref.instance), cluster_of(ref.instance), shard_size(plan_), message.bytes);
+    all.repeat(static_cast<double>(message.calls));
     return all;
   }
 
@@ -343,8 +261,7 @@ class Loading {
           near_bytes += bytes;
           continue;
         }
-        const GroupOf ranks = [this, &each](int rank) { return ranks_of(each.ring, rank); };
-        for (const Crossing& crossing : links_.ring(each.ring, instance, ranks))
+        for (const Crossing& crossing : links_.ring(each.of, instance))
           put(crossing.ends, crossing.carried(each.far_bytes, bytes / each.group->shape.per_nic));
       }
       add_flow(links_.gpu(instance), near_bytes);
@@ -364,8 +281,7 @@ class Loading {
   const Schedule& schedule_;
   const Tasks& tasks_;
   const Plan& plan_;
-  RankGrid grid_;
-  RankGrid experts_;
+  CommGroups comm_groups_;
   const Cluster& cluster_;
   const Profile& profile_;
   const MessageSizes& sizes_;
@@ -374,7 +290,7 @@ class Loading {
   Links links_;
   std::vector<double> speeds_;  // by instance
   std::map<std::pair<int, int>, Way> ways_;
-  std::map<std::pair<Ring, int>, Group> groups_;
+  std::map<std::pair<CommGroup, int>, Group> groups_;
   std::vector<std::pair<FlowEnds, double>> far_;  // flows between nodes of one instance
   std::vector<Taken> taken_;                      // by task
   Loads loads_;
@@ -383,9 +299,9 @@ class Loading {
 }  // namespace
 
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
+                 const Profile& profile, const Prices& prices, const MessageSizes& sizes,
                  const Conditions& conditions, const StageNodes& nodes) {
-  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(times);
+  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(prices);
 }
 
 }  // namespace rehearse

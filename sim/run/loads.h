@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cost/price.h"
 #include "cost/profile.h"
+#include "plan/messages.h"
 #include "plan/plan.h"
-#include "plan/stage_times.h"
-#include "plan/weights.h"
 #include "run/conditions.h"
 #include "run/inside.h"
 #include "run/links.h"
@@ -54,27 +54,9 @@ struct Loads {
 // nodes of its own.
 void join_links(Loads& own, Loads& other);
 
-// What the messages of a schedule carry, on one rank.
-struct MessageSizes {
-  double boundary_bytes = 0;                       // activation or its gradient between two stages
-  std::vector<double> gradient_bytes;              // by stage: of what all replicas hold
-  double tied_bytes = 0;                           // gradient of the shared embedding
-  std::vector<double> expert_gradient_bytes = {};  // by stage: of what Plan::edp() ranks hold; empty: none
-  std::vector<double> parameter_bytes = {};        // by stage, gathered; the same two kinds
-  std::vector<double> expert_parameter_bytes = {};
-  std::vector<StageTransfers> inside = {};  // by stage: of the collectives inside its ops
-  std::vector<double> saved_bytes = {};     // by stage: activations that one microbatch offloads
-  // By stage: share of its parameters in each unit; empty: parts are equal.
-  std::vector<std::vector<double>> units = {};
-  std::vector<std::vector<double>> expert_units = {};
-  std::vector<std::vector<Weights>> weights =
-      {};  // by stage and unit, where each is exchanged as a list by itself
-  std::vector<std::vector<double>> owned_bytes = {};  // by stage and owner (owns_parameters()); empty: none
-};
-
 // `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-                 const Profile& profile, const OpTimes& times, const MessageSizes& sizes,
+                 const Profile& profile, const Prices& prices, const MessageSizes& sizes,
                  const Conditions& conditions = {}, const StageNodes& nodes = {});
 
 }  // namespace rehearse

@@ -33,40 +33,6 @@ static_assert(kKindNames.size() == kOpKinds && kStreamNames.size() == kStreams);
 
 }  // namespace
 
-int unit_of(const Op& op) {
-  const bool in_model_order =
-      op.kind == OpKind::forward || op.kind == OpKind::unshard || op.kind == OpKind::reshard;
-  return in_model_order ? op.part : op.parts - 1 - op.part;
-}
-
-Stream stream_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::send_forward:
-      return Stream::send_forward;
-    case OpKind::recv_forward:
-      return Stream::recv_forward;
-    case OpKind::send_backward:
-      return Stream::send_backward;
-    case OpKind::recv_backward:
-      return Stream::recv_backward;
-    case OpKind::unshard:
-    case OpKind::reshard:
-      return Stream::parameter;
-    case OpKind::offload:
-    case OpKind::offload_grad:
-      return Stream::to_host;
-    case OpKind::reload:
-    case OpKind::reload_param:
-      return Stream::from_host;
-    case OpKind::reduce_grad:
-    case OpKind::reduce_replicas:
-    case OpKind::reduce_tied:
-      return Stream::gradient;
-    default:
-      return Stream::compute;
-  }
-}
-
 Op make_op(OpKind kind, int stage, int microbatch) {
   Op op;
   op.kind = kind;

@@ -5,45 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "plan/op_kind.h"
+
 namespace rehearse {
-
-// Names follow PyTorch's pipelining actions (torch.distributed.pipelining): F, B, I, W, SEND_F, ...
-enum class OpKind : std::uint8_t {
-  forward,          // F
-  backward,         // B: input and weight gradients
-  backward_input,   // I
-  backward_weight,  // W
-  send_forward,     // SEND_F: activation to the next stage
-  recv_forward,     // RECV_F: activation from the previous stage
-  send_backward,    // SEND_B: gradient to the previous stage
-  recv_backward,    // RECV_B: gradient from the next stage
-  offload,          // OFFLOAD: saved activations to the host
-  reload,           // RELOAD: and back
-  unshard,      // UNSHARD: parameters gathered from the ranks that divide them; part = unit, in model order
-  reshard,      // RESHARD: gathered parameters are dropped
-  reduce_grad,  // REDUCE_GRAD: gradients summed over data-parallel replicas; part = bucket
-  reduce_replicas,  // REDUCE_REPLICAS: gradient shards summed over sharding groups
-  offload_grad,     // OFFLOAD_GRAD: gradients to the host
-  reload_param,     // RELOAD_PARAM: stepped parameters back from the host
-  reduce_tied,      // REDUCE_TIED: gradient of the shared embedding summed over first and last stage
-  step,             // STEP: optimizer
-};
-inline constexpr int kOpKinds = 18;
-
-// Ops of one stream run in issue order. Each stream is a CUDA stream; the four pipeline streams keep the two
-// directions to each neighbour apart, as NCCL's point-to-point channels do.
-enum class Stream : std::uint8_t {
-  compute,
-  send_forward,
-  recv_forward,
-  send_backward,
-  recv_backward,
-  gradient,
-  parameter,
-  to_host,
-  from_host
-};
-inline constexpr int kStreams = 9;
 
 struct Op {
   OpKind kind = OpKind::forward;
@@ -59,38 +23,9 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-inline bool is_compute(OpKind kind) {
-  return kind <= OpKind::backward_weight;
+inline int unit_of(const Op& op) {
+  return unit_of(op.kind, op.part, op.parts);
 }
-// B or I: takes the gradient of the stage's output.
-inline bool begins_backward(OpKind kind) {
-  return kind == OpKind::backward || kind == OpKind::backward_input;
-}
-// B or W: the weight gradients of a microbatch are complete after it.
-inline bool completes_gradient(OpKind kind) {
-  return kind == OpKind::backward || kind == OpKind::backward_weight;
-}
-inline bool is_send(OpKind kind) {
-  return kind == OpKind::send_forward || kind == OpKind::send_backward;
-}
-inline bool is_receive(OpKind kind) {
-  return kind == OpKind::recv_forward || kind == OpKind::recv_backward;
-}
-// Between the GPU and its host.
-inline bool is_host_copy(OpKind kind) {
-  return kind == OpKind::offload || kind == OpKind::reload || kind == OpKind::offload_grad ||
-         kind == OpKind::reload_param;
-}
-inline bool has_microbatch(OpKind kind) {
-  return kind <= OpKind::reload;
-}
-
-// Position in model order of the unit that an op in parts computes, gathers, drops or reduces: what belongs
-// to the backward pass begins with the last.
-int unit_of(const Op& op);
-
-// The stream that ops of a kind run on.
-Stream stream_of(OpKind kind);
 
 // An unsplit op on its kind's stream.
 Op make_op(OpKind kind, int stage, int microbatch = 0);

@@ -15,7 +15,7 @@ namespace {
 GatherTime gather_time(const Plan& plan) {
   if (plan.zero == 3 && plan.reshard_after_forward) return GatherTime::each_use;
   if (plan.zero == 3) return drops_after_backward(plan) ? GatherTime::microbatch : GatherTime::iteration;
-  return plan.overlap_param_gather ? GatherTime::first_forward : GatherTime::after_step;
+  return gathers_by_unit(plan) ? GatherTime::first_forward : GatherTime::after_step;
 }
 
 // Compute ops and messages alone, with the waits that are implied. Without overlap compute waits for all

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "plan/sharding.h"
+#include "plan/comm_group.h"
 
 namespace rehearse {
 
@@ -75,10 +75,7 @@ class Receives {
 class Derivation {
  public:
   Derivation(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
-      : schedule_(schedule),
-        grid_(plan),
-        shard_(plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp),
-        options_(options) {}
+      : schedule_(schedule), grid_(plan), shard_(group_size(CommGroup::shards, plan)), options_(options) {}
 
   Tasks run() {
     place_instances();

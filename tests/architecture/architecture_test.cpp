@@ -142,6 +142,19 @@ TEST(Architecture, FrameworksAreComparedInTheirTraitsOnly) {
     }
 }
 
+// Which collective sums gradients is chosen where messages are listed; all others read the list.
+TEST(Architecture, ReductionsAreChosenWhereMessagesAreListed) {
+  EXPECT_NE(read(fs::path(SOURCE_DIR) / "sim/plan/messages.cpp").find("scatters_gradients("),
+            std::string::npos);
+  for (const char* top : {"sim", "calibrate"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
+      const std::string place = fs::relative(entry.path(), SOURCE_DIR).string();
+      if (!is_source(entry.path()) || place.starts_with("sim/plan/")) continue;
+      EXPECT_EQ(read(entry.path()).find("scatters_gradients("), std::string::npos)
+          << place << ": ask messages_of()";
+    }
+}
+
 // Members of the groups of plan/plan.h, and the rows of plan/fields.h that name them.
 TEST(Architecture, EveryFieldOfAPlanHasARow) {
   const fs::path folder = fs::path(SOURCE_DIR) / "sim/plan";

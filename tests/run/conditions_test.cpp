@@ -40,7 +40,7 @@ Loads loads_of(const Case& what, Fold fold, Schedule& schedule, Tasks& tasks) {
                        {fold, false, false, replicas_to_walk(plan, what.cluster, what.conditions)});
   MessageSizes sizes{20e6, std::vector<double>(stages, 300e6), 50e6};
   sizes.parameter_bytes.assign(stages, 150e6);
-  return make_loads(schedule, tasks, plan, what.cluster, flat_profile(), even_times(plan, 2e-3), sizes,
+  return make_loads(schedule, tasks, plan, what.cluster, flat_profile(), {even_times(plan, 2e-3)}, sizes,
                     what.conditions);
 }
 

@@ -26,16 +26,16 @@ double step_time(const Plan& plan, const Cluster& cluster, Fold fold) {
   const auto stages = static_cast<std::size_t>(plan.stages());
   MessageSizes sizes{20e6, std::vector<double>(stages, 300e6), 50e6};
   if (plan.ep > 1) sizes.expert_gradient_bytes.assign(stages, 200e6);
-  OpTimes times = even_times(plan, 2e-3);
+  Prices prices{even_times(plan, 2e-3)};
   StageTransfers inside;
   inside.forward[static_cast<std::size_t>(CommGroup::tensor)] = {1e-3, 0, 0, 4};
   inside.backward_input[static_cast<std::size_t>(CommGroup::expert)] = {2e-3, 0, 0, 1};
-  sizes.inside.assign(stages, inside);
-  for (StageTimes& stage : times.stages) {
+  prices.transfers.assign(stages, inside);
+  for (StageTimes& stage : prices.times.stages) {
     stage.forward.tp = plan.tp > 1 ? 1e-3 : 0;
     stage.backward_input.ep = plan.ep > 1 ? 2e-3 : 0;
   }
-  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), times, sizes);
+  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), prices, sizes);
   const auto end = in_child([&] { return std::vector<double>{simulate(schedule, tasks, loads).end()}; });
   return end.has_value() ? end->front() : -1;
 }

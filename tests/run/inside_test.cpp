@@ -122,12 +122,12 @@ TEST(Inside, TimeLostOnLinksIsLaidToTheGroup) {
 double alone_s(const Plan& plan, const Cluster& cluster, CommGroup group, const Conditions& conditions = {}) {
   const Schedule schedule = complete_schedule(plan, GradientSync{false, false, 1, {1}});
   const Tasks tasks = derive_tasks(schedule, plan);
-  OpTimes times = even_times(plan, 0);
-  times.stages[0].forward.tp = 1;
-  MessageSizes sizes{0, {0}, 0};
-  sizes.inside.resize(1);
-  sizes.inside[0].forward[static_cast<std::size_t>(group)] = {1, 0, 0, 1};
-  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), times, sizes, conditions);
+  Prices prices{even_times(plan, 0)};
+  prices.times.stages[0].forward.tp = 1;
+  const MessageSizes sizes{0, {0}, 0};
+  prices.transfers.resize(1);
+  prices.transfers[0].forward[static_cast<std::size_t>(group)] = {1, 0, 0, 1};
+  const Loads loads = make_loads(schedule, tasks, plan, cluster, flat_profile(), prices, sizes, conditions);
   return loads.alone_s(tasks.task(0, 0));
 }
 

@@ -7,7 +7,7 @@
 #include "model/read.h"
 #include "plan/weights.h"
 #include "run/iteration.h"
-#include "schedule/exchanged_weights.h"
+#include "schedule/op_messages.h"
 
 namespace rehearse {
 namespace {
@@ -126,11 +126,21 @@ TEST(Lists, OfAUnitServeThePassThatUsesItNext) {
   EXPECT_FALSE(gathers_for_backward(ops, 0));
   EXPECT_TRUE(gathers_for_backward(ops, 3));
   EXPECT_FALSE(gathers_for_backward(ops, 5));
-  const std::vector<std::vector<Weights>> weights = {{{4, 1, 2}, {6, 2, 3}}};
-  EXPECT_EQ(weights_of(ops[3], weights).all, 6);
-  EXPECT_EQ(weight_exchanges(ops, 0, weights), 4);
-  EXPECT_EQ(weight_exchanges(ops, 3, weights), 6 + 2);
-  EXPECT_EQ(weight_exchanges(ops, 5, weights), 3);
+  Plan plan;
+  plan.framework = Framework::deepspeed_2021;
+  plan.zero = 3;
+  plan.dp = 2;
+  MessageSizes sizes;
+  sizes.gradient_bytes = sizes.parameter_bytes = {120};
+  sizes.units = {{0.5, 0.5}};
+  sizes.weights = {{{4, 1, 2}, {6, 2, 3}}};
+  const auto sent = [&](std::size_t op) { return messages_of(sizes, plan, ops, op).front(); };
+  EXPECT_EQ(sent(0).calls, 4);
+  EXPECT_EQ(sent(0).bytes, 60.0 / 4);
+  EXPECT_EQ(sent(3).calls, 6 + 2);
+  EXPECT_EQ(sent(3).bytes, 60.0 / 6);
+  EXPECT_EQ(sent(5).calls, 3);
+  EXPECT_EQ(sent(5).op, CollectiveOp::all_reduce);
 }
 
 double step_s(Framework framework, int dp) {

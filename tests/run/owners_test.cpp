@@ -54,7 +54,7 @@ struct Prepared {
     sync.to_host = plan.offload == Offload::optimizer;
     schedule = complete_schedule(plan, sync);
     tasks = derive_tasks(schedule, plan, {fold, false, false});
-    loads = make_loads(schedule, tasks, plan, cluster, profile, even_times(plan, 1e-3), sizes);
+    loads = make_loads(schedule, tasks, plan, cluster, profile, {even_times(plan, 1e-3)}, sizes);
   }
 
   // Of all ops of a kind, with no other op on their links.

@@ -37,11 +37,11 @@ Profile profile_of_torus() {
 
 // Of one microbatch whose kernels take no time, by both engines.
 double torus_step_s(const Plan& plan, const TorusRates& rates, const MessageSizes& sizes,
-                    const OpTimes& times) {
+                    const Prices& prices) {
   const GradientSync sync{false, false, plan.dp, std::vector<int>(static_cast<std::size_t>(plan.pp), 1)};
   const Schedule schedule = complete_schedule(plan, sync);
   const Tasks tasks = derive_tasks(schedule, plan, {Fold::none, false, false});
-  const Loads loads = make_loads(schedule, tasks, plan, torus_of(rates), profile_of_torus(), times, sizes);
+  const Loads loads = make_loads(schedule, tasks, plan, torus_of(rates), profile_of_torus(), prices, sizes);
   const double longest_s = reference(schedule, tasks, loads).end();
   const auto simulated = in_child([&] { return std::vector{simulate(schedule, tasks, loads).end()}; });
   EXPECT_NEAR(simulated.value_or(std::vector{-1.0}).front(), longest_s, 1e-7 * longest_s);
@@ -58,28 +58,27 @@ class TorusLinks : public testing::TestWithParam<TorusRates> {
 
 TEST_P(TorusLinks, AMessageTakesItsNicOrTheLinkWhicheverIsSlower) {
   const Plan plan = pipeline_plan(2, 1, 1);
-  const double step = torus_step_s(plan, GetParam(), {kTorusBytes, {0, 0}, 0}, even_times(plan, 0));
+  const double step = torus_step_s(plan, GetParam(), {kTorusBytes, {0, 0}, 0}, {even_times(plan, 0)});
   EXPECT_NEAR(step, 2 * (kTorusStart + slowest_s(kTorusBytes)), 1e-6 * step);  // there and back
 }
 
 TEST_P(TorusLinks, ARingSendsItsBytesOverEachLinkOnce) {
   Plan plan;
   plan.dp = plan.global_batch = 4;
-  const double step = torus_step_s(plan, GetParam(), {0, {kTorusBytes}, 0}, even_times(plan, 0));
+  const double step = torus_step_s(plan, GetParam(), {0, {kTorusBytes}, 0}, {even_times(plan, 0)});
   EXPECT_NEAR(step, kTorusStart + slowest_s(2 * 0.75 * kTorusBytes), 1e-6 * step);
 }
 
 TEST_P(TorusLinks, ACollectiveInsideAnOpTakesWhatItIsPricedAtOrTheLink) {
   Plan plan;
   plan.tp = 4;
-  OpTimes times = even_times(plan, 0);
-  MessageSizes sizes{0, {0}, 0};
-  sizes.inside.resize(1);
-  Transfers& exposed = sizes.inside[0].forward[static_cast<std::size_t>(CommGroup::tensor)];
-  exposed.exposed_s = times.stages[0].forward.tp = kTorusBytes / (kTorusEfficiency * GetParam().nic);
+  Prices prices{even_times(plan, 0)};
+  prices.transfers.resize(1);
+  Transfers& exposed = prices.transfers[0].forward[static_cast<std::size_t>(CommGroup::tensor)];
+  exposed.exposed_s = prices.times.stages[0].forward.tp = kTorusBytes / (kTorusEfficiency * GetParam().nic);
   exposed.exposed_bytes = kTorusBytes;
   exposed.calls = 3;
-  const double step = torus_step_s(plan, GetParam(), sizes, times);
+  const double step = torus_step_s(plan, GetParam(), {0, {0}, 0}, prices);
   EXPECT_NEAR(step, slowest_s(kTorusBytes), 1e-6 * step);
 }
 

@@ -251,4 +251,10 @@ std::vector<StageBytes> stage_bytes(const Work& work) {
   return stages;
 }
 
+std::vector<double> offloaded_bytes(const Work& work) {
+  std::vector<double> bytes;
+  for (const StageBytes& stage : stage_bytes(work)) bytes.push_back(stage.saved.others());
+  return bytes;
+}
+
 }  // namespace rehearse

@@ -1,0 +1,62 @@
+// Which messages does a step send, between which ranks, of how many bytes?
+//
+// Those between the kernels of a pass are kernels of the Work themselves. The others are ops of their own:
+// activations between stages, sums of gradients, gathers of parameters, copies to the host. This is the one
+// place that knows both.
+#pragma once
+
+#include <vector>
+
+#include "plan/op_kind.h"
+#include "plan/weights.h"
+#include "plan/work.h"
+
+namespace rehearse {
+
+// Bytes on one rank that the messages between passes carry, by stage.
+struct MessageSizes {
+  double boundary_bytes = 0;                       // activation or its gradient between two stages
+  std::vector<double> gradient_bytes;              // of parameters outside experts
+  double tied_bytes = 0;                           // gradient of the shared embedding
+  std::vector<double> expert_gradient_bytes = {};  // empty: no experts
+  std::vector<double> parameter_bytes = {};        // gathered; the same two kinds
+  std::vector<double> expert_parameter_bytes = {};
+  std::vector<double> saved_bytes = {};  // activations that one microbatch offloads
+  std::vector<int> buckets = {};         // parts that gradients are reduced in while others are computed
+  // By unit, its share of the stage's parameters; empty: parts are equal.
+  std::vector<std::vector<double>> units = {};
+  std::vector<std::vector<double>> expert_units = {};
+  // By unit, where each weight is gathered as a list by itself (exchanges_lists()).
+  std::vector<std::vector<Weights>> weights = {};
+  std::vector<std::vector<double>> owned_bytes = {};  // by owner (owns_parameters()); empty: none
+};
+// `saved_bytes`: offloaded_bytes() where the plan offloads activations.
+MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan,
+                           std::vector<double> saved_bytes = {});
+
+// An op as a schedule splits it. `again`: a gather for a backward, whose recompute drops weights.
+struct SentBy {
+  OpKind kind = OpKind::step;
+  int stage = 0;
+  int part = 0;
+  int parts = 1;
+  bool again = false;
+};
+
+// The messages of one op, one after the other; none of a compute op.
+std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const SentBy& op);
+
+// A message, all its calls in one pass through its stage, and the op that it is part of. It runs on
+// stream_of(kind). How often a step passes through the stage, the schedule says.
+struct StepMessage {
+  OpKind kind = OpKind::step;
+  int stage = 0;
+  Collective what;
+};
+
+// Every message of a step, by stage; of activations offloaded as message_sizes(). Groups of one rank send
+// none.
+std::vector<StepMessage> step_messages(const Work& work, const Model& model, const Plan& plan,
+                                       std::vector<double> saved_bytes = {});
+
+}  // namespace rehearse

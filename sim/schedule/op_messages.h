@@ -1,0 +1,19 @@
+// Which messages does an op of a schedule send?
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "plan/messages.h"
+#include "schedule/schedule.h"
+
+namespace rehearse {
+
+// Those of ops[index], one after the other.
+std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const RankOps& ops,
+                                    std::size_t index);
+
+// Whether ops[index] is an UNSHARD whose unit a backward uses next.
+bool gathers_for_backward(const RankOps& ops, std::size_t index);
+
+}  // namespace rehearse

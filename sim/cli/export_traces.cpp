@@ -77,10 +77,10 @@ int export_chakra(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
   const auto [run, code] = simulated(options);
   const Preparation& ready = run.preparation;
-  const Json groups = chakra_groups(run.report.plan, run.report.model.shares_embedding());
+  const TracedRun traced{run.timeline, ready.schedule, run.report, ready.work};
+  const Json groups = chakra_groups(traced);
   for (int rank = 0; rank < run.report.plan.gpus(); ++rank)
-    write(to / fmt::format("rehearse.{}.et", rank),
-          chakra_trace({run.timeline, ready.schedule, run.report, ready.work}, groups, rank));
+    write(to / fmt::format("rehearse.{}.et", rank), chakra_trace(traced, groups, rank));
   write(to / "comm_group.json", groups.dump() + "\n");
   return code;
 }

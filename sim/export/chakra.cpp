@@ -5,9 +5,11 @@
 
 #include "export/proto_writer.h"
 #include "export/traces.h"
-#include "plan/comm_group.h"
+#include "plan/messages.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
+#include "result/memory/lifetimes.h"
+#include "schedule/op_messages.h"
 
 namespace rehearse {
 
@@ -25,9 +27,44 @@ constexpr int kName = 1, kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kText
 }
 constexpr const char* kVersion = "0.0.4";
 
-CommGroup group_of(OpKind kind) {
-  if (kind == OpKind::reduce_replicas) return CommGroup::shard_replicas;
-  return kind == OpKind::reduce_tied ? CommGroup::embedding : CommGroup::shards;
+// Those of one op, joined where they follow each other in one group: `bytes` of all calls.
+std::vector<Collective> joined(const std::vector<Collective>& sent) {
+  std::vector<Collective> all;
+  for (const Collective& message : sent) {
+    const double bytes = message.bytes * static_cast<double>(message.calls);
+    if (!all.empty() && all.back().op == message.op && all.back().group == message.group)
+      all.back().bytes += bytes;
+    else
+      all.push_back({message.op, message.group, bytes});
+  }
+  return all;
+}
+
+std::vector<int> sorted_ranks(const CommGroups& groups, CommGroup group, int rank) {
+  std::vector<int> ranks = groups.ranks(group, rank);
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+std::uint64_t type_of_op(OpKind kind) {
+  if (is_send(kind)) return send;
+  if (is_receive(kind)) return receive;
+  if (is_host_copy(kind)) return stream_of(kind) == Stream::to_host ? store : load;
+  const bool sums = stream_of(kind) == Stream::gradient || kind == OpKind::unshard;
+  return sums ? collective : compute;
+}
+
+CollectiveType chakra_type(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_gather:
+      return all_gather;
+    case CollectiveOp::reduce_scatter:
+      return reduce_scatter;
+    case CollectiveOp::broadcast:
+      return broadcast;
+    default:
+      return all_reduce;
+  }
 }
 
 double forward_half(const Work& work, OpKind kind, int stage,
@@ -55,7 +92,13 @@ double forward_half(const Work& work, OpKind kind, int stage,
 class ChakraWriter {
  public:
   ChakraWriter(const TracedRun& run, const Json& groups, int rank)
-      : run_(run), plan_(run.report.plan), grid_(plan_), groups_(groups), rank_(rank) {}
+      : run_(run),
+        plan_(run.report.plan),
+        grid_(plan_),
+        comm_groups_(plan_),
+        sizes_(message_sizes(run.work, run.report.model, plan_, offloaded_bytes(run.work))),
+        groups_(groups),
+        rank_(rank) {}
 
   std::string write() {
     ProtoWriter head;
@@ -67,13 +110,7 @@ class ChakraWriter {
     const auto timeline = std::ranges::find_if(run_.timeline.ranks, of_pipeline);
     if (timeline == run_.timeline.ranks.end()) return std::move(bytes_);
     const RankOps& ops = run_.schedule.ranks[static_cast<std::size_t>(pipeline_rank())];
-    std::array<std::int64_t, kStreams> last;
-    last.fill(-1);
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      std::int64_t& before = last[static_cast<std::size_t>(ops[i].stream)];
-      bytes_ += op_node(ops, i, timeline->spans[i], before).delimited();
-      before = static_cast<std::int64_t>(i);
-    }
+    for (std::size_t i = 0; i < ops.size(); ++i) add_op(ops, i, timeline->spans[i]);
     return std::move(bytes_);
   }
 
@@ -84,29 +121,39 @@ class ChakraWriter {
     return static_cast<std::uint64_t>(std::llround(seconds * 1e6));
   }
 
-  // Ops are numbered from 1, as they are issued.
-  ProtoWriter op_node(const RankOps& ops, std::size_t index, const Span& span, std::int64_t before) {
+  // A node, or one for each group that its messages go to, which share the op's time evenly.
+  void add_op(const RankOps& ops, std::size_t index, const Span& span) {
     const Op& op = ops[index];
+    std::vector<Collective> sent = joined(messages_of(sizes_, plan_, ops, index));
+    std::erase_if(sent, [this](const Collective& message) {
+      return message.group != CommGroup::host && comm_groups_.ranks(message.group, rank_).size() < 2;
+    });
+    const std::size_t nodes = std::max<std::size_t>(1, sent.size());
+    const double each = (span.end - span.begin) / static_cast<double>(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+      const double begin = span.begin + static_cast<double>(i) * each;
+      const double end = i + 1 == nodes ? span.end : begin + each;
+      add_node(ops, op, {begin, end}, i < sent.size() ? &sent[i] : nullptr);
+    }
+    node_of_.push_back(nodes_);
+  }
+
+  // Nodes are numbered from 1, as their ops are issued.
+  void add_node(const RankOps& ops, const Op& op, const Span& span, const Collective* sent) {
     ProtoWriter node;
-    node.varint(node::kId, index + 1);
+    node.varint(node::kId, ++nodes_);
     node.text(node::kName, to_string(op));
-    node.varint(node::kType, type_of(op.kind));
-    if (before >= 0) node.varint(node::kControl, static_cast<std::uint64_t>(before) + 1);
+    node.varint(node::kType, type_of_op(op.kind));
+    std::uint64_t& before = last_[static_cast<std::size_t>(op.stream)];
+    if (before > 0) node.varint(node::kControl, before);
     for (const std::int32_t wait : ops.waits(op))
-      node.varint(node::kData, static_cast<std::uint64_t>(wait) + 1);
+      node.varint(node::kData, node_of_[static_cast<std::size_t>(wait)]);
     node.varint(node::kStart, micros(span.begin));
     node.varint(node::kDuration, micros(span.end) - micros(span.begin));
     add(node, "is_cpu_op", attribute::kBool, 0);
-    describe(node, op);
-    return node;
-  }
-
-  static std::uint64_t type_of(OpKind kind) {
-    if (is_send(kind)) return send;
-    if (is_receive(kind)) return receive;
-    if (is_host_copy(kind)) return stream_of(kind) == Stream::to_host ? store : load;
-    const bool sums = stream_of(kind) == Stream::gradient || kind == OpKind::unshard;
-    return sums ? collective : compute;
+    describe(node, op, sent);
+    bytes_ += node.delimited();
+    before = nodes_;
   }
 
   static void add(ProtoWriter& node, const char* name, int field, std::uint64_t value) {
@@ -116,19 +163,12 @@ class ChakraWriter {
     node.message(node::kAttribute, inner);
   }
 
-  void describe(ProtoWriter& node, const Op& op) {
-    switch (type_of(op.kind)) {
-      case send:
-      case receive:
-        return message(node, op);
-      case collective:
-        return sum(node, op);
-      case load:
-      case store:
-        return add(node, "tensor_size", attribute::kUint64, whole(run_.work.saved_bytes(op.stage)));
-      default:
-        return work(node, op);
-    }
+  void describe(ProtoWriter& node, const Op& op, const Collective* sent) {
+    if (sent == nullptr) return work(node, op);
+    if (sent->group == CommGroup::pipeline) return message(node, op, *sent);
+    if (sent->group == CommGroup::host)
+      return add(node, "tensor_size", attribute::kUint64, whole(sent->bytes));
+    collective_of(node, *sent);
   }
 
   static std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::llround(value)); }
@@ -158,7 +198,7 @@ class ChakraWriter {
     return bytes;
   }
 
-  void message(ProtoWriter& node, const Op& op) {
+  void message(ProtoWriter& node, const Op& op, const Collective& sent) {
     const bool forward = op.kind == OpKind::send_forward || op.kind == OpKind::recv_forward;
     const int other = op.stage + (is_send(op.kind) == forward ? 1 : -1);
     Coordinates at = grid_.coordinates(rank_);
@@ -166,23 +206,20 @@ class ChakraWriter {
     const int peer = grid_.rank(at), receiving = is_send(op.kind) ? other : op.stage;
     const std::int64_t tag =
         (std::int64_t{receiving} * run_.schedule.microbatches + op.microbatch) * 2 + forward;
-    add(node, "comm_size", attribute::kInt64, whole(run_.work.boundary_bytes));
+    add(node, "comm_size", attribute::kInt64, whole(sent.bytes));
     add(node, "comm_src", attribute::kInt32, static_cast<std::uint64_t>(is_send(op.kind) ? rank_ : peer));
     add(node, "comm_dst", attribute::kInt32, static_cast<std::uint64_t>(is_send(op.kind) ? peer : rank_));
     add(node, "comm_tag", attribute::kInt32, static_cast<std::uint64_t>(tag));
   }
 
-  void sum(ProtoWriter& node, const Op& op) {
-    const bool scatters = op.kind == OpKind::reduce_grad && scatters_gradients(plan_);
-    const CollectiveType gather = owns_parameters(plan_) ? broadcast : all_gather;
-    const CollectiveType type = op.kind == OpKind::unshard ? gather : scatters ? reduce_scatter : all_reduce;
-    add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(type));
-    const std::vector<int> ranks = CommGroups(plan_).ranks(group_of(op.kind), rank_);
+  void collective_of(ProtoWriter& node, const Collective& sent) {
+    add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(chakra_type(sent.op)));
+    const std::vector<int> ranks = sorted_ranks(comm_groups_, sent.group, rank_);
     // ASTRA-sim reads the size of a rank's input, as Chakra's converter of PyTorch traces writes it
     // (pytorch_node.py, comm_size). A ring of n gathers by n - 1 messages of comm_size each; it reduces and
     // scatters by n - 1 of comm_size / n (astra-sim, native_collectives, Ring.cc).
-    const double given =
-        type == all_gather ? sum_bytes(op) / static_cast<double>(ranks.size()) : sum_bytes(op);
+    const bool gathers = sent.op == CollectiveOp::all_gather;
+    const double given = gathers ? sent.bytes / static_cast<double>(ranks.size()) : sent.bytes;
     add(node, "comm_size", attribute::kInt64, whole(given));
     for (const auto& [name, members] : groups_.items()) {
       if (members != Json(ranks)) continue;
@@ -194,36 +231,32 @@ class ChakraWriter {
     }
   }
 
-  double sum_bytes(const Op& op) const {
-    const double parameters = run_.work.parameters(op.stage);
-    if (op.kind == OpKind::unshard) return parameters * parameter_bytes(plan_) / op.parts;
-    if (op.kind == OpKind::reduce_replicas)
-      return parameters * gradient_wire_bytes(plan_) / shard_size(plan_) / op.parts;
-    if (op.kind != OpKind::reduce_tied) return parameters * gradient_wire_bytes(plan_) / op.parts;
-    const Model& model = run_.report.model;
-    const double rows = std::ceil(static_cast<double>(model.vocab) / plan_.tp);
-    return rows * static_cast<double>(model.hidden) * gradient_wire_bytes(plan_);
-  }
-
   const TracedRun& run_;
   const Plan& plan_;
   RankGrid grid_;
+  CommGroups comm_groups_;
+  MessageSizes sizes_;
   const Json& groups_;
   int rank_;
   std::string bytes_;
+  std::uint64_t nodes_ = 0;
+  std::array<std::uint64_t, kStreams> last_{};  // node by stream
+  std::vector<std::uint64_t> node_of_;          // the last of each op
 };
 
 }  // namespace
 
-Json chakra_groups(const Plan& plan, bool tied) {
+Json chakra_groups(const TracedRun& run) {
+  const Plan& plan = run.report.plan;
+  std::set<CommGroup> kinds;
+  for (const StepMessage& message : step_messages(run.work, run.report.model, plan))
+    if (type_of_op(message.kind) == collective) kinds.insert(message.what.group);
   const CommGroups groups_of(plan);
   std::set<std::vector<int>> known;
   Json groups = Json::object();
   for (int rank = 0; rank < plan.gpus(); ++rank) {
-    std::vector<OpKind> kinds = {OpKind::reduce_grad, OpKind::reduce_replicas};
-    if (tied && plan.pp > 1) kinds.push_back(OpKind::reduce_tied);
-    for (const OpKind kind : kinds) {
-      const std::vector<int> ranks = groups_of.ranks(group_of(kind), rank);
+    for (const CommGroup kind : kinds) {
+      const std::vector<int> ranks = sorted_ranks(groups_of, kind, rank);
       if (ranks.size() < 2 || !known.insert(ranks).second) continue;
       groups[std::to_string(groups.size())] = ranks;
     }

@@ -35,9 +35,9 @@ struct TracedRun {
   const Work& work;
 };
 
-// Process groups by name: those that sum or gather along data parallelism, and first with last stage where
-// they share the embedding. Each group once, in order of its first rank.
-Json chakra_groups(const Plan& plan, bool tied);
+// Process groups by name, of all collectives that are ops of their own. Each group once, in order of its
+// first rank.
+Json chakra_groups(const TracedRun& run);
 
 // Chakra ET (MLCommons, et_def.proto) of one global rank: a node an op with the duration of its span. Compute
 // nodes contain the collectives inside of them, which the work prices with them. `groups`: of

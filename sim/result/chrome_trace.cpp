@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "plan/ranks.h"
+#include "plan/messages.h"
 #include "plan/sharding.h"
 #include "result/idle.h"
 #include "result/memory/memory.h"
 #include "result/report_json.h"
+#include "schedule/op_messages.h"
 
 namespace rehearse {
 
@@ -38,23 +39,33 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool is_scattered(const Op& op, const Plan& plan) {
-  return op.kind == OpKind::reduce_grad && scatters_gradients(plan);
+// As Kineto calls NCCL's kernel, and its collective.
+struct KinetoNames {
+  const char* kernel;
+  const char* collective;
+};
+KinetoNames kineto_names(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_gather:
+      return {"AllGather", "allgather"};
+    case CollectiveOp::reduce_scatter:
+      return {"ReduceScatter", "reduce_scatter"};
+    case CollectiveOp::broadcast:
+      return {"Broadcast", "broadcast"};
+    case CollectiveOp::all_reduce:
+      return {"AllReduce", "allreduce"};
+    default:
+      return {"SendRecv", ""};
+  }
 }
 
-std::string kernel_of(const Op& op, const Plan& plan) {
-  if (op.kind == OpKind::unshard) return owns_parameters(plan) ? "Broadcast" : "AllGather";
-  if (is_scattered(op, plan)) return "ReduceScatter";
-  return op.stream == Stream::gradient ? "AllReduce" : "SendRecv";
-}
-
-std::string slice_name(const Op& op, const Plan& plan) {
+std::string slice_name(const Op& op, const std::vector<Collective>& sent) {
   const std::string name = to_string(op);
   if (is_compute(op.kind)) return "PP:" + name;
   if (op.kind == OpKind::step) return "optimizer " + name;
   if (is_host_copy(op.kind)) return (op.stream == Stream::to_host ? "Memcpy DtoH " : "Memcpy HtoD ") + name;
-  if (op.kind == OpKind::reshard) return name;
-  return "ncclDevKernel_" + kernel_of(op, plan) + " " + name;
+  if (sent.empty()) return name;
+  return fmt::format("ncclDevKernel_{} {}", kineto_names(sent.front().op).kernel, name);
 }
 
 class TraceWriter {
@@ -63,9 +74,10 @@ class TraceWriter {
       : out_(out),
         schedule_(schedule),
         report_(report),
-        work_(work),
         activations_(stage_bytes(work)),
-        grid_(report.plan) {}
+        grid_(report.plan),
+        groups_(report.plan),
+        sizes_(message_sizes(work, report.model, report.plan, offloaded_bytes(work))) {}
 
   void write(const Timeline& timeline) {
     head();
@@ -139,40 +151,42 @@ class TraceWriter {
       const std::int64_t begin = std::max(free, nanoseconds(rank.spans[i].begin));
       const std::int64_t end = std::max(begin, nanoseconds(rank.spans[i].end));
       free = end;
-      slice(rank.instance.rank, op, begin, end);
+      slice(rank.instance.rank, op, messages_of(sizes_, report_.plan, ops, i), begin, end);
       if (is_send(op.kind) || is_receive(op.kind)) flow(rank.instance.rank, op, begin);
     }
   }
 
-  void slice(int pid, const Op& op, std::int64_t begin, std::int64_t end) {
+  void slice(int pid, const Op& op, const std::vector<Collective>& sent, std::int64_t begin,
+             std::int64_t end) {
     const int tid = static_cast<int>(op.stream) + 1;
     event(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":)"
           R"({{"stream":{},"device":0,"stage":{},"microbatch":{},"part":{},"parts":{}{}}}}})",
-          slice_name(op, report_.plan), pid, tid, micros(begin), micros(end - begin), tid, op.stage,
-          op.microbatch, op.part, op.parts, collective_args(op));
+          slice_name(op, sent), pid, tid, micros(begin), micros(end - begin), tid, op.stage, op.microbatch,
+          op.part, op.parts, collective_args(op, sent));
   }
 
   // Named as Kineto names them, counted in elements of one rank's buffers.
-  std::string collective_args(const Op& op) const {
+  std::string collective_args(const Op& op, const std::vector<Collective>& sent) const {
+    if (sent.empty() || is_host_copy(op.kind)) return "";
     const Plan& plan = report_.plan;
-    const double sent = work_.boundary_bytes / (plan.precision == Precision::fp32 ? 4 : 2);
-    if (is_send(op.kind) || is_receive(op.kind))
-      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, sent, sent, dtype(plan.precision)) +
-             fmt::format(R"(,"bytes":{:.0f})", work_.boundary_bytes);
-    const double values = work_.parameters(op.stage) / op.parts;
+    const Collective& first = sent.front();
+    if (first.group == CommGroup::pipeline) {
+      const double values = first.bytes / (plan.precision == Precision::fp32 ? 4 : 2);
+      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, values, values,
+                          dtype(plan.precision)) +
+             fmt::format(R"(,"bytes":{:.0f})", first.bytes);
+    }
+    double bytes = 0;
+    for (const Collective& message : sent) bytes += message.bytes * static_cast<double>(message.calls);
+    const bool gathers = op.kind == OpKind::unshard;
+    const double values = bytes / (gathers ? parameter_bytes(plan) : gradient_wire_bytes(plan));
+    const auto members = static_cast<int>(groups_.ranks(first.group, 0).size());
     const char* const gathered = parameter_bytes(plan) == 1 ? "Byte" : dtype(plan.precision);
-    if (op.kind == OpKind::unshard)
-      return owns_parameters(plan)
-                 ? message_args("broadcast", "dp", shard_size(plan), values, values, gathered)
-                 : message_args("allgather", "dp", shard_size(plan), values / shard_size(plan), values,
-                                gathered);
-    if (op.stream != Stream::gradient) return "";
-    const double summed = op.kind == OpKind::reduce_replicas ? values / shard_size(plan) : values;
-    const double left = is_scattered(op, plan) ? values / members(op) : summed;
-    return message_args(is_scattered(op, plan) ? "reduce_scatter" : "allreduce",
-                        op.kind == OpKind::reduce_tied ? "embedding" : "dp", members(op),
-                        op.kind == OpKind::reduce_tied ? tied_values() : summed,
-                        op.kind == OpKind::reduce_tied ? tied_values() : left, dtype(plan.grad_reduce));
+    return message_args(kineto_names(first.op).collective,
+                        first.group == CommGroup::embedding ? "embedding" : "dp", members,
+                        first.op == CollectiveOp::all_gather ? values / members : values,
+                        first.op == CollectiveOp::reduce_scatter ? values / members : values,
+                        gathers ? gathered : dtype(plan.grad_reduce));
   }
 
   static std::string message_args(const char* name, const char* group, int size, double in, double out,
@@ -185,18 +199,6 @@ class TraceWriter {
 
   static const char* dtype(Precision precision) {
     return precision == Precision::fp32 ? "Float" : precision == Precision::fp16 ? "Half" : "BFloat16";
-  }
-
-  double tied_values() const {
-    const Model& model = report_.model;
-    return std::ceil(static_cast<double>(model.vocab) / report_.plan.tp) * static_cast<double>(model.hidden);
-  }
-
-  int members(const Op& op) const {
-    const Plan& plan = report_.plan;
-    if (op.kind == OpKind::reduce_tied) return 2;
-    if (op.kind == OpKind::reduce_replicas) return shard_replicas(plan);
-    return plan.zero > 0 ? shard_size(plan) : plan.dp * plan.cp;
   }
 
   // The same number at both ends: replica, direction, stage that receives, microbatch.
@@ -244,9 +246,10 @@ class TraceWriter {
   std::ostream& out_;
   const Schedule& schedule_;
   const Report& report_;
-  const Work& work_;
   std::vector<StageBytes> activations_;
   RankGrid grid_;
+  CommGroups groups_;
+  MessageSizes sizes_;
   std::int64_t replica_ = 0;  // of the rank being written: the first rank of its pipeline
   std::string buffer_;
   bool first_ = true;

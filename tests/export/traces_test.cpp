@@ -32,7 +32,9 @@ Json chrome_of(const Case& made) {
 }
 
 Case two_ranks() {
-  return make_case(small_plan(2, 1, 3, 2), Durations{1e-3, 2e-3, 1e-4, 2e-4, 5e-4}, true);
+  Model model = small_model();
+  model.tied_embeddings = true;
+  return make_case(small_plan(2, 1, 3, 2), Durations{1e-3, 2e-3, 1e-4, 2e-4, 5e-4}, true, model);
 }
 
 // As protoc prints the message.
@@ -174,9 +176,8 @@ struct ChakraNode {
 };
 
 std::map<std::string, ChakraNode> nodes_of(const Case& made, int rank) {
-  const Json groups = chakra_groups(made.plan, true);
-  const std::string bytes =
-      chakra_trace({made.timeline, made.schedule, made.report, made.work}, groups, rank);
+  const TracedRun traced{made.timeline, made.schedule, made.report, made.work};
+  const std::string bytes = chakra_trace(traced, chakra_groups(traced), rank);
   const std::vector<std::string> messages = messages_of(bytes);
   EXPECT_THAT(decoded(messages.at(0), "ChakraProtoMsg.GlobalMetadata", "chakra_et.proto"),
               HasSubstr("version: \"0.0.4\""));
@@ -219,7 +220,7 @@ TEST(Chakra, NodesDependOnWhatTheirOpsWaitFor) {
 
 TEST(Chakra, CollectivesNameTheirGroupAndBytes) {
   const Case made = two_ranks();
-  const Json groups = chakra_groups(made.plan, true);
+  const Json groups = chakra_groups({made.timeline, made.schedule, made.report, made.work});
   EXPECT_EQ(groups, Json::parse(R"({"0": [0, 1], "1": [0, 2], "2": [1, 3], "3": [2, 3]})"));
   const std::map<std::string, ChakraNode> nodes = nodes_of(made, 3);
   const ChakraNode& sum = nodes.at("1REDUCE_GRAD.0");

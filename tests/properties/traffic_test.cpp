@@ -75,7 +75,7 @@ Traces traces_of(const Run& run) {
   const Report report = report_of(run.experiment, run.ready, run.reference);
   const TracedRun traced{run.reference, run.ready.schedule, report, run.ready.work};
   Traces traces;
-  traces.groups = chakra_groups(run.experiment.plan, run.experiment.model.tied_embeddings);
+  traces.groups = chakra_groups(traced);
   for (int rank = 0; rank < run.experiment.plan.gpus(); ++rank)
     traces.of_rank.push_back(read_chakra(chakra_trace(traced, traces.groups, rank)));
   return traces;

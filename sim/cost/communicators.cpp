@@ -8,6 +8,7 @@
 #include "cost/nccl/tuning.h"
 #include "cost/row_exchange.h"
 #include "plan/frameworks/traits.h"
+#include "plan/messages.h"
 #include "plan/ranks.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
@@ -20,11 +21,10 @@ namespace {
 using nccl::Algorithm;
 using nccl::Release;
 
-constexpr double kScalar = 8;  // a norm, a loss, a flag
-
 struct Message {
+  CommGroup group = CommGroup::world;
   CollectiveOp op = CollectiveOp::all_reduce;
-  double bytes = kScalar;
+  double bytes = 8;  // a norm, a loss, a flag
   bool operator==(const Message&) const = default;
 };
 
@@ -33,9 +33,8 @@ struct Message {
 struct Place {
   int first_gpu = 0;
   nccl::Peers neighbours = {};  // pipeline ranks before and after
-  bool ties_embedding = false;
-  std::vector<int> blocks = {};   // that its stages run
-  double dense = 0, experts = 0;  // parameters of its largest stage
+  bool has_experts = false;
+  std::vector<Message> messages = {};  // of its stages, each once
   bool operator==(const Place&) const = default;
 };
 
@@ -65,31 +64,35 @@ nccl::Peers neighbours_of(int pipeline_rank, const Plan& plan, const Cluster& cl
 
 std::vector<Place> places(const Work& work, const Model& model, const Plan& plan, const Cluster& cluster) {
   const RankGrid grid(plan);
-  const int last = pipeline_rank_of(plan.stages() - 1, plan);
   std::vector<Place> places;
-  for (int rank = 0; rank < plan.pp; ++rank) {
-    const bool ties = model.shares_embedding() && last > 0 && (rank == 0 || rank == last);
+  for (int rank = 0; rank < plan.pp; ++rank)
     places.push_back(
-        {grid.rank({0, 0, 0, 0, rank}) % cluster.node.gpus, neighbours_of(rank, plan, cluster, grid), ties});
-  }
-  for (int stage = 0; stage < plan.stages(); ++stage) {
-    Place& place = places[static_cast<std::size_t>(pipeline_rank_of(stage, plan))];
-    for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)])
-      if (std::ranges::find(place.blocks, part.block) == place.blocks.end())
-        place.blocks.push_back(part.block);
-    const double of_experts = work.expert_parameters(stage);
-    place.experts = std::max(place.experts, of_experts);
-    place.dense = std::max(place.dense, work.parameters(stage) - of_experts);
+        {grid.rank({0, 0, 0, 0, rank}) % cluster.node.gpus, neighbours_of(rank, plan, cluster, grid)});
+  const auto place_of = [&](int stage) -> Place& {
+    return places[static_cast<std::size_t>(pipeline_rank_of(stage, plan))];
+  };
+  for (int stage = 0; stage < plan.stages(); ++stage)
+    place_of(stage).has_experts |= work.expert_parameters(stage) > 0;
+  for (const StepMessage& sent : step_messages(work, model, plan)) {
+    const Collective& what = sent.what;
+    if (is_row_exchange(what.op) || what.group == CommGroup::world) continue;
+    // Transformer Engine's chunks go through buffers of its own.
+    if (what.group == CommGroup::tensor && what.op == CollectiveOp::send_receive) continue;
+    std::vector<Message>& messages = place_of(sent.stage).messages;
+    // Frameworks fill buckets to this size. The schedule knows them in whole layers.
+    const bool in_buckets = axis_of(what.group) == Axis::dp;
+    const Message message{what.group, what.op,
+                          in_buckets ? std::min(plan.bucket_bytes, what.bytes) : what.bytes};
+    if (std::ranges::find(messages, message) == messages.end()) messages.push_back(message);
   }
   return places;
 }
 
 class Communicators {
  public:
-  Communicators(const Work& work, const Model& model, const Plan& plan, const Cluster& cluster,
+  Communicators(const Model& model, const Plan& plan, const Cluster& cluster,
                 const nccl::Constants& constants, const Place& place, int pipeline_rank)
-      : work_(work),
-        model_(model),
+      : model_(model),
         plan_(plan),
         cluster_(cluster),
         constants_(constants),
@@ -104,8 +107,9 @@ class Communicators {
     add_inside();
     add_pipeline();
     add_replicas();
-    if (plan_.sends_rows_once() && place_.experts > 0) add_row_exchange();
-    if (place_.ties_embedding) add_tied();
+    if (plan_.sends_rows_once() && place_.has_experts) add_row_exchange();
+    const std::vector<Message> tied = messages_in(CommGroup::embedding);
+    if (!tied.empty()) add("embedding", CommGroup::embedding, tied, {});
     return std::move(held_);
   }
 
@@ -169,22 +173,8 @@ class Communicators {
 
   std::vector<Message> messages_in(CommGroup group) const {
     std::vector<Message> messages;
-    const auto add_list = [&](const std::vector<Kernel>& kernels) {
-      for (const Kernel& kernel : kernels) {
-        const auto* collective = std::get_if<Collective>(&kernel.what);
-        if (collective == nullptr || is_row_exchange(collective->op) || collective->group != group) continue;
-        // Transformer Engine's chunks go through buffers of its own.
-        if (group == CommGroup::tensor && collective->op == CollectiveOp::send_receive) continue;
-        const Message message{collective->op, collective->bytes};
-        if (std::ranges::find(messages, message) == messages.end()) messages.push_back(message);
-      }
-    };
-    for (const int number : place_.blocks) {
-      const Block& block = work_.blocks[static_cast<std::size_t>(number)];
-      for (const auto* list :
-           {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
-        add_list(*list);
-    }
+    for (const Message& message : place_.messages)
+      if (message.group == group) messages.push_back(message);
     return messages;
   }
 
@@ -192,19 +182,21 @@ class Communicators {
     if (release_ != Release::v2_10) add("pp", CommGroup::pipeline, {}, place_.neighbours);
   }
 
-  // Gradients are summed, or scattered and parameters gathered; losses are averaged.
+  // Beside gradients and parameters, losses are averaged.
   void add_replicas() {
-    const double dense = place_.dense, experts = place_.experts;
-    const auto bytes = [&](double parameters) {
-      return std::min(plan_.bucket_bytes, parameters * gradient_wire_bytes(plan_));
+    const auto with_losses = [this](CommGroup group) {
+      std::vector<Message> messages = messages_in(group);
+      messages.emplace_back();
+      return messages;
     };
-    const CollectiveOp gathers = owns_parameters(plan_) ? CollectiveOp::broadcast : CollectiveOp::all_gather;
-    add("dp", CommGroup::shards, sums(bytes(dense), gathers), {});
-    if (shard_replicas(plan_) > 1)
-      add("dp across", CommGroup::shard_replicas, {{CollectiveOp::all_reduce, bytes(dense)}}, {});
-    if (experts <= 0 || plan_.edp() == 1) return;
-    add("expert dp", CommGroup::expert_shards, sums(bytes(experts), CollectiveOp::all_gather), {});
-    add("expert dp across", CommGroup::expert_replicas, {{CollectiveOp::all_reduce, bytes(experts)}}, {});
+    add("dp", CommGroup::shards, with_losses(CommGroup::shards), {});
+    add("dp across", CommGroup::shard_replicas, messages_in(CommGroup::shard_replicas), {});
+    if (!place_.has_experts || plan_.edp() == 1) return;
+    // Where their groups are those of other parameters, they go together.
+    const bool together = messages_in(CommGroup::expert_shards).empty();
+    add("expert dp", CommGroup::expert_shards,
+        with_losses(together ? CommGroup::shards : CommGroup::expert_shards), {});
+    add("expert dp across", CommGroup::expert_replicas, messages_in(CommGroup::shard_replicas), {});
   }
 
   void add_row_exchange() {
@@ -213,18 +205,6 @@ class Communicators {
     held_.emplace_back(to_string(plan_.dispatcher),
                        exchange_buffers(plan_, group_shape(cluster_, ranks), model_.experts->count,
                                         static_cast<double>(shape.rows), static_cast<double>(model_.hidden)));
-  }
-
-  std::vector<Message> sums(double bytes, CollectiveOp gathers) const {
-    if (plan_.zero == 0) return {Message{}, {CollectiveOp::all_reduce, bytes}};
-    const bool owned = owns_parameters(plan_);
-    return {Message{},
-            {owned ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter, bytes},
-            {gathers, bytes}};
-  }
-
-  void add_tied() {
-    add("embedding", CommGroup::embedding, {{CollectiveOp::all_reduce, plan_.bucket_bytes}}, {});
   }
 
   void add(const std::string& name, CommGroup group, const std::vector<Message>& messages,
@@ -246,7 +226,6 @@ class Communicators {
     held_.emplace_back(name, buffers.collectives(algorithms) + buffers.exchanges(peers));
   }
 
-  const Work& work_;
   const Model& model_;
   const Plan& plan_;
   const Cluster& cluster_;
@@ -277,7 +256,7 @@ std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model&
     held[rank] =
         like < rank
             ? held[like]
-            : Communicators(work, model, plan, cluster, constants, all[rank], static_cast<int>(rank)).take();
+            : Communicators(model, plan, cluster, constants, all[rank], static_cast<int>(rank)).take();
   }
   return held;
 }

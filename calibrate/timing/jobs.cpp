@@ -10,8 +10,8 @@
 #include "cost/collectives.h"
 #include "cost/curves.h"
 #include "cost/gemm_curve.h"
-#include "plan/ranks.h"
-#include "plan/sharding.h"
+#include "plan/messages.h"
+#include "plan/owners.h"
 #include "plan/stages.h"
 
 namespace rehearse {
@@ -84,7 +84,7 @@ class Collector {
         repeats[static_cast<std::size_t>(repeated.block)] += static_cast<double>(repeated.repeats);
     for (std::size_t i = 0; i < work.blocks.size(); ++i) add_block(work.blocks[i], repeats[i]);
     for (int rank = 0; rank < plan.pp; ++rank) add_step(work, rank);
-    add_messages(work);
+    for (const StepMessage& message : step_messages(work, model, plan)) add_message(message.what);
   }
 
   void finish() {
@@ -121,7 +121,7 @@ class Collector {
     } else if (const auto* scan = std::get_if<Scan>(&kernel.what)) {
       key = {SampleKey::Table::stream, curve_name(*scan), {block.bytes_moved(kernel)}};
     } else {
-      return add_collective(std::get<Collective>(kernel.what));
+      return;  // a message
     }
     std::map<std::vector<double>, KernelJob>& same = kernels_[key];
     if (const auto* attention = std::get_if<Attention>(&kernel.what); attention != nullptr && !same.empty()) {
@@ -139,8 +139,7 @@ class Collector {
     double parameters = 0;
     for (int stage = 0; stage < plan().stages(); ++stage) {
       if (pipeline_rank_of(stage, plan()) != rank) continue;
-      const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
-      parameters += dense / shard_size(plan()) + experts / expert_shard_size(plan());
+      parameters += stepped_dense(work, plan(), stage) + stepped_experts(work, plan(), stage);
     }
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
@@ -151,48 +150,12 @@ class Collector {
     for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);
   }
 
-  void add_message(CollectiveOp op, std::size_t members, double bytes) {
-    if (members < 2 || bytes < 1) return;
-    for (const double size : {1024.0, 65536.0, 1048576.0, bytes}) {
-      messages_.insert({op, static_cast<int>(members), size});
-    }
-  }
-
-  void add_collective(const Collective& collective) {
-    if (is_row_exchange(collective.op)) return;  // a library's of its own, which is not timed
-    const int members =
-        collective.op == CollectiveOp::send_receive ? 2 : group_size(collective.group, plan());
-    add_message(collective.op, static_cast<std::size_t>(members), collective.bytes);
-  }
-
-  void add_messages(const Work& work) {
-    if (plan().pp > 1) add_message(CollectiveOp::send_receive, 2, work.boundary_bytes);
-    const int replicas = plan().dp * plan().cp;
-    const bool one_group = plan().edp() == replicas;
-    for (int stage = 0; stage < plan().stages(); ++stage) {
-      const double experts = work.expert_parameters(stage), dense = work.parameters(stage) - experts;
-      add_state(replicas, one_group ? dense + experts : dense);
-      if (!one_group) add_state(plan().edp(), experts);
-    }
-    add_tied();
-  }
-
-  // What the ranks that hold the same parameters exchange.
-  void add_state(int holders, double parameters) {
-    const auto members = static_cast<std::size_t>(holders);
-    const CollectiveOp reduction = plan().zero > 0 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-    add_message(reduction, members, parameters * gradient_wire_bytes(plan()));
-    if (plan().zero > 0) add_message(CollectiveOp::all_gather, members, parameters * parameter_bytes(plan()));
-  }
-
-  // The gradient of the embedding that the first and the last stage share.
-  void add_tied() {
-    const Model& model = jobs_.plans.back().model;
-    if (!model.shares_embedding()) return;
-    if (pipeline_rank_of(0, plan()) == pipeline_rank_of(plan().stages() - 1, plan())) return;
-    const std::int64_t rows = (model.vocab + plan().tp - 1) / plan().tp;
-    add_message(CollectiveOp::all_reduce, 2,
-                static_cast<double>(rows * model.hidden) * gradient_wire_bytes(plan()));
+  void add_message(const Collective& message) {
+    if (is_row_exchange(message.op)) return;  // a library's of its own, which is not timed
+    if (message.group == CommGroup::host || message.bytes < 1) return;
+    const int members = message.op == CollectiveOp::send_receive ? 2 : group_size(message.group, plan());
+    for (const double size : {1024.0, 65536.0, 1048576.0, message.bytes})
+      messages_.insert({message.op, members, size});
   }
 
   Jobs& jobs_;

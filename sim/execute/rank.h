@@ -160,8 +160,8 @@ class Rank {
   void reduce_microbatch(std::size_t index, kernels::Stream& stream);
   void reduce_replicas(const Op& op, kernels::Stream& stream);
   void add_arrived(std::size_t segment, kernels::Stream& stream);
-  void sum_over(kernels::Communicator& group, const kernels::Tensor& gradients, const kernels::Tensor& sum,
-                kernels::Stream& stream);
+  void sum_over(kernels::Communicator& group, CollectiveOp op, const kernels::Tensor& gradients,
+                const kernels::Tensor& sum, kernels::Stream& stream);
   void add(const kernels::Tensor& more, const kernels::Tensor& sum, kernels::Stream& stream);
   kernels::Tensor arriving(std::size_t segment) const;
   void reduce_tied(const Op& op, kernels::Stream& stream);
@@ -210,6 +210,7 @@ class Rank {
   const RankOps& ops_;
   std::vector<int> rank_of_stage_;
   StateTypes types_;
+  CollectiveOp reduction_;  // of gradients over the ranks that divide them
   Groups groups_;
   Parameters parameters_;
   Pool pool_, host_pool_;  // of the compute stream, and of copies that follow it

@@ -117,7 +117,7 @@ void Rank::reduce_gradients(const Op& op, kernels::Stream& stream) {
       return reduce_microbatch(i, stream);
     }
     const kernels::Tensor gradients = segment.whole(segment.gradients);
-    sum_over(*among.gradients, gradients,
+    sum_over(*among.gradients, reduction_, gradients,
              training_.plan.zero > 0 ? segment.own(segment.gradients) : gradients, stream);
   });
 }
@@ -130,7 +130,8 @@ void Rank::reduce_microbatch(std::size_t index, kernels::Stream& stream) {
     if (run.to_host != nullptr) throw kernels::DeviceError("gradients that were reduced have not left");
     run.to_host = gradient_buffers_.take(segment.own_bytes(types_.wire), stream);
   }
-  sum_over(*holders(segment).gradients, segment.whole(run.microbatch_sum, fresh), arriving(index), stream);
+  sum_over(*holders(segment).gradients, reduction_, segment.whole(run.microbatch_sum, fresh), arriving(index),
+           stream);
   gradient_buffers_.give_back(run.microbatch_sum, segment.bytes(fresh), stream.record());
   run.microbatch_sum = nullptr;
   point(run.gradients, {});
@@ -144,7 +145,7 @@ void Rank::reduce_replicas(const Op& op, kernels::Stream& stream) {
     if (!among.replicas) return;
     const bool divided = parameters_.division(segment).gradients;
     const kernels::Tensor shard = divided ? arriving(i) : segment.own(segment.gradients);
-    sum_over(*among.replicas, shard, shard, stream);
+    sum_over(*among.replicas, CollectiveOp::all_reduce, shard, shard, stream);
     if (divided) add_arrived(i, stream);
   });
 }
@@ -162,21 +163,23 @@ void Rank::add_arrived(std::size_t index, kernels::Stream& stream) {
   add(arriving(index), segment.own(segment.gradients), stream);
 }
 
-// What the ranks of a group hold, or this rank's part of it, travels and is summed in the type of the wire.
-void Rank::sum_over(kernels::Communicator& group, const kernels::Tensor& gradients,
+// What the ranks of a group hold travels and is summed in the type of the wire; `sum`: this rank's part of
+// the sum, or all of it.
+void Rank::sum_over(kernels::Communicator& group, CollectiveOp op, const kernels::Tensor& gradients,
                     const kernels::Tensor& sum, kernels::Stream& stream) {
-  const bool whole = gradients.columns == sum.columns;
+  const bool whole = op == CollectiveOp::all_reduce, keeps_part = gradients.columns != sum.columns;
   const auto reduce = [&](const kernels::Tensor& from, const kernels::Tensor& to) {
     whole ? group.all_reduce(stream, from, to) : group.reduce_scatter(stream, from, to);
   };
-  if (gradients.type == types_.wire && sum.type == types_.wire) return reduce(gradients, sum);
+  const bool arrives_there = sum.type == types_.wire && whole != keeps_part;
+  if (gradients.type == types_.wire && arrives_there) return reduce(gradients, sum);
   const auto bytes = static_cast<std::size_t>(gradients.columns) * kernels::bytes_of(types_.wire);
   void* memory = gradient_buffers_.take(bytes, stream);
   const kernels::Tensor sent(memory, types_.wire, 1, gradients.columns);
-  const kernels::Tensor own = sent.slice(whole ? 0 : group.rank() * sum.columns, sum.columns);
+  const kernels::Tensor own = sent.slice(keeps_part ? group.rank() * sum.columns : 0, sum.columns);
   stream.launch(kernels::Cast{gradients, sent});
-  reduce(sent, sum.type == types_.wire ? sum : own);
-  if (sum.type != types_.wire) stream.launch(kernels::Cast{own, sum});
+  reduce(sent, arrives_there ? sum : whole ? sent : own);
+  if (!arrives_there) stream.launch(kernels::Cast{own, sum});
   gradient_buffers_.give_back(memory, bytes, stream.record());
 }
 
@@ -198,7 +201,7 @@ void Rank::reduce_tied(const Op& op, kernels::Stream& stream) {
   for (const Segment& segment : parameters_.segments()) {
     if (segment.stage != op.stage || segment.summed != SummedOver::other_stage_too) continue;
     const kernels::Tensor own = segment.own(segment.gradients);
-    sum_over(*groups_.tied, own, own, stream);
+    sum_over(*groups_.tied, CollectiveOp::all_reduce, own, own, stream);
     take_to_host(segment, stream);
   }
 }

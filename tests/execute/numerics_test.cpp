@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "plan/sharding.h"
 #include "same_training.h"
 
 namespace rehearse {
@@ -152,6 +153,15 @@ TEST(ShardingGroups, SumTheirShards) {
       expect_same_training(training_of(model, plan), model);
     }
   }
+}
+
+// ZeRO-3 of DeepSpeed of 2021 sums whole gradients on every rank, which keeps its shard.
+TEST(WholeSums, TrainAsOneRankDoes) {
+  Plan plan = plan_of(ScheduleName::gpipe, 1, 1, 4);
+  plan.framework = Framework::deepspeed_2021;
+  plan.zero = 3;
+  ASSERT_FALSE(scatters_gradients(plan));
+  expect_as_one_rank(plan, tiny_gpt());
 }
 
 TEST(Clipping, FindsTheNormOfAllGradients) {

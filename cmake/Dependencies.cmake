@@ -8,6 +8,7 @@ find_package(pugixml 1.12 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
 find_path(TOMLPLUSPLUS toml++/toml.h REQUIRED)
 find_package(Threads REQUIRED)
+pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-cpp>=0.7)
 pkg_check_modules(simgrid REQUIRED IMPORTED_TARGET simgrid>=3.32)
 
 if(REHEARSE_TESTS)

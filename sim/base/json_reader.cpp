@@ -114,6 +114,10 @@ JsonReader JsonReader::open(const std::string& path) {
   return JsonReader(read_json_file(path), path);
 }
 
+JsonReader JsonReader::of_text(const std::string& text, const std::string& file) {
+  return JsonReader(parse_json(text, file, {}), file);
+}
+
 JsonReader::JsonReader(Json object, std::string file, std::string pointer)
     : json_(std::move(object)),
       file_(std::move(file)),
@@ -257,6 +261,14 @@ std::string JsonReader::text(const std::string& key) const {
 
 std::string JsonReader::text_or(const std::string& key, const std::string& fallback) const {
   return has(key) ? text(key) : fallback;
+}
+
+std::vector<std::pair<std::string, std::string>> JsonReader::unread() const {
+  std::vector<std::pair<std::string, std::string>> keys;
+  const std::vector<std::string> known(read_->begin(), read_->end());
+  for (const auto& [key, value] : json_.items())
+    if (!read_->contains(key) && !key.starts_with('_')) keys.emplace_back(key, nearest_name(key, known));
+  return keys;
 }
 
 void JsonReader::reject_unknown() const {

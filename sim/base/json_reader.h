@@ -38,6 +38,7 @@ Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 class JsonReader {
  public:
   static JsonReader open(const std::string& path);
+  static JsonReader of_text(const std::string& text, const std::string& file);
   JsonReader(Json object, std::string file, std::string pointer = "");
 
   const Json& json() const { return json_; }
@@ -81,6 +82,9 @@ class JsonReader {
   Enum choice_or(const std::string& key, Enum fallback, const std::map<std::string, Enum>& names) const {
     return has(key) ? choice(key, names) : fallback;
   }
+
+  // Keys that were never read, but for comments, and the nearest key that was, "" where none is near.
+  std::vector<std::pair<std::string, std::string>> unread() const;
 
   // Throws for the first key that was never read, with the nearest key that was. Keys starting with '_' are
   // comments.

@@ -8,21 +8,27 @@
 
 #include "base/text_file.h"
 #include "cli/flags.h"
+#include "cli/import_answer.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
-#include "frameworks/imported.h"
+#include "frameworks/kinds.h"
 #include "model/read.h"
 
 namespace rehearse {
 
 namespace {
 
+// More than any script, configuration or log holds.
+constexpr std::size_t kMostBytes = 64'000'000;
+
 struct ImportOptions {
   GivenFlags given;  // its file is the configuration
   std::string output;
-  std::vector<std::string> ignored;
+  std::string vocabulary;
+  std::vector<std::string> words, ignored, sources;
+  bool json = false, strict = false;
 };
 
 int gpus_of(const GivenFlags& given) {
@@ -32,21 +38,14 @@ int gpus_of(const GivenFlags& given) {
   return static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), 0, 1 << 30));
 }
 
-// A config.json of its own beside the scenario, named after it, unless a flag names another model.
-std::string write_model(const ImportOptions& options, const Json& model) {
-  if (options.output.empty() || options.output == "-")
-    throw InputError({"command line", "-o",
-                      "is required: the shape of the model is written to a file next to the scenario", "",
-                      "-o scenario.json, or --model NAME"});
+// Beside a scenario that is written to a file stands a config.json of its own, named after it; else the model
+// stands in the scenario.
+Json place_of_model(const ImportOptions& options, const Json& model) {
+  if (options.output.empty() || options.output == "-") return model;
   const std::filesystem::path scenario(options.output);
   const std::filesystem::path file = scenario.parent_path() / (scenario.stem().string() + "-model.json");
   write_file(file, [&](std::ostream& out) { out << model.dump(2) << '\n'; });
   return file.filename().string();
-}
-
-void write_scenario(const ImportOptions& options, const Json& scenario) {
-  const std::string text = scenario.dump(2) + "\n";
-  write_file(options.output.empty() ? "-" : options.output, [&](std::ostream& out) { out << text; });
 }
 
 // Where it names a model and a cluster it is a whole scenario: its rules are checked now.
@@ -76,22 +75,37 @@ void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::str
   }
 }
 
-// By the pointers that the flags write.
-SaidOverFile said_over_file(const GivenFlags& given) {
-  SaidOverFile said;
+// What the command line says of the file. Words with "=" are variables of a script, others its arguments.
+ImportRequest request_of(const ImportOptions& options) {
+  ImportRequest request;
+  request.gpus = gpus_of(options.given);
+  request.vocabulary = options.vocabulary;
   for (const Flag& flag : scenario_flags())
-    if (const auto value = given.values.find(flag.name); value != given.values.end())
-      said[flag.pointer] = value->second;
-  return said;
+    if (const auto value = options.given.values.find(flag.name); value != options.given.values.end())
+      request.over[flag.pointer] = value->second;
+  for (const std::string& name : options.ignored)
+    request.ignored.push_back(name.starts_with("--") ? name : "--" + name);
+  for (const std::string& word : options.words) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos && equals > 0)
+      request.shell.variables[word.substr(0, equals)] = word.substr(equals + 1);
+    else
+      request.shell.arguments.push_back(word);
+  }
+  for (const std::string& source : options.sources)
+    request.shell.files[std::filesystem::path(source).filename().string()] =
+        read_text_file(source, kMostBytes);
+  return request;
 }
 
 // What of the configuration is approximated is said wherever the scenario is used; what the command line
 // lacks, here alone.
-void import(const ImportOptions& options, Imported imported) {
+void import(const ImportOptions& options, const LaunchKind& kind, Imported imported) {
   require_apart({options.output});
+  if (options.strict) require_known(imported, options.given.file);
   ScenarioSource source{options.output, std::move(imported.scenario), {}};
   if (!imported.model.is_null() && !options.given.values.contains("--model"))
-    source.json["model"] = write_model(options, imported.model);
+    source.json["model"] = place_of_model(options, imported.model);
   write_flags(options.given, source);
   for (const std::string& note : imported.notes) source.json["notes"].push_back(note);
   write_batch(imported.accumulation, source.json, imported.notes);
@@ -102,72 +116,78 @@ void import(const ImportOptions& options, Imported imported) {
     imported.notes.emplace_back("the cluster is not given: pass --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
   require_legal(source);
-  write_scenario(options, source.json);
+  const std::string scenario = source.json.dump(2) + "\n";
+  const bool to_file = !options.output.empty() && options.output != "-";
+  if (to_file || !options.json)
+    write_file(options.output.empty() ? "-" : options.output, [&](std::ostream& out) { out << scenario; });
+  if (options.json) print_answer(import_answer(kind.name, source.json, imported).dump(2) + "\n", true);
 }
 
-CLI::App* add_source(CLI::App& verb, const std::string& name, const std::string& help,
-                     const std::shared_ptr<ImportOptions>& options) {
-  CLI::App* source = verb.add_subcommand(name, help);
-  add_scenario_flags(*source, options->given);
-  source->get_option("scenario")->description("the configuration")->option_text("FILE")->required();
-  source->add_option("-o,--output", options->output, "the scenario; default: standard output")
-      ->option_text("SCENARIO.json");
-  return source;
-}
-
-// Read twice where it names the model itself: its stages are cut by the layers of the model.
-Imported read_torchtitan(const std::string& text, const std::string& file, const GivenFlags& given) {
-  const int gpus = gpus_of(given);
-  const auto named = given.values.find("--model");
+void run(const ImportOptions& options, const LaunchKind* forced) {
+  if (options.given.file.empty())
+    throw InputError(
+        {"command line", "FILE", "must be given", "", "rehearse import FILE; rehearse import --help"});
+  const LaunchFile file{options.given.file, read_text_file(options.given.file, kMostBytes)};
+  DetectedKind detected{forced, ""};
+  if (forced == nullptr) {
+    detected = detect_kind(file);
+    say(stderr, "note: {} is read as {} (import {} FILE)\n", file.name, detected.what, detected.kind->name);
+  }
   const auto layers = [](const std::string& model) { return read_model(model).layers; };
-  if (named != given.values.end()) return import_torchtitan(text, file, gpus, layers(named->second));
-  Imported imported = import_torchtitan(text, file, gpus, 0);
-  if (!imported.scenario.contains("model")) return imported;
-  return import_torchtitan(text, file, gpus, layers(imported.scenario["model"].get<std::string>()));
+  import(options, *detected.kind, detected.kind->read(file, request_of(options), layers));
 }
 
-// More than any script or configuration holds.
-constexpr std::size_t kMostBytes = 1'000'000;
+void add_flags(CLI::App& verb, const std::shared_ptr<ImportOptions>& options) {
+  add_scenario_flags(verb, options->given);
+  verb.get_option("scenario")->description("the launch file")->option_text("FILE");
+  verb.add_option("words", options->words,
+                  "what the launch script is given: variables and arguments, as MODEL_SIZE=8B 1 2")
+      ->option_text("[NAME=VALUE ...] [ARGUMENT ...]");
+  verb.add_option("-o,--output", options->output, "the scenario; default: standard output")
+      ->option_text("SCENARIO.json");
+  verb.add_option("--ignore", options->ignored, "options of the file to ignore, without their dashes")
+      ->delimiter(',')
+      ->option_text("OPTION,...");
+  verb.add_option("--vocab-size", options->vocabulary,
+                  "the vocabulary, where the file's tokenizer does not state it")
+      ->option_text("N");
+  verb.add_option("--source", options->sources,
+                  "a file that the script reads with source; may be given again")
+      ->option_text("FILE")
+      ->take_all();
+  verb.add_flag("--strict", options->strict, "unknown options are errors");
+  verb.add_flag("--json", options->json, "print kind, scenario and each option of the file, as JSON");
+}
 
 }  // namespace
 
 void add_import(CLI::App& program, int& exit_code) {
   CLI::App* verb =
-      program.add_subcommand("import", "make a scenario from the configuration of a training framework");
-  verb->require_subcommand(1);
+      program.add_subcommand("import", "make a scenario from the launch file of a training framework");
   const auto options = std::make_shared<ImportOptions>();
-  const auto on_parse = [&exit_code](CLI::App* source, auto run) {
-    source->callback([run, &exit_code] {
-      run();
+  verb->require_subcommand(0, 1);
+  add_flags(*verb, options);
+  verb->callback([verb, options, &exit_code] {
+    if (!verb->get_subcommands().empty()) return;
+    run(*options, nullptr);
+    exit_code = kDone;
+  });
+  for (const LaunchKind& kind : launch_kinds()) {
+    CLI::App* source = verb->add_subcommand(kind.name, kind.help);
+    add_flags(*source, options);
+    source->callback([&kind, options, &exit_code] {
+      run(*options, &kind);
       exit_code = kDone;
     });
-  };
-  CLI::App* megatron = add_source(
-      *verb, "megatron",
-      "flags of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them", options);
-  megatron->add_option("--ignore", options->ignored, "flags of the script to ignore, without their dashes")
-      ->delimiter(',')
-      ->option_text("FLAG,...");
-  on_parse(megatron, [options] {
-    const std::string& file = options->given.file;
-    for (std::string& name : options->ignored)
-      if (!name.starts_with("--")) name = "--" + name;
-    import(*options, import_megatron(read_text_file(file, kMostBytes), file, options->ignored,
-                                     said_over_file(options->given)));
-  });
-  on_parse(add_source(*verb, "deepspeed", "ds_config.json", options), [options] {
-    import(*options, import_deepspeed(JsonReader::open(options->given.file), gpus_of(options->given)));
-  });
-  on_parse(add_source(*verb, "torchtitan", "a TOML file of torchtitan, to v0.2", options), [options] {
-    const std::string& file = options->given.file;
-    import(*options, read_torchtitan(read_text_file(file, kMostBytes), file, options->given));
-  });
+  }
   verb->footer(
-      "Flags override the file. Ignored options are listed with their effect; unknown options are errors.\n"
+      "The kind of the file is found out; `import KIND FILE` forces it. Flags override the file. Each option "
+      "of the\n"
+      "file is used, free of cost, approximated, ignored or unknown: notes name the last three with their "
+      "effect.\n"
       "Examples:\n"
-      "  rehearse import megatron train.sh --cluster dgx-h100 --gpus 128 -o mine.json\n"
-      "  rehearse import deepspeed ds_config.json --model llama2-7b --cluster dgx-a100 --gpus 64 -o "
-      "mine.json\n"
+      "  rehearse import train.sh MODEL_SIZE=8B 1 2 --cluster dgx-h100 --gpus 128 -o mine.json\n"
+      "  rehearse import ds_config.json --model llama2-7b --cluster dgx-a100 --gpus 64 -o mine.json\n"
       "  rehearse import torchtitan llama3_70b.toml --cluster dgx-h100 --gpus 256 -o mine.json");
 }
 

@@ -1,7 +1,10 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
+#include <span>
 
+#include "frameworks/deepspeed_keys.h"
 #include "frameworks/imported.h"
 #include "frameworks/optimizer_note.h"
 
@@ -12,100 +15,6 @@ namespace {
 constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
 constexpr double kMostBucket = 1e18;  // elements, above those of any model
 
-// Sections and values that leave time and memory of a step as they are.
-constexpr const char* kCostless[] = {"scheduler",
-                                     "steps_per_print",
-                                     "wall_clock_breakdown",
-                                     "dump_state",
-                                     "zero_allow_untested_optimizer",
-                                     "zero_force_ds_cpu_optimizer",
-                                     "prescale_gradients",
-                                     "gradient_predivide_factor",
-                                     "tensorboard",
-                                     "wandb",
-                                     "csv_monitor",
-                                     "comms_logger",
-                                     "flops_profiler",
-                                     "checkpoint",
-                                     "memory_breakdown",
-                                     "seed",
-                                     "disable_allgather"};
-
-struct Unmodelled {
-  const char* key;
-  const char* counted;  // in its place
-};
-
-// What changes the cost and has no counterpart here.
-constexpr Unmodelled kUnmodelled[] = {
-    {"sparse_gradients", "gradients are reduced as dense tensors"},
-    {"amp", "the precision of the flags is used"},
-    {"sparse_attention", "full attention is counted"},
-    {"data_efficiency", "every sequence has its full length"},
-    {"curriculum_learning", "every sequence has its full length"},
-    {"compression_training", "uncompressed weights and activations are counted"},
-    {"autotuning", "the values of the file are used"},
-    {"aio", "nothing is read from NVMe"},
-    {"progressive_layer_drop", "every layer is counted"},
-    {"eigenvalue", "its time is not counted"},
-    {"expert_parallel", "pass --ep to split experts"},
-    {"elasticity", "the batch of the file is used"},
-    {"hybrid_engine", "only training is counted"},
-    {"compile", "the kernel times of the profile are used"},
-    {"fp32_allreduce", "gradients are reduced in the training precision; pass --grad-reduce fp32"}};
-constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
-                                           "round_robin_gradients",
-                                           "load_from_fp32_weights",
-                                           "elastic_checkpoint",
-                                           "stage3_gather_16bit_weights_on_model_save",
-                                           "stage3_gather_fp16_weights_on_model_save",
-                                           "ignore_unused_parameters",
-                                           "legacy_stage1",
-                                           "gather_16bit_weights_on_model_save",
-                                           "stage3_module_granularity_threshold",
-                                           "module_granularity_threshold",
-                                           "pipeline_loading_checkpoint",
-                                           "enable_sanity_checks",
-                                           "log_trace_cache_warnings",
-                                           "reduce_scatter",
-                                           "allgather_partitions",
-                                           "memory_efficient_linear",
-                                           "override_module_apply"};
-// Fields go by their alias and by their own name (deepspeed/runtime/zero/config.py, pydantic).
-constexpr const char* kPrefetched = "one layer is prefetched";
-constexpr const char* kHeld = "the parameters of a layer are released after each pass";
-constexpr const char* kAllDivided = "all parameters are sharded";
-constexpr const char* kWholeOnWire = "gathers and reductions have the training precision";
-constexpr Unmodelled kUnmodelledOfZero[] = {
-    {"sub_group_size", "one optimizer step over all parameters is counted"},
-    {"allgather_bucket_size", "parameters are gathered in buckets of reduce_bucket_size"},
-    {"stage3_prefetch_bucket_size", kPrefetched},
-    {"prefetch_bucket_size", kPrefetched},
-    {"stage3_param_persistence_threshold", kAllDivided},
-    {"param_persistence_threshold", kAllDivided},
-    {"stage3_model_persistence_threshold", kAllDivided},
-    {"model_persistence_threshold", kAllDivided},
-    {"stage3_max_live_parameters", kHeld},
-    {"max_live_parameters", kHeld},
-    {"stage3_max_reuse_distance", kHeld},
-    {"max_reuse_distance", kHeld},
-    {"stage3_use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
-    {"use_all_reduce_for_fetch_params", "parameters are gathered by all-gather"},
-    {"stage3_allgather_sequential", "the parameters of a layer are gathered together"},
-    {"allgather_sequential", "the parameters of a layer are gathered together"},
-    {"zero_quantized_weights", kWholeOnWire},
-    {"zero_quantized_gradients", kWholeOnWire},
-    {"zero_quantized_nontrainable_weights", kWholeOnWire},
-    {"zeropp_loco_param", kWholeOnWire},
-    {"mics_hierarchical_params_gather", "parameters are gathered in one step"},
-    {"cpu_offload_params", "parameters are counted on the GPU"},
-    {"cpu_offload_param", "parameters are counted on the GPU"},
-    {"cpu_offload_use_pin_memory", "copies have the rate of pinned memory"},
-    {"zenflow", "the host steps after every iteration"},
-    {"save_muon_momentum_buffer_in_memory", "Adam's state is counted"},
-    {"leaf_module", "every layer is gathered separately"},
-    {"use_multi_rank_bucket_allreduce", "a bucket is reduced in one message"}};
-
 class DeepSpeedReader {
  public:
   DeepSpeedReader(const JsonReader& config, int gpus) : config_(config), gpus_(gpus) {}
@@ -114,28 +23,71 @@ class DeepSpeedReader {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
     if (gpus_ > 0) imported_.scenario["gpus"] = gpus_;
     plan_ = {{"framework", "deepspeed"}, {"precision", "fp32"}};
-    precision();
-    if (said("gradient_clipping", config_))
-      plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMaxClipGrad);
-    degrees();
-    if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
-    batch();
-    checkpointing();
-    optimizer();
-    accumulation_type();
-    for (const char* key : kCostless) config_.has(key);
-    note_unmodelled(kUnmodelled, config_, "");
-    config_.reject_unknown();
+    attempt([&] { precision(); });
+    attempt([&] {
+      if (said("gradient_clipping", config_))
+        plan_["clip_grad"] = config_.number("gradient_clipping", 0, kMaxClipGrad);
+    });
+    attempt([&] { degrees(); });
+    attempt([&] { zero_section(); });
+    attempt([&] { batch(); });
+    attempt([&] { checkpointing(); });
+    attempt([&] { optimizer(); });
+    attempt([&] { accumulation_type(); });
+    for (const char* key : deepspeed_free_keys()) config_.has(key);
+    note_unmodelled(deepspeed_unmodelled(), config_, "");
+    note_unknown(config_, "");
+    if (!violations_.empty()) throw InputError(std::move(violations_));
     imported_.scenario["plan"] = plan_;
+    list_options(config_.json(), "");
+    settle_fates(imported_);
     return std::move(imported_);
   }
 
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
-  template <std::size_t Size>
-  void note_unmodelled(const Unmodelled (&keys)[Size], const JsonReader& reader, const std::string& section) {
-    for (const Unmodelled& each : keys)
+  // What is wrong in one place does not hide the others.
+  template <typename Read>
+  void attempt(const Read& read) {
+    try {
+      read();
+    } catch (const InputError& error) {
+      violations_.insert(violations_.end(), error.violations().begin(), error.violations().end());
+    }
+  }
+
+  // What no release of DeepSpeed reads has no effect there either; a misspelt key may.
+  void note_unknown(const JsonReader& reader, const std::string& section) {
+    for (const auto& [key, near] : reader.unread()) {
+      note(fmt::format("\"{}{}\" is unknown to DeepSpeed, and ignored{}", section, key,
+                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+      unknown_[section + key] = near;
+    }
+  }
+
+  // Sections that are read one by one; of others the section is one option.
+  void list_options(const Json& json, const std::string& section) {
+    for (const auto& [key, value] : json.items()) {
+      const std::string path = section + key;
+      const bool is_section =
+          value.is_object() && section.empty() && !is_free_of_deepspeed(path) && !unknown_.contains(path);
+      if (is_section) {
+        list_options(value, path + "/");
+        continue;
+      }
+      const auto unknown = unknown_.find(path);
+      const OptionFate fate = unknown != unknown_.end()    ? OptionFate::unknown
+                              : is_free_of_deepspeed(path) ? OptionFate::free
+                                                           : OptionFate::used;
+      imported_.options.push_back({path, value.is_structured() ? "" : value.dump(), "", fate, "",
+                                   unknown == unknown_.end() ? "" : unknown->second});
+    }
+  }
+
+  void note_unmodelled(std::span<const UnmodelledKey> keys, const JsonReader& reader,
+                       const std::string& section) {
+    for (const UnmodelledKey& each : keys)
       if (reader.has(each.key) && reader.value(each.key) != Json(false) &&
           reader.value(each.key) != Json("auto"))
         note(fmt::format("\"{}{}\" is ignored: {}", section, each.key, each.counted));
@@ -159,7 +111,7 @@ class DeepSpeedReader {
       if (types.choice("grad_accum_dtype", wide) && plan_.value("precision", "") != "fp32")
         plan_["recipe"] = "megatron";
     }
-    types.reject_unknown();
+    note_unknown(types, "data_types/");
   }
 
   // Present, and not "auto", which leaves the value to the launcher and therefore to our defaults.
@@ -185,7 +137,7 @@ class DeepSpeedReader {
             "\"{}/{}\" is ignored: master weights, gradients and moments are counted as without it", section,
             key));
     const bool on = said("enabled", from) && from.boolean_or("enabled", false);
-    from.reject_unknown();
+    note_unknown(from, std::string(section) + "/");
     return on;
   }
 
@@ -231,7 +183,7 @@ class DeepSpeedReader {
       if (!pipeline.boolean_or(key, true))
         note(fmt::format("\"pipeline/{}\" false is ignored: each rank sends its part of an activation", key));
     for (const char* key : {"seed_layers", "pipe_schedule", "use_reentrant"}) pipeline.has(key);
-    pipeline.reject_unknown();
+    note_unknown(pipeline, "pipeline/");
   }
 
   // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels (zero/config.py,
@@ -244,6 +196,10 @@ class DeepSpeedReader {
           fmt::format("\"zero_optimization/overlap_comm\" is {}false: here gradient reduction overlaps "
                       "backward, so the step is predicted too fast",
                       zero.has("overlap_comm") ? "" : "by default "));
+  }
+
+  void zero_section() {
+    if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
   }
 
   void zero(const JsonReader& zero) {
@@ -272,9 +228,9 @@ class DeepSpeedReader {
           fmt::format("\"zero_optimization/offload_param\" to {} is ignored: parameters are counted on the "
                       "GPU, without copies",
                       of_parameters));
-    for (const char* key : kCostlessOfZero) zero.has(key);
-    note_unmodelled(kUnmodelledOfZero, zero, "zero_optimization/");
-    zero.reject_unknown();
+    for (const char* key : zero_free_keys()) zero.has(key);
+    note_unmodelled(zero_unmodelled(), zero, "zero_optimization/");
+    note_unknown(zero, "zero_optimization/");
   }
 
   // Where a part of the state lies; "" on the GPU (deepspeed/runtime/zero/offload_config.py).
@@ -291,7 +247,7 @@ class DeepSpeedReader {
          {"nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory", "pipeline", "pipeline_read",
           "pipeline_write", "fast_init", "super_offload", "cpuadam_cores_perc"})
       offload.has(other);
-    offload.reject_unknown();
+    note_unknown(offload, std::string("zero_optimization/") + key + "/");
     return device;
   }
 
@@ -337,12 +293,25 @@ class DeepSpeedReader {
   int gpus_;
   Imported imported_;
   Json plan_;
+  std::vector<Violation> violations_;
+  std::map<std::string, std::string> unknown_;  // by path: the nearest known key
 };
 
 }  // namespace
 
-Imported import_deepspeed(const JsonReader& config, int gpus) {
-  return DeepSpeedReader(config, gpus).read();
+// Of batch, microbatch and accumulation two suffice: accumulation gives way to what the command line says.
+Imported import_deepspeed(const JsonReader& config, int gpus, const SaidOverFile& over) {
+  static constexpr KeyOfField kKeys[] = {{"/train_micro_batch_size_per_gpu", "/plan/micro_batch"},
+                                         {"/zero_optimization/stage", "/plan/zero"},
+                                         {"/pipeline/stages", "/plan/pp"},
+                                         {"/tensor_parallel/autotp_size", "/plan/tp"}};
+  Json said = with_command_line(config.json(), kKeys, over);
+  const bool batch = over.contains("/plan/global_batch");
+  if (batch) said.erase("train_batch_size");
+  if (batch || (over.contains("/plan/micro_batch") && said.contains("train_batch_size")))
+    said.erase("gradient_accumulation_steps");
+  const JsonReader reader(std::move(said), config.file());
+  return DeepSpeedReader(reader, gpus).read();
 }
 
 }  // namespace rehearse

@@ -5,8 +5,8 @@
 #include "frameworks/imported.h"
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
-#include "frameworks/megatron_names.h"
-#include "frameworks/megatron_values.h"
+#include "frameworks/megatron_options.h"
+#include "frameworks/megatron_text.h"
 #include "frameworks/optimizer_note.h"
 
 namespace rehearse {
@@ -15,17 +15,17 @@ namespace {
 
 constexpr std::int64_t kMostBucketElements = 1'000'000'000'000;  // elements, above those of any model
 
-Json direct_value(const MegatronFlags& flags, const DirectFlag& flag) {
-  switch (flag.value) {
-    case FlagValue::integer:
-      return flags.integer(flag.name);
-    case FlagValue::number:
-      return flags.number(flag.name);
-    case FlagValue::text:
-      return flags.text(flag.name);
-    case FlagValue::on:
-    case FlagValue::off:
-      return flag.value == FlagValue::on;
+Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
+  switch (option.takes) {
+    case OptionTakes::integer:
+      return flags.integer(option.name());
+    case OptionTakes::number:
+      return flags.number(option.name());
+    case OptionTakes::text:
+    case OptionTakes::list:
+      return flags.text(option.name());
+    case OptionTakes::nothing:
+      return !option.off;
   }
   return nullptr;
 }
@@ -42,8 +42,9 @@ class MegatronReader {
     // What Megatron-LM does only when told to.
     for (const char* key : {"sequence_parallel", "overlap_grad_reduce", "overlap_param_gather"})
       plan_[key] = false;
-    for (const DirectFlag& flag : direct_flags())
-      if (flags_.has(flag.name)) plan_[std::string(flag.pointer).substr(6)] = direct_value(flags_, flag);
+    for (const MegatronOption& option : megatron_options())
+      if (!option.pointer.empty() && flags_.has(option.name()))
+        plan_[option.pointer.substr(6)] = direct_value(flags_, option);
     precision();
     graphs();
     clipping();
@@ -59,6 +60,8 @@ class MegatronReader {
     else if (!flags_.is_over("/model"))
       imported_.model = megatron_model(flags_, imported_.notes);
     imported_.scenario["plan"] = plan_;
+    imported_.options = flags_.options();
+    settle_fates(imported_);
     return std::move(imported_);
   }
 
@@ -67,11 +70,11 @@ class MegatronReader {
 
   // But for the default, which what is modelled is.
   void unmodelled() {
-    for (const UnmodelledFlag& flag : unmodelled_flags()) {
-      if (!flags_.has(flag.name)) continue;
-      const std::string value = join(flags_.values(flag.name), " ");
+    for (const MegatronOption& option : megatron_options()) {
+      if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
+      const std::string value = join(flags_.values(option.name()), " ");
       if (value != "fp32" && value != "no_shard" && value != "0")
-        note(fmt::format("{} is ignored: {}", flag.name, flag.counted));
+        note(fmt::format("{} is ignored: {}", option.name(), option.effect));
     }
   }
 
@@ -92,16 +95,24 @@ class MegatronReader {
     if (!differs.empty()) note(differs);
   }
 
+  // A launcher that says how many nodes, but not in the text.
+  bool nodes_are_open() const {
+    return !flags_.has("--nnodes") && std::ranges::any_of(flags_.options(), [](const ImportedOption& option) {
+      return option.name == "--nnodes";
+    });
+  }
+
   void world() {
-    if (flags_.is_over("/gpus")) return;
-    const char* name = flags_.has("--nproc_per_node") ? "--nproc_per_node" : "--nproc-per-node";
-    if (!flags_.has(name) || flags_.text(name).starts_with('$')) return;
-    const std::string nodes = flags_.text_or("--nnodes", "1");
-    if (nodes.starts_with('$')) {
-      note("--nnodes is not set in the text: the plan gives the number of GPUs");
-      return;
-    }
-    imported_.scenario["gpus"] = flags_.integer(name) * flags_.integer_or("--nnodes", 1);
+    if (flags_.is_over("/gpus") || !flags_.has("--nproc-per-node") || nodes_are_open()) return;
+    const std::string per_node = flags_.text("--nproc-per-node"), nodes = flags_.text_or("--nnodes", "1");
+    const auto is_count = [](const std::string& word) {
+      return !word.empty() && word.size() < 8 && word.find_first_not_of("0123456789") == std::string::npos;
+    };
+    if (!is_count(per_node) || !is_count(nodes))
+      return note(fmt::format("{} {} is no number in the text: the plan gives the number of GPUs",
+                              is_count(per_node) ? "--nnodes" : "--nproc-per-node",
+                              is_count(per_node) ? nodes : per_node));
+    imported_.scenario["gpus"] = std::stoll(per_node) * std::stoll(nodes);
   }
 
   void precision() {
@@ -114,7 +125,8 @@ class MegatronReader {
     bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
     if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
-    if (flags_.has("--no-masked-softmax-fusion")) plan_["fused_softmax"] = false;
+    if (flags_.has("--no-masked-softmax-fusion") || flags_.has("--no-scaled-masked-softmax-fusion"))
+      plan_["fused_softmax"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
     if (flags_.has("--no-gradient-accumulation-fusion")) plan_["fused_accumulation"] = false;
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
@@ -143,6 +155,7 @@ class MegatronReader {
     const bool in_bf16 = flags_.has("--grad-reduce-in-bf16");
     const bool in_fp16 = plan_["precision"] == "fp16" && !flags_.has("--accumulate-allreduce-grads-in-fp32");
     if (in_bf16 || in_fp16) plan_["grad_reduce"] = in_bf16 ? "bf16" : "fp16";
+    if (flags_.has("--fp32-allreduce")) plan_["grad_reduce"] = "fp32";
     const bool mixed = plan_["precision"] != "fp32";
     if (mixed && (in_bf16 || in_fp16)) {
       if (plan_.value("recipe", "") == "fp8-weights")
@@ -165,20 +178,18 @@ class MegatronReader {
   void fp4() {
     plan_["precision"] = "fp4";
     const std::string recipe = flags_.text_or("--fp4-recipe", "nvfp4");
-    if (recipe != "nvfp4") flags_.fail("--fp4-recipe", recipe + " is not supported", "nvfp4");
+    if (recipe != "nvfp4") note("--fp4-recipe " + recipe + " is modelled as nvfp4");
   }
 
   // core/enums.py, Fp8Recipe.
   void fp8() {
     plan_["precision"] = "fp8";
     const std::string recipe = flags_.text_or("--fp8-recipe", "delayed");
-    if (recipe == "tensorwise") {
-      plan_["fp8_scaling"] = "current";
-    } else if (recipe == "mxfp8") {
-      plan_["fp8_scaling"] = "mx";
-    } else if (recipe != "delayed") {
-      flags_.fail("--fp8-recipe", recipe + " is not supported", "delayed, tensorwise or mxfp8");
-    }
+    if (recipe == "tensorwise" || recipe == "blockwise") plan_["fp8_scaling"] = "current";
+    if (recipe == "mxfp8") plan_["fp8_scaling"] = "mx";
+    if (recipe == "blockwise")
+      note("--fp8-recipe blockwise is modelled as tensorwise: one scale per block costs the casts more time");
+    if (recipe == "custom") note("--fp8-recipe custom is modelled as delayed");
     if (flags_.has("--fp8-param-gather")) plan_["recipe"] = "fp8-weights";
   }
 
@@ -250,9 +261,10 @@ class MegatronReader {
   void sharding() {
     if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;
     const bool fsdp = flags_.has("--use-megatron-fsdp") || flags_.has("--use-custom-fsdp");
-    if (fsdp || flags_.has("--use-torch-fsdp2")) plan_["zero"] = 3;
+    if (fsdp || flags_.has("--use-torch-fsdp2"))
+      plan_["zero"] = !fsdp && flags_.has("--torch-fsdp2-no-reshard-after-forward") ? 2 : 3;
     if (fsdp && flags_.has("--data-parallel-sharding-strategy")) {  // which the others do not read
-      const std::vector<std::string> strategies = legal_values("--data-parallel-sharding-strategy");
+      const auto& strategies = find_megatron_option("--data-parallel-sharding-strategy")->choices;
       const std::string named = flags_.text("--data-parallel-sharding-strategy");
       plan_["zero"] = std::ranges::find(strategies, named) - strategies.begin();
     }
@@ -313,6 +325,7 @@ class MegatronReader {
     if (flags_.has("--enable-zero-bubble"))
       plan_["schedule"] =
           flags_.integer_or("--zero-bubble-max-pending-backward", pp) > pp ? "zb-h2" : "zb-h1";
+    if (flags_.has("--use-dualpipev")) plan_["schedule"] = "dualpipe-v";  // FlagScale
     if (!flags_.has("--zero-bubble-v-schedule")) return;
     const std::string memory = flags_.text_or("--zero-bubble-v-schedule-mem-setup", "zb");
     plan_["schedule"] = memory == "half" ? "v-half" : memory == "min" ? "v-min" : "zb-v";
@@ -320,14 +333,26 @@ class MegatronReader {
 
   void recompute() {
     // The names before v0.9.
-    if (flags_.has("--checkpoint-activations")) plan_["recompute"] = "full";
-    if (flags_.has("--activations-checkpoint-method")) {
+    const bool checkpoints = flags_.has("--checkpoint-activations");
+    if (checkpoints || flags_.has("--activations-checkpoint-method")) {
       plan_["recompute"] = "full";
-      plan_["recompute_method"] = flags_.text("--activations-checkpoint-method");
+      plan_["recompute_method"] = flags_.text_or("--activations-checkpoint-method", "uniform");
+      const char* const older =
+          checkpoints ? "--checkpoint-num-layers" : "--activations-checkpoint-num-layers";
+      plan_["recompute_num_layers"] = flags_.integer_or(older, 1);
     }
     if (flags_.has("--recompute-activations")) plan_["recompute"] = "selective";
-    if (flags_.has("--recompute-modules"))
-      plan_["recompute_modules"] = join(flags_.values("--recompute-modules"), ",");
+    if (plan_.value("recompute", "") != "full")  // Megatron-LM does not read them then
+      for (const char* key : {"recompute_method", "recompute_num_layers"}) plan_.erase(key);
+    std::vector<std::string> modules;
+    if (flags_.has("--recompute-modules")) modules = flags_.values("--recompute-modules");
+    if (flags_.has("--moe-layer-recompute")) {
+      plan_["recompute"] = "selective";
+      if (modules.empty()) modules.emplace_back("core_attn");
+      if (std::ranges::count(modules, "moe") == 0) modules.emplace_back("moe");
+    }
+    if (!modules.empty() && plan_.value("recompute", "") == "selective")
+      plan_["recompute_modules"] = join(modules, ",");
   }
 
   void context() {
@@ -348,10 +373,13 @@ class MegatronReader {
 
 }  // namespace
 
-Imported import_megatron(const std::string& text, const std::string& file,
-                         const std::vector<std::string>& ignored, const SaidOverFile& over) {
-  const MegatronFlags flags(text, file, ignored, over);
+Imported read_megatron(ScriptFlags found, const std::string& file, const ImportRequest& request) {
+  const MegatronFlags flags(std::move(found), file, request);
   return MegatronReader(flags).read();
+}
+
+Imported import_megatron(const std::string& text, const std::string& file, const ImportRequest& request) {
+  return read_megatron(megatron_text(text, file, request.shell), file, request);
 }
 
 }  // namespace rehearse

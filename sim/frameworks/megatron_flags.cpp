@@ -4,84 +4,101 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <span>
 
 #include "base/names.h"
-#include "base/utf8.h"
-#include "frameworks/megatron_names.h"
-#include "frameworks/megatron_text.h"
-#include "frameworks/megatron_values.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostViolations = 10;  // a text with more is no list of flags
+constexpr std::size_t kMostViolations = 20;
+constexpr std::size_t kMostShown = 200;                       // letters of a value
+constexpr std::int64_t kMostInteger = std::int64_t{1} << 31;  // products of two stay exact
 
-const std::set<std::string>& known_names() {
-  static const std::vector<std::string> known = known_megatron_flags();
-  static const std::set<std::string> names(known.begin(), known.end());
-  return names;
+bool costs_nothing(const MegatronOption& option) {
+  return option.role == OptionRole::free || option.role == OptionRole::unmodelled;
 }
 
-bool is_free(const std::string& name) {
-  const auto among = [&](std::span<const char* const> list) {
-    return std::ranges::any_of(list, [&](const char* each) { return name == each; });
-  };
-  const bool unmodelled =
-      std::ranges::any_of(unmodelled_flags(), [&](const UnmodelledFlag& each) { return name == each.name; });
-  return among(costless_flags()) || unmodelled || name == "--nnodes" || name.starts_with("--nproc");
-}
-
-// Megatron's names with underscores are those of ms-swift and of options files.
-std::string spelled(const std::string& name) {
-  std::string dashes = name;
-  std::ranges::replace(dashes, '_', '-');
-  return !known_names().contains(name) && known_names().contains(dashes) ? dashes : name;
-}
-
-std::string pointer_of(const std::string& name) {
-  for (const DirectFlag& flag : direct_flags())
-    if (name == flag.name) return flag.pointer;
-  for (const Overridden& flag : overridden_flags())
-    if (name == flag.name) return flag.pointer;
-  return "";
-}
-
-bool is_of_shape(const std::string& name) {
-  return std::ranges::any_of(shape_flags(), [&](const char* each) { return name == each; }) ||
-         std::ranges::any_of(hybrid_flags(), [&](const char* each) { return name == each; });
+// The field that decides in its place, where the command line gives it.
+bool is_decided_elsewhere(const MegatronOption& option, const SaidOverFile& over) {
+  return over.contains(option.pointer) || over.contains(option.unless) ||
+         (option.role == OptionRole::shape && over.contains("/model"));
 }
 
 bool is_word_for(bool value, const std::string& word) {
   return in_lower_case(word) == (value ? "true" : "false");
 }
 
+std::string place_of(const ScriptFlag& flag) {
+  return fmt::format("line {}: {}", flag.line, flag.source.empty() ? flag.name : flag.source);
+}
+
+template <typename Number>
+bool is_number(const std::string& text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string shown_values(const ScriptFlag& flag) {
+  return fmt::format("found \"{}\"", join(flag.values, " ").substr(0, kMostShown));
+}
+
 }  // namespace
 
-MegatronFlags::MegatronFlags(const std::string& text, std::string file,
-                             const std::vector<std::string>& ignored, const SaidOverFile& over)
-    : file_(std::move(file)), over_(over) {
-  if (!is_utf8(text)) throw InputError({file_, "", "must be text in UTF-8", "", ""});
-  static const std::vector<std::string> known = known_megatron_flags();
+MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRequest& request)
+    : file_(std::move(file)), over_(request.over) {
   std::vector<Violation> violations;
-  ScriptFlags found = megatron_text(text, file_, known_names());
   notes_ = std::move(found.notes);
+  options_ = std::move(found.others);
+  if (found.flags.empty()) violations.push_back({file_, "", "holds no options", "", "--num-layers 32 ..."});
   for (ScriptFlag& flag : found.flags) {
-    flag.name = spelled(flag.name);
-    if (std::ranges::count(ignored, flag.name) > 0 || violations.size() == kMostViolations) continue;
-    if (!known_names().contains(flag.name))
-      violations.push_back({file_, fmt::format("line {}", flag.line), "is not a known flag of Megatron-LM",
-                            fmt::format("found {}", flag.name), nearest_name(flag.name, known)});
+    const bool left_out = std::ranges::count(request.ignored, flag.name) > 0;
+    const MegatronOption* option = find_megatron_option(flag.name);
+    ImportedOption seen;
+    seen.name = flag.source.empty() ? flag.name : flag.source;
+    seen.known_as = option == nullptr ? "" : option->name();
+    seen.value = join(flag.values, " ").substr(0, kMostShown);
+    if (flag.line > 0) seen.place = fmt::format("line {}", flag.line);
+    if (left_out) {
+      seen.fate = OptionFate::ignored;
+      seen.effect = "as --ignore says";
+    } else if (option == nullptr) {
+      seen.fate = OptionFate::unknown;
+      seen.nearest = nearest_name(flag.name, megatron_option_names());
+    } else if (option->role == OptionRole::free) {
+      seen.fate = OptionFate::free;
+    }
+    options_.push_back(std::move(seen));
+    if (left_out || option == nullptr || violations.size() >= kMostViolations) continue;
+    flag.name = option->name();
     take(std::move(flag), violations);
   }
-  if (found.flags.empty()) violations.push_back({file_, "", "holds no flags", "", "--num-layers 32 ..."});
+  if (!request.vocabulary.empty()) flags_["--vocab-size"] = {"--vocab-size", {request.vocabulary}, 0};
+  note_unknown();
+  add_undecided(violations);
   if (!violations.empty()) throw InputError(std::move(violations));
   write_over();
+}
+
+// A text without a known option is none of Megatron-LM's.
+void MegatronFlags::note_unknown() {
+  std::vector<std::string> unknown;
+  for (const ImportedOption& option : options_)
+    if (option.fate == OptionFate::unknown)
+      unknown.push_back(option.nearest.empty()
+                            ? fmt::format("{} ({})", option.name, option.place)
+                            : fmt::format("{} ({}; near {})", option.name, option.place, option.nearest));
+  if (unknown.empty()) return;
+  if (flags_.empty() && unknown.size() == options_.size())
+    throw InputError(
+        {file_, "", "holds no option of Megatron-LM", "found " + join(unknown).substr(0, kMostShown), ""});
+  notes_.push_back(fmt::format(
+      "{} unknown to Megatron-LM, ignored with unknown effect: {}",
+      unknown.size() == 1 ? "1 option is" : fmt::format("{} options are", unknown.size()), join(unknown)));
 }
 
 bool names_shape(const MegatronFlags& flags) {
@@ -93,61 +110,101 @@ bool names_shape(const MegatronFlags& flags) {
 // One that is given in a branch that nobody decides, with words that nobody set, or with a value that is none
 // of its own is a violation, unless it costs nothing or the command line says it over the text.
 void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
-  if (!is_settled(flag, violations)) return;
+  const MegatronOption& option = *find_megatron_option(flag.name);
+  if (!is_settled(flag, option, violations)) return;
+  const bool is_switch = option.takes == OptionTakes::nothing;
   if (flag.values.size() == 1 && is_word_for(false, flag.values[0])) return void(flags_.erase(flag.name));
-  if (is_switch(flag.name) && flag.values.size() == 1 && is_word_for(true, flag.values[0]))
-    flag.values.clear();
-  const std::string where = fmt::format("line {}: {}", flag.line, flag.name);
-  if (is_switch(flag.name) && !flag.values.empty())
-    violations.push_back(
-        {file_, where, "takes no value", fmt::format("found \"{}\"", join(flag.values, " ")), ""});
-  const std::vector<std::string> legal = legal_values(flag.name);
-  for (const std::string& value : flag.values)
-    if (!legal.empty() && std::ranges::count(legal, value) == 0)
-      violations.push_back({file_, where, "must be one of " + join(legal), fmt::format("found \"{}\"", value),
-                            nearest_name(value, legal)});
+  if (is_switch && flag.values.size() == 1 && is_word_for(true, flag.values[0])) flag.values.clear();
+  std::vector<Violation> broken;
+  require_values(flag, option, broken);
+  if (!broken.empty() && is_decided_elsewhere(option, over_)) return;
+  violations.insert(violations.end(), broken.begin(), broken.end());
   flags_[flag.name] = std::move(flag);
 }
 
-bool MegatronFlags::is_settled(ScriptFlag& flag, std::vector<Violation>& violations) {
-  const bool over = is_over(pointer_of(flag.name)) || (is_over("/model") && is_of_shape(flag.name));
-  const bool free = is_free(flag.name);
+// As argparse checks them.
+void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption& option,
+                                   std::vector<Violation>& violations) const {
+  const auto must = [&](const std::string& rule, const std::string& nearest = "") {
+    violations.push_back({file_, place_of(flag), rule, shown_values(flag), nearest});
+  };
+  if (option.takes == OptionTakes::nothing) {
+    if (!flag.values.empty()) must("takes no value");
+    return;
+  }
+  for (const std::string& value : flag.values)
+    if (!option.choices.empty() && std::ranges::count(option.choices, value) == 0)
+      must("must be one of " + join(option.choices), nearest_name(value, option.choices));
+  if (costs_nothing(option)) return;
+  const bool one = option.takes == OptionTakes::integer || option.takes == OptionTakes::number;
+  if (flag.values.empty()) return must("needs a value");
+  if (one && flag.values.size() > 1) return must("takes one value");
+  if (option.takes == OptionTakes::integer && !is_number<std::int64_t>(flag.values[0]))
+    must(fmt::format("must be an integer from 0 to {}", kMostInteger));
+  if (option.takes == OptionTakes::number && !is_number<double>(flag.values[0])) must("must be a number");
+}
+
+bool MegatronFlags::is_settled(ScriptFlag& flag, const MegatronOption& option,
+                               std::vector<Violation>& violations) {
+  const bool over = is_decided_elsewhere(option, over_);
   if (!flag.condition.empty() && over) return false;
-  const std::string where = fmt::format("line {}: {}", flag.line, flag.name);
-  if (!flag.condition.empty() && !free)
-    violations.push_back({file_, where, "is in a branch whose condition the text does not decide",
-                          flag.condition,
-                          fmt::format("set its variables in the first lines of the file, or --ignore {}",
-                                      flag.name.substr(2))});
-  if (!flag.condition.empty()) return free;
+  const bool is_undecided = !flag.condition.empty() || join(flag.values, "").find('$') != std::string::npos;
+  if (is_undecided && (flag.name == "--nproc-per-node" || flag.name == "--nnodes")) {
+    notes_.push_back(fmt::format("line {}: {} is not decided{}: pass --gpus", flag.line, flag.name,
+                                 flag.condition.empty() ? "" : " (" + flag.condition + ")"));
+    return false;
+  }
+  if (!flag.condition.empty() && !costs_nothing(option)) {
+    auto same = std::ranges::find(undecided_, flag.decides, &Undecided::decides);
+    if (same == undecided_.end())
+      same = undecided_.insert(same, {flag.decides, place_of(flag), flag.condition, {}});
+    if (std::ranges::count(same->names, flag.name) == 0) same->names.push_back(flag.name);
+  }
+  if (!flag.condition.empty()) return costs_nothing(option);
   const auto unset = std::ranges::find_if(
       flag.values, [](const std::string& value) { return value.find('$') != std::string::npos; });
-  if (unset == flag.values.end() || free) return true;
+  if (unset == flag.values.end()) return true;
+  if (costs_nothing(option)) return flag.values.clear(), option.choices.empty();
   if (over) return false;
-  if (is_switch(flag.name)) {
+  if (option.takes == OptionTakes::nothing) {
     notes_.push_back(fmt::format("line {}: {} is not set in the text: counted as empty", flag.line, *unset));
     flag.values.clear();
     return true;
   }
-  violations.push_back({file_, where, "must have a value that is set in the text",
-                        fmt::format("found \"{}\"", *unset),
-                        "NAME=value in the first line of the file, or the flag of this command"});
+  violations.push_back({file_, place_of(flag), "must have a value that is set in the text",
+                        fmt::format("found \"{}\"", unset->substr(0, kMostShown)),
+                        words_that_decide(*unset, file_)});
   return false;
+}
+
+// Before other violations, which may follow from these.
+void MegatronFlags::add_undecided(std::vector<Violation>& violations) const {
+  std::vector<Violation> all;
+  for (const Undecided& each : undecided_) {
+    std::string others, ignored;
+    for (const std::string& name : each.names) {
+      ignored += (ignored.empty() ? "" : ",") + name.substr(2);
+      if (name != each.names.front()) others += ", " + name;
+    }
+    all.push_back({file_, each.place + others, "is in a branch whose condition the text does not decide",
+                   each.condition, fmt::format("{}, or --ignore {}", each.decides, ignored)});
+  }
+  violations.insert(violations.begin(), all.begin(), all.end());
 }
 
 // As if the text said so: what else follows from the value does too.
 void MegatronFlags::write_over() {
   if (is_over("/plan/vpp")) flags_.erase("--num-layers-per-virtual-pipeline-stage");
   std::set<std::string> written;
-  for (const DirectFlag& flag : direct_flags()) {
-    const auto said = over_.find(flag.pointer);
-    if (said == over_.end()) continue;
-    flags_.erase(flag.name);
-    if (!written.insert(flag.pointer).second) continue;
-    if (flag.value != FlagValue::on && flag.value != FlagValue::off)
-      flags_[flag.name] = {flag.name, {said->second}, 0, ""};
-    else if ((said->second == "on") == (flag.value == FlagValue::on))
-      flags_[flag.name] = {flag.name, {}, 0, ""};
+  for (const MegatronOption& option : megatron_options()) {
+    const auto said = over_.find(option.pointer);
+    if (option.pointer.empty() || said == over_.end()) continue;
+    flags_.erase(option.name());
+    if (!written.insert(option.pointer).second) continue;
+    if (option.takes != OptionTakes::nothing)
+      flags_[option.name()] = {option.name(), {said->second}, 0};
+    else if ((said->second == "on") != option.off)
+      flags_[option.name()] = {option.name(), {}, 0};
   }
 }
 
@@ -155,9 +212,8 @@ void MegatronFlags::fail(const std::string& name, const std::string& rule, const
   const auto flag = flags_.find(name);
   if (flag == flags_.end()) throw InputError({file_, name, rule, "not given", nearest});
   const bool typed = flag->second.line == 0;
-  throw InputError({typed ? "command line" : file_,
-                    typed ? name : fmt::format("line {}: {}", flag->second.line, name), rule,
-                    fmt::format("found \"{}\"", join(flag->second.values, " ")), nearest});
+  throw InputError({typed ? "command line" : file_, typed ? name : place_of(flag->second), rule,
+                    shown_values(flag->second), nearest});
 }
 
 const std::vector<std::string>& MegatronFlags::values(const std::string& name) const {
@@ -176,11 +232,10 @@ std::string MegatronFlags::text_or(const std::string& name, const std::string& f
 
 std::int64_t MegatronFlags::integer(const std::string& name) const {
   const std::string found = text(name);
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // products of two stay exact
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
-  if (error != std::errc() || end != found.data() + found.size() || value < 0 || value > kMost)
-    fail(name, fmt::format("must be an integer from 0 to {}", kMost));
+  if (error != std::errc() || end != found.data() + found.size() || value < 0 || value > kMostInteger)
+    fail(name, fmt::format("must be an integer from 0 to {}", kMostInteger));
   if (values(name).size() > 1) fail(name, "takes one value");
   return value;
 }

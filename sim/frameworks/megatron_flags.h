@@ -1,4 +1,4 @@
-// What did the user give, flag by flag? The known flags of one Megatron-LM run, with values checked as asked.
+// What did the user give, option by option? The options of one Megatron-LM run, with values checked as asked.
 #pragma once
 
 #include <map>
@@ -7,16 +7,16 @@
 
 #include "base/json_reader.h"
 #include "frameworks/imported.h"
+#include "frameworks/megatron_options.h"
 #include "frameworks/script_flags.h"
 
 namespace rehearse {
 
 class MegatronFlags {
  public:
-  // InputError for flags that are not known, stand in an undecided branch or have none of their values; of
-  // one that is given twice the last counts.
-  MegatronFlags(const std::string& text, std::string file, const std::vector<std::string>& ignored,
-                const SaidOverFile& over);
+  // InputError for options that stand in an undecided branch or have none of their values; of one that is
+  // given twice the last counts.
+  MegatronFlags(ScriptFlags found, std::string file, const ImportRequest& request);
 
   bool has(const std::string& name) const { return flags_.contains(name); }
   std::int64_t integer(const std::string& name) const;
@@ -33,16 +33,29 @@ class MegatronFlags {
   const std::string& file() const { return file_; }
   bool is_over(const std::string& pointer) const { return over_.contains(pointer); }
   const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<ImportedOption>& options() const { return options_; }
 
  private:
   void take(ScriptFlag flag, std::vector<Violation>& violations);
-  bool is_settled(ScriptFlag& flag, std::vector<Violation>& violations);
+  bool is_settled(ScriptFlag& flag, const MegatronOption& option, std::vector<Violation>& violations);
+  void require_values(const ScriptFlag& flag, const MegatronOption& option,
+                      std::vector<Violation>& violations) const;
+  void note_unknown();
+  void add_undecided(std::vector<Violation>& violations) const;
   void write_over();
+
+  // Options that wait for the same words, which are named together.
+  struct Undecided {
+    std::string decides, place, condition;  // place and condition of the first of them
+    std::vector<std::string> names;
+  };
 
   std::string file_;
   SaidOverFile over_;
+  std::vector<Undecided> undecided_;
   std::map<std::string, ScriptFlag> flags_;
   std::vector<std::string> notes_;
+  std::vector<ImportedOption> options_;
 };
 
 // Whether the text names the network's shape at all.
@@ -51,5 +64,8 @@ bool names_shape(const MegatronFlags& flags);
 // The network's shape as a Hugging Face config.json of the nearest family; what the family cannot say is
 // noted.
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes);
+
+// The scenario of these options.
+Imported read_megatron(ScriptFlags found, const std::string& file, const ImportRequest& request);
 
 }  // namespace rehearse

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "frameworks/megatron_names.h"
-
 namespace rehearse {
 
 namespace {
@@ -14,16 +12,6 @@ namespace {
 constexpr const char* kPattern = "--hybrid-layer-pattern";
 constexpr const char* kOlder = "--hybrid-override-pattern";
 constexpr const char* kOfModule = "--mtp-hybrid-override-pattern";
-constexpr std::array kFlags = {kPattern,
-                               kOlder,
-                               kOfModule,
-                               "--mtp-use-repeated-layer",
-                               "--mamba-num-heads",
-                               "--mamba-head-dim",
-                               "--mamba-num-groups",
-                               "--mamba-state-dim",
-                               "--moe-latent-size",
-                               "--spec"};
 
 std::vector<std::string> split(const std::string& text, char border) {
   std::vector<std::string> parts(1);
@@ -64,7 +52,7 @@ Json experts(const MegatronFlags& flags, std::int64_t ffn) {
 
 void note_what_differs(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (!flags.has("--squared-relu")) notes.push_back("MLPs of a hybrid model are modelled with squared ReLU");
-  if (flags.text_or("--normalization", "LayerNorm") != "RMSNorm")
+  if (flags.text_or("--normalization", "LayerNorm") == "LayerNorm")
     notes.push_back("a hybrid model is modelled with RMSNorm");
   if (flags.text_or("--position-embedding-type", "learned_absolute") != "none")
     notes.push_back("a hybrid model is modelled without position embeddings");
@@ -72,10 +60,6 @@ void note_what_differs(const MegatronFlags& flags, std::vector<std::string>& not
 }
 
 }  // namespace
-
-std::span<const char* const> hybrid_flags() {
-  return kFlags;
-}
 
 std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags) {
   const char* flag = flags.has(kPattern) ? kPattern : kOlder;

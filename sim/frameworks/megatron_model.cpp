@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
+#include "base/names.h"
 #include "frameworks/layer_pattern.h"
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
@@ -14,19 +16,77 @@ namespace {
 // The family whose every part is said (model/read_megatron.cpp).
 constexpr const char* kAnyGpt = "megatron_gpt";
 
+struct NamedVocabulary {
+  const char* part;  // of the tokenizer's name, in lower case
+  std::int64_t words;
+};
+// len() of the tokenizers of Hugging Face: the vocabularies of their tokenizer.json with the added tokens.
+constexpr std::array kVocabularies = {NamedVocabulary{"llama-3", 128256},
+                                      NamedVocabulary{"llama3", 128256},
+                                      NamedVocabulary{"llama_tokenizer.model", 32000},
+                                      NamedVocabulary{"llama-2", 32000},
+                                      NamedVocabulary{"llama2", 32000},
+                                      NamedVocabulary{"mixtral-8x7b", 32000},
+                                      NamedVocabulary{"mistral-7b-v0.1", 32000},
+                                      NamedVocabulary{"mixtral-8x22b", 32000},
+                                      NamedVocabulary{"mistral-nemo", 131072},
+                                      NamedVocabulary{"minitron", 256000},
+                                      NamedVocabulary{"nemotron-4", 256000},
+                                      NamedVocabulary{"qwen2.5", 151665},
+                                      NamedVocabulary{"qwen3-", 151669},
+                                      NamedVocabulary{"deepseek-v3", 128815}};
+
+// 0 where the name tells nothing.
+std::int64_t vocabulary_of_tokenizer(const std::string& tokenizer, std::vector<std::string>& notes) {
+  const std::string name = in_lower_case(tokenizer);
+  for (const NamedVocabulary& each : kVocabularies)
+    if (name.find(each.part) != std::string::npos) {
+      notes.push_back(fmt::format("--tokenizer-model {}: the vocabulary is taken to hold {} words", tokenizer,
+                                  each.words));
+      return each.words;
+    }
+  return 0;
+}
+
+// Of a tokenizer that states none: of TikTokenizer Megatron-LM's own, of word pieces BERT's, of others a
+// usual one.
+std::int64_t assumed_vocabulary(const std::string& tokenizer, std::vector<std::string>& notes) {
+  const std::string type = in_lower_case(tokenizer);
+  const auto has = [&](const char* part) { return type.find(part) != std::string::npos; };
+  if (has("tiktok")) return 131072;  // megatron/training/tokenizer/tokenizer.py, CustomTikTokenizer
+  const std::int64_t words = has("wordpiece")                        ? 30522
+                             : has("sentencepiece") || has("llama2") ? 32000
+                                                                     : 128256;
+  notes.push_back(
+      fmt::format("--tokenizer-type {} does not state its vocabulary: {} words are assumed in embedding and "
+                  "output; pass --vocab-size",
+                  tokenizer, words));
+  return words;
+}
+
+std::string name_of_tokenizer(const MegatronFlags& flags) {
+  return flags.has("--tokenizer-model") ? join(flags.values("--tokenizer-model"), " ") : "";
+}
+
 // Vocabularies that tokenizers of Megatron-LM bring with them.
-std::int64_t vocabulary(const MegatronFlags& flags) {
+std::int64_t vocabulary(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (flags.has("--padded-vocab-size")) return flags.integer("--padded-vocab-size");
   const std::string tokenizer = flags.text_or("--tokenizer-type", "GPT2BPETokenizer");
   std::int64_t words = flags.integer_or("--vocab-size", 0);
   if (words == 0 && tokenizer == "GPT2BPETokenizer") words = 50257;
+  if (!flags.has("--vocab-size") && !flags.has("--tokenizer-type") && !flags.has("--merge-file"))
+    notes.push_back(
+        "no vocabulary and no tokenizer is given: GPT-2's 50257 words are assumed; pass --vocab-size");
   if (words == 0 && tokenizer == "Llama2Tokenizer") words = 32000;
-  if (words == 0)
-    flags.fail("--vocab-size", fmt::format("must be given: {} does not state its vocabulary size", tokenizer),
-               "--vocab-size 128256");
+  if (words == 0) words = vocabulary_of_tokenizer(name_of_tokenizer(flags), notes);
+  if (words == 0) words = assumed_vocabulary(tokenizer, notes);
   const std::int64_t unit =
       std::max<std::int64_t>(1, flags.integer_or("--make-vocab-size-divisible-by", 128)) *
       std::max<std::int64_t>(1, flags.integer_or("--tensor-model-parallel-size", 1));
+  if (tokenizer == "NullTokenizer" && words % unit == 0)  // core/tokenizers/text/libraries/null_tokenizer.py
+    notes.push_back(
+        "--tokenizer-type NullTokenizer: releases up to core_v0.16 add a word to --vocab-size, which is not "
+        "counted");
   return (words + unit - 1) / unit * unit;
 }
 
@@ -47,9 +107,11 @@ bool has_dropout(const MegatronFlags& flags) {
 
 // Logs of some releases do not print it.
 std::int64_t most_positions(const MegatronFlags& flags) {
-  if (flags.has("--max-position-embeddings") || !flags.has("--seq-length"))
-    return flags.integer("--max-position-embeddings");
-  return flags.integer("--seq-length");
+  constexpr std::int64_t kLongContext = 131072;  // decides nothing where positions are rotated
+  if (!flags.has("--max-position-embeddings") && flags.has("--seq-length"))
+    return flags.integer("--seq-length");
+  if (!flags.has("--max-position-embeddings") && is_rotary(flags)) return kLongContext;
+  return flags.integer("--max-position-embeddings");
 }
 
 Json gpt2(const MegatronFlags& flags) {
@@ -69,7 +131,13 @@ Json gpt2(const MegatronFlags& flags) {
 // Megatron-LM's own default of a gated network (arguments.py): two thirds of four times the width, by 64.
 std::int64_t ffn_hidden(const MegatronFlags& flags) {
   const std::int64_t hidden = flags.integer("--hidden-size");
-  const std::int64_t fallback = flags.has("--swiglu") ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
+  std::int64_t fallback = flags.has("--swiglu") ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
+  if (flags.has("--multiple-of")) {  // FlagScale (flagscale/runner/auto_tuner/utils.py)
+    const std::int64_t unit = std::max<std::int64_t>(1, flags.integer("--multiple-of"));
+    const double wide =
+        static_cast<double>(4 * hidden * 2 / 3) * flags.number_or("--hidden-dim-multiplier", 1);
+    fallback = (static_cast<std::int64_t>(wide) + unit - 1) / unit * unit;
+  }
   return flags.integer_or("--ffn-hidden-size", fallback);
 }
 
@@ -85,9 +153,10 @@ struct Parts {
 
 Parts parts_of(const MegatronFlags& flags) {
   Parts parts;
-  parts.rms = flags.text_or("--normalization", "LayerNorm") == "RMSNorm";
+  parts.rms = in_lower_case(flags.text_or("--normalization", "LayerNorm")).find("rms") != std::string::npos;
   parts.rotary = is_rotary(flags);
-  parts.learned = !parts.rotary && positions(flags) != "none" && !flags.has("--no-position-embedding");
+  parts.learned = !parts.rotary && positions(flags) != "none" && positions(flags) != "alibi" &&
+                  !flags.has("--no-position-embedding");
   parts.gated = flags.has("--swiglu");
   parts.squared = flags.has("--squared-relu");
   parts.linear_bias = !flags.has("--disable-bias-linear");
@@ -297,6 +366,8 @@ void note_positions(const MegatronFlags& flags, std::vector<std::string>& notes)
   const std::string type = positions(flags);
   if (type == "yarn" || type == "mrope")
     notes.push_back("--position-embedding-type " + type + " is modelled as rope");
+  if (type == "alibi")
+    notes.push_back("--position-embedding-type alibi is modelled as none: its biases are not counted");
   if (type == "relative")
     notes.push_back("--position-embedding-type relative is modelled as learned_absolute");
 }
@@ -315,8 +386,8 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
   if (flags.has("--window-size")) add_window(flags, config, notes);
   note_positions(flags, notes);
   if (!flags.has("--max-position-embeddings"))
-    notes.push_back("--max-position-embeddings is not given: --seq-length is used");
-  config["vocab_size"] = vocabulary(flags);
+    notes.push_back(fmt::format("--max-position-embeddings is not given: {} is used", most_positions(flags)));
+  config["vocab_size"] = vocabulary(flags, notes);
   config["tie_word_embeddings"] = !flags.has("--untie-embeddings-and-output-weights");
   return config;
 }

@@ -8,7 +8,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "frameworks/megatron_options.h"
 #include "frameworks/shell_run.h"
+#include "frameworks/slurm_job.h"
 
 namespace rehearse {
 
@@ -18,8 +20,15 @@ namespace {
 constexpr std::array kOfTraining = {"--num-layers",           "--hidden-size",
                                     "--micro-batch-size",     "--global-batch-size",
                                     "--hybrid-layer-pattern", "--hybrid-override-pattern"};
-// What a launcher says that the plan needs; its other flags are its own.
-constexpr std::array kOfLauncher = {"--nproc_per_node", "--nproc-per-node", "--nnodes"};
+// What a launcher says that the plan needs, as torchrun says it; its other flags are its own.
+struct LauncherFlag {
+  const char* name;
+  const char* of_torchrun;
+};
+constexpr std::array kOfLauncher = {
+    LauncherFlag{"--nproc-per-node", "--nproc-per-node"}, LauncherFlag{"--nnodes", "--nnodes"},
+    LauncherFlag{"--num-gpus", "--nproc-per-node"}, LauncherFlag{"--num-nodes", "--nnodes"},  // deepspeed
+    LauncherFlag{"--num-processes", "--nproc-per-node"}};                                     // accelerate
 constexpr std::array kShow = {"echo", "printf", "cat", "tee", "logger", "exec_echo"};
 
 bool is_flag(const std::string& word) {
@@ -35,10 +44,31 @@ std::string dashed(std::string name) {
   return name;
 }
 
+const char* flag_of_launcher(const std::string& name) {
+  const auto* const found =
+      std::ranges::find_if(kOfLauncher, [&](const LauncherFlag& each) { return dashed(name) == each.name; });
+  return found == kOfLauncher.end() ? nullptr : found->of_torchrun;
+}
+
+// By its options, where its sizes stand in words that nobody set.
 bool trains(const ShellCommand& command) {
-  return std::ranges::any_of(command.words, [](const ShellWord& word) {
-    return is_flag(word.text) && std::ranges::count(kOfTraining, dashed(name_of(word.text))) > 0;
-  });
+  constexpr std::ptrdiff_t kFewOptions = 4;
+  const auto is_option = [](const ShellWord& word) {
+    return is_flag(word.text) && find_megatron_option(name_of(word.text)) != nullptr;
+  };
+  return std::ranges::any_of(command.words,
+                             [](const ShellWord& word) {
+                               return is_flag(word.text) &&
+                                      std::ranges::count(kOfTraining, dashed(name_of(word.text))) > 0;
+                             }) ||
+         std::ranges::count_if(command.words, is_option) >= kFewOptions;
+}
+
+// A program of Megatron-LM for another network than a decoder.
+bool trains_another_network(const std::string& program) {
+  const std::string name = program.substr(program.find_last_of('/') + 1);
+  return std::ranges::any_of(std::array{"_bert", "_t5", "_retro", "_vision", "_ict", "_vlm", "multimodal"},
+                             [&](const char* part) { return name.find(part) != std::string::npos; });
 }
 
 bool has_flags(const ShellCommand& command) {
@@ -80,7 +110,12 @@ bool is_unknown(const std::string& word) {
   return word.starts_with('$') && word.size() > 1;
 }
 
-void add_flags(const ShellCommand& command, ScriptFlags& found) {
+void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags& found) {
+  const auto mark = [&](ScriptFlag& flag, const BranchPointer& branch) {
+    if (!branch || !flag.condition.empty()) return;
+    flag.condition = condition_of(branch);
+    flag.decides = words_that_decide(branch->condition, file);
+  };
   const std::vector<ShellWord> words = separate(command.words);
   const std::size_t program = end_of_launcher(words);
   bool open = false;  // a flag takes what follows
@@ -89,15 +124,21 @@ void add_flags(const ShellCommand& command, ScriptFlags& found) {
     const BranchPointer& branch = word.branch ? word.branch : command.branch;
     const bool is_short = word.text.size() > 1 && word.text[0] == '-' &&
                           std::isalpha(static_cast<unsigned char>(word.text[1])) != 0;
+    if (i == program && program > 0 && trains_another_network(word.text))
+      found.notes.push_back(fmt::format(
+          "line {}: {} trains another network: a decoder of the same size is counted", word.line, word.text));
     if ((i == program && program > 0) || is_short) {
       open = false;
       continue;
     }
     if (is_flag(word.text)) {
       const std::size_t equals = word.text.find('=');
-      open = i > program || program == 0 || std::ranges::count(kOfLauncher, name_of(word.text)) > 0;
+      const bool of_program = i > program || program == 0;
+      const char* const launcher = flag_of_launcher(name_of(word.text));
+      open = of_program || launcher != nullptr;
       if (!open) continue;
-      found.flags.push_back({name_of(word.text), {}, word.line, condition_of(branch)});
+      found.flags.push_back({of_program ? name_of(word.text) : std::string(launcher), {}, word.line});
+      mark(found.flags.back(), branch);
       if (equals != std::string::npos) found.flags.back().values.push_back(word.text.substr(equals + 1));
       continue;
     }
@@ -108,7 +149,7 @@ void add_flags(const ShellCommand& command, ScriptFlags& found) {
     } else if (open) {
       ScriptFlag& flag = found.flags.back();
       flag.values.push_back(word.text);
-      if (flag.condition.empty()) flag.condition = condition_of(branch);
+      mark(flag, branch);
     }
   }
 }
@@ -126,7 +167,7 @@ const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidat
     if (each->branch)
       violations.push_back({file, fmt::format("line {}", each->line),
                             "the training command is in a branch whose condition the text does not decide",
-                            condition_of(each->branch), "set its variables in the first lines of the file"});
+                            condition_of(each->branch), words_that_decide(each->branch->condition, file)});
     else if (!same_words(first, *each) && violations.empty())
       violations.push_back(
           {file, fmt::format("line {}", each->line), "the text has a second training command",
@@ -139,7 +180,7 @@ const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidat
 }
 
 // A file of assignments, which another script would read.
-void add_variables(const ShellRun& run, ScriptFlags& found) {
+void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& found) {
   std::vector<std::string> names;
   for (const auto& [name, value] : run.variables) {
     ShellCommand command;
@@ -149,7 +190,7 @@ void add_variables(const ShellRun& run, ScriptFlags& found) {
         for (std::string word; words >> word;) command.words.push_back({word, piece.line, piece.branch});
       }
     if (command.words.empty() || !has_flags(command)) continue;
-    add_flags(command, found);
+    add_flags(command, file, found);
     names.push_back(name);
   }
   if (!names.empty())
@@ -158,8 +199,20 @@ void add_variables(const ShellRun& run, ScriptFlags& found) {
 
 }  // namespace
 
-ScriptFlags script_flags(const std::string& text, const std::string& file) {
-  const ShellRun run = shell_run(text, file);
+// Where the launcher does not say how many processes a node has, the batch job does.
+void add_job(const SlurmJob& job, ScriptFlags& found) {
+  const bool is_said = std::ranges::any_of(
+      found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--nproc-per-node"; });
+  if (is_said || job.gpus_of_node() == 0 || found.flags.empty()) return;
+  found.flags.push_back({"--nproc-per-node", {std::to_string(job.gpus_of_node())}, job.line});
+  found.flags.push_back({"--nnodes", {std::to_string(job.nodes)}, job.line});
+}
+
+ScriptFlags script_flags(const std::string& text, const std::string& file, const ShellInputs& inputs) {
+  const SlurmJob job = slurm_job(text);
+  ShellInputs with_job = inputs;
+  with_job.environment.merge(job.environment());
+  ShellRun run = shell_run(text, file, with_job);
   std::vector<const ShellCommand*> training, others;
   std::vector<const ShellCommand*> bare;  // lines of a file of arguments
   for (const ShellCommand& command : run.commands) {
@@ -169,20 +222,56 @@ ScriptFlags script_flags(const std::string& text, const std::string& file) {
     else
       (trains(command) ? training : others).push_back(&command);
   }
+  // `ray stop --force` beside a command whose sizes stand in a file that is not read.
+  const auto has_no_option = [](const ShellCommand* command) {
+    return std::ranges::none_of(command->words, [](const ShellWord& word) {
+      return is_flag(word.text) && find_megatron_option(name_of(word.text)) != nullptr;
+    });
+  };
+  if (!std::ranges::all_of(others, has_no_option)) std::erase_if(others, has_no_option);
   ScriptFlags found;
+  found.notes = std::move(run.notes);
   const bool is_list = training.empty() && !bare.empty();
   if (const ShellCommand* command =
           is_list ? nullptr : the_command(training.empty() ? others : training, file)) {
-    add_flags(*command, found);
+    add_flags(*command, file, found);
     for (const ShellCommand* line : bare)
       found.notes.push_back(fmt::format("line {}: {} and what follows belong to no command: ignored",
                                         line->line, line->words.front().text));
   } else if (is_list) {
-    for (const ShellCommand* line : bare) add_flags(*line, found);
+    for (const ShellCommand* line : bare) add_flags(*line, file, found);
   } else {
-    add_variables(run, found);
+    add_variables(run, file, found);
   }
+  if (found.flags.empty() && run.exit_line > 0)
+    throw InputError(
+        {file, fmt::format("line {}", run.exit_line), "the script ends here, before a training command", "",
+         fmt::format("rehearse import {} NAME=VALUE ARGUMENT ..., with the words that it asks for", file)});
+  add_job(job, found);
   return found;
+}
+
+// "$AC", "${AC:-full}" and "$1".
+std::string words_that_decide(const std::string& text, const std::string& file) {
+  std::vector<std::string> variables, arguments;
+  for (std::size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at + 1)) {
+    std::size_t begin = at + 1;
+    if (begin < text.size() && text[begin] == '{') ++begin;
+    std::size_t end = begin;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+      ++end;
+    const std::string name = text.substr(begin, end - begin);
+    if (name.empty()) continue;
+    const bool is_number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+    std::string word = is_number ? "VALUE" + name : name + "=VALUE";
+    std::vector<std::string>& words = is_number ? arguments : variables;
+    if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
+  }
+  std::ranges::sort(arguments);
+  variables.insert(variables.end(), arguments.begin(), arguments.end());
+  if (variables.empty()) return "the flag of this command";
+  return fmt::format("rehearse import {} {}", file, join(variables, " "));
 }
 
 }  // namespace rehearse

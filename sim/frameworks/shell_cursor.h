@@ -21,6 +21,7 @@ class ShellCursor {
   bool at_word() const { return !ends() && peek().kind == ShellToken::Kind::word; }
   std::size_t at() const { return at_; }
   void advance() { ++at_; }
+  void go(std::size_t to) { at_ = to; }
 
   bool take(const char* op);
   bool take_word(const char* word);  // behind blank lines

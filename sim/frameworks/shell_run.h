@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frameworks/imported.h"
 #include "frameworks/shell_tokens.h"
 #include "frameworks/shell_values.h"
 
@@ -26,12 +27,15 @@ struct ShellCommand {
 struct ShellRun {
   std::vector<ShellCommand> commands;
   std::map<std::string, ShellValue> variables;  // as they are at the end
+  int exit_line = 0;                            // where the script ends itself; 0: nowhere
+  std::vector<std::string> notes;  // assignments that give way to words handed in, files not read
 };
 
 // Assignments, arrays, defaults, sums, if, case, loops, functions, eval and sh -c are followed. A branch is
 // taken where its condition compares what the text sets; where it does not, the commands and values of every
 // branch are marked with it. InputError for what is not closed, and for a text that becomes longer than any
 // script.
-ShellRun shell_run(const std::string& text, const std::string& file);
+// Words of `inputs` win over assignments of the text.
+ShellRun shell_run(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frameworks/imported.h"
 #include "frameworks/shell_tokens.h"
 
 namespace rehearse {
@@ -16,7 +17,7 @@ using ShellValue = std::vector<ShellText>;
 
 class ShellValues {
  public:
-  explicit ShellValues(const std::string& file) : file_(file) {}
+  ShellValues(const std::string& file, const ShellInputs& inputs);
 
   // The words that a word of the script becomes. $NAME that the script does not set stays as it stands.
   std::vector<ShellText> words(const ShellToken& word, const BranchPointer& branch);
@@ -31,18 +32,32 @@ class ShellValues {
   const ShellValue* find(const std::string& name) const;
   const std::map<std::string, ShellValue>& all() const { return values_; }
 
+  // NAME[key].
+  std::optional<ShellValue> element(const std::string& name, const std::string& key) const;
+
   std::optional<std::int64_t> arithmetic(const std::string& expression, int depth = 0);
 
-  // $1, $2, ... of a function that is called.
-  void set_arguments(const std::vector<ShellText>& arguments);
-  void forget_arguments();
+  // $1, $2, ... of the script, or of a function that is called; and back.
+  void push_arguments(const std::vector<ShellText>& arguments);
+  void pop_arguments();
+  void shift_arguments(std::size_t by);
+
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   class Expansion;
   void spend(std::size_t letters, int line);
+  void write_arguments();
+  void set_element(const std::string& name, const std::string& key, ShellText text,
+                   const BranchPointer& branch);
+  std::optional<ShellText> output(const std::string& command, int line);
+  bool is_given(const std::string& name, const ShellValue& value, int line);
 
   const std::string& file_;
   std::map<std::string, ShellValue> values_;
+  std::map<std::string, std::string> given_;
+  std::vector<std::vector<ShellText>> arguments_;
+  std::vector<std::string> notes_;
   std::size_t spent_ = 0;
   int depth_ = 0;
 };

@@ -3,30 +3,10 @@
 #include <charconv>
 #include <map>
 #include <set>
-#include <sstream>
-#include <stdexcept>
 
-namespace rehearse::assertion {
-
-[[noreturn]] inline void fails() {
-  throw std::logic_error("broken syntax");
-}
-
-}  // namespace rehearse::assertion
-
-// toml++ 3.3 asserts of its input what a broken table header ("[;") does not hold, and where NDEBUG is set
-// lets the compiler build on it. Here the assertion is tested, and throws.
-// clang-format off
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#define TOML_ASSERT(holds) ((holds) ? static_cast<void>(0) : rehearse::assertion::fails())
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
-// clang-format on
-
-#include "base/utf8.h"
 #include "frameworks/imported.h"
 #include "frameworks/optimizer_note.h"
+#include "frameworks/toml_text.h"
 #include "frameworks/torchtitan_keys.h"
 #include "frameworks/torchtitan_stages.h"
 
@@ -36,54 +16,6 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // as of a plan's
-
-// TOML as the strict reader takes it.
-Json to_json(const toml::node& node) {
-  if (const toml::table* table = node.as_table()) {
-    Json json = Json::object();
-    for (const auto& [key, value] : *table) json[std::string(key.str())] = to_json(value);
-    return json;
-  }
-  if (const toml::array* array = node.as_array()) {
-    Json json = Json::array();
-    for (const toml::node& value : *array) json.push_back(to_json(value));
-    return json;
-  }
-  if (const auto text = node.value<std::string>(); node.is_string()) return *text;
-  if (node.is_boolean()) return node.value<bool>().value();
-  if (node.is_integer()) return node.value<std::int64_t>().value();
-  if (node.is_floating_point()) return node.value<double>().value();
-  std::ostringstream text;
-  node.visit([&text](const auto& value) { text << value; });
-  return text.str();
-}
-
-// With '?' for every character beyond ASCII: where white space may stand, toml++ 3.3 takes some of them
-// (U+02CB) for unreachable code. No setting that is read here holds any; in comments and names they are
-// passed over.
-std::string in_ascii(const std::string& text, const std::string& file) {
-  if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  std::string ascii;
-  std::string_view rest = text;
-  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
-  for (; !rest.empty(); rest.remove_prefix(utf8_size(rest)))
-    ascii += utf8_size(rest) == 1 ? rest.front() : '?';
-  return ascii;
-}
-
-JsonReader parse(const std::string& text, const std::string& file) {
-  const std::string ascii = in_ascii(text, file);
-  try {
-    return JsonReader(to_json(toml::parse(ascii, file)), file);
-  } catch (const toml::parse_error& error) {
-    throw InputError(
-        {file, fmt::format("line {}, column {}", error.source().begin.line, error.source().begin.column),
-         "not valid TOML: " + std::string(error.description()), "", ""});
-  } catch (const std::logic_error& error) {
-    throw InputError({file, "", std::string("not valid TOML: ") + error.what(), "", ""});
-  }
-}
 
 // Flavours of torchtitan's models that ship with the program (torchtitan/models/*/__init__.py).
 const std::map<std::string, std::string>& presets() {
@@ -101,6 +33,12 @@ const std::map<std::string, std::string>& schedules() {
   static const std::map<std::string, std::string> names = {{"GPipe", "gpipe"},
                                                            {"1F1B", "1f1b"},
                                                            {"Interleaved1F1B", "interleaved-1f1b"},
+                                                           {"FlexibleInterleaved1F1B", "interleaved-1f1b"},
+                                                           {"InterleavedZeroBubble", "interleaved-1f1b"},
+                                                           {"gpipe", "gpipe"},
+                                                           {"1f1b", "1f1b"},
+                                                           {"interleaved_1f1b", "interleaved-1f1b"},
+                                                           {"flexible_interleaved_1f1b", "interleaved-1f1b"},
                                                            {"ZBVZeroBubble", "zb-v"},
                                                            {"DualPipeV", "dualpipe-v"}};
   return names;
@@ -125,6 +63,8 @@ class TorchtitanReader {
     if (section("fault_tolerance").boolean_or("enable", false))
       note("\"fault_tolerance\" is ignored: replicas reduce gradients every step, as without it");
     imported_.scenario["plan"] = plan_;
+    list_torchtitan_options(config_.json(), imported_);
+    settle_fates(imported_);
     return std::move(imported_);
   }
 
@@ -190,6 +130,10 @@ class TorchtitanReader {
         config_.object("quantize").object("linear").has("float8"))
       from = config_.object("quantize").object("linear").object("float8");
     if (from.boolean_or("enable_float8_linear", false)) plan_["precision"] = "fp8";  // before converters
+    const JsonReader old = section("training");
+    if (old.has("fp8_linear") && old.value("fp8_linear") != Json(false) &&
+        old.value("fp8_linear") != Json(""))
+      plan_["precision"] = "fp8";  // to August 2024
     if (plan_["precision"] != "fp8" || plan_.contains("fp8_scaling")) return;
     static const std::map<std::string, bool> recipes = {
         {"tensorwise", false}, {"rowwise", true}, {"rowwise_with_gw_hp", true}};
@@ -287,7 +231,12 @@ class TorchtitanReader {
         from.fail("pipeline_parallel_schedule", "is not a supported schedule", "found \"" + name + "\"",
                   nearest_name(name, known).empty() ? join(known) : nearest_name(name, known));
       plan_["schedule"] = schedules().at(name);
-      stages(from, name != "GPipe" && name != "1F1B");
+      if (name == "InterleavedZeroBubble")
+        note(
+            "\"parallelism/pipeline_parallel_schedule\" InterleavedZeroBubble is modelled as "
+            "Interleaved1F1B: its "
+            "weight gradients fill bubbles that are counted here, so the step is predicted too slow");
+      stages(from, plan_["schedule"] != "gpipe" && plan_["schedule"] != "1f1b");
     }
     microbatch_ = degree(from, "pipeline_parallel_microbatch_size");
     read_.insert({"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
@@ -376,9 +325,25 @@ class TorchtitanReader {
 
 }  // namespace
 
-Imported import_torchtitan(const std::string& text, const std::string& file, int gpus, std::int64_t layers) {
-  const JsonReader config = with_one_parallelism(parse(text, file));
-  require_torchtitan_keys(config.json(), file);
+Imported import_torchtitan(const std::string& text, const std::string& file, int gpus, std::int64_t layers,
+                           const SaidOverFile& over) {
+  return import_torchtitan_json(read_toml(text, file), gpus, layers, over);
+}
+
+Imported import_torchtitan_json(const JsonReader& read, int gpus, std::int64_t layers,
+                                const SaidOverFile& over) {
+  static constexpr KeyOfField kKeys[] = {{"/parallelism/tensor_parallel_degree", "/plan/tp"},
+                                         {"/parallelism/pipeline_parallel_degree", "/plan/pp"},
+                                         {"/parallelism/context_parallel_degree", "/plan/cp"},
+                                         {"/parallelism/expert_parallel_degree", "/plan/ep"},
+                                         {"/training/seq_len", "/plan/seq"},
+                                         {"/training/global_batch_size", "/plan/global_batch"}};
+  const JsonReader parsed = with_one_parallelism(read);
+  const JsonReader config(with_command_line(parsed.json(), kKeys, over), read.file());
+  if (config.has("model") && config.value("model").is_object() &&
+      config.value("model").value("name", Json()) == "flux")
+    throw InputError({read.file(), "/model/name", "is a diffusion model, no decoder", "found flux", ""});
+  require_torchtitan_keys(config.json(), read.file());
   return TorchtitanReader(config, gpus, layers).read();
 }
 

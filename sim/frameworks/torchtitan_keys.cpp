@@ -87,7 +87,8 @@ constexpr std::array kSections = {
             "precompute_float8_dynamic_scale_for_fsdp recipe_name"},
     Section{"quantize.linear.mx", "filter_fqns mxfp8_dim1_cast_kernel_choice recipe_name"},
     Section{"training",
-            "batch_size compile data_parallel_replicate_degree data_parallel_shard_degree "
+            "batch_size compile data_parallel_degree data_parallel_replicate_degree "
+            "data_parallel_shard_degree fp8_linear "
             "dataset dataset_path debug_moe_force_load_balance deterministic disable_loss_parallel dtype "
             "enable_cpu_offload enable_loss_parallel fsdp_reshard_after_forward gc_debug gc_freq "
             "global_batch_size local_batch_size max_norm mixed_precision_param mixed_precision_reduce "
@@ -95,6 +96,38 @@ constexpr std::array kSections = {
     Section{"training.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"},
     Section{"validation", "dataset dataset_path enable freq local_batch_size seq_len steps"},
     Section{"validation.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"}};
+
+// Sections and keys that leave time and memory of a step as they are.
+constexpr std::array kFree = {"checkpoint",
+                              "comm",
+                              "debug",
+                              "job",
+                              "lr_scheduler",
+                              "memory_estimation",
+                              "metrics",
+                              "profiling",
+                              "validation",
+                              "training.dataloader",
+                              "training.dataset",
+                              "training.dataset_path",
+                              "training.deterministic",
+                              "training.gc_debug",
+                              "training.gc_freq",
+                              "training.seed",
+                              "training.steps",
+                              "training.warmup_steps",
+                              "model.hf_assets_path",
+                              "model.tokenizer_path",
+                              "model.print_after_conversion",
+                              "optimizer.lr",
+                              "optimizer.beta1",
+                              "optimizer.beta2",
+                              "optimizer.eps",
+                              "optimizer.weight_decay",
+                              "compile.backend",
+                              "experimental.custom_import",
+                              "experimental.custom_args_module",
+                              "experimental.custom_model_path"};
 
 std::vector<std::string> words_of(const char* text) {
   std::vector<std::string> words;
@@ -126,6 +159,7 @@ void add_unknown(const Json& table, const std::string& section, const std::strin
     std::ranges::replace(pointer, '.', '/');
     if (std::ranges::count(names, key) == 0) {
       const std::string near = nearest_name(key, names);
+      if (section.empty() && near.empty()) continue;
       violations.push_back(
           {file, pointer,
            fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
@@ -140,6 +174,10 @@ void add_unknown(const Json& table, const std::string& section, const std::strin
 
 JsonReader with_one_parallelism(const JsonReader& config) {
   Json json = config.json();
+  if (json.contains("training") && json["training"].is_object() &&
+      json["training"].contains("data_parallel_degree") &&
+      !json["training"].contains("data_parallel_shard_degree"))  // to August 2024
+    json["training"]["data_parallel_shard_degree"] = json["training"]["data_parallel_degree"];
   if (json.contains("parallelism") && !json["parallelism"].is_object()) return config;
   for (const char* section : {"training", "experimental"})
     for (const char* key :
@@ -152,6 +190,29 @@ JsonReader with_one_parallelism(const JsonReader& config) {
       json["parallelism"][key] = json[section][key];
     }
   return JsonReader(std::move(json), config.file());
+}
+
+void list_torchtitan_options(const Json& config, Imported& imported) {
+  const auto is_free = [](const std::string& name) {
+    return std::ranges::any_of(kFree, [&](const char* each) { return name == each; });
+  };
+  for (const auto& [section, table] : config.items()) {
+    if (!table.is_object()) {
+      imported.notes.push_back(fmt::format("key {} is unknown to torchtitan, and ignored", section));
+      imported.options.push_back({section, table.dump(), "", OptionFate::unknown, "", ""});
+      continue;
+    }
+    const bool is_known = !names_in(section).empty();
+    if (!is_known)
+      imported.notes.push_back(fmt::format("section [{}] is unknown to torchtitan, and ignored", section));
+    for (const auto& [key, value] : table.items()) {
+      const OptionFate fate = !is_known                                          ? OptionFate::unknown
+                              : is_free(section) || is_free(section + "." + key) ? OptionFate::free
+                                                                                 : OptionFate::used;
+      imported.options.push_back(
+          {section + "/" + key, value.is_object() ? "" : value.dump(), "", fate, "", ""});
+    }
+  }
 }
 
 void require_torchtitan_keys(const Json& config, const std::string& file) {

@@ -2,11 +2,16 @@
 #pragma once
 
 #include "base/json_reader.h"
+#include "frameworks/imported.h"
 
 namespace rehearse {
 
-// InputError with every section and key that no release has, and the nearest that one has.
+// InputError with every key that no release has, and the nearest that one has: torchtitan refuses them too.
+// Sections that are like none are an experiment's own.
 void require_torchtitan_keys(const Json& config, const std::string& file);
+
+// Each key as an option, used or free of cost, and a note for each section that is an experiment's own.
+void list_torchtitan_options(const Json& config, Imported& imported);
 
 // The same with all degrees in [parallelism]: before v0.1.0 they stood in [training] and [experimental]
 // (torchtitan/config_manager.py).

@@ -56,8 +56,9 @@ Model read_megatron_gpt(const JsonReader& config) {
   model.attention_out_bias = config.boolean_or("attention_out_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
   model.qk_norm = config.boolean_or("qk_layernorm", false);
-  model.dropout =
-      config.number_or("hidden_dropout", 0, 0, 1) > 0 || config.number_or("attention_dropout", 0, 0, 1) > 0;
+  const double hidden_dropout = config.number_or("hidden_dropout", 0, 0, 1);
+  const double attention_dropout = config.number_or("attention_dropout", 0, 0, 1);
+  model.dropout = hidden_dropout > 0 || attention_dropout > 0;
   model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
   model.full_every = config.integer_or("window_attn_skip_freq", 0, 0, bounds::kLayers);
   model.attention_sinks = config.choice_or("softmax_type", false, sinks);

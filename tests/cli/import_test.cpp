@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "program.h"
@@ -63,9 +64,11 @@ TEST(Import, TakesWhatExportWrites) {
 }
 
 TEST(Import, SaysWhatIsMissingOrWrong) {
-  const Outcome nowhere = run_program("import megatron tests/frameworks/data/gpt3_175b.sh --cluster selene");
-  EXPECT_EQ(nowhere.exit_code, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("-o"));
+  const Outcome nowhere =
+      run_program("import megatron tests/frameworks/data/gpt3_175b.sh --cluster selene --gpus 1024");
+  ASSERT_EQ(nowhere.exit_code, 0) << nowhere.err;
+  EXPECT_EQ(Json::parse(nowhere.out)["model"]["n_layer"], 96)
+      << "without a file the model stands in the scenario";
   const Outcome cluster = run_program("import torchtitan tests/frameworks/data/llama3_70b.toml --gpus 64");
   EXPECT_EQ(cluster.exit_code, 0);
   EXPECT_THAT(cluster.err, HasSubstr("the cluster is not given"));
@@ -77,8 +80,11 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
                                          "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "
                                          "--max-position-embeddings 512 --of-mine 1\n");
   const std::string import = "import megatron " + own + " --model gpt2 -o " + new_file("own.json");
-  EXPECT_THAT(run_program(import).err, HasSubstr("line 1: is not a known flag of Megatron-LM"));
-  EXPECT_EQ(run_program(import + " --ignore of-mine").exit_code, 0);
+  EXPECT_THAT(run_program(import).err, HasSubstr("1 option is unknown to Megatron-LM"));
+  const Outcome strict = run_program(import + " --strict");
+  EXPECT_EQ(strict.exit_code, 2);
+  EXPECT_THAT(strict.err, HasSubstr("line 1: --of-mine: is an unknown option"));
+  EXPECT_EQ(run_program(import + " --strict --ignore of-mine").exit_code, 0);
   EXPECT_EQ(run_program("import").exit_code, 2);
 }
 
@@ -124,11 +130,53 @@ TEST(Import, GlobalBatchFollowsFromAccumulationAndFlags) {
   EXPECT_THAT(run_program(import).err, HasSubstr("accumulate over 16 microbatches"));
 }
 
+// The kind is found out, words go to the script, and --json says what became of each option.
+TEST(Import, FindsOutTheKindAndClassifiesEachOption) {
+  const std::string script = temporary_file(
+      "words.sh",
+      "#!/bin/bash\nif [ $SIZE = small ]; then L=4; else L=8; fi\n"
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers $L --hidden-size 256 --num-attention-heads 4 "
+      "--max-position-embeddings 512 --seq-length 512 --micro-batch-size 1 --global-batch-size 64 --lr 1e-4 "
+      "--tensor-model-parallel-size $1 --bf16 --use-sharp --my-own 1\n");
+  const Outcome open = run_program("import " + script + " --cluster dgx-h100");
+  EXPECT_EQ(open.exit_code, 2);
+  EXPECT_THAT(open.err, HasSubstr("SIZE=VALUE"));
+  EXPECT_THAT(open.err, HasSubstr("VALUE1"));
+  const Outcome run = run_program("import " + script + " SIZE=small 2 --cluster dgx-h100 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("is read as a script"));
+  const Json answer = Json::parse(run.out);
+  EXPECT_EQ(answer["kind"], "megatron");
+  EXPECT_EQ(answer["scenario"]["model"]["n_layer"], 4);
+  EXPECT_EQ(answer["scenario"]["plan"]["tp"], 2);
+  std::map<std::string, std::string> classes;
+  for (const Json& option : answer["options"]) classes[option["name"]] = option["class"];
+  EXPECT_EQ(classes["--num-layers"], "used");
+  EXPECT_EQ(classes["--lr"], "free");
+  EXPECT_EQ(classes["--use-sharp"], "ignored");
+  EXPECT_EQ(classes["--my-own"], "unknown");
+}
+
+TEST(Import, TakesTheVocabularyThatATokenizerDoesNotState) {
+  const std::string flags =
+      temporary_file("tokenizer.args",
+                     "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 "
+                     "--seq-length 512 "
+                     "--global-batch-size 8 --bf16 --tokenizer-type HuggingFaceTokenizer\n");
+  const std::string import = "import " + flags + " --cluster dgx-h100 --gpus 8";
+  EXPECT_THAT(run_program(import).err, HasSubstr("128256 words are assumed"));
+  const Outcome run = run_program(import + " --vocab-size 1000");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(Json::parse(run.out)["model"]["vocab_size"], 1024);
+  EXPECT_EQ(run_program(import + " --model gpt2").exit_code, 0) << "the model names its own";
+}
+
 // Typed flags start from fusions and overlaps that Megatron-LM has only when told; the report says what they
 // are worth, and an import, which states all of them, says nothing.
 TEST(Simulate, NamesDefaultsThatAreNotTheFrameworks) {
   const std::string typed =
-      "simulate --json --allow-oom --engine reference --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --tp 1 --pp 4 "
+      "simulate --json --allow-oom --engine reference --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --tp "
+      "1 --pp 4 "
       "--ep 8 "
       "--mbs 1 --gbs 128 --seq 4096 --zero 1 ";
   const Json report = Json::parse(run_program(typed).out);

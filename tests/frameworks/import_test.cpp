@@ -75,12 +75,49 @@ TEST(ImportDeepSpeed, LeavesAutoToDefaultsAndMultipliesTheBatch) {
   EXPECT_THAT(found.notes, Contains(HasSubstr("\"train_batch_size\" is auto")));
 }
 
-TEST(ImportDeepSpeed, RefusesUnknownKeysAndBatchesThatDisagree) {
+// What follows from a value follows from the command line's too, also where the file's own cannot be read.
+TEST(Import, TheCommandLineWinsOverKeysOfConfigurations) {
+  const Json config = {{"train_micro_batch_size_per_gpu", "many"}, {"zero_optimization", {{"stage", 7}}}};
+  const auto read = [&](const SaidOverFile& over) {
+    return import_deepspeed(JsonReader(config, "ds.json"), 8, over);
+  };
+  EXPECT_THAT(refusal([&] { read({}); }),
+              AllOf(HasSubstr("/zero_optimization/stage"), HasSubstr("/train_micro_batch_size_per_gpu")))
+      << "both at once";
+  const Json plan = read({{"/plan/zero", "3"}, {"/plan/micro_batch", "2"}}).scenario["plan"];
+  EXPECT_EQ(plan["zero"], 3);
+  EXPECT_EQ(plan["micro_batch"], 2);
+  EXPECT_EQ(plan["overlap_grad_reduce"], true) << "as stage 3 has it";
+  const Json titan = import_torchtitan("[parallelism]\ntensor_parallel_degree = \"two\"\n", "x.toml", 8, 0,
+                                       {{"/plan/tp", "4"}})
+                         .scenario["plan"];
+  EXPECT_EQ(titan["tp"], 4);
+}
+
+TEST(ImportDeepSpeed, NotesUnknownKeysAndListsEachOption) {
+  const Imported found = import_deepspeed(
+      JsonReader(
+          Json::parse(R"({"zero_optimization": {"stge": 3, "contiguous_gradients": true, "sub_group_size": 5},
+                                 "zero_optimisation": {}, "train_batch_size": 8})"),
+          "ds.json"),
+      8);
+  const auto fate = [&](const std::string& name) {
+    for (const ImportedOption& option : found.options)
+      if (option.name == name) return std::string(to_string(option.fate)) + option.nearest;
+    return std::string("absent");
+  };
+  EXPECT_EQ(fate("zero_optimization/stge"), "unknownstage");
+  EXPECT_EQ(fate("zero_optimisation"), "unknownzero_optimization");
+  EXPECT_EQ(fate("zero_optimization/contiguous_gradients"), "free");
+  EXPECT_EQ(fate("zero_optimization/sub_group_size"), "ignored");
+  EXPECT_EQ(fate("train_batch_size"), "used");
+  EXPECT_THAT(found.notes, Contains(HasSubstr("did you mean \"stage\"?")));
+}
+
+TEST(ImportDeepSpeed, RefusesBadValuesAndBatchesThatDisagree) {
   const auto read = [](const char* text, int gpus) {
     return refusal([&] { import_deepspeed(JsonReader(Json::parse(text), "ds.json"), gpus); });
   };
-  EXPECT_THAT(read(R"({"zero_optimisation": {}})", 8), HasSubstr("zero_optimization"));
-  EXPECT_THAT(read(R"({"zero_optimization": {"stge": 3}})", 8), HasSubstr("/zero_optimization/stge"));
   EXPECT_THAT(read(R"({"zero_optimization": {"stage": 4}})", 8), HasSubstr("from 0 to 3"));
   EXPECT_THAT(read(R"({"train_batch_size": 10, "train_micro_batch_size_per_gpu": 2,
                        "gradient_accumulation_steps": 2})",

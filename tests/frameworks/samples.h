@@ -32,14 +32,16 @@ std::string refusal(Import&& import) {
 }
 
 inline Imported megatron(const std::string& text) {
-  return import_megatron(text, "train.sh", {});
+  return import_megatron(text, "train.sh");
 }
 
 inline const std::string kShape =
-    "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 ";
+    "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 "
+    "--tokenizer-type GPT2BPETokenizer ";
 
 // Beside the shape: what makes it a Llama.
 inline const std::string kOfLlama =
-    "--swiglu --normalization RMSNorm --position-embedding-type rope --hidden-dropout 0 --attention-dropout 0 ";
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --hidden-dropout 0 --attention-dropout "
+    "0 ";
 
 }  // namespace rehearse

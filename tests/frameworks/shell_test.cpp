@@ -77,14 +77,79 @@ TEST(ScriptFlags, MarksWhatOnlySomeBranchesHold) {
               ElementsAre("--full?", "--none?"));
   EXPECT_THAT(behind("L=16\nif [ -f x ]; then L=32; fi", "--layers $L"), ElementsAre("--layers? 16 32"));
   EXPECT_THAT(behind("case $SIZE in a) O=--a;; *) O=--b;; esac", "$O"), ElementsAre("--a?", "--b?"));
-  EXPECT_THAT(behind("for s in 1 2; do O=\"--s $s\"; done", "$O"), ElementsAre("--s? 1 2"));
-  EXPECT_THAT(behind("while [ $# -gt 0 ]; do O=--given; shift; done", "$O"), ElementsAre("--given?"));
+  EXPECT_THAT(behind("for s in $LIST; do O=\"--s $s\"; done", "$O"), ElementsAre("--s? $LIST"));
   EXPECT_THAT(behind("A=(--a)\n[ $X = 1 ] && A+=(--b)", "${A[@]}"), ElementsAre("--a", "--b?"));
   const ScriptFlag flag = script_flags("run x.py \\\n --num-layers 4 $O\n", "s").flags.front();
   EXPECT_EQ(flag.line, 2);
   const auto marked =
       script_flags("\nif [ $AC = full ]; then O=--full; fi\nrun --num-layers 4 $O", "s").flags;
   EXPECT_EQ(marked.back().condition, "\"if [ $AC = full ]\" of line 2");
+}
+
+TEST(ScriptFlags, RunsLoopsWhoseWordsAreKnown) {
+  EXPECT_THAT(behind("for s in 1 2; do O=\"--s $s\"; done", "$O"), ElementsAre("--s 2"));
+  EXPECT_THAT(behind("for s in 1 2 3; do O=\"--s $s\"; if [ $s = 2 ]; then break; fi; done", "$O"),
+              ElementsAre("--s 2"));
+  EXPECT_THAT(behind("N=1\nwhile [ $N -lt 50 ]; do N=$((N * 2)); done", "--n $N"), ElementsAre("--n 64"));
+  EXPECT_THAT(behind("while [ $# -gt 0 ]; do O=--given; shift; done", "$O"), IsEmpty())
+      << "nobody hands in arguments";
+  ShellInputs inputs;
+  inputs.arguments = {"--tp", "4", "--pp", "2"};
+  const auto flags =
+      script_flags(
+          "while [[ $# -gt 0 ]]; do\n case $1 in\n --tp) TP=$2; shift 2;;\n --pp) PP=$2; shift 2;;\n"
+          " *) shift;;\n esac\ndone\nrun x.py --num-layers 4 --a $TP --b $PP",
+          "s", inputs)
+          .flags;
+  EXPECT_THAT(flags[1].values, ElementsAre("4"));
+  EXPECT_THAT(flags[2].values, ElementsAre("2"));
+}
+
+TEST(ScriptFlags, ChangesValuesAsTheShell) {
+  EXPECT_THAT(behind("M=/models/llama.json", "--m ${M##*/} --n ${M%.json} --o ${M:1:6} --p ${M/llama/qwen}"),
+              ElementsAre("--m llama.json", "--n /models/llama", "--o models", "--p /models/qwen.json"));
+  EXPECT_THAT(behind("A=(4 8 16)\ndeclare -A L=([8B]=32 [70B]=80)\nL[1B]=16\nS=70B",
+                     "--a ${A[1]} --b ${#A[@]} --c ${L[$S]} --d ${L[1B]}"),
+              ElementsAre("--a 8", "--b 3", "--c 80", "--d 16"));
+  EXPECT_THAT(behind("N=X\nX=3", "--x ${!N} --u ${UNSET:+y} --l ${#X}"),
+              ElementsAre("--x 3", "--u", "--l 1"));
+  EXPECT_THAT(behind("let N=2*4\n(( N++ ))\nif [ -z \"$SIZE\" ]; then SIZE=7B; fi", "--n $N --s $SIZE"),
+              ElementsAre("--n 9", "--s 7B"));
+}
+
+TEST(ScriptFlags, ComputesWhatPureCommandsPrint) {
+  EXPECT_THAT(behind("M=/a/llama.json", "--a $(basename $M .json) --b $(dirname $M) --c $(expr 4 '*' 2)"),
+              ElementsAre("--a llama", "--b /a", "--c 8"));
+  EXPECT_THAT(behind("N=4", "--a $(echo \"$N * 2\" | bc) --b `echo x$N` --c $(echo $(seq 2))"),
+              ElementsAre("--a 8", "--b x4", "--c 1 2"));
+  EXPECT_THAT(behind("", "--a $(nproc --all)"), ElementsAre("--a $(nproc--all)"))
+      << "not known, and one word";
+}
+
+TEST(ScriptFlags, TakesNodesAndGpusOfTheBatchJob) {
+  EXPECT_THAT(
+      names_of("#!/bin/bash\n#SBATCH --nodes=4 --gres=gpu:a100:8\nsrun python train.py --num-layers 4"),
+      ElementsAre("--num-layers 4", "--nproc-per-node 8", "--nnodes 4"));
+  EXPECT_THAT(
+      names_of("#SBATCH -N 2\n#SBATCH --gpus-per-node=4\ntorchrun --nproc_per_node $SLURM_GPUS_ON_NODE "
+               "--nnodes $SLURM_NNODES train.py --num-layers 4"),
+      ElementsAre("--nproc-per-node 4", "--nnodes 2", "--num-layers 4"));
+  EXPECT_THAT(names_of("deepspeed --num_gpus 8 --num_nodes 2 train.py --num-layers 4"),
+              ElementsAre("--nproc-per-node 8", "--nnodes 2", "--num-layers 4"));
+}
+
+TEST(ScriptFlags, ReadsFilesThatTheUserNames) {
+  ShellInputs inputs;
+  const std::string script = "source conf/model.sh\ntrain.py --num-layers $L";
+  EXPECT_THAT(script_flags(script, "s").notes,
+              ElementsAre(HasSubstr("conf/model.sh is not read: pass --source")));
+  inputs.files["model.sh"] = "L=32\n";
+  EXPECT_THAT(script_flags(script, "s", inputs).flags.front().values, ElementsAre("32"));
+}
+
+TEST(ScriptFlags, NamesTheLineWhereTheScriptEnds) {
+  EXPECT_THAT(refusal([] { script_flags("if [ x = x ]; then\n exit 1\nfi\ntrain.py --num-layers 4", "s"); }),
+              AllOf(HasSubstr("s: line 2"), HasSubstr("the script ends here")));
 }
 
 TEST(ScriptFlags, CountsOnlyWordsThatReachTheCommand) {

@@ -115,7 +115,7 @@ RC_GTEST_PROP(LaunchLine, OfMegatronIsThePlanButWhereItSaysSo, ()) {
   const LaunchLine line = megatron_flags(run->experiment.model, run->experiment.plan);
   const std::string script =
       fmt::format("torchrun --nproc-per-node {} pretrain_gpt.py {}", run->experiment.plan.gpus(), line.text);
-  require_same(*run, line, import_megatron(script, "train.sh", {}));
+  require_same(*run, line, import_megatron(script, "train.sh"));
 }
 
 RC_GTEST_PROP(LaunchLine, OfDeepSpeedIsThePlanButWhereItSaysSo, ()) {

@@ -7,7 +7,7 @@ namespace {
 
 // What is imported is written as JSON.
 const Target kMegatron("megatron", [](const std::string& input) {
-  const Imported imported = import_megatron(input, "train.sh", {"own-flag"});
+  const Imported imported = import_megatron(input, "train.sh");
   imported.scenario.dump();
   imported.model.dump();
 });

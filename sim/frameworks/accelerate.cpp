@@ -1,0 +1,312 @@
+#include "frameworks/accelerate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/names.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMostProcesses = 1 << 24;
+
+// accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: what leaves a step as it is.
+const std::set<std::string>& free_of_accelerate() {
+  static const std::set<std::string> keys = {"compute_environment",
+                                             "debug",
+                                             "downcast_bf16",
+                                             "enable_cpu_affinity",
+                                             "machine_rank",
+                                             "main_process_ip",
+                                             "main_process_port",
+                                             "main_training_function",
+                                             "rdzv_backend",
+                                             "same_network",
+                                             "tpu_env",
+                                             "tpu_use_cluster",
+                                             "tpu_use_sudo",
+                                             "use_cpu",
+                                             "gpu_ids",
+                                             "deepspeed_hostfile",
+                                             "command_file",
+                                             "commands",
+                                             "tpu_name",
+                                             "tpu_zone",
+                                             "mpirun_config",
+                                             "ipex_config",
+                                             "main_process_ipaddress",
+                                             "fsdp_auto_wrap_policy",
+                                             "fsdp_cpu_ram_efficient_loading",
+                                             "fsdp_state_dict_type",
+                                             "fsdp_sync_module_states",
+                                             "fsdp_use_orig_params",
+                                             "fsdp_transformer_layer_cls_to_wrap",
+                                             "fsdp_min_num_params",
+                                             "fsdp_version",
+                                             "deepspeed_multinode_launcher",
+                                             "deepspeed_exclusion_filter",
+                                             "deepspeed_inclusion_filter",
+                                             "zero3_init_flag",
+                                             "zero3_save_16bit_model",
+                                             "deepspeed_moe_layer_cls_names",
+                                             "fsdp_ignored_modules",
+                                             "fsdp_ignored_params",
+                                             "log_with",
+                                             "version"};
+  return keys;
+}
+
+// With what is counted in their place.
+const std::map<std::string, std::string>& ignored_of_accelerate() {
+  static const std::map<std::string, std::string> keys = {
+      {"dynamo_config", "the kernel times of the profile are used, without a compiler's fusions"},
+      {"dynamo_backend", "the kernel times of the profile are used, without a compiler's fusions"},
+      {"fsdp_forward_prefetch", "one layer is prefetched"},
+      {"fsdp_limit_all_gathers", "one layer is prefetched"},
+      {"offload_optimizer_nvme_path", "NVMe is counted as host memory"},
+      {"offload_param_nvme_path", "parameters are counted on the GPU"},
+      {"fp8_config", "fp8 is counted with one scale per tensor"}};
+  return keys;
+}
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  return text;
+}
+
+class AccelerateReader {
+ public:
+  AccelerateReader(const YamlText& yaml, const std::string& file, const ImportRequest& request)
+      : yaml_(yaml), config_(yaml.json, file), request_(request) {}
+
+  Imported read() {
+    imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
+    const std::int64_t processes = config_.integer_or("num_processes", 0, 0, kMostProcesses);
+    if (request_.gpus > 0 || processes > 0)
+      imported_.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : processes;
+    const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMostProcesses);
+    node_ = processes / std::max<std::int64_t>(1, nodes);
+    const std::string type = config_.has("distributed_type") ? upper(config_.text("distributed_type"))
+                             : config_.has("fsdp_config")    ? "FSDP"
+                                                             : "MULTI_GPU";
+    used("distributed_type");
+    if (type == "DEEPSPEED" || config_.has("deepspeed_config")) return of_deepspeed();
+    plan_ = {{"framework", type == "MEGATRON_LM" ? "megatron-core" : "fsdp"}};
+    precision();
+    if (type == "FSDP")
+      fsdp(section("fsdp_config"));
+    else if (type == "MEGATRON_LM")
+      megatron(section("megatron_lm_config"));
+    else if (type.starts_with("MULTI_") || type == "NO" || type == "FALSE")
+      plan_["zero"] = 0;
+    else
+      config_.fail("distributed_type", "is not supported", "found " + type,
+                   "FSDP, DEEPSPEED, MEGATRON_LM or MULTI_GPU");
+    parallelism();
+    if (config_.has("gradient_accumulation_steps"))
+      imported_.accumulation = config_.integer("gradient_accumulation_steps", 1, kMostProcesses);
+    note("Accelerate's file names no batch and no sequence: pass --mbs, --gbs and --seq");
+    imported_.scenario["plan"] = plan_;
+    list();
+    return std::move(imported_);
+  }
+
+ private:
+  void note(std::string text) { imported_.notes.push_back(std::move(text)); }
+
+  JsonReader section(const char* key) {
+    if (config_.has(key)) return config_.object(key);
+    return JsonReader(Json::object(), config_.file(), std::string("/") + key);
+  }
+
+  void used(const std::string& key) { used_.insert(key); }
+
+  void precision() {
+    static const std::map<std::string, std::string> names = {
+        {"no", "fp32"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp8", "fp8"}};
+    used("mixed_precision");
+    // YAML reads a bare no as false.
+    const bool off = !config_.has("mixed_precision") || config_.value("mixed_precision").is_boolean();
+    plan_["precision"] = off ? "fp32" : config_.choice("mixed_precision", names);
+  }
+
+  // True, "true", 1 and "FULL_SHARD", as the command's own prompts write them.
+  static std::string word_at(const JsonReader& from, const char* key, const std::string& fallback) {
+    if (!from.has(key)) return fallback;
+    const Json& value = from.value(key);
+    return upper(value.is_string() ? value.get<std::string>() : value.dump());
+  }
+
+  bool is_on(const JsonReader& from, const char* key) {
+    used(key);
+    const std::string word = word_at(from, key, "FALSE");
+    return word == "TRUE" || word == "1";
+  }
+
+  void fsdp(const JsonReader& from) {
+    static const std::map<std::string, std::pair<int, bool>> strategies = {{"FULL_SHARD", {3, false}},
+                                                                           {"1", {3, false}},
+                                                                           {"SHARD_GRAD_OP", {2, false}},
+                                                                           {"2", {2, false}},
+                                                                           {"NO_SHARD", {0, false}},
+                                                                           {"3", {0, false}},
+                                                                           {"HYBRID_SHARD", {3, true}},
+                                                                           {"4", {3, true}},
+                                                                           {"HYBRID_SHARD_ZERO2", {2, true}},
+                                                                           {"5", {2, true}},
+                                                                           {"TRUE", {3, false}},
+                                                                           {"FALSE", {2, false}}};
+    for (const char* key : {"fsdp_sharding_strategy", "fsdp_reshard_after_forward"}) used(key);
+    const char* const key =
+        from.has("fsdp_sharding_strategy") ? "fsdp_sharding_strategy" : "fsdp_reshard_after_forward";
+    const std::string word = word_at(from, key, "FULL_SHARD");
+    const auto found = strategies.find(word);
+    if (found == strategies.end())
+      from.fail(key, "is no sharding strategy", "found " + word,
+                "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD");
+    plan_["zero"] = found->second.first;
+    if (found->second.second && node_ > 0) plan_["zero_shard"] = node_;
+    if (found->second.second && node_ == 0)
+      note(key + std::string(" shards within a node: pass --zero-shard, the GPUs of a node"));
+    if (is_on(from, "fsdp_offload_params")) {
+      plan_["offload"] = "optimizer";
+      note("fsdp_offload_params moves parameters and gradients too: those are counted on the GPU");
+    }
+    plan_["recompute"] = is_on(from, "fsdp_activation_checkpointing") ? "full" : "none";
+    for (const char* each : {"fsdp_backward_prefetch", "fsdp_backward_prefetch_policy"}) {
+      used(each);
+      if (word_at(from, each, "") == "NO_PREFETCH") plan_["prefetch"] = 0;
+    }
+  }
+
+  void megatron(const JsonReader& from) {
+    const auto degree = [&](const char* key) {
+      used(key);
+      return from.integer_or(key, 1, 1, 1 << 20);
+    };
+    plan_["tp"] = degree("megatron_lm_tp_degree");
+    plan_["pp"] = degree("megatron_lm_pp_degree");
+    imported_.accumulation = degree("megatron_lm_num_micro_batches");
+    plan_["sequence_parallel"] = is_on(from, "megatron_lm_sequence_parallelism");
+    if (is_on(from, "megatron_lm_recompute_activations")) plan_["recompute"] = "selective";
+    if (is_on(from, "megatron_lm_use_distributed_optimizer")) plan_["zero"] = 1;
+    used("megatron_lm_gradient_clipping");
+    plan_["clip_grad"] = from.number_or("megatron_lm_gradient_clipping", 1, 0, 1e9);
+  }
+
+  // accelerate/parallelism_config.py.
+  void parallelism() {
+    const JsonReader from = section("parallelism_config");
+    const auto degree = [&](const std::string& key) {
+      const std::string name = "parallelism_config_" + key;
+      used(name);
+      return from.integer_or(name, 1, 1, 1 << 20);
+    };
+    if (const std::int64_t tp = degree("tp_size"); tp > 1) plan_["tp"] = tp;
+    if (const std::int64_t cp = degree("cp_size"); cp > 1) plan_["cp"] = cp;
+    const std::int64_t copies = degree("dp_replicate_size"), shard = degree("dp_shard_size");
+    if (copies > 1 && shard > 1) plan_["zero_shard"] = shard;
+  }
+
+  // The same as a ds_config.json, whose reader takes it.
+  Imported of_deepspeed() {
+    const JsonReader from = section("deepspeed_config");
+    Json config = Json::object();
+    if (from.has("deepspeed_config_file")) {
+      const std::string name = from.text("deepspeed_config_file");
+      const auto given = request_.shell.files.find(name.substr(name.find_last_of('/') + 1));
+      if (given == request_.shell.files.end())
+        from.fail("deepspeed_config_file", "is a file of its own, which holds the settings", name,
+                  "rehearse import " + name + ", or --source " + name);
+      config = JsonReader::of_text(given->second, name).json();
+    }
+    Json& zero = config["zero_optimization"];
+    if (!zero.is_object()) zero = Json::object();
+    if (from.has("zero_stage")) zero["stage"] = from.value("zero_stage");
+    for (const auto& [key, other] : {std::pair{"offload_optimizer_device", "offload_optimizer"},
+                                     std::pair{"offload_param_device", "offload_param"}})
+      if (const std::string device = word_at(from, key, "NONE"); device != "NONE" && device != "FALSE")
+        zero[other]["device"] = in_lower_case(device);
+    for (const char* key : {"gradient_accumulation_steps", "gradient_clipping"})
+      if (from.has(key)) config[key] = from.value(key);
+    const bool off = !config_.has("mixed_precision") || config_.value("mixed_precision").is_boolean();
+    const std::string precision = off ? "" : config_.text("mixed_precision");
+    if (precision == "bf16" || precision == "fp16") config[precision]["enabled"] = true;
+    const int gpus = imported_.scenario.contains("gpus") ? imported_.scenario["gpus"].get<int>() : 0;
+    Imported read = import_deepspeed(JsonReader(config, config_.file()), gpus);
+    for (const char* key :
+         {"mixed_precision", "zero_stage", "offload_optimizer_device", "offload_param_device",
+          "gradient_accumulation_steps", "gradient_clipping", "deepspeed_config_file"})
+      used(key);
+    imported_.scenario = std::move(read.scenario);
+    imported_.accumulation = read.accumulation;
+    for (std::string& each : read.notes) note(std::move(each));
+    list();
+    return std::move(imported_);
+  }
+
+  // Every key of the file, and those of its sections.
+  void list() {
+    for (const char* key : {"num_processes", "num_machines", "use_parallelism_config"}) used(key);
+    list_keys(yaml_.json, "", "");
+    settle_fates(imported_);
+  }
+
+  void list_keys(const Json& section, const std::string& path, const std::string& pointer) {
+    for (const auto& [key, value] : section.items()) {
+      const std::string at = pointer + "/" + pointer_step(key);
+      const auto ignored = ignored_of_accelerate().find(key);
+      if (value.is_object() && path.empty() && ignored == ignored_of_accelerate().end() &&
+          !free_of_accelerate().contains(key)) {
+        list_keys(value, key + ".", at);
+        continue;
+      }
+      ImportedOption option{path + key,
+                            value.is_structured() ? "" : value.dump(),
+                            fmt::format("line {}", yaml_.line(at)),
+                            OptionFate::unknown,
+                            "",
+                            ""};
+      if (used_.contains(key)) option.fate = OptionFate::used;
+      if (free_of_accelerate().contains(key) || value.is_null()) option.fate = OptionFate::free;
+      const bool is_set = value != false && !value.is_null() && value != "" && !value.empty();
+      if (ignored != ignored_of_accelerate().end()) {
+        option.fate = is_set ? OptionFate::ignored : OptionFate::free;
+        option.effect = ignored->second;
+        if (is_set)
+          note(fmt::format("line {}: {}{} is ignored: {}", yaml_.line(at), path, key, ignored->second));
+      }
+      if (option.fate == OptionFate::unknown) {
+        option.nearest = nearest_name(key, {used_.begin(), used_.end()});
+        note(fmt::format("line {}: {}{} is unknown to Accelerate, and ignored", yaml_.line(at), path, key));
+      }
+      imported_.options.push_back(std::move(option));
+    }
+  }
+
+  const YamlText& yaml_;
+  JsonReader config_;
+  const ImportRequest& request_;
+  std::int64_t node_ = 0;  // GPUs of one
+  std::set<std::string> used_;
+  Imported imported_;
+  Json plan_;
+};
+
+}  // namespace
+
+bool is_accelerate(const Json& yaml) {
+  return yaml.is_object() && (yaml.contains("distributed_type") || yaml.contains("compute_environment") ||
+                              (yaml.contains("fsdp_config") && yaml.contains("num_processes")));
+}
+
+Imported import_accelerate(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  return AccelerateReader(yaml, file, request).read();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,80 @@
+#include "frameworks/imported.h"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+namespace rehearse {
+
+namespace {
+
+// `name` in `text`, with no letter of a longer name on either side.
+bool names(const std::string& text, const std::string& name) {
+  const auto is_part = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' || letter == '_' ||
+           letter == '.';
+  };
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool ends = end >= text.size() || !is_part(text[end]) ||
+                      (text[end] == '.' && (end + 1 >= text.size() || text[end + 1] == ' '));
+    if ((at == 0 || !is_part(text[at - 1])) && ends) return true;
+  }
+  return false;
+}
+
+// What the note is about: its words before the colon, without the line.
+std::string subject_of(const std::string& note) {
+  std::size_t begin = 0;
+  if (note.starts_with("line ")) begin = std::min(note.find(": "), note.size() - 2) + 2;
+  const std::size_t colon = note.find(": ", begin);
+  return note.substr(begin, colon == std::string::npos ? colon : colon - begin);
+}
+
+}  // namespace
+
+const char* to_string(OptionFate fate) {
+  switch (fate) {
+    case OptionFate::used:
+      return "used";
+    case OptionFate::free:
+      return "free";
+    case OptionFate::approximated:
+      return "approximated";
+    case OptionFate::ignored:
+      return "ignored";
+    case OptionFate::unknown:
+      return "unknown";
+  }
+  throw std::logic_error("no such fate of an option");
+}
+
+Json with_command_line(Json config, std::span<const KeyOfField> keys, const SaidOverFile& over) {
+  for (const KeyOfField& each : keys) {
+    const auto said = over.find(each.pointer);
+    if (said == over.end()) continue;
+    const Json::json_pointer key(each.key);
+    if (!config.contains(key)) continue;
+    const std::string& text = said->second;
+    const bool is_whole =
+        !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
+    if (is_whole) config[key] = std::stoll(text);
+  }
+  return config;
+}
+
+void settle_fates(Imported& imported) {
+  for (ImportedOption& option : imported.options) {
+    if (option.fate != OptionFate::used || option.name.empty()) continue;
+    const auto note = std::ranges::find_if(imported.notes, [&](const std::string& each) {
+      const std::string subject = subject_of(each);
+      return names(subject, option.name) || (!option.known_as.empty() && names(subject, option.known_as));
+    });
+    if (note == imported.notes.end()) continue;
+    option.fate =
+        note->find(" is ignored") != std::string::npos ? OptionFate::ignored : OptionFate::approximated;
+    option.effect = *note;
+  }
+}
+
+}  // namespace rehearse

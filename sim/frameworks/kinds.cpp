@@ -1,0 +1,191 @@
+#include "frameworks/kinds.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "frameworks/accelerate.h"
+#include "frameworks/megatron_text.h"
+#include "frameworks/trainer_yaml.h"
+#include "frameworks/yaml_dialects.h"
+#include "frameworks/yaml_options.h"
+
+namespace rehearse {
+
+namespace {
+
+Imported of_megatron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_megatron(file.text, file.name, request);
+}
+
+Imported of_deepspeed(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_deepspeed(JsonReader::of_text(file.text, file.name), request.gpus, request.over);
+}
+
+// Read twice where it names the model itself: its stages are cut by the layers of the model.
+Imported of_torchtitan(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  const auto named = request.over.find("/model");
+  if (named != request.over.end())
+    return import_torchtitan(file.text, file.name, request.gpus, layers(named->second), request.over);
+  Imported imported = import_torchtitan(file.text, file.name, request.gpus, 0, request.over);
+  if (!imported.scenario.contains("model")) return imported;
+  return import_torchtitan(file.text, file.name, request.gpus,
+                           layers(imported.scenario["model"].get<std::string>()), request.over);
+}
+
+Imported of_accelerate(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_accelerate(read_yaml(file.text, file.name), file.name, request);
+}
+
+Imported of_nanotron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_nanotron(read_yaml(file.text, file.name), file.name, request);
+}
+
+Imported of_trainer(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_trainer(read_yaml(file.text, file.name), file.name, request);
+}
+
+template <typename Name>
+Imported of_dialect(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_yaml_dialect(yaml_dialect(Name::text), read_yaml(file.text, file.name), file.name, request);
+}
+struct Bridge {
+  static constexpr const char* text = "megatron-bridge";
+};
+struct Nemo {
+  static constexpr const char* text = "nemo";
+};
+struct FlagScale {
+  static constexpr const char* text = "flagscale";
+};
+struct Swift {
+  static constexpr const char* text = "ms-swift";
+};
+
+// Its modules run Megatron-LM, or torchtitan with that program's sections; the model is a file of its own.
+Imported of_primus(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  const YamlText yaml = read_yaml(file.text, file.name);
+  const Json modules = yaml.json.is_object() ? yaml.json.value("modules", Json::object()) : Json::object();
+  for (const auto& [name, module] : modules.items()) {
+    if (!module.is_object()) continue;
+    const std::string framework = module.contains("framework") && module["framework"].is_string()
+                                      ? module["framework"].get<std::string>()
+                                      : "";
+    if (framework.empty() || framework == "megatron") continue;
+    if (framework != "torchtitan")
+      throw InputError({file.name, "modules." + name + ".framework", "is a framework that is not read",
+                        "found " + framework, "megatron, torchtitan"});
+    const Json sections = module.value("overrides", Json::object());
+    const auto model = request.over.find("/model");
+    Imported imported = import_torchtitan_json(
+        JsonReader(sections, file.name, "/modules/" + name + "/overrides"), request.gpus,
+        model == request.over.end() ? 0 : layers(model->second), request.over);
+    imported.notes.push_back("modules." + name + ".model is a file that is not read: pass --model");
+    return imported;
+  }
+  return import_yaml_dialect(yaml_dialect("primus"), yaml, file.name, request);
+}
+
+constexpr std::array kKinds = {
+    LaunchKind{"megatron",
+               "options of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them",
+               of_megatron},
+    LaunchKind{Bridge::text, "YAML of Megatron-Bridge", of_dialect<Bridge>},
+    LaunchKind{Nemo::text, "YAML of NeMo 1", of_dialect<Nemo>},
+    LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan", of_primus},
+    LaunchKind{FlagScale::text, "YAML of FlagScale", of_dialect<FlagScale>},
+    LaunchKind{Swift::text, "YAML with Megatron-LM's names and underscores, as of ms-swift",
+               of_dialect<Swift>},
+    LaunchKind{"deepspeed", "ds_config.json", of_deepspeed},
+    LaunchKind{"accelerate", "YAML of Hugging Face Accelerate, with FSDP, DeepSpeed or Megatron-LM",
+               of_accelerate},
+    LaunchKind{"nanotron", "YAML of nanotron", of_nanotron},
+    LaunchKind{"trainer", "YAML of LLaMA-Factory, axolotl or TRL", of_trainer},
+    LaunchKind{"torchtitan", "a TOML file of torchtitan, to v0.2", of_torchtitan}};
+
+const LaunchKind* kind_named(std::string_view name) {
+  return std::ranges::find(kKinds, name, &LaunchKind::name);
+}
+
+std::string ending_of(const std::string& name) {
+  const std::size_t dot = name.find_last_of('.');
+  const std::size_t slash = name.find_last_of('/');
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
+  std::string ending = name.substr(dot + 1);
+  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return ending;
+}
+
+// The first letter of the text that is no blank.
+char first_letter(const std::string& text) {
+  const std::size_t at = text.find_first_not_of(" \t\r\n");
+  return at == std::string::npos ? '\0' : text[at];
+}
+
+// A line "[section]" or "[[table]]" and nothing else.
+bool has_toml_section(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.size() > 2 && line.front() == '[' && line.back() == ']' &&
+        std::isalpha(static_cast<unsigned char>(line[1])) != 0)
+      return true;
+  }
+  return false;
+}
+
+DetectedKind of_json(const LaunchFile& file) {
+  const JsonReader config = JsonReader::of_text(file.text, file.name);
+  const Json& json = config.json();
+  const auto has = [&](const char* key) { return json.contains(key); };
+  if (has("model_type") || has("architectures"))
+    throw InputError({file.name, "", "is a config.json of Hugging Face, which describes a model", "",
+                      "rehearse simulate --model " + file.name});
+  if (has("schema") && json["schema"].is_string() &&
+      json["schema"].get<std::string>().starts_with("rehearse."))
+    throw InputError({file.name, "", "is a file of this program", json["schema"].get<std::string>(),
+                      "rehearse simulate " + file.name});
+  for (const char* key : {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
+                          "gradient_accumulation_steps", "fp16", "bf16", "zero_allow_untested_optimizer"})
+    if (has(key)) return {kind_named("deepspeed"), "a configuration of DeepSpeed"};
+  throw InputError(
+      {file.name, "", "is JSON of no supported framework", "", "rehearse import deepspeed " + file.name});
+}
+
+DetectedKind of_yaml(const LaunchFile& file) {
+  const Json yaml = read_yaml(file.text, file.name).json;
+  if (is_accelerate(yaml)) return {kind_named("accelerate"), "a configuration of Accelerate"};
+  if (is_nanotron(yaml)) return {kind_named("nanotron"), "a configuration of nanotron"};
+  if (is_trainer(yaml)) return {kind_named("trainer"), "a configuration of LLaMA-Factory, axolotl or TRL"};
+  if (const std::string program = unread_program(yaml); !program.empty())
+    throw InputError({file.name, "", "is a configuration of " + program + ", which is not read", "",
+                      "the same settings as flags: rehearse help simulate"});
+  const std::string dialect = dialect_of(yaml);
+  if (dialect.empty())
+    throw InputError(
+        {file.name, "", "is YAML of no supported framework", "", "rehearse import --help lists the kinds"});
+  return {kind_named(dialect), yaml_dialect(dialect).what};
+}
+
+}  // namespace
+
+std::span<const LaunchKind> launch_kinds() {
+  return kKinds;
+}
+
+DetectedKind detect_kind(const LaunchFile& file) {
+  const std::string ending = ending_of(file.name);
+  if (holds_arguments(file.text))
+    return {kind_named("megatron"), "the arguments that a log of Megatron-LM prints"};
+  if (ending == "json" || (ending.empty() && first_letter(file.text) == '{')) return of_json(file);
+  if (ending == "toml" || (ending != "sh" && has_toml_section(file.text)))
+    return {kind_named("torchtitan"), "a TOML file of torchtitan"};
+  if (has_yaml_options(file.text)) return {kind_named("megatron"), "a model_config.yaml of Megatron-LM"};
+  if (ending == "yaml" || ending == "yml") return of_yaml(file);
+  return {kind_named("megatron"), "a script or a file of options of Megatron-LM"};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,106 @@
+#include "frameworks/megatron_options.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+
+namespace rehearse {
+
+namespace tables {
+extern const std::string_view kMegatronOptionsJson;  // embedded
+}
+
+namespace {
+
+template <typename Value>
+Value in_table(const std::map<std::string, Value>& values, const std::string& word) {
+  const auto found = values.find(word);
+  if (found == values.end()) throw std::logic_error("megatron_options.json: no such word: " + word);
+  return found->second;
+}
+
+MegatronOption option_of(const nlohmann::json& row) {
+  static const std::map<std::string, OptionRole> roles = {{"field", OptionRole::field},
+                                                          {"combined", OptionRole::combined},
+                                                          {"shape", OptionRole::shape},
+                                                          {"free", OptionRole::free},
+                                                          {"unmodelled", OptionRole::unmodelled}};
+  static const std::map<std::string, OptionTakes> kinds = {{"switch", OptionTakes::nothing},
+                                                           {"integer", OptionTakes::integer},
+                                                           {"number", OptionTakes::number},
+                                                           {"text", OptionTakes::text},
+                                                           {"list", OptionTakes::list}};
+  MegatronOption option;
+  option.names = row.at("names").get<std::vector<std::string>>();
+  option.argument = row.at("dest").get<std::string>();
+  option.negates = row.value("negates", false);
+  option.takes = in_table(kinds, row.at("takes").get<std::string>());
+  const bool takes_others = row.value("open", false);  // forks have more
+  option.choices =
+      takes_others ? std::vector<std::string>() : row.value("choices", std::vector<std::string>());
+  for (const std::string& more : row.value("also", std::vector<std::string>()))
+    option.choices.push_back(more);
+  option.role = in_table(roles, row.at("class").get<std::string>());
+  option.pointer = row.value("field", "");
+  option.off = row.value("value", "") == "off";
+  option.unless = row.value("unless", "");
+  option.effect = row.value("effect", "");
+  return option;
+}
+
+using OptionIndex = std::unordered_map<std::string, std::vector<const MegatronOption*>>;
+
+OptionIndex index_of(bool by_argument) {
+  OptionIndex index;
+  for (const MegatronOption& option : megatron_options()) {
+    if (by_argument)
+      index[option.argument].push_back(&option);
+    else
+      for (const std::string& name : option.names) index[name].push_back(&option);
+  }
+  return index;
+}
+
+}  // namespace
+
+const std::vector<MegatronOption>& megatron_options() {
+  static const std::vector<MegatronOption> options = [] {
+    std::vector<MegatronOption> all;
+    const nlohmann::json table = nlohmann::json::parse(tables::kMegatronOptionsJson);
+    for (const nlohmann::json& row : table.at("options")) all.push_back(option_of(row));
+    return all;
+  }();
+  return options;
+}
+
+const MegatronOption* find_megatron_option(const std::string& name) {
+  static const OptionIndex index = index_of(false);
+  auto found = index.find(name);
+  if (found == index.end()) {
+    std::string dashed = name;
+    std::ranges::replace(dashed, '_', '-');
+    found = index.find(dashed);
+  }
+  return found == index.end() ? nullptr : found->second.front();
+}
+
+std::vector<const MegatronOption*> options_of_argument(const std::string& argument) {
+  static const OptionIndex index = index_of(true);
+  const auto found = index.find(argument);
+  return found == index.end() ? std::vector<const MegatronOption*>() : found->second;
+}
+
+const std::vector<std::string>& megatron_option_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const MegatronOption& option : megatron_options())
+      all.insert(all.end(), option.names.begin(), option.names.end());
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,47 @@
+// Which options has Megatron-LM, in every release, and what does each mean for a scenario? The table is
+// megatron_options.json, which tools/megatron-options makes from Megatron-LM's own sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+enum class OptionRole : std::uint8_t {
+  field,      // its value is one field of the scenario
+  combined,   // several fields follow from it
+  shape,      // of the network
+  free,       // leaves time and memory of a step as they are
+  unmodelled  // changes them in a way that is not modelled
+};
+
+enum class OptionTakes : std::uint8_t { nothing, integer, number, text, list };
+
+struct MegatronOption {
+  std::vector<std::string> names;  // "--num-layers"; the first one is the name
+  std::string argument;            // that Megatron-LM keeps its value in
+  bool negates = false;            // a switch that sets its argument to False
+  OptionTakes takes = OptionTakes::text;
+  std::vector<std::string> choices;  // empty: any value
+  OptionRole role = OptionRole::free;
+  std::string pointer;  // of the field
+  bool off = false;     // a switch that turns its field off
+  std::string unless;   // the pointer of a field that decides instead, where the command line gives it
+  std::string effect;   // of an unmodelled option: what is counted in its place
+
+  const std::string& name() const { return names.front(); }
+};
+
+const std::vector<MegatronOption>& megatron_options();
+
+// By any of its names, with '_' as good as '-'; null where there is none.
+const MegatronOption* find_megatron_option(const std::string& name);
+
+// Those that set an argument: none, one, or two switches that say the opposite.
+std::vector<const MegatronOption*> options_of_argument(const std::string& argument);
+
+// Every name once, for near ones.
+const std::vector<std::string>& megatron_option_names();
+
+}  // namespace rehearse

@@ -1,0 +1,25 @@
+// Which options set an argument of Megatron-LM, by the name that its Python code gives it, to a value?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frameworks/script_flags.h"
+
+namespace rehearse {
+
+struct NamedArgument {
+  std::string name;                 // "sequence_parallel", "num_experts"
+  std::vector<std::string> values;  // as Python or YAML shows them; none: nothing is said
+  int line = 0;
+  std::string source;  // the key of the file, where that is another
+};
+
+// Adds the options that say so. An unknown argument that is set becomes an unknown option. None, null and an
+// empty list say nothing; False gives the switch that says the opposite, where there is one.
+void add_named_argument(const NamedArgument& argument, ScriptFlags& found);
+
+bool is_true_word(const std::string& value);
+bool is_false_word(const std::string& value);
+
+}  // namespace rehearse

@@ -1,0 +1,161 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "frameworks/shell_runner.h"
+
+namespace rehearse {
+
+namespace {
+
+template <typename List>
+bool is_among(const List& list, const std::string& word) {
+  return std::ranges::find(list, word) != std::end(list);
+}
+
+// Taken to succeed: what stands behind && of them runs.
+constexpr std::array kSucceed = {"cd",   "pushd", "popd", "mkdir",  "export", "source", ".",    "set",
+                                 "echo", "rm",    "cp",   "mv",     "touch",  "chmod",  "pip",  "pip3",
+                                 "git",  "sleep", "wait", "module", "conda",  "ulimit", "shopt"};
+constexpr std::array kAssign = {"export", "declare", "local", "readonly", "typeset"};
+constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
+
+}  // namespace
+
+Decided ShellRunner::simple(const Mode& mode) {
+  std::vector<ShellText> words;
+  std::vector<ShellToken> assignments;  // before a command they are its own environment
+  const ShellToken* document = nullptr;
+  const int line = cursor_.peek().line;
+  for (; !cursor_.ends() && cursor_.peek().kind != ShellToken::Kind::op; cursor_.advance()) {
+    const ShellToken& token = cursor_.peek();
+    const std::string name = words.empty() ? "" : flat(words.front());
+    if (token.kind == ShellToken::Kind::here_document) {
+      document = &token;
+    } else if (mode.skips) {
+      continue;
+    } else if (words.empty() && is_shell_assignment(token.text)) {
+      assignments.push_back(token);
+    } else if (is_among(kAssign, name) && is_shell_assignment(token.text)) {
+      values_.assign(token, mode.branch);
+    } else if (name == "[" || name == "test") {
+      words.push_back(values_.whole(token.text, token.line, nullptr));  // an empty word stays one
+    } else {
+      for (ShellText& word : values_.words(token, mode.branch)) words.push_back(std::move(word));
+    }
+  }
+  if (mode.skips) return Decided::no;
+  if (!words.empty()) return run_words(words, document, line, mode);
+  for (const ShellToken& token : assignments) values_.assign(token, mode.branch);
+  return Decided::yes;
+}
+
+Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellToken* document, int line,
+                               const Mode& mode) {
+  const std::string name = flat(words.front());
+  if (name == "true" || name == ":") return Decided::yes;
+  if (name == "false") return Decided::no;
+  if (name == "[" || name == "test") return test(words, name == "[");
+  if (name.starts_with("((")) return sum(name);
+  if (functions_.contains(name)) return call(name, {words.begin() + 1, words.end()}, mode);
+  if (name == "exit" || name == "return") return stop(name == "exit", line, mode);
+  if ((name == "source" || name == ".") && words.size() > 1) return source(flat(words[1]), line, mode);
+  if (name == "break" || name == "continue")
+    return broke_ = broke_ || (name == "break" && !mode.branch), Decided::yes;
+  if (name == "shift")
+    return values_.shift_arguments(words.size() > 1 ? shift_of(flat(words[1])) : 1), Decided::yes;
+  if (name == "unset" && words.size() > 1) values_.unset(flat(words[1]));
+  if (name == "eval") return nested(joined({words.begin() + 1, words.end()}, nullptr), mode);
+  if (name == "let" && words.size() > 1) return let(flat(words[1]), line, mode);
+  if (name == "set" && words.size() > 1 && flat(words[1]) == "--") {
+    values_.pop_arguments();
+    values_.push_arguments({words.begin() + 2, words.end()});
+  }
+  if (name == "read" && document) values_.set(flat(words.back()), {body_of(*document)}, mode.branch);
+  if (document && is_among(kShells, name)) return nested(body_of(*document), mode);
+  for (std::size_t i = 1; i + 1 < words.size(); ++i)
+    if ((flat(words[i]) == "-c" || flat(words[i]) == "-lc") && is_among(kShells, flat(words[i - 1])))
+      return nested(words[i + 1], mode);
+  keep(words, line, mode);
+  return is_among(kSucceed, name) || is_among(kAssign, name) ? Decided::yes : Decided::unknown;
+}
+
+// NAME=expression.
+Decided ShellRunner::let(const std::string& text, int line, const Mode& mode) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos || !is_shell_name(name)) return Decided::unknown;
+  const auto value = values_.arithmetic(text.substr(equals + 1));
+  const std::string shown = value ? std::to_string(*value) : "$((" + text.substr(equals + 1) + "))";
+  values_.set(name, {{{shown, line, nullptr}}}, mode.branch);
+  return Decided::yes;
+}
+
+std::size_t ShellRunner::shift_of(const std::string& word) {
+  return word.size() == 1 && word[0] >= '0' && word[0] <= '9' ? static_cast<std::size_t>(word[0] - '0') : 1;
+}
+
+Decided ShellRunner::test(const std::vector<ShellText>& words, bool brackets) {
+  const std::ptrdiff_t last = brackets && words.size() > 1 && flat(words.back()) == "]" ? 1 : 0;
+  return shell_condition({words.begin() + 1, words.end() - last}, false);
+}
+
+Decided ShellRunner::sum(const std::string& text) {
+  if (text.size() < 4) return Decided::unknown;
+  std::string inside = text.substr(2, text.size() - 4);
+  std::erase(inside, ' ');
+  for (const char* step : {"++", "--"})
+    if (inside.size() > 2 && (inside.ends_with(step) || inside.starts_with(step))) {
+      const std::string name =
+          inside.ends_with(step) ? inside.substr(0, inside.size() - 2) : inside.substr(2);
+      return let(name + "=" + name + step[0] + "1", 0, {});
+    }
+  const std::size_t equals = inside.find('=');
+  if (equals != std::string::npos && is_shell_name(inside.substr(0, equals)) &&
+      inside.compare(equals, 2, "==") != 0)
+    return let(inside, 0, {});
+  const auto value = values_.arithmetic(text.substr(2, text.size() - 4));
+  return !value ? Decided::unknown : *value != 0 ? Decided::yes : Decided::no;
+}
+
+// The rest of a script whose end is not decided is taken to run.
+Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
+  if (mode.branch) return Decided::yes;
+  stopped_ = true;
+  exited_ = exited_ || exits;
+  if (exits && exit_line_ == 0) exit_line_ = line;
+  return Decided::yes;
+}
+
+ShellText ShellRunner::body_of(const ShellToken& document) {
+  const int line = document.line + 1;
+  if (document.literal) return shell_text(document.text, line);
+  return values_.whole("\"" + document.text + "\"", line, document.branch);
+}
+
+Decided ShellRunner::nested(const ShellText& text, const Mode& mode) {
+  const bool stopped = stopped_, exited = exited_;
+  script(text, mode);
+  stopped_ = stopped;
+  exited_ = exited;
+  return Decided::unknown;
+}
+
+void ShellRunner::keep(const std::vector<ShellText>& words, int line, const Mode& mode) {
+  ShellCommand command{{}, line, mode.branch};
+  for (const ShellText& word : words)
+    command.words.push_back({flat(word), word.empty() ? line : word.front().line, branch_of(word)});
+  commands_.push_back(std::move(command));
+}
+
+// A file that the script reads, where the user names it.
+Decided ShellRunner::source(const std::string& path, int line, const Mode& mode) {
+  const auto given = inputs_.files.find(path.substr(path.find_last_of('/') + 1));
+  if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode);
+  const std::string note = fmt::format("line {}: {} is not read: pass --source FILE", line, path);
+  if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
+  return Decided::yes;
+}
+
+}  // namespace rehearse

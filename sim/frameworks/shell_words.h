@@ -1,0 +1,18 @@
+// What becomes of the value of a variable in ${NAME%.sh}, ${NAME:0:3} and their like?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+// The value as the operator behind the name changes it: ",,", "^^", "%pattern", "##pattern", "/a/b", ":0:3".
+// None where the operator is not known, or the pattern is longer than any that scripts have.
+std::optional<std::string> changed_value(const std::string& value, const std::string& change);
+
+// What a command inside $( ) prints, of those that compute from their words alone: echo, expr, basename,
+// dirname, seq, and bc behind echo. `words`: the command, with variables written out.
+std::optional<std::string> output_of(const std::vector<std::string>& words);
+
+}  // namespace rehearse

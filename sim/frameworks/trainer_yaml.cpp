@@ -1,0 +1,331 @@
+#include "frameworks/trainer_yaml.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "frameworks/optimizer_note.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMostOfTrainer = std::int64_t{1} << 32;
+
+// A key by its path, with every key that was asked for counted as read.
+class PlanYaml {
+ public:
+  PlanYaml(const YamlText& yaml, const std::string& file) : yaml_(yaml), file_(file) {
+    imported.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + file}};
+  }
+
+  const Json* find(const std::string& path) {
+    read_.insert(path);
+    const Json* at = &yaml_.json;
+    for (std::size_t begin = 0; begin <= path.size();) {
+      const std::size_t end = std::min(path.find('.', begin), path.size());
+      const std::string key = path.substr(begin, end - begin);
+      if (!at->is_object() || !at->contains(key)) return nullptr;
+      at = &(*at)[key];
+      begin = end + 1;
+    }
+    return at->is_null() ? nullptr : at;
+  }
+
+  std::int64_t integer(const std::string& path, std::int64_t fallback) {
+    const Json* value = find(path);
+    if (value == nullptr || *value == "auto") return fallback;
+    const bool is_whole = value->is_number_integer();
+    const std::int64_t number = is_whole ? value->get<std::int64_t>() : -1;
+    if (!is_whole || number < 0 || number > kMostOfTrainer) {
+      violations.push_back({file_, place(path),
+                            fmt::format("must be an integer from 0 to {}", kMostOfTrainer),
+                            "found " + value->dump(), ""});
+      return fallback;
+    }
+    return number;
+  }
+
+  bool on(const std::string& path, bool fallback = false) {
+    const Json* value = find(path);
+    return value == nullptr || *value == "auto" ? fallback
+                                                : *value == true || *value == "true" || *value == 1;
+  }
+
+  std::string text(const std::string& path) {
+    const Json* value = find(path);
+    return value == nullptr ? "" : value->is_string() ? value->get<std::string>() : value->dump();
+  }
+
+  std::string place(const std::string& path) const { return fmt::format("line {}: {}", line(path), path); }
+
+  void note(const std::string& path, const std::string& text) {
+    imported.notes.push_back(fmt::format("line {}: {} {}", line(path), path, text));
+  }
+
+  // Every key of the file, with what became of it.
+  Imported finish(const std::set<std::string>& free) {
+    if (!violations.empty()) throw InputError(std::move(violations));
+    list(yaml_.json, "", free);
+    settle_fates(imported);
+    return std::move(imported);
+  }
+
+  Imported imported;
+  std::vector<Violation> violations;
+
+ private:
+  int line(const std::string& path) const {
+    std::string pointer = "/" + path;
+    std::ranges::replace(pointer, '.', '/');
+    return yaml_.line(pointer);
+  }
+
+  void list(const Json& section, const std::string& before, const std::set<std::string>& free) {
+    for (const auto& [key, value] : section.items()) {
+      const std::string path = before + key;
+      const bool is_free = free.contains(path) || free.contains(key) || value.is_null();
+      const bool is_read = read_.contains(path);
+      if (value.is_object() && !is_free && !is_read) {
+        list(value, path + ".", free);
+        continue;
+      }
+      const OptionFate fate = is_read ? OptionFate::used : is_free ? OptionFate::free : OptionFate::unknown;
+      if (fate == OptionFate::unknown) unknown_.push_back(path);
+      imported.options.push_back(
+          {path, value.is_structured() ? "" : value.dump(), fmt::format("line {}", line(path)), fate, "",
+           fate == OptionFate::unknown ? nearest_name(path, {read_.begin(), read_.end()}) : ""});
+    }
+    if (before.empty() && !unknown_.empty())
+      imported.notes.push_back(fmt::format("{} keys are unknown, and ignored with unknown effect: {}",
+                                           unknown_.size(), join(unknown_)));
+  }
+
+  const YamlText& yaml_;
+  const std::string& file_;
+  std::set<std::string> read_;
+  std::vector<std::string> unknown_;
+};
+
+void write_gpus(const ImportRequest& request, std::int64_t gpus, Json& scenario) {
+  if (request.gpus > 0 || gpus > 0) scenario["gpus"] = request.gpus > 0 ? request.gpus : gpus;
+}
+
+// nanotron's own names of what its Llama is (nanotron/config/models_config.py).
+Json model_of_nanotron(PlanYaml& yaml) {
+  const Json* config = yaml.find("model.model_config");
+  if (config == nullptr || !config->is_object()) return nullptr;
+  Json model = *config;
+  if (model.contains("model_type")) return model;
+  model["model_type"] = "llama";
+  if (model.contains("num_local_experts") || model.contains("moe_config")) model["model_type"] = "mixtral";
+  Json named = Json::object();
+  for (const auto& [key, value] : model.items())
+    if (!value.is_null() && !key.starts_with("is_") && !key.starts_with("_") && key != "use_cache" &&
+        key != "pretraining_tp" && key != "rope_interleaved")
+      named[key] = value;
+  return named;
+}
+
+}  // namespace
+
+bool is_nanotron(const Json& yaml) {
+  return yaml.is_object() && yaml.contains("parallelism") && yaml.contains("tokens") &&
+         yaml["parallelism"].is_object() && yaml["tokens"].is_object();
+}
+
+Imported import_nanotron(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  PlanYaml from(yaml, file);
+  Json plan = {{"framework", "nanotron"}};
+  const auto degree = [&](const char* key) {
+    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1));
+  };
+  const std::int64_t dp = degree("dp"), tp = degree("tp"), pp = degree("pp");
+  const std::int64_t cp = degree("context_parallel_size");
+  plan["tp"] = tp;
+  plan["pp"] = pp;
+  if (cp > 1) plan["cp"] = cp;
+  if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
+  write_gpus(request, dp * tp * pp * cp, from.imported.scenario);
+  const std::string engine = from.text("parallelism.pp_engine");
+  if (pp > 1) plan["schedule"] = engine == "afab" ? "gpipe" : "1f1b";
+  plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
+  if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
+    from.note("parallelism.tp_linear_async_communication",
+              "is ignored: no overlap of tensor-parallel messages is counted");
+  plan["recompute"] = from.on("parallelism.recompute_layer") ? "full" : "none";
+  plan["zero"] = from.integer("optimizer.zero_stage", 0);
+  if (!from.on("optimizer.accumulate_grad_in_fp32", true))
+    from.note("optimizer.accumulate_grad_in_fp32", "is approximated: gradients are counted in fp32");
+  from.find("optimizer.clip_grad");
+  const std::string dtype = from.text("model.dtype");
+  plan["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
+  from.find("model.ddp_bucket_cap_mb");
+  const std::string differs =
+      optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
+  if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
+    from.imported.notes.push_back(differs);
+  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1);
+  plan["micro_batch"] = micro;
+  plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1) * dp;
+  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0); seq > 0) plan["seq"] = seq;
+  from.imported.model = model_of_nanotron(from);
+  from.imported.scenario["plan"] = plan;
+  return from.finish({"checkpoints", "data_stages", "general", "lighteval", "logging", "profiler",
+                      "tokenizer", "s3_upload", "metrics_logging", "model.init_method",
+                      "model.make_vocab_size_divisible_by", "optimizer.learning_rate_scheduler",
+                      "optimizer.optimizer_factory", "optimizer.weight_decay",
+                      "optimizer.weight_decay_exclude_named_params", "tokens.limit_test_batches",
+                      "tokens.limit_val_batches", "tokens.train_steps", "tokens.val_check_interval"});
+}
+
+bool is_trainer(const Json& yaml) {
+  if (!yaml.is_object()) return false;
+  const bool names_model = yaml.contains("model_name_or_path") || yaml.contains("base_model");
+  return names_model && (yaml.contains("per_device_train_batch_size") || yaml.contains("micro_batch_size") ||
+                         yaml.contains("gradient_accumulation_steps") || yaml.contains("learning_rate"));
+}
+
+// transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference.
+Imported import_trainer(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  PlanYaml from(yaml, file);
+  const bool is_axolotl = yaml.json.contains("base_model");
+  const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
+  std::string settings = from.text("deepspeed");
+  if (settings == "false") settings.clear();
+  Json plan = {{"framework", "fsdp"}, {"zero", 0}};
+  if (from.find("fsdp") || from.find("fsdp_config")) plan["zero"] = 3;
+  if (!settings.empty()) {
+    const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
+    if (given == request.shell.files.end())
+      throw InputError({file, from.place("deepspeed"), "names a file of its own, which holds the sharding",
+                        settings, fmt::format("rehearse import {} --source {}", file, settings)});
+    Imported sharding = import_deepspeed(JsonReader::of_text(given->second, settings), 0);
+    plan = sharding.scenario["plan"];
+    for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
+  }
+  const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
+  plan["micro_batch"] = std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8));
+  from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
+  for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
+    if (const std::int64_t seq = from.integer(key, 0); seq > 0) plan["seq"] = seq;
+  const std::string wide = from.text("bf16"), half = from.text("fp16");
+  plan["precision"] = wide == "true" || wide == "auto" ? "bf16" : half == "true" ? "fp16" : "fp32";
+  const bool again =
+      from.on("gradient_checkpointing", is_factory) && !from.on("disable_gradient_checkpointing");
+  plan["recompute"] = again ? "full" : "none";
+  for (const char* key : {"tensor_parallel_size", "context_parallel_size"})
+    if (const std::int64_t degree = from.integer(key, 1); degree > 1)
+      plan[std::string(key) == "tensor_parallel_size" ? "tp" : "cp"] = degree;
+  for (const char* key : {"optim", "optimizer"}) {
+    const std::string name = from.text(key);
+    const std::string differs = name.empty() || name.starts_with("adamw") ? "" : optimizer_note(key, name);
+    if (!differs.empty()) from.imported.notes.push_back(differs);
+  }
+  for (const char* key : {"finetuning_type", "adapter"})
+    if (const std::string method = from.text(key); !method.empty() && method != "full")
+      from.note(key, method + " is ignored: all parameters are counted as trained");
+  for (const char* key : {"packing", "sample_packing", "neat_packing"})
+    if (from.on(key)) from.note(key, "is approximated: every sequence has its full length");
+  for (const char* key : {"model_name_or_path", "base_model"})
+    if (from.find(key)) from.note(key, "is not looked up: pass --model NAME|config.json");
+  write_gpus(request, 0, from.imported.scenario);
+  from.imported.scenario["plan"] = plan;
+  return from.finish({"adam_beta1",
+                      "adam_beta2",
+                      "adam_epsilon",
+                      "bf16_full_eval",
+                      "chat_template",
+                      "compute_accuracy",
+                      "dataset",
+                      "dataset_dir",
+                      "dataset_prepared_path",
+                      "dataloader_num_workers",
+                      "datasets",
+                      "ddp_timeout",
+                      "do_train",
+                      "early_stopping_patience",
+                      "eval_steps",
+                      "eval_strategy",
+                      "evals_per_epoch",
+                      "hub_model_id",
+                      "learning_rate",
+                      "load_best_model_at_end",
+                      "logging_steps",
+                      "lora_alpha",
+                      "lora_dropout",
+                      "lora_rank",
+                      "lora_target",
+                      "lora_r",
+                      "lora_target_modules",
+                      "lora_target_linear",
+                      "lr_scheduler",
+                      "lr_scheduler_type",
+                      "max_grad_norm",
+                      "max_samples",
+                      "model_type",
+                      "num_epochs",
+                      "num_train_epochs",
+                      "output_dir",
+                      "overwrite_cache",
+                      "overwrite_output_dir",
+                      "per_device_eval_batch_size",
+                      "plot_loss",
+                      "preprocessing_num_workers",
+                      "report_to",
+                      "resume_from_checkpoint",
+                      "save_only_model",
+                      "save_steps",
+                      "save_strategy",
+                      "saves_per_epoch",
+                      "seed",
+                      "shuffle",
+                      "special_tokens",
+                      "stage",
+                      "template",
+                      "tf32",
+                      "tokenizer_type",
+                      "trust_remote_code",
+                      "val_set_size",
+                      "val_size",
+                      "wandb_entity",
+                      "wandb_log_model",
+                      "wandb_name",
+                      "wandb_project",
+                      "wandb_watch",
+                      "warmup_ratio",
+                      "warmup_steps",
+                      "weight_decay",
+                      "gradient_checkpointing_kwargs",
+                      "flash_attn",
+                      "flash_attention",
+                      "strict",
+                      "train_on_inputs",
+                      "group_by_length",
+                      "pad_to_sequence_len",
+                      "xformers_attention"});
+}
+
+std::string unread_program(const Json& yaml) {
+  struct Sign {
+    const char* key;
+    const char* program;
+  };
+  static constexpr std::array kSigns = {Sign{"actor_rollout_ref", "verl (reinforcement learning)"},
+                                        Sign{"ici_fsdp_parallelism", "MaxText (TPU and JAX)"},
+                                        Sign{"train_loader", "llm-foundry"},
+                                        Sign{"max_duration", "llm-foundry or OLMo"},
+                                        Sign{"wrapping_strategy", "OLMo"},
+                                        Sign{"recipe", "NeMo-Automodel or torchtune"},
+                                        Sign{"_component_", "torchtune"}};
+  if (!yaml.is_object()) return "";
+  for (const Sign& sign : kSigns)
+    if (yaml.contains(sign.key)) return sign.program;
+  return "";
+}
+
+}  // namespace rehearse

@@ -1,0 +1,32 @@
+// Which arguments of Megatron-LM does another program's YAML name, and by which keys? The tables are
+// yaml_dialects.json.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frameworks/imported.h"
+#include "frameworks/yaml_text.h"
+
+namespace rehearse {
+
+// Keys by their path, "model/optim/name", or by its last step.
+struct YamlDialect {
+  std::string name, what;
+  std::set<std::string> free;                                        // keys and sections
+  std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
+  std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
+  std::map<std::string, std::string> ignored;                        // with their effect
+};
+
+const YamlDialect& yaml_dialect(const std::string& name);
+
+// The name of the dialect that the file's sections tell; "" where they tell none.
+std::string dialect_of(const Json& yaml);
+
+Imported import_yaml_dialect(const YamlDialect& dialect, const YamlText& yaml, const std::string& file,
+                             const ImportRequest& request);
+
+}  // namespace rehearse

@@ -1,0 +1,264 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "frameworks/megatron_flags.h"
+#include "frameworks/named_arguments.h"
+#include "frameworks/yaml_dialects.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostFiles = 20;  // that extend each other
+
+std::string last_step(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// By its path, then by its last step.
+template <typename Table>
+auto look_up(const Table& table, const std::string& path) {
+  const auto found = table.find(path);
+  return found != table.end() ? found : table.find(last_step(path));
+}
+
+std::string word_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "null" : value.dump();
+}
+
+std::string dotted(std::string path) {
+  std::ranges::replace(path, '/', '.');
+  return path;
+}
+
+class DialectReader {
+ public:
+  DialectReader(const YamlDialect& dialect, const std::string& file, const ImportRequest& request)
+      : dialect_(dialect), file_(file), request_(request) {}
+
+  Imported read(const YamlText& yaml) {
+    if (!yaml.json.is_object()) throw InputError({file_, "", "must be a YAML map", "", ""});
+    refuse_other_networks(yaml.json);
+    visit(yaml, yaml.json, "", "", false);
+    derive();
+    ScriptFlags found;
+    found.others = std::move(others_);
+    found.notes = std::move(notes_);
+    for (const NamedArgument& argument : arguments_) add_named_argument(argument, found);
+    return read_megatron(std::move(found), file_, request_);
+  }
+
+ private:
+  // Encoders and pictures, of which NeMo has configurations beside those of decoders.
+  void refuse_other_networks(const Json& yaml) const {
+    const Json model = yaml.value("model", Json::object());
+    for (const char* part : {"encoder", "vision", "unet_config", "mm_cfg", "vit"})
+      if (model.is_object() && model.contains(part) && model[part].is_object())
+        throw InputError({file_, std::string("model.") + part,
+                          "is a part of a network that is no decoder alone", "",
+                          "pass a file whose model is a decoder"});
+    const std::string name = yaml.contains("name") ? word_of(yaml["name"]) : "";
+    for (const char* other : {"bert", "t5", "retro"})
+      if (name.find(other) != std::string::npos)
+        throw InputError({file_, "name", "is no decoder", "found \"" + name + "\"", ""});
+  }
+
+  void remember(const std::string& path, const Json& value, int line, OptionFate fate,
+                std::string effect = "") {
+    others_.push_back({dotted(path), value.is_structured() ? "" : word_of(value),
+                       line > 0 ? fmt::format("line {}", line) : "", fate, std::move(effect), ""});
+  }
+
+  void visit(const YamlText& yaml, const Json& value, const std::string& path, const std::string& pointer,
+             bool free) {
+    const int line = yaml.line(pointer);
+    const Json plain = value.is_string() ? with_defaults(value.get<std::string>()) : value;
+    const auto renamed = look_up(dialect_.rename, path);
+    if (!path.empty() && !value.is_object() && renamed != dialect_.rename.end())
+      return add(renamed->second, plain, line, path);
+    if (const auto ignored = look_up(dialect_.ignored, path);
+        !path.empty() && ignored != dialect_.ignored.end()) {
+      if (plain.is_null() || plain == false || plain.empty()) return;
+      notes_.push_back(fmt::format("line {}: {} is ignored: {}", line, dotted(path), ignored->second));
+      return remember(path, plain, line, OptionFate::ignored, ignored->second);
+    }
+    if (!free && !path.empty() && look_up(dialect_.free, path) != dialect_.free.end()) {
+      free = true;
+      remember(path, plain, line, OptionFate::free);
+    }
+    if (value.is_object()) {
+      for (const auto& [key, below] : value.items())
+        visit(yaml, below, path.empty() ? key : path + "/" + key, pointer + "/" + pointer_step(key), free);
+    } else if (!free) {
+      if (names_a_file(path)) return read_file(word_of(plain), line, path);
+      add(last_step(path), plain, line, path);
+    }
+  }
+
+  // Of Primus: the file of a model's shape, and the files that such a file extends.
+  bool names_a_file(const std::string& path) const {
+    return dialect_.name == "primus" && path.starts_with("modules/") && path.ends_with("/model");
+  }
+
+  void read_file(const std::string& name, int line, const std::string& path) {
+    const auto given = request_.shell.files.find(last_step(name));
+    if (given == request_.shell.files.end()) {
+      notes_.push_back(fmt::format("line {}: {} is {}, which is not read: pass --source {}, or --model", line,
+                                   dotted(path), name, name));
+      return remember(path, name, line, OptionFate::used);
+    }
+    if (++files_ > kMostFiles)
+      throw InputError({file_, dotted(path), "files extend each other without end", name, ""});
+    const YamlText yaml = read_yaml(given->second, name);
+    for (const char* key : {"extends", "bases", "includes"})
+      if (yaml.json.is_object() && yaml.json.contains(key))
+        for (const Json& each : yaml.json[key].is_array() ? yaml.json[key] : Json::array({yaml.json[key]}))
+          read_file(word_of(each), line, path);
+    if (yaml.json.is_object()) visit(yaml, yaml.json, "", "", false);
+  }
+
+  void add(std::string name, const Json& value, int line, const std::string& path) {
+    NamedArgument argument{std::move(name), {}, line, dotted(path)};
+    if (value.is_array())
+      for (const Json& each : value) argument.values.push_back(word_of(each));
+    else
+      argument.values.push_back(word_of(value));
+    const auto table = dialect_.values.find(argument.name);
+    if (table != dialect_.values.end())
+      for (std::string& word : argument.values)
+        if (const auto other = table->second.find(word); other != table->second.end()) word = other->second;
+    if (value.is_array() && value.empty()) return;
+    arguments_.push_back(std::move(argument));
+  }
+
+  // "${NAME:value}", an environment variable with a default.
+  Json with_defaults(const std::string& text) const {
+    if (!text.starts_with("${") || !text.ends_with('}')) return text;
+    const std::size_t colon = text.find(':');
+    const std::string name = text.substr(2, std::min(colon, text.size() - 1) - 2);
+    if (const auto given = request_.shell.variables.find(name); given != request_.shell.variables.end())
+      return plain_yaml(given->second);
+    return colon == std::string::npos ? Json(text)
+                                      : plain_yaml(text.substr(colon + 1, text.size() - colon - 2));
+  }
+
+  NamedArgument* find(const std::string& name) {
+    const auto found = std::ranges::find(arguments_, name, &NamedArgument::name);
+    return found == arguments_.end() ? nullptr : &*found;
+  }
+
+  bool is(const std::string& name, const std::string& word) {
+    const NamedArgument* argument = find(name);
+    return argument != nullptr && argument->values.size() == 1 && argument->values[0] == word;
+  }
+
+  // Says another argument in the place of one.
+  void instead(const std::string& name, const std::string& other, const std::string& value) {
+    const NamedArgument* argument = find(name);
+    if (argument == nullptr || other.empty()) return;
+    arguments_.push_back({other, {value}, argument->line, argument->source});
+  }
+
+  void drop(std::initializer_list<const char*> names) {
+    std::erase_if(arguments_, [&](const NamedArgument& each) {
+      const bool drops = std::ranges::any_of(names, [&](const char* name) { return each.name == name; });
+      if (drops)
+        others_.push_back({each.source, join(each.values, " "), fmt::format("line {}", each.line),
+                           OptionFate::used, "", ""});
+      return drops;
+    });
+  }
+
+  // What these programs say with other words than Megatron-LM.
+  void derive() {
+    activation();
+    precision();
+    tokenizer();
+    if (find("num_query_groups") && !is("num_query_groups", "null") && !find("group_query_attention"))
+      instead("num_query_groups", "group_query_attention", "true");
+    if (const NamedArgument* optimizer = find("optim_name")) {
+      const std::string name = join(optimizer->values, "");
+      if (name.find("distributed") != std::string::npos || name == "mcore_distributed_optim")
+        instead("optim_name", "use_distributed_optimizer", "true");
+      instead("optim_name", "optimizer", name.find("sgd") == std::string::npos ? "adam" : "sgd");
+      drop({"optim_name"});
+    }
+    if (is("grad_reduce_in_fp32", "false")) instead("grad_reduce_in_fp32", "grad_reduce_in_bf16", "true");
+    if (is("grad_reduce_in_fp32", "true"))
+      instead("grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32", "true");
+    if (is("grad_sync_dtype", "bf16")) instead("grad_sync_dtype", "grad_reduce_in_bf16", "true");
+    if (is("share_embeddings_and_output_weights", "false"))
+      instead("share_embeddings_and_output_weights", "untie_embeddings_and_output_weights", "true");
+    if (const NamedArgument* bucket = find("bucket_cap_mb"); bucket && !bucket->values.empty())
+      notes_.push_back(fmt::format("line {}: {} is ignored: buckets have Megatron-LM's size", bucket->line,
+                                   bucket->source));
+    drop({"grad_reduce_in_fp32", "grad_sync_dtype", "share_embeddings_and_output_weights", "bucket_cap_mb"});
+  }
+
+  // NeMo's library and type; only Megatron's own types bring their vocabulary.
+  void tokenizer() {
+    if (find("tokenizer_library") && !is("tokenizer_library", "megatron")) {
+      const bool names_type = find("tokenizer_type") && !is("tokenizer_type", "null");
+      if (names_type) instead("tokenizer_type", "tokenizer_model", join(find("tokenizer_type")->values, ""));
+      std::erase_if(arguments_, [](const NamedArgument& each) { return each.name == "tokenizer_type"; });
+      instead("tokenizer_library", "tokenizer_type", "SentencePieceTokenizer");
+    }
+    drop({"tokenizer_library"});
+  }
+
+  void activation() {
+    const NamedArgument* argument = find("activation");
+    if (argument == nullptr) argument = find("activation_func");
+    const std::string name = argument == nullptr ? "" : join(argument->values, " ");
+    const std::string from = argument == nullptr ? "gated_linear_unit" : argument->name;
+    const bool gated = is("gated_linear_unit", "true") || name.find("swiglu") != std::string::npos;
+    const bool silu =
+        name.find("silu") != std::string::npos || name.find("swiglu") != std::string::npos || name.empty();
+    if (gated && silu) instead(from, "swiglu", "true");
+    if (name.find("geglu") != std::string::npos || (gated && !silu)) {
+      instead(from, "swiglu", "true");
+      notes_.push_back(fmt::format("{} {} is modelled as swiglu", dotted(from), name));
+    }
+    if (!gated && (name.find("squared") != std::string::npos && name.find("relu") != std::string::npos))
+      instead(from, "squared_relu", "true");
+    drop({"activation", "activation_func", "gated_linear_unit"});
+  }
+
+  // "bf16-mixed" of Lightning and "bf16_with_fp8_current_scaling_mixed" of Megatron-Bridge.
+  void precision() {
+    if (const NamedArgument* argument = find("precision")) {
+      const std::string word = join(argument->values, "");
+      const auto has = [&](const char* part) { return word.find(part) != std::string::npos; };
+      if (has("bf16")) instead("precision", "bf16", "true");
+      if (!has("bf16") && has("16") && !has("fp8")) instead("precision", "fp16", "true");
+      if (has("fp8")) instead("precision", "fp8", "hybrid");
+      if (has("fp8") && has("current")) instead("precision", "fp8_recipe", "tensorwise");
+      if (has("mxfp8")) instead("precision", "fp8_recipe", "mxfp8");
+      if (has("subchannel") || has("blockwise")) instead("precision", "fp8_recipe", "blockwise");
+      if (has("nvfp4")) instead("precision", "fp4", "e2m1");
+    }
+    if (is("fp8_hybrid", "true")) instead("fp8_hybrid", "fp8", "hybrid");
+    if (is("fp8_e4m3", "true")) instead("fp8_e4m3", "fp8", "e4m3");
+    drop({"precision", "fp8_hybrid", "fp8_e4m3", "fp8_switch"});
+  }
+
+  const YamlDialect& dialect_;
+  const std::string& file_;
+  const ImportRequest& request_;
+  std::vector<NamedArgument> arguments_;
+  std::vector<ImportedOption> others_;
+  std::vector<std::string> notes_;
+  int files_ = 0;
+};
+
+}  // namespace
+
+Imported import_yaml_dialect(const YamlDialect& dialect, const YamlText& yaml, const std::string& file,
+                             const ImportRequest& request) {
+  return DialectReader(dialect, file, request).read(yaml);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,55 @@
+#include "frameworks/yaml_options.h"
+
+#include <sstream>
+
+#include "frameworks/yaml_text.h"
+
+namespace rehearse {
+
+namespace {
+
+std::string yaml_word(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void add_options(const YamlText& yaml, const Json& value, const std::string& pointer, ScriptFlags& found) {
+  if (!value.is_object()) return;
+  for (const auto& [key, below] : value.items()) {
+    const std::string at = pointer + "/" + pointer_step(key);
+    if (!key.starts_with("--")) {
+      add_options(yaml, below, at, found);
+      continue;
+    }
+    if (below.is_null() || below == false) continue;
+    found.flags.push_back({key, {}, yaml.line(at)});
+    std::vector<std::string>& values = found.flags.back().values;
+    if (below.is_array())
+      for (const Json& each : below) values.push_back(yaml_word(each));
+    else if (below != true)
+      values.push_back(yaml_word(below));
+  }
+}
+
+}  // namespace
+
+bool has_yaml_options(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line.compare(begin, 2, "--") != 0) continue;
+    const std::size_t end = line.find_first_of(" \t\r:", begin);
+    if (end != std::string::npos && line[end] == ':' &&
+        (end + 1 == line.size() || line.find_first_of(" \t\r", end) == end + 1))
+      return true;
+  }
+  return false;
+}
+
+ScriptFlags yaml_options(const std::string& text, const std::string& file) {
+  ScriptFlags found;
+  const YamlText yaml = read_yaml(text, file);
+  add_options(yaml, yaml.json, "", found);
+  return found;
+}
+
+}  // namespace rehearse

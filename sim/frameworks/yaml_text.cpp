@@ -1,0 +1,219 @@
+#include "frameworks/yaml_text.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/utf8.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr int kMostValues = 50'000;  // with aliases written out
+constexpr int kDeepest = 64;
+
+bool is_among(const std::string& word, std::initializer_list<const char*> list) {
+  return std::ranges::any_of(list, [&](const char* each) { return word == each; });
+}
+
+// "1_000", "0x10" and "1e-5"; "" and words are none.
+bool read_number(const std::string& word, Json& value) {
+  std::string digits = word;
+  std::erase(digits, '_');
+  const std::size_t sign = digits.starts_with('-') || digits.starts_with('+') ? 1 : 0;
+  if (digits.size() == sign ||
+      (std::isdigit(static_cast<unsigned char>(digits[sign])) == 0 && digits[sign] != '.'))
+    return false;
+  const char *begin = digits.data() + (digits[0] == '+' ? 1 : 0), *end = digits.data() + digits.size();
+  std::int64_t whole = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, whole); error == std::errc() && at == end)
+    return value = whole, true;
+  double real = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, real);
+      error == std::errc() && at == end && std::isfinite(real))
+    return value = real, true;
+  return false;
+}
+
+Json scalar(const YAML::Node& node) {
+  const bool is_plain = node.Tag() == "?" || node.Tag().empty();
+  return is_plain ? plain_yaml(node.Scalar()) : Json(node.Scalar());
+}
+
+class YamlConverter {
+ public:
+  explicit YamlConverter(const std::string& file) : file_(file) {}
+
+  YamlText run(const YAML::Node& node) {
+    found_.json = value(node, "", 0);
+    return std::move(found_);
+  }
+
+ private:
+  Json value(const YAML::Node& node, const std::string& pointer, int depth) {
+    if (++count_ > kMostValues || depth > kDeepest)
+      throw InputError({file_, fmt::format("line {}", node.Mark().line + 1),
+                        count_ > kMostValues ? fmt::format("holds at most {} values", kMostValues)
+                                             : fmt::format("nests at most {} deep", kDeepest),
+                        "", ""});
+    found_.lines[pointer] = node.Mark().line + 1;
+    if (node.IsSequence()) {
+      Json list = Json::array();
+      for (std::size_t i = 0; i < node.size(); ++i)
+        list.push_back(value(node[i], pointer + "/" + std::to_string(i), depth + 1));
+      return list;
+    }
+    if (node.IsMap()) {
+      Json map = Json::object();
+      add_map(node, pointer, depth, map);
+      return map;
+    }
+    return node.IsScalar() ? scalar(node) : Json();
+  }
+
+  // What a merge key brings stands behind the map's own keys.
+  void add_map(const YAML::Node& node, const std::string& pointer, int depth, Json& map) {
+    if (depth > kDeepest)
+      throw InputError({file_, "", fmt::format("nests at most {} deep", kDeepest), "", ""});
+    std::vector<YAML::Node> merged;
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) continue;
+      const std::string key = entry.first.Scalar();
+      if (key == "<<") {
+        merged.push_back(entry.second);
+      } else if (!map.contains(key)) {
+        const std::string below = pointer + "/" + pointer_step(key);
+        map[key] = value(entry.second, below, depth + 1);
+        found_.lines[below] = entry.first.Mark().line + 1;
+      }
+    }
+    for (const YAML::Node& each : merged) {
+      if (each.IsMap()) add_map(each, pointer, depth + 1, map);
+      if (each.IsSequence())
+        for (std::size_t i = 0; i < each.size(); ++i)
+          if (each[i].IsMap()) add_map(each[i], pointer, depth + 1, map);
+    }
+  }
+
+  const std::string& file_;
+  int count_ = 0;
+  YamlText found_;
+};
+
+// "${a.b}" alone; "" where the text is another.
+std::string path_of(const std::string& text) {
+  if (!text.starts_with("${") || !text.ends_with('}') || text.find('}') != text.size() - 1) return "";
+  const std::string path = text.substr(2, text.size() - 3);
+  return path.find_first_of(":$ ") == std::string::npos ? path : "";
+}
+
+// "${multiply:4, ${.hidden_size}}", a resolver that NeMo adds; its two terms.
+bool is_product(const std::string& text, std::string& left, std::string& right) {
+  constexpr std::string_view kOpens = "${multiply:";
+  const std::size_t comma = text.find(',');
+  if (!text.starts_with(kOpens) || !text.ends_with('}') || comma == std::string::npos) return false;
+  left = text.substr(kOpens.size(), comma - kOpens.size());
+  right = text.substr(comma + 1, text.size() - comma - 2);
+  for (std::string* each : {&left, &right})
+    while (each->starts_with(' ')) each->erase(0, 1);
+  return true;
+}
+
+const Json* at_path(const Json& root, const std::string& path) {
+  const Json* at = &root;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string key = path.substr(begin, end - begin);
+    if (!at->is_object() || !at->contains(key)) return nullptr;
+    at = &(*at)[key];
+    begin = end + 1;
+  }
+  return at;
+}
+
+// OmegaConf's, of scalars; a path that begins with a dot begins beside the key.
+class Interpolation {
+ public:
+  explicit Interpolation(const Json& root) : root_(root) {}
+
+  void write_out(Json& value, const Json& beside) {
+    if (value.is_object()) {
+      const Json map = value;
+      for (Json& each : value) write_out(each, map);
+    } else if (value.is_array()) {
+      for (Json& each : value) write_out(each, beside);
+    } else {
+      value = resolved(value, beside, 0);
+    }
+  }
+
+ private:
+  Json resolved(const Json& value, const Json& beside, int hops) const {
+    if (!value.is_string() || hops > kMostHops) return value;
+    const std::string text = value.get<std::string>();
+    std::string left, right;
+    if (is_product(text, left, right)) {
+      const Json a = resolved(plain_yaml(left), beside, hops + 1),
+                 b = resolved(plain_yaml(right), beside, hops + 1);
+      const auto is_small = [](const Json& each) {
+        return each.is_number_integer() && std::abs(each.get<double>()) < kMostFactor;
+      };
+      return is_small(a) && is_small(b) ? Json(a.get<std::int64_t>() * b.get<std::int64_t>()) : value;
+    }
+    const std::string path = path_of(text);
+    if (path.empty()) return value;
+    const bool is_beside = path.starts_with('.');
+    const Json* other = is_beside ? at_path(beside, path.substr(1)) : at_path(root_, path);
+    if (other == nullptr && path.starts_with("training.")) other = at_path(root_, path.substr(9));
+    return other == nullptr || other->is_structured() ? value : resolved(*other, beside, hops + 1);
+  }
+
+  static constexpr int kMostHops = 32;
+  static constexpr double kMostFactor = 1e9;
+  const Json& root_;
+};
+
+}  // namespace
+
+Json plain_yaml(const std::string& text) {
+  const std::string small = in_lower_case(text);
+  if (is_among(small, {"null", "~", "", "none"})) return nullptr;
+  if (is_among(small, {"true", "yes", "on"})) return true;
+  if (is_among(small, {"false", "no", "off"})) return false;
+  Json number;
+  if (read_number(text, number)) return number;
+  return text;
+}
+
+int YamlText::line(const std::string& pointer) const {
+  const auto found = lines.find(pointer);
+  return found == lines.end() ? 0 : found->second;
+}
+
+std::string pointer_step(const std::string& key) {
+  std::string step;
+  for (const char letter : key) step += letter == '~' ? "~0" : letter == '/' ? "~1" : std::string(1, letter);
+  return step;
+}
+
+YamlText read_yaml(const std::string& text, const std::string& file) {
+  if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
+  try {
+    YamlText found = YamlConverter(file).run(YAML::Load(text));
+    const Json root = found.json;
+    Interpolation(root).write_out(found.json, root);
+    return found;
+  } catch (const YAML::Exception& error) {
+    throw InputError({file, fmt::format("line {}, column {}", error.mark.line + 1, error.mark.column + 1),
+                      "not valid YAML: " + error.msg, "", ""});
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,30 @@
+// What does a YAML file say, as JSON, and in which line?
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/json_reader.h"
+
+namespace rehearse {
+
+struct YamlText {
+  Json json;
+  std::map<std::string, int> lines;  // from 1, by JSON pointer
+
+  int line(const std::string& pointer) const;  // 0 where it has none
+};
+
+// The first document. Plain words are read as YAML 1.1 readers of Python do (yes and off are booleans, 1_000
+// and 1e-5 numbers), merge keys and aliases are written out, and "${a.b}" becomes the value at that path
+// where the file has one. InputError, with line and column, for what is no YAML, and for a file that becomes
+// larger than any configuration.
+YamlText read_yaml(const std::string& text, const std::string& file);
+
+// A plain word.
+Json plain_yaml(const std::string& word);
+
+// A key as it stands in a pointer.
+std::string pointer_step(const std::string& key);
+
+}  // namespace rehearse

@@ -1,0 +1,269 @@
+// YAML of programs that run Megatron-LM, of Accelerate, and the text itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frameworks/kinds.h"
+#include "frameworks/yaml_text.h"
+#include "samples.h"
+
+namespace rehearse {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+Imported read_launch(const std::string& name, const std::string& text, const ImportRequest& request = {}) {
+  const LaunchFile file{name, text};
+  return detect_kind(file).kind->read(file, request, [](const std::string&) { return std::int64_t{32}; });
+}
+
+std::string fate_of(const Imported& found, const std::string& name) {
+  for (const ImportedOption& option : found.options)
+    if (option.name == name) return to_string(option.fate);
+  return "absent";
+}
+
+TEST(Yaml, ReadsWordsAsPythonDoes) {
+  const YamlText found =
+      read_yaml("a: yes\nb: 1_000\nc: 1e-5\nd: \"8\"\ne: ~\nf: [1, no]\ng: 0.5\nh: None\n", "x.yaml");
+  EXPECT_EQ(found.json, Json::parse(R"({"a": true, "b": 1000, "c": 1e-5, "d": "8", "e": null, "f": [1, false],
+                                        "g": 0.5, "h": null})"));
+  EXPECT_EQ(found.line("/d"), 4);
+}
+
+TEST(Yaml, WritesOutAliasesMergesAndPaths) {
+  const YamlText found = read_yaml(
+      "base: &base {hidden: 256, layers: 4}\nmodel:\n  <<: *base\n  layers: 8\n  ffn: ${multiply:4, "
+      "${.hidden}}\n"
+      "  seq: ${data.seq}\ndata: {seq: 2048}\n",
+      "x.yaml");
+  EXPECT_EQ(found.json["model"]["layers"], 8) << "the map's own key wins";
+  EXPECT_EQ(found.json["model"]["hidden"], 256);
+  EXPECT_EQ(found.json["model"]["ffn"], 1024);
+  EXPECT_EQ(found.json["model"]["seq"], 2048);
+}
+
+TEST(Yaml, RefusesWhatIsNoneOrTooLarge) {
+  EXPECT_THAT(refusal([] { read_yaml("a: [1, 2\nb: 3", "x.yaml"); }), HasSubstr("not valid YAML"));
+  std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int j = 0; j < 9; ++j) bomb += ", " + before;
+    bomb += "]\n";
+  }
+  EXPECT_THAT(refusal([&] { read_yaml(bomb, "x.yaml"); }), HasSubstr("at most"));
+}
+
+TEST(ImportYaml, ReadsModelConfigOfMegatron) {
+  const Imported found =
+      read_launch("model_config.yaml",
+                  "ENV_VARS:\n  CUDA_DEVICE_MAX_CONNECTIONS: 1\nMODEL_ARGS:\n  --num-layers: 32\n"
+                  "  --hidden-size: 4096\n  --num-attention-heads: 32\n  --swiglu: true\n"
+                  "  --max-position-embeddings: 4096\n  --vocab-size: 128256\n"
+                  "  --sequence-parallel: false\n  --recompute-granularity: null\n"
+                  "  --tensor-model-parallel-size: 4\n  --recompute-modules: [moe]\n  --bf16: true\n");
+  EXPECT_EQ(found.scenario["plan"]["tp"], 4);
+  EXPECT_EQ(found.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(found.scenario["plan"]["sequence_parallel"], false);
+  EXPECT_FALSE(found.scenario["plan"].contains("recompute"));
+}
+
+TEST(ImportYaml, ReadsNemo) {
+  const Imported found = read_launch(
+      "llama2_7b.yaml",
+      "run: {name: llama}\ntrainer: {devices: 8, num_nodes: 2, precision: bf16-mixed, gradient_clip_val: "
+      "0.5}\n"
+      "model:\n  micro_batch_size: 1\n  global_batch_size: 128\n  tensor_model_parallel_size: 2\n"
+      "  virtual_pipeline_model_parallel_size: null\n  encoder_seq_length: 4096\n"
+      "  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 32\n  hidden_size: 4096\n"
+      "  ffn_hidden_size: 11008\n  num_attention_heads: 32\n  hidden_dropout: 0.0\n  attention_dropout: 0.0\n"
+      "  normalization: rmsnorm\n  bias: false\n  activation: fast-swiglu\n  position_embedding_type: rope\n"
+      "  share_embeddings_and_output_weights: false\n  override_vocab_size: 32000\n"
+      "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: uniform\n"
+      "  activations_checkpoint_num_layers: 1\n  my_own_switch: 3\n  "
+      "num_micro_batches_with_partial_activation_checkpoints: 2\n"
+      "  optim: {name: distributed_fused_adam, lr: 1e-4, overlap_grad_sync: true}\n");
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["gpus"], 16);
+  EXPECT_EQ(plan["precision"], "bf16");
+  EXPECT_EQ(plan["zero"], 1);
+  EXPECT_EQ(plan["seq"], 4096);
+  EXPECT_EQ(plan["clip_grad"], 0.5);
+  EXPECT_EQ(plan["recompute"], "full");
+  EXPECT_EQ(plan["overlap_grad_reduce"], true);
+  EXPECT_EQ(found.model["model_type"], "llama");
+  EXPECT_EQ(found.model["vocab_size"], 32000);
+  EXPECT_EQ(found.model["tie_word_embeddings"], false);
+  EXPECT_EQ(fate_of(found, "run"), "free");
+  EXPECT_EQ(fate_of(found, "model.my_own_switch"), "unknown");
+  EXPECT_EQ(fate_of(found, "model.num_micro_batches_with_partial_activation_checkpoints"), "ignored");
+  EXPECT_EQ(fate_of(found, "model.tensor_model_parallel_size"), "used");
+}
+
+TEST(ImportYaml, NamesTheKeyOfTheSourceInErrors) {
+  EXPECT_THAT(refusal([] {
+                read_launch("x.yaml",
+                            "trainer: {devices: 8}\nmodel:\n  num_layers: many\n  micro_batch_size: 1\n"
+                            "  hidden_size: wide\n");
+              }),
+              AllOf(HasSubstr("x.yaml: line 3: model.num_layers"), HasSubstr("line 5: model.hidden_size")));
+}
+
+TEST(ImportYaml, ReadsMegatronBridge) {
+  const Imported found = read_launch(
+      "run_config.yaml",
+      "train: {global_batch_size: 64, micro_batch_size: 2}\n"
+      "ddp: {overlap_grad_reduce: true, use_distributed_optimizer: true, grad_reduce_in_fp32: false}\n"
+      "mixed_precision: bf16_with_fp8_current_scaling_mixed\n"
+      "model:\n  num_layers: 4\n  hidden_size: 256\n  num_attention_heads: 4\n  num_query_groups: 2\n"
+      "  gated_linear_unit: true\n  activation_func: {_target_: torch.nn.functional.silu, _call_: false}\n"
+      "  add_bias_linear: false\n  normalization: RMSNorm\n  position_embedding_type: rope\n  "
+      "hidden_dropout: 0.0\n"
+      "  attention_dropout: 0.0\n  share_embeddings_and_output_weights: false\n  seq_length: 2048\n"
+      "  vocab_size: 1024\n  num_moe_experts: null\n  virtual_pipeline_model_parallel_size: 2\n"
+      "  pipeline_model_parallel_size: 2\n  apply_rope_fusion: false\n");
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["precision"], "fp8");
+  EXPECT_EQ(plan["fp8_scaling"], "current");
+  EXPECT_EQ(plan["vpp"], 2);
+  EXPECT_EQ(plan["grad_reduce"], "bf16");
+  EXPECT_EQ(plan["fused_rotary"], false);
+  EXPECT_EQ(found.model["model_type"], "llama");
+  EXPECT_EQ(found.model["num_key_value_heads"], 2);
+}
+
+TEST(ImportYaml, ReadsPrimusWithTheFileOfTheModel) {
+  const std::string text =
+      "modules:\n  pre_trainer:\n    framework: megatron\n    model: tiny.yaml\n    overrides:\n"
+      "      seq_length: ${SEQ:2048}\n      micro_batch_size: 1\n      sequence_parallel: 1\n      "
+      "use_turbo_attention: true\n";
+  ImportRequest request;
+  EXPECT_THAT(read_launch("exp.yaml", text).notes,
+              Contains(AllOf(HasSubstr("tiny.yaml"), HasSubstr("--source"))));
+  request.shell.files["tiny.yaml"] =
+      "extends: [base.yaml]\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\n";
+  request.shell.files["base.yaml"] = "max_position_embeddings: 512\nvocab_size: 256\n";
+  request.shell.variables["SEQ"] = "512";
+  const Imported found = read_launch("exp.yaml", text, request);
+  EXPECT_EQ(found.scenario["plan"]["seq"], 512);
+  EXPECT_EQ(found.scenario["plan"]["sequence_parallel"], true);
+  EXPECT_EQ(found.model["n_layer"], 2);
+  EXPECT_EQ(fate_of(found, "modules.pre_trainer.overrides.use_turbo_attention"), "ignored");
+}
+
+TEST(ImportYaml, ReadsFlagScaleAndFlatNames) {
+  const std::string shape =
+      "  num_layers: 4\n  hidden_size: 256\n  num_attention_heads: 4\n  max_position_embeddings: 512\n  "
+      "swiglu: true\n"
+      "  multiple_of: 256\n  vocab_size: 512\n";
+  const Imported scale = read_launch(
+      "train.yaml", "system:\n  tensor_model_parallel_size: 4\n  precision: {bf16: true}\nmodel:\n" + shape);
+  EXPECT_EQ(scale.scenario["plan"]["tp"], 4);
+  EXPECT_EQ(scale.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(scale.model["intermediate_size"], 768) << "two thirds of 1024, rounded up to 256";
+  const Imported swift =
+      read_launch("sft.yaml", "model: Qwen/Qwen2.5-7B\ntensor_model_parallel_size: 2\nmax_length: 8192\n");
+  EXPECT_EQ(swift.scenario["plan"]["tp"], 2);
+  EXPECT_EQ(swift.scenario["plan"]["seq"], 8192);
+}
+
+TEST(ImportAccelerate, ReadsFsdpDeepSpeedAndMegatron) {
+  const Imported fsdp =
+      read_launch("fsdp.yaml",
+                  "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nmixed_precision: bf16\n"
+                  "num_machines: 2\nnum_processes: 16\nfsdp_config:\n"
+                  "  fsdp_sharding_strategy: HYBRID_SHARD\n  fsdp_activation_checkpointing: true\n"
+                  "  fsdp_own: 1\n");
+  EXPECT_EQ(fsdp.scenario["gpus"], 16);
+  EXPECT_EQ(fsdp.scenario["plan"]["framework"], "fsdp");
+  EXPECT_EQ(fsdp.scenario["plan"]["zero"], 3);
+  EXPECT_EQ(fsdp.scenario["plan"]["zero_shard"], 8);
+  EXPECT_EQ(fsdp.scenario["plan"]["recompute"], "full");
+  EXPECT_EQ(fate_of(fsdp, "fsdp_config.fsdp_own"), "unknown");
+  const Imported zero = read_launch(
+      "ds.yaml",
+      "distributed_type: DEEPSPEED\nmixed_precision: 'no'\nnum_processes: 8\ndeepspeed_config:\n  "
+      "zero_stage: 2\n"
+      "  gradient_accumulation_steps: 4\n  offload_optimizer_device: cpu\n  zero3_init_flag: false\n");
+  EXPECT_EQ(zero.scenario["plan"]["zero"], 2);
+  EXPECT_EQ(zero.scenario["plan"]["offload"], "optimizer");
+  EXPECT_EQ(zero.scenario["plan"]["precision"], "fp32");
+  EXPECT_EQ(zero.accumulation, 4);
+  const Imported megatron = read_launch("mlm.yaml",
+                                        "distributed_type: MEGATRON_LM\nmegatron_lm_config: "
+                                        "{megatron_lm_tp_degree: 4, megatron_lm_pp_degree: 2}\n");
+  EXPECT_EQ(megatron.scenario["plan"]["tp"], 4);
+  EXPECT_THAT(refusal([] { read_launch("tpu.yaml", "distributed_type: XLA\n"); }),
+              HasSubstr("is not supported"));
+}
+
+TEST(ImportTrainer, ReadsNanotron) {
+  const Imported found =
+      read_launch("config_tiny.yaml",
+                  "general: {project: x}\nmodel:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 256\n"
+                  "    intermediate_size: 1024\n    is_llama_config: true\n    num_attention_heads: 4\n    "
+                  "num_hidden_layers: 2\n"
+                  "    num_key_value_heads: 2\n    vocab_size: 512\n    tie_word_embeddings: true\n    "
+                  "pad_token_id: null\n"
+                  "optimizer: {zero_stage: 1, accumulate_grad_in_fp32: true}\n"
+                  "parallelism: {dp: 4, tp: 2, pp: 2, pp_engine: afab, tp_mode: REDUCE_SCATTER, my_own: 1}\n"
+                  "tokens: {micro_batch_size: 3, batch_accumulation_per_replica: 2, sequence_length: 1024, "
+                  "train_steps: 5}\n");
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["gpus"], 16);
+  EXPECT_EQ(plan["framework"], "nanotron");
+  EXPECT_EQ(plan["schedule"], "gpipe");
+  EXPECT_EQ(plan["sequence_parallel"], true);
+  EXPECT_EQ(plan["zero"], 1);
+  EXPECT_EQ(plan["global_batch"], 24);
+  EXPECT_EQ(found.model["model_type"], "llama");
+  EXPECT_FALSE(found.model.contains("pad_token_id"));
+  EXPECT_EQ(fate_of(found, "parallelism.my_own"), "unknown");
+  EXPECT_EQ(fate_of(found, "general"), "free");
+  EXPECT_THAT(
+      refusal([] { read_launch("x.yaml", "parallelism: {tp: many}\ntokens: {micro_batch_size: 1}\n"); }),
+      HasSubstr("line 1: parallelism.tp: must be an integer"));
+}
+
+TEST(ImportTrainer, ReadsWhatTheTrainerSays) {
+  const std::string text =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nstage: sft\nfinetuning_type: lora\ntemplate: llama3\n"
+      "cutoff_len: 2048\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 8\nbf16: true\n"
+      "deepspeed: examples/ds_z3.json\n";
+  EXPECT_THAT(refusal([&] { read_launch("sft.yaml", text); }),
+              AllOf(HasSubstr("line 9: deepspeed"), HasSubstr("--source examples/ds_z3.json")));
+  ImportRequest request;
+  request.shell.files["ds_z3.json"] = R"({"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}})";
+  const Imported found = read_launch("sft.yaml", text, request);
+  EXPECT_EQ(found.scenario["plan"]["framework"], "deepspeed");
+  EXPECT_EQ(found.scenario["plan"]["zero"], 3);
+  EXPECT_EQ(found.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(found.scenario["plan"]["recompute"], "full") << "LLaMA-Factory's default";
+  EXPECT_EQ(found.scenario["plan"]["seq"], 2048);
+  EXPECT_EQ(found.accumulation, 8);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("finetuning_type lora is ignored")));
+  EXPECT_THAT(refusal([] { read_launch("verl.yaml", "actor_rollout_ref: {}\n"); }), HasSubstr("verl"));
+}
+
+TEST(LaunchKinds, AreToldByWhatTheFileHolds) {
+  const auto kind = [](const std::string& name, const std::string& text) {
+    return std::string(detect_kind({name, text}).kind->name);
+  };
+  EXPECT_EQ(kind("train.sh", "train.py --num-layers 4"), "megatron");
+  EXPECT_EQ(kind("train.log", "0: ------------------------ arguments ------------------------\n"),
+            "megatron");
+  EXPECT_EQ(kind("ds.json", R"({"train_batch_size": 8})"), "deepspeed");
+  EXPECT_EQ(kind("llama3.toml", "[model]\nname = \"llama3\"\n"), "torchtitan");
+  EXPECT_EQ(kind("fsdp.yaml", "distributed_type: FSDP\n"), "accelerate");
+  EXPECT_EQ(kind("nemo.yaml", "trainer: {devices: 8}\nmodel: {micro_batch_size: 1}\n"), "nemo");
+  EXPECT_THAT(refusal([] {
+                detect_kind({"config.json", R"({"model_type": "llama"})"});
+              }),
+              AllOf(HasSubstr("Hugging Face"), HasSubstr("--model config.json")));
+  EXPECT_THAT(refusal([] { detect_kind({"x.yaml", "a: 1\n"}); }), HasSubstr("of no supported framework"));
+}
+
+}  // namespace
+}  // namespace rehearse

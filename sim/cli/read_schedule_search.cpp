@@ -68,9 +68,9 @@ void seek_schedule(Scenario& scenario) {
   experiment.order_name = "auto";
   if (!found.fits && search.memory_bytes > 0) {
     const double needs = fullest(footprints_of(experiment)).needed_bytes();
-    throw InputError({"", "/schedule_memory", "no order of these stages needs so little memory",
-                      fmt::format("{} given; the leanest order needs {}", format_bytes(search.memory_bytes),
-                                  format_bytes(needs)),
+    throw InputError({"", "/schedule_memory", "no order was found that needs so little memory",
+                      fmt::format("{} given; the leanest named schedule needs {}",
+                                  format_bytes(search.memory_bytes), format_bytes(needs)),
                       format_bytes(needs)});
   }
   scenario.found_schedule = std::move(found);

@@ -8,12 +8,14 @@
 #include "base/data_path.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "cli/read_schedule_search.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "cost/kernel_list.h"
 #include "result/explain/explain.h"
+#include "result/explain/two_orders.h"
 #include "run/iteration.h"
 
 namespace rehearse {
@@ -49,6 +51,20 @@ int longest_stage(const OpTimes& times) {
   return static_cast<int>(std::ranges::max_element(times.stages, {}, seconds) - times.stages.begin());
 }
 
+// How the schedule that was found differs from the best named one.
+std::string beside_named(const Scenario& scenario, const Iteration& found) {
+  const FoundSchedule& search = *scenario.found_schedule;
+  std::string text = "\n" + in_words(search);
+  if (!search.named) return text;
+  Experiment named = scenario.experiment;
+  named.plan = search.named->plan;
+  named.order = search.named->order;
+  const Iteration other = run_iteration(named);
+  return text + "\n" +
+         two_orders({"auto", found.preparation.schedule, found.timeline},
+                    {name_in_words(search.named->plan), other.preparation.schedule, other.timeline});
+}
+
 // The exit code.
 int explain_topic(ExplainOptions options) {
   if (options.topic.empty()) {
@@ -74,6 +90,7 @@ int explain_topic(ExplainOptions options) {
                     {iteration.report, ready.work, ready.schedule,
                      kernel_list(ready.work, stage, experiment.plan, experiment.cluster, experiment.profile),
                      stage}));
+  if (options.topic == "schedule" && scenario.found_schedule) say("{}", beside_named(scenario, iteration));
   return code;
 }
 

@@ -96,6 +96,12 @@ std::vector<Winner> winners_of(PlanSpace& space, const PlanSpace::Legal& legal, 
       plans.push_back(std::move(larger.plans[g]));
     }
   }
+  const std::vector<Winner> plain = winners;
+  for (Winner sought : plain) {
+    if (!space.seeks_orders() || sought.found.plan.pp == 1) continue;
+    sought.choice.seeks_order = true;
+    winners.push_back(std::move(sought));
+  }
   if (plans.empty()) return winners;
   const SearchResult grouped = search(experiment, plans, {plans.size(), jobs, false});
   result.does_not_fit += grouped.does_not_fit;

@@ -57,17 +57,24 @@ bool needs_expandable_segments(const Json& report) {
   return report.at("memory").at("needs_expandable_segments").get<bool>();
 }
 
+// An order that was found has no name that a launch line could give.
+LaunchLine launch_of(LaunchLine (*line)(const Model&, const Plan&), const Model& model, const Finalist& finalist) {
+  if (!finalist.has_found_order()) return line(model, finalist.plan);
+  LaunchLine none;
+  none.why_not = "the schedule is an order that was found: rehearse export schedule --schedule auto writes it";
+  return none;
+}
+
 Json launch_json(const Model& model, const Finalist& finalist) {
   Json json = Json::object();
-  const Plan& plan = finalist.plan;
   if (needs_expandable_segments(finalist.report)) {
     const std::string setting = kExpandableSegments;
     const std::size_t sign = setting.find('=');
     json["environment"] = {{setting.substr(0, sign), setting.substr(sign + 1)}};
   }
-  add_launch(json, "megatron", megatron_flags(model, plan), false);
-  add_launch(json, "deepspeed", deepspeed_config(model, plan), true);
-  add_launch(json, "torchtitan", torchtitan_toml(model, plan), false);
+  add_launch(json, "megatron", launch_of(megatron_flags, model, finalist), false);
+  add_launch(json, "deepspeed", launch_of(deepspeed_config, model, finalist), true);
+  add_launch(json, "torchtitan", launch_of(torchtitan_toml, model, finalist), false);
   return json;
 }
 
@@ -81,10 +88,10 @@ std::string group_of(const Plan& plan) {
   return std::to_string(plan.microbatch_group > 0 ? plan.microbatch_group : plan.pp);
 }
 
-std::string columns_of(const Plan& plan) {
+std::string columns_of(const Plan& plan, const std::string& found = "") {
   return fmt::format(fmt::runtime(kColumns), plan.tp, plan.cp, plan.pp, plan.vpp, plan.ep, plan.dp,
-                     plan.micro_batch, group_of(plan), plan.zero, to_string(plan.recompute),
-                     to_string(plan.schedule));
+                     plan.micro_batch, found.empty() ? group_of(plan) : "-", plan.zero, to_string(plan.recompute),
+                     found.empty() ? to_string(plan.schedule) : found);
 }
 
 double number(const Json& report, const char* pointer) {
@@ -99,7 +106,7 @@ std::string table(const std::vector<Finalist>& finalists) {
     const Json& report = finalists[i].report;
     text += fmt::format(
         "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>13} {:>9}{}\n", i + 1,
-        columns_of(finalists[i].plan), number(report, "/step_time_s"),
+        columns_of(finalists[i].plan, finalists[i].has_found_order() ? "auto" : ""), number(report, "/step_time_s"),
         number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
         100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/needed_bytes")),
         format_bytes(number(report, "/memory/free_bytes")), needs_expandable_segments(report) ? " *" : "");
@@ -153,7 +160,6 @@ std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
 }
 
 std::string launch(const Model& model, const Finalist& finalist) {
-  const Plan& plan = finalist.plan;
   const auto section = [](const char* name, const LaunchLine& launch) {
     if (!launch.why_not.empty()) return fmt::format("{}: not possible: {}\n", name, launch.why_not);
     const std::string unsaid =
@@ -162,9 +168,9 @@ std::string launch(const Model& model, const Finalist& finalist) {
   };
   const std::string setting =
       needs_expandable_segments(finalist.report) ? fmt::format("export {}\n", kExpandableSegments) : "";
-  return setting + section("Megatron-LM", megatron_flags(model, plan)) +
-         section("DeepSpeed ds_config.json", deepspeed_config(model, plan)) +
-         section("torchtitan", torchtitan_toml(model, plan));
+  return setting + section("Megatron-LM", launch_of(megatron_flags, model, finalist)) +
+         section("DeepSpeed ds_config.json", launch_of(deepspeed_config, model, finalist)) +
+         section("torchtitan", launch_of(torchtitan_toml, model, finalist));
 }
 
 }  // namespace

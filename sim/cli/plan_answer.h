@@ -16,6 +16,8 @@ struct Finalist {
   Json report;  // rehearse.report/1
   Plan plan;
   double step_time_s() const { return report.at("step_time_s").get<double>(); }
+  // Of --schedule auto: `plan` is the one whose order was replaced.
+  bool has_found_order() const { return report.at("plan").at("schedule") == "auto"; }
 };
 
 // A plan that is fastest for its memory, by the reference engine.

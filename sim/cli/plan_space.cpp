@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/by_name.h"
+#include "cli/read_schedule_search.h"
 #include "cli/scenario.h"
 #include "plan/frameworks/traits.h"
 
@@ -202,8 +203,11 @@ void PlanSpace::enumerate_schedules(Choice choice) {
   const bool v_is_even = splits_layers_ || base_experiment_.model.layers % (2 * choice.pp) == 0;
   if (!v_is_even) std::erase_if(names, is_v_shaped);
   if (values != given_.end()) {
-    names.clear();
-    for (const Json& value : values->second) names.push_back(named(value, schedules(), "--schedule"));
+    const auto is_auto = [](const Json& value) { return value.is_string() && is_auto_schedule(value); };
+    seeks_orders_ = std::ranges::any_of(values->second, is_auto);
+    if (!seeks_orders_) names.clear();  // else all of them are its candidates
+    for (const Json& value : values->second)
+      if (!seeks_orders_) names.push_back(named(value, schedules(), "--schedule"));
   }
   for (const ScheduleName schedule : names) {
     choice.schedule = schedule;
@@ -236,6 +240,7 @@ ScenarioSource PlanSpace::source_of(const Choice& choice) const {
   plan["recompute"] = to_string(choice.recompute);
   plan["schedule"] = to_string(choice.schedule);
   if (choice.group > 0) plan["microbatch_group"] = choice.group;
+  if (choice.seeks_order) plan["schedule"] = "auto";
   dispatch(plan, choice);
   return source;
 }

@@ -20,6 +20,7 @@ struct Choice {
   int group = 0;  // of microbatches where chunks interleave; 0: pp
   Recompute recompute = Recompute::none;
   ScheduleName schedule = ScheduleName::one_f_one_b;
+  bool seeks_order = false;  // in place of the schedule's: --schedule auto
 };
 
 // Fields that are searched take lists of values; one that is not given takes all that may be legal:
@@ -55,6 +56,9 @@ class PlanSpace {
   };
   Grouped with_larger_groups(const Choice& choice);
 
+  // Whether an order is to be sought for the plans that were found: "auto" is among the schedules given.
+  bool seeks_orders() const { return seeks_orders_; }
+
   // InputError: the rule that the first choice breaks, or where nothing divides the GPUs and the batch, the
   // plan of the values that were given. For a space without legal plans.
   [[noreturn]] void refuse() const;
@@ -82,7 +86,7 @@ class PlanSpace {
   Inputs& inputs_;
   std::map<std::string, std::vector<Json>> given_;  // by searched field
   bool splits_layers_ = false;
-  bool given_etp_ = false, given_group_ = false;
+  bool given_etp_ = false, given_group_ = false, seeks_orders_ = false;
   Experiment base_experiment_;  // its plan without the searched fields
   std::int64_t gpus_ = 0;
   std::vector<Choice> choices_;

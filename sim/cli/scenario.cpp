@@ -15,6 +15,7 @@
 #include "cli/read_layers.h"
 #include "cli/read_notes.h"
 #include "cli/read_order.h"
+#include "cli/read_schedule_search.h"
 #include "cli/reported_plan.h"
 #include "cli/scenario_rules.h"
 #include "cluster/share.h"
@@ -61,7 +62,9 @@ class Reading {
     require_rules(scenario_, source_, replaced_);
     require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
     stage_nodes();
-    if (scenario_.splits_by_cost) split_by_cost();
+    const bool seeks = scenario_.schedule_search && !replaced_.without_search && !replaced_.likely_layers;
+    if (scenario_.splits_by_cost && !seeks) split_by_cost();
+    if (seeks) seek_schedule(scenario_);
     return std::move(scenario_);
   }
 
@@ -169,6 +172,7 @@ class Reading {
     Plan& plan = scenario_.experiment.plan;
     const bool named = plan_.has("schedule");
     if (named && is_order_file(plan_.text("schedule"))) return order_of_file();
+    if (named && is_auto_schedule(plan_.text("schedule"))) return order_to_seek();
     plan.schedule = named ? schedule_of(plan_.text("schedule")) : ScheduleName::one_f_one_b;
     plan.vpp = is_v_shaped(plan.schedule) ? 2 : 1;
     read("vpp");
@@ -195,6 +199,23 @@ class Reading {
     read("vpp");
     scenario_.splits_by_cost = read_layers(plan_, experiment.model, experiment.plan);
     experiment.plan.overlap_p2p = !experiment.plan.launch_blocking;
+  }
+
+  // Read as the schedule whose stages lie so; its search needs every other field first.
+  void order_to_seek() {
+    Plan& plan = scenario_.experiment.plan;
+    scenario_.schedule_search = ScheduleSearch();
+    if (plan_.has("microbatch_group"))
+      plan_.fail("microbatch_group", "follows from the order that is found", "", "leave it out");
+    plan.schedule = ScheduleName::one_f_one_b;
+    read("vpp");
+    scenario_.splits_by_cost = read_layers(plan_, scenario_.experiment.model, plan);
+    scenario_.schedule_search->chooses_layers = scenario_.splits_by_cost;
+    if (plan.vpp > 1) {
+      plan.schedule = ScheduleName::interleaved;
+      plan.microbatch_group = 0;
+    }
+    plan.overlap_p2p = !plan.launch_blocking;
   }
 
   void batch() {
@@ -277,6 +298,7 @@ class Reading {
   void conditions() {
     scenario_.experiment.conditions = read_conditions(top_);
     scenario_.experiment.headroom = read_headroom(top_);
+    read_schedule_search(top_, scenario_);
     stage_nodes_ = top_.text_or("stage_nodes", "");
   }
 

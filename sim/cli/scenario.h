@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "run/iteration.h"
+#include "search/order/auto_schedule.h"
 
 namespace rehearse {
 
@@ -16,6 +17,8 @@ struct Scenario {
   std::vector<std::string> notes;  // what was not said and therefore assumed
   std::int64_t gpus = 0;           // asked for
   bool splits_by_cost = false;     // "auto" layers
+  std::optional<ScheduleSearch> schedule_search = {};  // "auto" schedule
+  std::optional<FoundSchedule> found_schedule = {};    // of it, which is the experiment's order
 };
 
 // InputError with every broken rule of the plan at once; each violation names the flag or the file and JSON
@@ -31,6 +34,7 @@ struct Replaced {
   bool without_profile = false;  // none is read: enough for the rules and for memory
   bool without_rules = false;    // the plan may break them, and "auto" layers are not split
   bool likely_layers = false;    // "auto" layers are split by cost alone: nothing is run for them
+  bool without_search = false;   // no order is sought for an "auto" schedule
   Inputs* inputs = nullptr;      // where files that were read before are found
 };
 Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);

@@ -8,6 +8,7 @@
 #include "cli/grouped_help.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/read_schedule_search.h"
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/show_run.h"
@@ -38,13 +39,17 @@ std::string in_words_of(const Plan& plan) {
 
 // The exit code.
 int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
-         Iteration& iteration, Json more = Json::object(), const std::string& last_line = "") {
+         Iteration& iteration, Json more = Json::object(), std::string last_line = "") {
   std::vector<std::string>& warnings = iteration.report.facts.warnings;
   warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());
   const std::vector<AssumedDefault> assumed = assumed_defaults(source, scenario);
   for (std::string& line : say_assumed(assumed, scenario.experiment.plan.framework))
     warnings.push_back(std::move(line));
   more["assumed"] = assumed_json(assumed, iteration.report.step_time_s);
+  if (scenario.found_schedule) {
+    more["schedule_search"] = to_json(*scenario.found_schedule, *scenario.schedule_search);
+    last_line += in_words(*scenario.found_schedule);
+  }
   const int code = judge(source, scenario, options.allow_oom, iteration.report);
   if (options.show.json && !memory_verdict(iteration.report).fits())
     say(stderr, "rehearse: {}\n", verdict_sentence(iteration.report));

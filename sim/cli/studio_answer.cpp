@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/read_schedule_search.h"
 #include "cli/scenario.h"
 #include "model/read.h"
 #include "result/html/report_page.h"
@@ -16,6 +17,8 @@ constexpr std::int64_t kMostOps = 20'000;    // forwards of a pipeline: beyond, 
 constexpr std::int64_t kMostGpus = 131'072;  // of which ranks are listed
 
 using Names = std::vector<std::string>;
+
+constexpr double kSearch_s = 1;  // of --schedule auto, so that the page answers soon
 
 template <typename Values>
 Names names_of(const Values& values) {
@@ -103,7 +106,8 @@ std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const Scena
       {"--vpp", "virtual stages per rank", "Parallelism", {}, number(plan.vpp)},
       {"--cp", "context parallel", "Parallelism", {}, number(plan.cp)},
       {"--ep", "expert parallel", "Parallelism", {}, number(plan.ep)},
-      {"--schedule", "schedule", "Pipeline", names_of(kScheduleNames), to_string(plan.schedule)},
+      {"--schedule", "schedule", "Pipeline", with(names_of(kScheduleNames), "auto"),
+       seeks_schedule(source.json) ? "auto" : to_string(plan.schedule)},
       {"--overlap-p2p", "overlap messages", "Pipeline", switches, on_off(plan.overlap_p2p)},
       {"--zero", "ZeRO stage", "Memory", {"0", "1", "2", "3"}, number(plan.zero)},
       {"--recompute", "recompute", "Memory", {"none", "selective", "op", "full"}, to_string(plan.recompute)},
@@ -129,7 +133,11 @@ Json studio_answer(const std::string& question, const GivenFlags& given,
   try {
     Replaced replaced;
     replaced.inputs = &inputs;
-    Scenario scenario = read_scenario(collect(turned(question, given, knobs)), replaced);
+    ScenarioSource source = collect(turned(question, given, knobs));
+    source.json["engine"] = to_string(Engine::reference);  // also decides between orders that are found
+    if (seeks_schedule(source.json) && !source.json.contains("schedule_seconds"))
+      source.json["schedule_seconds"] = kSearch_s;
+    Scenario scenario = read_scenario(source, replaced);
     Experiment& experiment = scenario.experiment;
     require_small(experiment.plan);
     experiment.engine = engine;

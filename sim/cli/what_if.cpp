@@ -4,9 +4,13 @@
 #include <optional>
 #include <set>
 
+#include "cli/read_schedule_search.h"
+
 namespace rehearse {
 
 namespace {
+
+constexpr double kSearchOfVariant_s = 0.3;  // of its schedule, where that is "auto"
 
 constexpr std::int64_t kMostOpsOfVariant = 200'000;  // microbatches x stages of a variant
 
@@ -60,6 +64,7 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
   changed.json["gpus"] = gpus;
   changed.json["engine"] = "reference";
   changed.json["iterations"] = 1;
+  if (seeks_schedule(changed.json)) changed.json["schedule_seconds"] = kSearchOfVariant_s;
   if (changed.json.contains("plan") && changed.json["plan"].is_object()) changed.json["plan"].erase("dp");
   changed.json[Json::json_pointer(knob.pointer)] = value;
   Replaced replaced;

@@ -86,7 +86,7 @@ std::vector<PlanField> batch_and_schedule() {
         pipeline,
         true,
         "NAME|FILE",
-        "`rehearse list schedules`, or PyTorch's CSV of actions",
+        "`rehearse list schedules`, PyTorch's CSV of actions, or auto: the best order found",
         "1f1b; interleaved-1f1b where vpp > 1"},
        choice<&Plan::schedule, kScheduleNames>(),
        always},

@@ -1,0 +1,260 @@
+#include "search/order/auto_schedule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cost/layer_costs.h"
+#include "run/fit.h"
+#include "schedule/orders.h"
+#include "search/order/find_orders.h"
+#include "search/order/lower_bound.h"
+#include "search/order/move_layers.h"
+#include "search/order/of_plan.h"
+#include "search/order/run_apart.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kTolerance = 1e-6;              // of memory: sums in another order
+constexpr std::int64_t kMostSimulated = 60'000;  // passes of an order; the reference engine runs longer ones
+
+// Stages as one placement lays them, with all that is known of their orders.
+struct Layout {
+  Plan plan;
+  OrderProblem problem;
+  std::vector<Plan> named;
+  std::vector<RankOrders> named_orders;
+  Ticks bound = 0;
+  std::vector<FoundOrder> found;  // fastest first
+
+  Ticks end() const { return found.empty() ? kNever : found.front().end; }
+};
+
+// An order that is a candidate for the answer.
+struct OrderCandidate {
+  const Layout* layout;
+  Plan plan;
+  Schedule order;
+  bool is_named;
+  Ticks end;
+};
+
+class Seeking {
+ public:
+  Seeking(const Experiment& experiment, const ScheduleSearch& search)
+      : experiment_(experiment), search_(search), memory_(search.memory_bytes) {
+    experiment_.order.reset();
+    if (memory_ <= 0)
+      memory_ =
+          experiment.cluster.gpu.memory_bytes - experiment.headroom.of(experiment.cluster.gpu.memory_bytes);
+  }
+
+  FoundSchedule run() {
+    find_layouts();
+    if (layouts_.empty())
+      throw InputError(
+          {"", "/plan/schedule", "no layout of the stages is legal", "", "--layers-per-stage, --vpp"});
+    const auto work = static_cast<std::int64_t>(search_.seconds * kVisitsPerSecond);
+    search_layouts(work);
+    if (!search_.is_stopped() && tighten()) search_layouts(work / 2);
+    return best_of(finalists());
+  }
+
+ private:
+  // False where the plan is not legal so.
+  bool add_layout(const Plan& plan) {
+    if (!broken_rules(plan, experiment_.model, plan.gpus()).empty()) return false;
+    Experiment with = experiment_;
+    with.plan = plan;
+    Layout layout;
+    layout.plan = plan;
+    layout.problem = order_problem(with, memory_);
+    layout.named = named_plans(plan);
+    for (const Plan& named : layout.named) layout.named_orders.push_back(orders_of(make_order(named)));
+    layout.bound = lower_bound(layout.problem);
+    layouts_.push_back(std::move(layout));
+    return true;
+  }
+
+  void add_splits(Plan plan, int vpp, bool v_shaped) {
+    plan.vpp = vpp;
+    plan.microbatch_group = 0;
+    plan.schedule = v_shaped   ? ScheduleName::zb_v
+                    : vpp == 1 ? ScheduleName::one_f_one_b
+                               : ScheduleName::interleaved;
+    plan.layers_per_stage.clear();
+    const LayerCosts costs = layer_costs(experiment_.model, plan, experiment_.cluster, experiment_.profile);
+    std::vector<std::vector<int>> splits = splits_by_cost(costs, plan);
+    plan.layers_per_stage = splits.front();
+    if (!add_layout(plan)) return;
+    splits.push_back(moved_layers(costs, layouts_.back().problem, splits.front()));
+    for (std::size_t i = 1; i < splits.size(); ++i) {
+      if (std::find(splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(i), splits[i]) !=
+          splits.begin() + static_cast<std::ptrdiff_t>(i))
+        continue;
+      plan.layers_per_stage = splits[i];
+      add_layout(plan);
+    }
+  }
+
+  void find_layouts() {
+    constexpr int kMostChunks = 24;
+    const Plan& plan = experiment_.plan;
+    if (!search_.chooses_layers) {
+      add_layout(plan);
+      if (plan.vpp != 2) return;
+      Plan turned = plan;
+      turned.schedule = ScheduleName::zb_v;
+      add_layout(turned);
+      return;
+    }
+    for (int vpp = 1; vpp <= kMostChunks && vpp * plan.pp <= experiment_.model.layers; ++vpp) {
+      add_splits(plan, vpp, false);
+      if (vpp == 2) add_splits(plan, vpp, true);
+    }
+    std::ranges::stable_sort(layouts_, {}, &Layout::bound);
+  }
+
+  void search_layout(Layout& layout, std::int64_t work) {
+    OrderSearch search{.seed = search_.seed, .work = work, .is_stopped = search_.is_stopped};
+    std::vector<RankOrders> starts = layout.named_orders;
+    for (const FoundOrder& each : layout.found) starts.push_back(each.orders);
+    layout.found = find_orders(layout.problem, starts, search);
+  }
+
+  // A little of the work for each layout that may still be best, the rest for the three best of them.
+  void search_layouts(std::int64_t work) {
+    if (layouts_.size() == 1) return search_layout(layouts_.front(), work);
+    Ticks best = kNever;
+    const auto share = work * 2 / 5 / static_cast<std::int64_t>(std::max<std::size_t>(1, layouts_.size()));
+    for (Layout& layout : layouts_) {
+      if (layout.bound >= best) continue;
+      search_layout(layout, share);
+      best = std::min(best, layout.end());
+    }
+    std::ranges::stable_sort(layouts_, {}, &Layout::end);
+    const std::size_t most = std::min<std::size_t>(3, layouts_.size());
+    for (std::size_t i = 0; i < most && !search_.is_stopped(); ++i)
+      if (layouts_[i].end() < kNever) search_layout(layouts_[i], work * (i == 0 ? 30 : 15) / 100);
+    std::ranges::stable_sort(layouts_, {}, &Layout::end);
+  }
+
+  // Where orders that were found need a little more than the memory, since other peaks than that of the
+  // activations come up: takes it off every rank's activations. False where none does.
+  bool tighten() {
+    double excess = 0;
+    for (const OrderCandidate& each : finalists())
+      if (!each.is_named) excess = std::max(excess, needed_bytes(each) - memory_);
+    if (excess <= kTolerance * memory_) return false;
+    for (Layout& layout : layouts_) {
+      for (double& bytes : layout.problem.capacity) bytes -= excess;
+      layout.found.clear();
+    }
+    return true;
+  }
+
+  static Plan as_searched(Plan plan) {
+    if (plan.schedule == ScheduleName::interleaved)
+      plan.microbatch_group = static_cast<int>(plan.microbatches());
+    return plan;
+  }
+
+  // The best that were found, and the named ones that may be as fast.
+  std::vector<OrderCandidate> finalists() const {
+    constexpr std::size_t kMostFound = 4, kMostNamed = 3;
+    std::vector<OrderCandidate> found, named;
+    for (const Layout& layout : layouts_) {
+      for (const FoundOrder& each : layout.found)
+        found.push_back(
+            {&layout, as_searched(layout.plan), schedule_of(each.orders, layout.problem), false, each.end});
+      OrderClock clock(layout.problem);
+      for (std::size_t i = 0; i < layout.named.size(); ++i)
+        named.push_back({&layout, layout.named[i], {}, true, clock.run(layout.named_orders[i])});
+    }
+    for (auto* list : {&found, &named}) std::ranges::stable_sort(*list, {}, &OrderCandidate::end);
+    if (found.size() > kMostFound) found.erase(found.begin() + kMostFound, found.end());
+    std::size_t taken = 0;
+    for (OrderCandidate& each : named) {
+      each.order = make_order(each.plan);
+      if (needed_bytes(each) > memory_ * (1 + kTolerance)) continue;
+      found.push_back(std::move(each));
+      if (++taken == kMostNamed) break;
+    }
+    return found;
+  }
+
+  Experiment with(const OrderCandidate& finalist) const {
+    Experiment experiment = experiment_;
+    experiment.plan = finalist.plan;
+    experiment.order = finalist.order;
+    const std::int64_t passes =
+        std::int64_t{2} * finalist.order.stages * std::int64_t{finalist.order.microbatches};
+    if (passes > kMostSimulated) experiment.engine = Engine::reference;
+    return experiment;
+  }
+
+  double needed_bytes(const OrderCandidate& finalist) const {
+    return fullest(footprints_of(with(finalist))).needed_bytes();
+  }
+
+  FoundSchedule best_of(const std::vector<OrderCandidate>& finalists) const {
+    FoundSchedule best;
+    best.memory_bytes = memory_;
+    best.step_time_s = std::numeric_limits<double>::infinity();
+    for (const OrderCandidate& finalist : finalists) {
+      if (needed_bytes(finalist) > memory_ * (1 + kTolerance)) continue;
+      const std::optional<double> seconds = step_time_apart(with(finalist));
+      if (!seconds) continue;
+      if (finalist.is_named && (!best.named || *seconds < best.named->step_time_s))
+        best.named = BestNamed{finalist.plan, finalist.order, *seconds};
+      if (*seconds >= best.step_time_s) continue;
+      best.step_time_s = *seconds;
+      best.plan = as_searched(finalist.layout->plan);
+      best.order = finalist.order;
+      best.least_time_s = seconds_of(finalist.layout->bound);
+    }
+    return best.order.ranks.empty() ? leanest() : best;
+  }
+
+  // Of the named schedules the one that needs least memory, where no order fits.
+  FoundSchedule leanest() const {
+    FoundSchedule best;
+    best.fits = false;
+    best.memory_bytes = memory_;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Layout& layout : layouts_)
+      for (const Plan& named : layout.named) {
+        const OrderCandidate finalist{&layout, named, make_order(named), true, 0};
+        const double bytes = needed_bytes(finalist);
+        if (bytes >= least) continue;
+        least = bytes;
+        best.plan = as_searched(layout.plan);
+        best.order = finalist.order;
+      }
+    return best;
+  }
+
+  Experiment experiment_;
+  const ScheduleSearch& search_;
+  double memory_;
+  std::vector<Layout> layouts_;
+};
+
+}  // namespace
+
+FoundSchedule find_schedule(const Experiment& experiment, const ScheduleSearch& search) {
+  return Seeking(experiment, search).run();
+}
+
+std::string name_in_words(const Plan& plan) {
+  std::string name = to_string(plan.schedule);
+  if (plan.vpp > 1 && !is_v_shaped(plan.schedule)) name += fmt::format(" over {} chunks", plan.vpp);
+  if (plan.microbatch_group > 0 && plan.vpp > 1)
+    name += fmt::format(", microbatches in groups of {}", plan.microbatch_group);
+  return name;
+}
+
+}  // namespace rehearse

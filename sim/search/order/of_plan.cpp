@@ -1,0 +1,130 @@
+#include "search/order/of_plan.h"
+
+#include <algorithm>
+
+#include "plan/schedules.h"
+#include "plan/stages.h"
+#include "result/memory/memory.h"
+#include "result/shares.h"
+#include "run/outside_allocator.h"
+#include "schedule/orders.h"
+
+namespace rehearse {
+
+namespace {
+
+Ticks pass_seconds(OpKind kind, int stage, int rank, const OpTimes& times) {
+  return ticks_of(priced_parts(make_op(kind, stage), rank, times).total());
+}
+
+// Bytes of a rank that are no activations, where activations leave nothing to other peaks.
+double state_bytes(int rank, const Plan& plan, const Work& work, double workspace_bytes) {
+  constexpr double kAmple = 1e13;
+  RankMemory memory;
+  memory.rank = memory.stage = rank;
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    if (pipeline_rank_of(stage, plan) != rank) continue;
+    memory.parameters += work.parameters(stage);
+    memory.expert_parameters += work.expert_parameters(stage);
+  }
+  memory.activations_bytes = kAmple;
+  add_state(memory, plan, work, workspace_bytes);
+  return memory.peak_bytes - kAmple;
+}
+
+// Messages, reductions and what follows them, as one complete schedule of the plan has them.
+void read_loads(const Preparation& ready, OrderProblem& problem) {
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    const RankOps& ops = ready.schedule.ranks[static_cast<std::size_t>(rank)];
+    const auto r = static_cast<std::size_t>(rank);
+    bool after_step = false;
+    std::vector<int> reductions(problem.stages.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
+      const Ticks ticks = ticks_of(ready.loads.alone_s(ready.tasks.task(rank, i)));
+      StageCosts& stage = problem.stages[op.stage];
+      if (op.kind == OpKind::send_forward) stage.to_next = ticks;
+      if (op.kind == OpKind::send_backward) stage.to_previous = ticks;
+      if (op.kind == OpKind::reduce_grad && op.part == 0) ++reductions[op.stage];
+      if (op.kind == OpKind::reduce_grad || op.kind == OpKind::reduce_replicas) {
+        stage.reduction += ticks;
+        stage.buckets = op.parts;
+      }
+      if (op.kind == OpKind::step) after_step = true;
+      if (op.kind == OpKind::reduce_tied || after_step) problem.step[r] += ticks;
+    }
+    for (std::size_t s = 0; s < reductions.size(); ++s)
+      if (reductions[s] > 1) problem.stages[s].reduction /= reductions[s];
+  }
+}
+
+}  // namespace
+
+OrderProblem order_problem(const Experiment& experiment, double memory_bytes) {
+  Experiment alone = experiment;
+  alone.engine = Engine::reference;
+  alone.fold = Fold::replicas;
+  alone.order.reset();
+  const Plan& plan = alone.plan;
+  const Preparation ready = prepare(alone);
+  OrderProblem problem;
+  problem.ranks = plan.pp;
+  problem.microbatches = static_cast<int>(plan.microbatches());
+  const std::vector<StageBytes> bytes = stage_bytes(ready.work);
+  for (int s = 0; s < plan.stages(); ++s) {
+    const int rank = pipeline_rank_of(s, plan);
+    const StageBytes& own = bytes[static_cast<std::size_t>(s)];
+    problem.rank_of.push_back(rank);
+    StageCosts& costs = problem.stages.emplace_back();
+    costs.forward = pass_seconds(OpKind::forward, s, rank, ready.prices.times);
+    costs.backward = pass_seconds(OpKind::backward, s, rank, ready.prices.times);
+    costs.input = pass_seconds(OpKind::backward_input, s, rank, ready.prices.times);
+    costs.weight = pass_seconds(OpKind::backward_weight, s, rank, ready.prices.times);
+    costs.saved = own.saved.total;
+    costs.kept = own.kept.total;
+    costs.forward_peak = own.forward.total;
+    costs.backward_peak = own.backward.total;
+    costs.input_peak = own.backward_input.total;
+    costs.weight_peak = own.backward_weight.total;
+  }
+  problem.step.assign(static_cast<std::size_t>(plan.pp), 0);
+  read_loads(ready, problem);
+  const double workspace = gemm_workspace_bytes(alone.cluster.gpu.peak_flops.contains("fp8"));
+  const std::vector<OutsideAllocator> outside = outside_allocator(alone, plan, ready.work);
+  for (int rank = 0; rank < plan.pp; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const double beside = outside.empty() ? 0 : outside[r].all();
+    problem.capacity.push_back(memory_bytes - beside - state_bytes(rank, plan, ready.work, workspace));
+  }
+  return problem;
+}
+
+std::vector<Plan> named_plans(const Plan& plan) {
+  std::vector<Plan> plans;
+  const int microbatches = static_cast<int>(plan.microbatches());
+  for (const ScheduleName name : kScheduleNames) {
+    if (is_v_shaped(name) != is_v_shaped(plan.schedule)) continue;
+    Plan named = plan;
+    named.schedule = name;
+    named.microbatch_group = 0;
+    const bool takes_chunks = traits(name).takes_chunks;
+    if (!is_v_shaped(name) && plan.vpp > 1 && !takes_chunks) continue;
+    if (!is_v_shaped(name) && plan.vpp == 1 && takes_chunks) continue;
+    if (name == ScheduleName::dualpipe_v && microbatches < 2 * plan.pp) continue;
+    if (!takes_chunks) {
+      plans.push_back(named);
+      continue;
+    }
+    constexpr int kMostGroups = 64;
+    const int step = std::max(1, (microbatches - plan.pp) / kMostGroups);
+    for (int group = plan.pp; group <= microbatches; ++group) {
+      if (microbatches % group != 0 && microbatches % group < plan.pp) continue;
+      if (group != microbatches && (group - plan.pp) % step != 0) continue;
+      named.microbatch_group = group;
+      plans.push_back(named);
+    }
+  }
+  return plans;
+}
+
+}  // namespace rehearse

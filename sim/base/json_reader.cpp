@@ -24,25 +24,26 @@ class Guard {
  public:
   Guard(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
 
-  void note(int depth, Json::parse_event_t event, const Json& parsed) {
+  // Is what was parsed kept?
+  bool note(int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > kDeepest) fail(fmt::format("JSON nests deeper than {}", kDeepest));
     switch (event) {
       case Json::parse_event_t::object_start:
         keys_[static_cast<std::size_t>(depth) + 1] = 0;
-        return count_value();
+        count_value();
+        return true;
       case Json::parse_event_t::key:
-        comparisons_ += keys_[static_cast<std::size_t>(depth)]++;
-        if (comparisons_ > kMostComparisons) fail("JSON has objects of too many keys");
-        return;
+        return note_key(depth);
       case Json::parse_event_t::object_end:
         if (static_cast<std::int64_t>(parsed.size()) < keys_[static_cast<std::size_t>(depth) + 1])
           repeats_ = repeats_ || !limits_.repeated_keys;
-        return;
+        return true;
       case Json::parse_event_t::array_start:
       case Json::parse_event_t::value:
-        return count_value();
+        count_value();
+        return true;
       default:
-        return;
+        return true;
     }
   }
 
@@ -50,6 +51,14 @@ class Guard {
 
  private:
   [[noreturn]] void fail(const std::string& rule) const { throw InputError({path_, "", rule, "", ""}); }
+
+  bool note_key(int depth) {
+    std::int64_t& keys = keys_[static_cast<std::size_t>(depth)];
+    if (limits_.kept_keys >= 0 && depth > 1 && keys >= limits_.kept_keys) return false;
+    comparisons_ += keys++;
+    if (comparisons_ > kMostComparisons) fail("JSON has objects of too many keys");
+    return true;
+  }
 
   void count_value() {
     if (++values_ > limits_.values) fail(fmt::format("JSON holds more than {} values", limits_.values));
@@ -90,8 +99,7 @@ std::string shown(const Json& found) {
 Json parse_json(const std::string& text, const std::string& path, const JsonLimits& limits) {
   Guard guard(path, limits);
   const auto noted = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    guard.note(depth, event, parsed);
-    return true;
+    return guard.note(depth, event, parsed);
   };
   try {
     Json json = Json::parse(text, noted);

@@ -25,6 +25,8 @@ struct JsonLimits {
   std::size_t bytes = 16'000'000;
   std::int64_t values = 1'000'000;
   bool repeated_keys = false;  // in one object, where the last one counts
+  // Keys that an object below the first keeps: further ones are passed over. -1: all.
+  std::int64_t kept_keys = -1;
 };
 inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000, true};
 
@@ -43,6 +45,7 @@ class JsonReader {
 
   const Json& json() const { return json_; }
   const std::string& file() const { return file_; }
+  const std::string& pointer() const { return pointer_; }
   bool has(const std::string& key) const;  // present and not null; counts as read
 
   JsonReader object(const std::string& key) const;
@@ -89,6 +92,9 @@ class JsonReader {
   // Throws for the first key that was never read, with the nearest key that was. Keys starting with '_' are
   // comments.
   void reject_unknown() const;
+
+  // Keys that were asked for, present or not.
+  const std::set<std::string>& asked() const { return *read_; }
 
   [[noreturn]] void fail(const std::string& key, const std::string& rule, const std::string& values = "",
                          const std::string& nearest = "") const;

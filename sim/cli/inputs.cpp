@@ -19,8 +19,8 @@ const Value& Inputs::once(std::map<Key, Kept<Value>>& known, const Key& key, con
   return found->second.value;
 }
 
-const Model& Inputs::model(const std::string& name) {
-  return once(models_, name, [&] { return read_model(name); });
+const Model& Inputs::model(const std::string& name, const std::string& as) {
+  return once(models_, std::pair{name, as}, [&] { return read_model(name, as); });
 }
 
 const Cluster& Inputs::cluster(const std::string& name, const Json& changes) {

@@ -17,7 +17,7 @@ namespace rehearse {
 // what is returned lives as long as this, and counts as read by the thread that asks (ReadRecord).
 class Inputs {
  public:
-  const Model& model(const std::string& name);
+  const Model& model(const std::string& name, const std::string& as = "");
   const Cluster& cluster(const std::string& name, const Json& changes);
   const Profile& profile(const std::string& name);
 
@@ -31,7 +31,7 @@ class Inputs {
   const Value& once(std::map<Key, Kept<Value>>& known, const Key& key, const Read& read);
 
   std::mutex mutex_;
-  std::map<std::string, Kept<Model>> models_;
+  std::map<std::pair<std::string, std::string>, Kept<Model>> models_;
   std::map<std::pair<std::string, std::string>, Kept<Cluster>> clusters_;  // by name and changes
   std::map<std::string, Kept<Profile>> profiles_;
 };

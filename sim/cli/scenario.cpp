@@ -90,7 +90,7 @@ class Reading {
   Model read_named_model(Inputs& inputs) const {
     const bool is_inline = top_.has("model") && top_.value("model").is_object();
     return is_inline ? read_inline_model(top_.value("model"), source_.file, "/model")
-                     : inputs.model(resolved("model"));
+                     : inputs.model(resolved("model"), top_.text_or("as", ""));
   }
 
   void names() {

@@ -44,6 +44,16 @@ class Limits {
             "Transformer Engine's loss cannot be executed yet", to_string(plan_.loss_fusion), "native");
     require(!model_.attention_sinks, "model", "attention sinks cannot be executed yet", model_.name,
             "a model without them");
+    require(model_.norm == Norm::rms || model_.norm == Norm::layer, "model",
+            "LayerNorm without a bias cannot be executed yet", model_.name, "a model with RMSNorm");
+    require(model_.norm_place == NormPlace::before, "model",
+            "norms after a branch, or shared by two, cannot be executed yet", model_.name,
+            "a model with a norm before each branch");
+    require(
+        !model_.qk_norm_wide && !model_.head_bias && !model_.embedding_norm && !has_shared_gate(), "model",
+        "norms over all heads, a bias of the logits, a norm of the embedding and a gate of shared experts "
+        "cannot be executed yet",
+        model_.name, "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
     require(plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,
@@ -98,6 +108,8 @@ class Limits {
             "precision fp16 needs a synchronized step: all ranks skip it when the gradients of one overflow",
             "precision = fp16", "on, or precision = bf16");
   }
+
+  bool has_shared_gate() const { return model_.experts && model_.experts->shared_gate; }
 
   // Tokens visit the experts in turn (kernels/call/tokens.h).
   void of_experts(const Experts& experts) {

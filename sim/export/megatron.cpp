@@ -57,6 +57,27 @@ void add_activation_of_gpt_oss(Line& line, const Experts& experts) {
   if (experts.clamped) line.flag("activation-func-clamp-value", 7.0);
 }
 
+// "[1,0]" of "10".
+std::string as_list(const std::string& layers) {
+  std::string list;
+  for (const char layer : layers) list += fmt::format("{}{}", list.empty() ? "" : ",", layer);
+  return fmt::format("[{}]", list);
+}
+
+// Parts that no flag of Megatron-LM chooses.
+std::vector<const char*> without_flag(const Model& model) {
+  std::vector<const char*> parts;
+  if (model.parallel_residual) parts.push_back("parallel_residual");
+  if (model.positions == Positions::alibi) parts.push_back("alibi");
+  if (model.norm == Norm::layer_weight || model.norm == Norm::layer_plain) parts.push_back("norm_bias");
+  if (model.norm_place != NormPlace::before) parts.push_back("norm_place");
+  if (model.qk_norm_wide) parts.push_back("qk_norm_wide");
+  if (model.embedding_norm) parts.push_back("embedding_norm");
+  if (model.head_bias) parts.push_back("head_bias");
+  if (model.position_offset > 0) parts.push_back("position_offset");
+  return parts;
+}
+
 void add_model(Line& line, const Model& model) {
   line.flag("vocab-size", model.vocab);
   line.flag("make-vocab-size-divisible-by", 1);
@@ -81,6 +102,7 @@ void add_model(Line& line, const Model& model) {
   line.flag_if(model.qk_norm, "qk-layernorm");
   // Keys before its own that a query meets, and none after it.
   if (model.window > 0) line.flag("window-size", fmt::format("{},0", model.window - 1));
+  if (!model.windows.empty()) line.flag("window-attn-skip-freq", as_list(model.windows));
   if (model.full_every > 0) line.flag("window-attn-skip-freq", model.full_every);
   if (model.attention_sinks) line.flag("softmax-type", "learnable");
   if (is_gpt_oss(model)) add_activation_of_gpt_oss(line, *model.experts);
@@ -118,10 +140,9 @@ void add_latent(Line& line, const LatentAttention& latent) {
 
 // One entry a layer: 1 where it has experts.
 std::string sparse_layers(const Model& model) {
-  std::string list;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    list += fmt::format("{}{}", layer == 0 ? "" : ",", int{model.is_sparse(layer)});
-  return fmt::format("[{}]", list);
+  std::string layers;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) layers += model.is_sparse(layer) ? '1' : '0';
+  return as_list(layers);
 }
 
 void add_experts(Line& line, const Model& model, const Plan& plan) {
@@ -132,7 +153,8 @@ void add_experts(Line& line, const Model& model, const Plan& plan) {
   if (experts.shared_ffn_hidden > 0)
     line.flag("moe-shared-expert-intermediate-size", experts.shared_ffn_hidden);
   if (experts.latent > 0) line.flag("moe-latent-size", experts.latent);
-  if (experts.first_layer > 0 || experts.every > 1) line.flag("moe-layer-freq", sparse_layers(model));
+  if (!experts.in_all_layers()) line.flag("moe-layer-freq", sparse_layers(model));
+  line.flag_if(experts.shared_gate, "moe-shared-expert-gate");
   line.flag_if(experts.router_bias, "moe-router-enable-expert-bias");
   const bool by_library = plan.sends_rows_once();
   line.flag("moe-token-dispatcher-type", by_library ? "flex" : "alltoall");
@@ -367,12 +389,11 @@ LaunchLine megatron_flags(const Model& model, const Plan& plan) {
   add_precision(line, plan);
   add_graphs(line, plan);
   LaunchLine launch{std::move(line).text(), "", unsaid(model, plan, said_of(model, plan))};
-  if (model.parallel_residual) launch.unsaid.emplace_back("parallel_residual");
+  for (const char* part : without_flag(model)) launch.unsaid.emplace_back(part);
   const StateSpace told;
   if (model.state_space &&
       (model.state_space->chunk != told.chunk || model.state_space->convolution != told.convolution))
     launch.unsaid.emplace_back("chunk_size");
-  if (model.positions == Positions::alibi) launch.unsaid.emplace_back("alibi");
   return launch;
 }
 

@@ -265,10 +265,7 @@ Json mixture(const MegatronFlags& flags, std::vector<std::string>& notes) {
     note_fixed_parts(parts, "latent attention", notes);
     config["n_routed_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;
-    if (shared > 0) config["n_shared_experts"] = shared / width;
-    if (shared % width != 0)
-      notes.push_back(
-          fmt::format("shared experts of width {} are modelled as {} of {}", shared, shared / width, width));
+    if (shared > 0) config["moe_shared_expert_intermediate_size"] = shared;
   } else if (type == "qwen3_moe" || type == kAnyGpt) {
     config["num_experts"] = flags.integer("--num-experts");
     config["moe_intermediate_size"] = width;

@@ -29,7 +29,7 @@ std::int64_t normalised_width(const Launch& launch, TensorId weight) {
 NormShape norm_shape(const Launch& launch, TensorId input, std::int64_t width) {
   NormShape shape;
   const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(input)];
-  shape.centred = launch.bound.model.norm == rehearse::Norm::layer && groups_of_space(launch) == 0 &&
+  shape.centred = launch.bound.model.norm != rehearse::Norm::rms && groups_of_space(launch) == 0 &&
                   !launch.kernel.name.starts_with("query_norm") &&
                   !launch.kernel.name.starts_with("key_norm") && !launch.kernel.name.starts_with("kv_norm");
   const std::int64_t apart = groups_of_space(launch);

@@ -7,7 +7,13 @@ namespace rehearse {
 namespace {
 
 std::int64_t norm_size(const Model& model) {
+  if (model.norm == Norm::layer_plain) return 0;
   return model.norm == Norm::layer ? 2 * model.hidden : model.hidden;
+}
+
+std::int64_t qk_norms(const Model& model) {
+  if (!model.qk_norm) return 0;
+  return (model.qk_norm_wide ? model.heads + model.kv_heads : 2) * model.head_dim;
 }
 
 std::int64_t dense_attention(const Model& model) {
@@ -55,12 +61,15 @@ std::int64_t sparse_mlp(const Model& model, const Experts& experts) {
   const std::int64_t router = model.hidden * experts.count + (experts.router_bias ? experts.count : 0) +
                               (experts.linear_bias ? experts.count : 0);
   return router + 2 * model.hidden * experts.latent + experts.count * one_expert(model, experts) +
-         feed_forward(model, experts.shared_ffn_hidden, model.hidden);
+         feed_forward(model, experts.shared_ffn_hidden, model.hidden) +
+         (experts.shared_gate ? model.hidden : 0);
 }
 
 std::int64_t layer_norms(const Model& model) {
-  std::int64_t norms = 2 * norm_size(model);
-  if (model.qk_norm) norms += 2 * model.head_dim;
+  const std::int64_t places = model.norm_place == NormPlace::both     ? 4
+                              : model.norm_place == NormPlace::shared ? 1
+                                                                      : 2;
+  std::int64_t norms = places * norm_size(model) + qk_norms(model);
   if (model.latent) norms += model.latent->q_rank + model.latent->kv_rank;
   return norms;
 }
@@ -108,14 +117,14 @@ std::int64_t one_module(const Model& model, const ParameterCount& count) {
 
 ParameterCount count_parameters(const Model& model) {
   ParameterCount count;
-  count.embedding = model.vocab * model.hidden;
-  count.positions = model.positions == Positions::learned ? model.max_positions * model.hidden : 0;
+  count.embedding = model.vocab * model.hidden + (model.embedding_norm ? norm_size(model) : 0);
+  count.positions = model.positions == Positions::learned ? model.position_rows() * model.hidden : 0;
   count.attention = model.latent ? latent_attention(model, *model.latent) : dense_attention(model);
   count.mlp = dense_mlp(model);
   count.experts = model.experts ? sparse_mlp(model, *model.experts) : 0;
   count.norms = layer_norms(model);
   count.final_norm = norm_size(model);
-  count.head = model.tied_embeddings ? 0 : model.vocab * model.hidden;
+  count.head = (model.tied_embeddings ? 0 : model.vocab * model.hidden) + (model.head_bias ? model.vocab : 0);
   count.mamba = model.state_space ? mamba_mixer(model, *model.state_space) : 0;
   count.mtp = model.mtp_layers > 0 ? one_module(model, count) : 0;
   const std::int64_t modules =

@@ -45,10 +45,12 @@ bool Model::has_mlp() const {
 
 bool Model::is_sparse(std::int64_t layer) const {
   if (!pattern.empty()) return type_of(layer) == LayerType::experts;
+  if (experts && !experts->layers.empty()) return experts->layers[static_cast<std::size_t>(layer)] == '1';
   return experts && layer >= experts->first_layer && (layer + 1) % experts->every == 0;
 }
 
 std::int64_t Model::window_of(std::int64_t layer) const {
+  if (!windows.empty()) return windows[static_cast<std::size_t>(layer)] == '1' ? window : 0;
   return full_every > 0 && (layer + 1) % full_every == 0 ? 0 : window;
 }
 

@@ -8,7 +8,13 @@
 
 namespace rehearse {
 
-enum class Norm { layer, rms };  // LayerNorm: weight and bias; RMSNorm: weight
+// LayerNorm has a weight and a bias, RMSNorm a weight. Cohere's LayerNorm has a weight alone, OLMo's nothing.
+enum class Norm { layer, rms, layer_weight, layer_plain };
+
+// Where a layer of a transformer has norms: before both branches; after both, ahead of the residual sum (OLMo
+// 2); on both sides (Gemma 2); or one before both branches, which read the same rows (GPT-J).
+enum class NormPlace : std::uint8_t { before, after, both, shared };
+
 enum class Positions {
   rotary,
   learned,  // a table of max_positions x hidden parameters
@@ -30,8 +36,12 @@ struct Experts {
   std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
   bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
   bool linear_bias = false;            // on the router's and all experts' products (gpt-oss)
-  bool clamped = false;     // what is activated is held within limits before (gpt-oss, swiglu_limit)
-  std::int64_t latent = 0;  // width of the rows that routed experts see, down and up again (0: hidden)
+  bool clamped = false;      // what is activated is held within limits before (gpt-oss, swiglu_limit)
+  std::int64_t latent = 0;   // width of the rows that routed experts see, down and up again (0: hidden)
+  bool shared_gate = false;  // a sigmoid of one score scales the shared experts (Qwen2-MoE)
+  std::string layers = {};   // where no rule tells: of each layer, 1 with experts or 0 without
+
+  bool in_all_layers() const { return first_layer == 0 && every == 1 && layers.empty(); }
 };
 
 // Multi-head latent attention (DeepSeek-V2, section 2.1).
@@ -68,19 +78,26 @@ struct Model {
   std::int64_t vocab = 0;
   std::int64_t max_positions = 0;
   Norm norm = Norm::rms;
+  NormPlace norm_place = NormPlace::before;
   Positions positions = Positions::rotary;
-  bool gated_mlp = true;      // SwiGLU: gate and up projection; else one up projection and GELU
-  bool squared_relu = false;  // in place of GELU
+  std::int64_t position_offset = 0;  // rows of the position table before the first token's (OPT)
+  bool embedding_norm = false;       // after the embedding (BLOOM)
+  bool gated_mlp = true;             // SwiGLU: gate and up projection; else one up projection and GELU
+  bool squared_relu = false;         // in place of GELU
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;
+  bool head_bias = false;          // of the logits (GPT-J)
   bool qk_norm = false;            // RMSNorm over head_dim on queries and keys (Qwen3)
+  bool qk_norm_wide = false;       // over all heads at once instead (OLMo 2)
   bool tied_embeddings = false;    // the head uses the embedding table
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
   bool yarn = false;  // rotary positions scaled by a factor beside their wavelengths (Peng et al. 2023, YaRN)
-  bool dropout = false;          // residual, embedding and (unfused) attention dropout are in the graph
-  std::int64_t window = 0;       // sliding attention window; 0 = full
-  std::int64_t full_every = 0;   // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
+  bool dropout = false;         // residual, embedding and (unfused) attention dropout are in the graph
+  std::int64_t window = 0;      // sliding attention window; 0 = full
+  std::int64_t full_every = 0;  // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
+  // Where that is no rule: of each layer, 1 with the window or 0 with all keys.
+  std::string windows;
   bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
   std::int64_t mtp_layers = 0;   // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
@@ -100,6 +117,9 @@ struct Model {
   bool has_mlp() const;                              // in any layer, beside or without experts
   bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
+  std::int64_t position_rows() const { return max_positions + position_offset; }
+  bool norms_before() const { return norm_place != NormPlace::after; }
+  bool norms_after() const { return norm_place == NormPlace::after || norm_place == NormPlace::both; }
   // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
   bool shares_embedding() const { return tied_embeddings || mtp_layers > 0; }
 };

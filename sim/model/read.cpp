@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 
@@ -12,61 +11,16 @@
 #include "base/json_text.h"
 #include "base/names.h"
 #include "base/text_file.h"
+#include "model/as.h"
 #include "model/families.h"
 #include "model/repository.h"
+#include "model/text_part.h"
 
 namespace rehearse {
 
 namespace {
 
 constexpr const char* kFolder = "scenarios/models";
-
-struct Family {
-  const char* model_type;
-  const char* architecture;
-  Model (*read)(const JsonReader&);
-};
-
-constexpr std::array kFamilies = {
-    Family{"llama", "LlamaForCausalLM", read_llama},
-    Family{"mistral", "MistralForCausalLM", read_mistral},
-    Family{"qwen2", "Qwen2ForCausalLM", read_qwen2},
-    Family{"qwen3", "Qwen3ForCausalLM", read_qwen3},
-    Family{"gpt2", "GPT2LMHeadModel", read_gpt2},
-    Family{"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox},
-    Family{"nemotron", "NemotronForCausalLM", read_nemotron},
-    Family{"nemotron_h", "NemotronHForCausalLM", read_nemotron_h},
-    Family{"mixtral", "MixtralForCausalLM", read_mixtral},
-    Family{"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
-    Family{"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek_v2},
-    Family{"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
-    Family{"kimi_k2", "KimiK2ForCausalLM", read_deepseek_v3},
-    Family{"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
-    Family{"megatron_gpt", "MegatronGPT", read_megatron_gpt},
-};
-
-const Family& find_family(const JsonReader& config, const std::string& key, const std::string& name,
-                          const char* Family::*field) {
-  std::vector<std::string> known;
-  for (const Family& family : kFamilies) {
-    if (name == family.*field) return family;
-    known.emplace_back(family.*field);
-  }
-  config.fail(key, "must be one of " + some_names(known, name), fmt::format("found \"{}\"", name),
-              nearest_name(name, known));
-}
-
-const Family& family_of(const JsonReader& config) {
-  if (config.has("model_type") || !config.has("architectures")) {
-    return find_family(config, "model_type", config.text("model_type"), &Family::model_type);
-  }
-  const Json& architectures = config.value("architectures");
-  if (!architectures.is_array() || architectures.empty() || !architectures.front().is_string()) {
-    config.fail("architectures", "must be an array of class names", "found " + architectures.dump());
-  }
-  return find_family(config, "architectures/0", architectures.front().get<std::string>(),
-                     &Family::architecture);
-}
 
 // Python writes Infinity, -Infinity and NaN, which JSON has not: they become texts, which no number is read
 // from.
@@ -91,8 +45,13 @@ std::string with_constants_quoted(const std::string& text) {
   return result;
 }
 
+// Keys of an object below the first that are kept. What has more is a table that no formula reads: the layers
+// of a quantized checkpoint, the names of a classifier's labels.
+constexpr std::int64_t kKeptKeys = 1000;
+
 JsonReader open_config(const std::string& file) {
-  const JsonLimits limits;
+  JsonLimits limits;
+  limits.kept_keys = kKeptKeys;
   return JsonReader(parse_json(with_constants_quoted(read_text_file(file, limits.bytes)), file, limits),
                     file);
 }
@@ -102,13 +61,15 @@ std::vector<std::string> other_architectures(const JsonReader& config, const Fam
   if (!config.has("model_type") || !config.has("architectures")) return {};
   const Json& architectures = config.value("architectures");
   const auto is_family = [&](const Json& name) {
-    return std::ranges::any_of(kFamilies, [&](const Family& other) {
-      return name == other.architecture && other.read == family.read;
-    });
+    return name.is_string() && std::ranges::any_of(families(), [&](const Family& other) {
+             return other.reads_like(family) &&
+                    std::ranges::find(other.classes, name.get<std::string>()) != other.classes.end();
+           });
   };
   if (architectures.is_array() && std::ranges::all_of(architectures, is_family)) return {};
   return {fmt::format("architectures {} disagrees with model_type \"{}\": ignored, the model is read as {}",
-                      architectures.dump(), family.model_type, family.architecture)};
+                      architectures.dump(), family.model_type,
+                      family.classes.empty() ? family.model_type : family.classes.front())};
 }
 
 // A downloaded model's file is always config.json: its folder says which model it is.
@@ -125,14 +86,22 @@ std::string config_in(const std::string& folder) {
   return std::filesystem::is_regular_file(file, error) ? file.string() : "";
 }
 
-Model read_config_of(const JsonReader& config, const Family& family, const std::string& name) {
-  Model model = family.read(config);
+Model read_parts(const FamilyConfig& config) {
+  if (config.family().reader == "megatron_gpt") return read_megatron_gpt(config);
+  if (config.family().reader == "nemotron_h") return read_nemotron_h(config);
+  return read_family(config);
+}
+
+Model read_config_of(const FamilyConfig& config, const std::string& name) {
+  Model model = read_parts(config);
   model.name = name;
-  model.warnings = other_architectures(config, family);
-  for (std::string& doubt : doubtful_values(config, model)) model.warnings.push_back(std::move(doubt));
-  for (std::string& key : unmodelled_keys(config, model)) model.not_modelled.push_back(std::move(key));
+  for (std::string& doubt : doubtful_values(config.file(), model)) model.warnings.push_back(std::move(doubt));
+  for (std::string& key : unmodelled_keys(config.file(), model)) model.not_modelled.push_back(std::move(key));
+  for (std::string& tower : omitted_towers(config.file())) model.warnings.push_back(std::move(tower));
   std::sort(model.not_modelled.begin(), model.not_modelled.end());
-  require_valid(model, config.file());
+  const auto repeated = std::unique(model.not_modelled.begin(), model.not_modelled.end());
+  model.not_modelled.erase(repeated, model.not_modelled.end());
+  require_valid(model, config.file().file());
   return model;
 }
 
@@ -148,18 +117,31 @@ std::string model_file(const std::string& name_or_path) {
   return find_data_file("model", kFolder, name_or_path);
 }
 
-Model read_model(const std::string& name_or_path) {
+Model read_model(const std::string& name_or_path, const std::string& as) {
   const std::string file = model_file(name_or_path);
-  const JsonReader config = open_config(file);
-  require_kind(config.json(), file, JsonKind::model);
-  return read_config_of(config, family_of(config), name_of(file));
+  const JsonReader whole = open_config(file);
+  require_kind(whole.json(), file, JsonKind::model);
+  const JsonReader text = text_part(whole);
+  if (!as.empty()) {
+    const FamilyConfig config(text, family_named(as, file));
+    Model model = read_config_of(config, name_of(file));
+    model.warnings.push_back(keys_read_as(text, config));
+    return model;
+  }
+  const FamilyConfig config(text, family_of(text));
+  Model model = read_config_of(config, name_of(file));
+  for (std::string& doubt : other_architectures(text, config.family()))
+    model.warnings.push_back(std::move(doubt));
+  return model;
 }
 
 Model read_inline_model(const Json& json, const std::string& file, const std::string& pointer) {
-  const JsonReader config(json, file, pointer);
-  const Family& family = family_of(config);
-  Model model = read_config_of(config, family, config.text_or("name", "model"));
-  if (family.read == read_megatron_gpt) config.reject_unknown();
+  const JsonReader text = text_part(JsonReader(json, file, pointer));
+  const FamilyConfig config(text, family_of(text));
+  Model model = read_config_of(config, config.file().text_or("name", "model"));
+  for (std::string& doubt : other_architectures(text, config.family()))
+    model.warnings.push_back(std::move(doubt));
+  if (config.family().reader == "megatron_gpt") config.file().reject_unknown();
   return model;
 }
 

@@ -1,52 +1,91 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "model/bounds.h"
 #include "model/families.h"
 
 namespace rehearse {
 
-Model read_mixtral(const JsonReader& config) {
-  Model model = read_decoder(config, AbsentKvHeads::error);
-  model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
-  Experts experts;
-  experts.count = config.integer("num_local_experts", 1, bounds::kExperts);
-  experts.per_token = config.integer("num_experts_per_tok", 1, experts.count);
-  experts.ffn_hidden = config.integer("intermediate_size", 1, bounds::kExpertFfnHidden);
-  model.experts = experts;
-  return model;
-}
-
 namespace {
 
-// mlp_only_layers names the layers without experts; only a run from the first layer on has a place in
-// Experts.
-std::int64_t first_sparse_layer(const JsonReader& config) {
-  if (!config.has("mlp_only_layers")) return 0;
-  const Json& dense = config.value("mlp_only_layers");
-  std::int64_t expected = 0;
-  if (!dense.is_array())
-    config.fail("mlp_only_layers", "must be an array of layers", "found " + dense.dump());
-  for (const Json& layer : dense) {
-    if (layer != expected) {
-      config.fail("mlp_only_layers", "must be the first layers in order", "found " + dense.dump());
-    }
-    ++expected;
+// A list of layers by number, as 1 and 0 for each layer: `listed` for those in the list.
+std::string marked(const FamilyConfig& config, const std::string& part, std::int64_t layers, char listed) {
+  std::string marks(static_cast<std::size_t>(layers), listed == '1' ? '0' : '1');
+  const Json& list = config.value(part);
+  if (!list.is_array()) config.fail(part, "must be an array of layers", "found " + list.dump());
+  for (const Json& layer : list) {
+    if (!layer.is_number_integer() || layer.get<std::int64_t>() < 0 || layer.get<std::int64_t>() >= layers)
+      config.fail(part, fmt::format("must name layers from 0 to {}", layers - 1), "found " + layer.dump());
+    marks[layer.get<std::size_t>()] = listed;
   }
-  return expected;
+  return marks;
+}
+
+std::string marked_types(const FamilyConfig& config, const std::string& part, std::int64_t layers) {
+  const Json& types = config.value(part);
+  if (!types.is_array() || types.size() != static_cast<std::size_t>(layers))
+    config.fail(part, "must name the MLP of each layer",
+                fmt::format("{} names, {} layers", types.size(), layers));
+  std::string marks;
+  for (const Json& type : types) {
+    if (type != "sparse" && type != "dense")
+      config.fail(part, "must be dense or sparse", "found " + type.dump(), "sparse");
+    marks += type == "sparse" ? '1' : '0';
+  }
+  return marks;
+}
+
+// Which layers have experts: the rule, and lists that newer files have in its place or beside it.
+void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts& experts) {
+  experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
+  experts.first_layer = config.integer_or("first_k_dense_replace", 0, 0, layers);
+  std::string marks(static_cast<std::size_t>(layers), '1');
+  const auto meet = [&](const std::string& more) {
+    for (std::size_t layer = 0; layer < marks.size(); ++layer)
+      if (more[layer] == '0') marks[layer] = '0';
+  };
+  if (config.has("moe_layers")) meet(marked(config, "moe_layers", layers, '1'));
+  if (config.has("mlp_only_layers")) meet(marked(config, "mlp_only_layers", layers, '0'));
+  if (config.has("mlp_layer_types")) meet(marked_types(config, "mlp_layer_types", layers));
+  if (const std::int64_t last = config.integer_or("moe_layer_end_index", -1, -1, layers); last >= 0)
+    for (std::int64_t layer = last + 1; layer < layers; ++layer) marks[static_cast<std::size_t>(layer)] = '0';
+
+  const auto ruled = [&](std::int64_t layer) {
+    return layer >= experts.first_layer && (layer + 1) % experts.every == 0;
+  };
+  const auto dense = static_cast<std::int64_t>(std::min(marks.find('1'), marks.size()));
+  if (marks.find('0', static_cast<std::size_t>(dense)) == std::string::npos) {
+    experts.first_layer = std::max(experts.first_layer, dense);
+    return;
+  }
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    if (!ruled(layer)) marks[static_cast<std::size_t>(layer)] = '0';
+  experts.layers = marks;
+}
+
+// Their summed width, or how many of a routed expert's width.
+std::int64_t shared_width(const FamilyConfig& config, const Experts& experts) {
+  if (config.has("shared_expert_intermediate_size"))
+    return config.integer("shared_expert_intermediate_size", 0, bounds::kFfnHidden);
+  // At most 16 of the widest kind, so that their summed width keeps its own bound.
+  return experts.ffn_hidden * config.integer_or("n_shared_experts", 0, 0, 16);
 }
 
 }  // namespace
 
-Model read_qwen3_moe(const JsonReader& config) {
-  Model model = read_qwen3(config);
-  // Newer files of transformers say num_local_experts.
-  const bool newer = !config.has("num_experts") && config.has("num_local_experts");
+Experts read_experts(const FamilyConfig& config, std::int64_t layers) {
   Experts experts;
-  experts.count = config.integer(newer ? "num_local_experts" : "num_experts", 1, bounds::kExperts);
+  experts.count = config.integer("num_experts", 1, bounds::kExperts);
   experts.per_token = config.integer("num_experts_per_tok", 1, experts.count);
   experts.ffn_hidden = config.integer("moe_intermediate_size", 1, bounds::kExpertFfnHidden);
-  experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
-  experts.first_layer = first_sparse_layer(config);
-  model.experts = experts;
-  return model;
+  experts.shared_ffn_hidden = shared_width(config, experts);
+  experts.shared_gate = experts.shared_ffn_hidden > 0 && config.boolean("shared_expert_gate");
+  experts.router_bias = config.boolean("router_bias");
+  experts.linear_bias = config.boolean("moe_linear_bias");
+  experts.clamped = config.number_or("swiglu_limit", 0, 0, bounds::kSwigluLimit) > 0;
+  read_sparse_layers(config, layers, experts);
+  return experts;
 }
 
 }  // namespace rehearse

@@ -15,7 +15,7 @@ struct PositionType {
   bool yarn = false;
 };
 
-Experts read_gpt_experts(const JsonReader& config) {
+Experts read_experts_of_flags(const JsonReader& config) {
   Experts experts;
   experts.count = config.integer("num_experts", 1, bounds::kExperts);
   experts.per_token = config.integer("num_experts_per_tok", 1, experts.count);
@@ -34,7 +34,8 @@ Experts read_gpt_experts(const JsonReader& config) {
 }  // namespace
 
 // Each part as Megatron-LM's flag of that name chooses it (megatron/training/arguments.py).
-Model read_megatron_gpt(const JsonReader& config) {
+Model read_megatron_gpt(const FamilyConfig& family) {
+  const JsonReader& config = family.file();
   static const std::map<std::string, Norm> norms = {{"LayerNorm", Norm::layer}, {"RMSNorm", Norm::rms}};
   static const std::map<std::string, PositionType> positions = {{"rope", {Positions::rotary}},
                                                                 {"yarn", {Positions::rotary, true}},
@@ -44,7 +45,9 @@ Model read_megatron_gpt(const JsonReader& config) {
   static const std::map<std::string, bool> sinks = {{"vanilla", false}, {"learnable", true}};
   static const std::map<std::string, Activation> activations = {
       {"swiglu", Activation::swiglu}, {"gelu", Activation::gelu}, {"squared_relu", Activation::squared_relu}};
-  Model model = read_decoder(config);
+  Model model;
+  read_shape(family, model);
+  model.yarn = is_yarn(config);
   model.norm = config.choice("normalization", norms);
   const PositionType type = config.choice("position_embedding_type", positions);
   model.positions = type.positions;
@@ -67,7 +70,7 @@ Model read_megatron_gpt(const JsonReader& config) {
     read_hybrid(config, model);
   else
     model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
-  if (config.has("num_experts")) model.experts = read_gpt_experts(config);
+  if (config.has("num_experts")) model.experts = read_experts_of_flags(config);
   return model;
 }
 

@@ -73,8 +73,11 @@ void read_hybrid(const JsonReader& config, Model& model) {
 }
 
 // NVIDIA 2025, Nemotron-H, section 2.1: no positions, squared ReLU; experts and modules since Nemotron 3.
-Model read_nemotron_h(const JsonReader& config) {
-  Model model = read_decoder(config, AbsentKvHeads::error);
+Model read_nemotron_h(const FamilyConfig& family) {
+  const JsonReader& config = family.file();
+  Model model;
+  read_shape(family, model);
+  model.yarn = is_yarn(config);
   model.head_dim = config.integer_or("attention_head_dim", model.head_dim, 1, bounds::kHeadDim);
   model.positions = Positions::none;
   model.gated_mlp = false;

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "model/bounds.h"
 #include "model/families.h"
 
@@ -7,35 +9,79 @@ namespace rehearse {
 
 namespace {
 
-constexpr const char* kSliding = "sliding_attention";
-constexpr const char* kFull = "full_attention";
+// 1 for each layer that looks through the window. Attention in chunks sees the whole of its chunk.
+std::string of_types(const FamilyConfig& config, std::int64_t layers) {
+  const Json& types = config.value("layer_types");
+  if (!types.is_array() || types.size() != static_cast<std::size_t>(layers)) {
+    config.fail("layer_types", "must name the attention of each layer",
+                fmt::format("{} names, num_hidden_layers = {}", types.size(), layers));
+  }
+  std::string marks;
+  for (std::size_t layer = 0; layer < types.size(); ++layer) {
+    const Json& type = types[layer];
+    if (type != "sliding_attention" && type != "full_attention" && type != "chunked_attention")
+      config.file().fail(fmt::format("layer_types/{}", layer),
+                         "must be sliding_attention or full_attention: no other has kernels here",
+                         "found " + type.dump(), "full_attention");
+    marks += type == "sliding_attention" ? '1' : '0';
+  }
+  return marks;
+}
 
-// The least n so that layer l is whole when (l + 1) % n == 0; 0 where no layer is.
-std::int64_t step_of_full(const Json& types) {
-  for (std::size_t layer = 0; layer < types.size(); ++layer)
-    if (types[layer] == kFull) return static_cast<std::int64_t>(layer) + 1;
-  return 0;
+// "LLLG": L looks through the window; the last layer sees all keys (transformers, Exaone4Config).
+std::string of_letters(const FamilyConfig& config, const std::string& letters, std::int64_t layers) {
+  if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos)
+    config.fail("sliding_window_pattern", "must have L and G only", fmt::format("found \"{}\"", letters),
+                "LLLG");
+  std::string marks;
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    marks +=
+        letters[static_cast<std::size_t>(layer) % letters.size()] == 'L' && layer + 1 < layers ? '1' : '0';
+  return marks;
+}
+
+// As a step where layer l sees all keys when (l + 1) % step == 0, else layer by layer.
+void set_layers(Model& model, const std::string& marks) {
+  const std::size_t first = marks.find('0');
+  model.full_every = first == std::string::npos ? 0 : static_cast<std::int64_t>(first) + 1;
+  for (std::size_t layer = 0; layer < marks.size(); ++layer) {
+    const bool windowed =
+        model.full_every == 0 || (layer + 1) % static_cast<std::size_t>(model.full_every) != 0;
+    if (windowed == (marks[layer] == '1')) continue;
+    model.full_every = 0;
+    model.windows = marks;
+    return;
+  }
 }
 
 }  // namespace
 
-void read_layer_windows(const JsonReader& config, Model& model) {
-  model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
-  if (!config.has("layer_types")) return;
-  const Json& types = config.value("layer_types");
-  if (!types.is_array() || types.size() != static_cast<std::size_t>(model.layers)) {
-    config.fail("layer_types", "must name the attention of each layer",
-                fmt::format("{} names, num_hidden_layers = {}", types.size(), model.layers));
+void read_windows(const FamilyConfig& config, Model& model) {
+  const std::int64_t window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
+  // Files of Qwen name a window even where it is switched off. Layers from max_window_layers on use it.
+  const std::int64_t full = config.integer_or("max_window_layers", 0, 0, bounds::kLayers);
+  std::string marks(static_cast<std::size_t>(model.layers), '1');
+  if (config.has("layer_types")) {
+    marks = of_types(config, model.layers);
+  } else if (config.has("sliding_window_pattern")) {
+    const Json& pattern = config.value("sliding_window_pattern");
+    if (pattern.is_string()) {
+      marks = of_letters(config, pattern.get<std::string>(), model.layers);
+    } else {
+      model.full_every = config.integer("sliding_window_pattern", 0, bounds::kLayers);
+      for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        if (model.full_every > 0 && (layer + 1) % model.full_every == 0)
+          marks[static_cast<std::size_t>(layer)] = '0';
+    }
+  } else {
+    for (std::int64_t layer = 0; layer < std::min(full, model.layers); ++layer)
+      marks[static_cast<std::size_t>(layer)] = '0';
   }
-  model.full_every = step_of_full(types);
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const Json& type = types[static_cast<std::size_t>(layer)];
-    const char* const legal = model.window_of(layer) > 0 ? kSliding : kFull;
-    if (type == legal) continue;
-    config.fail(fmt::format("layer_types/{}", layer),
-                "must be sliding_attention, with full_attention in every n-th layer",
-                fmt::format("found {} in a step of {}", type.dump(), model.full_every), legal);
-  }
+  model.full_every = 0;
+  if (!config.boolean("use_sliding_window", true) || marks.find('1') == std::string::npos) return;
+  if (window == 0) return;
+  model.window = window;
+  set_layers(model, marks);
 }
 
 }  // namespace rehearse

@@ -14,6 +14,7 @@ constexpr const char* kFurtherTokens = "num_nextn_predict_layers";
 constexpr std::array kCostly = {
     "add_cross_attention",      // a second attention in every layer
     "attention_chunk_size",     // attention inside chunks of the sequence
+    "audio_config",             // an encoder of sound in front
     "attn_logit_softcapping",   // one more pass over the scores
     "encoder_layers",           // an encoder beside the decoder
     "final_logit_softcapping",  // one more pass over the logits
@@ -47,7 +48,8 @@ std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& 
     if (name == kFurtherTokens && model.mtp_layers > 0) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
   }
-  if (model.full_every == 0 && config.has("layer_types") && mixes_layers(config.value("layer_types")))
+  if (model.full_every == 0 && model.windows.empty() && config.has("layer_types") &&
+      mixes_layers(config.value("layer_types")))
     keys.push_back("layer_types");
   return keys;
 }

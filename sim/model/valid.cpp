@@ -49,6 +49,11 @@ void check_shape(Rules& rules, const Model& model) {
   rules.within("max_positions", model.max_positions, needs_table ? 1 : 0, bounds::kPositions);
   rules.within("window", model.window, 0, bounds::kPositions);
   rules.within("interval of layers without a window", model.full_every, 0, bounds::kLayers);
+  rules.holds(model.windows.empty() || model.windows.size() == static_cast<std::size_t>(model.layers),
+              "each layer sees a window or all keys",
+              fmt::format("{} of {} layers are told", model.windows.size(), model.layers));
+  rules.holds(model.pattern.empty() || model.norm_place == NormPlace::before,
+              "layers of one part each have a norm before it", model.pattern);
   rules.within("MTP layers", model.mtp_layers, 0, bounds::kMtpLayers);
 }
 
@@ -60,6 +65,13 @@ void check_experts(Rules& rules, const Experts& experts) {
   rules.within("first sparse layer", experts.first_layer, 0, bounds::kLayers);
   rules.within("interval of sparse layers", experts.every, 1, bounds::kLayers);
   rules.within("latent width of experts", experts.latent, 0, bounds::kHidden);
+}
+
+void check_sparse_layers(Rules& rules, const Model& model) {
+  const std::string& layers = model.experts->layers;
+  rules.holds(layers.empty() || layers.size() == static_cast<std::size_t>(model.layers),
+              "each layer has experts or not",
+              fmt::format("{} of {} layers are told", layers.size(), model.layers));
 }
 
 void check_state_space(Rules& rules, const StateSpace& space) {
@@ -110,7 +122,10 @@ void check_latent(Rules& rules, const LatentAttention& latent) {
 void require_valid(const Model& model, const std::string& file) {
   Rules rules(file);
   check_shape(rules, model);
-  if (model.experts) check_experts(rules, *model.experts);
+  if (model.experts) {
+    check_experts(rules, *model.experts);
+    check_sparse_layers(rules, model);
+  }
   if (model.latent) check_latent(rules, *model.latent);
   if (model.state_space) check_state_space(rules, *model.state_space);
   check_patterns(rules, model);

@@ -58,7 +58,7 @@ TEST(BadConfig, HeadsMustDivideHiddenWithoutHeadDim) {
 
 TEST(BadConfig, UnknownModelTypeNamesTheNearest) {
   const std::string said = complaint_with(llama_config(), "model_type", "lama");
-  EXPECT_THAT(said, HasSubstr("/model_type: must be one of llama, mistral"));
+  EXPECT_THAT(said, HasSubstr("/model_type: must be one of llama"));
   EXPECT_THAT(said, HasSubstr("nearest legal: llama"));
   EXPECT_THAT(complaint_with(llama_config(), "model_type", "mamba2"), Not(HasSubstr("nearest legal")));
 }
@@ -96,8 +96,8 @@ TEST(BadConfig, ExpertsPerTokenMayNotExceedExperts) {
               HasSubstr("must be an integer from 1 to 8"));
 }
 
-TEST(BadConfig, DenseLayersAmongSparseOnesMustComeFirst) {
-  for (const char* value : {"[1]", "[0, 2]", "[1, 0]", "[\"0\"]", "3"}) {
+TEST(BadConfig, DenseLayersAmongSparseOnesMustBeLayers) {
+  for (const char* value : {"[32]", "[0, -2]", "[1.5]", "[\"0\"]", "3"}) {
     EXPECT_THAT(complaint_with(qwen3_moe_config(), "mlp_only_layers", Json::parse(value)),
                 HasSubstr("/mlp_only_layers"))
         << value;

@@ -81,8 +81,10 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
   if (model.qk_norm) {
-    heads.query = normalise(b, "query_norm", Norm::rms, heads.query, shape.head_dim);
-    heads.key = normalise(b, "key_norm", Norm::rms, heads.key, shape.head_dim);
+    const std::int64_t queries = model.qk_norm_wide ? shape.heads : 1,
+                       keys = model.qk_norm_wide ? shape.kv_heads : 1;
+    heads.query = normalise(b, "query_norm", Norm::rms, heads.query, queries * shape.head_dim);
+    heads.key = normalise(b, "key_norm", Norm::rms, heads.key, keys * shape.head_dim);
   }
   if (shape.packs_heads) {
     const PackedHeads packed = pack_heads(b, heads.query, heads.key, heads.value);

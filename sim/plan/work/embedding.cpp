@@ -21,7 +21,7 @@ TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std:
 }
 
 TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
-  const TensorId table = b.parameter("position_table", Shape::elements(model.max_positions, shape.hidden));
+  const TensorId table = b.parameter("position_table", Shape::elements(model.position_rows(), shape.hidden));
   const TensorId output = b.activation("positioned", shape.row_elements());
   b.forward({"positions", Pointwise::embedding, {words, table}, {output}});
   b.undo([&b, words, table, output] {
@@ -40,6 +40,7 @@ TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
   const Shape& shape = b.shape();
   TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, table, "words_found"));
   if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
+  if (model.embedding_norm) rows = normalise(b, "word_norm", model.norm, rows, shape.hidden);
   return model.dropout ? drop_out(b, "embedding_dropout", rows, "dropped") : rows;
 }
 

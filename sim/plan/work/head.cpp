@@ -34,6 +34,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
   // Megatron core multiplies it in the precision of the activations unless told otherwise (fp8_output_proj).
   shape.quantised = plan.fp8_output_proj;
   ColumnLinear head{"logits", rows, weight};
+  if (model.head_bias) head.bias = b.parameter("head_bias", static_cast<double>(shape.vocab));
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
   TensorId logits = column_linear(b, shape, head).front();

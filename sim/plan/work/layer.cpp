@@ -43,6 +43,11 @@ TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, 
   return output;
 }
 
+// Of a branch's output, ahead of the residual sum.
+TensorId normalise_branch(BlockBuilder& b, const Model& model, const std::string& name, TensorId output) {
+  return model.norms_after() ? normalise(b, name, model.norm, output, model.hidden) : output;
+}
+
 // A residual branch: its norm, what it computes, and the sum with `input`. `reads`: what the norm reads.
 struct Part {
   const Model& model;
@@ -50,14 +55,19 @@ struct Part {
   LayerSort sort;
   bool fuses;  // norms with the linear layers that follow
 
-  TensorId attend(BlockBuilder& b, TensorId input, const std::string& output) const {
+  // What attention reads of `input`.
+  TensorId before_attention(BlockBuilder& b, TensorId input) const {
     b.enter(LayerPart::attention);
-    const TensorId rows = normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
+    if (!model.norms_before()) return input;
+    return normalise_layer(b, model, plan, "attention_norm", input, fuses && !model.latent);
+  }
+
+  TensorId attend(BlockBuilder& b, TensorId rows, TensorId input, const std::string& output) const {
     Model seen = model;
     if (sort.sees_all) seen.window = 0;
     const Branch attended = attention(b, seen, plan, b.shape(), rows);
-    return add_residual(b, {"attention_residual", input, attended.output, attended.bias, model.dropout},
-                        output);
+    const TensorId branch = normalise_branch(b, model, "attention_output_norm", attended.output);
+    return add_residual(b, {"attention_residual", input, branch, attended.bias, model.dropout}, output);
   }
 
   TensorId scan(BlockBuilder& b, TensorId input) const {
@@ -68,17 +78,22 @@ struct Part {
                         "mamba_output");
   }
 
-  // An MLP, or experts.
-  TensorId transform(BlockBuilder& b, TensorId reads, TensorId input) const {
+  // What an MLP, or experts, read of `input`.
+  TensorId before_mlp(BlockBuilder& b, TensorId input) const {
     b.enter(sort.sparse ? LayerPart::router : LayerPart::mlp);
-    const TensorId rows = normalise_layer(b, model, plan, "mlp_norm", reads, fuses && !sort.sparse);
+    if (!model.norms_before()) return input;
+    return normalise_layer(b, model, plan, "mlp_norm", input, fuses && !sort.sparse);
+  }
+
+  TensorId transform(BlockBuilder& b, TensorId rows, TensorId input) const {
+    b.enter(sort.sparse ? LayerPart::router : LayerPart::mlp);
     const std::size_t first = b.forward_kernels();
     const Branch transformed =
         sort.sparse ? experts(b, model, plan, b.shape(), rows)
                     : feed_forward(b, model, b.shape(), {"mlp", b.shape().ffn, model.mlp_bias}, rows);
     if (reruns(plan, sort.sparse ? RecomputeModule::moe : RecomputeModule::mlp)) b.rerun_from(first);
-    return add_residual(b, {"mlp_residual", input, transformed.output, transformed.bias, model.dropout},
-                        "output");
+    const TensorId branch = normalise_branch(b, model, "mlp_output_norm", transformed.output);
+    return add_residual(b, {"mlp_residual", input, branch, transformed.bias, model.dropout}, "output");
   }
 };
 
@@ -95,17 +110,19 @@ TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort 
   const Part part{model, plan, sort, fuses};
   switch (sort.type) {
     case LayerType::attention:
-      return part.attend(b, input, "attention_output");
+      return part.attend(b, part.before_attention(b, input), input, "attention_output");
     case LayerType::mamba:
       return part.scan(b, input);
     case LayerType::mlp:
     case LayerType::experts:
-      return part.transform(b, input, input);
+      return part.transform(b, part.before_mlp(b, input), input);
     case LayerType::transformer:
       break;
   }
-  const TensorId middle = part.attend(b, input, "middle");
-  return part.transform(b, model.parallel_residual ? input : middle, middle);
+  const TensorId rows = part.before_attention(b, input);
+  const TensorId middle = part.attend(b, rows, input, "middle");
+  if (model.norm_place == NormPlace::shared) return part.transform(b, rows, middle);
+  return part.transform(b, part.before_mlp(b, model.parallel_residual ? input : middle), middle);
 }
 
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind) {

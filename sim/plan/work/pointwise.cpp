@@ -13,19 +13,23 @@ constexpr double kMaskBytes = 1;
 TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width,
                    bool into_fp8) {
   if (norm == Norm::rms && !b.shape().fused_norm) return normalise_eagerly(b, name, input, width);
-  const TensorId weight = b.parameter(name + "_weight", static_cast<double>(width));
+  const TensorId weight =
+      norm == Norm::layer_plain ? TensorId{-1} : b.parameter(name + "_weight", static_cast<double>(width));
   const TensorId bias =
       norm == Norm::layer ? b.parameter(name + "_bias", static_cast<double>(width)) : TensorId{-1};
   const TensorId output =
       b.activation(name + "_output", b[input].elements, into_fp8 ? 1 : b[input].element_bytes);
   if (b.shape().wide_norms) input = widen(b, name, input);
-  std::vector<TensorId> reads = {input, weight};
+  std::vector<TensorId> reads = {input};
+  if (weight >= 0) reads.push_back(weight);
   if (bias >= 0) reads.push_back(bias);
   b.forward({name, Pointwise::norm, reads, {output}});
   b.undo([&b, name, input, weight, bias, output] {
     const TensorId gradient = b.gradient_of(output);
-    b.backward_input(
-        {name + "_backward", Pointwise::norm_backward, {gradient, input, weight}, {b.gradient_like(input)}});
+    std::vector<TensorId> needs = {gradient, input};
+    if (weight >= 0) needs.push_back(weight);
+    b.backward_input({name + "_backward", Pointwise::norm_backward, needs, {b.gradient_like(input)}});
+    if (weight < 0) return;
     std::vector<TensorId> gradients = {b.parameter_gradient(weight)};
     if (bias >= 0) gradients.push_back(b.parameter_gradient(bias));
     b.backward_weight({name + "_weight_gradient", Pointwise::norm_backward, {gradient, input}, gradients});

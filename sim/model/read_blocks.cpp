@@ -1,0 +1,62 @@
+// Layers that mix tokens by a state space or by attention, and have an MLP or experts after either.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "model/bounds.h"
+#include "model/families.h"
+
+namespace rehearse {
+
+namespace {
+
+StateSpace state_space_of(const FamilyConfig& config) {
+  StateSpace space;
+  space.heads = config.integer("mamba_n_heads", 1, bounds::kHeads);
+  space.head_dim = config.integer("mamba_d_head", 1, bounds::kHeadDim);
+  space.groups = config.integer_or("mamba_n_groups", 1, 1, bounds::kHeads);
+  space.state = config.integer("mamba_d_state", 1, bounds::kState);
+  space.convolution = config.integer_or("mamba_d_conv", 4, 1, bounds::kConvolution);
+  space.chunk = config.integer_or("mamba_chunk_size", 256, 1, bounds::kChunk);
+  return space;
+}
+
+// Of each layer, M or *. A file lists the kinds, or the numbers of the layers that attend.
+std::string mixers(const FamilyConfig& config, std::int64_t layers) {
+  const auto count = static_cast<std::size_t>(layers);
+  const bool lists = config.has("attn_layer_indices") && !config.has("layer_types");
+  const std::string part = lists ? "attn_layer_indices" : "layer_types";
+  const Json& list = config.value(part);
+  if (!list.is_array() || (!lists && list.size() != count))
+    config.fail(part, "must name the kind of each layer", fmt::format("{}, {} layers", list.dump(), layers));
+  std::string pattern(count, lists ? 'M' : '*');
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json& found = list[i];
+    const bool legal = lists ? found.is_number_unsigned() && found < layers
+                             : found == "mamba" || found == "attention" || found == "full_attention";
+    if (!legal)
+      config.file().fail(
+          fmt::format("{}/{}", config.name(part), i),
+          lists ? "must be a layer" : "must be mamba or attention: no other kind has kernels here",
+          "found " + found.dump(), lists ? "0" : "attention");
+    if (lists)
+      pattern[found.get<std::size_t>()] = '*';
+    else if (found == "mamba")
+      pattern[i] = 'M';
+  }
+  return pattern;
+}
+
+}  // namespace
+
+void read_blocks(const FamilyConfig& config, Model& model) {
+  const std::string kinds = mixers(config, model.layers);
+  if (kinds.find('M') == std::string::npos) return;  // a transformer
+  model.state_space = state_space_of(config);
+  for (const char kind : kinds) model.pattern += {kind, model.experts ? 'E' : '-'};
+  model.layers *= 2;
+  for (const char* key : {"mamba_proj_bias", "attention_bias"})
+    if (config.file().boolean_or(key, false)) model.not_modelled.emplace_back(key);
+}
+
+}  // namespace rehearse

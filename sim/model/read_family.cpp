@@ -1,0 +1,155 @@
+// One reader for all families of known parts: their rows say which parts they have.
+#include <fmt/core.h>
+
+#include <map>
+
+#include "model/bounds.h"
+#include "model/families.h"
+
+namespace rehearse {
+
+namespace {
+
+enum class MlpActivation { swiglu, gelu, squared_relu };
+
+// Null means as many as queries in every family; an absent key a number that only the class knows.
+std::int64_t kv_heads_of(const FamilyConfig& config, std::int64_t heads) {
+  const std::string key = "num_key_value_heads";
+  if (!config.contains(key)) config.integer(key, 1, heads);
+  const std::int64_t kv_heads = config.integer_or(key, heads, 1, bounds::kHeads);
+  if (heads % kv_heads != 0) {
+    config.fail(key, "must divide num_attention_heads",
+                fmt::format("num_attention_heads = {}, {} = {}", heads, config.name(key), kv_heads),
+                nearest_divisors(heads, kv_heads));
+  }
+  return kv_heads;
+}
+
+std::int64_t head_dim_of(const FamilyConfig& config, std::int64_t hidden, std::int64_t heads) {
+  if (!config.has("head_dim") && hidden % heads != 0) {
+    const std::string width = config.name("hidden_size"), count = config.name("num_attention_heads");
+    config.fail("num_attention_heads", fmt::format("must divide {} where head_dim is not given", width),
+                fmt::format("{} = {}, {} = {}", width, hidden, count, heads),
+                nearest_divisors(hidden, heads));
+  }
+  return config.integer_or("head_dim", std::max<std::int64_t>(1, hidden / heads), 1, bounds::kHeadDim);
+}
+
+// Classes without a width of the MLP have a multiple of the hidden size.
+std::int64_t ffn_hidden_of(const FamilyConfig& config, std::int64_t hidden) {
+  if (!config.has("ffn_multiple")) return config.integer("intermediate_size", 1, bounds::kFfnHidden);
+  return config.integer_or("intermediate_size", hidden * config.integer("ffn_multiple", 1, 64), 1,
+                           bounds::kFfnHidden);
+}
+
+}  // namespace
+
+void read_shape(const FamilyConfig& config, Model& model) {
+  model.layers = config.has("num_hidden_layers")
+                     ? config.integer("num_hidden_layers", 1, bounds::kLayers)
+                     : layers_of_list(config.file(), config.name("num_hidden_layers"));
+  model.hidden = config.integer("hidden_size", 1, bounds::kHidden);
+  model.heads = config.integer("num_attention_heads", 1, bounds::kHeads);
+  if (config.boolean("latent")) {
+    model.latent = read_latent(config.file());
+    // The width of attention per head; head_dim of such files names the rotary part alone.
+    model.head_dim = model.latent->nope_head_dim + model.latent->rope_head_dim;
+    model.kv_heads = model.heads;
+  } else {
+    model.kv_heads = kv_heads_of(config, model.heads);
+    model.head_dim = head_dim_of(config, model.hidden, model.heads);
+  }
+  model.ffn_hidden = ffn_hidden_of(config, model.hidden);
+  model.vocab = config.integer("vocab_size", 1, bounds::kVocab);
+  model.max_positions = config.integer_or("max_position_embeddings", 0, 1, bounds::kPositions);
+  model.tied_embeddings = config.boolean("tie_word_embeddings");
+}
+
+namespace {
+
+void read_norms(const FamilyConfig& config, Model& model) {
+  static const std::map<std::string, Norm> norms = {{"RMSNorm", Norm::rms},
+                                                    {"LayerNorm", Norm::layer},
+                                                    {"LayerNorm without bias", Norm::layer_weight},
+                                                    {"LayerNorm without parameters", Norm::layer_plain}};
+  static const std::map<std::string, NormPlace> places = {{"before", NormPlace::before},
+                                                          {"after", NormPlace::after},
+                                                          {"both", NormPlace::both},
+                                                          {"shared", NormPlace::shared}};
+  model.norm = config.choice_or("normalization", Norm::rms, norms);
+  model.norm_place = config.choice_or("norm_place", NormPlace::before, places);
+  model.qk_norm = config.boolean("qk_layernorm");
+  model.qk_norm_wide = model.qk_norm && config.boolean("qk_norm_wide");
+  model.embedding_norm = config.boolean("embedding_norm");
+  model.parallel_residual = config.boolean("parallel_residual") || model.norm_place == NormPlace::shared;
+}
+
+void read_positions(const FamilyConfig& config, Model& model) {
+  static const std::map<std::string, Positions> positions = {{"rope", Positions::rotary},
+                                                             {"learned_absolute", Positions::learned},
+                                                             {"alibi", Positions::alibi},
+                                                             {"none", Positions::none},
+                                                             {"nope", Positions::none}};
+  model.positions = config.choice_or("position_embedding_type", Positions::rotary, positions);
+  model.position_offset = config.integer_or("position_offset", 0, 0, 16);
+  model.yarn = is_yarn(config.file());
+}
+
+// Rates of dropout that the row names: any above zero puts all of them into the graph.
+bool has_dropout(const FamilyConfig& config) {
+  bool some = false;
+  if (!config.has("dropouts")) return false;
+  for (const Json& name : config.value("dropouts"))
+    some = config.number_or(name.get<std::string>(), 0, 0, 1) > 0 || some;
+  return some;
+}
+
+void read_branches(const FamilyConfig& config, Model& model) {
+  static const std::map<std::string, MlpActivation> activations = {
+      {"swiglu", MlpActivation::swiglu},
+      {"gelu", MlpActivation::gelu},
+      {"squared_relu", MlpActivation::squared_relu}};
+  const MlpActivation activation = config.choice_or("activation", MlpActivation::swiglu, activations);
+  model.gated_mlp = activation == MlpActivation::swiglu;
+  model.squared_relu = activation == MlpActivation::squared_relu;
+  model.qkv_bias = config.boolean("qkv_bias");
+  model.attention_out_bias = config.boolean("attention_out_bias");
+  model.mlp_bias = config.boolean("mlp_bias");
+  model.head_bias = config.boolean("head_bias");
+  model.attention_sinks = config.boolean("attention_sinks");
+  model.dropout = has_dropout(config);
+}
+
+// What the class computes and no formula here has, as the row tells it.
+void note_approximations(const FamilyConfig& config, Model& model) {
+  const JsonReader& file = config.file();
+  if (model.experts && file.integer_or("topk_group", 0, 0, bounds::kExperts) <
+                           file.integer_or("n_group", 0, 0, bounds::kExperts))
+    model.not_modelled.emplace_back("topk_group");
+  for (const auto& [key, effect] : config.family().approximated.items()) {
+    if (!file.has(key) || file.value(key) == false || file.value(key) == 0) continue;
+    model.not_modelled.push_back(key);
+    if (effect.is_string())
+      model.warnings.push_back(
+          fmt::format("{} {}: {}", key, file.value(key).dump(), effect.get<std::string>()));
+  }
+}
+
+}  // namespace
+
+Model read_family(const FamilyConfig& config) {
+  Model model;
+  read_shape(config, model);
+  read_norms(config, model);
+  read_positions(config, model);
+  read_branches(config, model);
+  if (config.boolean("windows")) read_windows(config, model);
+  if (config.boolean("experts")) model.experts = read_experts(config, model.layers);
+  if (config.boolean("blocks")) read_blocks(config, model);
+  if (config.boolean("mtp"))
+    model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
+  note_approximations(config, model);
+  return model;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,57 @@
+// Models of many families: their parameter counts to the last digit. Each row of published_models.json has a
+// configuration's facts, the count and where it comes from.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "config_file.h"
+#include "model/family.h"
+
+namespace rehearse {
+namespace {
+
+Json published_models() {
+  return read_json_file(SOURCE_DIR "/tests/model/published_models.json");
+}
+
+TEST(PublishedModels, CountAsTheirSourcesSay) {
+  const Json rows = published_models();
+  for (const Json& row : rows) {
+    const std::string name = row["name"].get<std::string>();
+    try {
+      EXPECT_EQ(count_parameters(read_config(row["config"])).total, row["total"].get<std::int64_t>())
+          << name << ": " << row["source"];
+    } catch (const InputError& error) {
+      ADD_FAILURE() << name << ": " << error.what();
+    }
+  }
+}
+
+TEST(PublishedModels, AreOfManyFamilies) {
+  const Json rows = published_models();
+  std::set<std::string> types;
+  for (const Json& row : rows) types.insert(row["config"]["model_type"].get<std::string>());
+  EXPECT_GE(rows.size(), 60u);
+  EXPECT_GE(types.size(), 30u);
+}
+
+// A row that is mistyped would be read over in silence.
+TEST(Families, HaveKnownKeysOnly) {
+  const std::set<std::string> known = {"class", "like",      "names",        "implied", "absent", "only",
+                                       "cases", "per_layer", "approximated", "reader",  "refused"};
+  const Json rows = read_json_file(SOURCE_DIR "/scenarios/families.json");
+  for (const auto& [type, row] : rows.items()) {
+    if (type.starts_with('_')) continue;
+    for (const auto& [key, value] : row.items())
+      EXPECT_TRUE(known.contains(key) || key.starts_with('_')) << type << ": " << key;
+  }
+}
+
+TEST(Families, HaveAClassOrAreParts) {
+  std::set<std::string> types;
+  for (const Family& family : families()) EXPECT_TRUE(types.insert(family.model_type).second);
+  EXPECT_GE(types.size(), 60u);
+}
+
+}  // namespace
+}  // namespace rehearse

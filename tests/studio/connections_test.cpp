@@ -204,6 +204,19 @@ TEST_F(AtConnections, WhatIsNoHttpIsRefused) {
   EXPECT_EQ(requests_, 0);
 }
 
+// The system has forgotten the connection by the time that its answer is sent.
+TEST_F(AtConnections, OneWhoLeavesBeforeItsAnswerEndsNobodyElse) {
+  for (int i = 1; i <= 3; ++i) {
+    {
+      const TcpClient leaves = client();
+      leaves.say(kWait);
+      await_requests(2 * i - 1);
+    }
+    release(1);
+    EXPECT_THAT(answer_to(kGet), EndsWith("fine "));
+  }
+}
+
 // Whoever goes on sending after the answer is cut.
 TEST_F(AtConnections, ARequestThatDoesNotEndIsCut) {
   const TcpClient endless = client();

@@ -240,20 +240,22 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
                                         line->line, line->words.front().text));
   } else if (is_list) {
     for (const ShellCommand* line : bare) add_flags(*line, file, found);
-  } else {
-    add_variables(run, file, found);
-  }
-  if (found.flags.empty() && run.exit_line > 0)
+  } else if (run.exit_line > 0) {
     throw InputError(
         {file, fmt::format("line {}", run.exit_line), "the script ends here, before a training command", "",
          fmt::format("rehearse import {} NAME=VALUE ARGUMENT ..., with the words that it asks for", file)});
+  } else {
+    add_variables(run, file, found);
+  }
   add_job(job, found);
   return found;
 }
 
-// "$AC", "${AC:-full}" and "$1".
+// "$AC", "${AC:-full}" and "$3", before which two others stand.
 std::string words_that_decide(const std::string& text, const std::string& file) {
-  std::vector<std::string> variables, arguments;
+  constexpr int kMostNamed = 20;
+  std::vector<std::string> words;
+  int arguments = 0;
   for (std::size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at + 1)) {
     std::size_t begin = at + 1;
     if (begin < text.size() && text[begin] == '{') ++begin;
@@ -263,15 +265,14 @@ std::string words_that_decide(const std::string& text, const std::string& file) 
       ++end;
     const std::string name = text.substr(begin, end - begin);
     if (name.empty()) continue;
-    const bool is_number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
-    std::string word = is_number ? "VALUE" + name : name + "=VALUE";
-    std::vector<std::string>& words = is_number ? arguments : variables;
-    if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
+    if (std::isdigit(static_cast<unsigned char>(name[0])) != 0)
+      arguments = std::max(arguments, name.size() > 2 ? kMostNamed : std::min(kMostNamed, std::stoi(name)));
+    else if (std::ranges::find(words, name + "=VALUE") == words.end())
+      words.push_back(name + "=VALUE");
   }
-  std::ranges::sort(arguments);
-  variables.insert(variables.end(), arguments.begin(), arguments.end());
-  if (variables.empty()) return "the flag of this command";
-  return fmt::format("rehearse import {} {}", file, join(variables, " "));
+  for (int i = 1; i <= arguments; ++i) words.push_back(fmt::format("VALUE{}", i));
+  if (words.empty()) return "the flag of this command";
+  return fmt::format("rehearse import {} {}", file, join(words, " "));
 }
 
 }  // namespace rehearse

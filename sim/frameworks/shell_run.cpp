@@ -27,11 +27,7 @@ ShellRunner::ShellRunner(const std::string& file, const ShellInputs& inputs)
     : file_(file),
       inputs_(inputs),
       values_(file, inputs),
-      cursor_(file, std::make_shared<std::vector<ShellToken>>()) {
-  std::vector<ShellText> arguments;
-  for (const std::string& argument : inputs.arguments) arguments.push_back({{argument, 0, nullptr}});
-  if (!arguments.empty()) values_.push_arguments(arguments);
-}
+      cursor_(file, std::make_shared<std::vector<ShellToken>>()) {}
 
 ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line,
                                      const std::string& condition) {

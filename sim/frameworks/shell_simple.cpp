@@ -68,10 +68,8 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
   if (name == "unset" && words.size() > 1) values_.unset(flat(words[1]));
   if (name == "eval") return nested(joined({words.begin() + 1, words.end()}, nullptr), mode);
   if (name == "let" && words.size() > 1) return let(flat(words[1]), line, mode);
-  if (name == "set" && words.size() > 1 && flat(words[1]) == "--") {
-    values_.pop_arguments();
-    values_.push_arguments({words.begin() + 2, words.end()});
-  }
+  if (name == "set" && words.size() > 1 && flat(words[1]) == "--")
+    values_.replace_arguments({words.begin() + 2, words.end()});
   if (name == "read" && document) values_.set(flat(words.back()), {body_of(*document)}, mode.branch);
   if (document && is_among(kShells, name)) return nested(body_of(*document), mode);
   for (std::size_t i = 1; i + 1 < words.size(); ++i)

@@ -158,6 +158,10 @@ std::optional<ShellText> ShellValues::output(const std::string& command, int lin
 
 ShellValues::ShellValues(const std::string& file, const ShellInputs& inputs)
     : file_(file), given_(inputs.variables) {
+  std::vector<ShellText> arguments;
+  for (const std::string& argument : inputs.arguments) arguments.push_back({{argument, 0, nullptr}});
+  has_arguments_ = !arguments.empty();
+  push_arguments(arguments);
   for (const auto* variables : {&inputs.environment, &inputs.variables})
     for (const auto& [name, value] : *variables)
       values_[name] = {value.empty() ? ShellText() : ShellText{{value, 0, nullptr}}};
@@ -180,13 +184,18 @@ void ShellValues::push_arguments(const std::vector<ShellText>& arguments) {
   write_arguments();
 }
 
+void ShellValues::replace_arguments(const std::vector<ShellText>& arguments) {
+  has_arguments_ = has_arguments_ || arguments_.size() == 1;
+  arguments_.back() = arguments;
+  write_arguments();
+}
+
 void ShellValues::pop_arguments() {
-  if (!arguments_.empty()) arguments_.pop_back();
+  arguments_.pop_back();
   write_arguments();
 }
 
 void ShellValues::shift_arguments(std::size_t by) {
-  if (arguments_.empty()) return;
   std::vector<ShellText>& all = arguments_.back();
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(by, all.size())));
   write_arguments();
@@ -195,11 +204,14 @@ void ShellValues::shift_arguments(std::size_t by) {
 void ShellValues::write_arguments() {
   for (const char* all : {"@", "*", "#"}) values_.erase(all);
   for (std::size_t i = 1; i <= kMostArguments; ++i) values_.erase(std::to_string(i));
-  if (arguments_.empty()) return;
+  if (arguments_.empty() || (arguments_.size() == 1 && !has_arguments_)) return;
   const std::vector<ShellText>& arguments = arguments_.back();
   values_["@"] = values_["*"] = arguments;
   values_["#"] = {{{std::to_string(arguments.size()), 0, nullptr}}};
-  for (std::size_t i = 0; i < kMostArguments; ++i)
+  // Of the script those that nobody hands in stay open; of a function they are empty.
+  const std::size_t count =
+      arguments_.size() > 1 ? kMostArguments : std::min(arguments.size(), kMostArguments);
+  for (std::size_t i = 0; i < count; ++i)
     values_[std::to_string(i + 1)] = {i < arguments.size() ? arguments[i] : ShellText()};
 }
 

@@ -40,6 +40,7 @@ class ShellValues {
   // $1, $2, ... of the script, or of a function that is called; and back.
   void push_arguments(const std::vector<ShellText>& arguments);
   void pop_arguments();
+  void replace_arguments(const std::vector<ShellText>& arguments);  // as `set --`
   void shift_arguments(std::size_t by);
 
   const std::vector<std::string>& notes() const { return notes_; }
@@ -56,7 +57,8 @@ class ShellValues {
   const std::string& file_;
   std::map<std::string, ShellValue> values_;
   std::map<std::string, std::string> given_;
-  std::vector<std::vector<ShellText>> arguments_;
+  std::vector<std::vector<ShellText>> arguments_;  // the script's, then those of functions inside each other
+  bool has_arguments_ = false;                     // the script, which else may be given any
   std::vector<std::string> notes_;
   std::size_t spent_ = 0;
   int depth_ = 0;

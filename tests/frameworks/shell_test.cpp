@@ -103,6 +103,11 @@ TEST(ScriptFlags, RunsLoopsWhoseWordsAreKnown) {
           .flags;
   EXPECT_THAT(flags[1].values, ElementsAre("4"));
   EXPECT_THAT(flags[2].values, ElementsAre("2"));
+  inputs.arguments = {"4"};
+  EXPECT_THAT(
+      script_flags("run x.py --num-layers $1 --a $2 --b ${3:-5} --c \"$#\"", "s", inputs).flags[1].values,
+      ElementsAre("$2"))
+      << "a word that nobody hands in stays open";
 }
 
 TEST(ScriptFlags, ChangesValuesAsTheShell) {
@@ -150,6 +155,13 @@ TEST(ScriptFlags, ReadsFilesThatTheUserNames) {
 TEST(ScriptFlags, NamesTheLineWhereTheScriptEnds) {
   EXPECT_THAT(refusal([] { script_flags("if [ x = x ]; then\n exit 1\nfi\ntrain.py --num-layers 4", "s"); }),
               AllOf(HasSubstr("s: line 2"), HasSubstr("the script ends here")));
+  EXPECT_THAT(
+      refusal([] {
+        script_flags(
+            "D=\"--nproc_per_node 8\"\nif [ -z \"$1\" ]; then\n exit 1\nfi\nrun $D x.py --num-layers 4", "s");
+      }),
+      HasSubstr("s: line 3"))
+      << "its variables are no file of arguments";
 }
 
 TEST(ScriptFlags, CountsOnlyWordsThatReachTheCommand) {

@@ -36,18 +36,19 @@ struct Channels {
   double rate = 0;
 };
 
-// As search.cc's ncclTopoCompute: of the listed speeds, down to half of the best, the one at which channels carry
-// most together. Each channel crosses each GPU's link once, and across nodes one NIC, which may carry several.
-// NICs that the GPUs' links cannot feed are left idle.
-Channels search(const std::vector<double>& list, double link_rate, double nics, double nic_rate) {
-  const auto within = [](double rate, double speed) { return std::floor(rate / speed + 1e-9); };
-  Channels best{0, 0};
-  for (const double speed : list) {
-    if (speed <= 0.49 * best.rate) break;
-    const double count = std::min({within(link_rate, speed), nics * within(nic_rate, speed), kMostChannels});
-    if (count * speed > best.count * best.rate * (1 + 1e-9)) best = {count, speed};
+// What channels of a group may use: each crosses each GPU's link once, and across nodes one NIC.
+struct Ways {
+  double link_rate = 0, nics = 1, nic_rate = 0;
+
+  // Channels of this speed that fit. A NIC may carry several; NICs that the GPUs' links cannot feed are left idle.
+  double channels(double speed) const {
+    const auto within = [speed](double rate) { return std::floor(rate / speed + 1e-9); };
+    return std::min({within(link_rate), nics * within(nic_rate), kMostChannels});
   }
-  return best.count > 0 ? best : Channels{1, std::min(link_rate, nic_rate)};
+};
+
+bool carries_more(Channels one, Channels other) {
+  return one.count * one.rate > other.count * other.rate * (1 + 1e-9);
 }
 
 // ncclTopoDupChannels: fast channels are split in two.
@@ -58,10 +59,35 @@ Channels split(Channels found, Generation generation) {
   return {count, found.rate / std::ceil(count / found.count)};
 }
 
-void take(Channels found, Graph& graph) {
-  const Channels channels = split(found, graph.generation);
+// As search.cc's ncclTopoCompute: of the listed speeds, down to half of the best, the one at which channels carry
+// most together; of those, split, as many at a greater speed if that fits.
+Channels search(const std::vector<double>& list, const Ways& ways) {
+  Channels best{0, 0};
+  for (const double speed : list) {
+    if (speed <= 0.49 * best.rate) break;
+    const Channels found{ways.channels(speed), speed};
+    if (carries_more(found, best)) best = found;
+  }
+  return best.count > 0 ? best : Channels{1, std::min(ways.link_rate, ways.nic_rate)};
+}
+
+Channels raised(const std::vector<double>& list, const Ways& ways, const Channels found) {
+  Channels best = found;
+  for (const double speed : list) {
+    if (speed <= found.rate) break;
+    const Channels faster{ways.channels(speed), speed};
+    if (faster.count >= found.count && carries_more(faster, best)) best = faster;
+  }
+  return best;
+}
+
+// NICs that they use: at most one each before they are split.
+double lay_channels(const std::vector<double>& list, const Ways& ways, Graph& graph) {
+  const Channels found = search(list, ways);
+  const Channels channels = raised(list, ways, split(found, graph.generation));
   graph.channels = channels.count;
   graph.bus_rate = channels.count * channels.rate;
+  return std::min(ways.nics, found.count);
 }
 
 // In a mesh only the links between members carry their traffic.
@@ -97,9 +123,7 @@ void add_network(const Constants& constants, const Cluster& cluster, const Group
   graph.slow_network_s = std::max(0.0, node.nic.latency - kInfinibandLatency);
   const double nics = std::max(1.0, std::round(group.ring_nics())) * nics_of_a_gpu(node);
   const double link_rate = graph.local > 1 ? graph.link_rate : std::numeric_limits<double>::infinity();
-  const Channels found = search(list, link_rate, nics, node.nic.bandwidth);
-  graph.ring_nics = std::min(nics, found.count);
-  take(found, graph);
+  graph.ring_nics = lay_channels(list, {link_rate, nics, node.nic.bandwidth}, graph);
   const std::string& kind = node.nic_kind;
   if (kind == "ethernet" || kind == "socket" || kind == "tcpx") graph.ll128 = false;
 }
@@ -134,7 +158,7 @@ Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupSh
   graph.link_rate = link_rate(constants, cluster, group, graph.generation,
                               group.nodes > 1 ? cluster.node.gpus : graph.local);
   const std::vector<double>& list = speeds(constants.speeds_in_node, graph.generation);
-  take(search(list, graph.link_rate, 1, graph.link_rate), graph);
+  lay_channels(list, {graph.link_rate, 1, graph.link_rate}, graph);
   if (is_nvidia(cluster) && cluster.node.gpu_link_kind == "nvswitch" && graph.local > 1) {
     graph.heads = std::min(graph.local, static_cast<double>(kMostHeads));
     graph.head_rate = listed_speed(list, graph.link_rate / graph.heads);

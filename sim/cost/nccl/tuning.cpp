@@ -122,7 +122,7 @@ class Tuning {
     const double remote = (op_ == CollectiveOp::all_reduce ? 2 : 1) * (graph_.nodes - 1);
     const double latency = base + (ring_steps() - remote) * local_step_s(c) + remote * network_step_s(c);
     const bool plateau = c.protocol == Protocol::simple && op_ == CollectiveOp::all_reduce &&
-                         graph_.nodes > 1 && bytes_ / (blocks(graph_) * graph_.members) >= 64;
+                         graph_.nodes > 1 && bytes_ / (graph_.channels * graph_.members) >= 64;
     if (!plateau) return latency;
     return latency * (graph_.generation == Generation::volta ? 1.9 : 1.4);
   }
@@ -137,8 +137,10 @@ class Tuning {
     return constants_.ll_most[graph_.nodes == 1 ? generation() : index(Generation::volta)][column()];
   }
 
+  // NCCL counts channels as they were before they are doubled. Then faster links, with fewer channels of a greater
+  // speed, would be believed to carry less.
   double of_channels(const ByGeneration& most) const {
-    return graph_.channels * most[generation()][column()];
+    return kChannelsAfterSearch * graph_.channels * most[generation()][column()];
   }
 
   double ring_rate(Protocol protocol) const {

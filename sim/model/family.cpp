@@ -41,7 +41,7 @@ class Rows {
     for (const auto& [model_type, row] : json_.items())
       if (!model_type.starts_with('_')) families_.push_back(family(model_type));
   }
-  std::vector<Family> all() && { return std::move(families_); }
+  std::vector<ModelFamily> all() && { return std::move(families_); }
 
  private:
   // A row may be like one that stands before it.
@@ -53,10 +53,10 @@ class Rows {
     return with(whole_.at(like), row.json());
   }
 
-  Family family(const std::string& model_type) {
+  ModelFamily family(const std::string& model_type) {
     const Json& row = whole_[model_type] = whole(model_type);
     const auto part = [&](const char* key, const Json& none) { return row.value(key, none); };
-    Family family;
+    ModelFamily family;
     family.model_type = model_type;
     family.refused = row.value("refused", "");
     family.reader = row.value("reader", "");
@@ -76,23 +76,23 @@ class Rows {
   std::string file_;
   Json json_;
   std::map<std::string, Json> whole_;
-  std::vector<Family> families_;
+  std::vector<ModelFamily> families_;
 };
 
 std::vector<std::string> known_types() {
   std::vector<std::string> known;
-  for (const Family& family : families())
+  for (const ModelFamily& family : families())
     if (family.refused.empty()) known.push_back(family.model_type);
   return known;
 }
 
-const Family* find_type(const std::string& model_type) {
-  const auto found = std::ranges::find(families(), model_type, &Family::model_type);
+const ModelFamily* find_type(const std::string& model_type) {
+  const auto found = std::ranges::find(families(), model_type, &ModelFamily::model_type);
   return found == families().end() ? nullptr : &*found;
 }
 
-const Family* find_class(const std::string& name) {
-  const auto found = std::ranges::find_if(families(), [&](const Family& family) {
+const ModelFamily* find_class(const std::string& name) {
+  const auto found = std::ranges::find_if(families(), [&](const ModelFamily& family) {
     return std::ranges::find(family.classes, name) != family.classes.end();
   });
   return found == families().end() ? nullptr : &*found;
@@ -117,12 +117,12 @@ std::string way_on(const std::string& as) {
 [[noreturn]] void refuse_unknown(const JsonReader& config, const std::string& key, const std::string& name,
                                  const std::vector<std::string>& known) {
   const std::string near = nearest_name(name, known);
-  const Family* like = find_type(near) != nullptr ? find_type(near) : find_class(near);
+  const ModelFamily* like = find_type(near) != nullptr ? find_type(near) : find_class(near);
   config.fail(key, "must be one of " + some_names(known, name) + way_on(like ? like->model_type : "llama"),
               fmt::format("found \"{}\"", name), near);
 }
 
-const Family& readable(const JsonReader& config, const std::string& key, const Family& family) {
+const ModelFamily& readable(const JsonReader& config, const std::string& key, const ModelFamily& family) {
   if (!family.refused.empty())
     config.fail(key, family.refused + way_on("llama"), fmt::format("found \"{}\"", family.model_type));
   return family;
@@ -130,21 +130,21 @@ const Family& readable(const JsonReader& config, const std::string& key, const F
 
 }  // namespace
 
-bool Family::reads_like(const Family& other) const {
+bool ModelFamily::reads_like(const ModelFamily& other) const {
   return implied == other.implied && absent == other.absent && names == other.names && only == other.only &&
          cases == other.cases && reader == other.reader && refused == other.refused;
 }
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> rows = Rows((data_directory() / kRows).string()).all();
+const std::vector<ModelFamily>& families() {
+  static const std::vector<ModelFamily> rows = Rows((data_directory() / kRows).string()).all();
   return rows;
 }
 
-const Family& family_of(const JsonReader& config) {
+const ModelFamily& family_of(const JsonReader& config) {
   if (config.has("model_type") || !config.has("architectures")) {
     const std::string name = config.text("model_type");
-    if (const Family* found = find_type(name)) return readable(config, "model_type", *found);
-    if (const Family* found = find_class(first_class(config))) {
+    if (const ModelFamily* found = find_type(name)) return readable(config, "model_type", *found);
+    if (const ModelFamily* found = find_class(first_class(config))) {
       config.fail("model_type",
                   "must be one of " + some_names(known_types(), name) + way_on(found->model_type),
                   fmt::format("found \"{}\"", name), found->model_type);
@@ -152,15 +152,15 @@ const Family& family_of(const JsonReader& config) {
     refuse_unknown(config, "model_type", name, known_types());
   }
   const std::string name = first_class(config);
-  if (const Family* found = find_class(name)) return readable(config, "architectures/0", *found);
+  if (const ModelFamily* found = find_class(name)) return readable(config, "architectures/0", *found);
   std::vector<std::string> known;
-  for (const Family& family : families())
+  for (const ModelFamily& family : families())
     known.insert(known.end(), family.classes.begin(), family.classes.end());
   refuse_unknown(config, "architectures/0", name, known);
 }
 
-const Family& family_named(const std::string& model_type, const std::string& file) {
-  const Family* found = find_type(model_type);
+const ModelFamily& family_named(const std::string& model_type, const std::string& file) {
+  const ModelFamily* found = find_type(model_type);
   if (found != nullptr && found->refused.empty()) return *found;
   throw InputError({file, "as", "must be one of " + some_names(known_types(), model_type),
                     fmt::format("found \"{}\"", model_type), nearest_name(model_type, known_types())});

@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-struct Family {
+struct ModelFamily {
   std::string model_type;
   std::vector<std::string> classes;  // as "architectures" names them
   std::string reader;                // "": that of known parts (read_family)
@@ -23,24 +23,24 @@ struct Family {
   Json per_layer;                    // array of keys that may hold an array with a value for each layer
   Json approximated;                 // by key: what a value costs that no formula here has
 
-  bool reads_like(const Family& other) const;
+  bool reads_like(const ModelFamily& other) const;
 };
 
-const std::vector<Family>& families();
+const std::vector<ModelFamily>& families();
 
 // The family of `config`'s model_type, or where that is absent of its architectures. InputError where it is
 // unknown or refused: the message names the way on.
-const Family& family_of(const JsonReader& config);
+const ModelFamily& family_of(const JsonReader& config);
 
 // The family of that name, which --as gave.
-const Family& family_named(const std::string& model_type, const std::string& file);
+const ModelFamily& family_named(const std::string& model_type, const std::string& file);
 
 // A configuration seen through its family's row, by part.
 class FamilyConfig {
  public:
-  FamilyConfig(const JsonReader& file, const Family& family);
+  FamilyConfig(const JsonReader& file, const ModelFamily& family);
 
-  const Family& family() const { return family_; }
+  const ModelFamily& family() const { return family_; }
   // The file's keys and what the class takes for absent ones.
   const JsonReader& file() const { return file_; }
 
@@ -70,7 +70,7 @@ class FamilyConfig {
   void take_cases();
   void require_known() const;
 
-  const Family& family_;
+  const ModelFamily& family_;
   JsonReader file_;
   Json implied_;
   JsonReader row_;  // of what is implied

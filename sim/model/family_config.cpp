@@ -47,7 +47,7 @@ std::string name_in(const Json& names, const Json& config, const std::string& pa
 }
 
 // One value for all layers, of an array that says the same of each.
-void join_layers(const JsonReader& file, const Family& family, Json& json) {
+void join_layers(const JsonReader& file, const ModelFamily& family, Json& json) {
   for (const Json& name : family.per_layer) {
     const std::string key = name.get<std::string>();
     if (!json.contains(key) || !json[key].is_array() || json[key].empty()) continue;
@@ -59,7 +59,7 @@ void join_layers(const JsonReader& file, const Family& family, Json& json) {
 }
 
 // Keys of objects inside the file, which rows name as "ffn_config/moe_top_k", stand at the top, too.
-void lift_nested(const Family& family, Json& json) {
+void lift_nested(const ModelFamily& family, Json& json) {
   for (const auto& [part, name] : family.names.items()) {
     if (!name.is_string() || name.get_ref<const std::string&>().find('/') == std::string::npos) continue;
     const std::string path = name.get<std::string>();
@@ -69,7 +69,7 @@ void lift_nested(const Family& family, Json& json) {
   }
 }
 
-JsonReader with_defaults(const JsonReader& file, const Family& family) {
+JsonReader with_defaults(const JsonReader& file, const ModelFamily& family) {
   Json json = file.json();
   lift_nested(family, json);
   for (const auto& [part, value] : family.absent.items()) {
@@ -82,7 +82,7 @@ JsonReader with_defaults(const JsonReader& file, const Family& family) {
 
 }  // namespace
 
-FamilyConfig::FamilyConfig(const JsonReader& file, const Family& family)
+FamilyConfig::FamilyConfig(const JsonReader& file, const ModelFamily& family)
     : family_(family),
       file_(with_defaults(file, family)),
       implied_(family.implied),

@@ -57,11 +57,11 @@ JsonReader open_config(const std::string& file) {
 }
 
 // What "architectures" says where "model_type" decides: another class may compute another network.
-std::vector<std::string> other_architectures(const JsonReader& config, const Family& family) {
+std::vector<std::string> other_architectures(const JsonReader& config, const ModelFamily& family) {
   if (!config.has("model_type") || !config.has("architectures")) return {};
   const Json& architectures = config.value("architectures");
   const auto is_family = [&](const Json& name) {
-    return name.is_string() && std::ranges::any_of(families(), [&](const Family& other) {
+    return name.is_string() && std::ranges::any_of(families(), [&](const ModelFamily& other) {
              return other.reads_like(family) &&
                     std::ranges::find(other.classes, name.get<std::string>()) != other.classes.end();
            });

@@ -49,7 +49,7 @@ TEST(Families, HaveKnownKeysOnly) {
 
 TEST(Families, HaveAClassOrAreParts) {
   std::set<std::string> types;
-  for (const Family& family : families()) EXPECT_TRUE(types.insert(family.model_type).second);
+  for (const ModelFamily& family : families()) EXPECT_TRUE(types.insert(family.model_type).second);
   EXPECT_GE(types.size(), 60u);
 }
 

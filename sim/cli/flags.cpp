@@ -202,7 +202,7 @@ void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
   }
   CLI::Option* set = verb.add_option("--set", given.sets, "a field by its path, as cluster.node.nics.count=4");
   set->option_text("FIELD=VALUE")->take_all()->allow_extra_args(false);
-  put_in_group(*set, HelpGroup::inputs, true);
+  put_in_group(*set, HelpGroup::inputs, false);
 }
 
 namespace {

@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr const char* kRows = "scenarios/families.json";
+constexpr const char* kRows = "scenarios/families/hugging_face.json";
 
 // Objects are merged by key, arrays are joined.
 void add(Json& to, const Json& more) {

@@ -1,4 +1,4 @@
-// What does each model type of Hugging Face mean? scenarios/families.json has a row for each: what its class
+// What does each model type of Hugging Face mean? scenarios/families/hugging_face.json has a row for each: what its class
 // implies, what its absent keys default to, and what it calls the parts that all families share.
 #pragma once
 

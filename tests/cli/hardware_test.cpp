@@ -42,7 +42,7 @@ TEST(Hardware, AFasterGpuMakesNoStepSlower) {
 }
 
 TEST(Hardware, OneRunTakesAFigureAsARowOfASweepDoes) {
-  const std::string run = "--model llama3-8b --cluster dgx-h100 --gpus 16 --gbs 32 --seq 4096";
+  const std::string run = "--model llama3-8b --cluster dgx-h100 --gpus 16 --gbs 32 --seq 4096 --zero 1";
   const std::string figure = "node.nics.bandwidth", value = "100Gbps";
   const Outcome outcome = run_program("simulate " + run + " --engine reference --json --set cluster." + figure + "=" + value);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -252,7 +252,7 @@ TEST(Sweep, BadListsAndStoresAreRefused) {
                                                        {"--pp 8:2", "backwards"},
                                                        {"--tp 1,2,2", "twice"},
                                                        {"--tp 1,2 --set plan.tp=4,8", "twice"},
-                                                       {"--set plan.tp", "FIELD=VALUES"},
+                                                       {"--set plan.tp", "FIELD=VALUE"},
                                                        {"--set model.x.y=1,2 ", "no place in a scenario"},
                                                        {"--shard 4/3", "i/n"},
                                                        {"--merge %/nowhere.db", "no such store"},

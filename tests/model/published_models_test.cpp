@@ -39,7 +39,7 @@ TEST(PublishedModels, AreOfManyFamilies) {
 TEST(Families, HaveKnownKeysOnly) {
   const std::set<std::string> known = {"class", "like",      "names",        "implied", "absent", "only",
                                        "cases", "per_layer", "approximated", "reader",  "refused"};
-  const Json rows = read_json_file(SOURCE_DIR "/scenarios/families.json");
+  const Json rows = read_json_file(SOURCE_DIR "/scenarios/families/hugging_face.json");
   for (const auto& [type, row] : rows.items()) {
     if (type.starts_with('_')) continue;
     for (const auto& [key, value] : row.items())

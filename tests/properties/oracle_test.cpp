@@ -17,7 +17,7 @@ namespace {
 using Seconds = boost::property<boost::edge_weight_t, double>;
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Seconds>;
 
-// A task begins after those that stand before one of its ops in the same stream, or that the op waits for. One more
+// A task begins after those that stand before one of its ops in the same queue, or that the op waits for. One more
 // vertex begins first. An edge weighs what its source takes, with the sign changed: the shortest path is the longest.
 Graph graph_of(const Run& run) {
   const Tasks& tasks = run.ready.tasks;
@@ -31,7 +31,8 @@ Graph graph_of(const Run& run) {
     last.fill(static_cast<TaskId>(tasks.size()));
     for (std::size_t op = 0; op < list.size(); ++op) {
       const TaskId task = tasks.task(i, op);
-      TaskId& before = last[static_cast<std::size_t>(list[op].stream)];
+      const bool one_queue = run.experiment.plan.one_queue;
+      TaskId& before = last[one_queue ? 0 : static_cast<std::size_t>(list[op].stream)];
       if (before != tasks.size()) boost::add_edge(before, task, -seconds(before), graph);
       for (const std::int32_t wait : list.waits(list[op])) {
         const TaskId earlier = tasks.task(i, static_cast<std::size_t>(wait));

@@ -107,7 +107,8 @@ class Reading {
     top_.has("model");
     for (const std::string& warning : experiment.model.warnings)
       scenario_.notes.push_back(fmt::format("model {}: {}", experiment.model.name, warning));
-    experiment.cluster = inputs.cluster(resolved("cluster"), cluster_changes());
+    const Json changes = cluster_changes();
+    experiment.cluster = inputs.cluster(resolved("cluster"), changes);
     if (without_profile()) {
       top_.has("profile");
     } else if (top_.has("profile")) {
@@ -119,6 +120,9 @@ class Reading {
           fmt::format("no profile was taken on {} yet: name one with --profile (`rehearse list profiles`)",
                       experiment.cluster.gpu.name));
     }
+    if (experiment.profile.collectives && changes.contains("/node/gpu_link/latency"_json_pointer))
+      scenario_.notes.push_back(
+          "node.gpu_link.latency changes the times of DeepEP and HybridEP alone: NCCL's constants stand for it elsewhere");
     const auto choose = [&](const char* key, auto&& use) {
       const std::string kernel = top_.text_or(key, "");
       if (!kernel.empty() && !without_profile()) use(experiment.profile, kernel);

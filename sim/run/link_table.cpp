@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cost/links.h"
 
 namespace rehearse {
 
@@ -121,7 +122,7 @@ std::vector<FabricLink> LinkTable::shared_route(NicPlace from, NicPlace to) cons
   // A GPU sends through all of its NICs at once: the way of the first one stands for their rails.
   if (cluster_.fabric.rails)
     for (FabricLink& link : route)
-      if (link.level == 0) link.bandwidth *= std::max(1, cluster_.node.nics / cluster_.node.gpus);
+      if (link.level == 0) link.bandwidth *= nics_of_a_gpu(cluster_.node);
   if (!link_speed_.empty()) {
     for (FabricLink& link : route) {
       const double speed = speed_of_link(link.name);

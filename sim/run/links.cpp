@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cost/links.h"
+
 namespace rehearse {
 
 namespace {
@@ -23,7 +25,7 @@ Links::Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const
       groups_(plan),
       nodes_(place_nodes(cluster, nodes_of(grid_, cluster), conditions)),
       table_(cluster, conditions),
-      nic_bandwidth_(cluster.node.nic.bandwidth * std::max(1, cluster.node.nics / cluster.node.gpus)),
+      nic_bandwidth_(cluster.node.nic.bandwidth * nics_of_a_gpu(cluster.node)),
       members_(tasks.instances.size()),
       instance_of_(static_cast<std::size_t>(grid_.size()), -1) {
   const bool one_replica = static_cast<int>(tasks.instances.size()) == plan.pp;

@@ -187,10 +187,9 @@ class Loading {
     const Group& of = group(message.group, leader);
     const Profile& profile = profile_of(leader);
     const Cluster& cluster = cluster_of(leader);
-    const auto [op, bytes] = std::pair(message.op, message.bytes);
-    const CommunicationTime time = collective_time(profile, cluster, op, bytes, of.shape);
-    return {message.group, &of, time, far_bytes(op, bytes, of.shape),
-            taken_by(profile, cluster.gpu, of.shape, op, bytes, of.taken)};
+    return {message.group, &of, collective_time(profile, cluster, message.op, message.bytes, of.shape),
+            far_bytes(message.op, message.bytes, of.shape),
+            taken_by(profile, cluster.gpu, of.shape, message.op, message.bytes, of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {

@@ -40,9 +40,7 @@ class RunningFlows {
     running_.emplace(key, Running{std::move(comm), &walk, task});
   }
 
-  void run() {
-    platform_.engine().run();
-  }
+  void run() { platform_.engine().run(); }
 
  private:
   void ended(const s4u::Activity& activity);

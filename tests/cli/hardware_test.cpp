@@ -9,6 +9,7 @@ namespace rehearse {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Step times of a sweep over values of one figure.
 std::vector<double> steps_over(const std::string& run, const std::string& figure, const std::string& values) {
@@ -49,6 +50,12 @@ TEST(Hardware, OneRunTakesAFigureAsARowOfASweepDoes) {
   const Json report = Json::parse(outcome.out);
   EXPECT_DOUBLE_EQ(report.at("step_time_s"), steps_over(run, figure, value).front());
   EXPECT_THAT(report.at("warnings").dump(), HasSubstr("the cluster is changed"));
+}
+
+TEST(Hardware, AFigureThatHardlyCountsIsNamed) {
+  const std::string run = "simulate --model llama3-8b --cluster dgx-h100 --gpus 8 --tp 8 --gbs 8 --seq 4096 --json --set ";
+  EXPECT_THAT(run_program(run + "cluster.node.gpu_link.latency=1s").out, HasSubstr("NCCL's constants stand for it"));
+  EXPECT_THAT(run_program(run + "cluster.node.gpu_link.bandwidth=100GB/s").out, Not(HasSubstr("stand for it")));
 }
 
 TEST(Hardware, AReportSaysThatItsProfileIsCarriedOver) {

@@ -53,6 +53,42 @@ TEST(NcclGraph, AcrossNodesHasOneChannelForEachNicOfTheGroup) {
   EXPECT_NEAR(graph("p4d.24xlarge", 2, 8).bus_rate, 4 * 12e9, 1);  // four NICs for eight GPUs
 }
 
+Graph changed(const std::string& name, const GroupShape& group, double link_times, double nic_rate) {
+  Cluster cluster = read_cluster(name);
+  cluster.node.gpu_link.bandwidth *= link_times;
+  if (nic_rate > 0) cluster.node.nic.bandwidth = nic_rate;
+  return graph_of(constants(), cluster, group);
+}
+
+// By hand from search.cc: one channel of 48 GB/s, or four, is split; a NIC of 35 GB/s carries two of 17.5.
+TEST(NcclGraph, AcrossNodesSplitsFastChannelsAndSharesNics) {
+  const Graph one = changed("dgx-h100", {8, 8, 1}, 1, 0), four = changed("dgx-h100", {32, 4, 2}, 1, 0);
+  EXPECT_EQ(one.channels, 2);
+  EXPECT_NEAR(one.bus_rate, 48e9, 1);
+  EXPECT_EQ(one.ring_nics, 1);
+  EXPECT_EQ(four.channels, 8);
+  EXPECT_NEAR(four.bus_rate, 4 * 48e9, 1);
+  EXPECT_EQ(four.ring_nics, 4);
+  const Graph shared = changed("dgx-h100", {8, 8, 1}, 1, 35e9);
+  EXPECT_EQ(shared.channels, 2);
+  EXPECT_NEAR(shared.bus_rate, 35e9, 1);
+  EXPECT_EQ(shared.ring_nics, 1);
+}
+
+// 18 NVLinks of 40.1 GB/s, 2.1 times as fast, carry 25 channels of 60 GB/s. Split, they would be 32 of 30; 32 of 45 fit.
+TEST(NcclGraph, RaisesSplitChannelsToTheGreatestSpeedThatFits) {
+  const Graph wide = changed("dgx-b200", {8, 1, 1}, 2.1, 0);
+  EXPECT_EQ(wide.channels, 32);
+  EXPECT_NEAR(wide.bus_rate, 32 * 45e9, 1);
+}
+
+// A quarter of the NVLinks feeds one NIC of 48 GB/s, or two of 45.
+TEST(NcclGraph, LeavesNicsIdleThatTheLinksCannotFeed) {
+  const Graph narrow = changed("dgx-h100", {32, 4, 1}, 0.25, 0);
+  EXPECT_EQ(narrow.ring_nics, 2);
+  EXPECT_NEAR(narrow.bus_rate, 2 * 45e9, 1);
+}
+
 // The hybrid cube mesh lets 2 and 3 GPUs use 1 and 2 of a GPU's 6 links, 8 all of them.
 TEST(NcclGraph, OfAMeshUsesTheLinksBetweenItsMembersOnly) {
   const double all = graph("dgx-1-v100", 1, 8).link_rate;

@@ -12,6 +12,7 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr double kMostChannels = 32;           // of the search, before doubling
+constexpr double kLeastOfBest = 0.49;          // of the best speed found, where the search ends
 constexpr int kMostHeads = 32;                 // NCCL_MAX_NVLS_ARITY
 constexpr double kPcie3x16 = 15.754e9;         // 8 GT/s x 16 lanes x 128/130
 constexpr double kInfinibandLatency = 3.3e-6;  // the adapters that NCCL's constants were measured on
@@ -59,18 +60,18 @@ Channels split(Channels found, Generation generation) {
   return {count, found.rate / std::ceil(count / found.count)};
 }
 
-// As search.cc's ncclTopoCompute: of the listed speeds, down to half of the best, the one at which channels carry
-// most together; of those, split, as many at a greater speed if that fits.
+// The first pass of search.cc's ncclTopoCompute: of the listed speeds the one at which channels carry most together.
 Channels search(const std::vector<double>& list, const Ways& ways) {
   Channels best{0, 0};
   for (const double speed : list) {
-    if (speed <= 0.49 * best.rate) break;
+    if (speed <= kLeastOfBest * best.rate) break;
     const Channels found{ways.channels(speed), speed};
     if (carries_more(found, best)) best = found;
   }
   return best.count > 0 ? best : Channels{1, std::min(ways.link_rate, ways.nic_rate)};
 }
 
+// Its second pass, for rings: as many channels at the greatest speed that fits.
 Channels raised(const std::vector<double>& list, const Ways& ways, const Channels found) {
   Channels best = found;
   for (const double speed : list) {

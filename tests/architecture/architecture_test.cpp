@@ -142,7 +142,7 @@ TEST(Architecture, FrameworksAreComparedInTheirTraitsOnly) {
     }
 }
 
-// Which collective sums gradients is chosen where messages are listed; all others read the list.
+// The collective that sums gradients is chosen where messages are listed. All others ask there.
 TEST(Architecture, ReductionsAreChosenWhereMessagesAreListed) {
   EXPECT_NE(read(fs::path(SOURCE_DIR) / "sim/plan/messages.cpp").find("scatters_gradients("),
             std::string::npos);
@@ -151,7 +151,7 @@ TEST(Architecture, ReductionsAreChosenWhereMessagesAreListed) {
       const std::string place = fs::relative(entry.path(), SOURCE_DIR).string();
       if (!is_source(entry.path()) || place.starts_with("sim/plan/")) continue;
       EXPECT_EQ(read(entry.path()).find("scatters_gradients("), std::string::npos)
-          << place << ": ask messages_of()";
+          << place << ": ask gradient_reduction()";
     }
 }
 
@@ -173,28 +173,6 @@ TEST(Architecture, EveryFieldOfAPlanHasARow) {
     EXPECT_TRUE(others.contains(name) || std::regex_search(rows, row)) << name << " has no row";
   }
   EXPECT_GT(members, 50);
-}
-
-// Two types of one name in one namespace are one type to the linker, which takes the functions of either.
-TEST(Architecture, NoTwoHeadersDefineATypeOfOneName) {
-  const std::regex opening(R"(namespace ([a-z:_]+) \{)"),
-      type(R"((?:struct|class|enum class) (\w+)[^;]*\{.*)");
-  std::map<std::string, std::string> headers;
-  for (const char* top : {"sim", "calibrate", "tests", "kernels"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / top)) {
-      if (entry.path().extension() != ".h") continue;
-      std::istringstream lines(read(entry.path()));
-      std::string space;
-      std::smatch match;
-      for (std::string line; std::getline(lines, line);) {
-        if (std::regex_search(line, match, opening)) space += match[1].str() + "::";
-        if (!std::regex_match(line, match, type)) continue;
-        const auto [place, first] = headers.emplace(space + match[1].str(), entry.path());
-        EXPECT_TRUE(first) << place->first << " is in " << place->second << " and in " << entry.path();
-      }
-    }
-  }
-  EXPECT_GT(headers.size(), 100);
 }
 
 TEST(Architecture, NoFileIsLongerThanFourHundredLines) {

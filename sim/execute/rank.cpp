@@ -56,10 +56,7 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       ops_(training.schedule.ranks[static_cast<std::size_t>(pipeline_rank_)]),
       rank_of_stage_(ranks_by_stage(training.schedule)),
       types_(state_types(training.plan)),
-      reduction_(messages_of(message_sizes(training.work, training.model, training.plan), training.plan,
-                             {OpKind::reduce_grad})
-                     .front()
-                     .op),
+      reduction_(gradient_reduction(training.plan)),
       groups_(connect_groups(training, world)),
       parameters_(dense_division(training.plan, rank_), expert_division(training.plan, rank_), types_),
       pool_(device),

@@ -210,7 +210,7 @@ class Rank {
   const RankOps& ops_;
   std::vector<int> rank_of_stage_;
   StateTypes types_;
-  CollectiveOp reduction_;  // of gradients over the ranks that divide them
+  CollectiveOp reduction_;  // gradient_reduction()
   Groups groups_;
   Parameters parameters_;
   Pool pool_, host_pool_;  // of the compute stream, and of copies that follow it

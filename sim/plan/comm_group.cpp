@@ -39,13 +39,12 @@ CommGroups::CommGroups(const Plan& plan)
 std::vector<int> CommGroups::ranks(CommGroup group, int rank) const {
   switch (group) {
     case CommGroup::tensor:
-      return grid_.group(rank, Axis::tp);
     case CommGroup::context:
-      return grid_.group(rank, Axis::cp);
+    case CommGroup::pipeline:
+      return grid_.group(rank, axis_of(group));
     case CommGroup::expert_tensor:
-      return experts_.group(rank, Axis::tp);
     case CommGroup::expert:
-      return experts_.group(rank, Axis::ep);
+      return experts_.group(rank, axis_of(group));
     case CommGroup::shards:
       return run_of(grid_, runs_.size, rank);
     case CommGroup::shard_replicas:
@@ -54,8 +53,6 @@ std::vector<int> CommGroups::ranks(CommGroup group, int rank) const {
       return run_of(experts_, expert_runs_.size, rank);
     case CommGroup::expert_replicas:
       return across_runs(experts_, expert_runs_.size, expert_runs_.count, rank);
-    case CommGroup::pipeline:
-      return grid_.group(rank, Axis::pp);
     case CommGroup::embedding: {
       const std::vector<int> pipeline = grid_.group(rank, Axis::pp);
       if (last_ == 0) return {pipeline.front()};
@@ -72,8 +69,35 @@ std::vector<int> CommGroups::ranks(CommGroup group, int rank) const {
   return {rank};
 }
 
+int CommGroups::size(CommGroup group) const {
+  switch (group) {
+    case CommGroup::tensor:
+    case CommGroup::context:
+    case CommGroup::pipeline:
+      return grid_.extent(axis_of(group));
+    case CommGroup::expert_tensor:
+    case CommGroup::expert:
+      return experts_.extent(axis_of(group));
+    case CommGroup::shards:
+      return runs_.size;
+    case CommGroup::shard_replicas:
+      return runs_.count;
+    case CommGroup::expert_shards:
+      return expert_runs_.size;
+    case CommGroup::expert_replicas:
+      return expert_runs_.count;
+    case CommGroup::embedding:
+      return last_ == 0 ? 1 : 2;
+    case CommGroup::world:
+      return grid_.size();
+    case CommGroup::host:
+      break;
+  }
+  return 1;
+}
+
 int group_size(CommGroup group, const Plan& plan) {
-  return static_cast<int>(CommGroups(plan).ranks(group, 0).size());
+  return CommGroups(plan).size(group);
 }
 
 }  // namespace rehearse

@@ -9,16 +9,16 @@
 
 namespace rehearse {
 
-// Process groups. Those of collectives inside ops come first.
+// Process groups. The first kInnerGroups have collectives inside ops.
 enum class CommGroup : std::uint8_t {
   tensor,
   context,
   expert_tensor,  // tensor-parallel ranks of one expert
   expert,         // ranks that divide the experts of a layer
   shards,         // ranks that hold each other's shards of parameters outside experts; without ZeRO: replicas
-  shard_replicas,  // ranks that hold the same shard in other sharding groups
-  expert_shards,   // the same two of experts' parameters
-  expert_replicas,
+  shard_replicas,   // ranks that hold the same shard in other sharding groups
+  expert_shards,    // as `shards`, of experts' parameters
+  expert_replicas,  // as `shard_replicas`
   pipeline,
   embedding,  // first and last stage
   world,
@@ -26,7 +26,7 @@ enum class CommGroup : std::uint8_t {
 };
 inline constexpr std::size_t kInnerGroups = 4;
 
-// Where a collective's time is booked, and along which ranks' coordinates its members differ.
+// The axis that a collective's time counts for, and along which its members differ.
 constexpr Axis axis_of(CommGroup group) {
   switch (group) {
     case CommGroup::tensor:
@@ -52,8 +52,14 @@ class CommGroups {
   // within few nodes.
   std::vector<int> ranks(CommGroup group, int rank) const;
 
+  // Members; the same in all groups of a kind.
+  int size(CommGroup group) const;
+
+  // Whether a message to the group leaves the GPU.
+  bool has_peers(CommGroup group) const { return group == CommGroup::host || size(group) > 1; }
+
  private:
-  // Neighbours that hold each other's shards, and how many such runs there are.
+  // `count` runs of `size` neighbours. Those of a run hold each other's shards.
   struct Runs {
     int size = 1, count = 1;
   };
@@ -63,7 +69,7 @@ class CommGroups {
   int last_;  // pipeline rank of the last stage
 };
 
-// Ranks in a group, by which all groups of a kind are alike.
+// CommGroups::size().
 int group_size(CommGroup group, const Plan& plan);
 
 }  // namespace rehearse

@@ -43,19 +43,21 @@ struct SentBy {
   bool again = false;
 };
 
+// Of gradients over the ranks that hold each other's shards.
+CollectiveOp gradient_reduction(const Plan& plan);
+
 // The messages of one op, one after the other; none of a compute op.
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const SentBy& op);
 
-// A message, all its calls in one pass through its stage, and the op that it is part of. It runs on
-// stream_of(kind). How often a step passes through the stage, the schedule says.
+// A message of an op, which runs on stream_of(kind). Its calls are those of one pass through its stage; the
+// schedule says how many passes a step has.
 struct StepMessage {
   OpKind kind = OpKind::step;
   int stage = 0;
   Collective what;
 };
 
-// Every message of a step, by stage; of activations offloaded as message_sizes(). Groups of one rank send
-// none.
+// Every message of a step, by stage. `saved_bytes`: as message_sizes(). Groups of one rank send none.
 std::vector<StepMessage> step_messages(const Work& work, const Model& model, const Plan& plan,
                                        std::vector<double> saved_bytes = {});
 

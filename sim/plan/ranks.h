@@ -22,6 +22,7 @@ class RankGrid {
   static RankGrid of_experts(const Plan& plan);
 
   int size() const { return size_; }
+  int extent(Axis axis) const { return extent_[static_cast<std::size_t>(axis)]; }
   Coordinates coordinates(int rank) const;
   int rank(const Coordinates& coordinates) const;
 

@@ -103,8 +103,8 @@ void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& talli
   }
 }
 
-// Messages of the ops of a kind. Parts of a stage move together what the whole would.
-Tallies messages_of(const RankOps& ops, Kinds kinds, const MessageSizes& sizes, const Plan& plan) {
+// Messages of the ops of these kinds. The parts of a stage move together the bytes of the whole stage.
+Tallies count_messages(const RankOps& ops, Kinds kinds, const MessageSizes& sizes, const Plan& plan) {
   Tallies tallies;
   const auto tally = [&](const Collective& message) -> Tally& {
     return tallies[{axis_of(message.group), message.op, message.group}];
@@ -124,7 +124,7 @@ Tallies messages_of(const RankOps& ops, Kinds kinds, const MessageSizes& sizes, 
   return tallies;
 }
 
-// One line for each group that the ops of a kind speak to, which share their seconds by their bytes.
+// One line for each group that the ops send to. The lines share the ops' seconds by their bytes on the wire.
 struct MessageLines {
   const TimelineRank& rank;
   const RankOps& ops;
@@ -138,12 +138,13 @@ struct MessageLines {
       if (is_among(ops[i].kind, kinds)) spans.push_back(rank.spans[i]);
     if (spans.empty()) return;
     const double busy_s = union_seconds(std::move(spans));
-    const Tallies tallies = messages_of(ops, kinds, sizes, plan);
+    const Tallies tallies = count_messages(ops, kinds, sizes, plan);
     double on_wire = 0;
     for (const auto& [key, tally] : tallies) on_wire += wire_bytes(std::get<CollectiveOp>(key), tally);
     for (const auto& [key, tally] : tallies) {
       const auto [axis, op, group] = key;
-      const double share = tallies.size() > 1 ? wire_bytes(op, tally) / on_wire : 1;
+      const double share =
+          on_wire > 0 ? wire_bytes(op, tally) / on_wire : 1.0 / static_cast<double>(tallies.size());
       const int ranks = group == CommGroup::pipeline ? 2 : group_size(group, plan);
       if (tally.calls == 0 || (ranks < 2 && group != CommGroup::host)) continue;
       lines.push_back({kind, op_name ? op_name : to_string(op), group, ranks, tally.calls, tally.bytes,
@@ -192,9 +193,9 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
   lines.add(std::array{OpKind::reduce_replicas}, "dp", exposed.replicas);
   lines.add(std::array{OpKind::unshard}, "dp", exposed.gather);
   lines.add(std::array{OpKind::reduce_tied}, "tied", exposed.tied);
-  // The wait is laid to the two directions by their bytes.
-  const double out = bytes_of(messages_of(ops, kToHost, sizes, plan));
-  const double copied = out + bytes_of(messages_of(ops, kFromHost, sizes, plan));
+  // The two directions share the wait by their bytes.
+  const double out = bytes_of(count_messages(ops, kToHost, sizes, plan));
+  const double copied = out + bytes_of(count_messages(ops, kFromHost, sizes, plan));
   if (copied > 0) {
     lines.add(kToHost, "offload", exposed.offload * out / copied, "copy_to_host");
     lines.add(kFromHost, "offload", exposed.offload * (copied - out) / copied, "copy_from_host");

@@ -96,6 +96,26 @@ TEST(Messages, SumExpertsOverContextParallelRanksToo) {
   EXPECT_EQ(group_size(CommGroup::expert_shards, plan), plan.edp());
 }
 
+TEST(Messages, GoToGroupsOfTheSizeThatIsCounted) {
+  Plan experts = replicas(Framework::megatron_core, 1), early = experts, v_shaped;
+  experts.tp = experts.cp = experts.ep = experts.etp = 2;
+  early.cp = early.ep = 2;
+  early.core_release = 9;
+  v_shaped.pp = v_shaped.vpp = 2;
+  v_shaped.schedule = ScheduleName::zb_v;
+  Plan in_groups = replicas(Framework::torchtitan, 3), pipeline;
+  in_groups.zero_shard = 2;
+  pipeline.pp = 2;
+  for (const Plan& plan : {experts, early, v_shaped, in_groups, pipeline}) {
+    const CommGroups groups(plan);
+    for (int kind = 0; kind <= static_cast<int>(CommGroup::host); ++kind) {
+      const auto group = static_cast<CommGroup>(kind);
+      for (int rank = 0; rank < plan.gpus(); ++rank)
+        EXPECT_EQ(groups.size(group), static_cast<int>(groups.ranks(group, rank).size())) << kind;
+    }
+  }
+}
+
 TEST(Messages, CopyExpertsWithoutReplicasToTheHost) {
   Plan plan = replicas(Framework::megatron_core, 1);
   plan.ep = 4;

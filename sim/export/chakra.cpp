@@ -27,19 +27,6 @@ constexpr int kName = 1, kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kText
 }
 constexpr const char* kVersion = "0.0.4";
 
-// Those of one op, joined where they follow each other in one group: `bytes` of all calls.
-std::vector<Collective> joined(const std::vector<Collective>& sent) {
-  std::vector<Collective> all;
-  for (const Collective& message : sent) {
-    const double bytes = message.bytes * static_cast<double>(message.calls);
-    if (!all.empty() && all.back().op == message.op && all.back().group == message.group)
-      all.back().bytes += bytes;
-    else
-      all.push_back({message.op, message.group, bytes});
-  }
-  return all;
-}
-
 std::vector<int> sorted_ranks(const CommGroups& groups, CommGroup group, int rank) {
   std::vector<int> ranks = groups.ranks(group, rank);
   std::ranges::sort(ranks);
@@ -121,13 +108,10 @@ class ChakraWriter {
     return static_cast<std::uint64_t>(std::llround(seconds * 1e6));
   }
 
-  // A node, or one for each group that its messages go to, which share the op's time evenly.
+  // One node, or one for each group that the op's messages go to. These share the op's time evenly.
   void add_op(const RankOps& ops, std::size_t index, const Span& span) {
     const Op& op = ops[index];
-    std::vector<Collective> sent = joined(messages_of(sizes_, plan_, ops, index));
-    std::erase_if(sent, [this](const Collective& message) {
-      return message.group != CommGroup::host && comm_groups_.ranks(message.group, rank_).size() < 2;
-    });
+    const std::vector<Collective> sent = messages_by_group(sizes_, plan_, comm_groups_, ops, index);
     const std::size_t nodes = std::max<std::size_t>(1, sent.size());
     const double each = (span.end - span.begin) / static_cast<double>(nodes);
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -250,14 +234,14 @@ Json chakra_groups(const TracedRun& run) {
   const Plan& plan = run.report.plan;
   std::set<CommGroup> kinds;
   for (const StepMessage& message : step_messages(run.work, run.report.model, plan))
-    if (type_of_op(message.kind) == collective) kinds.insert(message.what.group);
+    if (type_of_op(message.kind) == collective) kinds.insert(message.what.group);  // has_peers()
   const CommGroups groups_of(plan);
   std::set<std::vector<int>> known;
   Json groups = Json::object();
   for (int rank = 0; rank < plan.gpus(); ++rank) {
     for (const CommGroup kind : kinds) {
       const std::vector<int> ranks = sorted_ranks(groups_of, kind, rank);
-      if (ranks.size() < 2 || !known.insert(ranks).second) continue;
+      if (!known.insert(ranks).second) continue;
       groups[std::to_string(groups.size())] = ranks;
     }
   }

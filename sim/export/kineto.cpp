@@ -20,13 +20,17 @@ Json group(const std::string& name, const std::string& what, const std::vector<i
           {"ranks", ranks}};
 }
 
-// The pipeline of a rank and those that hold its parameters.
-Json groups_of(int rank, const Plan& plan) {
+// The pipeline of a rank and those that hold its parameters. Experts may have replicas of their own.
+Json groups_of(int rank, const Report& report) {
+  const Plan& plan = report.plan;
   const CommGroups of(plan);
   Json groups = Json::array();
   if (plan.pp > 1) groups.push_back(group("pp", "pipeline", of.ranks(CommGroup::pipeline, rank)));
   const std::vector<int> sharing = of.ranks(CommGroup::shards, rank);
   if (sharing.size() > 1) groups.push_back(group("dp", "data parallel", sharing));
+  const std::vector<int> experts = of.ranks(CommGroup::expert_shards, rank);
+  if (report.model.experts && experts.size() > 1 && experts != sharing)
+    groups.push_back(group("expert dp", "expert data parallel", experts));
   return groups;
 }
 
@@ -36,7 +40,7 @@ class RankWriter {
       : rank_(rank), device_(rank % std::max(1, report.facts.gpus_per_node)) {
     for (const auto& [key, value] : chrome.items())
       if (key != "traceEvents") trace_[key] = value;
-    const Json groups = groups_of(rank, report.plan);
+    const Json groups = groups_of(rank, report);
     Json& info = trace_["distributedInfo"];
     info["rank"] = rank;
     info["pg_count"] = groups.size();

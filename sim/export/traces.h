@@ -35,8 +35,7 @@ struct TracedRun {
   const Work& work;
 };
 
-// Process groups by name, of all collectives that are ops of their own. Each group once, in order of its
-// first rank.
+// Process groups by name: those of collectives that are ops. Each group once, in order of its first rank.
 Json chakra_groups(const TracedRun& run);
 
 // Chakra ET (MLCommons, et_def.proto) of one global rank: a node an op with the duration of its span. Compute

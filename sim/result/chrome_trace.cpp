@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 
 #include "plan/messages.h"
 #include "plan/sharding.h"
@@ -151,7 +152,8 @@ class TraceWriter {
       const std::int64_t begin = std::max(free, nanoseconds(rank.spans[i].begin));
       const std::int64_t end = std::max(begin, nanoseconds(rank.spans[i].end));
       free = end;
-      slice(rank.instance.rank, op, messages_of(sizes_, report_.plan, ops, i), begin, end);
+      const std::vector<Collective> sent = messages_by_group(sizes_, report_.plan, groups_, ops, i);
+      slice(rank.instance.rank, op, sent, begin, end);
       if (is_send(op.kind) || is_receive(op.kind)) flow(rank.instance.rank, op, begin);
     }
   }
@@ -165,34 +167,43 @@ class TraceWriter {
           op.part, op.parts, collective_args(op, sent));
   }
 
-  // Named as Kineto names them, counted in elements of one rank's buffers.
+  // Of the message to the first group. Experts with replicas of their own are a further message.
   std::string collective_args(const Op& op, const std::vector<Collective>& sent) const {
     if (sent.empty() || is_host_copy(op.kind)) return "";
-    const Plan& plan = report_.plan;
-    const Collective& first = sent.front();
-    if (first.group == CommGroup::pipeline) {
-      const double values = first.bytes / (plan.precision == Precision::fp32 ? 4 : 2);
-      return message_args(is_send(op.kind) ? "send" : "recv", "pp", 2, values, values,
-                          dtype(plan.precision)) +
-             fmt::format(R"(,"bytes":{:.0f})", first.bytes);
-    }
-    double bytes = 0;
-    for (const Collective& message : sent) bytes += message.bytes * static_cast<double>(message.calls);
-    const bool gathers = op.kind == OpKind::unshard;
-    const double values = bytes / (gathers ? parameter_bytes(plan) : gradient_wire_bytes(plan));
-    const auto members = static_cast<int>(groups_.ranks(first.group, 0).size());
-    const char* const gathered = parameter_bytes(plan) == 1 ? "Byte" : dtype(plan.precision);
-    return message_args(kineto_names(first.op).collective,
-                        first.group == CommGroup::embedding ? "embedding" : "dp", members,
-                        first.op == CollectiveOp::all_gather ? values / members : values,
-                        first.op == CollectiveOp::reduce_scatter ? values / members : values,
-                        gathers ? gathered : dtype(plan.grad_reduce));
+    std::string args = fmt::format(",{}", message_args(op, sent.front())), further;
+    for (const Collective& message : std::span(sent).subspan(1))
+      further += fmt::format("{}{{{}}}", further.empty() ? "" : ",", message_args(op, message));
+    if (!further.empty()) args += fmt::format(R"(,"Further messages":[{}])", further);
+    return args;
   }
 
-  static std::string message_args(const char* name, const char* group, int size, double in, double out,
-                                  const char* type) {
+  // Named as Kineto names them, counted in elements of one rank's buffers.
+  std::string message_args(const Op& op, const Collective& sent) const {
+    const Plan& plan = report_.plan;
+    if (sent.group == CommGroup::pipeline) {
+      const double values = sent.bytes / (plan.precision == Precision::fp32 ? 4 : 2);
+      return kineto_args(is_send(op.kind) ? "send" : "recv", "pp", 2, values, values, dtype(plan.precision)) +
+             fmt::format(R"(,"bytes":{:.0f})", sent.bytes);
+    }
+    const bool gathers = op.kind == OpKind::unshard;
+    const double values = sent.bytes / (gathers ? parameter_bytes(plan) : gradient_wire_bytes(plan));
+    const int members = groups_.size(sent.group);
+    const char* const gathered = parameter_bytes(plan) == 1 ? "Byte" : dtype(plan.precision);
+    return kineto_args(kineto_names(sent.op).collective, group_name(sent.group), members,
+                       sent.op == CollectiveOp::all_gather ? values / members : values,
+                       sent.op == CollectiveOp::reduce_scatter ? values / members : values,
+                       gathers ? gathered : dtype(plan.grad_reduce));
+  }
+
+  static const char* group_name(CommGroup group) {
+    if (group == CommGroup::embedding) return "embedding";
+    return group == CommGroup::expert_shards ? "expert dp" : "dp";
+  }
+
+  static std::string kineto_args(const char* name, const char* group, int size, double in, double out,
+                                 const char* type) {
     return fmt::format(
-        R"(,"Collective name":"{}","Process Group Name":"{}","Group size":{},"In msg nelems":{:.0f},)"
+        R"("Collective name":"{}","Process Group Name":"{}","Group size":{},"In msg nelems":{:.0f},)"
         R"("Out msg nelems":{:.0f},"dtype":"{}")",
         name, group, size, in, out, type);
   }

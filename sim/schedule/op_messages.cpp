@@ -9,6 +9,20 @@ std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan,
   return messages_of(sizes, plan, {op.kind, op.stage, op.part, op.parts, again});
 }
 
+std::vector<Collective> messages_by_group(const MessageSizes& sizes, const Plan& plan,
+                                          const CommGroups& groups, const RankOps& ops, std::size_t index) {
+  std::vector<Collective> joined;
+  for (const Collective& message : messages_of(sizes, plan, ops, index)) {
+    if (!groups.has_peers(message.group)) continue;
+    const double bytes = message.bytes * static_cast<double>(message.calls);
+    if (!joined.empty() && joined.back().op == message.op && joined.back().group == message.group)
+      joined.back().bytes += bytes;
+    else
+      joined.push_back({message.op, message.group, bytes});
+  }
+  return joined;
+}
+
 bool gathers_for_backward(const RankOps& ops, std::size_t index) {
   const Op& gather = ops[index];
   if (gather.kind != OpKind::unshard) return false;

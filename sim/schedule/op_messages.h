@@ -13,6 +13,10 @@ namespace rehearse {
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const RankOps& ops,
                                     std::size_t index);
 
+// The same as one message to each group that has_peers(): `bytes` of all calls together.
+std::vector<Collective> messages_by_group(const MessageSizes& sizes, const Plan& plan,
+                                          const CommGroups& groups, const RankOps& ops, std::size_t index);
+
 // Whether ops[index] is an UNSHARD whose unit a backward uses next.
 bool gathers_for_backward(const RankOps& ops, std::size_t index);
 

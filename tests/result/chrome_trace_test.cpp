@@ -120,6 +120,24 @@ TEST(ChromeTrace, SeveralGroupsOfOwnersScatterAndBroadcastInEach) {
   EXPECT_EQ(only(trace, "X", "ncclDevKernel_Broadcast 0UNSHARD").at(0)["args"]["Group size"], 2);
 }
 
+// The two groups have sizes of their own.
+TEST(ChromeTrace, ExpertsWithTheirOwnReplicasAreAFurtherMessage) {
+  Plan plan = small_plan(1, 1, 2, 4);
+  plan.ep = 2;
+  Model model = small_model();
+  model.experts = Experts{8, 2, 32, 0, 0, 1, true};
+  const Case made = make_case(plan, Durations{1, 2, 0.5, 0.5, 0.5}, false, model);
+  const Json args = only(trace_of(made), "X", "ncclDevKernel_AllReduce 0REDUCE_GRAD.0").at(0)["args"];
+  const double experts = made.work.expert_parameters(0);
+  EXPECT_EQ(args["Group size"], 4);
+  EXPECT_EQ(args["In msg nelems"], (made.work.parameters(0) - experts) / 2) << "in two parts";
+  ASSERT_EQ(args["Further messages"].size(), 1u);
+  const Json& further = args["Further messages"][0];
+  EXPECT_EQ(further["Process Group Name"], "expert dp");
+  EXPECT_EQ(further["Group size"], 2);
+  EXPECT_EQ(further["In msg nelems"], experts / 2);
+}
+
 // Rank 0 of the hand-made timeline (report_test) is idle from 2 to 5; 0RECV_B0 moves from 4.5.
 TEST(ChromeTrace, WaitIsTheIdleOfComputeBeforeTheFirstByte) {
   Plan plan = small_plan(2, 1, 2);

@@ -13,10 +13,10 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-// OpenBLAS takes a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded. It tries
-// forever where there is no room.
+// OpenBLAS takes a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded. Where
+// there is no room it tries forever (OpenMathLib/OpenBLAS issue 5289).
 constexpr std::size_t kBufferBytes = 160 << 20;
-constexpr std::size_t kLibraryBytes = 64 << 20;  // addresses of the loaded library
+constexpr std::size_t kLibraryBytes = 64 << 20;  // for Debian's library of 37 MB and its libgfortran
 
 void require_room(std::size_t bytes) {
   void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -59,8 +59,7 @@ CBLAS_TRANSPOSE as_given(const Factor& factor) {
 
 void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Factor a, Factor b, float beta,
            float* c, std::int64_t step) {
-  thread_local const bool has_room = (require_room(kBufferBytes), true);
-  static_cast<void>(has_room);
+  [[maybe_unused]] thread_local const bool has_room = (require_room(kBufferBytes), true);
   open_blas().sgemm(CblasRowMajor, as_given(a), as_given(b), static_cast<int>(m), static_cast<int>(n),
                     static_cast<int>(k), alpha, a.data, static_cast<int>(a.step), b.data,
                     static_cast<int>(b.step), beta, c, static_cast<int>(step));

@@ -49,11 +49,11 @@ class Limits {
     require(model_.norm_place == NormPlace::before, "model",
             "norms after a branch, or shared by two, cannot be executed yet", model_.name,
             "a model with a norm before each branch");
-    require(
-        !model_.qk_norm_wide && !model_.head_bias && !model_.embedding_norm && !has_shared_gate(), "model",
-        "norms over all heads, a bias of the logits, a norm of the embedding and a gate of shared experts "
-        "cannot be executed yet",
-        model_.name, "a model without them");
+    for (const auto& [has, part] : {std::pair{model_.qk_norm_wide, "norms over all heads"},
+                                    {model_.head_bias, "biases of the logits"},
+                                    {model_.embedding_norm, "norms of the embedding"}})
+      require(!has, "model", fmt::format("{} cannot be executed yet", part), model_.name,
+              "a model without them");
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
     require(plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,
@@ -109,10 +109,10 @@ class Limits {
             "precision = fp16", "on, or precision = bf16");
   }
 
-  bool has_shared_gate() const { return model_.experts && model_.experts->shared_gate; }
-
   // Tokens visit the experts in turn (kernels/call/tokens.h).
   void of_experts(const Experts& experts) {
+    require(!experts.shared_gate, "model", "gates of shared experts cannot be executed yet", model_.name,
+            "a model without them");
     require(!experts.linear_bias && !experts.clamped, "model",
             "biases and clamped activations of experts cannot be executed yet", model_.name,
             "a model without them");

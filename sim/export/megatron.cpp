@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -59,9 +59,7 @@ void add_activation_of_gpt_oss(Line& line, const Experts& experts) {
 
 // "[1,0]" of "10".
 std::string as_list(const std::string& layers) {
-  std::string list;
-  for (const char layer : layers) list += fmt::format("{}{}", list.empty() ? "" : ",", layer);
-  return fmt::format("[{}]", list);
+  return fmt::format("[{}]", fmt::join(layers, ","));
 }
 
 // Parts that no flag of Megatron-LM chooses.

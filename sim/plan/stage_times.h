@@ -13,7 +13,7 @@ struct TimeParts {
   double tp = 0;  // tensor-parallel collectives that nothing hides
   double cp = 0;
   double ep = 0;
-  double waits = 0;  // part of `compute`: the GPU waits for the host's launches, what lasts longer hides it
+  double waits = 0;  // part of `compute` in which the GPU waits for the host; longer kernels hide it
 
   double total() const { return compute + recompute + optimizer + tp + cp + ep; }
   TimeParts& operator+=(const TimeParts& other);

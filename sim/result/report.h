@@ -22,13 +22,13 @@ struct RunFacts {
   std::string source = "simulate";  // or "execute"
   std::string engine = "simgrid";   // or "reference"
   std::string profile_name;
-  std::string profile_how;  // "measured", "published", "modelled"
+  std::string profile_how;                     // "measured", "published", "modelled"
   std::string profile_gpu = {};                // that its kernels were timed on
   std::vector<std::string> carried_over = {};  // figures in which the cluster's GPU differs from that
-  std::string collectives = {};                // on which system they were measured; empty: not by NCCL's model
+  std::string collectives = {};  // on which system they were measured; empty: not by NCCL's model
   double extrapolated_share = 0;
   double launch_bound_share = 0;  // of kernel time: the GPU waits for the CPU's launches
-  double slowest_gpu = 1;  // times that products take on it
+  double slowest_gpu = 1;         // times that products take on it
   std::string cluster_name;
   std::string gpu_name;
   int gpus = 1;
@@ -99,8 +99,8 @@ struct RankMemory {
   double late_bytes = 0;       // of the buffers: of late_blocks(), what the activations leave no room for
   double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
   std::optional<double> reserved_bytes = {};  // by the allocator; none where that was not replayed
-  std::int32_t peak_op = -1;   // index of the op of its list that runs then; -1: none
-  double peak_time_s = 0;      // when that op begins
+  std::int32_t peak_op = -1;                  // index of the op of its list that runs then; -1: none
+  double peak_time_s = 0;                     // when that op begins
   std::vector<LiveMicrobatches> alive;
 };
 
@@ -157,10 +157,8 @@ IdleShares idle_shares(const Report& report);
 // "1f1b", or the name of an order that is none of the plan's.
 std::string schedule_name(const Report& report);
 
-// The closed form for equal stages and no communication time, F = I = W where the backward is split: (p-1)/(m+p-1)
-// for gpipe and 1F1B, (p-1)/(v m + p-1) interleaved, (p-1)/(3m+p-1) for ZB-H1 (Qi et al. 2023, section 2.3),
-// and for the others what filling costs: a forward of p-1 stages, nothing for ZB-H2 and ZB-V when ranks step
-// on their own. 0 for V-Half and V-Min, of which none is published.
+// The schedule's closed form (plan/schedules.cpp) for equal stages and no communication time, with F = I = W
+// where the backward is split. 0 for V-Half and V-Min: no form is published.
 double ideal_bubble_fraction(const Plan& plan);
 
 }  // namespace rehearse

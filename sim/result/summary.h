@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// Parallelism and schedule; microbatches, precision and recompute on a line of their own.
+// Two lines: parallelism and schedule; microbatches, precision and recompute.
 std::string plan_lines(const Report& report);
 
 // About 25 lines, at most 88 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes;

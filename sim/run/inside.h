@@ -1,8 +1,8 @@
 // Which ops do more than take a known time, because the collectives inside them meet other flows?
 //
-// An op whose collectives have their links to themselves takes as long as it is priced at. One whose
-// collectives share a link with other tasks, or find it narrower than they are priced at, is some equal
-// rounds of kernels and transfers in turn, and only the engine knows how long those last.
+// An op whose collectives are alone on their links takes its priced time. Collectives may also share a link
+// with other tasks, or cross a link that is narrower than priced. Such an op is equal rounds of kernels and
+// transfers in turn, and only the engine knows how long these last.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ struct Flow {
   std::uint64_t bytes = 0;
 };
 
-// What a group's collectives put on links: so much for each second that they are priced at, or for each byte
-// that a rank sends to other nodes (Crossing::of_bytes).
+// Bytes that a group's collectives put on links: for each priced second, or for each byte that a rank sends
+// to other nodes (Crossing::of_bytes).
 struct Pace {
   FlowEnds ends;
   double bytes_per_s = 0;
@@ -35,7 +35,7 @@ struct Pace {
 };
 using Paces = std::array<std::vector<Pace>, kInnerGroups>;
 
-// A round: the kernels, then for each group what is exposed, then its window.
+// A round: the kernels, then for each group its exposed transfers, then its window.
 struct InnerOp {
   int rounds = 1;
   std::int32_t leader = 0;  // instance: its paces

@@ -14,21 +14,23 @@
 
 namespace rehearse {
 
-// A flow that carries `times` what one rank sends: on the port of a NIC and on links whose rate is a part of
-// theirs, what the message's seconds are worth at that rate, so that all it costs counts as bytes; on links
-// that have a rate of their own, its bytes to other nodes.
+// A flow that carries `times` the bytes of one rank, of two kinds:
+// - on the port of a NIC, and on links whose rate is a part of a port's: the message's seconds times that
+//   rate, so that its whole cost counts as bytes;
+// - on links with a rate of their own (of_bytes): its bytes to other nodes.
 struct Crossing {
   FlowEnds ends;
   double times = 1;
   bool of_bytes = false;
 
-  // `bytes`: what one rank sends; `counted`: what its seconds on the port are worth.
+  // `bytes`: sent by one rank. `counted`: its seconds on the port times the port's rate.
   double carried(double bytes, double counted) const { return times * (of_bytes ? bytes : counted); }
 };
 
-// A folded instance stands for peers that move in lock step. Where several of them send through one NIC, the
-// instance sees that part of its capacity; where several meet on a link of the fabric, a flow of its own
-// carries what they bring to the fullest such link of each level, so that folded and unfolded runs agree.
+// A folded instance stands for peers that move in lock step. Folded and unfolded runs agree:
+// - where several peers send through one NIC, the instance has that part of its capacity;
+// - where several meet on a link of the fabric, an extra flow carries their bytes on the fullest such link of
+//   each level.
 class Links {
  public:
   Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const Conditions& conditions = {});
@@ -37,19 +39,19 @@ class Links {
   double gpu_bandwidth() const { return cluster_.node.gpu_link.bandwidth; }
   double nic_bandwidth() const { return nic_bandwidth_; }  // all NICs of a GPU, in order and unshared
 
-  // Does any of the ranks that the instances a and b stand for reach its peer only across nodes? Peers of a
-  // folded pair are the ranks with equal coordinates; the slowest of them sets the pace of all.
+  // Whether any rank of instance a has its peer of instance b in another node. Peers of a folded pair are the
+  // ranks with equal coordinates. The slowest of them sets the pace of all.
   bool crosses_nodes(int a, int b) const;
   std::vector<Crossing> message(int a, int b);
 
-  // The flows between nodes of an instance in a ring over each group (run/rings.h). On NICs alone the cost
-  // model sets the pace of all members; on links of the fabric lie the bytes that cross it.
+  // An instance's flows between nodes in a ring over each group (run/rings.h). Without links of the fabric,
+  // the cost model sets the pace of all members. Links of the fabric carry the bytes that cross them.
   const std::vector<Crossing>& ring(CommGroup group, int instance);
 
-  // The same where each member sends as much to every other one.
+  // The same where each member sends equal parts to all others.
   const std::vector<Crossing>& all_to_all(CommGroup group, int instance);
 
-  // -1 where an instance of another replica stands for `rank`.
+  // -1 where another replica's instance stands for `rank`.
   int instance_of(int rank) const { return instance_of_[static_cast<std::size_t>(rank)]; }
 
   const LinkTable& table() const { return table_; }
@@ -63,7 +65,7 @@ class Links {
   Pairs peers(int a, int b) const;
   const std::vector<Crossing>& crossings(CommGroup group, int instance, MessagesOf messages_of);
   std::vector<std::vector<Crossing>> crossings(CommGroup group, MessagesOf messages_of);
-  // Messages between the same two lowest switches: all take the same way.
+  // Messages between the same two lowest switches: all take one route.
   struct Bundle {
     double messages = 0;
     std::vector<FabricLink> route;

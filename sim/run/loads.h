@@ -20,14 +20,17 @@
 
 namespace rehearse {
 
-// By task. fixed_s: seconds that nothing can stretch (a compute op's all but what is `inside`, a message's
-// latency). transfer_s: seconds on the links when no other task uses them (its own flows share them); a task
-// without flows has none.
-// taken: the share that a collective takes from kernels beside it for alone_s() (share_lost), which their
-// fixed_s does not reflect yet (delays_beside_collectives).
-// waits_s: the part of fixed_s in which the GPU waits for the host, by which kernels and messages may last
-// longer before the op does; empty for none. slowed_s: the part of fixed_s by which kernels last longer than
-// priced, on a slow GPU or beside collectives; empty for none.
+// By task:
+// - fixed_s: seconds that no other task can stretch. A compute op's whole time except `inside`; a message's
+//   latency.
+// - transfer_s: seconds on the links when no other task uses them. The task's own flows share them. 0 without
+//   flows.
+// - taken: the share of a GPU that a collective takes from concurrent kernels during alone_s() (share_lost).
+//   Their fixed_s does not include this delay yet (delays_beside_collectives).
+// - waits_s: the part of fixed_s in which the GPU waits for the host. Kernels and messages may last this much
+//   longer before the op does. Empty: none.
+// - slowed_s: the part of fixed_s by which kernels last longer than priced, on a slow GPU or beside
+//   collectives. Empty: none.
 struct Loads {
   std::vector<double> fixed_s;
   std::vector<double> transfer_s;
@@ -50,11 +53,12 @@ struct Loads {
   void slow(TaskId task, double seconds);  // the kernels of the task last longer
 };
 
-// Gives both jobs the links of both; where they cross the same link of the fabric, it is one. Each job has
-// nodes of its own.
+// Gives both jobs the links of both. A link of the fabric that both cross becomes one. Each job has its own
+// nodes.
 void join_links(Loads& own, Loads& other);
 
-// `cluster` joins the nodes; each pipeline rank has the GPUs of `nodes` where that is not empty.
+// The fabric between nodes is `cluster`'s. Where `nodes` is not empty, each pipeline rank has the GPUs of its
+// nodes.
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const Prices& prices, const MessageSizes& sizes,
                  const Conditions& conditions = {}, const StageNodes& nodes = {});

@@ -60,7 +60,7 @@ Response empty_response(http::status status) {
   return response;
 }
 
-// Nothing for a client that is gone or too slow.
+// The status that answers a failed read; none for a client that is gone or too slow.
 std::optional<http::status> status_of(const Error& error) {
   if (error == http::error::body_limit) return http::status::payload_too_large;
   if (error == http::error::header_limit) return http::status::request_header_fields_too_large;

@@ -16,24 +16,26 @@ using Request = boost::beast::http::request<boost::beast::http::string_body>;
 using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
 struct Limits {
-  std::uint32_t head_bytes = 0;  // of a request; a longer head gets 431
-  std::size_t headers = 0;       // of a request; more get 431
-  std::uint64_t body_bytes = 0;  // of a request; a longer body gets 413
-  std::size_t answer_bytes =
-      0;  // of all answers that clients have not taken yet; above, the oldest is dropped
-  std::size_t connections = 0;  // a further one replaces the oldest without a whole request, which gets 503
-  std::size_t requests = 0;     // without an answer; a further one gets 503
-  std::size_t threads = 0;      // that compute answers
+  // Of a request. A longer head, or more headers, get 431; a longer body gets 413.
+  std::uint32_t head_bytes = 0;
+  std::size_t headers = 0;
+  std::uint64_t body_bytes = 0;
+  // Of all answers that clients have not taken yet. Above it the oldest is dropped.
+  std::size_t answer_bytes = 0;
+  // A further connection replaces the oldest one without a whole request, which gets 503.
+  std::size_t connections = 0;
+  std::size_t requests = 0;          // without an answer; a further one gets 503
+  std::size_t threads = 0;           // that compute answers
   std::chrono::milliseconds time{};  // to send a request, and to take an answer
 };
 
 class Connections {
  public:
-  // Called by several threads at once. Does not throw. A body in chunks (Transfer-Encoding) is not read.
+  // Called by several threads at once. Must not throw. A body in chunks (Transfer-Encoding) is not read.
   using Handler = std::function<Response(const Request&)>;
 
-  // Listens on this port of the loopback interface; 0 takes a free one. std::runtime_error when it cannot be
-  // had.
+  // Listens on this port of the loopback interface; 0 takes a free one. std::runtime_error where it
+  // is taken or forbidden.
   Connections(int port, const Limits& limits, Handler handler);
   ~Connections();  // waits for answers that are being computed, and sends them
   Connections(const Connections&) = delete;

@@ -15,7 +15,7 @@ struct Knob {
 };
 
 // The page, with the first answer in it: `first` is {run} or {violations}, as /run answers. The studio began
-// with the scenario of `file` ("": none) and with `flags` over it.
+// with the scenario of `file` ("": none), and `flags` replaced some of its values.
 std::string write_page(const std::string& title, const std::vector<Knob>& knobs, const std::string& file,
                        const std::map<std::string, std::string>& flags, const nlohmann::ordered_json& first);
 

@@ -21,8 +21,7 @@ namespace {
 namespace http = boost::beast::http;
 
 constexpr std::size_t kMaxConnections = 800;
-constexpr std::size_t kOtherFiles =
-    128;  // descriptors of other uses, and of connections that are being closed
+constexpr std::size_t kOtherFiles = 128;  // descriptors of other uses, and of connections that close
 
 Limits server_limits() {
   Limits limits;
@@ -34,7 +33,7 @@ Limits server_limits() {
   limits.requests = 256;
   limits.threads = 8;  // of which two may wait for the simulator
   limits.time = std::chrono::seconds(5);
-  // The system's limit on open files is one on connections too.
+  // Each connection is an open file, of which the system allows so many.
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kMaxConnections + kOtherFiles)
     limits.connections = std::max<std::size_t>(files.rlim_cur, kOtherFiles + 1) - kOtherFiles;
@@ -103,8 +102,9 @@ struct Server::Inside {
 Server::Server(Site site, int port) {
   try {
     inside_ = std::make_unique<Inside>(std::move(site), port);
-  } catch (const std::exception&) {
-    throw std::runtime_error(fmt::format("cannot listen on port {} (--port 0 takes a free one)", port));
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("cannot listen on port {}: {} (--port 0 takes a free one)", port, error.what()));
   }
 }
 

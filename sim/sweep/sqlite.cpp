@@ -53,9 +53,9 @@ void trust_nothing(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
 }
 
-// SQL that the program wrote fails of the file only, and a file that may be written is read-only by what it
-// holds.
-bool is_of_the_contents(sqlite3* handle, const std::string& path) {
+// Whether the file is damaged, or no database. The program's own SQL is right, so that its errors are the
+// file's. A file that the system lets us write is read-only only by its contents.
+bool is_damaged(sqlite3* handle, const std::string& path) {
   const int code = sqlite3_errcode(handle) & 0xff;
   if (sqlite3_extended_errcode(handle) == SQLITE_IOERR_SHORT_READ) return true;  // the file lacks a page
   if (code == SQLITE_READONLY) return access(path.c_str(), W_OK) == 0;
@@ -107,7 +107,7 @@ void Database::require_intact(const std::string& schema, const std::string& path
 }
 
 void Database::fail() const {
-  if (is_of_the_contents(handle_.get(), path_))
+  if (is_damaged(handle_.get(), path_))
     throw InputError(
         {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
   const int code = sqlite3_errcode(handle_.get()) & 0xff;

@@ -32,10 +32,25 @@ std::string post(const std::string& body) {
   return "POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-// Answers with the request's body, or with so many bytes as the body says. "/wait" waits for release().
+constexpr Limits kLimits = {.head_bytes = 1000,
+                            .headers = 10,
+                            .body_bytes = 100,
+                            .answer_bytes = 10'000'000,
+                            .connections = 3,
+                            .requests = 4,
+                            .threads = 4,
+                            .time = milliseconds(500)};
+
+constexpr Limits patient() {
+  Limits limits = kLimits;
+  limits.time = seconds(60);
+  return limits;
+}
+
+// Answers "fine" and the request's body; to "x N" with N bytes. "/wait" waits for release().
 class AtConnections : public testing::Test {
  protected:
-  AtConnections() { start({1000, 10, 100, 10'000'000, 3, 4, 4, milliseconds(500)}); }
+  AtConnections() { start(kLimits); }
   ~AtConnections() override { finish(); }
   void start(const Limits& limits) {
     finish();
@@ -107,13 +122,13 @@ TEST_F(AtConnections, OneWhoReadsNothingHoldsUpNobodyAndGoes) {
   const TcpClient deaf(port_, 65536);
   deaf.say(post("x 9000000"));
   await_requests(1);
-  EXPECT_THAT(answer_to(post("x 5")), EndsWith("\r\n\r\nxxxxx"));
+  EXPECT_THAT(answer_to(post("meanwhile")), EndsWith("\r\n\r\nfine meanwhile"));
   std::this_thread::sleep_for(seconds(1));
   EXPECT_LT(deaf.answer().size(), 9'000'000U) << "what it had not taken in time is lost";
 }
 
 TEST_F(AtConnections, AnswersThatNobodyTakesFillNoMemory) {
-  start({1000, 10, 100, 10'000'000, 3, 4, 4, seconds(60)});
+  start(patient());
   std::list<TcpClient> deaf;
   for (int i = 0; i < 3; ++i) {
     deaf.emplace_back(port_, 65536);
@@ -126,7 +141,7 @@ TEST_F(AtConnections, AnswersThatNobodyTakesFillNoMemory) {
 }
 
 TEST_F(AtConnections, OneTooManyIsToldToComeAgain) {
-  start({1000, 10, 100, 10'000'000, 3, 4, 4, seconds(60)});
+  start(patient());
   std::list<TcpClient> clients;
   for (int i = 0; i < 4; ++i) {
     clients.push_back(client());
@@ -151,7 +166,11 @@ TEST_F(AtConnections, TheNewestIsToldToComeAgainWhereAllOthersHaveAsked) {
 }
 
 TEST_F(AtConnections, ARequestTooManyIsToldToComeAgain) {
-  start({1000, 10, 100, 10'000'000, 9, 2, 1, milliseconds(500)});
+  Limits one_thread = kLimits;
+  one_thread.connections = 9;
+  one_thread.requests = 2;
+  one_thread.threads = 1;
+  start(one_thread);
   const TcpClient computed = client(), waits = client();
   computed.say(kWait);
   await_requests(1);
@@ -247,8 +266,7 @@ TEST_F(AtConnections, EndWithTheAnswerThatIsBeingComputed) {
 }
 
 TEST(Connections, MayBeStoppedBeforeTheyServe) {
-  Connections connections(0, {1000, 10, 100, 1000, 3, 4, 1, seconds(1)},
-                          [](const Request&) { return Response(); });
+  Connections connections(0, kLimits, [](const Request&) { return Response(); });
   connections.stop();
   connections.serve();
 }

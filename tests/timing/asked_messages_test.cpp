@@ -95,7 +95,7 @@ std::string described(const Plan& plan) {
                      plan.tp, plan.pp, plan.ep, plan.zero_shard);
 }
 
-// Of every framework with every ZeRO stage, what is changed in the plan besides.
+// Compares for every framework and ZeRO stage, after `change`. Returns the number of legal plans.
 template <typename Change>
 int expect_asked_as_issued(const Change& change) {
   int compared = 0;

@@ -8,7 +8,7 @@ namespace rehearse {
 // Logits are gathered on every tensor-parallel rank, for a loss of whole rows
 // (transformer/model/layers/lm_head.py, losses/cross_entropy.py). Full recompute includes embedding and head
 // (parallel_module.py, EVERY_LAYER). Without FlashAttention there is a kernel for each operation. Stages have
-// equal parameters (plan/layer_split.h; examples/ transformer_example/config.yml). Nothing overlaps.
+// equal parameters (plan/layer_split.h; examples/transformer_example/config.yml). Nothing overlaps.
 constinit const FrameworkTraits kAlephScaling = {
     .framework = Framework::aleph_scaling,
     .name = "aleph-scaling",

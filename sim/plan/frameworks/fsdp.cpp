@@ -39,32 +39,33 @@ std::vector<OwnDefault> own_defaults_of_torchtitan(const Plan& plan, const Model
 // Shards are fp32. They are gathered and reduced in the training precision (fully_shard's
 // MixedPrecisionPolicy), layer by layer. No collective of tensor parallelism runs beside a weight gradient
 // (DTensor). Recompute stops early (torch.utils.checkpoint's early_stop, on since PyTorch 2.1).
-constexpr FrameworkTraits kPyTorch = {
-    .framework = Framework::fsdp,
-    .name = "fsdp",
-    .project = "PyTorch FSDP2",
-    .about = "PyTorch's fully_shard (FSDP2), with DTensor's tensor parallelism",
-    .set_defaults = set_fsdp,
-    .max_zero_in_pipelines = 3,
-    .dtensor = true,
-    .keeps_gathered = true,
-    .fsdp = Fsdp::by_parameter,
-    .model_group = ModelGroup::never,
-};
+constexpr FrameworkTraits of_pytorch(Framework framework, const char* name, const char* project,
+                                     const char* about, void (*set_defaults)(Plan& plan)) {
+  return {
+      .framework = framework,
+      .name = name,
+      .project = project,
+      .about = about,
+      .set_defaults = set_defaults,
+      .max_zero_in_pipelines = 3,
+      .dtensor = true,
+      .keeps_gathered = true,
+      .fsdp = Fsdp::by_parameter,
+      .model_group = ModelGroup::never,
+  };
+}
 
 }  // namespace
 
-constinit const FrameworkTraits kFsdp2 = kPyTorch;
+constinit const FrameworkTraits kFsdp2 =
+    of_pytorch(Framework::fsdp, "fsdp", "PyTorch FSDP2",
+               "PyTorch's fully_shard (FSDP2), with DTensor's tensor parallelism", set_fsdp);
 
 // Each layer is one flat parameter. Its gradient is put together, cast and divided before it is reduced
 // (copies()). Adam takes a kernel for each operation.
 constinit const FrameworkTraits kFsdp1 = [] {
-  FrameworkTraits traits = kPyTorch;
-  traits.framework = Framework::fsdp1;
-  traits.name = "fsdp1";
-  traits.project = "PyTorch FSDP1";
-  traits.about = "PyTorch's FullyShardedDataParallel (FSDP1)";
-  traits.set_defaults = set_fsdp1;
+  FrameworkTraits traits = of_pytorch(Framework::fsdp1, "fsdp1", "PyTorch FSDP1",
+                                      "PyTorch's FullyShardedDataParallel (FSDP1)", set_fsdp1);
   traits.fsdp = Fsdp::flat;
   return traits;
 }();
@@ -73,13 +74,10 @@ constinit const FrameworkTraits kFsdp1 = [] {
 // projection are a GEMM each (models/llama3). In a pipeline parameters stay whole between microbatches, and
 // are reduced once (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py).
 constinit const FrameworkTraits kTorchtitan = [] {
-  FrameworkTraits traits = kPyTorch;
-  traits.framework = Framework::torchtitan;
-  traits.name = "torchtitan";
-  traits.project = "torchtitan";
-  traits.about = "torchtitan 0.2: FSDP2, DTensor, torchao's fp8, PyTorch's pipelining";
+  FrameworkTraits traits =
+      of_pytorch(Framework::torchtitan, "torchtitan", "torchtitan",
+                 "torchtitan 0.2: FSDP2, DTensor, torchao's fp8, PyTorch's pipelining", set_torchtitan);
   traits.versions = kVersionsOfTorchtitan;
-  traits.set_defaults = set_torchtitan;
   traits.own_defaults = own_defaults_of_torchtitan;
   traits.fp8 = Fp8Library::torchao;
   traits.repeats_heads = true;

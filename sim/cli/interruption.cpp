@@ -14,12 +14,13 @@ namespace rehearse {
 namespace {
 
 // What a signal handler may read.
-std::atomic<bool> noted = false, interrupted = false, has_unfinished = false;
+std::atomic<int> noting = 0;  // parts of the work that note a signal
+std::atomic<bool> interrupted = false, has_unfinished = false;
 std::array<char, PATH_MAX> unfinished{};
-static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void on_signal(int /*signal*/) {
-  if (noted && !interrupted.exchange(true)) return;
+  if (noting > 0 && !interrupted.exchange(true)) return;
   if (has_unfinished) unlink(unfinished.data());
   _exit(kInterrupted);
 }
@@ -38,7 +39,15 @@ void end_when_interrupted() {
 }
 
 void note_interruption() {
-  noted = true;
+  ++noting;
+}
+
+NotedInterruption::NotedInterruption() {
+  ++noting;
+}
+
+NotedInterruption::~NotedInterruption() {
+  if (--noting == 0) interrupted = false;
 }
 
 bool is_interrupted() {

@@ -13,6 +13,16 @@ void end_when_interrupted();
 void note_interruption();
 bool is_interrupted();
 
+// The same for one part of the work, while it lives. Unless note_interruption() or another part still notes
+// signals, the next signal after it ends the program.
+class NotedInterruption {
+ public:
+  NotedInterruption();
+  ~NotedInterruption();
+  NotedInterruption(const NotedInterruption&) = delete;
+  NotedInterruption& operator=(const NotedInterruption&) = delete;
+};
+
 // The unfinished file that goes when the program is ended so; "" for none.
 void remove_when_interrupted(const std::string& path);
 

@@ -62,9 +62,9 @@ class Reading {
     require_rules(scenario_, source_, replaced_);
     require_conditions(experiment.conditions, experiment.plan, experiment.cluster);
     stage_nodes();
-    const bool seeks = scenario_.schedule_search && !replaced_.without_search && !replaced_.likely_layers;
+    const bool seeks = scenario_.schedule_search && !replaced_.likely_layers;
     if (scenario_.splits_by_cost && !seeks) split_by_cost();
-    if (seeks) seek_schedule(scenario_);
+    if (seeks && !replaced_.without_search) seek_schedule(scenario_);
     return std::move(scenario_);
   }
 

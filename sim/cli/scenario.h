@@ -34,7 +34,7 @@ struct Replaced {
   bool without_profile = false;  // none is read: enough for the rules and for memory
   bool without_rules = false;    // the plan may break them, and "auto" layers are not split
   bool likely_layers = false;    // "auto" layers are split by cost alone: nothing is run for them
-  bool without_search = false;   // no order is sought for an "auto" schedule
+  bool without_search = false;   // seek_schedule() is still to be called for an "auto" schedule
   Inputs* inputs = nullptr;      // where files that were read before are found
 };
 Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);

@@ -133,13 +133,16 @@ Json studio_answer(const std::string& question, const GivenFlags& given,
   try {
     Replaced replaced;
     replaced.inputs = &inputs;
-    ScenarioSource source = collect(turned(question, given, knobs));
-    source.json["engine"] = to_string(Engine::reference);  // also decides between orders that are found
-    if (seeks_schedule(source.json) && !source.json.contains("schedule_seconds"))
-      source.json["schedule_seconds"] = kSearch_s;
+    replaced.without_search = true;
+    const ScenarioSource source = collect(turned(question, given, knobs));
     Scenario scenario = read_scenario(source, replaced);
     Experiment& experiment = scenario.experiment;
     require_small(experiment.plan);
+    if (scenario.schedule_search) {
+      if (!source.json.contains("schedule_seconds")) scenario.schedule_search->seconds = kSearch_s;
+      experiment.engine = Engine::reference;  // decides between the orders that are found, in this process
+      seek_schedule(scenario);
+    }
     experiment.engine = engine;
     experiment.conditions.iterations = 1;
     Iteration iteration = run_iteration(experiment);

@@ -64,15 +64,19 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
   changed.json["gpus"] = gpus;
   changed.json["engine"] = "reference";
   changed.json["iterations"] = 1;
-  if (seeks_schedule(changed.json)) changed.json["schedule_seconds"] = kSearchOfVariant_s;
   if (changed.json.contains("plan") && changed.json["plan"].is_object()) changed.json["plan"].erase("dp");
   changed.json[Json::json_pointer(knob.pointer)] = value;
   Replaced replaced;
   replaced.inputs = &inputs;
+  replaced.without_search = true;
   try {
-    const Scenario scenario = read_scenario(changed, replaced);
+    Scenario scenario = read_scenario(changed, replaced);
     const Plan& plan = scenario.experiment.plan;
     if (plan.microbatches() * plan.stages() > kMostOpsOfVariant) return std::nullopt;
+    if (scenario.schedule_search) {
+      scenario.schedule_search->seconds = kSearchOfVariant_s;
+      seek_schedule(scenario);
+    }
     const Report report = run_iteration(scenario.experiment).report;
     const MemoryVerdict verdict = memory_verdict(report);
     return Json{{"value", value},

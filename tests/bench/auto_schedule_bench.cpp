@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "cli/flags.h"
+#include "cli/read_schedule_search.h"
 #include "cli/scenario.h"
-#include "search/order/auto_schedule.h"
 
 namespace rehearse {
 namespace {
@@ -45,13 +45,13 @@ Figures run(const Row& row, double seconds) {
   if (row.layers) given.values["--layers-per-stage"] = "auto";
   Replaced replaced;
   replaced.without_search = true;
-  const Scenario scenario = read_scenario(collect(given), replaced);
-  ScheduleSearch search = *scenario.schedule_search;
-  search.memory_bytes = row.memory_bytes;
-  search.seconds = seconds;
+  Scenario scenario = read_scenario(collect(given), replaced);
+  scenario.schedule_search->memory_bytes = row.memory_bytes;
+  scenario.schedule_search->seconds = seconds;
   const double begin_s = now_s();
-  const FoundSchedule found = find_schedule(scenario.experiment, search);
-  return {found.named ? found.named->step_time_s : 0, found.step_time_s, found.least_time_s,
+  seek_schedule(scenario);
+  const FoundSchedule& found = *scenario.found_schedule;
+  return {found.named ? found.named->step_time_s : 0, found.step_time_s, found.least_time_s.value_or(0),
           now_s() - begin_s};
 }
 

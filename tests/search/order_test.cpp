@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 
 #include "order_cases.h"
@@ -166,56 +165,17 @@ TEST(UniformOrderUnderLessMemory, IsNoSlowerThanVHalfAndVMin) {
   }
 }
 
-// Calls with every order of two ranks that keeps the rules, for two microbatches.
-void for_all_orders(const std::function<void(const RankOrders&)>& take) {
-  std::vector<RankOrders> all(2);
-  for (int rank = 0; rank < 2; ++rank)
-    for (int split = 0; split < 4; ++split) {
-      RankOrder order = {pass_of(rank, kForward), pass_of(rank, kForward)};
-      for (int i = 0; i < 2; ++i) {
-        if ((split >> i & 1) == 0) {
-          order.push_back(pass_of(rank, kBackward));
-          continue;
-        }
-        order.push_back(pass_of(rank, kInput));
-        order.push_back(pass_of(rank, kWeight));
-      }
-      std::ranges::sort(order);
-      do {
-        int forwards = 0, gradients = 0, waiting = 0;
-        bool keeps = true;
-        for (const Pass pass : order) {
-          forwards += kind_of_pass(pass) == kForward;
-          gradients += takes_gradient(pass);
-          waiting += kind_of_pass(pass) == kInput ? 1 : kind_of_pass(pass) == kWeight ? -1 : 0;
-          keeps = keeps && gradients <= forwards && waiting >= 0;
-        }
-        if (keeps) all[static_cast<std::size_t>(rank)].push_back(order);
-      } while (std::ranges::next_permutation(order).found);
-    }
-  for (const RankOrder& first : all[0])
-    for (const RankOrder& second : all[1]) take({first, second});
-}
-
-TEST(LowerBound, IsMetByNoOrderAtAll) {
-  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
-    OrderCase given = uniform_case(2, 2, 1, Laid::loop);
-    for (std::size_t s = 0; s < 2; ++s) {
-      StageCosts& stage = given.problem.stages[s];
-      stage.forward = 100 + (seed * 37 + s * 11) % 50;
-      stage.input = 100 + (seed * 17 + s * 29) % 60;
-      stage.weight = 60 + (seed * 23 + s * 7) % 70;
-      stage.backward = stage.input + stage.weight - (seed * 13 + s) % 40;
-      stage.to_next = stage.to_previous = seed % 20;
-      given.problem.capacity[s] = 1 + seed % 2;
-    }
-    OrderClock clock(given.problem);
-    Ticks best = kNever;
-    for_all_orders([&](const RankOrders& orders) {
-      if (fits(orders, given.problem)) best = std::min(best, clock.run(orders));
-    });
-    EXPECT_LE(lower_bound(given.problem), best) << seed;
-    EXPECT_GE(find_orders(given.problem, given.named, little()).front().end, best) << seed;
+TEST(LeanestOrders, RunWhereNoNamedScheduleFits) {
+  for (std::uint32_t seed = 1; seed < 25; ++seed) {
+    OrderCase given = order_case(seed);
+    const RankOrders lean = leanest_orders(given.problem);
+    limit_to(given, lean);
+    const Schedule order = schedule_of(lean, given.problem);
+    EXPECT_EQ(check_computation(order, given.plan), std::vector<std::string>());
+    EXPECT_LT(OrderClock(given.problem).run(lean), kNever);
+    const auto found = find_orders(given.problem, given.named, {.work = 1});
+    ASSERT_FALSE(found.empty());
+    EXPECT_TRUE(fits(found.front().orders, given.problem));
   }
 }
 

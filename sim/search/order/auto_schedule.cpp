@@ -12,14 +12,16 @@
 #include "search/order/lower_bound.h"
 #include "search/order/move_layers.h"
 #include "search/order/of_plan.h"
-#include "search/order/run_apart.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr double kTolerance = 1e-6;              // of memory: sums in another order
-constexpr std::int64_t kMostSimulated = 60'000;  // passes of an order; the reference engine runs longer ones
+constexpr double kTolerance = 1e-6;  // of memory: sums in another order
+
+// Passes of the longest order that SimGrid runs. It takes 1.3 s for so many (gpt3-175b on 32 ranks, Xeon of
+// 2023), and there are up to seven candidates.
+constexpr std::int64_t kMaxSimulated = 60'000;
 
 // Stages as one placement lays them, with all that is known of their orders.
 struct Layout {
@@ -54,19 +56,24 @@ class Seeking {
 
   FoundSchedule run() {
     find_layouts();
-    if (layouts_.empty())
-      throw InputError(
-          {"", "/plan/schedule", "no layout of the stages is legal", "", "--layers-per-stage, --vpp"});
+    if (layouts_.empty()) throw InputError(broken_);
     const auto work = static_cast<std::int64_t>(search_.seconds * kVisitsPerSecond);
     search_layouts(work);
     if (!search_.is_stopped() && tighten()) search_layouts(work / 2);
-    return best_of(finalists());
+    std::vector<OrderCandidate> candidates = finalists();
+    std::erase_if(candidates, [&](const OrderCandidate& each) { return !fits(each); });
+    if (candidates.empty()) candidates.push_back(leanest());
+    return best_of(candidates);
   }
 
  private:
-  // False where the plan is not legal so.
+  // False where the plan is not legal with this placement.
   bool add_layout(const Plan& plan) {
-    if (!broken_rules(plan, experiment_.model, plan.gpus()).empty()) return false;
+    std::vector<Violation> broken = broken_rules(plan, experiment_.model, plan.gpus());
+    if (!broken.empty()) {
+      if (broken_.empty()) broken_ = std::move(broken);  // of one chunk a rank, the simplest
+      return false;
+    }
     Experiment with = experiment_;
     with.plan = plan;
     Layout layout;
@@ -101,7 +108,7 @@ class Seeking {
   }
 
   void find_layouts() {
-    constexpr int kMostChunks = 24;
+    constexpr int kMaxChunks = 24;  // interleaving's bubble is then 1/24 of 1F1B's: more gain next to nothing
     const Plan& plan = experiment_.plan;
     if (!search_.chooses_layers) {
       add_layout(plan);
@@ -111,7 +118,7 @@ class Seeking {
       add_layout(turned);
       return;
     }
-    for (int vpp = 1; vpp <= kMostChunks && vpp * plan.pp <= experiment_.model.layers; ++vpp) {
+    for (int vpp = 1; vpp <= kMaxChunks && (vpp == 1 || vpp * plan.pp <= experiment_.model.layers); ++vpp) {
       add_splits(plan, vpp, false);
       if (vpp == 2) add_splits(plan, vpp, true);
     }
@@ -125,11 +132,12 @@ class Seeking {
     layout.found = find_orders(layout.problem, starts, search);
   }
 
-  // A little of the work for each layout that may still be best, the rest for the three best of them.
+  // 40 % of the work goes evenly to the layouts that may still be best, 60 % to the three best of them: half
+  // of that to the first, since a short search may rank near ones wrongly. Chosen, not tuned.
   void search_layouts(std::int64_t work) {
     if (layouts_.size() == 1) return search_layout(layouts_.front(), work);
     Ticks best = kNever;
-    const auto share = work * 2 / 5 / static_cast<std::int64_t>(std::max<std::size_t>(1, layouts_.size()));
+    const auto share = work * 40 / 100 / static_cast<std::int64_t>(layouts_.size());
     for (Layout& layout : layouts_) {
       if (layout.bound >= best) continue;
       search_layout(layout, share);
@@ -142,8 +150,8 @@ class Seeking {
     std::ranges::stable_sort(layouts_, {}, &Layout::end);
   }
 
-  // Where orders that were found need a little more than the memory, since other peaks than that of the
-  // activations come up: takes it off every rank's activations. False where none does.
+  // Other peaks than that of the activations may let an order need a little more than the memory. Takes this
+  // excess off every rank's activations; false where no order that was found has any.
   bool tighten() {
     double excess = 0;
     for (const OrderCandidate& each : finalists())
@@ -162,9 +170,10 @@ class Seeking {
     return plan;
   }
 
-  // The best that were found, and the named ones that may be as fast.
+  // The best orders that were found, and the best named ones that fit: by the times of the search alone, which
+  // the engine may rank a little differently.
   std::vector<OrderCandidate> finalists() const {
-    constexpr std::size_t kMostFound = 4, kMostNamed = 3;
+    constexpr std::size_t kMaxFound = 4, kMaxNamed = 3;
     std::vector<OrderCandidate> found, named;
     for (const Layout& layout : layouts_) {
       for (const FoundOrder& each : layout.found)
@@ -175,13 +184,13 @@ class Seeking {
         named.push_back({&layout, layout.named[i], {}, true, clock.run(layout.named_orders[i])});
     }
     for (auto* list : {&found, &named}) std::ranges::stable_sort(*list, {}, &OrderCandidate::end);
-    if (found.size() > kMostFound) found.erase(found.begin() + kMostFound, found.end());
+    if (found.size() > kMaxFound) found.erase(found.begin() + kMaxFound, found.end());
     std::size_t taken = 0;
     for (OrderCandidate& each : named) {
       each.order = make_order(each.plan);
-      if (needed_bytes(each) > memory_ * (1 + kTolerance)) continue;
+      if (!fits(each)) continue;
       found.push_back(std::move(each));
-      if (++taken == kMostNamed) break;
+      if (++taken == kMaxNamed) break;
     }
     return found;
   }
@@ -190,9 +199,6 @@ class Seeking {
     Experiment experiment = experiment_;
     experiment.plan = finalist.plan;
     experiment.order = finalist.order;
-    const std::int64_t passes =
-        std::int64_t{2} * finalist.order.stages * std::int64_t{finalist.order.microbatches};
-    if (passes > kMostSimulated) experiment.engine = Engine::reference;
     return experiment;
   }
 
@@ -200,50 +206,74 @@ class Seeking {
     return fullest(footprints_of(with(finalist))).needed_bytes();
   }
 
-  FoundSchedule best_of(const std::vector<OrderCandidate>& finalists) const {
-    FoundSchedule best;
-    best.memory_bytes = memory_;
-    best.step_time_s = std::numeric_limits<double>::infinity();
-    for (const OrderCandidate& finalist : finalists) {
-      if (needed_bytes(finalist) > memory_ * (1 + kTolerance)) continue;
-      const std::optional<double> seconds = step_time_apart(with(finalist));
-      if (!seconds) continue;
-      if (finalist.is_named && (!best.named || *seconds < best.named->step_time_s))
-        best.named = BestNamed{finalist.plan, finalist.order, *seconds};
-      if (*seconds >= best.step_time_s) continue;
-      best.step_time_s = *seconds;
-      best.plan = as_searched(finalist.layout->plan);
-      best.order = finalist.order;
-      best.least_time_s = seconds_of(finalist.layout->bound);
-    }
-    return best.order.ranks.empty() ? leanest() : best;
+  bool fits(const OrderCandidate& finalist) const {
+    return needed_bytes(finalist) <= memory_ * (1 + kTolerance);
   }
 
-  // Of the named schedules the one that needs least memory, where no order fits.
-  FoundSchedule leanest() const {
+  // All by one engine: times of two do not compare.
+  std::vector<double> step_times(const std::vector<OrderCandidate>& candidates) const {
+    const bool simulates = std::ranges::all_of(candidates, [](const OrderCandidate& each) {
+      return std::int64_t{2} * each.order.stages * each.order.microbatches <= kMaxSimulated;
+    });
+    std::vector<Experiment> experiments;
+    for (const OrderCandidate& each : candidates) {
+      experiments.push_back(with(each));
+      if (!simulates) experiments.back().engine = Engine::reference;
+    }
+    return search_.step_times(experiments);
+  }
+
+  // The fastest. The first one, without times, where it does not fit.
+  FoundSchedule best_of(const std::vector<OrderCandidate>& candidates) const {
     FoundSchedule best;
-    best.fits = false;
     best.memory_bytes = memory_;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Layout& layout : layouts_)
-      for (const Plan& named : layout.named) {
-        const OrderCandidate finalist{&layout, named, make_order(named), true, 0};
-        const double bytes = needed_bytes(finalist);
-        if (bytes >= least) continue;
-        least = bytes;
-        best.plan = as_searched(layout.plan);
-        best.order = finalist.order;
-      }
+    best.fits = fits(candidates.front());
+    best.plan = as_searched(candidates.front().layout->plan);
+    best.order = candidates.front().order;
+    if (!best.fits) return best;
+    best.step_time_s = std::numeric_limits<double>::infinity();
+    const std::vector<double> seconds = step_times(candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const OrderCandidate& each = candidates[i];
+      if (each.is_named && (!best.named || seconds[i] < best.named->step_time_s))
+        best.named = BestNamed{each.plan, each.order, seconds[i]};
+      if (seconds[i] >= best.step_time_s) continue;
+      best.step_time_s = seconds[i];
+      best.plan = as_searched(each.layout->plan);
+      best.order = each.order;
+      if (unsearched_option(best.plan).empty()) best.least_time_s = seconds_of(each.layout->bound);
+    }
     return best;
+  }
+
+  // Over all layouts the order that needs least memory.
+  OrderCandidate leanest() const {
+    std::optional<OrderCandidate> best;
+    double least = 0;
+    for (const Layout& layout : layouts_) {
+      OrderCandidate lean{&layout, as_searched(layout.plan),
+                          schedule_of(leanest_orders(layout.problem), layout.problem), false, 0};
+      const double bytes = needed_bytes(lean);
+      if (best && bytes >= least) continue;
+      least = bytes;
+      best = std::move(lean);
+    }
+    return *best;
   }
 
   Experiment experiment_;
   const ScheduleSearch& search_;
   double memory_;
   std::vector<Layout> layouts_;
+  std::vector<Violation> broken_;  // rules of the first layout that is not legal
 };
 
 }  // namespace
+
+std::string unsearched_option(const Plan& plan) {
+  if (plan.pairs_passes()) return "--overlap-experts on";
+  return plan.offload == Offload::activations ? "--offload activations" : "";
+}
 
 FoundSchedule find_schedule(const Experiment& experiment, const ScheduleSearch& search) {
   return Seeking(experiment, search).run();

@@ -5,18 +5,25 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "run/iteration.h"
 
 namespace rehearse {
 
 struct ScheduleSearch {
-  double memory_bytes = 0;  // of each GPU that may be needed; 0: all but the experiment's headroom
+  double memory_bytes = 0;  // limit of what each GPU needs; 0: all but the experiment's headroom
   double seconds = 10;      // of one core, as counted work (order/find_orders.h)
   std::uint64_t seed = 1;
-  bool chooses_layers = false;  // chunks of a rank, their placement, and the layers of each stage too
+  bool chooses_layers = false;  // also chooses chunks, their placement, and the layers of each stage
   std::function<bool()> is_stopped = [] { return false; };
+  // By the engine of each experiment. SimGrid runs once a process: the caller knows how to start processes.
+  std::function<std::vector<double>(const std::vector<Experiment>&)> step_times;
 };
+
+// The option whose effect on single passes the search does not know, "" for none. The search then times these
+// passes alone, and its bound proves nothing about the step.
+std::string unsearched_option(const Plan& plan);
 
 // The best named schedule that fits, on the layers that are best for it.
 struct BestNamed {
@@ -29,16 +36,19 @@ struct FoundSchedule {
   Plan plan;  // the experiment's with chunks, placement and layers of what was found
   Schedule order;
   double step_time_s = 0;   // by the experiment's engine
-  double least_time_s = 0;  // no order of these stages within the memory takes less
+  std::optional<double> least_time_s;  // no order of these stages within the memory takes less
   double memory_bytes = 0;
-  bool fits = true;  // in the memory; else `order` is the one that needs least
+  bool fits = true;  // in the memory; else `order` is the leanest one, and the times are not known
   std::optional<BestNamed> named;
 
-  double gap() const { return least_time_s > 0 ? step_time_s / least_time_s - 1 : 0; }
+  // How far the step is above the bound, as a share of it.
+  std::optional<double> gap() const {
+    return least_time_s ? std::optional(step_time_s / *least_time_s - 1) : std::nullopt;
+  }
 };
 
-// Requires a legal plan of at least two pipeline ranks, stages on nodes of one kind. What is found is no
-// slower by the experiment's engine than any named schedule that lays the stages so and fits.
+// Requires a legal plan of at least two pipeline ranks, with stages on nodes of one kind. By the experiment's
+// engine the answer is no slower than any named schedule that places the stages alike and fits.
 FoundSchedule find_schedule(const Experiment& experiment, const ScheduleSearch& search);
 
 // "interleaved-1f1b, microbatches in groups of 16"

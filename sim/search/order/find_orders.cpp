@@ -56,6 +56,7 @@ class Finding {
     if (!search_.is_stopped()) anneal(problem_, best_, work * 20 / 100);
   }
 
+  bool is_empty() const { return best_.empty(); }
   std::vector<FoundOrder> take() { return std::move(best_); }
 
  private:
@@ -122,6 +123,7 @@ std::vector<FoundOrder> find_orders(const OrderProblem& problem, const std::vect
                                     const OrderSearch& search) {
   Finding finding(problem, search);
   for (const RankOrders& orders : named) finding.add(orders);
+  if (finding.is_empty()) finding.add(leanest_orders(problem));
   const int few = few_microbatches(problem);
   if (few < problem.microbatches)
     finding.search_few(few, search.work);

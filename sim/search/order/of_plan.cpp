@@ -115,8 +115,8 @@ std::vector<Plan> named_plans(const Plan& plan) {
       plans.push_back(named);
       continue;
     }
-    constexpr int kMostGroups = 64;
-    const int step = std::max(1, (microbatches - plan.pp) / kMostGroups);
+    constexpr int kMaxGroups = 64;  // each is run once by the clock; neighbouring ones differ little
+    const int step = std::max(1, (microbatches - plan.pp) / kMaxGroups);
     for (int group = plan.pp; group <= microbatches; ++group) {
       if (microbatches % group != 0 && microbatches % group < plan.pp) continue;
       if (group != microbatches && (group - plan.pp) % step != 0) continue;

@@ -44,6 +44,25 @@ Schedule schedule_of(const RankOrders& orders, const OrderProblem& problem) {
   return schedule;
 }
 
+RankOrders leanest_orders(const OrderProblem& problem) {
+  RankOrders orders(static_cast<std::size_t>(problem.ranks));
+  const auto rank_of = [&](int stage) -> RankOrder& {
+    return orders[static_cast<std::size_t>(problem.rank_of[static_cast<std::size_t>(stage)])];
+  };
+  for (int microbatch = 0; microbatch < problem.microbatches; ++microbatch) {
+    for (int s = 0; s < problem.stage_count(); ++s) rank_of(s).push_back(pass_of(s, kForward));
+    for (int s = problem.stage_count(); s-- > 0;) {
+      const StageCosts& stage = problem.stages[static_cast<std::size_t>(s)];
+      if (stage.backward_peak <= std::max(stage.input_peak, stage.weight_peak)) {
+        rank_of(s).push_back(pass_of(s, kBackward));
+      } else {
+        rank_of(s).insert(rank_of(s).end(), {pass_of(s, kInput), pass_of(s, kWeight)});
+      }
+    }
+  }
+  return orders;
+}
+
 std::vector<PassBytes> pass_bytes(const OrderProblem& problem) {
   std::vector<PassBytes> bytes;
   bytes.reserve(4 * problem.stages.size());

@@ -36,6 +36,10 @@ using RankOrders = std::vector<RankOrder>;
 RankOrders orders_of(const Schedule& schedule);
 Schedule schedule_of(const RankOrders& orders, const OrderProblem& problem);
 
+// The order that holds fewest activations: each microbatch goes through all chunks of a rank and back before
+// the next one begins.
+RankOrders leanest_orders(const OrderProblem& problem);
+
 // What a pass does to a rank's activations.
 struct PassBytes {
   double peak = 0;    // while it runs, over what was live before

@@ -57,20 +57,6 @@ std::vector<double> signature(const Block& block, const Kernel& kernel, Phase ph
   return all;
 }
 
-// Whether a kernel of ours is there to time; others stream as "add" or "permute" do, or are a library's.
-bool has_kernel(Pointwise kind) {
-  switch (kind) {
-    case Pointwise::eager:
-    case Pointwise::scatter_add:
-    case Pointwise::rearrange:
-    case Pointwise::spread_rows:
-    case Pointwise::collect_rows:
-      return false;
-    default:
-      return true;
-  }
-}
-
 class Collector {
  public:
   explicit Collector(Jobs& jobs) : jobs_(jobs) {}
@@ -110,13 +96,14 @@ class Collector {
   }
 
   void add_kernel(const Block& block, const Kernel& kernel, Phase phase) {
+    const KernelSupport support = support_of(block, kernel, plan().precision);
+    if (!support.timed && !support.imported) return;
     SampleKey key;
     if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) {
       key = key_of(*gemm, to_string(precision_of(block, kernel, plan().precision)));
     } else if (const auto* attention = std::get_if<Attention>(&kernel.what)) {
       key = key_of(*attention);
     } else if (const auto* kind = std::get_if<Pointwise>(&kernel.what)) {
-      if (!has_kernel(*kind)) return;
       key = {SampleKey::Table::stream, curve_name(*kind), {block.bytes_moved(kernel)}};
     } else if (const auto* scan = std::get_if<Scan>(&kernel.what)) {
       key = {SampleKey::Table::stream, curve_name(*scan), {block.bytes_moved(kernel)}};
@@ -151,7 +138,7 @@ class Collector {
   }
 
   void add_message(const Collective& message) {
-    if (is_row_exchange(message.op)) return;  // a library's of its own, which is not timed
+    if (!support_of(message.op).timed) return;
     if (message.group == CommGroup::host || message.bytes < 1) return;
     const int members = message.op == CollectiveOp::send_receive ? 2 : group_size(message.group, plan());
     for (const double size : {1024.0, 65536.0, 1048576.0, message.bytes})

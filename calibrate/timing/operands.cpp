@@ -11,25 +11,26 @@ constexpr std::size_t kAlignment = 256;
 constexpr double kMostSets = 2048;
 constexpr std::uint64_t kSeed = 20260101;
 
-bool moves_rows(const KernelJob& job) {
-  return job.key.name == "permute" || job.key.name == "reorder";
+// Rows of the table that token ids index.
+std::int64_t rows_of_table(const KernelJob& job, const Jobs& jobs) {
+  const Jobs::Shaped& shaped = jobs.plans[job.plan];
+  return shape_on_one_rank(shaped.model, shaped.plan).vocab;
 }
 
-// What an integer tensor counts up to: rows of the table that it indexes.
-std::int64_t bound_of(const KernelJob& job, const Jobs& jobs) {
-  const Model& model = jobs.plans[job.plan].model;
-  const bool of_experts = model.experts && job.kernel.name.find("top_k") != std::string::npos;
-  const bool routes = model.experts && (moves_rows(job) || job.key.name == "bias_gradient");
-  if (of_experts || routes) return model.experts->count;
-  return shape_on_one_rank(model, jobs.plans[job.plan].plan).vocab;
+bool is_of_choices(const Kernel& kernel, TensorId id) {
+  return kernel.reads.in(Slot::choices) == id || kernel.writes.in(Slot::choices) == id;
 }
 
-bool is_of_choices(const Tensor& tensor) {
-  return tensor.name == "expert_choices";
+// Exponentials, their sums, squares and scales.
+bool is_positive(const Kernel& kernel, TensorId id) {
+  const KernelTensors& reads = kernel.reads;
+  if (is_one_of(kernel, Pointwise::adam)) return reads[2] == id;
+  if (is_one_of(kernel, Pointwise::loss, Pointwise::loss_sum) && reads[0] == id) return true;
+  return reads.in(Slot::exponential_sum) == id || reads.in(Slot::scale) == id;
 }
 
-bool is_integer(const Tensor& tensor, kernels::Type type) {
-  return type == kernels::Type::int64 || type == kernels::Type::uint8 || is_of_choices(tensor);
+bool is_integer(kernels::Type type) {
+  return type == kernels::Type::int64 || type == kernels::Type::uint8;
 }
 
 // Numbers spread over 0 .. bound in an order that no prefetcher guesses.
@@ -60,7 +61,7 @@ Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs&
   const double wanted = std::ceil(least_bytes / static_cast<double>(std::max<std::size_t>(1, set_bytes_)));
   sets_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, kMostSets));
   memory_ = kernels::Buffer(device, sets_ * set_bytes_);
-  if (moves_rows(job)) {
+  if (sorts_rows(job.kernel)) {
     double rows = 0;
     for (const TensorId id : job.kernel.reads)
       rows = std::max(rows, block.tensors[static_cast<std::size_t>(id)].elements);
@@ -91,7 +92,7 @@ void Operands::fill_integers(kernels::Stream& stream, TensorId id) {
     stream.copy(address(0, id), values.data(), values.size() * sizeof(values[0]));
     stream.synchronize();
   };
-  if (is_of_choices(tensor)) {
+  if (is_of_choices(job_.kernel, id)) {
     // Every expert is chosen equally often, by tokens in turn.
     std::vector<std::int32_t> choices(count);
     const std::int64_t experts = jobs_.plans[job_.plan].model.experts->count;
@@ -99,7 +100,7 @@ void Operands::fill_integers(kernels::Stream& stream, TensorId id) {
       choices[i] = static_cast<std::int32_t>(i % static_cast<std::size_t>(experts));
     return copy(choices);
   }
-  if (tensor.element_bytes == 8) return copy(scattered<std::int64_t>(count, bound_of(job_, jobs_)));
+  if (tensor.element_bytes == 8) return copy(scattered<std::int64_t>(count, rows_of_table(job_, jobs_)));
   copy(scattered<std::uint8_t>(count, 2));
 }
 
@@ -108,16 +109,13 @@ void Operands::fill(kernels::Stream& stream) {
   const Block& block = jobs_.blocks[job_.block];
   const Precision precision = jobs_.plans[job_.plan].plan.precision;
   for (const auto& [matrix, offset] : offset_) {
-    const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
     const kernels::Type type = type_in(block, job_.kernel, matrix, precision);
-    if (is_integer(tensor, type)) {
+    if (is_integer(type) || is_of_choices(job_.kernel, matrix)) {
       fill_integers(stream, matrix);
       continue;
     }
     const TensorPlace& place = places_[static_cast<std::size_t>(matrix)];
-    const bool positive = tensor.name == "second_moment" || tensor.name == "sum" ||
-                          tensor.name == "sum_reduced" || tensor.name == "exponentials" ||
-                          tensor.name.ends_with("_maximum");
+    const bool positive = is_positive(job_.kernel, matrix);
     const std::size_t bytes = matrix_bytes(block, place);
     const kernels::Tensor view(address(0, matrix), type, place.rows,
                                static_cast<std::int64_t>(bytes / kernels::bytes_of(type)) / place.rows);
@@ -136,7 +134,7 @@ std::vector<kernels::Call> Operands::calls(std::size_t set) const {
                                 [this, set](TensorId matrix) { return address(set, matrix); });
   bound.rows_of_choices = {scratch_.data(), kernels::Type::int32, 1,
                            static_cast<std::int64_t>(scratch_.bytes() / sizeof(std::int32_t))};
-  std::vector<kernels::Call> calls = calls_of(bound, job_.kernel, job_.phase);
+  std::vector<kernels::Call> calls = calls_of(bound, job_.kernel);
   if (chunks_of(job_.kernel) > 1) calls.resize(1);
   for (kernels::Call& call : calls) {
     const kernels::Tensor positions(positions_.data(), kernels::Type::int32, 1,

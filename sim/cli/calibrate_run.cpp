@@ -59,9 +59,9 @@ void require_timed(const CalibrateOptions& options, const Gpu& gpu, Precision pr
                       in_fp8 ? "the CPU has no fp8 GEMMs: only fp32 can be timed on it"
                              : "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
                       found, "--precision fp32"});
-  if (precision == Precision::fp4)
-    throw InputError(
-        {"command line", "--precision", "fp4 GEMMs cannot be timed yet", found, "--precision fp8"});
+  if (!support_of_gemm(precision).timed)
+    throw InputError({"command line", "--precision", to_string(precision) + " GEMMs cannot be timed yet",
+                      found, "--precision fp8"});
   if (in_fp8 && !gpu.peak_flops.contains("fp8"))
     throw InputError({"command line", "--precision",
                       gpu.name + " states no fp8 peak: its tensor cores have no fp8 GEMMs", found,
@@ -72,7 +72,7 @@ Precision precision_of_grid(const CalibrateOptions& options) {
   const std::string given = given_or(options.given, "--precision", options.on_cpu() ? "fp32" : "bf16");
   std::vector<std::string> names;
   for (const Precision precision : kPrecisions) {
-    if (precision == Precision::fp4) continue;  // has no kernel here
+    if (!support_of_gemm(precision).timed) continue;
     if (to_string(precision) == given) return precision;
     names.push_back(to_string(precision));
   }

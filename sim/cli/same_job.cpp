@@ -57,8 +57,9 @@ std::string digest_of(const Training& training) {
     for (const auto* kernels :
          {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
       for (const Kernel& kernel : *kernels)
-        text += fmt::format("{} {} {} {}\n", kernel.name, flops(kernel), fmt::join(kernel.reads, ","),
-                            fmt::join(kernel.writes, ","));
+        text += fmt::format("{} {} {} {}\n", support_of(block, kernel, training.plan.precision).type,
+                            flops(kernel), fmt::join(kernel.reads.ids(), ","),
+                            fmt::join(kernel.writes.ids(), ","));
   }
   for (const std::vector<Repeated>& part : training.work.parts)
     for (const Repeated& repeated : part) text += fmt::format("{} {}\n", repeated.block, repeated.repeats);

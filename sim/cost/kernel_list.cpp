@@ -8,6 +8,13 @@ namespace rehearse {
 
 namespace {
 
+bool is_of_experts(const Kernel& kernel) {
+  if (const auto* collective = std::get_if<Collective>(&kernel.what))
+    return collective->group == CommGroup::expert;
+  const auto* gemm = std::get_if<Gemm>(&kernel.what);
+  return gemm != nullptr && gemm->of_experts;
+}
+
 void add(std::vector<KernelTime>& list, Pricing& pricing, const Block& block,
          const std::vector<Kernel>& kernels, KernelPass pass, double runs) {
   for (const Kernel& kernel : kernels) {
@@ -16,7 +23,7 @@ void add(std::vector<KernelTime>& list, Pricing& pricing, const Block& block,
     const double bytes = collective != nullptr ? collective->bytes * static_cast<double>(collective->calls)
                                                : block.bytes_moved(kernel);
     list.push_back({block.name, kernel.name, pass, runs, time.seconds, flops(kernel), bytes,
-                    collective != nullptr, time.extrapolated});
+                    collective != nullptr, is_of_experts(kernel), time.extrapolated});
   }
 }
 

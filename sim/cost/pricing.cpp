@@ -35,12 +35,12 @@ constexpr double kEpilogue = 0.41;
 
 // Bytes that a product moves beside two operands and a result in bf16.
 double bytes_beside(const Block& block, const Kernel& kernel, const Gemm& gemm) {
-  const auto bytes = [&](std::size_t at) {
-    return block.tensors[static_cast<std::size_t>(kernel.reads[at])].bytes();
+  const auto bytes = [&](Slot slot) {
+    return block.tensors[static_cast<std::size_t>(kernel.reads.in(slot))].bytes();
   };
   const double result =
       2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.batch);
-  return std::max(0.0, block.bytes_moved(kernel) - bytes(0) - bytes(1) - result);
+  return std::max(0.0, block.bytes_moved(kernel) - bytes(Slot::operand) - bytes(Slot::weight) - result);
 }
 
 std::size_t inner_group(const Collective& collective) {
@@ -112,7 +112,7 @@ Estimate Pricing::time_of(const Block& block, const Kernel& kernel) {
     if (*kind != Pointwise::spread_rows && *kind != Pointwise::collect_rows)
       return times(kernel.launches,
                    times_.pointwise(*kind, block.bytes_moved(kernel) / static_cast<double>(kernel.launches)));
-    const Tensor& map = block.tensors[static_cast<std::size_t>(kernel.reads.back())];
+    const Tensor& map = block.tensors[static_cast<std::size_t>(kernel.reads.in(Slot::map))];
     const double seconds = local_move_time(cluster_.gpu, *kind, block.bytes_moved(kernel), map.elements);
     return {std::max(profile_.launch_s, seconds), false};
   }
@@ -125,7 +125,7 @@ Estimate Pricing::product(const Block& block, const Kernel& kernel, const Gemm& 
   const bool in_bf16 = precision_of(block, kernel, precision_) != precision_;
   Estimate time = in_chunks(gemm, in_bf16);
   if (plan_.fp8_scaling == Fp8Scaling::mx && !in_bf16) time.seconds *= profile_.fp8_blocks;
-  if (gemm.of_experts && gemm.pass != GemmPass::weight_gradient && kernel.writes.size() > 1)
+  if (gemm.of_experts && gemm.pass != GemmPass::weight_gradient && kernel.writes.has(Slot::columns))
     time.seconds += bytes_beside(block, kernel, gemm) / (kEpilogue * cluster_.gpu.memory_bandwidth);
   return time;
 }
@@ -270,12 +270,11 @@ double Pricing::call_far_bytes(const Collective& collective) {
 Pricing::Hidden Pricing::hidden(const Block& block, const Kernel& kernel,
                                 const std::vector<Kernel>& kernels) {
   const auto* collective = std::get_if<Collective>(&kernel.what);
-  if (collective == nullptr || kernel.overlap.with.empty()) return {};
+  if (collective == nullptr) return {};
   const Kernel* beside = nullptr;
   double chunk_s = 0;
   for (const Kernel& other : kernels) {
-    const std::vector<std::string>& with = kernel.overlap.with;
-    if (std::find(with.begin(), with.end(), other.name) == with.end()) continue;
+    if (!runs_beside(kernel, other)) continue;
     chunk_s += time_of(block, other).seconds / static_cast<double>(chunks_of(other));
     beside = &other;
   }

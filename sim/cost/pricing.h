@@ -72,7 +72,7 @@ class Pricing {
     double total() const { return calls * hidden_s; }
   };
 
-  // What the kernel that a collective names hides of it, when that stands in `kernels`: call by call beside
+  // What the kernels beside a collective hide of it, when they stand in `kernels`: call by call beside
   // chunk by chunk, which has only what the call leaves.
   Hidden hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels);
 

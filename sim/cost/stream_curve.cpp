@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "cost/curves.h"
@@ -13,44 +12,9 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::array kNames = {"norm",
-                               "norm_backward",
-                               "rotary",
-                               "activation",
-                               "activation_backward",
-                               "varying_activation",
-                               "varying_activation_backward",
-                               "dropout",
-                               "add",
-                               "softmax",
-                               "softmax_backward",
-                               "causal_softmax",
-                               "causal_softmax_backward",
-                               "embedding",
-                               "embedding_backward",
-                               "permute",
-                               "spread_rows",
-                               "collect_rows",
-                               "scatter_add",
-                               "reorder",
-                               "rearrange",
-                               "cross_entropy",
-                               "cross_entropy_backward",
-                               "bias_gradient",
-                               "convolution",
-                               "convolution_backward",
-                               "adam",
-                               "quantise",
-                               "quantise_blocks",
-                               "quantise_fp4",
-                               "quantise_fp4_at_random",
-                               "square_sum",
-                               "clip_scale",
-                               "eager"};
-
 // A backward kernel streams like its forward, and all of the optimizer step like Adam.
 std::vector<std::string> curves_for(Pointwise kind) {
-  switch (kind) {
+  switch (stream_of(kind)) {
     case Pointwise::norm_backward:
       return {curve_name(kind), "norm", "copy"};
     case Pointwise::activation_backward:
@@ -109,7 +73,7 @@ Estimate stream_time(const Profile& profile, const Gpu& gpu, const std::vector<s
 }  // namespace
 
 std::string curve_name(Pointwise kind) {
-  return kNames.at(static_cast<std::size_t>(kind));
+  return to_string(stream_of(kind));
 }
 
 std::string curve_name(const Scan& scan) {

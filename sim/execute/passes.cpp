@@ -10,12 +10,12 @@ class PassMaker {
 
   BlockPasses make(bool again_together) {
     BlockPasses passes;
-    add(passes.forward, block_.forward, Phase::forward);
-    add(again_together ? passes.again : passes.backward, block_.recompute, Phase::recompute);
-    add(passes.backward, block_.backward_input, Phase::backward_input);
+    add(passes.forward, block_.forward);
+    add(again_together ? passes.again : passes.backward, block_.recompute);
+    add(passes.backward, block_.backward_input);
     passes.backward_input = passes.backward;
-    add(passes.backward, block_.backward_weight, Phase::backward_weight);
-    add(passes.backward_weight, block_.backward_weight, Phase::backward_weight);
+    add(passes.backward, block_.backward_weight);
+    add(passes.backward_weight, block_.backward_weight);
 
     Marks saved = marks();
     for (const TensorId id : block_.saved) mark(saved, id);
@@ -53,8 +53,8 @@ class PassMaker {
       for (const TensorId id : kernel.reads) mark(marks, id);
   }
 
-  static void add(Pass& pass, const std::vector<Kernel>& kernels, Phase phase) {
-    for (const Kernel& kernel : kernels) pass.push_back({&kernel, phase, {}});
+  static void add(Pass& pass, const std::vector<Kernel>& kernels) {
+    for (const Kernel& kernel : kernels) pass.push_back({&kernel, {}});
   }
 
   // From the last step to the first: who is met first is met for the last time.

@@ -11,7 +11,6 @@ namespace rehearse {
 
 struct PassStep {
   const Kernel* kernel = nullptr;
-  Phase phase = Phase::forward;
   std::vector<TensorId> dies;  // matrices that nothing reads any more
 };
 using Pass = std::vector<PassStep>;

@@ -134,9 +134,9 @@ class Rank {
   void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
   void gather_rows(const Launch& launch, kernels::Stream& stream);
   void scatter_rows(const Launch& launch, kernels::Stream& stream);
-  void swap_heads(const Launch& launch, kernels::Stream& stream);
+  void swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream);
   void run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream);
-  void return_gradients(const Launch& launch, int step, kernels::Stream& stream);
+  void return_gradients(const Launch& launch, std::size_t step, kernels::Stream& stream);
   struct Staged;
   Staged stage(std::int64_t elements);
   void make_positions();

@@ -191,20 +191,23 @@ void* Rank::locate(const Piece& piece, TensorId matrix) const {
 }
 
 void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& stream) {
-  const Launch launch{bound, *step.kernel, step.phase};
+  const Launch launch{bound, *step.kernel};
   if (const auto* collective = std::get_if<Collective>(&step.kernel->what))
     return collective->group == CommGroup::context ? run_context_collective(launch, *collective, stream)
                                                    : run_collective(launch, *collective, stream);
   const auto* attention = std::get_if<Attention>(&step.kernel->what);
   if (attention != nullptr && attention->steps > 1) return run_ring(launch, *attention, stream);
-  const auto* pointwise = std::get_if<Pointwise>(&step.kernel->what);
-  if (pointwise != nullptr && *pointwise == Pointwise::dropout) seed_dropout(bound, *step.kernel);
-  for (const kernels::Call& call : calls_of(bound, *step.kernel, step.phase)) stream.launch(call);
+  if (is_one_of(*step.kernel, Pointwise::dropout, Pointwise::score_dropout))
+    seed_dropout(bound, *step.kernel);
+  for (const kernels::Call& call : calls_of(bound, *step.kernel)) stream.launch(call);
 }
 
-// The same for every run of the kernel on the same sequences, whatever the split.
+// The same for every run of the kernel on the same sequences, whatever the split: by the mask that it makes.
 void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
-  bound.seed = seed_of(training_.seed, fmt::format("{}.{} {}", piece_->name, kernel.name, step_));
+  const auto mask = static_cast<std::size_t>(kernel.writes.in(Slot::mask));
+  std::string masked = bound.block.tensors[mask].name;
+  masked.resize(masked.rfind("_mask"));
+  bound.seed = seed_of(training_.seed, fmt::format("{}.{} {}", piece_->name, masked, step_));
   bound.first_sequence =
       first_sequence(training_.plan, at_[static_cast<std::size_t>(Axis::dp)], op_->microbatch);
 }
@@ -248,7 +251,7 @@ void Rank::run_collective(const Launch& launch, const Collective& collective, ke
     case CollectiveOp::all_reduce:
       group.all_reduce(
           stream, from.all, to.all,
-          launch.named("maximum_all_reduce") ? kernels::Reduction::maximum : kernels::Reduction::sum);
+          collective.exchange == Exchange::maximum ? kernels::Reduction::maximum : kernels::Reduction::sum);
       break;
     case CollectiveOp::all_gather:
       group.all_gather(stream, from.all, to.all);

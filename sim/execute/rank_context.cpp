@@ -22,16 +22,9 @@ void copy(kernels::Stream& stream, const View& from, const View& to) {
   stream.launch(kernels::Cast{from, to});
 }
 
-// Of attention's heads and a state space's before they are read, and of what is made of them after it.
-bool gives_heads(const Launch& launch) {
-  const std::string& name = launch.kernel.name;
-  return (name.starts_with("heads") || name.starts_with("mamba")) != launch.ends_with("_backward");
-}
-
-// Columns of tensor `i` of an exchange whose heads are shared out by themselves.
-std::vector<std::int64_t> parts_of(const Launch& launch, std::size_t i, std::int64_t columns) {
-  const bool is_convolved = launch.kernel.name.starts_with("mamba") && i == 1;
-  return is_convolved ? parts_of_channels(launch) : std::vector{columns};
+// Columns of a tensor of an exchange whose heads are shared out by themselves.
+std::vector<std::int64_t> parts_of(const Launch& launch, Slot slot, std::int64_t columns) {
+  return slot == Slot::channels ? parts_of_channels(launch) : std::vector{columns};
 }
 
 }  // namespace
@@ -67,7 +60,7 @@ void Rank::run_context_collective(const Launch& launch, const Collective& collec
     case CollectiveOp::reduce_scatter:
       return scatter_rows(launch, stream);
     case CollectiveOp::all_to_all:
-      return swap_heads(launch, stream);
+      return swap_heads(launch, collective.exchange == Exchange::rows_for_heads, stream);
     case CollectiveOp::send_receive:
       return;  // a ring's, which run_ring() does step by step
     default:
@@ -105,8 +98,7 @@ void Rank::scatter_rows(const Launch& launch, kernels::Stream& stream) {
 
 // From a rank's rows of all heads to all rows of its heads, or back: heads are columns, and what a rank has
 // of another's lies together while it travels.
-void Rank::swap_heads(const Launch& launch, kernels::Stream& stream) {
-  const bool to_heads = gives_heads(launch);
+void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream) {
   const std::int64_t rows = launch.bound.shape.tokens, ranks = launch.bound.shape.cp;
   for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i) {
     const TensorId from = launch.kernel.reads[i], to = launch.kernel.writes[i];
@@ -120,7 +112,7 @@ void Rank::swap_heads(const Launch& launch, kernels::Stream& stream) {
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       const View block = part_of(staged.all, rank * rows * width, rows, width);
       std::int64_t first = 0;
-      for (const std::int64_t part : parts_of(launch, i, of_rows.columns)) {
+      for (const std::int64_t part : parts_of(launch, launch.kernel.reads.slot(i), of_rows.columns)) {
         const std::int64_t share = part / ranks;
         const View columns = of_rows.slice(first + rank * share, share),
                    own = block.slice(first / ranks, share);
@@ -135,27 +127,27 @@ void Rank::swap_heads(const Launch& launch, kernels::Stream& stream) {
 // Attention step by step: after each, keys and values go on to the next rank of the ring. A backward step's
 // gradients of keys and values go back to where these came from.
 void Rank::run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream) {
-  const std::size_t own = attention.backward ? 2 : 1;
-  const View leaving = launch.whole(launch.kernel.reads[own]);
-  const View arrived = part_of(launch.whole(launch.kernel.reads[own + 1]), 0, 1, leaving.columns);
+  const View leaving = launch.whole_read(Slot::keys_and_values);
+  const View arrived = part_of(launch.whole_read(Slot::arriving), 0, 1, leaving.columns);
   kernels::Communicator& ring = *groups_.context;
   const int next = (ring.rank() + 1) % ring.size(), last = (ring.rank() + ring.size() - 1) % ring.size();
-  const std::vector<kernels::Call> calls = calls_of(launch.bound, launch.kernel, launch.phase);
+  const std::vector<kernels::Call> calls = calls_of(launch.bound, launch.kernel);
   for (std::size_t step = 0; step < calls.size(); ++step) {
     if (step > 0) ring.send_receive(stream, leaving, next, arrived, last);
     if (step > 0 && step + 1 < calls.size()) copy(stream, arrived, leaving);
     stream.launch(calls[step]);
-    if (step > 0 && attention.backward) return_gradients(launch, static_cast<int>(step), stream);
+    if (step > 0 && attention.backward) return_gradients(launch, step, stream);
   }
 }
 
 // Those of key and value of step `step`.
-void Rank::return_gradients(const Launch& launch, int step, kernels::Stream& stream) {
-  const View made = launch.whole(launch.kernel.writes[static_cast<std::size_t>(2 * step + 1)]);
+void Rank::return_gradients(const Launch& launch, std::size_t step, kernels::Stream& stream) {
+  const View made = launch.whole(launch.kernel.writes.all_in(Slot::keys_and_values).at(step));
+  const int back = static_cast<int>(step);
   const Staged returned = stage(made.columns);
   kernels::Communicator& ring = *groups_.context;
-  ring.send_receive(stream, made, (ring.rank() + ring.size() - step) % ring.size(), returned.all,
-                    (ring.rank() + step) % ring.size());
+  ring.send_receive(stream, made, (ring.rank() + ring.size() - back) % ring.size(), returned.all,
+                    (ring.rank() + back) % ring.size());
   copy(stream, returned.all, made);
 }
 

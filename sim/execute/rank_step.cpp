@@ -106,7 +106,7 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
     return is_value ? segment->own(segment->written()).data : segment->master.memory.data();
   };
   const BoundBlock bound = bind_block(scratch, training_.model, step_plan_, memory);
-  for (kernels::Call& call : calls_of(bound, kernels[kernel], Phase::forward)) {
+  for (kernels::Call& call : calls_of(bound, kernels[kernel])) {
     if (auto* adam = std::get_if<kernels::Adam>(&call)) {
       adam->rate = training_.rate;
       adam->step = steps_taken_ + 1;

@@ -23,6 +23,7 @@ class Limits {
     if (model_.experts) of_experts(*model_.experts);
     of_split();
     of_sharding();
+    if (found_.empty()) of_kernels();
     return std::move(found_);
   }
 
@@ -167,6 +168,25 @@ class Limits {
             "a tied embedding on a V-shaped schedule cannot be executed with optimizer offload yet",
             fmt::format("schedule = {}, offload = optimizer", to_string(plan_.schedule)),
             "none, or schedule 1f1b");
+  }
+
+  // What no rule above names.
+  void of_kernels() {
+    const auto look_at = [this](const Block& block, const std::vector<Kernel>& kernels) {
+      for (const Kernel& kernel : kernels) {
+        const KernelSupport support = support_of(block, kernel, plan_.precision);
+        require(support.executed || !found_.empty(), "plan", "a type of kernel cannot be executed yet",
+                fmt::format("{} (\"{}\" of {})", support.type, kernel.name, block.name),
+                "the types that `rehearse doctor --kernels` lists as executed");
+      }
+    };
+    for (const Block& block : make_work(model_, plan_).blocks)
+      for (const auto* kernels :
+           {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
+        look_at(block, *kernels);
+    Block scratch;
+    scratch.name = "optimizer";
+    look_at(scratch, optimizer_kernels(1, plan_, scratch));
   }
 
   const Model& model_;

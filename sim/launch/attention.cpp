@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 
 #include "launch/views.h"
@@ -38,58 +37,70 @@ struct KeysAndValues {
   kernels::Tensor key, value;
 };
 
-// Two tensors; or one that holds all keys and then all values, as a collective left them.
-KeysAndValues two_or_one(const Launch& launch, const kernels::AttentionShape& shape, std::size_t first,
-                         bool together, const std::vector<TensorId>& ids) {
+// All keys and then all values, as a collective left them.
+KeysAndValues in_one(const Launch& launch, const kernels::AttentionShape& shape, TensorId both) {
   const std::int64_t rows = shape.keys.rows(), width = shape.kv_heads * shape.head_dim;
-  if (!together) return {launch.rows(ids.at(first), rows), launch.rows(ids.at(first + 1), rows)};
-  return {launch.part(ids.at(first), 0, rows, width),
-          launch.part(ids.at(first), rows * width, rows, shape.kv_heads * shape.v_head_dim)};
+  return {launch.part(both, 0, rows, width),
+          launch.part(both, rows * width, rows, shape.kv_heads * shape.v_head_dim)};
 }
 
-// Reads {query, key, value}; {query, gathered keys and values}; of a ring {query, own keys and values,
-// received ones}. Writes {output, log-sum-exp} of every step.
+// What step `step` reads: of a ring the first its own, all others what arrives.
+KeysAndValues keys_of_step(const Launch& launch, const kernels::AttentionShape& shape, std::size_t step) {
+  const KernelTensors& reads = launch.kernel.reads;
+  if (step > 0) return in_one(launch, shape, reads.in(Slot::arriving));
+  if (reads.has(Slot::keys_and_values)) return in_one(launch, shape, reads.in(Slot::keys_and_values));
+  return {launch.read_in(Slot::keys, shape.keys.rows()), launch.read_in(Slot::values, shape.keys.rows())};
+}
+
+// And the gradients that it writes.
+KeysAndValues gradients_of_step(const Launch& launch, const kernels::AttentionShape& shape,
+                                std::size_t step) {
+  const std::vector<TensorId> both = launch.kernel.writes.all_in(Slot::keys_and_values);
+  if (!both.empty()) return in_one(launch, shape, both.at(step));
+  return {launch.write_in(Slot::keys, shape.keys.rows()), launch.write_in(Slot::values, shape.keys.rows())};
+}
+
+// Reads query, keys and values, of a ring also those that arrive. Writes output and log-sum-exp of every
+// step.
 Calls forward(const Launch& launch, const Attention& attention) {
   AttentionForward call;
   call.shape = shape_of(launch, attention);
-  const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
   const std::int64_t rows = call.shape.queries.rows();
-  const bool together = attention.steps > 1 || reads.size() == 2;
-  call.query = launch.rows(reads[0], rows);
+  call.query = launch.read(0, rows);
+  const std::vector<TensorId> outputs = launch.kernel.writes.all_in(Slot::operand),
+                              log_sums = launch.kernel.writes.all_in(Slot::log_sum_exp);
   Calls calls;
-  for (std::size_t step = 0; step < writes.size() / 2; ++step) {
+  for (std::size_t step = 0; step < outputs.size(); ++step) {
     call.shape.keys.positions = positions_of(launch, attention.keys, static_cast<std::int64_t>(step));
-    const KeysAndValues keys = two_or_one(launch, call.shape, step == 0 ? 1 : 2, together, reads);
+    const KeysAndValues keys = keys_of_step(launch, call.shape, step);
     call.key = keys.key;
     call.value = keys.value;
-    call.output = launch.rows(writes[2 * step], rows);
-    call.log_sum_exp = launch.rows(writes[2 * step + 1], rows);
+    call.output = launch.rows(outputs[step], rows);
+    call.log_sum_exp = launch.rows(log_sums.at(step), rows);
     calls.push_back(call);
   }
   return calls;
 }
 
-// Reads {output gradient, operands as above, output, log-sum-exp}, of a ring what travels on before the
-// output; writes one gradient an operand, or of a ring {query's, key's and value's} of every step.
+// Reads what the forward kernel does, its results and the output's gradient; writes the gradients of query,
+// keys and values of every step.
 Calls backward(const Launch& launch, const Attention& attention) {
   AttentionBackward call;
   call.shape = shape_of(launch, attention);
-  const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
   const std::int64_t rows = call.shape.queries.rows();
-  const bool together = attention.steps > 1 || writes.size() == 2;
-  call.output_gradient = launch.rows(reads[0], rows);
-  call.query = launch.rows(reads[1], rows);
-  call.output = launch.rows(reads.at(reads.size() - 2), rows);
-  call.log_sum_exp = launch.rows(reads.back(), rows);
+  call.output_gradient = launch.read_in(Slot::output_gradient, rows);
+  call.query = launch.rows(launch.kernel.reads.in(Slot::operand), rows);
+  call.output = launch.read_in(Slot::output, rows);
+  call.log_sum_exp = launch.read_in(Slot::log_sum_exp, rows);
+  const std::vector<TensorId> of_queries = launch.kernel.writes.all_in(Slot::operand);
   Calls calls;
-  for (std::int64_t step = 0; step < attention.steps; ++step) {
-    call.shape.keys.positions = positions_of(launch, attention.keys, step);
-    const KeysAndValues keys = two_or_one(launch, call.shape, step == 0 ? 2 : 3, together, reads);
+  for (std::size_t step = 0; step < of_queries.size(); ++step) {
+    call.shape.keys.positions = positions_of(launch, attention.keys, static_cast<std::int64_t>(step));
+    const KeysAndValues keys = keys_of_step(launch, call.shape, step);
     call.key = keys.key;
     call.value = keys.value;
-    const auto first = static_cast<std::size_t>(2 * step);
-    call.query_gradient = launch.rows(writes[first], rows);
-    const KeysAndValues gradients = two_or_one(launch, call.shape, first + 1, together, writes);
+    call.query_gradient = launch.rows(of_queries[step], rows);
+    const KeysAndValues gradients = gradients_of_step(launch, call.shape, step);
     call.key_gradient = gradients.key;
     call.value_gradient = gradients.value;
     calls.push_back(call);
@@ -97,63 +108,25 @@ Calls backward(const Launch& launch, const Attention& attention) {
   return calls;
 }
 
-// {part, log-sum-exp} of a step begin {output, log-sum-exp}, or join the sum that is read with them.
-Calls merge(const Launch& launch) {
+// Gradients of query, keys and values of a ring.
+struct RingGradients {
+  kernels::Tensor query, key, value;
+};
+
+RingGradients ring_gradients(const Launch& launch, TensorId query, TensorId both) {
   const Shape& shape = launch.bound.shape;
-  const std::int64_t rows = shape.tokens;
-  const std::size_t begun = launch.kernel.reads.size() == 2 ? 0 : 2;
-  Calls calls = {kernels::Cast{launch.read(begun, rows), launch.write(0, rows)},
-                 kernels::Cast{launch.read(begun + 1, rows), launch.write(1, rows)}};
-  if (begun > 0)
-    calls.push_back(kernels::AttentionMerge{shape.heads, launch.read(0, rows), launch.read(1, rows),
-                                            launch.write(0, rows), launch.write(1, rows)});
-  return calls;
+  const std::int64_t rows = shape.tokens, width = shape.attended_kv_heads() * launch.bound.model.head_dim;
+  return {launch.rows(query, rows), launch.part(both, 0, rows, width),
+          launch.part(both, rows * width, rows, launch.elements(both) / rows - width)};
 }
 
-// Query's, key's and value's gradients: three tensors, or two of which the other holds all keys and then all
-// values.
-std::array<kernels::Tensor, 3> gradients_in(const Launch& launch, const std::vector<TensorId>& ids,
-                                            std::size_t first, std::int64_t key_columns) {
+// The last step writes keys' and values' apart.
+RingGradients ring_gradients_made(const Launch& launch) {
+  const KernelTensors& writes = launch.kernel.writes;
   const std::int64_t rows = launch.bound.shape.tokens;
-  const kernels::Tensor query = launch.rows(ids[first], rows);
-  if (ids.size() - first == 3)
-    return {query, launch.rows(ids[first + 1], rows), launch.rows(ids[first + 2], rows)};
-  const std::int64_t columns = launch.elements(ids[first + 1]) / rows;
-  return {query, launch.part(ids[first + 1], 0, rows, key_columns),
-          launch.part(ids[first + 1], rows * key_columns, rows, columns - key_columns)};
-}
-
-// A step's gradients begin the sum, or are added to the one that is read with them.
-Calls add_step(const Launch& launch) {
-  const std::int64_t keys = launch.bound.shape.attended_kv_heads() * launch.bound.model.head_dim;
-  const std::vector<TensorId>& reads = launch.kernel.reads;
-  const auto parts = gradients_in(launch, {reads[0], reads[1]}, 0, keys);
-  const auto sums = gradients_in(launch, launch.kernel.writes, 0, keys);
-  Calls calls;
-  if (reads.size() == 2) {
-    for (std::size_t i = 0; i < parts.size(); ++i) calls.push_back(kernels::Cast{parts[i], sums[i]});
-    return calls;
-  }
-  const auto begun = gradients_in(launch, reads, 2, keys);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    kernels::Add add;
-    add.output = sums[i];
-    add.inputs = {begun[i], parts[i]};
-    calls.push_back(add);
-  }
-  return calls;
-}
-
-// {key, value} into one tensor, the keys of all rows first; or what is joined already, once more.
-Calls pack(const Launch& launch) {
-  const std::int64_t rows = launch.bound.shape.tokens;
-  const TensorId packed = launch.kernel.writes[0];
-  if (launch.kernel.reads.size() == 1)
-    return {kernels::Cast{launch.whole(launch.kernel.reads[0]), launch.whole(packed)}};
-  const std::int64_t key = launch.elements(launch.kernel.reads[0]),
-                     value = launch.elements(launch.kernel.reads[1]);
-  return {kernels::Cast{launch.read(0, rows), launch.part(packed, 0, rows, key / rows)},
-          kernels::Cast{launch.read(1, rows), launch.part(packed, key, rows, value / rows)}};
+  if (writes.has(Slot::keys_and_values))
+    return ring_gradients(launch, writes.in(Slot::operand), writes.in(Slot::keys_and_values));
+  return {launch.write(0, rows), launch.write_in(Slot::keys, rows), launch.write_in(Slot::values, rows)};
 }
 
 }  // namespace
@@ -162,10 +135,51 @@ Calls attention_calls(const Launch& launch, const Attention& attention) {
   return attention.backward ? backward(launch, attention) : forward(launch, attention);
 }
 
-Calls ring_calls(const Launch& launch) {
-  if (launch.kernel.name.starts_with("ring_merge")) return merge(launch);
-  if (launch.kernel.name.starts_with("ring_gradient_sum")) return add_step(launch);
-  return pack(launch);
+// A step's output begins the sum, or joins the one so far.
+Calls ring_merge_calls(const Launch& launch) {
+  const Shape& shape = launch.bound.shape;
+  const std::int64_t rows = shape.tokens;
+  const kernels::Tensor output = launch.write(0, rows), log_sum = launch.write_in(Slot::log_sum_exp, rows);
+  const kernels::Tensor part = launch.read(0, rows), of_part = launch.read_in(Slot::log_sum_exp, rows);
+  if (!launch.kernel.reads.has(Slot::sum))
+    return {kernels::Cast{part, output}, kernels::Cast{of_part, log_sum}};
+  return {kernels::Cast{launch.read_in(Slot::sum, rows), output},
+          kernels::Cast{launch.read_in(Slot::sum_of_log_sums, rows), log_sum},
+          kernels::AttentionMerge{shape.heads, part, of_part, output, log_sum}};
+}
+
+// A step's gradients begin the sum, or are added to the one so far.
+Calls ring_gradient_sum_calls(const Launch& launch) {
+  const KernelTensors& reads = launch.kernel.reads;
+  const RingGradients part = ring_gradients(launch, reads[0], reads.in(Slot::keys_and_values)),
+                      made = ring_gradients_made(launch);
+  if (!reads.has(Slot::sum))
+    return {kernels::Cast{part.query, made.query}, kernels::Cast{part.key, made.key},
+            kernels::Cast{part.value, made.value}};
+  const RingGradients sum = ring_gradients(launch, reads.in(Slot::sum), reads.in(Slot::sum_of_keys));
+  const auto add = [](const kernels::Tensor& so_far, const kernels::Tensor& more, const kernels::Tensor& to) {
+    kernels::Add call;
+    call.output = to;
+    call.inputs = {so_far, more};
+    return call;
+  };
+  return {add(sum.query, part.query, made.query), add(sum.key, part.key, made.key),
+          add(sum.value, part.value, made.value)};
+}
+
+// Keys and values in one tensor, the keys of all rows first.
+Calls ring_pack_calls(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.tokens;
+  const TensorId packed = launch.kernel.writes[0];
+  const std::int64_t key = launch.elements(launch.kernel.reads[0]),
+                     value = launch.elements(launch.kernel.reads[1]);
+  return {kernels::Cast{launch.read(0, rows), launch.part(packed, 0, rows, key / rows)},
+          kernels::Cast{launch.read(1, rows), launch.part(packed, key, rows, value / rows)}};
+}
+
+// Our kernels wrote them in one tensor already.
+Calls ring_join_calls(const Launch& launch) {
+  return {kernels::Cast{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};
 }
 
 }  // namespace rehearse

@@ -38,13 +38,16 @@ struct BoundBlock {
 BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
                       std::function<void*(TensorId)> memory);
 
+// Does a kernel need BoundBlock::rows_of_choices?
+bool sorts_rows(const Kernel& kernel);
+
 // Most rows that a kernel of a sparse layer sorts, as wide as experts see them: what `rows_of_choices` must
 // hold. 0 for other blocks.
 std::int64_t rows_sorted(const Block& block, std::int64_t width);
 
 // In order, all on one stream. A GEMM in chunks or attention in steps is as many calls. Collectives are none
 // of a device's: std::logic_error.
-std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase);
+std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel);
 
 // Adam over kernel.reads and writes as optimizer_kernels() has them; `step` from 1.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel);

@@ -18,7 +18,7 @@ kernels::Tensor places(const Launch& launch, std::int64_t rows) {
   return place;
 }
 
-// Rows to the order of their experts or back: reads and writes {rows[, weights]} first.
+// Rows to the order of their experts or back, with their weights where these move, too.
 template <typename Move>
 Move move_rows(const Launch& launch, std::int64_t rows_in, std::int64_t rows_out, std::int64_t copies,
                const kernels::Tensor& place) {
@@ -27,45 +27,24 @@ Move move_rows(const Launch& launch, std::int64_t rows_in, std::int64_t rows_out
   move.place = place;
   move.input = launch.read(0, rows_in);
   move.output = launch.write(0, rows_out);
-  if (launch.kernel.writes.size() > 1) {
-    move.weights = launch.whole(launch.kernel.reads[1]);
-    move.output_weights = launch.whole(launch.kernel.writes[1]);
+  if (launch.kernel.writes.has(Slot::row_weights)) {
+    move.weights = launch.whole_read(Slot::row_weights);
+    move.output_weights = launch.whole_write(Slot::row_weights);
   }
   return move;
 }
 
-// Between the token order and the order of experts, by the choices.
-Calls by_choice(const Launch& launch) {
+// Between the token order and the order of experts, of which `sent` holds as many rows as are sent.
+template <typename Move>
+Calls by_choice(const Launch& launch, TensorId sent, bool spreads) {
   const Experts& experts = *launch.bound.model.experts;
-  const std::int64_t tokens = launch.bound.shape.rows, chosen = tokens * experts.per_token;
-  const bool back = launch.ends_with("_backward");
-  const bool spreads = launch.kernel.name.starts_with("permute") != back;
-  const TensorId choices = launch.kernel.reads.back();
-  const kernels::Tensor place = places(launch, chosen);
-  const TensorId moved = spreads ? launch.kernel.writes[0] : launch.kernel.reads[0];
-  const std::int64_t sent = launch.elements(moved) / launch.bound.shape.latent;
-  Calls calls = {kernels::SortChoices{launch.integers(choices, tokens), place, experts.count}};
-  if (spreads) {
-    calls.push_back(move_rows<SpreadRows>(launch, tokens, sent, experts.per_token, place));
-  } else {
-    calls.push_back(move_rows<CollectRows>(launch, sent, tokens, experts.per_token, place));
-  }
-  return calls;
-}
-
-// What came from one rank after the other, by local expert: blocks change places.
-Calls by_source(const Launch& launch) {
-  const Plan& plan = launch.bound.plan;
-  const std::int64_t sources = std::int64_t{plan.ep} * plan.etp;
-  const std::int64_t experts = launch.bound.model.experts->count / plan.ep;
-  const std::int64_t rows = launch.elements(launch.kernel.reads[0]) / launch.bound.shape.latent;
-  const std::int64_t block = rows / (sources * experts);
-  const bool back = launch.ends_with("_backward");
-  const bool to_experts = launch.kernel.name.starts_with("sort_by_expert") != back;
-  const kernels::Tensor place = places(launch, sources * experts * block);
+  const std::int64_t tokens = launch.bound.shape.rows;
+  const kernels::Tensor place = places(launch, tokens * experts.per_token);
+  const std::int64_t rows = launch.elements(sent) / launch.bound.shape.latent;
+  const TensorId choices = launch.kernel.reads.in(Slot::choices);
   return {
-      kernels::TransposeBlocks{place, to_experts ? sources : experts, to_experts ? experts : sources, block},
-      move_rows<SpreadRows>(launch, rows, rows, 1, place)};
+      kernels::SortChoices{launch.integers(choices, tokens), place, experts.count},
+      move_rows<Move>(launch, spreads ? tokens : rows, spreads ? rows : tokens, experts.per_token, place)};
 }
 
 // Where the rows between the GEMMs stand: of a context-parallel rank as its list of positions says.
@@ -82,12 +61,15 @@ void number_tokens(const Launch& launch, kernels::TopK& call) {
 
 }  // namespace
 
+bool sorts_rows(const Kernel& kernel) {
+  return is_one_of(kernel, Pointwise::permute, Pointwise::unpermute, Pointwise::rows_by_expert,
+                   Pointwise::rows_by_source);
+}
+
 std::int64_t rows_sorted(const Block& block, std::int64_t width) {
   double most = 0;
   for (const Kernel& kernel : block.forward) {
-    const auto* kind = std::get_if<Pointwise>(&kernel.what);
-    if (kind == nullptr || (*kind != Pointwise::permute && *kind != Pointwise::reorder)) continue;
-    if (kernel.name.starts_with("ring") || kernel.name.ends_with("_order")) continue;  // which sort nothing
+    if (!sorts_rows(kernel)) continue;
     for (const auto* ids : {&kernel.reads, &kernel.writes})
       for (const TensorId id : *ids)
         most = std::max(most, block.tensors[static_cast<std::size_t>(id)].elements);
@@ -95,20 +77,43 @@ std::int64_t rows_sorted(const Block& block, std::int64_t width) {
   return static_cast<std::int64_t>(most) / width;
 }
 
-Calls choice_calls(const Launch& launch) {
+Calls top_k_calls(const Launch& launch) {
   const std::int64_t rows = launch.bound.shape.rows;
-  if (launch.named("top_k_backward"))
-    return {kernels::TopKBackward{launch.read(0, rows), launch.read(1, rows),
-                                  launch.integers(launch.kernel.reads[2], rows), launch.write(0, rows)}};
-  kernels::TopK call{
-      launch.read(0, rows), {}, launch.write(0, rows), launch.integers(launch.kernel.writes[1], rows)};
-  if (launch.reads_more_than(1)) call.bias = launch.whole(launch.kernel.reads[1]);
+  kernels::TopK call{launch.read(0, rows),
+                     {},
+                     launch.write(0, rows),
+                     launch.integers(launch.kernel.writes.in(Slot::choices), rows)};
+  call.bias = launch.whole_read(Slot::bias);
   if (launch.bound.experts_in_turn) number_tokens(launch, call);
   return {call};
 }
 
+Calls top_k_backward_calls(const Launch& launch) {
+  const std::int64_t rows = launch.bound.shape.rows;
+  return {kernels::TopKBackward{launch.read(0, rows), launch.read(1, rows),
+                                launch.integers(launch.kernel.reads.in(Slot::choices), rows),
+                                launch.write(0, rows)}};
+}
+
 Calls permute_calls(const Launch& launch) {
-  return launch.kernel.name.starts_with("sort") ? by_source(launch) : by_choice(launch);
+  return by_choice<SpreadRows>(launch, launch.kernel.writes[0], true);
+}
+
+Calls unpermute_calls(const Launch& launch) {
+  return by_choice<CollectRows>(launch, launch.kernel.reads[0], false);
+}
+
+// What came from one rank after the other, by local expert, or back: blocks change places.
+Calls sort_calls(const Launch& launch, bool by_expert) {
+  const Plan& plan = launch.bound.plan;
+  const std::int64_t sources = std::int64_t{plan.ep} * plan.etp;
+  const std::int64_t experts = launch.bound.model.experts->count / plan.ep;
+  const std::int64_t rows = launch.elements(launch.kernel.reads[0]) / launch.bound.shape.latent;
+  const std::int64_t block = rows / (sources * experts);
+  const kernels::Tensor place = places(launch, sources * experts * block);
+  return {
+      kernels::TransposeBlocks{place, by_expert ? sources : experts, by_expert ? experts : sources, block},
+      move_rows<SpreadRows>(launch, rows, rows, 1, place)};
 }
 
 }  // namespace rehearse

@@ -6,59 +6,66 @@ namespace {
 
 using namespace kernels;  // every call's name
 
-kernels::Tensor read_whole(const Launch& launch, std::size_t i) {
-  return launch.whole(launch.kernel.reads.at(i));
-}
-kernels::Tensor write_whole(const Launch& launch, std::size_t i) {
-  return launch.whole(launch.kernel.writes.at(i));
-}
-
 Calls exponentials(const Launch& launch, std::int64_t rows) {
   LossExponentials call;
   call.logits = launch.read(0, rows);
-  call.labels = read_whole(launch, 1);
-  if (launch.reads_more_than(2)) call.maximum = read_whole(launch, 2);
+  call.labels = launch.whole_read(Slot::labels);
+  call.maximum = launch.whole_read(Slot::maximum);
   call.exponentials = launch.write(0, rows);
-  call.target = write_whole(launch, 1);
-  if (launch.kernel.writes.size() > 2) call.sum = write_whole(launch, 2);
+  call.target = launch.whole_write(Slot::target);
+  call.sum = launch.whole_write(Slot::exponential_sum);
   call.first = launch.bound.first_vocabulary_row;
   return {call};
 }
 
-}  // namespace
-
-Calls loss_calls(const Launch& launch) {
-  const std::int64_t rows = launch.bound.shape.tokens;
-  if (launch.named("logits_cast")) return {Cast{launch.read(0, rows), launch.write(0, rows)}};
-  if (launch.named("maximum")) return {LossMaximum{launch.read(0, rows), write_whole(launch, 0)}};
-  if (launch.named("shift"))
-    return {LossShift{launch.read(0, rows), read_whole(launch, 1), launch.write(0, rows)}};
-  if (launch.named("sum")) return {LossSum{launch.read(0, rows), write_whole(launch, 0)}};
-  if (launch.named("exponentials")) return exponentials(launch, rows);
-  if (launch.named("log_softmax"))
-    return {LogSoftmax{launch.read(0, rows), launch.whole(launch.kernel.reads.back()), launch.write(0, rows),
-                       write_whole(launch, 1)}};
-  if (launch.named("token_loss"))
-    return {TokenLoss{launch.read(0, rows), launch.whole(launch.kernel.reads.back()), write_whole(launch, 0),
-                      write_whole(launch, 1)}};
-  return {Loss{launch.read(0, rows), read_whole(launch, 1), read_whole(launch, 2), launch.write(0, rows),
-               write_whole(launch, 1)}};
+Calls backward(const Launch& launch, Pointwise type, std::int64_t rows) {
+  const float scale = launch.bound.loss_scale;
+  switch (type) {
+    case Pointwise::narrow_logits:
+      return {Cast{launch.read(0, rows), launch.write(0, rows)}};
+    case Pointwise::likelihood_backward:
+      return {LikelihoodBackward{launch.whole_read(Slot::labels), launch.write(0, rows), scale}};
+    case Pointwise::log_softmax_backward:
+      return {LogSoftmaxBackward{launch.read(0, rows), launch.read(1, rows), launch.write(0, rows)}};
+    case Pointwise::token_loss_backward:
+      return {TokenLossBackward{launch.read(0, rows), launch.whole_read(Slot::labels),
+                                launch.whole_read(Slot::log_sum_exp), launch.write(0, rows), scale}};
+    case Pointwise::loss_backward:
+      return {LossBackward{launch.read(0, rows), launch.whole_read(Slot::labels), launch.write(0, rows),
+                           launch.bound.first_vocabulary_row, scale}};
+    default:  // loss_part: one call makes all of the gradient
+      return {};
+  }
 }
 
-Calls loss_backward_calls(const Launch& launch) {
+}  // namespace
+
+Calls loss_calls(const Launch& launch, Pointwise type) {
   const std::int64_t rows = launch.bound.shape.tokens;
-  const float scale = launch.bound.loss_scale;
-  if (launch.kernel.name.starts_with("loss_part")) return {};  // one call makes all of the gradient
-  if (launch.named("logits_cast_backward")) return {Cast{launch.read(0, rows), launch.write(0, rows)}};
-  if (launch.named("likelihood_backward"))
-    return {LikelihoodBackward{read_whole(launch, 0), launch.write(0, rows), scale}};
-  if (launch.named("log_softmax_backward"))
-    return {LogSoftmaxBackward{launch.read(0, rows), launch.read(1, rows), launch.write(0, rows)}};
-  if (launch.named("token_loss_backward"))
-    return {TokenLossBackward{launch.read(0, rows), read_whole(launch, 1), read_whole(launch, 2),
-                              launch.write(0, rows), scale}};
-  return {LossBackward{launch.read(0, rows), read_whole(launch, 1), launch.write(0, rows),
-                       launch.bound.first_vocabulary_row, scale}};
+  switch (type) {
+    case Pointwise::widen_logits:
+      return {Cast{launch.read(0, rows), launch.write(0, rows)}};
+    case Pointwise::loss_maximum:
+      return {LossMaximum{launch.read(0, rows), launch.whole_write(Slot::maximum)}};
+    case Pointwise::loss_shift:
+      return {LossShift{launch.read(0, rows), launch.whole_read(Slot::maximum), launch.write(0, rows)}};
+    case Pointwise::loss_sum:
+      return {LossSum{launch.read(0, rows), launch.whole_write(Slot::exponential_sum)}};
+    case Pointwise::loss_exponentials:
+      return exponentials(launch, rows);
+    case Pointwise::log_softmax:
+      return {LogSoftmax{launch.read(0, rows), launch.whole_read(Slot::labels), launch.write(0, rows),
+                         launch.whole_write(Slot::loss)}};
+    case Pointwise::token_loss:
+      return {TokenLoss{launch.read(0, rows), launch.whole_read(Slot::labels),
+                        launch.whole_write(Slot::log_sum_exp), launch.whole_write(Slot::loss)}};
+    case Pointwise::loss:
+      return {Loss{launch.read(0, rows), launch.whole_read(Slot::target),
+                   launch.whole_read(Slot::exponential_sum), launch.write(0, rows),
+                   launch.whole_write(Slot::loss)}};
+    default:
+      return backward(launch, type, rows);
+  }
 }
 
 }  // namespace rehearse

@@ -15,8 +15,12 @@ kernels::Tensor operand(const Launch& launch, std::int64_t rows, std::int64_t co
   return view;
 }
 
-TensorId last_read(const Launch& launch) {
-  return launch.kernel.reads.back();
+TensorId weight_of(const Launch& launch) {
+  return launch.kernel.reads.in(Slot::weight);
+}
+
+TensorId input_of(const Launch& launch) {
+  return launch.kernel.reads.in(Slot::input);
 }
 
 // Of an fp8 product: `height` x `width` of a weight, by rows from element `first` on; or by columns, one
@@ -34,7 +38,7 @@ kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, s
 std::int64_t first_of_layer(const Launch& launch, TensorId weight) {
   const std::vector<Kernel>& kernels = launch.bound.block.forward;
   const auto whole = std::ranges::find_if(kernels, [weight](const Kernel& kernel) {
-    return std::holds_alternative<Gemm>(kernel.what) && kernel.reads.at(1) == weight;
+    return std::holds_alternative<Gemm>(kernel.what) && kernel.reads.in(Slot::weight) == weight;
   });
   const std::int64_t first = launch.first_column(launch.kernel.writes[0]);
   return whole == kernels.end() ? first : first - launch.first_column(whole->writes[0]);
@@ -45,7 +49,7 @@ Multiply forward(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  const TensorId weight = launch.kernel.reads[1];
+  const TensorId weight = weight_of(launch);
   const std::int64_t first = first_of_layer(launch, weight);
   call.b = launch.multiplies_quantised() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
                                          : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
@@ -53,7 +57,8 @@ Multiply forward(const Launch& launch, const Gemm& gemm) {
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
   call.c.columns = gemm.n;
-  if (launch.reads_more_than(2)) call.bias = launch.part(launch.kernel.reads[2], first, 1, gemm.n);
+  const TensorId bias = launch.kernel.reads.in(Slot::bias);
+  if (bias >= 0) call.bias = launch.part(bias, first, 1, gemm.n);
   return call;
 }
 
@@ -63,8 +68,8 @@ Multiply input_gradient(const Launch& launch, const Gemm& gemm) {
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
   call.transpose_b = launch.multiplies_quantised();
-  call.b = call.transpose_b ? fp8_weight(launch, last_read(launch), true, 0, gemm.n, gemm.k)
-                            : launch.part(last_read(launch), 0, gemm.k, gemm.n);
+  call.b = call.transpose_b ? fp8_weight(launch, weight_of(launch), true, 0, gemm.n, gemm.k)
+                            : launch.part(weight_of(launch), 0, gemm.k, gemm.n);
   call.c = launch.write(0, gemm.m * gemm.batch);
   call.c.rows = gemm.m;
   return call;
@@ -76,7 +81,7 @@ Multiply weight_gradient(const Launch& launch, const Gemm& gemm) {
   call.a = operand(launch, gemm.k * gemm.batch, gemm.m);
   call.a.rows = gemm.k;
   call.transpose_a = true;
-  call.b = launch.rows(last_read(launch), gemm.k * gemm.batch);
+  call.b = launch.rows(input_of(launch), gemm.k * gemm.batch);
   call.b.rows = gemm.k;
   call.c = launch.part(launch.kernel.writes[0], 0, gemm.m, gemm.n);
   call.accumulate = true;
@@ -89,7 +94,7 @@ Multiply fp8_weight_gradient(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   const std::int64_t rows = gemm.k * gemm.batch;
   call.a = launch.part(launch.kernel.reads[0], 0, gemm.m, rows);
-  call.b = launch.part(last_read(launch), 0, gemm.n, rows);
+  call.b = launch.part(input_of(launch), 0, gemm.n, rows);
   call.a.columns = call.b.columns = gemm.k;
   call.transpose_b = true;
   call.c = launch.part(launch.kernel.writes[0], 0, gemm.m, gemm.n);
@@ -130,11 +135,11 @@ Calls cut(const Multiply& whole, std::int64_t chunks) {
 }  // namespace
 
 Calls multiply_calls(const Launch& launch, const Gemm& gemm) {
-  if (is_unfused_core(launch)) return unfused_core_calls(launch);
+  if (gemm.attention != AttentionProduct::none) return unfused_core_calls(launch, gemm.attention);
   const bool in_fp8 = launch.multiplies_quantised();
-  Multiply call = launch.phase == Phase::backward_weight
+  Multiply call = gemm.pass == GemmPass::weight_gradient
                       ? (in_fp8 ? fp8_weight_gradient(launch, gemm) : weight_gradient(launch, gemm))
-                  : launch.phase == Phase::backward_input ? input_gradient(launch, gemm)
+                  : gemm.pass == GemmPass::input_gradient ? input_gradient(launch, gemm)
                                                           : forward(launch, gemm);
   if (gemm.batch > 1) step_through_experts(call, gemm.batch);
   return gemm.chunks > 1 ? cut(call, gemm.chunks) : Calls{call};

@@ -22,26 +22,8 @@ void put_side_by_side(const Block& block, const std::vector<TensorId>& ids, std:
   }
 }
 
-// The leading reads that form the operand of `elements` elements; one tensor in most cases.
-std::vector<TensorId> operand(const Block& block, const Kernel& kernel, std::int64_t elements) {
-  std::vector<TensorId> ids;
-  for (const TensorId id : kernel.reads) {
-    if (elements <= 0) break;
-    ids.push_back(id);
-    elements -= count(block, id);
-  }
-  return ids;
-}
-
-// What is quantised as one operand, without the maximum that it is scaled by.
-std::vector<TensorId> quantised(const Block& block, const Kernel& kernel) {
-  std::vector<TensorId> ids = kernel.reads;
-  if (ids.size() > 1 && count(block, ids.back()) == 1) ids.pop_back();
-  return ids;
-}
-
 void place_quantised(const Block& block, const Kernel& kernel, std::vector<TensorPlace>& places) {
-  const std::vector<TensorId> from = quantised(block, kernel);
+  const std::vector<TensorId> from = kernel.reads.all_in(Slot::operand);
   const Gemm* product = product_of(block, kernel.writes.front());
   if (from.size() > 1 && product != nullptr) put_side_by_side(block, from, product->m, places);
 }
@@ -49,9 +31,10 @@ void place_quantised(const Block& block, const Kernel& kernel, std::vector<Tenso
 void place_product(const Block& block, const Kernel& kernel, const Gemm& gemm,
                    std::vector<TensorPlace>& places) {
   if (gemm.batch > 1) return;
-  if (kernel.writes.size() > 1) put_side_by_side(block, kernel.writes, gemm.m, places);
-  const std::vector<TensorId> gradients = operand(block, kernel, gemm.m * gemm.k);
-  if (gradients.size() > 1) put_side_by_side(block, gradients, gemm.m, places);
+  for (const KernelTensors* side : {&kernel.writes, &kernel.reads}) {
+    const std::vector<TensorId> together = side->all_in(Slot::operand);
+    if (together.size() > 1) put_side_by_side(block, together, gemm.m, places);
+  }
 }
 
 const Gemm* product_that_makes(const Block& block, TensorId tensor) {
@@ -66,7 +49,7 @@ const Gemm* product_that_makes(const Block& block, TensorId tensor) {
 // also where a product each makes them.
 void place_activation(const Block& block, const std::vector<TensorId>& ids, const Gemm* product,
                       std::vector<TensorPlace>& places) {
-  if (ids.size() != 2 || product == nullptr || count(block, ids[0]) != count(block, ids[1])) return;
+  if (ids.size() < 2 || product == nullptr) return;
   if (places[static_cast<std::size_t>(ids[0])].has_own_matrix())
     put_side_by_side(block, ids, product->m, places);
 }
@@ -76,9 +59,11 @@ void place_pointwise(const Block& block, const Kernel& kernel, Pointwise kind,
   if (kind == Pointwise::quantise || kind == Pointwise::quantise_blocks)
     place_quantised(block, kernel, places);
   if (kind == Pointwise::activation)
-    place_activation(block, kernel.reads, product_that_makes(block, kernel.reads.front()), places);
+    place_activation(block, kernel.reads.all_in(Slot::operand),
+                     product_that_makes(block, kernel.reads.in(Slot::operand)), places);
   if (kind == Pointwise::activation_backward)
-    place_activation(block, kernel.writes, product_that_makes(block, kernel.reads.at(1)), places);
+    place_activation(block, kernel.writes.all_in(Slot::operand),
+                     product_that_makes(block, kernel.reads.in(Slot::input)), places);
 }
 
 bool is_mask(const Tensor& tensor) {
@@ -120,13 +105,9 @@ kernels::Type type_of(const Tensor& tensor, Precision precision) {
 
 kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision) {
   const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
-  const auto* gemm = std::get_if<Gemm>(&kernel.what);
-  const bool has_weight = gemm != nullptr && gemm->pass != GemmPass::weight_gradient;
-  const TensorId weight = !has_weight                       ? TensorId{-1}
-                          : gemm->pass == GemmPass::forward ? kernel.reads.at(1)
-                                                            : kernel.reads.back();
-  return matrix == weight && multiplies_quantised(block, kernel, precision) ? kernels::Type::fp8_e4m3
-                                                                            : type_of(tensor, precision);
+  return matrix == kernel.reads.in(Slot::weight) && multiplies_quantised(block, kernel, precision)
+             ? kernels::Type::fp8_e4m3
+             : type_of(tensor, precision);
 }
 
 const Gemm* product_of(const Block& block, TensorId tensor) {

@@ -39,8 +39,12 @@ Calls collect(const Shape& shape, const kernels::Tensor& repeated, const kernels
 
 Calls repeat_calls(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
-  const kernels::Tensor from = launch.read(0, shape.tokens), to = launch.write(0, shape.tokens);
-  return launch.ends_with("_backward") ? collect(shape, from, to) : spread(shape, from, to);
+  return spread(shape, launch.read(0, shape.tokens), launch.write(0, shape.tokens));
+}
+
+Calls sum_repeated_calls(const Launch& launch) {
+  const Shape& shape = launch.bound.shape;
+  return collect(shape, launch.read(0, shape.tokens), launch.write(0, shape.tokens));
 }
 
 }  // namespace rehearse

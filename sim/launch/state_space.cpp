@@ -138,10 +138,9 @@ Calls scan_backward_calls(const Launch& launch) {
 
 // Context-parallel ranks exchange whole pairs of chunks, one from either end of the sequence (places of
 // Plan's ranks): what came from one rank after the other is put in the order of the sequence, or back.
-Calls order_calls(const Launch& launch) {
+Calls order_calls(const Launch& launch, bool by_sequence) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t chunks = 2 * shape.cp, rows = shape.seq / 2 * shape.batch;
-  const bool to_sequence = launch.kernel.name.starts_with("mamba_order") != launch.ends_with("_backward");
   Calls calls;
   for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i) {
     const TensorId from = launch.kernel.reads[i], to = launch.kernel.writes[i];
@@ -152,7 +151,7 @@ Calls order_calls(const Launch& launch) {
       const auto at = [&](TensorId id, bool in_sequence) {
         return launch.part(id, (in_sequence ? chunk : received) * rows * width, rows, width);
       };
-      calls.push_back(k::Cast{at(from, !to_sequence), at(to, to_sequence)});
+      calls.push_back(k::Cast{at(from, !by_sequence), at(to, by_sequence)});
     }
   }
   return calls;

@@ -74,33 +74,34 @@ class Core {
   std::int64_t sequence_, member_, group_;
 };
 
-Multiply one_call(const Core& core, const Launch& launch) {
-  const TensorId left = launch.kernel.reads[0], right = launch.kernel.reads[1], out = launch.kernel.writes[0];
-  if (launch.named("scores"))
-    return core.product(core.of_queries(left), false, core.of_keys(right), true, core.squares(out));
-  if (launch.named("scores_left_gradient"))
-    return core.product(core.squares(left), false, core.of_keys(right), false, core.of_queries(out));
-  if (launch.named("scores_right_gradient"))
-    return core.key_product(core.squares(right), core.of_queries(left), core.of_keys(out));
-  if (launch.named("weighted_values"))
-    return core.product(core.squares(left), false, core.of_keys(right), false, core.of_queries(out));
-  if (launch.named("weighted_values_left_gradient"))
-    return core.product(core.of_queries(left), false, core.of_keys(right), true, core.squares(out));
+Multiply one_call(const Core& core, const Launch& launch, AttentionProduct what) {
+  const TensorId left = launch.kernel.reads[0], right = launch.kernel.reads.in(Slot::right),
+                 out = launch.kernel.writes[0];
+  switch (what) {
+    case AttentionProduct::scores:
+      return core.product(core.of_queries(left), false, core.of_keys(right), true, core.squares(out));
+    case AttentionProduct::query_gradient:
+    case AttentionProduct::output:
+      return core.product(core.squares(left), false, core.of_keys(right), false, core.of_queries(out));
+    case AttentionProduct::key_gradient:
+      return core.key_product(core.squares(right), core.of_queries(left), core.of_keys(out));
+    case AttentionProduct::probability_gradient:
+      return core.product(core.of_queries(left), false, core.of_keys(right), true, core.squares(out));
+    case AttentionProduct::value_gradient:
+    case AttentionProduct::none:
+      break;
+  }
   return core.key_product(core.squares(left), core.of_queries(right), core.of_keys(out));
 }
 
 }  // namespace
 
-bool is_unfused_core(const Launch& launch) {
-  return launch.kernel.name.starts_with("scores") || launch.kernel.name.starts_with("weighted_values");
-}
-
-Calls unfused_core_calls(const Launch& launch) {
+Calls unfused_core_calls(const Launch& launch, AttentionProduct what) {
   const Shape& shape = launch.bound.shape;
   Calls calls;
   for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
     for (std::int64_t member = 0; member < shape.heads / shape.kv_heads; ++member) {
-      calls.push_back(one_call(Core(launch, sequence, member), launch));
+      calls.push_back(one_call(Core(launch, sequence, member), launch, what));
     }
   }
   return calls;

@@ -44,8 +44,8 @@ BoundBlock bind_block(const Block& block, const Model& model, const Plan& plan,
   return bound;
 }
 
-std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel, Phase phase) {
-  const Launch launch{bound, kernel, phase};
+std::vector<kernels::Call> calls_of(const BoundBlock& bound, const Kernel& kernel) {
+  const Launch launch{bound, kernel};
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return multiply_calls(launch, *gemm);
   if (const auto* attention = std::get_if<Attention>(&kernel.what))
     return attention_calls(launch, *attention);

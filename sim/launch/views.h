@@ -9,7 +9,6 @@ namespace rehearse {
 struct Launch {
   const BoundBlock& bound;
   const Kernel& kernel;
-  Phase phase;
 
   const Tensor& tensor(TensorId id) const { return bound.block.tensors[static_cast<std::size_t>(id)]; }
   std::int64_t elements(TensorId id) const { return static_cast<std::int64_t>(tensor(id).elements); }
@@ -23,7 +22,13 @@ struct Launch {
 
   kernels::Tensor read(std::size_t i, std::int64_t count) const { return rows(kernel.reads.at(i), count); }
   kernels::Tensor write(std::size_t i, std::int64_t count) const { return rows(kernel.writes.at(i), count); }
-  bool reads_more_than(std::size_t count) const { return kernel.reads.size() > count; }
+  // The tensor in a slot, as rows or as one row; not given where the slot is empty.
+  kernels::Tensor read_in(Slot slot, std::int64_t count) const { return rows_in(kernel.reads, slot, count); }
+  kernels::Tensor write_in(Slot slot, std::int64_t count) const {
+    return rows_in(kernel.writes, slot, count);
+  }
+  kernels::Tensor whole_read(Slot slot) const { return whole_in(kernel.reads, slot); }
+  kernels::Tensor whole_write(Slot slot) const { return whole_in(kernel.writes, slot); }
 
   std::int64_t first_column(TensorId id) const {
     return bound.places[static_cast<std::size_t>(id)].first_column;
@@ -35,30 +40,40 @@ struct Launch {
     return rehearse::multiplies_quantised(bound.block, kernel, bound.plan.precision);
   }
 
-  bool named(const std::string& name) const { return kernel.name == name; }
-  bool ends_with(const std::string& end) const { return kernel.name.ends_with(end); }
   kernels::Tokens tokens() const;  // of this rank's microbatch
   // Where `count` places from `first` on stand, counted over all context-parallel ranks; not given without.
   kernels::Tensor positions(std::int64_t first, std::int64_t count) const {
     return bound.positions.given() ? bound.positions.slice(first, count) : kernels::Tensor();
   }
   std::int64_t first_place() const { return bound.context_rank * bound.shape.seq; }
+
+ private:
+  kernels::Tensor rows_in(const KernelTensors& tensors, Slot slot, std::int64_t count) const {
+    return tensors.has(slot) ? rows(tensors.in(slot), count) : kernels::Tensor();
+  }
+  kernels::Tensor whole_in(const KernelTensors& tensors, Slot slot) const {
+    return tensors.has(slot) ? whole(tensors.in(slot)) : kernels::Tensor();
+  }
 };
 
 using Calls = std::vector<kernels::Call>;
 
 Calls multiply_calls(const Launch& launch, const Gemm& gemm);
 // Unfused attention's scores, weighted values and their gradients.
-bool is_unfused_core(const Launch& launch);
-Calls unfused_core_calls(const Launch& launch);
+Calls unfused_core_calls(const Launch& launch, AttentionProduct what);
 Calls attention_calls(const Launch& launch, const Attention& attention);
-Calls pointwise_calls(const Launch& launch, Pointwise kind);
-Calls rotary_calls(const Launch& launch);
+Calls pointwise_calls(const Launch& launch, Pointwise type);
+Calls moving_calls(const Launch& launch, Pointwise type);
+Calls rotary_calls(const Launch& launch, bool back);
+Calls latent_rotary_calls(const Launch& launch, bool back);
 Calls permute_calls(const Launch& launch);
+Calls unpermute_calls(const Launch& launch);
+Calls sort_calls(const Launch& launch, bool by_expert);
 Calls repeat_calls(const Launch& launch);  // heads that a group of queries shares
-Calls loss_calls(const Launch& launch);
-Calls loss_backward_calls(const Launch& launch);
-Calls choice_calls(const Launch& launch);  // top_k and top_k_backward
+Calls sum_repeated_calls(const Launch& launch);
+Calls loss_calls(const Launch& launch, Pointwise type);
+Calls top_k_calls(const Launch& launch);
+Calls top_k_backward_calls(const Launch& launch);
 // What lies side by side among the channels that a tensor-parallel rank of a state space convolves: its
 // input, then what maps it to states, then states to the output.
 std::vector<std::int64_t> parts_of_channels(const Launch& launch);
@@ -66,9 +81,17 @@ Calls convolution_calls(const Launch& launch);
 Calls convolution_backward_calls(const Launch& launch);
 Calls scan_calls(const Launch& launch);
 Calls scan_backward_calls(const Launch& launch);
-Calls module_calls(const Launch& launch);  // what a module of multi-token prediction joins and takes apart
-Calls order_calls(const Launch& launch);   // of chunks of sequences
-Calls added_sums_calls(const Launch& launch);  // of parameters of a state space
-Calls ring_calls(const Launch& launch);        // what a ring packs, joins and adds up
+// What a module of multi-token prediction joins and takes apart.
+Calls join_columns_calls(const Launch& launch);
+Calls part_columns_calls(const Launch& launch);
+Calls join_shards_calls(const Launch& launch);
+Calls own_shard_calls(const Launch& launch);
+Calls order_calls(const Launch& launch, bool by_sequence);  // of chunks of sequences
+Calls added_sums_calls(const Launch& launch);               // of parameters of a state space
+// What a ring packs, joins and adds up.
+Calls ring_pack_calls(const Launch& launch);
+Calls ring_join_calls(const Launch& launch);
+Calls ring_merge_calls(const Launch& launch);
+Calls ring_gradient_sum_calls(const Launch& launch);
 
 }  // namespace rehearse

@@ -15,6 +15,7 @@ struct KernelTime {
   double seconds = 0;  // of one run, alone
   double flops = 0, bytes = 0;
   bool is_collective = false;
+  bool of_experts = false;    // a GEMM of experts, or a collective over their ranks
   bool extrapolated = false;  // its shape lies outside the profile's samples
 };
 

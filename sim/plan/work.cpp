@@ -60,14 +60,15 @@ double Block::bytes_moved(const Kernel& kernel) const {
   double sum = bytes(kernel.reads) + bytes(kernel.writes);
   const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
   if (pointwise == nullptr) return sum;
-  if (*pointwise == Pointwise::causal_softmax || *pointwise == Pointwise::causal_softmax_backward)
+  const Pointwise stream = stream_of(*pointwise);
+  if (stream == Pointwise::causal_softmax || stream == Pointwise::causal_softmax_backward)
     return sum - bytes(kernel.reads) / 2;
-  if (*pointwise == Pointwise::embedding_backward) {
+  if (stream == Pointwise::embedding_backward) {
     const Tensor& gradient = tensor(kernel.writes.front());
     const double made_bytes = tensor(kernel.reads.front()).element_bytes;
     if (made_bytes < gradient.element_bytes) sum += 2 * made_bytes * gradient.elements + gradient.bytes();
   }
-  if (*pointwise != Pointwise::embedding) return sum;
+  if (stream != Pointwise::embedding) return sum;
   const double looked_up = bytes(kernel.writes);
   for (const TensorId id : kernel.reads)
     if (tensor(id).role == TensorRole::parameter || tensor(id).role == TensorRole::tied)

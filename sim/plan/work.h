@@ -15,12 +15,12 @@
 #include "plan/comm_group.h"
 #include "plan/fanout.h"
 #include "plan/graphs.h"
+#include "plan/kernel_tensors.h"
+#include "plan/kernel_types.h"
 #include "plan/plan.h"
 #include "plan/stages.h"
 
 namespace rehearse {
-
-using TensorId = std::int16_t;  // index into Block::tensors
 
 enum class TensorRole : std::uint8_t {
   input,       // activation that the block receives
@@ -49,6 +49,17 @@ struct Tensor {
 // NT.
 enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
 
+// The products of attention that is not fused, and of its gradients.
+enum class AttentionProduct : std::uint8_t {
+  none,
+  scores,
+  query_gradient,
+  key_gradient,
+  output,
+  probability_gradient,
+  value_gradient,
+};
+
 // C[m,n] = A[m,k] B[k,n], `batch` times: heads, or experts of a grouped kernel. FLOPs: 2 m n k batch. Reads
 // A, B and, where it has one, the bias; tensors that lie side by side (q, k and v) form one operand. With
 // chunks > 1 it runs as that many GEMMs of m / chunks rows one after the other.
@@ -60,6 +71,8 @@ struct Gemm {
   double result_bytes = 0;  // moved for each element of C; 0: written once as the operands are (fp8: as bf16)
   int sms_left = 0;         // multiprocessors that it does without, for the collective beside its chunks
   double of_model = 1;      // of its FLOPs, those that a model on one rank has: others repeat or pad them
+  TensorId weight = -1;     // of the linear layer, in all of its passes; -1: no collective runs beside it
+  AttentionProduct attention = AttentionProduct::none;
 };
 
 // What attention multiplies, its gradients too.
@@ -90,54 +103,13 @@ struct Scan {
   bool backward = false;
 };
 
-// A kernel bound by memory: it reads and writes its tensors once.
-enum class Pointwise : std::uint8_t {
-  norm,
-  norm_backward,
-  rotary,
-  activation,
-  activation_backward,
-  varying_activation,  // of ever other rows: torch.compile's kernels for no one shape
-  varying_activation_backward,
-  dropout,
-  add,
-  softmax,
-  softmax_backward,
-  causal_softmax,  // reads no score above the diagonal: half of its tensors
-  causal_softmax_backward,
-  embedding,
-  embedding_backward,
-  permute,       // rows to and from the order of their experts
-  spread_rows,   // HybridEP's: a row to each expert of the rank that a map names, which it reads last
-  collect_rows,  // the same back, added up
-  scatter_add,   // rows of a token added up in memory, one at a time
-  reorder,       // blocks of rows change places
-  rearrange,     // tensors read and written once more, listed twice among what it reads: a bias added, or the
-                 // dimensions of a tensor reordered, in passes that kernels of `execute` do without
-  cross_entropy,
-  cross_entropy_backward,
-  bias_gradient,
-  convolution,  // along each sequence, of a few tokens, and its activation
-  convolution_backward,
-  adam,
-  quantise,                // into fp8, by rows, by columns or both
-  quantise_blocks,         // the same with a scale for each 32 elements (MXFP8)
-  quantise_fp4,            // into fp4 with a scale for each 16 (NVFP4), or the maxima that it needs
-  quantise_fp4_at_random,  // the same rounded up or down at random, as gradients are
-  square_sum,
-  clip_scale,
-  eager,  // one operation of eager PyTorch, where kernels are not fused
-};
-
-enum class CollectiveOp : std::uint8_t {
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  broadcast,
-  send_receive,
-  dispatch,  // rows to their experts, once to each rank (Dispatcher)
-  combine    // each rank's sum of what its experts made of a row, back to where the row came from
+// What a collective does with its tensors, where its op leaves that open.
+enum class Exchange : std::uint8_t {
+  plain,
+  maximum,         // of an all-reduce: the largest, not the sum
+  partial_sums,    // of sends round a ring: of partial sums, which are added up where they arrive
+  rows_for_heads,  // of an all-to-all: a rank gives away rows of all heads and gets all rows of its heads
+  heads_for_rows,  // back
 };
 
 // `bytes` is the full buffer of one call: what nccl-tests calls size.
@@ -148,6 +120,7 @@ struct Collective {
   std::int64_t calls = 1;
   Fanout fanout = {};  // of dispatch and combine, whose bytes are those of the rows that visit a rank
   double weights = 0;  // of those rows' choices, which come with them: rows x choices of each
+  Exchange exchange = Exchange::plain;
 };
 
 // Does a library other than NCCL run it?
@@ -158,22 +131,36 @@ constexpr bool is_row_exchange(CollectiveOp op) {
 // A collective runs beside other kernels of its block, call by call beside chunk by chunk (or ring step by
 // ring step): of each call only what is longer than a chunk is exposed, and the last `exposed_calls` wholly.
 struct Overlap {
-  // Names of the kernels, whose chunks take turns; in the other half of the backward pass it hides in op B
-  // only.
-  std::vector<std::string> with = {};
+  // The products of these weights in this pass, whose chunks take turns; in the other half of the backward
+  // pass it hides in op B only.
+  std::vector<TensorId> weights = {};
+  GemmPass pass = GemmPass::forward;
+  bool attention = false;  // instead: the steps of attention
   std::int64_t exposed_calls = 0;
 };
 
+// A kernel is known by its type and by the slots of its tensors. Its name is for people: it decides nothing.
 struct Kernel {
   std::string name;  // unique within its list, e.g. "qkv"
   std::variant<Gemm, Attention, Scan, Pointwise, Collective> what;
-  std::vector<TensorId> reads;
-  std::vector<TensorId> writes;
+  KernelTensors reads;
+  KernelTensors writes;
   Overlap overlap = {};
   bool host_waits = false;  // for what it writes, before it launches the next one
   LayerPart part = LayerPart::none;
   std::int64_t launches = 1;  // of the host: Transformer Engine multiplies and quantises expert by expert
+  std::int64_t width = 0;     // of norms and activations: elements of a row that are taken together
 };
+
+// Does the collective run beside the other kernel?
+bool runs_beside(const Kernel& collective, const Kernel& other);
+
+// The type of a pointwise kernel is one of these.
+template <typename... Types>
+bool is_one_of(const Kernel& kernel, Types... types) {
+  const auto* type = std::get_if<Pointwise>(&kernel.what);
+  return type != nullptr && ((*type == types) || ...);
+}
 
 // Pieces that a GEMM or attention runs in, one after the other.
 std::int64_t chunks_of(const Kernel& kernel);

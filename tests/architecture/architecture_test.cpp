@@ -116,6 +116,28 @@ TEST(Architecture, IdsOfRunsDecideNothing) {
     EXPECT_FALSE(is_source(entry.path()) && std::regex_search(read(entry.path()), decides)) << entry.path();
 }
 
+// A kernel is known by its type and the slots of its tensors: its name is printed, and decides nothing; no
+// tensor is known by how many there are.
+TEST(Architecture, NamesOfKernelsDecideNothing) {
+  const std::regex compares(
+      R"(\b(kernels?(\[\w+\])?|job\.key|other|k)(\.|->)name\s*(==|!=|<|\.(starts_with|ends_with|find|rfind|substr|contains|compare)\b))"
+      R"(|[=!]=\s*[\w.>-]*\bkernel(\.|->)name\b|=\s*[\w.>-]*\bkernel(\.|->)name\s*;)");
+  const std::regex counts(R"((reads|writes)\.(size\(\)\s*([=!<>]=|<|>|-)|back\(\)))");
+  for (const char* wrong : {"if (kernel.name == \"top_k\")", "launch.kernel.name.ends_with(end)",
+                            "const std::string& name = launch.kernel.name;", "\"sum\" == kernel->name"})
+    EXPECT_TRUE(std::regex_search(wrong, compares)) << wrong;
+  for (const char* wrong : {"kernel.reads.size() == 2", "launch.kernel.writes.size() > 1", "reads.back()"})
+    EXPECT_TRUE(std::regex_search(wrong, counts)) << wrong;
+  EXPECT_FALSE(std::regex_search("i < kernel.reads.size(); ++i", counts));
+  for (const char* folder : {"sim", "calibrate"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
+      if (!is_source(entry.path())) continue;
+      const std::string text = read(entry.path());
+      EXPECT_FALSE(std::regex_search(text, compares)) << entry.path();
+      EXPECT_FALSE(std::regex_search(text, counts)) << entry.path();
+    }
+}
+
 TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
   const std::regex ours(R"(#include "(?!kernels/))"), cuda(R"(#include <(cuda|cublas|nccl|cudnn))");
   for (const char* top : {"sim", "calibrate", "kernels"}) {

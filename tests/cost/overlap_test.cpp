@@ -1,6 +1,8 @@
 // What of a collective does a kernel beside it hide?
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cost/collectives.h"
 #include "cost/price.h"
 #include "machines.h"
@@ -46,6 +48,17 @@ StageTimes priced(const Block& block, const Cluster& cluster = unlimited_memory(
   return price(work, eight_ranks(), cluster, profile()).times.stages[0];
 }
 
+// The product of a weight, and what runs beside those of such.
+Gemm product_of(TensorId weight) {
+  Gemm gemm{4096, 4096, 4096};
+  gemm.weight = weight;
+  return gemm;
+}
+
+Overlap beside(std::vector<TensorId> weights, std::int64_t exposed_calls = 0) {
+  return {.weights = std::move(weights), .exposed_calls = exposed_calls};
+}
+
 Block empty_block() {
   Block block;
   block.tensors = {{"x", TensorRole::input, 1e6, 2}};
@@ -55,17 +68,16 @@ Block empty_block() {
 TEST(Overlap, HidesAShortCollectiveWhollyAndOfALongOneTheKernelsTime) {
   for (const double bytes : {1e6, 1e9}) {
     Block block = empty_block();
-    block.forward = {{"gemm", Gemm{4096, 4096, 4096}, {0}, {0}},
-                     {"sum", all_reduce(bytes), {0}, {0}, {{"gemm"}}}};
+    block.forward = {{"gemm", product_of(1), {0}, {0}}, {"sum", all_reduce(bytes), {0}, {0}, beside({1})}};
     EXPECT_NEAR(priced(block).forward.tp, std::max(0.0, alone(all_reduce(bytes)) - kGemmSeconds), 1e-12);
   }
 }
 
 TEST(Overlap, AcrossTheHalvesOfTheBackwardPassCountsInTheWholeOnly) {
   Block block = empty_block();
-  block.backward_input = {{"gradient", Gemm{4096, 4096, 4096}, {0}, {0}},
-                          {"sum", all_reduce(1e9), {0}, {0}, {{"weights"}}}};
-  block.backward_weight = {{"weights", Gemm{4096, 4096, 4096}, {0}, {0}}};
+  block.backward_input = {{"gradient", product_of(1), {0}, {0}},
+                          {"sum", all_reduce(1e9), {0}, {0}, beside({2})}};
+  block.backward_weight = {{"weights", product_of(2), {0}, {0}}};
   const StageTimes times = priced(block);
   EXPECT_DOUBLE_EQ(times.backward_input.tp, alone(all_reduce(1e9)));
   EXPECT_DOUBLE_EQ(times.side_by_side.tp, -kGemmSeconds);
@@ -74,10 +86,10 @@ TEST(Overlap, AcrossTheHalvesOfTheBackwardPassCountsInTheWholeOnly) {
 
 TEST(Overlap, OfChunksLeavesTheFirstOrLastOneExposed) {
   Block block = empty_block();
-  Gemm gemm{4096, 4096, 4096};
+  Gemm gemm = product_of(1);
   gemm.chunks = 4;
   Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, beside({1}, 1)}};
   const StageTimes times = priced(block);
   const double one = alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6});
   ASSERT_LT(one, 0.3e-3);
@@ -89,10 +101,10 @@ TEST(Overlap, OfChunksCostsThemTheMultiprocessorsOfTheScatter) {
   Cluster cluster = unlimited_memory();
   cluster.gpu.multiprocessors = 128;  // 16 of which scatter
   Block block = empty_block();
-  Gemm gemm{4096, 4096, 4096};
+  Gemm gemm = product_of(1);
   gemm.chunks = 4;
   Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, beside({1}, 1)}};
   const double one = alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6});
   EXPECT_NEAR(priced(block, cluster).forward.tp, one + 3 * one / 8, 1e-12);
 }
@@ -101,11 +113,11 @@ TEST(Overlap, OfChunksThatLeaveMultiprocessorsCostsTheWholeProductThese) {
   Cluster cluster = unlimited_memory();
   cluster.gpu.multiprocessors = 128;
   Block block = empty_block();
-  Gemm gemm{4096, 4096, 4096};
+  Gemm gemm = product_of(1);
   gemm.chunks = 4;
   gemm.sms_left = 32;
   Collective quarter{CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6, 4};
-  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, {{"gemm"}, 1}}};
+  block.forward = {{"gemm", gemm, {0}, {0}}, {"scatter", quarter, {0}, {0}, beside({1}, 1)}};
   const StageTimes times = priced(block, cluster);
   EXPECT_NEAR(times.forward.compute, 4 * 0.3e-3 / 0.75, 1e-12);
   EXPECT_NEAR(times.forward.tp, alone({CollectiveOp::reduce_scatter, CommGroup::tensor, 25e6}), 1e-12);
@@ -135,11 +147,13 @@ TEST(Overlap, LeavesMultiprocessorsOfTheForwardRowParallelProductsAlone) {
 // Each call goes beside a chunk of either.
 TEST(Overlap, OfARingBesideTwoProductsHasTheChunksOfBoth) {
   Block block = empty_block();
-  Gemm gemm{4096, 4096, 4096};
+  Gemm gemm = product_of(1);
   gemm.chunks = 4;
   Collective send{CollectiveOp::send_receive, CommGroup::tensor, 300e6, 3};
-  const std::vector<std::string> both = {"key", "query"};
-  block.forward = {{"send", send, {0}, {0}, {both}}, {"query", gemm, {0}, {0}}, {"key", gemm, {0}, {0}}};
+  Gemm other = gemm;
+  other.weight = 2;
+  block.forward = {
+      {"send", send, {0}, {0}, beside({1, 2})}, {"query", gemm, {0}, {0}}, {"key", other, {0}, {0}}};
   const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
   ASSERT_GT(one, 0.6e-3);
   EXPECT_NEAR(priced(block).forward.tp, 3 * (one - 2 * 0.3e-3), 1e-12);
@@ -147,10 +161,10 @@ TEST(Overlap, OfARingBesideTwoProductsHasTheChunksOfBoth) {
 
 TEST(Overlap, OfARingExposesWhatIsLongerThanItsStep) {
   Block block = empty_block();
-  Gemm gemm{4096, 4096, 4096};
+  Gemm gemm = product_of(1);
   gemm.chunks = 4;
   Collective send{CollectiveOp::send_receive, CommGroup::tensor, 300e6, 3};
-  block.forward = {{"send", send, {0}, {0}, {{"gemm"}}}, {"gemm", gemm, {0}, {0}}};
+  block.forward = {{"send", send, {0}, {0}, beside({1})}, {"gemm", gemm, {0}, {0}}};
   const double one = send_time(profile(), test::dgx_a100(), 300e6, false).total();
   ASSERT_GT(one, 0.3e-3);
   EXPECT_NEAR(priced(block).forward.tp, 3 * (one - 0.3e-3), 1e-12);
@@ -164,6 +178,42 @@ OpTimes llama_times(const Plan& plan) {
 
 double whole_backward(const StageTimes& stage) {
   return stage.backward_input.total() + stage.backward_weight.total() + stage.side_by_side.total();
+}
+
+void rename(Work& work) {
+  for (Block& block : work.blocks)
+    for (auto* kernels : {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
+      for (Kernel& kernel : *kernels) kernel.name = "x" + kernel.name + "x";
+}
+
+TEST(Prices, AreThoseOfTheTypesWhateverKernelsAreCalled) {
+  const auto with = [](const std::function<void(Plan&)>& set) {
+    Plan plan = eight_ranks();
+    plan.seq = 8192;
+    plan.sequence_parallel = true;
+    set(plan);
+    return plan;
+  };
+  for (const Plan& plan : {with([](Plan&) {}), with([](Plan& of) { of.tp_comm_overlap = true; }),
+                           with([](Plan& of) { of.recompute = Recompute::full; }), with([](Plan& of) {
+                             of.tp = 1;
+                             of.sequence_parallel = false;
+                             of.cp = 8;
+                           }),
+                           with([](Plan& of) {
+                             of.framework = Framework::torchtitan;
+                             of.tp_comm_overlap = true;
+                             of.recompute = Recompute::op;
+                           })}) {
+    const Cluster cluster = read_cluster("dgx-h100");
+    const Profile h100 = read_profile("h100-sxm");
+    Work work = make_work(read_model("llama3-8b"), plan);
+    const StageTimes expected = price(work, plan, cluster, h100).times.stages[0];
+    rename(work);
+    const StageTimes found = price(work, plan, cluster, h100).times.stages[0];
+    EXPECT_EQ(found.forward.total(), expected.forward.total());
+    EXPECT_EQ(whole_backward(found), whole_backward(expected));
+  }
 }
 
 TEST(Overlap, OfTheBackwardPassSavesTimeWithAndWithoutSequenceParallelism) {

@@ -86,7 +86,7 @@ class Listed {
     const auto list = [&](const std::vector<Kernel>& kernels, Phase phase) {
       for (const Kernel& kernel : kernels) {
         if (std::holds_alternative<Collective>(kernel.what)) continue;
-        const auto calls = calls_of(bound_, kernel, phase);
+        const auto calls = calls_of(bound_, kernel);
         if (!calls.empty()) visit(kernel, phase, calls);
       }
     };

@@ -155,17 +155,17 @@ class RunningBlock {
     return 0;
   }
 
-  void run(const std::vector<Kernel>& list, Phase phase) {
+  void run(const std::vector<Kernel>& list) {
     for (const Kernel& kernel : list) {
-      for (const kernels::Call& call : calls_of(*bound_, kernel, phase)) stream_->launch(call);
+      for (const kernels::Call& call : calls_of(*bound_, kernel)) stream_->launch(call);
     }
     stream_->synchronize();
   }
-  void forward() { run(block_.forward, Phase::forward); }
+  void forward() { run(block_.forward); }
   void backward() {
-    run(block_.recompute, Phase::recompute);
-    run(block_.backward_input, Phase::backward_input);
-    run(block_.backward_weight, Phase::backward_weight);
+    run(block_.recompute);
+    run(block_.backward_input);
+    run(block_.backward_weight);
   }
 
   void randomise(std::vector<float>& values, float spread) {

@@ -179,12 +179,12 @@ TEST(ExpertKernels, AddUpRowsInMemoryWhereThePermutationIsNotFused) {
     return std::pair(std::get<Pointwise>(kernel_called(layer.forward, name).what),
                      std::get<Pointwise>(kernel_called(layer.backward_input, name + "_backward").what));
   };
-  EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::permute));
-  EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::permute, Pointwise::permute));
+  EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::unpermute));
+  EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::unpermute, Pointwise::permute));
   c.plan.fused_permute = false;
   EXPECT_EQ(kinds("permute"), std::pair(Pointwise::permute, Pointwise::scatter_add));
   EXPECT_EQ(kinds("unpermute"), std::pair(Pointwise::scatter_add, Pointwise::permute));
-  EXPECT_EQ(kinds("sort_by_expert"), std::pair(Pointwise::reorder, Pointwise::reorder));
+  EXPECT_EQ(kinds("sort_by_expert"), std::pair(Pointwise::rows_by_expert, Pointwise::rows_by_source));
 }
 
 // Megatron core's Fp8Padding; HybridEP pads as it permutes, and a capacity is a multiple as a rule.

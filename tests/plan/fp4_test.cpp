@@ -39,7 +39,7 @@ double bytes_of(const Block& block, Pointwise kind) {
   for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
     for (const Kernel& kernel : *kernels) {
       const auto* of = std::get_if<Pointwise>(&kernel.what);
-      if (of == nullptr || *of != kind) continue;
+      if (of == nullptr || stream_of(*of) != kind) continue;
       bytes += block.bytes_moved(kernel);
       for (const auto* ids : {&kernel.reads, &kernel.writes})
         for (const TensorId id : *ids)

@@ -29,7 +29,7 @@ std::int64_t norms_of_layer(const Model& model) {
   c.plan.seq = 128;
   std::int64_t norms = 0;
   for (const Kernel& kernel : block_called(make_work(c.model, c.plan), "layer").forward)
-    if (const auto* what = std::get_if<Pointwise>(&kernel.what)) norms += *what == Pointwise::norm;
+    if (const auto* what = std::get_if<Pointwise>(&kernel.what)) norms += stream_of(*what) == Pointwise::norm;
   return norms;
 }
 

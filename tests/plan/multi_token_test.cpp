@@ -89,7 +89,7 @@ TEST(MultiToken, MultipliesIn16BitsWhereOtherLayersDoInFp4) {
   const auto quantises = [&](const char* block) {
     return std::ranges::any_of(block_called(work, block).forward, [](const Kernel& kernel) {
       const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
-      return pointwise != nullptr && *pointwise == Pointwise::quantise_fp4;
+      return pointwise != nullptr && stream_of(*pointwise) == Pointwise::quantise_fp4;
     });
   };
   EXPECT_TRUE(quantises("sparse_layer"));

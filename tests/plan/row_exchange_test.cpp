@@ -111,12 +111,12 @@ TEST(RowExchange, OfHybridEpSpreadsAndCollectsRowsByAMap) {
   EXPECT_EQ(kind(hybrid, false, "unpermute"), Pointwise::collect_rows);
   EXPECT_EQ(kind(hybrid, true, "permute_backward"), Pointwise::collect_rows);
   EXPECT_EQ(kind(hybrid, true, "unpermute_backward"), Pointwise::spread_rows);
-  EXPECT_EQ(kind(deep, false, "permute"), Pointwise::permute);
+  EXPECT_EQ(kind(deep, false, "permute"), Pointwise::copy_visitors);
   const double looks = std::ceil(4096 * copies({128, 8}, 8)) * 16;
   for (const auto* kernels : {&hybrid.forward, &hybrid.backward_input})
     for (const Kernel& kernel : *kernels)
       if (kernel.name.find("permute") != std::string::npos) {
-        EXPECT_EQ(hybrid.tensors[static_cast<std::size_t>(kernel.reads.back())].elements, looks)
+        EXPECT_EQ(hybrid.tensors[static_cast<std::size_t>(kernel.reads.in(Slot::map))].elements, looks)
             << kernel.name;
       }
 }

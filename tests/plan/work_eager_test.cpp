@@ -209,8 +209,8 @@ double loss_bytes(const Case& c) {
   for (const auto* list : {&head.forward, &head.backward_input})
     for (const Kernel& kernel : *list) {
       const auto* kind = std::get_if<Pointwise>(&kernel.what);
-      if (kind != nullptr &&
-          (*kind == Pointwise::cross_entropy || *kind == Pointwise::cross_entropy_backward))
+      if (kind != nullptr && (stream_of(*kind) == Pointwise::cross_entropy ||
+                              stream_of(*kind) == Pointwise::cross_entropy_backward))
         sum += head.bytes_moved(kernel);
     }
   return sum;

@@ -25,7 +25,7 @@ double quantised_bytes(const Block& block) {
   for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight})
     for (const Kernel& kernel : *kernels) {
       const auto* kind = std::get_if<Pointwise>(&kernel.what);
-      if (kind != nullptr && *kind == Pointwise::quantise) bytes += block.bytes_moved(kernel);
+      if (kind != nullptr && stream_of(*kind) == Pointwise::quantise) bytes += block.bytes_moved(kernel);
     }
   return bytes / kSeq;
 }

@@ -97,7 +97,7 @@ TEST(Work, OfClippingReadsEveryGradientOnceMoreAndSumsOneNumberOverAllRanks) {
   const auto& sum = std::get<Collective>(kernels[1].what);
   EXPECT_EQ(sum.group, CommGroup::world);
   EXPECT_EQ(sum.bytes, 4);
-  EXPECT_EQ(kernels[3].reads.back(), kernels[2].writes.front());
+  EXPECT_EQ(kernels[3].reads.in(Slot::scale), kernels[2].writes.front());
 }
 
 TEST(TimeParts, AddAndScaleCauseByCause) {

@@ -10,7 +10,7 @@ namespace {
 
 Kernel rearrange(const std::string& name, const std::vector<TensorId>& tensors) {
   Kernel kernel{name, Pointwise::rearrange, tensors, {}};
-  kernel.reads.insert(kernel.reads.end(), tensors.begin(), tensors.end());
+  kernel.reads.append(tensors);
   return kernel;
 }
 
@@ -37,10 +37,12 @@ void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<Tens
 // torchtitan, models/llama3/model.py, repeat_kv: before keys and values go round a ring, too.
 TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, double elements) {
   const TensorId repeated = b.activation(name + "_repeated", elements);
-  b.forward({name + "_repeat", Pointwise::reorder, {heads}, {repeated}});
+  b.forward({name + "_repeat", Pointwise::repeat_heads, {heads}, {repeated}});
   b.undo([&b, name, heads, repeated] {
-    b.backward_input(
-        {name + "_repeat_backward", Pointwise::reorder, {b.gradient_of(repeated)}, {b.new_gradient(heads)}});
+    b.backward_input({name + "_repeat_backward",
+                      Pointwise::sum_repeated_heads,
+                      {b.gradient_of(repeated)},
+                      {b.new_gradient(heads)}});
   });
   return repeated;
 }
@@ -109,21 +111,30 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   return heads;
 }
 
-// A product of two activations: both have gradients.
+// A product of two activations, and those that make the gradients of the left one and the right one.
+struct CoreProducts {
+  AttentionProduct there, left, right;
+};
+
+Gemm as(AttentionProduct what, Gemm gemm) {
+  gemm.attention = what;
+  return gemm;
+}
+
 TensorId multiply(BlockBuilder& b, const std::string& name, TensorId left, TensorId right, const Gemm& gemm,
-                  const std::string& output_name) {
+                  const CoreProducts& what, const std::string& output_name) {
   const TensorId output =
       b.activation(output_name, Shape::elements(gemm.m, gemm.n) * static_cast<double>(gemm.batch));
-  b.forward({name, gemm, {left, right}, {output}});
-  b.undo([&b, name, left, right, gemm, output] {
+  b.forward({name, as(what.there, gemm), {left, {right, Slot::right}}, {output}});
+  b.undo([&b, name, left, right, gemm, what, output] {
     const TensorId gradient = b.gradient_of(output);
     b.backward_input({name + "_left_gradient",
-                      Gemm{gemm.m, gemm.k, gemm.n, gemm.batch},
-                      {gradient, right},
+                      as(what.left, {gemm.m, gemm.k, gemm.n, gemm.batch}),
+                      {gradient, {right, Slot::right}},
                       {b.new_gradient(left)}});
     b.backward_input({name + "_right_gradient",
-                      Gemm{gemm.k, gemm.n, gemm.m, gemm.batch},
-                      {left, gradient},
+                      as(what.right, {gemm.k, gemm.n, gemm.m, gemm.batch}),
+                      {left, {gradient, Slot::right}},
                       {b.new_gradient(right)}});
   });
   return output;
@@ -138,7 +149,7 @@ TensorId softmax(BlockBuilder& b, TensorId scores, TensorId sinks) {
   b.undo([&b, scores, output] {
     b.backward_input({"softmax_backward",
                       Pointwise::causal_softmax_backward,
-                      {b.gradient_of(output), output},
+                      {b.gradient_of(output), {output, Slot::output}},
                       {b.new_gradient(scores)}});
   });
   return output;
@@ -150,12 +161,15 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
   const std::size_t first = b.forward_kernels();
   const std::int64_t batch = shape.batch * shape.kv_heads;
   const std::int64_t rows = shape.seq * (shape.heads / shape.kv_heads);
-  const TensorId scores =
-      multiply(b, "scores", heads.query, heads.key, Gemm{rows, shape.seq, heads.width, batch}, "scores");
+  const TensorId scores = multiply(
+      b, "scores", heads.query, heads.key, Gemm{rows, shape.seq, heads.width, batch},
+      {AttentionProduct::scores, AttentionProduct::query_gradient, AttentionProduct::key_gradient}, "scores");
   TensorId weights = softmax(b, scores, heads.sinks);
-  if (model.dropout) weights = drop_out(b, "attention_dropout", weights, "probabilities_dropped");
-  const TensorId output = multiply(b, "weighted_values", weights, heads.value,
-                                   Gemm{rows, heads.v_width, shape.seq, batch}, "attended");
+  if (model.dropout) weights = drop_scores(b, "attention_dropout", weights, "probabilities_dropped");
+  const TensorId output = multiply(
+      b, "weighted_values", weights, heads.value, Gemm{rows, heads.v_width, shape.seq, batch},
+      {AttentionProduct::output, AttentionProduct::probability_gradient, AttentionProduct::value_gradient},
+      "attended");
   // context_layer.permute().contiguous() of Megatron-LM, model/transformer.py
   if (shape.rearranges_heads) b.forward(rearrange("attended_in_rows", {output}));
   if (rerun) b.rerun_from(first, output);

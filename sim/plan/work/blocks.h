@@ -47,10 +47,11 @@ struct FeedForward {
 Branch feed_forward(BlockBuilder& builder, const Model& model, const Shape& shape, const FeedForward& mlp,
                     TensorId input);
 
-// GELU of `reads`, or SiLU of the gate times the up projection, over `elements` outputs. Experts read gate
-// and up as one, and weights that scale rows; `varying`: as many rows as happen to come.
-TensorId activate(BlockBuilder& builder, const std::string& name, std::vector<TensorId> reads,
-                  double elements, bool varying = false);
+// GELU of `reads`, or SiLU of the gate times the up projection, over `elements` outputs in rows of `width`.
+// Experts read gate and up as one, and weights that scale rows (Slot::row_weights); `varying`: as many rows
+// as happen to come.
+TensorId activate(BlockBuilder& builder, const std::string& name, KernelTensors reads, double elements,
+                  std::int64_t width, bool varying = false);
 
 // A sparse layer's router, routed and shared experts, as Megatron-LM's all-to-all dispatcher and grouped MLP
 // run them (transformer/moe/token_dispatcher.py, experts.py): rows travel to their experts' ranks and back.

@@ -74,7 +74,7 @@ void BlockBuilder::finds_maximum() {
   const TensorId tensor = kernel.writes.front();
   constexpr double kMaximumBytes = 4;
   const TensorId maximum = activation((*this)[tensor].name + "_maximum", 1, kMaximumBytes);
-  kernel.writes.push_back(maximum);
+  kernel.writes.push_back(maximum, Slot::maximum);
   maxima_[tensor] = maximum;
 }
 
@@ -176,8 +176,7 @@ TensorId BlockBuilder::rerun_from(std::size_t first, TensorId kept) {
   if (kept < 0) return kept;
   const Tensor original = (*this)[kept];
   const TensorId copy = activation(original.name + "_again", original.elements, original.element_bytes);
-  for (auto kernel = rerun; kernel != block_.recompute.end(); ++kernel)
-    std::replace(kernel->writes.begin(), kernel->writes.end(), kept, copy);
+  for (auto kernel = rerun; kernel != block_.recompute.end(); ++kernel) kernel->writes.replace(kept, copy);
   return copy;
 }
 

@@ -153,7 +153,7 @@ TensorId softmax_eagerly(BlockBuilder& b, TensorId scores, TensorId sinks) {
     if (sinks >= 0) gradient = eager.backward("padded", {gradient}, elements, kWide);
     const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kWide);
     if (sinks >= 0)  // sums a number of each row, next to nothing of what it is taken from
-      b.backward_weight({"sinks_gradient", Pointwise::bias_gradient, {}, {b.parameter_gradient(sinks)}});
+      b.backward_weight({"sinks_gradient", Pointwise::sinks_gradient, {}, {b.parameter_gradient(sinks)}});
     const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kWide);
     if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));
     const TensorId of_wide = eager.backward("scaled", {of_scaled}, elements, kWide);

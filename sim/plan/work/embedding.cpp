@@ -23,11 +23,11 @@ TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std:
 TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
   const TensorId table = b.parameter("position_table", Shape::elements(model.position_rows(), shape.hidden));
   const TensorId output = b.activation("positioned", shape.row_elements());
-  b.forward({"positions", Pointwise::embedding, {words, table}, {output}});
+  b.forward({"positions", Pointwise::positions, {words, table}, {output}});
   b.undo([&b, words, table, output] {
     b.pass_gradient(output, words);
     b.backward_weight({"position_table_gradient",
-                       Pointwise::embedding_backward,
+                       Pointwise::positions_backward,
                        {b.gradient_of(output)},
                        {b.parameter_gradient(table)}});
   });

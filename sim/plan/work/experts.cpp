@@ -54,7 +54,9 @@ struct Travellers {
   TensorId rows = -1;
   TensorId weights = -1;
 
-  std::vector<TensorId> all() const { return weights < 0 ? std::vector{rows} : std::vector{rows, weights}; }
+  KernelTensors all() const {
+    return weights < 0 ? KernelTensors{rows} : KernelTensors{rows, {weights, Slot::row_weights}};
+  }
 };
 
 class SparseLayer {
@@ -65,7 +67,7 @@ class SparseLayer {
         shape_(shape),
         to_(routing_of(*model.experts, plan, shape)),
         plan_(plan),
-        adding_(plan.fused_permute ? Pointwise::permute : Pointwise::scatter_add) {}
+        adding_(plan.fused_permute ? Pointwise::unpermute : Pointwise::scatter_add) {}
 
   TensorId run(TensorId input) {
     const Choices chosen = route(b_, model_, plan_, shape_, input);
@@ -82,11 +84,11 @@ class SparseLayer {
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
     tokens = send_out(tokens);
     tokens = gather_over_tensor_ranks(tokens);
-    tokens = sort("sort_by_expert", tokens);
+    tokens = sort("sort_by_expert", tokens, {Pointwise::rows_by_expert, Pointwise::rows_by_source});
     align("pad_rows", tokens.rows);
     TensorId rows = compute(tokens);
     align("unpad_rows", rows);
-    rows = sort("sort_by_source", {rows, -1}).rows;
+    rows = sort("sort_by_source", {rows, -1}, {Pointwise::rows_by_source, Pointwise::rows_by_expert}).rows;
     return bring_home(rows);
   }
 
@@ -120,16 +122,16 @@ class SparseLayer {
   struct Moves {
     Pointwise there, back;
   };
-  void move(const std::string& name, const Moves& what, const std::vector<TensorId>& from,
-            const std::vector<TensorId>& to, const std::vector<TensorId>& map) {
-    std::vector<TensorId> reads = from;
-    reads.insert(reads.end(), map.begin(), map.end());
+  void move(const std::string& name, const Moves& what, const KernelTensors& from, const KernelTensors& to,
+            const KernelTensors& map) {
+    KernelTensors reads = from;
+    reads.append(map);
     b_.forward({name, what.there, reads, to});
     b_.undo([&b = b_, name, back = what.back, from, to, map] {
-      std::vector<TensorId> gradients, makes;
-      for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
-      gradients.insert(gradients.end(), map.begin(), map.end());
-      for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
+      KernelTensors gradients, makes;
+      for (std::size_t i = 0; i < to.size(); ++i) gradients.push_back(b.gradient_of(to[i]), to.slot(i));
+      gradients.append(map);
+      for (std::size_t i = 0; i < from.size(); ++i) makes.push_back(b.gradient_like(from[i]), from.slot(i));
       b.backward_input({name + "_backward", back, gradients, makes});
     });
   }
@@ -150,8 +152,8 @@ class SparseLayer {
   // these make of it is added up there before it returns.
   TensorId visit_once(const Travellers& tokens) {
     const bool by_hybridep = plan_.dispatcher == Dispatcher::hybridep;
-    std::vector<TensorId> map;
-    if (by_hybridep) map.push_back(map_of_experts());
+    KernelTensors map;
+    if (by_hybridep) map.push_back(map_of_experts(), Slot::map);
     const TensorId route = by_hybridep ? map_of_all_ranks(map.front()) : layout_of_own_rows();
     b_.host_waits();
     Travellers visiting{make_rows("dispatched", to_.visiting)};
@@ -159,8 +161,10 @@ class SparseLayer {
     exchange_once("dispatch", {CollectiveOp::dispatch, CollectiveOp::combine}, tokens.all(), visiting.all(),
                   route);
     Travellers permuted = make("permuted", to_.local * to_.rows, visiting);
-    const Moves out = by_hybridep ? Moves{Pointwise::spread_rows, Pointwise::collect_rows}
-                                  : Moves{Pointwise::permute, adding_};
+    const Moves out = by_hybridep
+                          ? Moves{Pointwise::spread_rows, Pointwise::collect_rows}
+                          : Moves{Pointwise::copy_visitors,
+                                  plan_.fused_permute ? Pointwise::sum_visitors : Pointwise::scatter_add};
     move("permute", out, visiting.all(), permuted.all(), map);
     const TensorId made = compute(permuted);
     const TensorId sums = make_rows("row_sums", to_.visiting);
@@ -206,20 +210,20 @@ class SparseLayer {
   struct Exchanges {
     CollectiveOp there, back;
   };
-  void exchange_once(const std::string& name, const Exchanges& what, const std::vector<TensorId>& from,
-                     const std::vector<TensorId>& to, TensorId route) {
-    const std::vector<TensorId>& visiting = what.there == CollectiveOp::dispatch ? to : from;
+  void exchange_once(const std::string& name, const Exchanges& what, const KernelTensors& from,
+                     const KernelTensors& to, TensorId route) {
+    const KernelTensors& visiting = what.there == CollectiveOp::dispatch ? to : from;
     Collective call{what.there, CommGroup::expert, b_[visiting.front()].bytes()};
     call.fanout = {model_.experts->count, model_.experts->per_token};
-    if (visiting.size() > 1) call.weights = b_[visiting.back()].elements;
-    std::vector<TensorId> reads = from;
-    reads.push_back(route);
+    if (visiting.has(Slot::row_weights)) call.weights = b_[visiting.in(Slot::row_weights)].elements;
+    KernelTensors reads = from;
+    reads.push_back(route, Slot::map);
     b_.forward({name, call, reads, to});
     call.op = what.back;
     b_.undo([&b = b_, name, call, from, to, route] {
-      std::vector<TensorId> gradients = {route}, makes;
-      for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
-      for (const TensorId tensor : from) makes.push_back(b.gradient_like(tensor));
+      KernelTensors gradients = {{route, Slot::map}}, makes;
+      for (std::size_t i = 0; i < to.size(); ++i) gradients.push_back(b.gradient_of(to[i]), to.slot(i));
+      for (std::size_t i = 0; i < from.size(); ++i) makes.push_back(b.gradient_like(from[i]), from.slot(i));
       b.backward_input({name + "_backward", call, gradients, makes});
     });
   }
@@ -228,7 +232,7 @@ class SparseLayer {
   Travellers send_out(const Travellers& tokens) {
     b_.enter(LayerPart::dispatch);
     const Travellers sent = make("permuted", to_.sent, tokens);
-    move("permute", {Pointwise::permute, adding_}, tokens.all(), sent.all(), {choices_});
+    move("permute", {Pointwise::permute, adding_}, tokens.all(), sent.all(), {{choices_, Slot::choices}});
     b_.enter(LayerPart::experts);
     if (to_.ep == 1) return sent;
     const Travellers arrived = make("dispatched", to_.received, tokens);
@@ -253,11 +257,11 @@ class SparseLayer {
   }
 
   // What came from one rank after the other is ordered by local expert, or back.
-  Travellers sort(const std::string& name, const Travellers& tokens) {
+  Travellers sort(const std::string& name, const Travellers& tokens, const Moves& what) {
     if (to_.local == 1 || to_.ep * to_.etp == 1) return tokens;
     Travellers sorted{make_rows(name + "_rows", to_.local * to_.rows)};
     if (tokens.weights >= 0) sorted.weights = make_weights(name + "_weights", to_.local * to_.rows);
-    move(name, {Pointwise::reorder, Pointwise::reorder}, tokens.all(), sorted.all(), {});
+    move(name, what, tokens.all(), sorted.all(), {});
     return sorted;
   }
 
@@ -301,7 +305,7 @@ class SparseLayer {
   TensorId add_up(Travellers returned) {
     if (returned.weights >= 0 && !plan_.fused_permute) returned = {weigh(returned)};
     const TensorId output = make_rows("routed_output", shape_.rows);
-    move("unpermute", {adding_, Pointwise::permute}, returned.all(), {output}, {choices_});
+    move("unpermute", {adding_, Pointwise::permute}, returned.all(), {output}, {{choices_, Slot::choices}});
     return output;
   }
 

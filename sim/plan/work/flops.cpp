@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "plan/work.h"
@@ -89,6 +90,14 @@ std::int64_t chunks_of(const Kernel& kernel) {
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what)) return gemm->chunks;
   const auto* attention = std::get_if<Attention>(&kernel.what);
   return attention != nullptr ? attention->steps : 1;
+}
+
+bool runs_beside(const Kernel& collective, const Kernel& other) {
+  const Overlap& overlap = collective.overlap;
+  if (std::holds_alternative<Attention>(other.what)) return overlap.attention;
+  const auto* gemm = std::get_if<Gemm>(&other.what);
+  return gemm != nullptr && gemm->weight >= 0 && gemm->pass == overlap.pass &&
+         std::find(overlap.weights.begin(), overlap.weights.end(), gemm->weight) != overlap.weights.end();
 }
 
 double flops(const Kernel& kernel) {

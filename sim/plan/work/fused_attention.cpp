@@ -50,42 +50,44 @@ TensorId output_gradient(BlockBuilder& b, const Core& core) {
 
 }  // namespace
 
-void attend_backward(BlockBuilder& b, const Core& core, const std::vector<TensorId>& operands,
-                     std::vector<TensorId> makes) {
+void attend_backward(BlockBuilder& b, const Core& core, const KernelTensors& operands, KernelTensors makes) {
   Attention what = core.what;
   what.backward = true;
-  std::vector<TensorId> reads = {output_gradient(b, core)};
-  reads.insert(reads.end(), operands.begin(), operands.end());
-  reads.push_back(core.output_for_backward);
-  reads.push_back(core.log_sum_exp);
+  KernelTensors reads = {{output_gradient(b, core), Slot::output_gradient}};
+  reads.append(operands);
+  reads.push_back(core.output_for_backward, Slot::output);
+  reads.push_back(core.log_sum_exp, Slot::log_sum_exp);
   b.backward_input({"attention_backward", what, reads, std::move(makes)});
   if (core.sinks < 0) return;
   b.backward_weight(
       {"sinks_gradient", Pointwise::bias_gradient, {core.log_sum_exp}, {b.parameter_gradient(core.sinks)}});
 }
 
-std::vector<TensorId> new_gradients(BlockBuilder& b, const std::vector<TensorId>& of) {
-  std::vector<TensorId> gradients;
-  for (const TensorId tensor : of) gradients.push_back(b.new_gradient(tensor));
+KernelTensors slotted(const Heads& heads) {
+  return {heads.query, {heads.key, Slot::keys}, {heads.value, Slot::values}};
+}
+
+KernelTensors new_gradients(BlockBuilder& b, const KernelTensors& of) {
+  KernelTensors gradients;
+  for (std::size_t i = 0; i < of.size(); ++i) gradients.push_back(b.new_gradient(of[i]), of.slot(i));
   return gradients;
 }
 
-std::vector<TensorId> exchange_heads(BlockBuilder& b, const std::string& name,
-                                     const std::vector<TensorId>& from) {
-  std::vector<TensorId> to;
-  for (const TensorId tensor : from)
-    to.push_back(b.activation(b[tensor].name + "_exchanged", b[tensor].elements));
-  const Collective all_to_all{CollectiveOp::all_to_all, CommGroup::context, 0};
-  const auto over = [&b, all_to_all](const std::vector<TensorId>& tensors) {
-    Collective sized = all_to_all;
-    for (const TensorId tensor : tensors) sized.bytes += b[tensor].bytes();
-    return sized;
-  };
-  b.forward({name, over(from), from, to});
-  b.undo([&b, name, over, from, to] {
-    std::vector<TensorId> gradients;
-    for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
-    b.backward_input({name + "_backward", over(from), gradients, new_gradients(b, from)});
+std::vector<TensorId> exchange_heads(BlockBuilder& b, const std::string& name, Exchange what,
+                                     const KernelTensors& from) {
+  KernelTensors to;
+  Collective there{.op = CollectiveOp::all_to_all, .group = CommGroup::context, .exchange = what};
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    to.push_back(b.activation(b[from[i]].name + "_exchanged", b[from[i]].elements), from.slot(i));
+    there.bytes += b[from[i]].bytes();
+  }
+  b.forward({name, there, from, to});
+  Collective back = there;
+  back.exchange = what == Exchange::rows_for_heads ? Exchange::heads_for_rows : Exchange::rows_for_heads;
+  b.undo([&b, name, back, from, to] {
+    KernelTensors gradients;
+    for (std::size_t i = 0; i < to.size(); ++i) gradients.push_back(b.gradient_of(to[i]), to.slot(i));
+    b.backward_input({name + "_backward", back, gradients, new_gradients(b, from)});
   });
   return to;
 }
@@ -93,28 +95,30 @@ std::vector<TensorId> exchange_heads(BlockBuilder& b, const std::string& name,
 namespace {
 
 // FlashAttention keeps its operands, its output and one log-sum-exp a row; the scores never reach memory.
-Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, std::vector<TensorId> operands,
+Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, KernelTensors operands,
             TensorId sinks, double elements, const std::string& output) {
   const double rows = Shape::elements(shape.tokens, shape.heads);
   Core core{what, std::move(operands), b.activation(output, elements), -1,
             b.activation("log_sum_exp", rows, kLogSumExpBytes)};
-  std::vector<TensorId> reads = core.operands;
-  if (sinks >= 0) reads.push_back(sinks);
-  b.forward({"attention", what, reads, {core.output, core.log_sum_exp}});
+  KernelTensors reads = core.operands;
+  if (sinks >= 0) reads.push_back(sinks, Slot::sinks);
+  b.forward({"attention", what, reads, {core.output, {core.log_sum_exp, Slot::log_sum_exp}}});
   core.output_for_backward = core.output;
   core.sinks = sinks;
   return core;
 }
 
 // Queries, keys and values as attention reads them: quantised in one kernel, of which the results stay.
-std::vector<TensorId> operands_of(BlockBuilder& b, const Shape& shape, const Heads& heads) {
-  const std::vector<TensorId> all = {heads.query, heads.key, heads.value};
+KernelTensors operands_of(BlockBuilder& b, const Shape& shape, const Heads& heads) {
+  const KernelTensors all = slotted(heads);
   if (!shape.fp8_attention) return all;
-  std::vector<TensorId> quantised;
-  for (const TensorId tensor : all)
+  KernelTensors quantised;
+  for (std::size_t i = 0; i < all.size(); ++i)
     quantised.push_back(
-        b.activation(b[tensor].name + "_quantised", b[tensor].elements, quantised_bytes(shape)));
-  b.forward({"attention_quantise", quantising(shape), all, quantised});
+        b.activation(b[all[i]].name + "_quantised", b[all[i]].elements, quantised_bytes(shape)), all.slot(i));
+  const Pointwise type =
+      scaled_in_blocks(shape) ? Pointwise::quantise_head_blocks : Pointwise::quantise_heads;
+  b.forward({"attention_quantise", type, all, quantised});
   return quantised;
 }
 
@@ -124,9 +128,9 @@ TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const He
                      output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, core, heads] {
-    std::vector<TensorId> operands = core.operands;
-    operands.insert(operands.end(), heads.held.begin(), heads.held.end());
-    attend_backward(b, core, operands, new_gradients(b, {heads.query, heads.key, heads.value}));
+    KernelTensors operands = core.operands;
+    for (const TensorId tensor : heads.held) operands.push_back(tensor, Slot::held);
+    attend_backward(b, core, operands, new_gradients(b, slotted(heads)));
   });
   return core.output;
 }
@@ -145,14 +149,15 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
 
   Attention what = attention_of(model, shape, heads);
   what.keys = shape.seq * shape.cp;
-  Core core =
-      attend(b, shape, what, {heads.query, whole}, heads.sinks, output_elements(shape, heads), "attended");
+  Core core = attend(b, shape, what, {heads.query, {whole, Slot::keys_and_values}}, heads.sinks,
+                     output_elements(shape, heads), "attended");
   if (rerun) core.output_for_backward = b.rerun_from(first, core.output);
   b.undo([&b, heads, core, gather, scatter, elements] {
     const TensorId again = b.activation("keys_and_values_gathered_again", elements);
     const TensorId gradient = b.scratch_gradient("keys_and_values_gradient_partial", elements);
     b.backward_input({"keys_and_values_all_gather_again", gather, {heads.key, heads.value}, {again}});
-    attend_backward(b, core, {heads.query, again}, {b.new_gradient(heads.query), gradient});
+    attend_backward(b, core, {heads.query, {again, Slot::keys_and_values}},
+                    {b.new_gradient(heads.query), {gradient, Slot::keys_and_values}});
     b.backward_input({"keys_and_values_gradient_reduce_scatter",
                       scatter,
                       {gradient},
@@ -164,15 +169,17 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
 // Between the exchanges a rank has the whole sequence of its share of the heads.
 TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
-  const std::vector<TensorId> operands =
-      exchange_heads(b, "heads_all_to_all", {heads.query, heads.key, heads.value});
+  const std::vector<TensorId> exchanged =
+      exchange_heads(b, "heads_all_to_all", Exchange::rows_for_heads, slotted(heads));
+  const KernelTensors operands = {exchanged[0], {exchanged[1], Slot::keys}, {exchanged[2], Slot::values}};
   Attention what = attention_of(model, shape, heads);
   what.heads = shape.heads / shape.cp;
   what.kv_heads = shape.attended_kv_heads() / shape.cp;
   what.query = what.keys = shape.seq * shape.cp;
   Core core = attend(b, shape, what, operands, heads.sinks, output_elements(shape, heads), "attended_heads");
   b.undo([&b, core] { attend_backward(b, core, core.operands, new_gradients(b, core.operands)); });
-  const TensorId output = exchange_heads(b, "attended_all_to_all", {core.output}).front();
+  const TensorId output =
+      exchange_heads(b, "attended_all_to_all", Exchange::heads_for_rows, {core.output}).front();
   if (rerun) b.rerun_from(first, output);
   return output;
 }

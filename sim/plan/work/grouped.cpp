@@ -34,9 +34,10 @@ class GroupedMlp {
   TensorId run() {
     const TensorId up = linear("experts_up", of_.rows, shape_.latent, width_, has_bias_);
     const std::size_t first = b_.forward_kernels();
-    std::vector<TensorId> reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
-    if (of_.weights >= 0) reads.push_back(of_.weights);
-    const TensorId activated = activate(b_, "experts_activation", reads, elements(of_.ffn), rows_vary_);
+    KernelTensors reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
+    if (of_.weights >= 0) reads.push_back(of_.weights, Slot::row_weights);
+    const TensorId activated =
+        activate(b_, "experts_activation", reads, elements(of_.ffn), of_.ffn, rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
     const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.latent, false);
     return has_bias_ ? add_expert_bias(b_, plan_, of_, rows) : rows;
@@ -48,27 +49,30 @@ class GroupedMlp {
     const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
-    std::vector<TensorId> reads = {operand.rows, up.weight}, reads_down = {rows, down.weight};
-    if (of_.weights >= 0) reads.push_back(of_.weights);
-    if (has_bias_) reads.push_back(up.bias), reads_down.push_back(down.bias);
-    b_.forward({up.name, up.there, reads, {up.output, rows, columns}});
+    KernelTensors reads = {operand.rows, {up.weight, Slot::weight}},
+                  reads_down = {rows, {down.weight, Slot::weight}};
+    if (of_.weights >= 0) reads.push_back(of_.weights, Slot::row_weights);
+    if (has_bias_) reads.push_back(up.bias, Slot::bias), reads_down.push_back(down.bias, Slot::bias);
+    b_.forward({up.name, up.there, reads, {up.output, {rows, Slot::output}, {columns, Slot::columns}}});
     b_.forward({down.name, down.there, reads_down, {down.output}});
     b_.undo([&b = b_, shape = shape_, of = of_, up, down, operand, columns] {
       const QuantisedGradient gradient = quantise_gradient(b, shape, down.name, {b.gradient_of(down.output)});
       const double size = b[up.output].elements;
       const TensorId of_up = b.scratch_gradient("experts_up_gradient_fp8", size, 1);
       const TensorId of_up_columns = b.scratch_gradient("experts_up_gradient_fp8_columns", size, 1);
-      std::vector<TensorId> needs = {gradient.rows.front(), down.weight, up.output},
-                            makes = {of_up, of_up_columns};
+      KernelTensors needs = {gradient.rows.front(), {down.weight, Slot::weight}, {up.output, Slot::output}},
+                    makes = {of_up, {of_up_columns, Slot::columns}};
       if (of.weights >= 0) {
-        needs.push_back(of.weights);
-        makes.push_back(b.gradient_like(of.weights));
+        needs.push_back(of.weights, Slot::row_weights);
+        makes.push_back(b.gradient_like(of.weights), Slot::row_weights);
       }
       b.backward_input({down.name + "_input_gradient", down.for_input, needs, makes});
-      b.backward_input(
-          {up.name + "_input_gradient", up.for_input, {of_up, up.weight}, {b.new_gradient(of.rows)}});
-      weigh(b, down, {gradient.columns.front(), columns});
-      weigh(b, up, {of_up_columns, operand.kept});
+      b.backward_input({up.name + "_input_gradient",
+                        up.for_input,
+                        {of_up, {up.weight, Slot::weight}},
+                        {b.new_gradient(of.rows)}});
+      weigh(b, down, gradient.columns.front(), columns);
+      weigh(b, up, of_up_columns, operand.kept);
     });
     return down.output;
   }
@@ -111,27 +115,28 @@ class GroupedMlp {
             launches_};
   }
 
-  static void weigh(BlockBuilder& b, const Layer& of, std::vector<TensorId> operands) {
-    std::vector<TensorId> makes = {b.parameter_gradient(of.weight)};
-    if (of.bias >= 0) makes.push_back(b.parameter_gradient(of.bias));
+  static void weigh(BlockBuilder& b, const Layer& of, TensorId gradient, TensorId input) {
+    KernelTensors makes = {b.parameter_gradient(of.weight)};
+    if (of.bias >= 0) makes.push_back(b.parameter_gradient(of.bias), Slot::bias);
     b.backward_weight(expert_by_expert(
-        of.launches, {of.name + "_weight_gradient", of.for_weight, std::move(operands), makes}));
+        of.launches, {of.name + "_weight_gradient", of.for_weight, {gradient, {input, Slot::input}}, makes}));
   }
 
   TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width,
                   bool adds_bias) {
     const Layer of = layer(name, depth, width, adds_bias);
     const Quantised operand = quantise_input(b_, shape_, name, input);
-    std::vector<TensorId> reads = {operand.rows, of.weight};
-    if (of.bias >= 0) reads.push_back(of.bias);
+    KernelTensors reads = {operand.rows, {of.weight, Slot::weight}};
+    if (of.bias >= 0) reads.push_back(of.bias, Slot::bias);
     b_.forward(expert_by_expert(of.launches, {name, of.there, reads, {of.output}}));
     b_.undo([&b = b_, shape = shape_, of, input, operand] {
       const QuantisedGradient gradient = quantise_gradient(b, shape, of.name, {b.gradient_of(of.output)});
       b.backward_input(expert_by_expert(of.launches, {of.name + "_input_gradient",
                                                       of.for_input,
-                                                      {gradient.rows.front(), of.weight},
+                                                      {gradient.rows.front(), {of.weight, Slot::weight}},
                                                       {b.new_gradient(input)}}));
-      weigh(b, of, {gradient.columns.front(), input_by_columns(b, shape, of.name, operand)});
+      const TensorId columns = input_by_columns(b, shape, of.name, operand);
+      weigh(b, of, gradient.columns.front(), columns);
     });
     return of.output;
   }

@@ -77,7 +77,7 @@ Heads latent_heads(BlockBuilder& b, const Model& model, const Plan& plan, const 
                     width, latent.v_head_dim};
   const std::size_t rotary = b.forward_kernels();
   b.forward({"rotary",
-             Pointwise::rotary,
+             Pointwise::latent_rotary,
              {query, kv.rope_key, kv.keys_and_values},
              {heads.query, heads.key, heads.value}});
   if (rerun) b.rerun_from(rotary);
@@ -89,7 +89,7 @@ Heads latent_heads(BlockBuilder& b, const Model& model, const Plan& plan, const 
                               ? b.scratch_gradient("rope_key_gradient_partial", b[kv.rope_key].elements)
                               : b.new_gradient(kv.rope_key);
     b.backward_input({"rotary_backward",
-                      Pointwise::rotary,
+                      Pointwise::latent_rotary_backward,
                       reads,
                       {b.new_gradient(query), rope, b.new_gradient(kv.keys_and_values)}});
     if (all_reduce) share_rope_gradient(b, kv.rope_key, rope);

@@ -13,12 +13,16 @@ bool is_of_whole_rows(const Plan& plan, const Shape& shape) {
 }
 
 // A number a token, made equal on all ranks of the vocabulary.
-TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial) {
+TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial,
+                         Exchange exchange = Exchange::plain) {
   if (shape.tp == 1) return partial;
   const std::string name = b[partial].name;
   const TensorId whole = b.activation(name + "_reduced", b[partial].elements, kLogitBytes);
   b.forward({name + "_all_reduce",
-             Collective{CollectiveOp::all_reduce, CommGroup::tensor, b[partial].bytes()},
+             Collective{.op = CollectiveOp::all_reduce,
+                        .group = CommGroup::tensor,
+                        .bytes = b[partial].bytes(),
+                        .exchange = exchange},
              {partial},
              {whole}});
   return whole;
@@ -39,7 +43,9 @@ class CrossEntropy {
 
   void fused() {
     const TensorId wide = widened(), largest = maximum(wide);
-    forward("exponentials", {wide, labels_, largest}, {exponentials_, target_, sum_});
+    forward("exponentials", Pointwise::loss_exponentials,
+            {wide, {labels_, Slot::labels}, {largest, Slot::maximum}},
+            {exponentials_, {target_, Slot::target}, {sum_, Slot::exponential_sum}});
     loss();
     undo();
   }
@@ -47,9 +53,10 @@ class CrossEntropy {
   void unfused() {
     const TensorId wide = widened(), shifted = per_logit("shifted");
     const TensorId largest = maximum(wide);
-    forward("shift", {wide, largest}, {shifted});
-    forward("exponentials", {shifted, labels_}, {exponentials_, target_});
-    forward("sum", {exponentials_}, {sum_});
+    forward("shift", Pointwise::loss_shift, {wide, {largest, Slot::maximum}}, {shifted});
+    forward("exponentials", Pointwise::loss_exponentials, {shifted, {labels_, Slot::labels}},
+            {exponentials_, {target_, Slot::target}});
+    forward("sum", Pointwise::loss_sum, {exponentials_}, {{sum_, Slot::exponential_sum}});
     loss();
     undo();
   }
@@ -61,10 +68,10 @@ class CrossEntropy {
       const auto scratch = [b, n](const char* name) { return b->scratch_gradient(name, n, kLogitBytes); };
       const TensorId of_target = scratch("target_gradient"), again = scratch("exponentials_again"),
                      both = scratch("target_and_exponentials");
-      constexpr Pointwise kBackward = Pointwise::cross_entropy_backward;
-      b->backward_input({"loss_part_of_target", kBackward, {}, {of_target}});
-      b->backward_input({"loss_part_of_exponentials", kBackward, {probabilities}, {again}});
-      b->backward_input({"loss_parts_added_up", kBackward, {of_target, again}, {both}});
+      constexpr Pointwise kPart = Pointwise::loss_part;
+      b->backward_input({"loss_part_of_target", kPart, {}, {of_target}});
+      b->backward_input({"loss_part_of_exponentials", kPart, {probabilities}, {again}});
+      b->backward_input({"loss_parts_added_up", kPart, {of_target, again}, {both}});
     });
   }
 
@@ -73,38 +80,40 @@ class CrossEntropy {
     return b_.activation(name, static_cast<double>(shape_.tokens), kLogitBytes);
   }
   TensorId per_logit(const char* name) { return b_.activation(name, elements_, kLogitBytes); }
-  void forward(const char* name, std::vector<TensorId> reads, std::vector<TensorId> writes) {
-    b_.forward({name, Pointwise::cross_entropy, std::move(reads), std::move(writes)});
+  void forward(const char* name, Pointwise type, KernelTensors reads, KernelTensors writes) {
+    b_.forward({name, type, std::move(reads), std::move(writes)});
   }
 
   bool are_wide() const { return b_[logits_].element_bytes == kLogitBytes; }
   TensorId widened() {
     if (are_wide()) return logits_;
     const TensorId wide = per_logit("logits_fp32");
-    forward("logits_cast", {logits_}, {wide});
+    forward("logits_cast", Pointwise::widen_logits, {logits_}, {wide});
     return wide;
   }
 
   TensorId maximum(TensorId logits) {
     const TensorId own = per_token("maximum");
-    forward("maximum", {logits}, {own});
-    return over_vocabulary(b_, shape_, own);
+    forward("maximum", Pointwise::loss_maximum, {logits}, {{own, Slot::maximum}});
+    return over_vocabulary(b_, shape_, own, Exchange::maximum);
   }
   void loss() {
     const TensorId target = over_vocabulary(b_, shape_, target_), sum = over_vocabulary(b_, shape_, sum_);
-    forward("loss", {exponentials_, target, sum}, {probabilities_, per_token("loss")});
+    forward("loss", Pointwise::loss, {exponentials_, {target, Slot::target}, {sum, Slot::exponential_sum}},
+            {probabilities_, {per_token("loss"), Slot::loss}});
   }
 
   void undo() {
     b_.undo([b = &b_, logits = logits_, labels = labels_, probabilities = probabilities_, n = elements_,
              wide = are_wide()] {
-      const auto backward = [b](const char* name, std::vector<TensorId> reads, TensorId writes) {
-        b->backward_input({name, Pointwise::cross_entropy_backward, std::move(reads), {writes}});
+      const auto backward = [b](const char* name, Pointwise type, KernelTensors reads, TensorId writes) {
+        b->backward_input({name, type, std::move(reads), {writes}});
       };
       const TensorId gradient =
           wide ? b->new_gradient(logits) : b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes);
-      backward("loss_backward", {probabilities, labels}, gradient);
-      if (!wide) backward("logits_cast_backward", {gradient}, b->new_gradient(logits));
+      backward("loss_backward", Pointwise::loss_backward, {probabilities, {labels, Slot::labels}}, gradient);
+      if (!wide)
+        backward("logits_cast_backward", Pointwise::narrow_logits, {gradient}, b->new_gradient(logits));
     });
   }
 
@@ -133,12 +142,14 @@ class TokenLoss {
 
   void fused() {
     const TensorId log_sum = per_token("log_sum");
-    b_.forward(
-        {"token_loss", Pointwise::cross_entropy, {logits_, logits_, labels_}, {log_sum, per_token("loss")}});
+    b_.forward({"token_loss",
+                Pointwise::token_loss,
+                {logits_, logits_, {labels_, Slot::labels}},
+                {{log_sum, Slot::log_sum_exp}, {per_token("loss"), Slot::loss}}});
     b_.undo([b = &b_, logits = logits_, labels = labels_, log_sum] {
       b->backward_input({"token_loss_backward",
-                         Pointwise::cross_entropy_backward,
-                         {logits, labels, log_sum},
+                         Pointwise::token_loss_backward,
+                         {logits, {labels, Slot::labels}, {log_sum, Slot::log_sum_exp}},
                          {b->new_gradient(logits)}});
     });
   }
@@ -147,24 +158,25 @@ class TokenLoss {
     const double n = b_[logits_].elements;
     const TensorId wide = b_.activation("logits_fp32", n, kLogitBytes),
                    log_probabilities = b_.activation("log_probabilities", n, kLogitBytes);
-    b_.forward({"logits_cast", Pointwise::cross_entropy, {logits_}, {wide}});
+    b_.forward({"logits_cast", Pointwise::widen_logits, {logits_}, {wide}});
     if (with_accuracy)
       b_.forward({"accuracy", Pointwise::cross_entropy, {wide, labels_}, {per_token("accuracy")}});
     b_.forward({"log_softmax",
-                Pointwise::cross_entropy,
-                {wide, wide, wide, labels_},
-                {log_probabilities, per_token("loss")}});
+                Pointwise::log_softmax,
+                {wide, wide, wide, {labels_, Slot::labels}},
+                {log_probabilities, {per_token("loss"), Slot::loss}}});
     b_.undo([b = &b_, logits = logits_, labels = labels_, log_probabilities, n] {
-      const auto backward = [b](const char* name, std::vector<TensorId> reads, TensorId writes) {
-        b->backward_input({name, Pointwise::cross_entropy_backward, std::move(reads), {writes}});
+      const auto backward = [b](const char* name, Pointwise type, KernelTensors reads, TensorId writes) {
+        b->backward_input({name, type, std::move(reads), {writes}});
         return writes;
       };
-      const TensorId of_likelihood = backward(
-          "likelihood_backward", {labels}, b->scratch_gradient("log_probabilities_gradient", n, kLogitBytes));
-      const TensorId of_wide = backward("log_softmax_backward",
+      const TensorId of_likelihood =
+          backward("likelihood_backward", Pointwise::likelihood_backward, {{labels, Slot::labels}},
+                   b->scratch_gradient("log_probabilities_gradient", n, kLogitBytes));
+      const TensorId of_wide = backward("log_softmax_backward", Pointwise::log_softmax_backward,
                                         {of_likelihood, log_probabilities, of_likelihood, log_probabilities},
                                         b->scratch_gradient("logits_fp32_gradient", n, kLogitBytes));
-      backward("logits_cast_backward", {of_wide}, b->new_gradient(logits));
+      backward("logits_cast_backward", Pointwise::narrow_logits, {of_wide}, b->new_gradient(logits));
     });
   }
 

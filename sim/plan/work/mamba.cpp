@@ -20,6 +20,7 @@ struct Space {
   std::int64_t heads() const { return whole.heads / tp; }
   std::int64_t inner() const { return heads() * whole.head_dim; }
   std::int64_t maps() const { return whole.maps() / tp; }
+  std::int64_t groups() const { return whole.groups / tp; }
 
   Scan scan(std::int64_t tokens) const {
     return {tokens * cp, heads() / cp, whole.head_dim, whole.groups / (tp * cp), whole.state, whole.chunk};
@@ -29,7 +30,7 @@ struct Space {
 // Gate, input with its maps, and steps of each token, side by side.
 struct Projected {
   TensorId gate = -1, input = -1, steps = -1;
-  std::vector<TensorId> all() const { return {gate, input, steps}; }
+  KernelTensors all() const { return {gate, {input, Slot::channels}, steps}; }
 };
 
 // The convolution of `input` and its maps, which runs twice.
@@ -43,7 +44,7 @@ struct Convolution {
 // Tensors that a pass copies: read and written once more.
 Kernel copied(const std::string& name, const std::vector<TensorId>& tensors) {
   Kernel kernel{name, Pointwise::rearrange, tensors, {}};
-  kernel.reads.insert(kernel.reads.end(), tensors.begin(), tensors.end());
+  kernel.reads.append(tensors);
   return kernel;
 }
 
@@ -58,7 +59,8 @@ class Mixer {
     TensorId scanned = scan(projected, convolve(projected.input));
     if (shape_.cp > 1) scanned = own_tokens(scanned);
     if (several()) b_.forward(copied("scanned_in_rows", {scanned}));
-    const TensorId normed = normalise(b_, "mamba_norm", Norm::rms, scanned, space_.inner());
+    const TensorId normed =
+        normalise(b_, "mamba_norm", Norm::rms, scanned, space_.inner(), false, space_.groups());
     return {row_linear(b_, shape_, "mamba_projection", normed, space_.inner(), shape_.tp_comm_fc2_sms)};
   }
 
@@ -87,24 +89,32 @@ class Mixer {
   // Before the convolution each rank gives away tokens for heads, whose chunks are put in their order, and
   // after the scan it gets them back (ssm/mamba_context_parallel.py).
   Projected whole_sequences(const Projected& own) {
-    const std::vector<TensorId> received = exchange_heads(b_, "mamba_all_to_all", own.all());
-    const std::vector<TensorId> ordered = reorder("mamba_order", received);
+    const std::vector<TensorId> received =
+        exchange_heads(b_, "mamba_all_to_all", Exchange::rows_for_heads, own.all());
+    const std::vector<TensorId> ordered =
+        reorder("mamba_order", received, {Pointwise::order_by_sequence, Pointwise::order_by_rank});
     return {ordered[0], ordered[1], ordered[2]};
   }
   TensorId own_tokens(TensorId scanned) {
-    return exchange_heads(b_, "scanned_all_to_all", reorder("scanned_order", {scanned})).front();
+    const std::vector<TensorId> ordered =
+        reorder("scanned_order", {scanned}, {Pointwise::order_by_rank, Pointwise::order_by_sequence});
+    return exchange_heads(b_, "scanned_all_to_all", Exchange::heads_for_rows, ordered).front();
   }
 
-  std::vector<TensorId> reorder(const std::string& name, const std::vector<TensorId>& from) {
+  struct Orders {
+    Pointwise there, back;
+  };
+  std::vector<TensorId> reorder(const std::string& name, const std::vector<TensorId>& from,
+                                const Orders& what) {
     std::vector<TensorId> to;
     for (const TensorId tensor : from)
       to.push_back(b_.activation(b_[tensor].name + "_ordered", b_[tensor].elements));
-    b_.forward({name, Pointwise::reorder, from, to});
-    b_.undo([&b = b_, name, from, to] {
+    b_.forward({name, what.there, from, to});
+    b_.undo([&b = b_, name, back = what.back, from, to] {
       std::vector<TensorId> gradients, makes;
       for (const TensorId tensor : to) gradients.push_back(b.gradient_of(tensor));
       for (const TensorId tensor : from) makes.push_back(b.new_gradient(tensor));
-      b.backward_input({name + "_backward", Pointwise::reorder, gradients, makes});
+      b.backward_input({name + "_backward", back, gradients, makes});
     });
     return to;
   }
@@ -185,7 +195,7 @@ class Mixer {
                        const std::vector<TensorId>& parameters) {
     std::vector<TensorId> gradients;
     for (const TensorId parameter : parameters) gradients.push_back(b.parameter_gradient(parameter));
-    b.backward_weight({name, Pointwise::bias_gradient, sums, gradients});
+    b.backward_weight({name, Pointwise::accumulate_sums, sums, gradients});
   }
 
   BlockBuilder& b_;

@@ -4,19 +4,24 @@
 
 namespace rehearse {
 
-TensorId activate(BlockBuilder& b, const std::string& name, std::vector<TensorId> reads, double elements,
-                  bool varying) {
+TensorId activate(BlockBuilder& b, const std::string& name, KernelTensors reads, double elements,
+                  std::int64_t width, bool varying) {
   const Pointwise there = varying ? Pointwise::varying_activation : Pointwise::activation;
   const Pointwise back = varying ? Pointwise::varying_activation_backward : Pointwise::activation_backward;
   const TensorId output = b.activation(name == "activation" ? "activated" : name + "_output", elements);
-  b.forward({name, there, reads, {output}});
-  b.undo([&b, name, back, reads, output] {
-    std::vector<TensorId> needs = {b.gradient_of(output)}, makes;
-    for (const TensorId read : reads) {
-      needs.push_back(read);
-      makes.push_back(b.gradient_like(read));
+  Kernel forward{name, there, reads, {output}};
+  forward.width = width;
+  b.forward(std::move(forward));
+  b.undo([&b, name, back, width, reads, output] {
+    KernelTensors needs = {b.gradient_of(output)}, makes;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      const bool is_input = reads.slot(i) == Slot::operand;
+      needs.push_back(reads[i], is_input ? Slot::input : reads.slot(i));
+      makes.push_back(b.gradient_like(reads[i]), reads.slot(i));
     }
-    b.backward_input({name + "_backward", back, needs, makes});
+    Kernel backward{name + "_backward", back, needs, makes};
+    backward.width = width;
+    b.backward_input(std::move(backward));
   });
   return output;
 }
@@ -25,9 +30,10 @@ namespace {
 
 // PyTorch's GELU is one kernel as it is.
 TensorId activate_as_planned(BlockBuilder& b, const Model& model, const Shape& shape, const std::string& name,
-                             const std::vector<TensorId>& projected, double elements) {
+                             const std::vector<TensorId>& projected, std::int64_t width) {
+  const double elements = Shape::elements(shape.tokens, width);
   if (shape.fused_activation || !(model.gated_mlp || model.squared_relu))
-    return activate(b, name, projected, elements);
+    return activate(b, name, projected, elements, width);
   return model.gated_mlp ? gate_eagerly(b, name, projected[0], projected[1], elements)
                          : square_eagerly(b, name, projected[0], elements);
 }
@@ -66,8 +72,8 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
                     TensorId input) {
   const std::string prefix = mlp.name == "mlp" ? "" : mlp.name + "_";
   const std::vector<TensorId> projected = project_up(b, model, shape, mlp, prefix, input);
-  const double elements = Shape::elements(shape.tokens, mlp.width);
-  const TensorId activated = activate_as_planned(b, model, shape, prefix + "activation", projected, elements);
+  const TensorId activated =
+      activate_as_planned(b, model, shape, prefix + "activation", projected, mlp.width);
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width, shape.tp_comm_fc2_sms)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;

@@ -33,10 +33,10 @@ Shared shared_weights(BlockBuilder& b, const Model& model, const Plan& plan, boo
 
 TensorId join(BlockBuilder& b, TensorId left, TensorId right) {
   const TensorId both = b.activation("joined", b[left].elements + b[right].elements);
-  b.forward({"join", Pointwise::reorder, {left, right}, {both}});
+  b.forward({"join", Pointwise::join_columns, {left, right}, {both}});
   b.undo([&b, left, right, both] {
     b.backward_input({"join_backward",
-                      Pointwise::reorder,
+                      Pointwise::part_columns,
                       {b.gradient_of(both)},
                       {b.new_gradient(left), b.new_gradient(right)}});
   });
@@ -52,7 +52,7 @@ TensorId whole_rows(BlockBuilder& b, TensorId columns) {
   const TensorId rows = b.activation("projected_rows", shape.row_elements());
   const Collective gather{CollectiveOp::all_gather, CommGroup::tensor, shape.token_bytes(shape.hidden)};
   b.forward({"projected_all_gather", gather, {columns}, {apart}});
-  b.forward({"projected_join", Pointwise::reorder, {apart}, {rows}});
+  b.forward({"projected_join", Pointwise::join_shards, {apart}, {rows}});
   b.undo([&b, shape, columns, rows, gather] {
     TensorId gradient = b.gradient_of(rows);
     if (shape.sequence_parallel) {
@@ -60,7 +60,7 @@ TensorId whole_rows(BlockBuilder& b, TensorId columns) {
       b.backward_input({"projected_gradient_all_gather", gather, {gradient}, {all}});
       gradient = all;
     }
-    b.backward_input({"projected_part", Pointwise::reorder, {gradient}, {b.new_gradient(columns)}});
+    b.backward_input({"projected_part", Pointwise::own_shard, {gradient}, {b.new_gradient(columns)}});
   });
   return rows;
 }

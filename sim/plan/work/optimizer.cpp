@@ -100,8 +100,8 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
   const TensorId stepped = has_master ? master : weight;
   if (plan.fused_adam) {
     Kernel adam{"adam", Pointwise::adam, {gradient, mean, square, stepped}, {mean, square, stepped}};
-    if (has_master && plan.fused_step) adam.writes.push_back(weight);
-    if (scale >= 0) adam.reads.push_back(scale);
+    if (has_master && plan.fused_step) adam.writes.push_back(weight, Slot::weight);
+    if (scale >= 0) adam.reads.push_back(scale, Slot::scale);
     kernels.push_back(std::move(adam));
   } else {
     add_eager_adam({gradient, mean, square, stepped, scale}, parameters, scratch, kernels);

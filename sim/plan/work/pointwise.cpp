@@ -8,10 +8,26 @@ namespace {
 
 constexpr double kMaskBytes = 1;
 
+// A norm's three kernels.
+struct NormTypes {
+  Pointwise there, for_input, for_weight;
+};
+NormTypes types_of(Norm norm) {
+  if (norm == Norm::rms) return {Pointwise::norm, Pointwise::norm_backward, Pointwise::norm_weight_gradient};
+  if (norm == Norm::layer_plain)
+    return {Pointwise::plain_norm, Pointwise::plain_norm_backward, Pointwise::norm_weight_gradient};
+  return {Pointwise::layer_norm, Pointwise::layer_norm_backward, Pointwise::layer_norm_weight_gradient};
+}
+
+Kernel of_width(std::int64_t width, Kernel kernel) {
+  kernel.width = width;
+  return kernel;
+}
+
 }  // namespace
 
 TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId input, std::int64_t width,
-                   bool into_fp8) {
+                   bool into_fp8, std::int64_t groups) {
   if (norm == Norm::rms && !b.shape().fused_norm) return normalise_eagerly(b, name, input, width);
   const TensorId weight =
       norm == Norm::layer_plain ? TensorId{-1} : b.parameter(name + "_weight", static_cast<double>(width));
@@ -20,19 +36,24 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
   const TensorId output =
       b.activation(name + "_output", b[input].elements, into_fp8 ? 1 : b[input].element_bytes);
   if (b.shape().wide_norms) input = widen(b, name, input);
-  std::vector<TensorId> reads = {input};
-  if (weight >= 0) reads.push_back(weight);
-  if (bias >= 0) reads.push_back(bias);
-  b.forward({name, Pointwise::norm, reads, {output}});
-  b.undo([&b, name, input, weight, bias, output] {
+  const NormTypes types = types_of(norm);
+  const std::int64_t together = width / groups;
+  KernelTensors reads = {input};
+  if (weight >= 0) reads.push_back(weight, Slot::weight);
+  if (bias >= 0) reads.push_back(bias, Slot::bias);
+  b.forward(of_width(together, {name, types.there, reads, {output}}));
+  b.undo([&b, name, types, together, input, weight, bias, output] {
     const TensorId gradient = b.gradient_of(output);
-    std::vector<TensorId> needs = {gradient, input};
-    if (weight >= 0) needs.push_back(weight);
-    b.backward_input({name + "_backward", Pointwise::norm_backward, needs, {b.gradient_like(input)}});
+    KernelTensors needs = {gradient, {input, Slot::input}};
+    if (weight >= 0) needs.push_back(weight, Slot::weight);
+    b.backward_input(
+        of_width(together, {name + "_backward", types.for_input, needs, {b.gradient_like(input)}}));
     if (weight < 0) return;
-    std::vector<TensorId> gradients = {b.parameter_gradient(weight)};
-    if (bias >= 0) gradients.push_back(b.parameter_gradient(bias));
-    b.backward_weight({name + "_weight_gradient", Pointwise::norm_backward, {gradient, input}, gradients});
+    KernelTensors gradients = {{b.parameter_gradient(weight), Slot::weight}};
+    if (bias >= 0) gradients.push_back(b.parameter_gradient(bias), Slot::bias);
+    b.backward_weight(
+        of_width(together,
+                 {name + "_weight_gradient", types.for_weight, {gradient, {input, Slot::input}}, gradients}));
   });
   return output;
 }
@@ -41,8 +62,8 @@ namespace {
 
 // NeMo of 2022 adds a bias that is expanded to the residual's shape: torch.autocast's cast to 16 bits writes
 // it out, and of its gradient an fp32 copy (fused_bias_dropout_add.py, _cast_if_autocast_enabled).
-TensorId expand(BlockBuilder& b, const Residual& sum, double elements) {
-  if (!b.shape().expands_biases) return sum.bias;
+SlottedTensor expand(BlockBuilder& b, const Residual& sum, double elements) {
+  if (!b.shape().expands_biases) return {sum.bias, Slot::bias};
   const TensorId expanded = b.activation(sum.name + "_bias_expanded", elements);
   b.forward({sum.name + "_bias_expanded", Pointwise::eager, {sum.bias}, {expanded}});
   return expanded;
@@ -64,20 +85,23 @@ void bias_gradient(BlockBuilder& b, const Residual& sum) {
 }  // namespace
 
 TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& output_name) {
-  std::vector<TensorId> reads = {sum.residual, sum.branch};
+  KernelTensors reads = {{sum.residual, Slot::residual}, sum.branch};
   const double elements = b[sum.residual].elements;
-  if (sum.bias >= 0) reads.push_back(expand(b, sum, elements));
+  if (sum.bias >= 0) {
+    const SlottedTensor bias = expand(b, sum, elements);
+    reads.push_back(bias.tensor, bias.slot);
+  }
   const TensorId output = b.activation(output_name, elements);
   const TensorId mask = sum.dropout ? b.activation(sum.name + "_mask", elements, kMaskBytes) : TensorId{-1};
-  std::vector<TensorId> writes = {output};
-  if (sum.dropout) writes.push_back(mask);
+  KernelTensors writes = {output};
+  if (sum.dropout) writes.push_back(mask, Slot::mask);
   b.forward({sum.name, sum.dropout ? Pointwise::dropout : Pointwise::add, reads, writes});
   b.undo([&b, sum, output, mask] {
     b.pass_gradient(output, sum.residual);
     if (sum.dropout) {
       b.backward_input({sum.name + "_backward",
-                        Pointwise::dropout,
-                        {b.gradient_of(output), mask},
+                        Pointwise::dropout_backward,
+                        {b.gradient_of(output), {mask, Slot::mask}},
                         {b.new_gradient(sum.branch)}});
     } else {
       b.pass_gradient(output, sum.branch);
@@ -87,15 +111,29 @@ TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& o
   return output;
 }
 
-TensorId drop_out(BlockBuilder& b, const std::string& name, TensorId input, const std::string& output_name) {
+namespace {
+
+TensorId drop(BlockBuilder& b, const std::string& name, TensorId input, const std::string& output_name,
+              Pointwise there, Pointwise back) {
   const TensorId output = b.activation(output_name, b[input].elements);
   const TensorId mask = b.activation(name + "_mask", b[input].elements, kMaskBytes);
-  b.forward({name, Pointwise::dropout, {input}, {output, mask}});
-  b.undo([&b, name, input, output, mask] {
+  b.forward({name, there, {input}, {output, {mask, Slot::mask}}});
+  b.undo([&b, name, back, input, output, mask] {
     b.backward_input(
-        {name + "_backward", Pointwise::dropout, {b.gradient_of(output), mask}, {b.new_gradient(input)}});
+        {name + "_backward", back, {b.gradient_of(output), {mask, Slot::mask}}, {b.new_gradient(input)}});
   });
   return output;
+}
+
+}  // namespace
+
+TensorId drop_out(BlockBuilder& b, const std::string& name, TensorId input, const std::string& output_name) {
+  return drop(b, name, input, output_name, Pointwise::dropout, Pointwise::dropout_backward);
+}
+
+TensorId drop_scores(BlockBuilder& b, const std::string& name, TensorId scores,
+                     const std::string& output_name) {
+  return drop(b, name, scores, output_name, Pointwise::score_dropout, Pointwise::score_dropout_backward);
 }
 
 std::vector<TensorId> rotate(BlockBuilder& b, TensorId query, TensorId key) {
@@ -108,7 +146,7 @@ std::vector<TensorId> rotate(BlockBuilder& b, TensorId query, TensorId key) {
   b.forward({"rotary", Pointwise::rotary, {query, key}, {query_out, key_out}});
   b.undo([&b, query, key, query_out, key_out] {
     b.backward_input({"rotary_backward",
-                      Pointwise::rotary,
+                      Pointwise::rotary_backward,
                       {b.gradient_of(query_out), b.gradient_of(key_out)},
                       {b.new_gradient(query), b.new_gradient(key)}});
   });

@@ -11,9 +11,9 @@ namespace rehearse {
 // LayerNorm or RMSNorm over vectors of `width`. The backward kernels take mean and variance from the input
 // again: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
 // LayerNorm, NAME_bias. `into_fp8`: as the linear layer that follows reads it (Transformer Engine's
-// LayerNormLinear).
+// LayerNormLinear). `groups` > 1: as many parts of the vector are normalised each by itself.
 TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
-                   std::int64_t width, bool into_fp8 = false);
+                   std::int64_t width, bool into_fp8 = false, std::int64_t groups = 1);
 
 // residual + dropout(branch + bias), one kernel as in Megatron-LM; `bias` (-1: none) is a parameter.
 struct Residual {
@@ -27,6 +27,9 @@ TensorId add_residual(BlockBuilder& builder, const Residual& sum, const std::str
 
 // Dropout with a mask of one byte an element.
 TensorId drop_out(BlockBuilder& builder, const std::string& name, TensorId input, const std::string& output);
+// The same of attention's probabilities.
+TensorId drop_scores(BlockBuilder& builder, const std::string& name, TensorId scores,
+                     const std::string& output);
 
 // Rotates queries and keys by their positions; the backward kernel rotates back and needs neither.
 std::vector<TensorId> rotate(BlockBuilder& builder, TensorId query, TensorId key);

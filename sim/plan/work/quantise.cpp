@@ -41,7 +41,10 @@ TensorId maximum(BlockBuilder& b, const Shape& shape, Emit emit, const std::stri
   if (const TensorId found = b.maximum_of(from.front()); found >= 0) return found;
   const double scales = shape.scaled_by_row ? static_cast<double>(shape.tokens) : 1;
   const TensorId made = b.activation(name + "_maximum", scales, kMaximumBytes);
-  Kernel seek{name + "_maximum", shape.fp4 ? Pointwise::quantise_fp4 : Pointwise::quantise, from, {made}};
+  const Pointwise type = shape.fp4    ? Pointwise::find_maxima_fp4
+                         : scales > 1 ? Pointwise::find_row_maxima
+                                      : Pointwise::find_maximum;
+  Kernel seek{name + "_maximum", type, from, {made}};
   if (shape.quantised_apart > 1) seek.launches = 2 * shape.quantised_apart;  // the scale is made from it
   (b.*emit)(seek);
   return made;
@@ -53,18 +56,21 @@ TensorId maximum_of_shards(BlockBuilder& b, const Shape& shape, Emit emit, const
   if (own < 0 || shape.transposes_kept) return own;
   const TensorId of_all = b.activation(name + "_maximum_of_all", 1, kMaximumBytes);
   (b.*emit)({name + "_maximum_all_reduce",
-             Collective{CollectiveOp::all_reduce, CommGroup::tensor, kMaximumBytes},
+             Collective{.op = CollectiveOp::all_reduce,
+                        .group = CommGroup::tensor,
+                        .bytes = kMaximumBytes,
+                        .exchange = Exchange::maximum},
              {own},
              {of_all}});
   return of_all;
 }
 
 void quantise(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
-              const std::vector<TensorId>& from, const std::vector<TensorId>& to, bool shard = false) {
-  std::vector<TensorId> reads = from;
+              const std::vector<TensorId>& from, const KernelTensors& to, bool shard = false) {
+  KernelTensors reads = from;
   TensorId scale = maximum(b, shape, emit, name, from);
   if (shard) scale = maximum_of_shards(b, shape, emit, name, scale);
-  if (scale >= 0) reads.push_back(scale);
+  if (scale >= 0) reads.push_back(scale, Slot::scale);
   const bool of_gradient = b[from.front()].role == TensorRole::gradient;
   Kernel cast{name + "_quantise", kind_of(shape, of_gradient), reads, to};
   cast.launches = shape.quantised_apart;
@@ -88,7 +94,7 @@ Quantised quantise_input(BlockBuilder& b, const Shape& shape, const std::string&
   }
   const TensorId columns =
       b.activation(named(shape, name) + "_columns", b[input].elements, shape.operand_bytes);
-  quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows, columns});
+  quantise(b, shape, &BlockBuilder::forward, name, {input}, {rows, {columns, Slot::columns}});
   return {rows, columns, true};
 }
 
@@ -97,10 +103,12 @@ Quantised quantise_shard(BlockBuilder& b, const Shape& shape, const std::string&
   const std::string name = linear + "_operand";
   Quantised shard{b.activation(named(shape, name), b[input].elements, shape.operand_bytes), -1,
                   shape.scaled_by_block};
-  std::vector<TensorId> to = {shard.rows};
-  if (shape.scaled_by_block)
-    to.push_back(b.activation(named(shape, name) + "_columns", b[input].elements, shape.operand_bytes));
-  shard.kept = to.back();
+  shard.kept = shard.rows;
+  KernelTensors to = {shard.rows};
+  if (shape.scaled_by_block) {
+    shard.kept = b.activation(named(shape, name) + "_columns", b[input].elements, shape.operand_bytes);
+    to.push_back(shard.kept, Slot::columns);
+  }
   quantise(b, shape, &BlockBuilder::forward, name, {input}, to, true);
   b.undo([&b, input, rows = shard.rows] { b.pass_gradient(rows, input); });
   return shard;
@@ -111,7 +119,8 @@ TensorId input_by_columns(BlockBuilder& b, const Shape& shape, const std::string
   if (!shape.quantised || input.kept_by_columns || shape.either_layout) return input.kept;
   const TensorId columns = b.activation(named(shape, linear + "_operand_again") + "_columns",
                                         b[input.kept].elements, shape.operand_bytes);
-  quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept}, {columns});
+  quantise(b, shape, &BlockBuilder::backward_weight, linear + "_operand_again", {input.kept},
+           {{columns, Slot::columns}});
   return columns;
 }
 
@@ -127,7 +136,7 @@ QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const s
   };
   if (quantised) {
     const TensorId columns = make("_columns");
-    quantise(b, shape, emit, name, gradients, {columns});
+    quantise(b, shape, emit, name, gradients, {{columns, Slot::columns}});
     return {gradients, {columns}};
   }
   const TensorId rows = make("");
@@ -138,9 +147,9 @@ QuantisedGradient quantise_gradient(BlockBuilder& b, const Shape& shape, const s
   const TensorId columns = make("_columns");
   if (shape.scaled_by_row) {
     quantise(b, shape, emit, name, gradients, {rows});
-    quantise(b, shape, emit, name + "_again", gradients, {columns});
+    quantise(b, shape, emit, name + "_again", gradients, {{columns, Slot::columns}});
   } else {
-    quantise(b, shape, emit, name, gradients, {rows, columns});
+    quantise(b, shape, emit, name, gradients, {rows, {columns, Slot::columns}});
   }
   return {{rows}, {columns}};
 }
@@ -163,9 +172,12 @@ Quantised quantise_gradient_shard(BlockBuilder& b, const Shape& shape, const std
                               shape.operand_bytes);
   };
   Quantised shard{make(""), -1, shape.scaled_by_block};
-  std::vector<TensorId> to = {shard.rows};
-  if (shape.scaled_by_block) to.push_back(make("_columns"));
-  shard.kept = to.back();
+  shard.kept = shard.rows;
+  KernelTensors to = {shard.rows};
+  if (shape.scaled_by_block) {
+    shard.kept = make("_columns");
+    to.push_back(shard.kept, Slot::columns);
+  }
   quantise(b, shape, &BlockBuilder::backward_input, name + "_shard", {gradient}, to, true);
   return shard;
 }

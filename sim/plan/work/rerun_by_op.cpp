@@ -19,6 +19,7 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
     part.n = width_of(block, output, gemm);
     const bool stays = products++ % 2 == 0;
     if (stays) continue;
+    if (part.n != gemm.n) part.weight = -1;  // what runs beside a whole product is not there for its parts
     const std::string& made = block.tensors[static_cast<std::size_t>(output)].name;
     again.push_back(
         {part.n == gemm.n ? kernel.name : kernel.name + "_" + made, part, kernel.reads, {output}});
@@ -26,13 +27,19 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
   return again;
 }
 
+// Over ranks, at once or in steps whose parts are added up here.
+bool sums_over_ranks(const Kernel& kernel) {
+  if (is_one_of(kernel, Pointwise::add_partials)) return true;
+  const auto* collective = std::get_if<Collective>(&kernel.what);
+  return collective != nullptr &&
+         (collective->op == CollectiveOp::reduce_scatter || collective->exchange == Exchange::partial_sums);
+}
+
 std::vector<Kernel> again(const Block& block, const Kernel& kernel, std::int64_t& products) {
   if (std::holds_alternative<Attention>(kernel.what)) return {};
-  // Summed over ranks at once, or in steps whose parts are added up here.
-  if (kernel.name.ends_with("_reduce_scatter") || kernel.name.ends_with("_added_up")) return {};
+  if (sums_over_ranks(kernel)) return {};
   // torchtitan keeps the maximum of a tensor, not those of rows (activation_checkpoint.py: aten.max).
-  if (const auto* kind = std::get_if<Pointwise>(&kernel.what); kind && *kind == Pointwise::quantise)
-    if (block.tensors[static_cast<std::size_t>(kernel.writes.front())].elements == 1) return {};
+  if (is_one_of(kernel, Pointwise::find_maximum)) return {};
   if (const auto* gemm = std::get_if<Gemm>(&kernel.what))
     if (gemm->batch == 1 && gemm->n > 0) return products_again(block, kernel, *gemm, products);
   return {kernel};

@@ -23,7 +23,7 @@ std::string at(const char* name, std::size_t step) {
 // last gradients, and all others both.
 void send_round(BlockBuilder& b, const Shape& shape, TensorId packed, TensorId last_stop) {
   const Collective send{CollectiveOp::send_receive, CommGroup::context, b[packed].bytes(), shape.cp - 1};
-  b.forward({"ring", send, {packed}, {last_stop}, {{"attention"}}});
+  b.forward({"ring", send, {packed}, {last_stop}, {.attention = true}});
 }
 
 void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
@@ -31,59 +31,67 @@ void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
   const double bytes = b[packed].bytes();
   const Collective one{CollectiveOp::send_receive, CommGroup::context, bytes, 2};
   const Collective both{CollectiveOp::send_receive, CommGroup::context, 2 * bytes, shape.cp - 2};
-  b.backward_input({"ring_backward_ends", one, {packed}, {stops[0]}, {{"attention_backward"}}});
+  b.backward_input({"ring_backward_ends", one, {packed}, {stops[0]}, {.attention = true}});
   if (shape.cp == 2) return;
-  b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {{"attention_backward"}}});
+  b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {.attention = true}});
 }
 
 // {output, log-sum-exp} of every step, summed up into those of `core`: the first step's begin the sum, and
 // each later one adds to what was there.
 void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core) {
-  std::vector<TensorId> sum;
+  KernelTensors sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
     const TensorId part = parts[2 * step], log_sum_exp = parts[2 * step + 1];
-    std::vector<TensorId> reads = {part, log_sum_exp};
-    reads.insert(reads.end(), sum.begin(), sum.end());
-    if (2 * step + 2 == parts.size())
-      sum = {core.output, core.log_sum_exp};
-    else
-      sum = {b.activation(at("attended_sum", step), b[part].elements),
-             b.activation(at("log_sum_exp_sum", step), b[log_sum_exp].elements, kLogSumExpBytes)};
-    b.forward({at("ring_merge", step), Pointwise::add, std::move(reads), sum});
+    KernelTensors reads = {part, {log_sum_exp, Slot::log_sum_exp}};
+    reads.append(sum);
+    KernelTensors made = {core.output, {core.log_sum_exp, Slot::log_sum_exp}};
+    if (2 * step + 2 < parts.size()) {
+      const TensorId attended = b.activation(at("attended_sum", step), b[part].elements);
+      made = {attended,
+              {b.activation(at("log_sum_exp_sum", step), b[log_sum_exp].elements, kLogSumExpBytes),
+               Slot::log_sum_exp}};
+    }
+    b.forward({at("ring_merge", step), Pointwise::ring_merge, std::move(reads), made});
+    sum = {{made[0], Slot::sum}, {made[1], Slot::sum_of_log_sums}};
   }
 }
 
 // {query's, packed key's and value's} gradients of every step, likewise.
 void merge_gradients(BlockBuilder& b, const std::vector<TensorId>& parts, const Heads& heads) {
-  std::vector<TensorId> sum;
+  KernelTensors sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
     const double elements = travelling(b, heads), queries = b[heads.query].elements;
     const TensorId joined = b.scratch_gradient(at("ring_gradients_joined", step), elements);
-    b.backward_input({at("ring_join", step), Pointwise::reorder, {parts[2 * step + 1]}, {joined}});
-    std::vector<TensorId> reads = {parts[2 * step], joined};
-    reads.insert(reads.end(), sum.begin(), sum.end());
-    if (2 * step + 2 == parts.size())
-      sum = new_gradients(b, {heads.query, heads.key, heads.value});
-    else
-      sum = {b.scratch_gradient(at("query_gradient_sum", step), queries),
-             b.scratch_gradient(at("key_and_value_gradient_sum", step), elements)};
-    b.backward_input({at("ring_gradient_sum", step), Pointwise::add, std::move(reads), sum});
+    b.backward_input({at("ring_join", step), Pointwise::ring_join, {parts[2 * step + 1]}, {joined}});
+    KernelTensors reads = {parts[2 * step], {joined, Slot::keys_and_values}};
+    reads.append(sum);
+    KernelTensors made;
+    if (2 * step + 2 == parts.size()) {
+      made = new_gradients(b, slotted(heads));
+    } else {
+      made.push_back(b.scratch_gradient(at("query_gradient_sum", step), queries));
+      made.push_back(b.scratch_gradient(at("key_and_value_gradient_sum", step), elements),
+                     Slot::keys_and_values);
+    }
+    b.backward_input({at("ring_gradient_sum", step), Pointwise::ring_gradient_sum, std::move(reads), made});
+    sum = {{made[0], Slot::sum}, {made[1], Slot::sum_of_keys}};
   }
 }
 
 void ring_backward(BlockBuilder& b, const Shape& shape, const Heads& heads, const Core& core) {
   const double elements = travelling(b, heads);
   const TensorId packed = b.scratch_gradient("ring_packed_again", elements);
-  b.backward_input({"ring_pack_again", Pointwise::reorder, {heads.key, heads.value}, {packed}});
-  std::vector<TensorId> operands = {heads.query, packed};
+  b.backward_input({"ring_pack_again", Pointwise::ring_pack, {heads.key, heads.value}, {packed}});
+  KernelTensors operands = {heads.query, {packed, Slot::keys_and_values}};
   std::vector<TensorId> stops = {b.scratch_gradient("ring_backward_ends_received", elements)};
   if (shape.cp > 2) stops.push_back(b.scratch_gradient("ring_backward_middle_received", 2 * elements));
   send_round_backward(b, shape, packed, stops);
-  operands.insert(operands.end(), stops.begin(), stops.end());
-  std::vector<TensorId> parts;
+  for (const TensorId stop : stops) operands.push_back(stop, Slot::arriving);
+  KernelTensors parts;
   for (std::size_t step = 0; step < static_cast<std::size_t>(shape.cp); ++step) {
     parts.push_back(b.scratch_gradient(at("query_gradient_step", step), b[heads.query].elements));
-    parts.push_back(b.scratch_gradient(at("key_and_value_gradient_step", step), elements));
+    parts.push_back(b.scratch_gradient(at("key_and_value_gradient_step", step), elements),
+                    Slot::keys_and_values);
   }
   attend_backward(b, core, operands, parts);
   merge_gradients(b, parts, heads);
@@ -95,21 +103,21 @@ TensorId ring_attention(BlockBuilder& b, const Model& model, const Shape& shape,
                         bool rerun) {
   const std::size_t first = b.forward_kernels();
   const TensorId packed = b.activation("ring_packed", travelling(b, heads));
-  b.forward({"ring_pack", Pointwise::reorder, {heads.key, heads.value}, {packed}});
+  b.forward({"ring_pack", Pointwise::ring_pack, {heads.key, heads.value}, {packed}});
   const TensorId last_stop = b.activation("ring_received", travelling(b, heads));
   send_round(b, shape, packed, last_stop);
 
-  Core core{attention_of(model, shape, heads), {heads.query, heads.key, heads.value}};
+  Core core{attention_of(model, shape, heads), slotted(heads)};
   core.what.steps = shape.cp;
   const double elements = output_elements(shape, heads), rows = Shape::elements(shape.tokens, shape.heads);
-  std::vector<TensorId> parts;
+  KernelTensors parts;
   for (std::size_t step = 0; step < static_cast<std::size_t>(shape.cp); ++step) {
     parts.push_back(b.activation(at("attended_step", step), elements));
-    parts.push_back(b.activation(at("log_sum_exp_step", step), rows, kLogSumExpBytes));
+    parts.push_back(b.activation(at("log_sum_exp_step", step), rows, kLogSumExpBytes), Slot::log_sum_exp);
   }
   core.sinks = heads.sinks;
-  std::vector<TensorId> reads = {heads.query, packed, last_stop};
-  if (core.sinks >= 0) reads.push_back(core.sinks);
+  KernelTensors reads = {heads.query, {packed, Slot::keys_and_values}, {last_stop, Slot::arriving}};
+  if (core.sinks >= 0) reads.push_back(core.sinks, Slot::sinks);
   b.forward({"attention", core.what, reads, parts});
 
   core.output = b.activation("attended", elements);

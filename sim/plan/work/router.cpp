@@ -16,7 +16,10 @@ constexpr double kCountBytes = 8;  // of 64-bit integers
 TensorId router_bias(BlockBuilder& b, const Model& model, TensorId choices) {
   const TensorId bias = b.parameter("router_bias", static_cast<double>(model.experts->count));
   b.undo([&b, bias, choices] {
-    b.backward_weight({"router_balance", Pointwise::bias_gradient, {choices}, {b.parameter_gradient(bias)}});
+    b.backward_weight({"router_balance",
+                       Pointwise::count_choices,
+                       {{choices, Slot::choices}},
+                       {b.parameter_gradient(bias)}});
   });
   return bias;
 }
@@ -47,7 +50,7 @@ class EagerRouter {
         all_(b[scores].elements),
         experts_(static_cast<double>(model.experts->count)) {}
 
-  void choose(const Choices& to, std::vector<TensorId> reads) {
+  void choose(const Choices& to, KernelTensors reads) {
     const TensorId best = forward("top_k", std::move(reads), all_);
     const TensorId shares = forward("shares", {forward("sort", {best}, all_)}, all_);
     TensorId last = chain(kChosen, shares, all_);
@@ -63,8 +66,7 @@ class EagerRouter {
  private:
   static std::string name(const char* what) { return std::string("router_") + what; }
 
-  TensorId forward(const char* what, std::vector<TensorId> reads, double elements,
-                   double bytes = kScoreBytes) {
+  TensorId forward(const char* what, KernelTensors reads, double elements, double bytes = kScoreBytes) {
     const TensorId output = b_.activation(name(what), elements, bytes);
     b_.forward({name(what), Pointwise::eager, std::move(reads), {output}});
     return output;
@@ -139,12 +141,12 @@ class EagerRouter {
   double all_, experts_;
 };
 
-void choose_fused(BlockBuilder& b, TensorId scores, const Choices& to, std::vector<TensorId> reads) {
-  b.forward({"top_k", Pointwise::softmax, std::move(reads), {to.weights, to.experts}});
+void choose_fused(BlockBuilder& b, TensorId scores, const Choices& to, KernelTensors reads) {
+  b.forward({"top_k", Pointwise::top_k, std::move(reads), {to.weights, {to.experts, Slot::choices}}});
   b.undo([&b, scores, to] {
     b.backward_input({"top_k_backward",
-                      Pointwise::softmax_backward,
-                      {b.gradient_of(to.weights), scores, to.experts},
+                      Pointwise::top_k_backward,
+                      {b.gradient_of(to.weights), scores, {to.experts, Slot::choices}},
                       {b.new_gradient(scores)}});
   });
 }
@@ -164,8 +166,8 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);
   const Choices to{b.activation("expert_weights", chosen, kScoreBytes),
                    b.activation("expert_choices", chosen, kScoreBytes)};
-  std::vector<TensorId> reads = {scores};
-  if (experts.router_bias) reads.push_back(router_bias(b, model, to.experts));
+  KernelTensors reads = {scores};
+  if (experts.router_bias) reads.push_back(router_bias(b, model, to.experts), Slot::bias);
   if (plan.fused_router)
     choose_fused(b, scores, to, std::move(reads));
   else

@@ -15,9 +15,9 @@ Kernel over_ranks(const std::string& name, CollectiveOp op, double bytes, Tensor
   return {name, Collective{op, CommGroup::tensor, bytes}, {from}, {to}};
 }
 
-// Beside kernels of the other half of the backward pass.
-Kernel beside(Kernel collective, const Shape& shape, std::vector<std::string> gemms) {
-  if (shape.tp_backward_overlap) collective.overlap.with = std::move(gemms);
+// Beside products of these weights in the other half of the backward pass.
+Kernel beside(Kernel collective, const Shape& shape, std::vector<TensorId> weights, GemmPass pass) {
+  if (shape.tp_backward_overlap) collective.overlap = {std::move(weights), pass};
   return collective;
 }
 
@@ -37,15 +37,15 @@ Kernel copied(const std::string& name, TensorId tensor) {
   return {name, Pointwise::rearrange, {tensor, tensor}, {}};
 }
 
-// The kernels of a gather, for `gemms` to read.
+// The kernels of a gather, for the products of some weights to read.
 std::vector<Kernel> gather(const Shape& shape, const std::string& name, double bytes, TensorId from,
-                           TensorId to, const std::vector<std::string>& gemms) {
+                           TensorId to, const Overlap& readers) {
   const Kernel whole = over_ranks(name + "_all_gather", CollectiveOp::all_gather, bytes, from, to);
-  if (!gathers_in_steps(shape) || gemms.empty()) {
+  if (!gathers_in_steps(shape) || readers.weights.empty()) {
     if (shape.batch_first) return {whole, copied(name + "_moved", to)};
     return {whole};
   }
-  const Kernel steps{name + "_all_gather", in_steps(shape, bytes), {from}, {to}, {gemms}};
+  const Kernel steps{name + "_all_gather", in_steps(shape, bytes), {from}, {to}, readers};
   if (shape.symmetric_memory) return {copied(name + "_shared", from), steps};
   return {steps};
 }
@@ -58,23 +58,24 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[kept].element_bytes);
   b.backward_weight(
       beside(over_ranks(name + "_all_gather", CollectiveOp::all_gather, b[whole].bytes(), kept, whole), shape,
-             {linear.name + "_input_gradient"}));
+             {linear.weight}, GemmPass::input_gradient));
   return whole;
 }
 
 // What the product made: of one rank, where an all-reduce follows.
 TensorId column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear,
-                               TensorId input, Gemm gemm, std::vector<TensorId> reads, bool all_reduce) {
+                               TensorId input, Gemm gemm, KernelTensors reads, bool all_reduce) {
   gemm.of_model = linear.of_model;
+  gemm.weight = linear.weight;
   const std::string name = linear.name + "_input_gradient";
   const TensorId product =
       all_reduce ? b.scratch_gradient(name + "_partial", b[input].elements) : b.new_gradient(input);
-  reads.push_back(linear.weight);
+  reads.push_back(linear.weight, Slot::weight);
   b.backward_input({name, b.input_gradient(gemm), reads, {product}});
   if (all_reduce)
     b.backward_input(beside(over_ranks(name + "_all_reduce", CollectiveOp::all_reduce,
                                        shape.token_bytes(gemm.n), product, b.new_gradient(input)),
-                            shape, {linear.name + "_weight_gradient"}));
+                            shape, {linear.weight}, GemmPass::weight_gradient));
   return product;
 }
 
@@ -87,10 +88,11 @@ void column_bias_gradient(BlockBuilder& b, const ColumnLinear& linear,
                      {b.parameter_gradient(linear.bias)}});
 }
 
-void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, Gemm gemm,
-                            std::vector<TensorId> gradients, TensorId input) {
+void column_weight_gradient(BlockBuilder& b, const ColumnLinear& linear, Gemm gemm, KernelTensors gradients,
+                            TensorId input) {
   gemm.of_model = linear.of_model;
-  gradients.push_back(input);
+  gemm.weight = linear.weight;
+  gradients.push_back(input, Slot::input);
   b.backward_weight({linear.name + "_weight_gradient",
                      b.weight_gradient(gemm),
                      gradients,
@@ -109,10 +111,11 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
     product.outputs.push_back(b.activation(output.name, Shape::elements(gemm.m, output.width), bytes));
     product.width += output.width;
   }
-  std::vector<TensorId> reads = {input, linear.weight};
-  if (linear.bias >= 0) reads.push_back(linear.bias);
+  KernelTensors reads = {input, {linear.weight, Slot::weight}};
+  if (linear.bias >= 0) reads.push_back(linear.bias, Slot::bias);
   gemm.n = product.width;
   gemm.of_model = linear.of_model;
+  gemm.weight = linear.weight;
   b.forward({linear.name, gemm, reads, product.outputs});
   return product;
 }
@@ -169,7 +172,8 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
 // Which product made partial sums, if any; and a rank's rows of their gradient by columns, once there.
 struct Maker {
   std::string name;
-  std::shared_ptr<TensorId> columns;
+  TensorId weight = -1;
+  std::shared_ptr<TensorId> columns = nullptr;
 };
 
 // The partial sums of all ranks.
@@ -184,16 +188,19 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
                  scatter ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce, bytes, partial, sum);
   const bool in_chunks = shape.tp_comm_overlap && !maker.name.empty();
   if (in_chunks && shape.symmetric_memory) {
-    reduce.what = in_steps(shape, bytes);
-    reduce.overlap = {{maker.name}};
+    Collective steps = in_steps(shape, bytes);
+    steps.exchange = Exchange::partial_sums;
+    reduce.what = steps;
+    reduce.overlap = {{maker.weight}};
   } else if (in_chunks) {
     reduce.what = Collective{CollectiveOp::reduce_scatter, CommGroup::tensor, bytes / kReduceScatterChunks,
                              kReduceScatterChunks};
-    reduce.overlap = {{maker.name}, 1};
+    reduce.overlap = {.weights = {maker.weight}, .exposed_calls = 1};
   }
   if (scatter && shape.batch_first && !in_chunks) b.forward(copied(name + "_moved", partial));
   b.forward(reduce);
-  if (in_chunks && shape.symmetric_memory) b.forward({name + "_added_up", Pointwise::add, {partial}, {sum}});
+  if (in_chunks && shape.symmetric_memory)
+    b.forward({name + "_added_up", Pointwise::add_partials, {partial}, {sum}});
   b.undo([&b, shape, name, scatter, partial, sum, maker] {
     if (!scatter) return b.pass_gradient(sum, partial);
     TensorId shard = b.gradient_of(sum);
@@ -203,8 +210,8 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
       shard = quantised.rows;
     }
     const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
-    std::vector<std::string> readers;
-    if (!maker.name.empty()) readers.push_back(maker.name + "_input_gradient");
+    Overlap readers;
+    if (maker.weight >= 0) readers = {{maker.weight}, GemmPass::input_gradient};
     for (Kernel& kernel : gather(shape, name + "_gradient", b[whole].bytes(), shard, whole, readers))
       b.backward_input(std::move(kernel));
   });
@@ -214,13 +221,13 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
 // What rows are scaled by in blocks says nothing of columns, which are gathered once more for the weight
 // gradient (Transformer Engine, module/linear.py), beside the input gradient's product by user buffers.
 QuantisedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
-                                   TensorId product, TensorId columns) {
+                                   TensorId weight, TensorId product, TensorId columns) {
   if (columns < 0) return quantise_gradient(b, shape, name, {b.gradient_of(product)});
   const TensorId whole =
       b.scratch_gradient(name + "_gradient_columns_gathered", b[product].elements, shape.operand_bytes);
   Kernel gather = over_ranks(name + "_gradient_columns_all_gather", CollectiveOp::all_gather,
                              b[whole].bytes(), columns, whole);
-  if (shape.tp_comm_overlap) gather.overlap.with = {name + "_input_gradient"};
+  if (shape.tp_comm_overlap) gather.overlap = {{weight}, GemmPass::input_gradient};
   b.backward_weight(std::move(gather));
   return {{b.gradient_of(product)}, {whole}};
 }
@@ -228,20 +235,18 @@ QuantisedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const st
 }  // namespace
 
 TensorId all_rows(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width,
-                  const std::string& reader, const std::vector<std::string>& gemms) {
+                  const std::string& reader, const std::vector<TensorId>& weights) {
   if (!shape.sequence_parallel) return shard;
   const std::string name = b[shard].name + (reader.empty() ? "_gathered" : "_gathered_for_" + reader);
   const TensorId whole = b.activation(name, Shape::elements(shape.tokens, width), b[shard].element_bytes);
   const double bytes = shape.token_bytes(width);
-  for (Kernel& kernel : gather(shape, name, b[whole].bytes(), shard, whole, gemms))
+  for (Kernel& kernel : gather(shape, name, b[whole].bytes(), shard, whole, {weights}))
     b.forward(std::move(kernel));
-  b.undo([&b, shape, name, bytes, shard, whole, gemms] {
-    std::vector<std::string> weight_gradients;
-    for (const std::string& gemm : gemms) weight_gradients.push_back(gemm + "_weight_gradient");
+  b.undo([&b, shape, name, bytes, shard, whole, weights] {
     if (shape.batch_first) b.backward_input(copied(name + "_gradient_moved", b.gradient_of(whole)));
     b.backward_input(beside(over_ranks(name + "_gradient_reduce_scatter", CollectiveOp::reduce_scatter, bytes,
                                        b.gradient_of(whole), b.new_gradient(shard)),
-                            shape, weight_gradients));
+                            shape, weights, GemmPass::weight_gradient));
   });
   return whole;
 }
@@ -256,11 +261,11 @@ std::vector<std::vector<TensorId>> column_linears(BlockBuilder& b, const Shape& 
   const ColumnLinear& first = linears.front();
   const std::int64_t depth = input_width(shape, first);
   const bool gathers = shape.sequence_parallel && !first.gathered;
-  std::vector<std::string> gemms;
-  for (const ColumnLinear& linear : linears) gemms.push_back(linear.name);
+  std::vector<TensorId> weights;
+  for (const ColumnLinear& linear : linears) weights.push_back(linear.weight);
   Quantised shard{first.input, first.input};
   if (gathers) shard = quantise_shard(b, shape, name, first.input);
-  const TensorId input = gathers ? all_rows(b, shape, shard.rows, depth, name, gemms) : shard.rows;
+  const TensorId input = gathers ? all_rows(b, shape, shard.rows, depth, name, weights) : shard.rows;
   Operand operand{name, input, quantise_input(b, shape, name, input), depth, linears.size()};
   if (gathers && shape.gathers_again) {
     operand.quantised.kept = shard.kept;
@@ -286,27 +291,32 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
   const TensorId product =
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};
+  gemm.weight = weight;
   if (shape.tp_comm_overlap) {
     gemm.chunks = shape.symmetric_memory ? shape.tp : kReduceScatterChunks;
     gemm.sms_left = sms_left;
   }
   const Quantised operand = quantise_input(b, shape, name, input);
   const auto columns = std::make_shared<TensorId>(-1);
-  b.forward({name, gemm, {operand.rows, weight}, {product}});
+  b.forward({name, gemm, {operand.rows, {weight, Slot::weight}}, {product}});
   b.undo([&b, shape, name, input, operand, weight, product, width, columns] {
-    const QuantisedGradient gradient = gradient_of_rows(b, shape, name, product, *columns);
+    const QuantisedGradient gradient = gradient_of_rows(b, shape, name, weight, product, *columns);
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
+    Gemm weight_gradient = b.weight_gradient({shape.hidden, width, shape.tokens});
+    input_gradient.weight = weight_gradient.weight = weight;
     if (gathers_in_steps(shape)) input_gradient.chunks = shape.tp;
     const TensorId made = b.new_gradient(input);
-    b.backward_input({name + "_input_gradient", input_gradient, {gradient.rows.front(), weight}, {made}});
+    b.backward_input(
+        {name + "_input_gradient", input_gradient, {gradient.rows.front(), {weight, Slot::weight}}, {made}});
     scale_input_gradient(b, shape, name, made);
+    const TensorId kept = input_by_columns(b, shape, name, operand);
     b.backward_weight({name + "_weight_gradient",
-                       b.weight_gradient({shape.hidden, width, shape.tokens}),
-                       {gradient.columns.front(), input_by_columns(b, shape, name, operand)},
+                       weight_gradient,
+                       {gradient.columns.front(), {kept, Slot::input}},
                        {b.parameter_gradient(weight)}});
     scale_weight_gradient(b, shape, name, weight);
   });
-  return reduce(b, shape, name + "_output", product, {name, columns});
+  return reduce(b, shape, name + "_output", product, {name, weight, columns});
 }
 
 TensorId reduce_partial(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial) {

@@ -69,8 +69,8 @@ TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string
 TensorId reduce_partial(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId partial);
 
 // All rows of `shard`, `width` wide, of which each rank holds shape.rows. `reader` names what reads them, ""
-// where it has no name; `gemms` the linear layers that do.
+// where it has no name; `weights` those of the linear layers that do.
 TensorId all_rows(BlockBuilder& builder, const Shape& shape, TensorId shard, std::int64_t width,
-                  const std::string& reader = "", const std::vector<std::string>& gemms = {});
+                  const std::string& reader = "", const std::vector<TensorId>& weights = {});
 
 }  // namespace rehearse

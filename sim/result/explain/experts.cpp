@@ -30,18 +30,6 @@ const Block* sparse_block(const Work& work) {
   return found == work.blocks.end() ? nullptr : &*found;
 }
 
-// Names of the collectives between the ranks that share out the experts.
-std::vector<std::string> exchanges_of(const Block& block) {
-  std::vector<std::string> names;
-  for (const auto* kernels : {&block.forward, &block.recompute, &block.backward_input}) {
-    for (const Kernel& kernel : *kernels) {
-      const auto* collective = std::get_if<Collective>(&kernel.what);
-      if (collective != nullptr && collective->group == CommGroup::expert) names.push_back(kernel.name);
-    }
-  }
-  return names;
-}
-
 void rows_and_bytes(const Explained& run, const Experts& experts, Lines& text) {
   const Plan& plan = run.report.plan;
   const Shape shape = shape_on_one_rank(run.report.model, plan);
@@ -73,13 +61,10 @@ void rows_and_bytes(const Explained& run, const Experts& experts, Lines& text) {
 }
 
 void times(const Explained& run, const Block& block, Lines& text) {
-  const std::vector<std::string> exchanges = exchanges_of(block);
-  const double sent = seconds_of(run, block.name, [&](const KernelTime& kernel) {
-    return std::ranges::find(exchanges, kernel.name) != exchanges.end();
-  });
-  const double products = seconds_of(run, block.name, [](const KernelTime& kernel) {
-    return kernel.name.starts_with("experts_") && kernel.flops > 0;
-  });
+  const double sent = seconds_of(
+      run, block.name, [](const KernelTime& kernel) { return kernel.of_experts && kernel.is_collective; });
+  const double products = seconds_of(
+      run, block.name, [](const KernelTime& kernel) { return kernel.of_experts && !kernel.is_collective; });
   const double all = seconds_of(run, block.name, [](const KernelTime&) { return true; });
   if (!(all > 0)) return;
   text.line(

@@ -15,9 +15,10 @@ struct BlockBytes {
 };
 
 bool is_loss(const Kernel& kernel) {
-  const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
-  return pointwise != nullptr &&
-         (*pointwise == Pointwise::cross_entropy || *pointwise == Pointwise::cross_entropy_backward);
+  const auto* type = std::get_if<Pointwise>(&kernel.what);
+  if (type == nullptr) return false;
+  const Pointwise stream = stream_of(*type);
+  return stream == Pointwise::cross_entropy || stream == Pointwise::cross_entropy_backward;
 }
 
 class Sums {

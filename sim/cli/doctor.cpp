@@ -8,12 +8,14 @@
 
 #include "base/data_path.h"
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "base/quantity.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "cost/profile.h"
 #include "model/read.h"
+#include "plan/kernel_types.h"
 
 namespace rehearse {
 
@@ -93,12 +95,50 @@ bool report_data() {
   return found;
 }
 
+void print_kernels() {
+  constexpr const char* kRow = "{:<28} {:<7} {:<6} {:<9} {}\n";
+  const auto word = [](bool yes) { return yes ? "yes" : "no"; };
+  say(kRow, "type", "priced", "timed", "executed", "stream of a profile");
+  for (const KernelSupport& each : all_kernel_support())
+    say(kRow, each.type, word(each.priced), each.imported ? "import" : word(each.timed), word(each.executed),
+        each.stream.empty() ? "-" : each.stream);
+  say("priced: by simulate. timed: by calibrate. executed: by execute.\n"
+      "import: a profile has samples of other programs only.\n");
+}
+
+void print_kernels_as_json() {
+  Json all = Json::array();
+  for (const KernelSupport& each : all_kernel_support()) {
+    Json row = {{"type", each.type},
+                {"priced", each.priced},
+                {"timed", each.timed},
+                {"executed", each.executed},
+                {"imported", each.imported}};
+    if (!each.stream.empty()) row["stream"] = each.stream;
+    all.push_back(std::move(row));
+  }
+  fmt::print("{}\n", all.dump(2));
+}
+
+struct DoctorOptions {
+  bool kernels = false, json = false;
+};
+
 }  // namespace
 
 void add_doctor(CLI::App& program, int& exit_code) {
   CLI::App* verb = program.add_subcommand("doctor", "check the machine: cores, GPUs, libraries and data");
-  verb->footer("Example:\n  rehearse doctor");
-  verb->callback([&exit_code] {
+  const auto options = std::make_shared<DoctorOptions>();
+  CLI::Option* kernels = verb->add_flag("--kernels", options->kernels,
+                                        "list the types of kernels: which are priced, timed and executed");
+  verb->add_flag("--json", options->json, "with --kernels: print an array of objects")->needs(kernels);
+  verb->footer("Examples:\n  rehearse doctor\n  rehearse doctor --kernels");
+  verb->callback([options, &exit_code] {
+    if (options->kernels) {
+      options->json ? print_kernels_as_json() : print_kernels();
+      exit_code = kDone;
+      return;
+    }
     say("{}\n", version_line());
     const bool complete = report_data();
     report_machine();

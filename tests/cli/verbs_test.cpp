@@ -40,6 +40,38 @@ TEST(Verbs, DoctorSaysWhatThisMachineCanRun) {
   EXPECT_THAT(outcome.out, HasSubstr("CUDA"));
 }
 
+TEST(Verbs, DoctorListsWhatCanBeDoneWithEachTypeOfKernel) {
+  const Outcome text = run_program("doctor --kernels");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("executed"));
+  EXPECT_THAT(text.out, HasSubstr("\ntop_k "));
+  const Json rows = Json::parse(run_program("doctor --kernels --json").out);
+  const auto row = [&rows](const std::string& type) {
+    for (const Json& each : rows)
+      if (each["type"] == type) return each;
+    return Json();
+  };
+  EXPECT_EQ(row("gemm bf16"), (Json{{"type", "gemm bf16"},
+                                    {"priced", true},
+                                    {"timed", true},
+                                    {"executed", true},
+                                    {"imported", false}}));
+  EXPECT_EQ(row("gemm fp8")["timed"], true);
+  EXPECT_EQ(row("gemm fp8")["executed"], false);
+  EXPECT_EQ(row("gemm fp4")["timed"], false);
+  EXPECT_EQ(row("gemm fp4")["imported"], true);
+  EXPECT_EQ(row("top_k")["stream"], "softmax");
+  EXPECT_EQ(row("eager")["priced"], true);
+  EXPECT_EQ(row("eager")["executed"], false);
+  EXPECT_EQ(row("dispatch")["timed"], false);
+}
+
+TEST(Verbs, DoctorTakesJsonWithKernelsOnly) {
+  const Outcome outcome = run_program("doctor --json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--kernels"));
+}
+
 TEST(Verbs, TopoShowsRoutesAndBisection) {
   const Json whole = Json::parse(run_program("topo dgx-h100 --gpus 512 --json").out);
   EXPECT_EQ(whole["nodes"], 64);

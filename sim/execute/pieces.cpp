@@ -93,9 +93,8 @@ class ParameterAdder {
   Slice slice_of(const Tensor& tensor) const {
     const Model& model = training_.model;
     const Plan& plan = training_.plan;
-    return tensor.of_experts
-               ? expert_slice_of(tensor, model, plan, expert_at_)
-               : rehearse::slice_of(tensor, model, plan, at_[static_cast<std::size_t>(Axis::tp)]);
+    return tensor.of_experts ? expert_slice_of(tensor, model, plan, expert_at_)
+                             : rehearse::slice_of(tensor, at_[static_cast<std::size_t>(Axis::tp)], plan.tp);
   }
 
   std::size_t held(const std::string& tensor) {

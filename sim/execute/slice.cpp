@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "execute/random.h"
-#include "plan/work/shape.h"
 
 namespace rehearse {
 
@@ -33,50 +33,19 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
   return slice;
 }
 
-// Columns of a parameter whose rows are shared out.
-std::int64_t depth_of(const std::string& name, const Model& model) {
-  if (name == "convolution_weight") return model.state_space->convolution;
-  if (name == "joined_projection_weight") return 2 * model.hidden;
-  if (name == "kv_up_weight") return model.latent->kv_rank;
-  if (name == "query_up_weight" && model.latent->q_rank > 0) return model.latent->q_rank;
-  const bool is_vector =
-      name.ends_with("_bias") || name == "mamba_norm_weight" || name == "decay_log" || name == "skip";
-  return is_vector ? 1 : model.hidden;
+// Of the whole, which `ranks` ranks share out.
+std::vector<std::int64_t> of_all(std::vector<std::int64_t> parts, int ranks) {
+  for (std::int64_t& part : parts) part *= ranks;
+  return parts;
 }
 
-// Rows that tensor-parallel ranks share out, of a column-parallel layer, a table or a state space; empty for
-// all others.
-std::vector<std::int64_t> outputs_of(const Tensor& parameter, const Model& model, const Plan& plan) {
-  const auto is_of = [&parameter](const std::string& layer) {
-    return parameter.name == layer + "_weight" || parameter.name == layer + "_bias";
-  };
-  const std::int64_t queries = model.heads * model.head_dim, keys = model.kv_heads * model.head_dim;
-  if (is_of("qkv")) return {queries, keys, keys};
-  if (is_of("query_projection")) return {queries};
-  if (is_of("key_projection") || is_of("value_projection")) return {keys};
-  const bool joins_gate = model.gated_mlp && !shape_on_one_rank(model, plan).splits_gate;
-  const auto of_width = [joins_gate](std::int64_t width) {
-    return std::vector<std::int64_t>(joins_gate ? 2 : 1, width);
-  };
-  if (model.latent) {
-    if (is_of("query_up")) return {queries};
-    if (is_of("kv_up")) return {model.heads * (model.latent->nope_head_dim + model.latent->v_head_dim)};
-  }
-  if (is_of("joined_projection")) return {model.hidden};
-  if (is_of("mlp_gate") || is_of("mlp_up")) return of_width(model.ffn_hidden);
-  if (is_of("shared_gate") || is_of("shared_up")) return of_width(model.experts->shared_ffn_hidden);
-  if (model.state_space) {
-    const StateSpace& space = *model.state_space;
-    const std::int64_t inner = space.inner(), map = space.groups * space.state;
-    if (is_of("mamba_inputs")) return {inner, inner, map, map, space.heads};
-    if (is_of("convolution")) return {inner, map, map};
-    if (parameter.name == "mamba_norm_weight") return {inner};
-    for (const char* name : {"step_bias", "decay_log", "skip"})
-      if (parameter.name == name) return {space.heads};
-  }
-  if (parameter.name == "word_table" || parameter.name == "head_weight")
-    return {shape_on_one_rank(model, plan).vocab * plan.tp};
-  return {};
+// Of one matrix of `elements` on a rank.
+Slice share_of(const RankShare& share, std::int64_t elements, int rank, int ranks) {
+  if (share.columns > 0)
+    return share_of_columns(elements / share.columns, share.columns * ranks, rank, ranks);
+  if (share.rows.empty()) return share_of_columns(1, elements, 0, 1);
+  const std::int64_t rows = std::accumulate(share.rows.begin(), share.rows.end(), std::int64_t{0});
+  return share_of_rows(of_all(share.rows, ranks), elements / rows, rank, ranks);
 }
 
 struct Uniform {
@@ -92,30 +61,15 @@ constexpr std::array kOfStateSpaces = {
 
 }  // namespace
 
-Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank) {
-  const std::string& name = parameter.name;
-  const std::int64_t values = model.heads * (model.latent ? model.latent->v_head_dim : model.head_dim);
-  const std::vector<std::int64_t> outputs = outputs_of(parameter, model, plan);
-  if (!outputs.empty()) return share_of_rows(outputs, depth_of(name, model), tensor_rank, plan.tp);
-  if (name == "projection_weight") return share_of_columns(model.hidden, values, tensor_rank, plan.tp);
-  if (name == "mamba_projection_weight")
-    return share_of_columns(model.hidden, model.state_space->inner(), tensor_rank, plan.tp);
-  if (name == "mlp_down_weight")
-    return share_of_columns(model.hidden, model.ffn_hidden, tensor_rank, plan.tp);
-  if (name == "shared_down_weight")
-    return share_of_columns(model.hidden, model.experts->shared_ffn_hidden, tensor_rank, plan.tp);
-  return share_of_columns(1, static_cast<std::int64_t>(parameter.elements), 0, 1);
+Slice slice_of(const Tensor& parameter, int tensor_rank, int ranks) {
+  return share_of(parameter.share, static_cast<std::int64_t>(parameter.elements), tensor_rank, ranks);
 }
 
 Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at) {
   const Experts& experts = *model.experts;
-  const std::int64_t width = experts.latent > 0 ? experts.latent : model.hidden;
   const std::int64_t local = experts.count / plan.ep, first = local * at[static_cast<std::size_t>(Axis::ep)];
-  const int tensor_rank = at[static_cast<std::size_t>(Axis::tp)];
-  const bool is_up = parameter.name == "experts_up_weight";
-  const std::vector<std::int64_t> parts(is_up && model.gated_mlp ? 2 : 1, experts.ffn_hidden);
-  const Slice one = is_up ? share_of_rows(parts, width, tensor_rank, plan.etp)
-                          : share_of_columns(width, experts.ffn_hidden, tensor_rank, plan.etp);
+  const Slice one = share_of(parameter.share, static_cast<std::int64_t>(parameter.elements) / local,
+                             at[static_cast<std::size_t>(Axis::tp)], plan.etp);
   Slice all = one;
   all.rows.clear();
   all.whole_rows = one.whole_rows * experts.count;

@@ -46,7 +46,7 @@ struct Slice {
 
 // As Megatron-LM splits it: queries, keys and values by heads, gate and up each by width, tables by
 // vocabulary, rounded up to equal parts; what is not split is whole on every rank.
-Slice slice_of(const Tensor& parameter, const Model& model, const Plan& plan, int tensor_rank);
+Slice slice_of(const Tensor& parameter, int tensor_rank, int ranks);
 
 // Of a parameter of experts, whose matrices lie one below the other: of the rank's experts, gate and up each
 // by width. `at` is its place in RankGrid::of_experts().

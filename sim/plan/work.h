@@ -35,6 +35,14 @@ enum class TensorRole : std::uint8_t {
 // Of an element in NVFP4: half a byte, and its share of the scale of a block of 16.
 inline constexpr double kFp4Bytes = 0.5 + 1.0 / 16;
 
+// How ranks share out a parameter, a matrix of outputs x inputs or a vector of outputs: tensor-parallel
+// ranks, of experts those of Plan::etp.
+struct RankShare {
+  // On this rank, part by part, each of which is shared out: queries, keys and values. Empty: not by rows.
+  std::vector<std::int64_t> rows = {};
+  std::int64_t columns = 0;  // on this rank; 0: not by columns
+};
+
 struct Tensor {
   std::string name;
   TensorRole role = TensorRole::activation;
@@ -42,6 +50,7 @@ struct Tensor {
   double element_bytes = 2;
   bool of_experts = false;    // a parameter that only the replicas of its expert hold: Plan::edp() ranks
   std::int16_t matrices = 1;  // of a parameter: how many lie side by side that others keep apart
+  RankShare share = {};       // of a parameter
   double bytes() const { return elements * element_bytes; }
 };
 

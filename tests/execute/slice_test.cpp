@@ -16,7 +16,7 @@ TEST(Slice, OfAllRanksCoverEveryElementOnceOrAreWholeEverywhere) {
         if (tensor.role != TensorRole::parameter) continue;
         std::vector<int> times;
         for (int rank = 0; rank < plan.tp; ++rank) {
-          const Slice slice = slice_of(tensor, model, plan, rank);
+          const Slice slice = slice_of(tensor, rank, plan.tp);
           times.resize(static_cast<std::size_t>(slice.whole_elements()));
           std::int64_t own_elements = 0;
           slice.for_each([&](std::int64_t own, std::int64_t whole) {

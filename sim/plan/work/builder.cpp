@@ -60,6 +60,10 @@ TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
   return add({std::move(name), TensorRole::tied, elements, shape_.element_bytes});
 }
 
+void BlockBuilder::share_out(TensorId parameter, RankShare share) {
+  if (parameter >= 0) block_.tensors[static_cast<std::size_t>(parameter)].share = std::move(share);
+}
+
 void BlockBuilder::forward(Kernel kernel) {
   kernel.part = part_;
   block_.forward.push_back(std::move(kernel));

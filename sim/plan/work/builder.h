@@ -24,6 +24,7 @@ class BlockBuilder {
   TensorId parameter(std::string name, double elements, std::int16_t matrices = 1);
   TensorId expert_parameter(std::string name, double elements);  // of routed experts
   TensorId tied_parameter(std::string name, double elements);
+  void share_out(TensorId parameter, RankShare share);  // -1: there is none
 
   // The kernels from here on, and those that undo them, are this part's.
   void enter(LayerPart part) { part_ = part; }

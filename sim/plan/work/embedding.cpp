@@ -9,6 +9,7 @@ namespace {
 // Each rank looks up the tokens of its share of the vocabulary and leaves zeros for the others.
 TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std::string& output_name) {
   const TensorId tokens = b.batch("tokens", static_cast<double>(shape.tokens));
+  b.share_out(table, {{shape.vocab}});
   const TensorId output = b.activation(output_name, shape.token_elements());
   b.forward({"look_up", Pointwise::embedding, {tokens, table}, {output}});
   b.undo([&b, tokens, table, output] {

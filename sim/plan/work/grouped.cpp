@@ -32,20 +32,21 @@ class GroupedMlp {
         launches_(!traits(plan).groups_experts && !plan.fused_experts ? of.experts : 1) {}
 
   TensorId run() {
-    const TensorId up = linear("experts_up", of_.rows, shape_.latent, width_, has_bias_);
+    const TensorId up = linear("experts_up", of_.rows, shape_.latent, width_, has_bias_, share_of_up());
     const std::size_t first = b_.forward_kernels();
     KernelTensors reads = {clamps_ ? clamp_gate_and_up(b_, up) : up};
     if (of_.weights >= 0) reads.push_back(of_.weights, Slot::row_weights);
     const TensorId activated =
         activate(b_, "experts_activation", reads, elements(of_.ffn), of_.ffn, rows_vary_);
     if (reruns_activation_) b_.rerun_from(first);
-    const TensorId rows = linear("experts_down", activated, of_.ffn, shape_.latent, false);
+    const TensorId rows =
+        linear("experts_down", activated, of_.ffn, shape_.latent, false, {.columns = of_.ffn});
     return has_bias_ ? add_expert_bias(b_, plan_, of_, rows) : rows;
   }
 
   TensorId run_fused() {
-    const Layer up = layer("experts_up", shape_.latent, width_, has_bias_),
-                down = layer("experts_down", of_.ffn, shape_.latent, has_bias_);
+    const Layer up = layer("experts_up", shape_.latent, width_, has_bias_, share_of_up()),
+                down = layer("experts_down", of_.ffn, shape_.latent, has_bias_, {.columns = of_.ffn});
     const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
@@ -103,10 +104,18 @@ class GroupedMlp {
     return b_.expert_parameter(name + "_bias", static_cast<double>(of_.experts * width));
   }
 
-  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width, bool adds_bias) {
+  // Of one expert: gate and up projection, or the up projection alone.
+  RankShare share_of_up() const {
+    return {std::vector<std::int64_t>(static_cast<std::size_t>(width_ / of_.ffn), of_.ffn)};
+  }
+
+  Layer layer(const std::string& name, std::int64_t depth, std::int64_t width, bool adds_bias,
+              RankShare share) {
     const auto weights = static_cast<double>(of_.experts) * Shape::elements(depth, width);
+    const TensorId weight = b_.expert_parameter(name + "_weight", weights);
+    b_.share_out(weight, std::move(share));
     return {name,
-            b_.expert_parameter(name + "_weight", weights),
+            weight,
             b_.activation(name + "_output", elements(width)),
             adds_bias ? bias_of(name, width) : TensorId{-1},
             product(of_.each, width, depth),
@@ -123,8 +132,8 @@ class GroupedMlp {
   }
 
   TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width,
-                  bool adds_bias) {
-    const Layer of = layer(name, depth, width, adds_bias);
+                  bool adds_bias, RankShare share) {
+    const Layer of = layer(name, depth, width, adds_bias, std::move(share));
     const Quantised operand = quantise_input(b_, shape_, name, input);
     KernelTensors reads = {operand.rows, {of.weight, Slot::weight}};
     if (of.bias >= 0) reads.push_back(of.bias, Slot::bias);

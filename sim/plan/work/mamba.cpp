@@ -21,6 +21,8 @@ struct Space {
   std::int64_t inner() const { return heads() * whole.head_dim; }
   std::int64_t maps() const { return whole.maps() / tp; }
   std::int64_t groups() const { return whole.groups / tp; }
+  // What is convolved: the input, and the maps to states and from them.
+  std::vector<std::int64_t> channels() const { return {inner(), maps() / 2, maps() / 2}; }
 
   Scan scan(std::int64_t tokens) const {
     return {tokens * cp, heads() / cp, whole.head_dim, whole.groups / (tp * cp), whole.state, whole.chunk};
@@ -73,7 +75,8 @@ class Mixer {
     ColumnLinear linear{"mamba_inputs", input};
     linear.weight =
         b_.parameter("mamba_inputs_weight", Shape::elements(inner + scanned + heads, shape_.hidden));
-    linear.outputs = {{"mamba_gate", inner}, {"mamba_input", scanned}, {"mamba_steps", heads}};
+    linear.outputs = {
+        {"mamba_gate", inner}, {"mamba_input", scanned, 0, space_.channels()}, {"mamba_steps", heads}};
     const std::vector<TensorId> outputs = column_linear(b_, shape_, linear);
     if (several()) {
       b_.forward(copied("mamba_inputs_in_sequences", outputs));
@@ -125,6 +128,7 @@ class Mixer {
     Convolution of{input};
     of.weight = b_.parameter("convolution_weight", Shape::elements(channels, space_.whole.convolution));
     of.bias = b_.parameter("convolution_bias", static_cast<double>(channels));
+    for (const TensorId parameter : {of.weight, of.bias}) b_.share_out(parameter, {space_.channels()});
     of.output = b_.activation("convolved", b_[input].elements);
     b_.forward(of.into("convolution", of.output));
     b_.undo([&b = b_, of] {
@@ -144,6 +148,7 @@ class Mixer {
     const auto heads = static_cast<double>(space_.heads());
     const std::vector<TensorId> of_heads = {b_.parameter("step_bias", heads),
                                             b_.parameter("decay_log", heads), b_.parameter("skip", heads)};
+    for (const TensorId parameter : of_heads) b_.share_out(parameter, {{space_.heads()}});
     const TensorId output = b_.activation("scan_output", b_[from.gate].elements);
     const TensorId ungated = b_.activation("ungated", b_[from.gate].elements);
     Scan what = space_.scan(shape_.tokens);

@@ -1,5 +1,7 @@
 #include "plan/work/pointwise.h"
 
+#include <algorithm>
+
 #include "plan/work/eager.h"
 
 namespace rehearse {
@@ -37,7 +39,8 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
       b.activation(name + "_output", b[input].elements, into_fp8 ? 1 : b[input].element_bytes);
   if (b.shape().wide_norms) input = widen(b, name, input);
   const NormTypes types = types_of(norm);
-  const std::int64_t together = width / groups;
+  const std::int64_t together = width / std::max<std::int64_t>(1, groups);
+  if (groups > 0) b.share_out(weight, {{width}});
   KernelTensors reads = {input};
   if (weight >= 0) reads.push_back(weight, Slot::weight);
   if (bias >= 0) reads.push_back(bias, Slot::bias);

@@ -11,9 +11,10 @@ namespace rehearse {
 // LayerNorm or RMSNorm over vectors of `width`. The backward kernels take mean and variance from the input
 // again: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
 // LayerNorm, NAME_bias. `into_fp8`: as the linear layer that follows reads it (Transformer Engine's
-// LayerNormLinear). `groups` > 1: as many parts of the vector are normalised each by itself.
+// LayerNormLinear). `groups` > 0: the vector is this rank's share, and as many parts of it are normalised
+// each by itself.
 TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
-                   std::int64_t width, bool into_fp8 = false, std::int64_t groups = 1);
+                   std::int64_t width, bool into_fp8 = false, std::int64_t groups = 0);
 
 // residual + dropout(branch + bias), one kernel as in Megatron-LM; `bias` (-1: none) is a parameter.
 struct Residual {

@@ -104,6 +104,15 @@ struct Product {
   std::int64_t width = 0;  // of all of them
 };
 
+RankShare share_of(const std::vector<Output>& outputs) {
+  RankShare share;
+  for (const Output& output : outputs) {
+    if (output.parts.empty()) share.rows.push_back(output.width);
+    share.rows.insert(share.rows.end(), output.parts.begin(), output.parts.end());
+  }
+  return share;
+}
+
 Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear, TensorId input, Gemm gemm) {
   Product product;
   for (const Output& output : linear.outputs) {
@@ -111,6 +120,9 @@ Product multiply(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear
     product.outputs.push_back(b.activation(output.name, Shape::elements(gemm.m, output.width), bytes));
     product.width += output.width;
   }
+  if (shape.tp > 1)
+    for (const TensorId parameter : {linear.weight, linear.bias})
+      b.share_out(parameter, share_of(linear.outputs));
   KernelTensors reads = {input, {linear.weight, Slot::weight}};
   if (linear.bias >= 0) reads.push_back(linear.bias, Slot::bias);
   gemm.n = product.width;
@@ -288,6 +300,7 @@ std::vector<TensorId> replicated_linear(BlockBuilder& b, const Shape& shape, Col
 TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width, int sms_left) {
   const TensorId weight = b.parameter(name + "_weight", Shape::elements(width, shape.hidden));
+  if (shape.tp > 1) b.share_out(weight, {.columns = width});
   const TensorId product =
       b.activation(shape.tp > 1 ? name + "_partial" : name + "_output", shape.token_elements());
   Gemm gemm{shape.tokens, shape.hidden, width};

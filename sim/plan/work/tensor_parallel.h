@@ -31,8 +31,9 @@ namespace rehearse {
 
 struct Output {
   std::string name;
-  std::int64_t width = 0;    // on this rank
-  double element_bytes = 0;  // 0: as the activations
+  std::int64_t width = 0;                // on this rank
+  double element_bytes = 0;              // 0: as the activations
+  std::vector<std::int64_t> parts = {};  // of the width, which ranks share out one by one; empty: one part
 };
 
 // `input` has shape.rows rows of `input_width` (0: shape.hidden); the outputs, made by one GEMM and lying

@@ -91,6 +91,16 @@ Database::Database(const std::string& path) : path_(path) {
   trust_nothing(handle);
 }
 
+void Database::attach(const std::string& path, const std::string& schema) {
+  attached_ = path;
+  Statement(*this, "ATTACH DATABASE ? AS " + schema).bind(path).step();
+}
+
+void Database::detach(const std::string& schema) {
+  execute("DETACH DATABASE " + schema);
+  attached_.clear();
+}
+
 void Database::require_intact(const std::string& schema, const std::string& path) {
   std::error_code none;
   const std::uintmax_t bytes = std::filesystem::file_size(path, none);
@@ -109,7 +119,8 @@ void Database::require_intact(const std::string& schema, const std::string& path
 void Database::fail() const {
   if (is_damaged(handle_.get(), path_))
     throw InputError(
-        {path_, "", "is no database of SQLite, or a damaged one", sqlite3_errmsg(handle_.get()), ""});
+        {attached_.empty() ? path_ : attached_, "", "is no database of SQLite, or a damaged one",
+         sqlite3_errmsg(handle_.get()), ""});
   const int code = sqlite3_errcode(handle_.get()) & 0xff;
   const bool of_the_place = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
   const int error = of_the_place ? why_not_writable(path_) : sqlite3_system_errno(handle_.get());

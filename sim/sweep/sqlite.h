@@ -16,6 +16,11 @@ class Database {
  public:
   explicit Database(const std::string& path);
 
+  // Attaches the database of `path` as `schema`, and lets go of it. In between, damage is the file's: that of
+  // the database itself would have been found before.
+  void attach(const std::string& path, const std::string& schema);
+  void detach(const std::string& schema);
+
   // Of the database that lies in `path`, "main" or attached. InputError where its pages do not hold together;
   // to be asked before anything else is read, which may take forever in such a file.
   void require_intact(const std::string& schema, const std::string& path);
@@ -30,7 +35,7 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const;
   };
-  std::string path_;
+  std::string path_, attached_ = {};
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

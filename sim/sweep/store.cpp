@@ -198,7 +198,7 @@ Store::Merged Store::merge(const std::string& path) {
   std::error_code none;
   if (std::filesystem::equivalent(path, path_, none)) return {0, 0, true};
   Merged merged;
-  Statement(database_, "ATTACH DATABASE ? AS other").bind(path).step();
+  database_.attach(path, "other");
   database_.require_intact("other", path);
   require_store(database_, "other", path, identity_, grid_, "a store of this sweep");
   for (const Count& count : inputs_of("other")) {
@@ -213,7 +213,7 @@ Store::Merged Store::merge(const std::string& path) {
         .step();
     merged.taken += database_.changes();
   }
-  database_.execute("DETACH DATABASE other");
+  database_.detach("other");
   return merged;
 }
 

@@ -13,6 +13,7 @@
 namespace rehearse {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Row done() {
@@ -43,7 +44,7 @@ class ForeignStore : public ::testing::Test {
   void expect_refused(const std::string& path, const std::string& why) {
     EXPECT_THAT(message([&] { Store(path, {}, grid_, true); }), HasSubstr(why));
     Store other(scratch_.file("other.db"), {}, grid_, true);
-    EXPECT_THAT(message([&] { other.merge(path); }), HasSubstr(why));
+    EXPECT_THAT(message([&] { other.merge(path); }), AllOf(HasSubstr(why), HasSubstr(path)));
   }
 
   template <typename Action>

@@ -1,14 +1,13 @@
 // The parts of the verb calibrate.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "cli/verb.h"
 
 namespace rehearse {
 
-void add_calibrate_run(CLI::App& calibrate, int& exit_code);     // times kernels and messages
-void add_calibrate_import(CLI::App& calibrate, int& exit_code);  // published tables and logs
-void add_calibrate_show(CLI::App& calibrate, int& exit_code);    // show and diff
+Verb calibrate_run_verb();     // calibrate itself: times kernels and messages
+Verb calibrate_import_verb();  // published tables and logs
+Verb calibrate_show_verb();
+Verb calibrate_diff_verb();
 
 }  // namespace rehearse

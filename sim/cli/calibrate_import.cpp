@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -33,28 +32,31 @@ void import_and_write(const ImportOptions& options) {
 
 }  // namespace
 
-void add_calibrate_import(CLI::App& calibrate, int& exit_code) {
-  CLI::App* verb = calibrate.add_subcommand("import", "nccl-tests logs or tables as a profile");
+Verb calibrate_import_verb() {
   const auto options = std::make_shared<ImportOptions>();
   nccl::LogImport& request = options->request;
-  verb->add_option("files", request.files, "logs (text, or JSON of -J) and tables")
-      ->required()
-      ->option_text("FILE...");
-  verb->add_option("-o,--output", options->output, "write the profile here (default: standard output)")
-      ->option_text("PROFILE.json");
-  add_log_flags(*verb, request);
-  verb->add_option("--into", request.into, "profile to merge into (default: the cluster's)")
-      ->option_text("NAME|FILE");
-  verb->add_option("--name", request.name, "name of the profile (default: the cluster's)")
-      ->option_text("NAME");
-  verb->footer(
+  Verb verb{"import", "nccl-tests logs or tables as a profile"};
+  verb.add({.names = {"files"},
+            .target = &request.files,
+            .help = "logs (text, or JSON of -J) and tables",
+            .value = "FILE...",
+            .required = true});
+  verb.add({{"-o", "--output"},
+            &options->output,
+            "write the profile here (default: standard output)",
+            "PROFILE.json"});
+  verb.add_all(log_options(request));
+  verb.add({{"--into"}, &request.into, "profile to merge into (default: the cluster's)", "NAME|FILE"});
+  verb.add({{"--name"}, &request.name, "name of the profile (default: the cluster's)", "NAME"});
+  verb.footer =
       "Examples:\n"
       "  rehearse calibrate import all_reduce.log --cluster dgx-h100 -o my-h100.json\n"
-      "  rehearse calibrate import run.json --cluster my-cluster.json --into my-h100.json -o my-h100.json");
-  verb->callback([options, &exit_code] {
+      "  rehearse calibrate import run.json --cluster my-cluster.json --into my-h100.json -o my-h100.json";
+  verb.run = [options] {
     import_and_write(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +14,6 @@
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
 #include "cli/interruption.h"
-#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/same_job.h"
 #include "cli/say.h"
@@ -219,46 +217,58 @@ int calibrate_and_write(const CalibrateOptions& options) {
 
 }  // namespace
 
-void add_calibrate_run(CLI::App& calibrate, int& exit_code) {
+Verb calibrate_run_verb() {
   const auto options = std::make_shared<CalibrateOptions>();
-  add_scenario_flags(calibrate, options->given);
-  calibrate.add_option("--device", options->device, "device to measure")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->option_text("cpu|cuda");
-  calibrate.add_option("-o,--output", options->output, "profile to write; an existing one is continued")
-      ->option_text("PROFILE.json");
-  calibrate.add_flag("--grid", options->grid,
-                     "time layers of many sizes, for any scenario; --precision sets their precision");
-  calibrate.add_option("--grid-hidden", options->grid_hidden, "widest layer of the grid")
-      ->check(CLI::Range(256, 65536))
-      ->option_text("N");
-  calibrate
-      .add_option("--cache", options->cache,
-                  "operands in memory (cold), or in cache from the last run (warm)")
-      ->check(CLI::IsMember({"cold", "warm"}))
-      ->option_text("cold|warm");
-  calibrate.add_option("--seconds", options->seconds, "seconds to time each kernel and message")
-      ->check(between(0.001, 600))
-      ->option_text("S");
-  calibrate.add_option("--parts", options->parts, "time on one of N equal parts of a GPU's SMs")
-      ->check(CLI::Range(1, 64))
-      ->option_text("N");
-  calibrate
-      .add_option("--timeout", options->timeout_s, "timeout in seconds for other processes and for messages")
-      ->check(between(0.001, 86400))
-      ->option_text("S");
-  calibrate.add_flag("--fresh", options->fresh, "replace PROFILE.json instead of continuing it");
-  calibrate.footer(
+  Verb verb{"calibrate", "measure the kernels and messages of a device into a profile"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--device"},
+            .target = &options->device,
+            .help = "device to measure",
+            .value = "cpu|cuda",
+            .words = {"cpu", "cuda"}});
+  verb.add({{"-o", "--output"},
+            &options->output,
+            "profile to write; an existing one is continued",
+            "PROFILE.json"});
+  verb.add({{"--grid"},
+            &options->grid,
+            "time layers of many sizes, for any scenario; --precision sets their precision"});
+  verb.add({.names = {"--grid-hidden"},
+            .target = &options->grid_hidden,
+            .help = "widest layer of the grid",
+            .value = "N",
+            .bounds = {{256, 65536}}});
+  verb.add({.names = {"--cache"},
+            .target = &options->cache,
+            .help = "operands in memory (cold), or in cache from the last run (warm)",
+            .value = "cold|warm",
+            .words = {"cold", "warm"}});
+  verb.add({.names = {"--seconds"},
+            .target = &options->seconds,
+            .help = "seconds to time each kernel and message",
+            .value = "S",
+            .bounds = {{0.001, 600}}});
+  verb.add({.names = {"--parts"},
+            .target = &options->parts,
+            .help = "time on one of N equal parts of a GPU's SMs",
+            .value = "N",
+            .bounds = {{1, 64}}});
+  verb.add({.names = {"--timeout"},
+            .target = &options->timeout_s,
+            .help = "timeout in seconds for other processes and for messages",
+            .value = "S",
+            .bounds = {{0.001, 86400}}});
+  verb.add({{"--fresh"}, &options->fresh, "replace PROFILE.json instead of continuing it"});
+  verb.footer =
       "Examples:\n"
       "  rehearse calibrate scenario.json --device cpu -o my-cpu.json\n"
       "  rehearse calibrate --grid --device cpu -o my-cpu.json\n"
       "  rehearse calibrate --grid --grid-hidden 8192 --device cuda --precision fp8 -o my-gpu.json\n"
       "  mpirun -n 16 rehearse calibrate scenario.json --device cuda -o my-gpus.json\n"
       "  rehearse calibrate show my-cpu.json --svg rates.svg\n"
-      "  rehearse calibrate diff my-cpu.json other.json");
-  calibrate.callback([options, &calibrate, &exit_code] {
-    if (calibrate.get_subcommands().empty()) exit_code = calibrate_and_write(*options);
-  });
+      "  rehearse calibrate diff my-cpu.json other.json";
+  verb.run = [options] { return calibrate_and_write(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

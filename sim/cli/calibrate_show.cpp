@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -114,22 +113,39 @@ int diff(const std::string& first, const std::string& second) {
 
 }  // namespace
 
-void add_calibrate_show(CLI::App& calibrate, int& exit_code) {
-  CLI::App* verb = calibrate.add_subcommand(
-      "show", "print a profile, and the entries that a scenario lacks in it (exit code 4)");
+Verb calibrate_show_verb() {
   const auto options = std::make_shared<ShowOptions>();
-  verb->add_option("shown", options->profile, "a profile")->required()->option_text("NAME|FILE");
-  add_scenario_flags(*verb, options->given);
-  verb->add_option("--svg", options->svg, "draw achieved rates against size")
-      ->option_text("FILE")
-      ->check(named_as(".svg"));
-  verb->callback([options, &exit_code] { exit_code = show(*options); });
+  Verb verb{"show", "print a profile, and the entries that a scenario lacks in it (exit code 4)"};
+  verb.add({.names = {"shown"},
+            .target = &options->profile,
+            .help = "a profile",
+            .value = "NAME|FILE",
+            .required = true});
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--svg"},
+            .target = &options->svg,
+            .help = "draw achieved rates against size",
+            .value = "FILE",
+            .refuse = named_as(".svg")});
+  verb.run = [options] { return show(*options); };
+  return verb;
+}
 
-  CLI::App* other = calibrate.add_subcommand("diff", "two profiles, sample by sample");
+Verb calibrate_diff_verb() {
   const auto files = std::make_shared<std::pair<std::string, std::string>>();
-  other->add_option("first", files->first, "a profile")->required()->option_text("NAME|FILE");
-  other->add_option("second", files->second, "another")->required()->option_text("NAME|FILE");
-  other->callback([files, &exit_code] { exit_code = diff(files->first, files->second); });
+  Verb verb{"diff", "two profiles, sample by sample"};
+  verb.add({.names = {"first"},
+            .target = &files->first,
+            .help = "a profile",
+            .value = "NAME|FILE",
+            .required = true});
+  verb.add({.names = {"second"},
+            .target = &files->second,
+            .help = "another",
+            .value = "NAME|FILE",
+            .required = true});
+  verb.run = [files] { return diff(files->first, files->second); };
+  return verb;
 }
 
 }  // namespace rehearse

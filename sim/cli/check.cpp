@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -49,21 +48,21 @@ void check(const GivenFlags& given) {
 
 }  // namespace
 
-void add_check(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("check", "check all rules and the memory of a plan, without a simulation");
+Verb check_verb() {
   const auto given = std::make_shared<GivenFlags>();
-  add_scenario_flags(*verb, *given);
-  verb->footer(
+  Verb verb{"check", "check all rules and the memory of a plan, without a simulation"};
+  verb.add_all(scenario_options(*given));
+  verb.footer =
       "Examples:\n"
       "  rehearse check scenarios/llama3-70b-512-h100.json\n"
       "  rehearse check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 16 --vpp 2 --gbs 1024\n"
       "  rehearse check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 8 --gbs 64 --recompute "
-      "full");
-  verb->callback([given, &exit_code] {
+      "full";
+  verb.run = [given] {
     check(*given);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

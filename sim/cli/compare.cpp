@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/compare_log.h"
@@ -31,33 +30,34 @@ int compare(const CompareOptions& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("compare", "two reports or traces side by side, with errors");
+Verb compare_verb() {
   const auto options = std::make_shared<CompareOptions>();
-  verb->add_option("a", options->a, "report or trace: the prediction, or one plan")
-      ->option_text("A.json")
-      ->required();
-  verb->add_option("b", options->b, "report or trace: the executed run, or another plan")
-      ->option_text("B.json");
-  verb->add_option("more", options->more, "with --svg: more traces, drawn below the first two")
-      ->option_text("MORE.json...");
-  CLI::Option* log =
-      verb->add_option("--log", options->log, "instead of B: the log of a run, of " + logging_frameworks())
-          ->option_text("FILE");
-  verb->add_option("--warmup", options->warmup, "logged warm-up steps to skip; default: the first tenth")
-      ->check(CLI::Range(0, 1000000000))
-      ->option_text("N")
-      ->needs(log);
-  add_comparison_flags(*verb, options->show);
-  verb->footer(
+  Verb verb{"compare", "two reports or traces side by side, with errors"};
+  verb.add({.names = {"a"},
+            .target = &options->a,
+            .help = "report or trace: the prediction, or one plan",
+            .value = "A.json",
+            .required = true});
+  verb.add({{"b"}, &options->b, "report or trace: the executed run, or another plan", "B.json"});
+  verb.add({{"more"}, &options->more, "with --svg: more traces, drawn below the first two", "MORE.json..."});
+  verb.add({{"--log"}, &options->log, "instead of B: the log of a run, of " + logging_frameworks(), "FILE"});
+  verb.add({.names = {"--warmup"},
+            .target = &options->warmup,
+            .help = "logged warm-up steps to skip; default: the first tenth",
+            .value = "N",
+            .bounds = {{0, 1'000'000'000}},
+            .needs = "--log"});
+  verb.add_all(comparison_options(options->show));
+  verb.footer =
       "Errors are A / B - 1. A quantity is named as in the report, a gate by that name or its beginning.\n"
       "Examples:\n"
       "  rehearse compare predicted.json executed.json --fail-above 5%\n"
       "  rehearse compare predicted.json executed.json --fail-above step_time_s=5%,bubble=10% --json\n"
       "  rehearse compare predicted-trace.json executed-trace.json --svg both.svg --trace both.json\n"
       "  rehearse compare gpipe.json 1f1b.json zb-h1.json --svg schedules.svg\n"
-      "  rehearse compare predicted.json --log train.log --fail-above 15%");
-  verb->callback([options, &exit_code] { exit_code = compare(*options); });
+      "  rehearse compare predicted.json --log train.log --fail-above 15%";
+  verb.run = [options] { return compare(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

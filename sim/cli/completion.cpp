@@ -1,6 +1,5 @@
 // What is printed for a shell asks the program itself for each word, so that it knows the names of today.
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -61,7 +60,7 @@ complete -c rehearse -f -a '(__rehearse_words)'
 
 }  // namespace
 
-bool answers_completion(const CLI::App& program, const std::vector<std::string>& words) {
+bool answers_completion(const Verb& program, const std::vector<std::string>& words) {
   constexpr std::size_t kAsked = 3;  // completion words --
   if (words.size() <= kAsked || words[0] != "completion" || words[1] != "words" || words[2] != "--")
     return false;
@@ -71,22 +70,24 @@ bool answers_completion(const CLI::App& program, const std::vector<std::string>&
   return true;
 }
 
-void add_completion(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("completion", "shell completion of verbs, flags, names, values and topics");
+Verb completion_verb() {
   const auto shell = std::make_shared<std::string>();
-  verb->add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  verb->footer(
+  Verb verb{"completion", "shell completion of verbs, flags, names, values and topics"};
+  verb.add({.names = {"shell"},
+            .target = shell.get(),
+            .help = "bash, zsh or fish",
+            .words = {"bash", "zsh", "fish"},
+            .required = true});
+  verb.footer =
       "Examples:\n"
       "  source <(rehearse completion bash)\n"
       "  source <(rehearse completion zsh)\n"
-      "  rehearse completion fish > ~/.config/fish/completions/rehearse.fish");
-  verb->callback([shell, &exit_code] {
+      "  rehearse completion fish > ~/.config/fish/completions/rehearse.fish";
+  verb.run = [shell] {
     fmt::print("{}", *shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,7 +1,6 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <thread>
@@ -126,26 +125,29 @@ struct DoctorOptions {
 
 }  // namespace
 
-void add_doctor(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("doctor", "check the machine: cores, GPUs, libraries and data");
+Verb doctor_verb() {
   const auto options = std::make_shared<DoctorOptions>();
-  CLI::Option* kernels = verb->add_flag("--kernels", options->kernels,
-                                        "list the types of kernels: which are priced, timed and executed");
-  verb->add_flag("--json", options->json, "with --kernels: print an array of objects")->needs(kernels);
-  verb->footer("Examples:\n  rehearse doctor\n  rehearse doctor --kernels");
-  verb->callback([options, &exit_code] {
+  Verb verb{"doctor", "check the machine: cores, GPUs, libraries and data"};
+  verb.add(
+      {{"--kernels"}, &options->kernels, "list the types of kernels: which are priced, timed and executed"});
+  verb.add({.names = {"--json"},
+            .target = &options->json,
+            .help = "with --kernels: print an array of objects",
+            .needs = "--kernels"});
+  verb.footer = "Examples:\n  rehearse doctor\n  rehearse doctor --kernels";
+  verb.run = [options] {
     if (options->kernels) {
       options->json ? print_kernels_as_json() : print_kernels();
-      exit_code = kDone;
-      return;
+      return kDone;
     }
     say("{}\n", version_line());
     const bool complete = report_data();
     report_machine();
     report_gpus();
     report_nccl();
-    exit_code = complete ? kDone : kMissing;
-  });
+    return complete ? kDone : kMissing;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

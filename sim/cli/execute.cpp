@@ -1,7 +1,6 @@
 #include "execute/execute.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +11,6 @@
 #include "cli/execute_predict.h"
 #include "cli/interruption.h"
 #include "cli/loss_scale_flags.h"
-#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/same_job.h"
 #include "cli/say.h"
@@ -287,7 +285,7 @@ int run_and_show(const ExecuteVerb& verb) {
   return is_first ? show(verb, run, execution, how) : kDone;
 }
 
-int execute_verb(const ExecuteVerb& verb) {
+int execute_and_show(const ExecuteVerb& verb) {
   try {
     return run_and_show(verb);
   } catch (const kernels::DeviceMissing& missing) {
@@ -302,28 +300,33 @@ int execute_verb(const ExecuteVerb& verb) {
 
 }  // namespace
 
-void add_execute(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("execute", "run the same schedule on hardware: a real training run");
+Verb execute_verb() {
   const auto options = std::make_shared<ExecuteVerb>();
-  add_scenario_flags(*verb, options->given);
-  verb->add_option("--device", options->device,
-                   "device: CPU cores; GPUs, one per rank, or parts of one GPU in one process")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->option_text("cpu|cuda");
-  verb->add_option("--warmup", options->warmup, "warm-up steps before the measured --iterations (5)")
-      ->check(CLI::Range(0, 1000000))
-      ->option_text("N");
-  verb->add_option("--timeout", options->timeout_s, "timeout in seconds: end the run when no op finishes")
-      ->check(between(0.001, 86400))
-      ->option_text("S");
-  verb->add_option("--data", options->data,
-                   "text to train on, one token per byte; default: random tokens from --seed")
-      ->option_text("FILE");
-  add_loss_scale_flags(*verb, options->loss_scale);
-  add_predict_flags(*verb, options->predict);
-  add_show_flags(*verb, options->show);
-  verb->footer(
+  Verb verb{"execute", "run the same schedule on hardware: a real training run"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--device"},
+            .target = &options->device,
+            .help = "device: CPU cores; GPUs, one per rank, or parts of one GPU in one process",
+            .value = "cpu|cuda",
+            .words = {"cpu", "cuda"}});
+  verb.add({.names = {"--warmup"},
+            .target = &options->warmup,
+            .help = "warm-up steps before the measured --iterations (5)",
+            .value = "N",
+            .bounds = {{0, 1000000}}});
+  verb.add({.names = {"--timeout"},
+            .target = &options->timeout_s,
+            .help = "timeout in seconds: end the run when no op finishes",
+            .value = "S",
+            .bounds = {{0.001, 86400}}});
+  verb.add({{"--data"},
+            &options->data,
+            "text to train on, one token per byte; default: random tokens from --seed",
+            "FILE"});
+  verb.add_all(loss_scale_options(options->loss_scale));
+  verb.add_all(predict_options(options->predict));
+  verb.add_all(show_options(options->show));
+  verb.footer =
       "Examples:\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --device cpu\n"
       "  rehearse execute scenarios/gpt-10m-2-cores.json --schedule gpipe --iterations 10 --svg gpipe.svg\n"
@@ -339,8 +342,9 @@ void add_execute(CLI::App& program, int& exit_code) {
       "Under torchrun, mpirun or srun every rank is a process; rank 0 reports. Ranks that run\n"
       "different jobs stop and print the difference. When a rank dies, hangs or runs out of memory, all "
       "ranks end\n"
-      "within --timeout and a few seconds, and each keeps its part of the --trace.");
-  verb->callback([options, &exit_code] { exit_code = execute_verb(*options); });
+      "within --timeout and a few seconds, and each keeps its part of the --trace.";
+  verb.run = [options] { return execute_and_show(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

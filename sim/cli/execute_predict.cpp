@@ -1,7 +1,6 @@
 #include "cli/execute_predict.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +9,6 @@
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/profile_file.h"
-#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/show_comparison.h"
@@ -61,22 +59,25 @@ Side side_of(const std::string& name, const Timeline& timeline, const Schedule& 
 
 }  // namespace
 
-void add_predict_flags(CLI::App& verb, PredictOptions& options) {
-  CLI::Option* predict =
-      verb.add_flag("--predict", options.wanted,
-                    "time missing profile entries, simulate, execute and compare; A is the prediction");
-  verb.add_option("--profile-out", options.profile_out,
-                  "with --predict: write the timed profile; an existing one is continued")
-      ->option_text("PROFILE.json")
-      ->needs(predict);
-  verb.add_flag("--fresh", options.fresh, "with --predict: time everything here and ignore the profile")
-      ->needs(predict);
-  verb.add_option("--calibrate-seconds", options.seconds,
-                  "with --predict: seconds to time each kernel and message")
-      ->check(between(0.001, 600))
-      ->option_text("S")
-      ->needs(predict);
-  add_gates_flag(verb, options.fail_above, "with --predict: exit with 5 as compare does")->needs(predict);
+std::vector<VerbOption> predict_options(PredictOptions& options) {
+  std::vector<VerbOption> all = {
+      {{"--profile-out"},
+       &options.profile_out,
+       "with --predict: write the timed profile; an existing one is continued",
+       "PROFILE.json"},
+      {{"--fresh"}, &options.fresh, "with --predict: time everything here and ignore the profile"},
+      {.names = {"--calibrate-seconds"},
+       .target = &options.seconds,
+       .help = "with --predict: seconds to time each kernel and message",
+       .value = "S",
+       .bounds = {{0.001, 600}}},
+      gates_option(options.fail_above, "with --predict: exit with 5 as compare does")};
+  for (VerbOption& option : all) option.needs = "--predict";
+  all.insert(all.begin(),
+             {{"--predict"},
+              &options.wanted,
+              "time missing profile entries, simulate, execute and compare; A is the prediction"});
+  return all;
 }
 
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,

@@ -9,10 +9,6 @@
 #include "execute/site.h"
 #include "run/iteration.h"
 
-namespace CLI {
-class App;
-}
-
 namespace rehearse {
 
 struct PredictOptions {
@@ -22,7 +18,7 @@ struct PredictOptions {
   std::string fail_above;
   double seconds = 0.3;  // for each kernel and message
 };
-void add_predict_flags(CLI::App& verb, PredictOptions& options);
+std::vector<VerbOption> predict_options(PredictOptions& options);
 
 // Times what the experiment asks for and its profile lacks where a rank would run it: kernels and messages on
 // cores, on a GPU, or on the parts of one that ranks divide among them. A profile of another device is not

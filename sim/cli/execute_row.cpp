@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -74,21 +73,24 @@ Json error_of(double predicted, double executed) {
 
 }  // namespace
 
-void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options) {
-  CLI::Option* device =
-      verb.add_option(
-              "--execute", options.device,
-              "execute each row too, one after another; adds executed_* columns to the predicted ones")
-          ->check(CLI::IsMember({"cpu", "cuda"}))
-          ->option_text("cpu|cuda");
-  verb.add_option("--execute-iterations", options.iterations, "measured steps per row")
-      ->check(CLI::Range(1, 100000))
-      ->option_text("N")
-      ->needs(device);
-  verb.add_option("--execute-warmup", options.warmup, "warm-up steps per row")
-      ->check(CLI::Range(0, 100000))
-      ->option_text("N")
-      ->needs(device);
+std::vector<VerbOption> execute_row_options(ExecuteRows& options) {
+  return {{.names = {"--execute"},
+           .target = &options.device,
+           .help = "execute each row too, one after another; adds executed_* columns to the predicted ones",
+           .value = "cpu|cuda",
+           .words = {"cpu", "cuda"}},
+          {.names = {"--execute-iterations"},
+           .target = &options.iterations,
+           .help = "measured steps per row",
+           .value = "N",
+           .bounds = {{1, 100000}},
+           .needs = "--execute"},
+          {.names = {"--execute-warmup"},
+           .target = &options.warmup,
+           .help = "warm-up steps per row",
+           .value = "N",
+           .bounds = {{0, 100000}},
+           .needs = "--execute"}};
 }
 
 Row with_executed(Row row, const ScenarioSource& source, const ExecuteRows& options) {

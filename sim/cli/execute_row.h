@@ -4,10 +4,6 @@
 #include "cli/flags.h"
 #include "sweep/row.h"
 
-namespace CLI {
-class App;
-}
-
 namespace rehearse {
 
 struct ExecuteRows {
@@ -16,7 +12,7 @@ struct ExecuteRows {
   int warmup = 2;
   bool wanted() const { return !device.empty(); }
 };
-void add_execute_rows_flags(CLI::App& verb, ExecuteRows& options);
+std::vector<VerbOption> execute_row_options(ExecuteRows& options);
 
 // A row that is done, with `executed_step_time_s`, `executed_bubble_fraction` and the errors of the
 // prediction in its report: the scenario is executed by this program in a process of its own, whose failure

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -96,21 +95,20 @@ int explain_topic(ExplainOptions options) {
 
 }  // namespace
 
-void add_explain(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("explain", "explain a term, with formulas and the numbers of this plan");
+Verb explain_verb() {
   const auto options = std::make_shared<ExplainOptions>();
-  verb->add_option("topic", options->topic, "topic; without it the topics are listed")
-      ->option_text("[TOPIC]");
-  add_scenario_flags(*verb, options->given);
-  add_allow_oom_flag(*verb, options->allow_oom);
-  verb->footer(
+  Verb verb{"explain", "explain a term, with formulas and the numbers of this plan"};
+  verb.add({{"topic"}, &options->topic, "topic; without it the topics are listed", "[TOPIC]"});
+  verb.add_all(scenario_options(options->given));
+  verb.add(allow_oom_option(options->allow_oom));
+  verb.footer =
       "Exit code 3 when the plan does not fit, unless --allow-oom is given.\n"
       "Examples:\n"
       "  rehearse explain\n"
       "  rehearse explain bubble scenarios/llama3-70b-512-h100.json --gbs 256\n"
-      "  rehearse explain memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64");
-  verb->callback([options, &exit_code] { exit_code = explain_topic(*options); });
+      "  rehearse explain memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64";
+  verb.run = [options] { return explain_topic(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

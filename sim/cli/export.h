@@ -1,14 +1,11 @@
 // The parts of the verb export.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/flags.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/verb.h"
 
 namespace rehearse {
 
@@ -17,14 +14,13 @@ struct ExportOptions {
   std::string output;  // "": standard output
 };
 
-// A format as a subcommand, with every scenario flag and -o.
-CLI::App* add_format(CLI::App& verb, const std::string& name, const std::string& help,
-                     const std::shared_ptr<ExportOptions>& options);
+// The verb of a format, with every scenario flag and -o.
+Verb format_verb(const std::string& name, const std::string& help, ExportOptions& options);
 
 // To the file that -o names, or standard output.
 void write_export(const ExportOptions& options, const std::string& text);
 
-void add_export_plans(CLI::App& verb, int& exit_code);   // schedule, megatron, deepspeed, torchtitan
-void add_export_traces(CLI::App& verb, int& exit_code);  // kineto, perfetto, chakra
+std::vector<Verb> export_plan_verbs();   // schedule, megatron, deepspeed, torchtitan
+std::vector<Verb> export_trace_verbs();  // kineto, perfetto, chakra
 
 }  // namespace rehearse

@@ -1,7 +1,5 @@
 #include "cli/export.h"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/say.h"
 #include "cli/scenario.h"
 #include "cli/verbs.h"
@@ -55,34 +53,38 @@ void export_launch(const ExportOptions& options, const std::string& framework,
   write_export(options, launch.text + (launch.text.ends_with('\n') ? "" : "\n"));
 }
 
-void add_launch(CLI::App& verb, int& exit_code, const std::string& name, const std::string& framework,
-                const std::string& help, LaunchLine (*launch_of)(const Model&, const Plan&)) {
+Verb launch_verb(const std::string& name, const std::string& framework, const std::string& help,
+                 LaunchLine (*launch_of)(const Model&, const Plan&)) {
   const auto options = std::make_shared<ExportOptions>();
-  add_format(verb, name, help, options)->callback([options, &exit_code, framework, launch_of] {
+  Verb verb = format_verb(name, help, *options);
+  verb.run = [options, framework, launch_of] {
     export_launch(*options, framework, launch_of);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
+}
+
+Verb schedule_verb() {
+  const auto options = std::make_shared<ScheduleOptions>();
+  Verb verb = format_verb("schedule", "PyTorch's CSV of pipeline actions, one row per rank", *options);
+  verb.add({.names = {"--form"},
+            .target = &options->form,
+            .help = "compute: forwards and backwards only; full: with messages, gathers and reductions",
+            .value = "compute|full",
+            .words = {"compute", "full"}});
+  verb.run = [options] {
+    export_schedule(*options);
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace
 
-void add_export_plans(CLI::App& verb, int& exit_code) {
-  const auto options = std::make_shared<ScheduleOptions>();
-  CLI::App* schedule =
-      add_format(verb, "schedule", "PyTorch's CSV of pipeline actions, one row per rank", options);
-  schedule
-      ->add_option("--form", options->form,
-                   "compute: forwards and backwards only; full: with messages, gathers and reductions")
-      ->check(CLI::IsMember({"compute", "full"}))
-      ->option_text("compute|full");
-  schedule->callback([options, &exit_code] {
-    export_schedule(*options);
-    exit_code = kDone;
-  });
-  add_launch(verb, exit_code, "megatron", "Megatron-LM", "flags of Megatron-LM", megatron_flags);
-  add_launch(verb, exit_code, "deepspeed", "DeepSpeed", "ds_config.json", deepspeed_config);
-  add_launch(verb, exit_code, "torchtitan", "torchtitan", "sections of a torchtitan TOML file",
-             torchtitan_toml);
+std::vector<Verb> export_plan_verbs() {
+  return {schedule_verb(), launch_verb("megatron", "Megatron-LM", "flags of Megatron-LM", megatron_flags),
+          launch_verb("deepspeed", "DeepSpeed", "ds_config.json", deepspeed_config),
+          launch_verb("torchtitan", "torchtitan", "sections of a torchtitan TOML file", torchtitan_toml)};
 }
 
 }  // namespace rehearse

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <sstream>
@@ -85,24 +84,26 @@ int export_chakra(const TraceOptions& options) {
   return code;
 }
 
-void add(CLI::App& verb, int& exit_code, const std::string& name, const std::string& help,
-         int (*run)(const TraceOptions&)) {
+Verb trace_verb(const std::string& name, const std::string& help, int (*run)(const TraceOptions&)) {
   const auto options = std::make_shared<TraceOptions>();
-  CLI::App* format = add_format(verb, name, help, options);
-  if (name != "perfetto")
-    format->get_option("--output")->description("folder of the files, one per rank")->option_text("DIR");
-  add_allow_oom_flag(*format, options->allow_oom);
-  format->callback([options, &exit_code, run] { exit_code = run(*options); });
+  Verb verb = format_verb(name, help, *options);
+  if (name != "perfetto") {
+    verb.options.back().help = "folder of the files, one per rank";
+    verb.options.back().value = "DIR";
+  }
+  verb.add(allow_oom_option(options->allow_oom));
+  verb.run = [options, run] { return run(*options); };
+  return verb;
 }
 
 }  // namespace
 
-void add_export_traces(CLI::App& verb, int& exit_code) {
-  add(verb, exit_code, "kineto",
-      "one trace per rank as PyTorch's profiler writes it, for HTA and TensorBoard", export_kineto);
-  add(verb, exit_code, "perfetto", "Perfetto's protobuf trace (.pftrace)", export_perfetto);
-  add(verb, exit_code, "chakra", "Chakra execution traces, one per rank, with their process groups",
-      export_chakra);
+std::vector<Verb> export_trace_verbs() {
+  return {trace_verb("kineto", "one trace per rank as PyTorch's profiler writes it, for HTA and TensorBoard",
+                     export_kineto),
+          trace_verb("perfetto", "Perfetto's protobuf trace (.pftrace)", export_perfetto),
+          trace_verb("chakra", "Chakra execution traces, one per rank, with their process groups",
+                     export_chakra)};
 }
 
 }  // namespace rehearse

@@ -2,19 +2,19 @@
 #pragma once
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace rehearse {
 
-// For a flag that writes one kind of picture or page: refuses the ending of another kind. Any other name
-// goes.
-inline CLI::Validator named_as(const std::string& own) {
-  const auto refuse = [own](const std::string& file) {
+// For a flag that writes one kind of picture or page: why a file of another kind's ending is not taken. Any
+// other name goes.
+inline std::function<std::string(const std::string&)> named_as(const std::string& own) {
+  return [own](const std::string& file) {
     constexpr std::array kEndings = {".svg", ".png", ".html", ".pdf", ".jpg", ".jpeg", ".json", ".csv"};
     const std::string ending = std::filesystem::path(file).extension();
     const bool is_other =
@@ -25,7 +25,6 @@ inline CLI::Validator named_as(const std::string& own) {
     return fmt::format("writes {}, not {} (found {}); nearest legal: {}{}{}", own.substr(1), ending.substr(1),
                        file, stem, own, has_flag ? fmt::format(", or --{} {}", ending.substr(1), file) : "");
   };
-  return CLI::Validator(refuse, "");
 }
 
 }  // namespace rehearse

@@ -1,7 +1,6 @@
 #include "cli/flags.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +10,6 @@
 
 #include "base/json_kind.h"
 #include "base/utf8.h"
-#include "cli/grouped_help.h"
 #include "cli/set_field.h"
 
 namespace rehearse {
@@ -88,12 +86,6 @@ std::string parse_text(const Flag& flag, const std::string& text) {
     throw InputError(
         {"command line", flag.name, "must be text in UTF-8", fmt::format("found \"{}\"", text), ""});
   return text;
-}
-
-std::string all_names(const Flag& flag) {
-  std::string names = flag.name;
-  for (const std::string& alias : flag.aliases) names += "," + alias;
-  return names;
 }
 
 }  // namespace
@@ -184,25 +176,33 @@ const std::vector<Flag>& scenario_flags() {
   return flags;
 }
 
-void add_scenario_flags(CLI::App& verb, GivenFlags& given) {
-  verb.add_option("scenario", given.file, "scenario file; - reads standard input")
-      ->option_text("[SCENARIO.json]");
+std::vector<VerbOption> scenario_options(GivenFlags& given) {
+  std::vector<VerbOption> options = {
+      {{"scenario"}, &given.file, "scenario file; - reads standard input", "[SCENARIO.json]"}};
   for (const Flag& flag : scenario_flags()) {
-    CLI::Option* option = verb.add_option_function<std::vector<std::string>>(
-        all_names(flag),
-        [&given, &flag](const std::vector<std::string>& values) {
-          if (values.size() > 1)
-            throw InputError({"command line", flag.name, "is given more than once", join(values, ", then "),
-                              fmt::format("{} {}", flag.name, values.back())});
-          given.values[flag.name] = values.front();
-        },
-        flag.by_default.empty() ? flag.help : fmt::format("{} [{}]", flag.help, flag.by_default));
-    option->option_text(flag.value)->expected(1)->take_all()->allow_extra_args(false);
-    put_in_group(*option, flag.group, flag.daily);
+    VerbOption& option = options.emplace_back();
+    option.names = {flag.name};
+    option.names.insert(option.names.end(), flag.aliases.begin(), flag.aliases.end());
+    option.target = [&given, &flag](const std::vector<std::string>& values) {
+      if (values.size() > 1)
+        throw InputError({"command line", flag.name, "is given more than once", join(values, ", then "),
+                          fmt::format("{} {}", flag.name, values.back())});
+      given.values[flag.name] = values.front();
+    };
+    option.help = flag.by_default.empty() ? flag.help : fmt::format("{} [{}]", flag.help, flag.by_default);
+    option.value = flag.value;
+    option.arity = Arity::one_each_time;
+    option.group = flag.group;
+    option.daily = flag.daily;
   }
-  CLI::Option* set = verb.add_option("--set", given.sets, "a field by its path, as cluster.node.nics.count=4");
-  set->option_text("FIELD=VALUE")->take_all()->allow_extra_args(false);
-  put_in_group(*set, HelpGroup::inputs, false);
+  options.push_back({.names = {"--set"},
+                     .target = &given.sets,
+                     .help = "a field by its path, as cluster.node.nics.count=4",
+                     .value = "FIELD=VALUE",
+                     .arity = Arity::one_each_time,
+                     .group = HelpGroup::inputs,
+                     .daily = false});
+  return options;
 }
 
 namespace {

@@ -6,11 +6,8 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "cli/verb.h"
 #include "plan/fields.h"
-
-namespace CLI {
-class App;
-}
 
 namespace rehearse {
 
@@ -53,16 +50,18 @@ struct ScenarioSource {
   std::map<std::string, std::string> flag_of;  // by JSON pointer: the flag that set it
 };
 
-// Adds [SCENARIO.json] and every flag to a verb. What the user wrote is collected in `given`.
+// What the user wrote.
 struct GivenFlags {
   std::string file;
   std::map<std::string, std::string> values = {};  // by flag name
   std::vector<std::string> sets = {};              // "FIELD=VALUE" of --set (cli/set_field.h)
 };
-void add_scenario_flags(CLI::App& verb, GivenFlags& given);
 
-// Reads the file and writes the flags over it. InputError for an unreadable file, a value of the wrong kind, or a
-// field that --set gives beside a flag or twice.
+// [SCENARIO.json], which comes first, and every flag.
+std::vector<VerbOption> scenario_options(GivenFlags& given);
+
+// Reads the file and writes the flags over it. InputError for an unreadable file, a value of the wrong kind,
+// or a field that --set gives beside a flag or twice.
 ScenarioSource collect(const GivenFlags& given);
 
 // Writes the flags alone over a scenario.

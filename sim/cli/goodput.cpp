@@ -1,7 +1,6 @@
 #include "run/goodput.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "cli/number_range.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
 
@@ -113,49 +111,49 @@ void show(const GoodputOptions& options) {
 
 }  // namespace
 
-void add_goodput(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand(
-      "goodput", "share of time spent on training despite failures, and the best checkpoint interval");
+Verb goodput_verb() {
   const auto options = std::make_shared<GoodputOptions>();
-  const auto positive = between(1e-3, 1e9);
-  verb->add_option("--gpus", options->gpus, "GPUs of the job")
-      ->required()
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 30));
-  verb->add_option("--mtbf-hours", options->mtbf_hours,
-                   "mean time between failures per GPU, with its share of node and network failures")
-      ->required()
-      ->option_text("H")
-      ->check(positive);
-  verb->add_option("--checkpoint-seconds", options->checkpoint_s,
-                   "seconds that training stops for a checkpoint")
-      ->required()
-      ->option_text("S")
-      ->check(positive);
-  verb->add_option("--restart-seconds", options->restart_s,
-                   "seconds from a failure to the next training step")
-      ->required()
-      ->option_text("S")
-      ->check(between(0, 1e9));
-  verb->add_option("--interval-seconds", options->interval_s,
-                   "seconds between two checkpoints, to compare with the best interval")
-      ->option_text("S")
-      ->check(positive);
-  verb->add_option("--days", options->days, "simulated days of each random run; default: 30")
-      ->option_text("D")
-      ->check(between(kLeastDays, kMostDays));
-  verb->add_option("--seed", options->seed, "seed of the random runs")->option_text("N");
-  verb->add_flag("--json", options->json, "print one JSON object");
-  verb->footer(
+  Verb verb{"goodput", "share of time spent on training despite failures, and the best checkpoint interval"};
+  const auto number = [&](const char* name, double& target, const char* help, const char* value,
+                          std::pair<double, double> bounds, bool required) {
+    verb.add({.names = {name},
+              .target = &target,
+              .help = help,
+              .value = value,
+              .bounds = bounds,
+              .required = required});
+  };
+  const std::pair<double, double> positive = {1e-3, 1e9};
+  verb.add({.names = {"--gpus"},
+            .target = &options->gpus,
+            .help = "GPUs of the job",
+            .value = "N",
+            .bounds = {{1, 1 << 30}},
+            .required = true});
+  number("--mtbf-hours", options->mtbf_hours,
+         "mean time between failures per GPU, with its share of node and network failures", "H", positive,
+         true);
+  number("--checkpoint-seconds", options->checkpoint_s, "seconds that training stops for a checkpoint", "S",
+         positive, true);
+  number("--restart-seconds", options->restart_s, "seconds from a failure to the next training step", "S",
+         {0, 1e9}, true);
+  number("--interval-seconds", options->interval_s,
+         "seconds between two checkpoints, to compare with the best interval", "S", positive, false);
+  number("--days", options->days, "simulated days of each random run; default: 30", "D",
+         {kLeastDays, kMostDays}, false);
+  verb.add({{"--seed"}, &options->seed, "seed of the random runs", "N"});
+  verb.add({{"--json"}, &options->json, "print one JSON object"});
+  verb.footer =
       "Example: Llama 3 405B met 419 unexpected interruptions in 54 days on 16,384 GPUs (arXiv 2407.21783, "
       "section\n"
       "3.3.4), that is one in 50,700 hours of a GPU:\n"
       "  rehearse goodput --gpus 16384 --mtbf-hours 50700 --checkpoint-seconds 20 --restart-seconds 600 "
-      "--days 54");
-  verb->callback([options, &exit_code] {
+      "--days 54";
+  verb.run = [options] {
     show(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

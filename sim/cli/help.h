@@ -4,16 +4,19 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace rehearse {
+
+// Flags of every verb: "--help", "--help-all".
+struct HelpFlag {
+  const char* name;
+  const char* help;
+};
+const std::vector<HelpFlag>& help_flags();
 
 // `help VERB` is `VERB --help`, and `help` is `--help`; other words stay as they are.
 std::vector<std::string> without_help_verb(std::vector<std::string> words);
 
-// The help of the verb that was parsed, as wide as the terminal. `all`: of options that are rarely used, too.
-void print_help(const CLI::App& program, bool all);
+// As wide as the terminal.
+void print_help(const std::string& text);
 
 }  // namespace rehearse

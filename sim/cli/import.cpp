@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -137,50 +136,55 @@ void run(const ImportOptions& options, const LaunchKind* forced) {
   import(options, *detected.kind, detected.kind->read(file, request_of(options), layers));
 }
 
-void add_flags(CLI::App& verb, const std::shared_ptr<ImportOptions>& options) {
-  add_scenario_flags(verb, options->given);
-  verb.get_option("scenario")->description("the launch file")->option_text("FILE");
-  verb.add_option("words", options->words,
-                  "what the launch script is given: variables and arguments, as MODEL_SIZE=8B 1 2")
-      ->option_text("[NAME=VALUE ...] [ARGUMENT ...]");
-  verb.add_option("-o,--output", options->output, "the scenario; default: standard output")
-      ->option_text("SCENARIO.json");
-  verb.add_option("--ignore", options->ignored, "options of the file to ignore, without their dashes")
-      ->delimiter(',')
-      ->option_text("OPTION,...");
-  verb.add_option("--vocab-size", options->vocabulary,
-                  "the vocabulary, where the file's tokenizer does not state it")
-      ->option_text("N");
-  verb.add_option("--source", options->sources,
-                  "a file that the script reads with source; may be given again")
-      ->option_text("FILE")
-      ->take_all();
-  verb.add_flag("--strict", options->strict, "unknown options are errors");
-  verb.add_flag("--json", options->json, "print kind, scenario and each option of the file, as JSON");
+std::vector<VerbOption> import_options(ImportOptions& options) {
+  std::vector<VerbOption> all = scenario_options(options.given);
+  all.front().help = "the launch file";
+  all.front().value = "FILE";
+  all.push_back({{"words"},
+                 &options.words,
+                 "what the launch script is given: variables and arguments, as MODEL_SIZE=8B 1 2",
+                 "[NAME=VALUE ...] [ARGUMENT ...]"});
+  all.push_back(
+      {{"-o", "--output"}, &options.output, "the scenario; default: standard output", "SCENARIO.json"});
+  all.push_back({.names = {"--ignore"},
+                 .target = &options.ignored,
+                 .help = "options of the file to ignore, without their dashes",
+                 .value = "OPTION,...",
+                 .arity = Arity::list});
+  all.push_back({{"--vocab-size"},
+                 &options.vocabulary,
+                 "the vocabulary, where the file's tokenizer does not state it",
+                 "N"});
+  all.push_back({.names = {"--source"},
+                 .target = &options.sources,
+                 .help = "a file that the script reads with source; may be given again",
+                 .value = "FILE",
+                 .arity = Arity::one_each_time});
+  all.push_back({{"--strict"}, &options.strict, "unknown options are errors"});
+  all.push_back({{"--json"}, &options.json, "print kind, scenario and each option of the file, as JSON"});
+  return all;
+}
+
+// `kind`: nullptr where the file decides. All share the options, which may also stand before the kind.
+Verb verb_of_kind(const std::string& name, const std::string& help, const LaunchKind* kind,
+                  const std::shared_ptr<ImportOptions>& options) {
+  Verb verb{name, help, import_options(*options)};
+  verb.run = [options, kind] {
+    run(*options, kind);
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace
 
-void add_import(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("import", "make a scenario from the launch file of a training framework");
+Verb import_verb() {
   const auto options = std::make_shared<ImportOptions>();
-  verb->require_subcommand(0, 1);
-  add_flags(*verb, options);
-  verb->callback([verb, options, &exit_code] {
-    if (!verb->get_subcommands().empty()) return;
-    run(*options, nullptr);
-    exit_code = kDone;
-  });
-  for (const LaunchKind& kind : launch_kinds()) {
-    CLI::App* source = verb->add_subcommand(kind.name, kind.help);
-    add_flags(*source, options);
-    source->callback([&kind, options, &exit_code] {
-      run(*options, &kind);
-      exit_code = kDone;
-    });
-  }
-  verb->footer(
+  Verb verb = verb_of_kind("import", "make a scenario from the launch file of a training framework", nullptr,
+                           options);
+  for (const LaunchKind& kind : launch_kinds())
+    verb.verbs.push_back(verb_of_kind(kind.name, kind.help, &kind, options));
+  verb.footer =
       "The kind of the file is found out; `import KIND FILE` forces it. Flags override the file. Each option "
       "of the\n"
       "file is used, free of cost, approximated, ignored or unknown: notes name the last three with their "
@@ -188,7 +192,8 @@ void add_import(CLI::App& program, int& exit_code) {
       "Examples:\n"
       "  rehearse import train.sh MODEL_SIZE=8B 1 2 --cluster dgx-h100 --gpus 128 -o mine.json\n"
       "  rehearse import ds_config.json --model llama2-7b --cluster dgx-a100 --gpus 64 -o mine.json\n"
-      "  rehearse import torchtitan llama3_70b.toml --cluster dgx-h100 --gpus 256 -o mine.json");
+      "  rehearse import torchtitan llama3_70b.toml --cluster dgx-h100 --gpus 256 -o mine.json";
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -81,20 +80,21 @@ void write_scenario(const InitOptions& options) {
 
 }  // namespace
 
-void add_init(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("init", "a scenario with comments, to start from");
+Verb init_verb() {
   const auto options = std::make_shared<InitOptions>();
-  verb->add_option("-o,--output", options->output, "output; default: standard output")->option_text("FILE");
-  verb->add_flag("--schema", options->schema, "print the JSON schema of scenarios, for editors");
-  verb->add_flag("--force", options->force, "overwrite an existing FILE");
-  verb->footer(
+  Verb verb{"init", "a scenario with comments, to start from"};
+  verb.add({{"-o", "--output"}, &options->output, "output; default: standard output", "FILE"});
+  verb.add({{"--schema"}, &options->schema, "print the JSON schema of scenarios, for editors"});
+  verb.add({{"--force"}, &options->force, "overwrite an existing FILE"});
+  verb.footer =
       "Examples:\n"
       "  rehearse init -o mine.json\n"
-      "  rehearse simulate mine.json");
-  verb->callback([options, &exit_code] {
+      "  rehearse simulate mine.json";
+  verb.run = [options] {
     write_scenario(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,7 +1,6 @@
 #include "cli/jobs.h"
 
 #include <algorithm>
-#include <CLI/CLI.hpp>
 #include <thread>
 
 namespace rehearse {
@@ -12,10 +11,8 @@ constexpr int kMostJobs = 4096;
 
 }  // namespace
 
-CLI::Option* add_jobs_flag(CLI::App& verb, int& jobs, const std::string& what) {
-  return verb.add_option("--jobs,-j", jobs, what + "; default: all cores")
-      ->option_text("N")
-      ->check(CLI::Range(1, kMostJobs));
+VerbOption jobs_option(int& jobs, const std::string& what) {
+  return {{"--jobs", "-j"}, &jobs, what + "; default: all cores", "N", {}, {{1, kMostJobs}}};
 }
 
 int jobs_or_cores(int jobs) {

@@ -3,15 +3,12 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "cli/verb.h"
 
 namespace rehearse {
 
 // --jobs N, 0 until it is given. `what`: of what there are N.
-CLI::Option* add_jobs_flag(CLI::App& verb, int& jobs, const std::string& what);
+VerbOption jobs_option(int& jobs, const std::string& what);
 
 // As many as were asked for, else one for each core.
 int jobs_or_cores(int jobs);

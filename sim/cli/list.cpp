@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -71,23 +70,25 @@ void print_list(const ListOptions& options) {
 
 }  // namespace
 
-void add_list(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("list", "models, clusters, profiles, schedules, frameworks: one line each");
+Verb list_verb() {
   const auto options = std::make_shared<ListOptions>();
-  verb->add_option("kind", options->kind, "what to list; left out: the kinds")
-      ->option_text("[models|clusters|profiles|schedules|frameworks]");
-  verb->add_flag("--json", options->json, "print an array of objects");
-  verb->footer(
+  Verb verb{"list", "models, clusters, profiles, schedules, frameworks: one line each"};
+  verb.add({{"kind"},
+            &options->kind,
+            "what to list; left out: the kinds",
+            "[models|clusters|profiles|schedules|frameworks]"});
+  verb.add({{"--json"}, &options->json, "print an array of objects"});
+  verb.footer =
       "Lines are cut to the terminal's width; a pipe, a file and --json get them whole.\n"
       "Examples:\n"
       "  rehearse list models\n"
       "  rehearse list clusters --json\n"
-      "  rehearse list profiles | grep h100");
-  verb->callback([options, &exit_code] {
+      "  rehearse list profiles | grep h100";
+  verb.run = [options] {
     print_list(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

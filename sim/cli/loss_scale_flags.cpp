@@ -1,7 +1,6 @@
 #include "cli/loss_scale_flags.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -49,22 +48,25 @@ std::vector<std::string> given(const LossScaleFlags& flags) {
 
 }  // namespace
 
-void add_loss_scale_flags(CLI::App& verb, LossScaleFlags& flags) {
-  verb.add_option("--loss-scale", flags.loss_scale,
-                  "loss scale of precision fp16: dynamic (default) or a number; steps whose gradients "
-                  "overflow are skipped")
-      ->option_text("dynamic|X");
-  verb.add_option("--initial-loss-scale", flags.initial_loss_scale,
-                  "first value of a dynamic loss scale (2^32)")
-      ->option_text("X");
-  verb.add_option("--min-loss-scale", flags.min_loss_scale, "minimum of a dynamic loss scale (1)")
-      ->option_text("X");
-  verb.add_option("--loss-scale-window", flags.loss_scale_window,
-                  "steps without overflow before the loss scale is doubled (1000)")
-      ->option_text("N");
-  verb.add_option("--hysteresis", flags.hysteresis,
-                  "overflows after a doubling before the loss scale is halved (2)")
-      ->option_text("N");
+std::vector<VerbOption> loss_scale_options(LossScaleFlags& flags) {
+  return {{{"--loss-scale"},
+           &flags.loss_scale,
+           "loss scale of precision fp16: dynamic (default) or a number; steps whose gradients overflow are "
+           "skipped",
+           "dynamic|X"},
+          {{"--initial-loss-scale"},
+           &flags.initial_loss_scale,
+           "first value of a dynamic loss scale (2^32)",
+           "X"},
+          {{"--min-loss-scale"}, &flags.min_loss_scale, "minimum of a dynamic loss scale (1)", "X"},
+          {{"--loss-scale-window"},
+           &flags.loss_scale_window,
+           "steps without overflow before the loss scale is doubled (1000)",
+           "N"},
+          {{"--hysteresis"},
+           &flags.hysteresis,
+           "overflows after a doubling before the loss scale is halved (2)",
+           "N"}};
 }
 
 LossScaling loss_scaling_of(const LossScaleFlags& flags, const Plan& plan) {

@@ -3,13 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cli/verb.h"
 #include "execute/execute.h"
 #include "execute/loss_scale.h"
-
-namespace CLI {
-class App;
-}
 
 namespace rehearse {
 
@@ -19,7 +17,7 @@ struct LossScaleFlags {
   std::optional<double> initial_loss_scale, min_loss_scale;
   std::optional<int> loss_scale_window, hysteresis;
 };
-void add_loss_scale_flags(CLI::App& verb, LossScaleFlags& flags);
+std::vector<VerbOption> loss_scale_options(LossScaleFlags& flags);
 
 // InputError when a value is out of range, or flags are given beside others that leave them no meaning.
 LossScaling loss_scaling_of(const LossScaleFlags& flags, const Plan& plan);

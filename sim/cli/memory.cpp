@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -60,23 +59,25 @@ bool show_memory(const MemoryOptions& options) {
 
 }  // namespace
 
-void add_memory(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("memory", "memory of every pipeline rank by category, and the fewest GPUs");
+Verb memory_verb() {
   const auto options = std::make_shared<MemoryOptions>();
-  add_scenario_flags(*verb, options->given);
-  verb->add_flag("--json", options->json, "print one JSON object");
-  verb->add_option("--svg", options->svg, "write the memory over time as a picture")
-      ->option_text("FILE")
-      ->check(named_as(".svg"));
-  verb->footer(
+  Verb verb{"memory", "memory of every pipeline rank by category, and the fewest GPUs"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({{"--json"}, &options->json, "print one JSON object"});
+  verb.add({.names = {"--svg"},
+            .target = &options->svg,
+            .help = "write the memory over time as a picture",
+            .value = "FILE",
+            .refuse = named_as(".svg")});
+  verb.footer =
       "Exit code 3 when it does not fit.\n"
       "Examples:\n"
       "  rehearse memory scenarios/llama3-70b-512-h100.json --svg memory.svg\n"
       "  rehearse memory --model llama2-70b --cluster dgx-a100-80gb --gpus 128 --tp 8 --pp 8 --gbs 256\n"
       "  rehearse memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64 --recompute full "
-      "--recompute-num-layers 2");
-  verb->callback([options, &exit_code] { exit_code = show_memory(*options) ? kDone : kDoesNotFit; });
+      "--recompute-num-layers 2";
+  verb.run = [options] { return show_memory(*options) ? kDone : kDoesNotFit; };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/verb.h"
 
 namespace rehearse {
 
@@ -16,7 +14,7 @@ struct NextWord {
 
 // That begin as `word` does, which stands behind `before`, the words after the program's name. None where a
 // file may stand. A flag and its value may be one word, or three (bash parts them at "=").
-std::vector<NextWord> next_words(const CLI::App& program, const std::vector<std::string>& before,
+std::vector<NextWord> next_words(const Verb& program, const std::vector<std::string>& before,
                                  const std::string& word);
 
 }  // namespace rehearse

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <ext/stdio_filebuf.h>
 
 #include <cerrno>
@@ -12,12 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/text_file.h"
-#include "cli/grouped_help.h"
 #include "cli/interruption.h"
 
 namespace rehearse {
@@ -35,12 +34,17 @@ bool use_colour(Colour colour) {
   return isatty(STDOUT_FILENO) == 1;
 }
 
-void add_colour_flag(CLI::App& verb, Colour& colour) {
+VerbOption colour_option(Colour& colour) {
   static const std::map<std::string, Colour> names = {
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
-  CLI::Option* option = verb.add_option("--color", colour, "colour on the terminal");
-  option->transform(CLI::CheckedTransformer(names))->option_text("auto|always|never");
-  put_in_group(*option, HelpGroup::output, false);
+  return {.names = {"--color"},
+          .target = [&colour](const std::vector<std::string>& given) { colour = names.at(given.back()); },
+          .help = "colour on the terminal",
+          .value = "auto|always|never",
+          .words = {"auto", "always", "never"},
+          .arity = Arity::one_each_time,
+          .group = HelpGroup::output,
+          .daily = false};
 }
 
 namespace {

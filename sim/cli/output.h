@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/verb.h"
 
 namespace rehearse {
 
@@ -18,7 +16,7 @@ enum class Colour { automatic, always, never };
 bool use_colour(Colour colour);
 
 // --color auto|always|never
-void add_colour_flag(CLI::App& verb, Colour& colour);
+VerbOption colour_option(Colour& colour);
 
 // The same file, not to be taken for a name of the program's own data.
 std::string as_path(const std::string& file);

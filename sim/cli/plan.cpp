@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -192,19 +191,35 @@ PlanAnswer answer(const PlanOptions& options) {
   return answer;
 }
 
+int find_and_print(const PlanOptions& options) {
+  note_interruption();
+  const PlanAnswer found = answer(options);
+  const bool fits = !found.finalists.empty();
+  if (fits || options.json)
+    print_answer(options.json ? write_plan_json(found) : write_plan_text(found), options.json);
+  if (found.left > 0) {
+    say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not run\n",
+        fits ? "the best so far" : "none was found", found.run, found.left);
+    return kInterrupted;
+  }
+  if (!fits) throw DoesNotFit(no_plan_fits(found));
+  return kDone;
+}
+
 }  // namespace
 
-void add_plan(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("plan", "find the fastest legal plans that fit, and why the others are slower");
+Verb plan_verb() {
   const auto options = std::make_shared<PlanOptions>();
-  add_scenario_flags(*verb, options->given);
-  verb->add_option("--top", options->top, "plans to find and to simulate")
-      ->option_text("K")
-      ->check(CLI::Range(1, kMostTop));
-  add_jobs_flag(*verb, options->jobs, "threads");
-  verb->add_flag("--json", options->json, "print one JSON object");
-  verb->footer(
+  Verb verb{"plan", "find the fastest legal plans that fit, and why the others are slower"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--top"},
+            .target = &options->top,
+            .help = "plans to find and to simulate",
+            .value = "K",
+            .bounds = {{1, kMostTop}}});
+  verb.add(jobs_option(options->jobs, "threads"));
+  verb.add({{"--json"}, &options->json, "print one JSON object"});
+  verb.footer =
       "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag restricts one of them to a "
       "value or\n"
       "a list. For the best interleaved plans it also tries larger microbatch groups. The reference engine "
@@ -218,22 +233,9 @@ void add_plan(CLI::App& program, int& exit_code) {
       "  rehearse plan --model gpt3-175b --cluster selene --gpus 4096 --gbs 1536 --schedule "
       "1f1b,interleaved-1f1b\n"
       "  rehearse plan --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --gbs 256 --tp 1:8:*2 --top 10 "
-      "--json");
-  verb->callback([options, &exit_code] {
-    note_interruption();
-    const PlanAnswer found = answer(*options);
-    const bool fits = !found.finalists.empty();
-    if (fits || options->json)
-      print_answer(options->json ? write_plan_json(found) : write_plan_text(found), options->json);
-    if (found.left > 0) {
-      say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not run\n",
-          fits ? "the best so far" : "none was found", found.run, found.left);
-      exit_code = kInterrupted;
-      return;
-    }
-    if (!fits) throw DoesNotFit(no_plan_fits(found));
-    exit_code = kDone;
-  });
+      "--json";
+  verb.run = [options] { return find_and_print(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

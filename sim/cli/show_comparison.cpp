@@ -1,7 +1,6 @@
 #include "cli/show_comparison.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -65,22 +64,27 @@ int print_and_gate(const ComparisonOptions& options, const ReportComparison& com
 
 }  // namespace
 
-void add_comparison_flags(CLI::App& verb, ComparisonOptions& options) {
-  verb.add_flag("--json", options.json, "print the comparison as one JSON object");
-  verb.add_option("--svg", options.svg, "of two traces or more: the pipelines on one time axis")
-      ->option_text("FILE")
-      ->check(named_as(".svg"));
-  verb.add_option("--trace", options.trace, "of two traces: one Chrome trace with both, rank next to rank")
-      ->option_text("FILE");
-  add_gates_flag(verb, options.fail_above,
-                 "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger");
+std::vector<VerbOption> comparison_options(ComparisonOptions& options) {
+  return {
+      {{"--json"}, &options.json, "print the comparison as one JSON object"},
+      {.names = {"--svg"},
+       .target = &options.svg,
+       .help = "of two traces or more: the pipelines on one time axis",
+       .value = "FILE",
+       .refuse = named_as(".svg")},
+      {{"--trace"}, &options.trace, "of two traces: one Chrome trace with both, rank next to rank", "FILE"},
+      gates_option(options.fail_above,
+                   "exit with 5 when |A/B - 1| of the step time, or of named quantities, is larger")};
 }
 
-CLI::Option* add_gates_flag(CLI::App& verb, std::string& gates, const std::string& help) {
+VerbOption gates_option(std::string& gates, const std::string& help) {
   // Read while flags are: a script's empty variable is no gate that all runs pass.
-  return verb.add_option("--fail-above", gates, help)
-      ->option_text("5%|NAME=5%,...")
-      ->each([](const std::string& text) { parse_gates(text); });
+  const auto refuse = [](const std::string& text) {
+    parse_gates(text);
+    return std::string();
+  };
+  return {
+      .names = {"--fail-above"}, .target = &gates, .help = help, .value = "5%|NAME=5%,...", .refuse = refuse};
 }
 
 Side read_side(const std::string& file) {

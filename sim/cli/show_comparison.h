@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/verb.h"
 #include "result/compare/compare.h"
 #include "result/compare/read_trace.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace rehearse {
 
@@ -19,10 +15,10 @@ struct ComparisonOptions {
   bool json = false;
   std::string svg, trace, fail_above;
 };
-void add_comparison_flags(CLI::App& verb, ComparisonOptions& options);
+std::vector<VerbOption> comparison_options(ComparisonOptions& options);
 
 // --fail-above, refused at once where it is none.
-CLI::Option* add_gates_flag(CLI::App& verb, std::string& gates, const std::string& help);
+VerbOption gates_option(std::string& gates, const std::string& help);
 
 // One side: a report, with its timeline and trace where they are known.
 struct Side {

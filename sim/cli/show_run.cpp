@@ -1,14 +1,12 @@
 #include "cli/show_run.h"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
 #include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/file_kind.h"
-#include "cli/grouped_help.h"
 #include "cli/png.h"
 #include "result/chrome_trace.h"
 #include "result/html/report_page.h"
@@ -68,20 +66,22 @@ void write_html(const ShowOptions& options, const Shown& run) {
 
 }  // namespace
 
-void add_show_flags(CLI::App& verb, ShowOptions& options) {
-  const auto file = [&](const char* flag, std::string& path, const char* help, const char* ending,
-                        bool daily) {
-    CLI::Option* option = verb.add_option(flag, path, help)->option_text("FILE");
-    if (*ending != '\0') option->check(named_as(ending));
-    put_in_group(*option, HelpGroup::output, daily);
+std::vector<VerbOption> show_options(ShowOptions& options) {
+  const auto file = [](const char* name, std::string& path, const char* help) {
+    return VerbOption{
+        .names = {name}, .target = &path, .help = help, .value = "FILE", .group = HelpGroup::output};
   };
-  put_in_group(*verb.add_flag("--json", options.json, "print the report as one JSON object"),
-               HelpGroup::output, true);
-  file("--trace", options.trace, "write a Chrome trace (Perfetto opens it)", "", true);
-  file("--svg", options.svg, "write a picture of the pipeline", ".svg", true);
-  file("--png", options.png, "the same as PNG, by rsvg-convert", ".png", false);
-  file("--html", options.html, "write everything as one HTML page; needs no network", ".html", true);
-  add_colour_flag(verb, options.colour);
+  VerbOption json{{"--json"}, &options.json, "print the report as one JSON object"};
+  VerbOption trace = file("--trace", options.trace, "write a Chrome trace (Perfetto opens it)");
+  VerbOption svg = file("--svg", options.svg, "write a picture of the pipeline");
+  VerbOption png = file("--png", options.png, "the same as PNG, by rsvg-convert");
+  VerbOption html = file("--html", options.html, "write everything as one HTML page; needs no network");
+  json.group = HelpGroup::output;
+  svg.refuse = named_as(".svg");
+  png.refuse = named_as(".png");
+  png.daily = false;
+  html.refuse = named_as(".html");
+  return {json, trace, svg, png, html, colour_option(options.colour)};
 }
 
 void require_writable(const ShowOptions& options) {

@@ -11,10 +11,6 @@
 #include "result/timeline.h"
 #include "schedule/schedule.h"
 
-namespace CLI {
-class App;
-}
-
 namespace rehearse {
 
 struct ShowOptions {
@@ -22,7 +18,7 @@ struct ShowOptions {
   std::string trace, svg, png, html;
   Colour colour = Colour::automatic;
 };
-void add_show_flags(CLI::App& verb, ShowOptions& options);
+std::vector<VerbOption> show_options(ShowOptions& options);
 
 // Before long work: the files can be written, and standard output takes one thing.
 void require_writable(const ShowOptions& options);

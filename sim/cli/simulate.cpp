@@ -1,11 +1,9 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
 #include "base/quantity.h"
 #include "cli/assumed.h"
-#include "cli/grouped_help.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/read_schedule_search.h"
@@ -93,22 +91,25 @@ int simulate_and_show(const SimulateOptions& options) {
 
 }  // namespace
 
-void add_simulate(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("simulate", "simulate one iteration and print where the time goes");
+Verb simulate_verb() {
   const auto options = std::make_shared<SimulateOptions>();
-  add_scenario_flags(*verb, options->given);
-  verb->add_option("--beside", options->beside,
-                   "concurrent job on the same fabric, on the next nodes of the placement")
-      ->option_text("SCENARIO.json");
-  put_in_group(*verb->get_option("--beside"), HelpGroup::imperfections, false);
-  add_allow_oom_flag(*verb, options->allow_oom);
-  add_show_flags(*verb, options->show);
-  verb->footer(
+  Verb verb{"simulate", "simulate one iteration and print where the time goes"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--beside"},
+            .target = &options->beside,
+            .help = "concurrent job on the same fabric, on the next nodes of the placement",
+            .value = "SCENARIO.json",
+            .group = HelpGroup::imperfections,
+            .daily = false});
+  verb.add(allow_oom_option(options->allow_oom));
+  verb.add_all(show_options(options->show));
+  verb.footer =
       "Exit code 3 when it does not fit, unless --allow-oom is given.\n"
       "Examples:\n"
       "  rehearse simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 32\n"
-      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --html report.html");
-  verb->callback([options, &exit_code] { exit_code = simulate_and_show(*options); });
+      "  rehearse simulate scenarios/llama3-70b-512-h100.json --mbs 2 --html report.html";
+  verb.run = [options] { return simulate_and_show(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -102,25 +101,27 @@ void serve(StudioOptions& options) {
 
 }  // namespace
 
-void add_studio(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("studio", "change a plan on a local web page and see its prediction");
+Verb studio_verb() {
   const auto options = std::make_shared<StudioOptions>();
-  add_scenario_flags(*verb, options->given);
-  verb->add_option("--port", options->port, "port of 127.0.0.1; 0 takes a free one (default: 8642)")
-      ->option_text("N")
-      ->check(CLI::Range(0, 65535));
-  verb->footer(
+  Verb verb{"studio", "change a plan on a local web page and see its prediction"};
+  verb.add_all(scenario_options(options->given));
+  verb.add({.names = {"--port"},
+            .target = &options->port,
+            .help = "port of 127.0.0.1; 0 takes a free one (default: 8642)",
+            .value = "N",
+            .bounds = {{0, 65535}}});
+  verb.footer =
       "Only this machine can reach the page, and the page needs no network. From another machine:\n"
       "  ssh -L 8642:127.0.0.1:8642 MACHINE\n"
       "Examples:\n"
       "  rehearse studio\n"
       "  rehearse studio scenarios/llama3-70b-512-h100.json --port 9000\n"
-      "  rehearse studio --model llama3-8b --cluster dgx-h100 --gpus 64 --tp 4 --pp 4 --gbs 64");
-  verb->callback([options, &exit_code] {
+      "  rehearse studio --model llama3-8b --cluster dgx-h100 --gpus 64 --tp 4 --pp 4 --gbs 64";
+  verb.run = [options] {
     serve(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

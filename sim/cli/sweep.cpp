@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -12,7 +11,6 @@
 #include "cli/file_kind.h"
 #include "cli/interruption.h"
 #include "cli/jobs.h"
-#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/own_store.h"
 #include "cli/png.h"
@@ -33,18 +31,18 @@ namespace rehearse {
 namespace {
 
 struct Output {
-  CLI::Option* option = nullptr;
-  std::string file;
-  bool wanted() const { return option->count() > 0; }
+  const char* flag;
+  bool is_wanted = false;
+  std::string file = {};
   // Where the rows go; "" where they are not wanted.
-  std::string place() const { return wanted() && file.empty() ? "-" : file; }
+  std::string place() const { return is_wanted && file.empty() ? "-" : file; }
 };
 
 struct SweepOptions {
   GivenFlags given;
   std::vector<std::string> merged;
   std::string store, shard;
-  Output csv, jsonl;
+  Output csv{"--csv"}, jsonl{"--jsonl"};
   ExecuteRows execute;
   std::string svg, png, html, plot;
   bool resume = false;
@@ -58,8 +56,8 @@ void take_back_scenario(SweepOptions& options) {
     if (!output->file.ends_with(".json")) continue;
     if (!options.given.file.empty()) {
       const char* ending = output == &options.csv ? ".csv" : ".jsonl";
-      throw InputError({"command line", output->option->get_name(), "rows are not written over a *.json",
-                        output->file, output->file.substr(0, output->file.size() - 5) + ending});
+      throw InputError({"command line", output->flag, "rows are not written over a *.json", output->file,
+                        output->file.substr(0, output->file.size() - 5) + ending});
     }
     options.given.file = std::exchange(output->file, "");
   }
@@ -137,11 +135,11 @@ void run_left(const SweepOptions& options, const Swept& swept, const Shard& shar
 
 void write_rows(const SweepOptions& options, const Store& store, const Grid& grid) {
   const auto write = [&](const Output& output, const auto& rows) {
-    if (output.wanted()) write_file(output.place(), [&](std::ostream& out) { rows(out, store, grid); });
+    if (output.is_wanted) write_file(output.place(), [&](std::ostream& out) { rows(out, store, grid); });
   };
   write(options.csv, write_csv);
   write(options.jsonl, write_jsonl);
-  if (!options.csv.wanted() && !options.jsonl.wanted()) say("{}", sweep_table(store, grid));
+  if (!options.csv.is_wanted && !options.jsonl.is_wanted) say("{}", sweep_table(store, grid));
 }
 
 std::optional<plot::PlotKind> plot_kind(const std::string& name) {
@@ -224,53 +222,76 @@ int sweep(SweepOptions& options) {
   return kInterrupted;
 }
 
-void add_options(CLI::App& verb, SweepOptions& options) {
-  options.csv.option = verb.add_option("--csv", options.csv.file, "rows as CSV, to standard output or a file")
-                           ->expected(0, 1)
-                           ->option_text("[FILE]");
-  options.jsonl.option =
-      verb.add_option("--jsonl", options.jsonl.file, "rows as JSON lines, to standard output or a file")
-          ->expected(0, 1)
-          ->option_text("[FILE]");
+VerbOption rows_option(Output& output, const char* help) {
+  return {.names = {output.flag},
+          .target =
+              [&output](const std::vector<std::string>& files) {
+                output.is_wanted = true;
+                output.file = files.empty() ? "" : files.back();
+              },
+          .help = help,
+          .value = "[FILE]",
+          .arity = Arity::at_most_one};
+}
+
+std::vector<VerbOption> picture_options(SweepOptions& options) {
   std::vector<std::string> kinds;
   for (const plot::PlotKind kind : plot::plot_kinds()) kinds.push_back(plot::to_string(kind));
-  verb.add_option("--svg", options.svg, "draw the rows; the kind of plot follows from the fields that vary")
-      ->option_text("FILE")
-      ->check(named_as(".svg"));
-  verb.add_option("--png", options.png, "the same as PNG, by rsvg-convert")
-      ->option_text("FILE")
-      ->check(named_as(".png"));
-  verb.add_option("--html", options.html, "one HTML page with rows, picture and curves; needs no network")
-      ->option_text("FILE")
-      ->check(named_as(".html"));
-  verb.add_option("--plot", options.plot, "kind of plot: " + join(kinds))
-      ->check(CLI::IsMember(kinds))
-      ->option_text("KIND");
-  verb.add_option("--store", options.store, "SQLite file of the rows; default: in the user's cache")
-      ->option_text("FILE");
-  verb.add_flag("--resume", options.resume,
-                "continue an earlier run; rows of changed files or of another build run again");
-  verb.add_option("--shard", options.shard,
-                  "run every n-th point, from the i-th; auto: i and n of a Slurm array or MPI launcher")
-      ->option_text("i/n|auto");
-  verb.add_option("--merge", options.merged,
-                  "merge the rows of other stores of this sweep, unless files or build have changed")
-      ->option_text("FILE...");
-  add_jobs_flag(verb, options.jobs, "rows at a time");
-  verb.add_option("--row-timeout", options.most_seconds, "timeout of a row in seconds")
-      ->option_text("S")
-      ->check(between(0.001, 1e9));
-  add_execute_rows_flags(verb, options.execute);
+  return {{.names = {"--svg"},
+           .target = &options.svg,
+           .help = "draw the rows; the kind of plot follows from the fields that vary",
+           .value = "FILE",
+           .refuse = named_as(".svg")},
+          {.names = {"--png"},
+           .target = &options.png,
+           .help = "the same as PNG, by rsvg-convert",
+           .value = "FILE",
+           .refuse = named_as(".png")},
+          {.names = {"--html"},
+           .target = &options.html,
+           .help = "one HTML page with rows, picture and curves; needs no network",
+           .value = "FILE",
+           .refuse = named_as(".html")},
+          {.names = {"--plot"},
+           .target = &options.plot,
+           .help = "kind of plot: " + join(kinds),
+           .value = "KIND",
+           .words = kinds}};
+}
+
+std::vector<VerbOption> store_options(SweepOptions& options) {
+  return {{{"--store"}, &options.store, "SQLite file of the rows; default: in the user's cache", "FILE"},
+          {{"--resume"},
+           &options.resume,
+           "continue an earlier run; rows of changed files or of another build run again"},
+          {{"--shard"},
+           &options.shard,
+           "run every n-th point, from the i-th; auto: i and n of a Slurm array or MPI launcher",
+           "i/n|auto"},
+          {{"--merge"},
+           &options.merged,
+           "merge the rows of other stores of this sweep, unless files or build have changed",
+           "FILE..."},
+          jobs_option(options.jobs, "rows at a time"),
+          {.names = {"--row-timeout"},
+           .target = &options.most_seconds,
+           .help = "timeout of a row in seconds",
+           .value = "S",
+           .bounds = {{0.001, 1e9}}}};
 }
 
 }  // namespace
 
-void add_sweep(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("sweep", "run every combination of lists of values, one row each");
+Verb sweep_verb() {
   const auto options = std::make_shared<SweepOptions>();
-  add_scenario_flags(*verb, options->given);
-  add_options(*verb, *options);
-  verb->footer(
+  Verb verb{"sweep", "run every combination of lists of values, one row each"};
+  verb.add_all(scenario_options(options->given));
+  verb.add(rows_option(options->csv, "rows as CSV, to standard output or a file"));
+  verb.add(rows_option(options->jsonl, "rows as JSON lines, to standard output or a file"));
+  verb.add_all(picture_options(*options));
+  verb.add_all(store_options(*options));
+  verb.add_all(execute_row_options(options->execute));
+  verb.footer =
       "Any flag takes a list (1,2,4) or a range (2:32:*2, 256:1024:+256); values that hold commas are "
       "divided\n"
       "by ';'. GPUs and global batch stay as given. A plan that is illegal or does not fit\n"
@@ -286,8 +307,9 @@ void add_sweep(CLI::App& program, int& exit_code) {
       "  srun -n 64 rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --shard auto --store "
       "part$SLURM_PROCID.db\n"
       "  rehearse sweep big.json --tp 1:8:*2 --pp 1:64:*2 --store all.db --merge part*.db --csv all.csv\n"
-      "  rehearse sweep scenarios/gpt-10m-2-cores.json --schedule 1f1b,gpipe --gbs 4:32:*2 --execute cpu");
-  verb->callback([options, &exit_code] { exit_code = sweep(*options); });
+      "  rehearse sweep scenarios/gpt-10m-2-cores.json --schedule 1f1b,gpipe --gbs 4:32:*2 --execute cpu";
+  verb.run = [options] { return sweep(*options); };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <limits>
 #include <memory>
@@ -255,42 +254,52 @@ void show(const TopoOptions& options) {
 
 }  // namespace
 
-void add_topo(CLI::App& program, int& exit_code) {
-  CLI::App* verb =
-      program.add_subcommand("topo", "what a cluster is: GPUs, links, routes, bisection bandwidth");
+Verb topo_verb() {
   const auto options = std::make_shared<TopoOptions>();
-  verb->add_option(
-          "cluster", options->cluster,
-          "topology name, cluster JSON, NCCL topology XML or the text of nvidia-smi topo -m; - reads "
-          "standard input")
-      ->required()
-      ->option_text("CLUSTER");
-  verb->add_option("--gpus", options->gpus, "GPUs taken of the cluster")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 30));
-  verb->add_option("--route", options->route, "links and bound between two GPUs")
-      ->expected(2)
-      ->option_text("A B");
-  verb->add_flag("--json", options->json, "print one JSON object");
-  verb->add_option("--svg", options->svg, "draw the cluster")->option_text("FILE")->check(named_as(".svg"));
-  verb->add_option("--export-simgrid", options->simgrid, "write a SimGrid platform")->option_text("FILE.xml");
-  verb->add_option("--save", options->save, "write a topology dump as a cluster that --cluster takes")
-      ->option_text("FILE.json");
-  verb->add_option("--like", options->like,
-                   "of a topology dump: the cluster that gives GPU, link rates, latencies and fabric")
-      ->option_text("NAME");
-  verb->footer(
+  Verb verb{"topo", "what a cluster is: GPUs, links, routes, bisection bandwidth"};
+  verb.add({.names = {"cluster"},
+            .target = &options->cluster,
+            .help =
+                "topology name, cluster JSON, NCCL topology XML or the text of nvidia-smi topo -m; - reads "
+                "standard input",
+            .value = "CLUSTER",
+            .required = true});
+  verb.add({.names = {"--gpus"},
+            .target = &options->gpus,
+            .help = "GPUs taken of the cluster",
+            .value = "N",
+            .bounds = {{1, 1 << 30}}});
+  verb.add({.names = {"--route"},
+            .target = &options->route,
+            .help = "links and bound between two GPUs",
+            .value = "A B",
+            .arity = Arity::two});
+  verb.add({{"--json"}, &options->json, "print one JSON object"});
+  verb.add({.names = {"--svg"},
+            .target = &options->svg,
+            .help = "draw the cluster",
+            .value = "FILE",
+            .refuse = named_as(".svg")});
+  verb.add({{"--export-simgrid"}, &options->simgrid, "write a SimGrid platform", "FILE.xml"});
+  verb.add(
+      {{"--save"}, &options->save, "write a topology dump as a cluster that --cluster takes", "FILE.json"});
+  verb.add({{"--like"},
+            &options->like,
+            "of a topology dump: the cluster that gives GPU, link rates, latencies and fabric",
+            "NAME"});
+  verb.footer =
       "Examples:\n"
       "  rehearse topo dgx-h100 --gpus 512\n"
       "  rehearse topo meta-24k-h100 --route 0 6144\n"
       "  rehearse topo dgx-1-v100 --svg node.svg\n"
       "  rehearse topo my-cluster.json --json\n"
       "  nvidia-smi topo -m | rehearse topo - --like dgx-h100\n"
-      "  rehearse topo nccl-topology.xml --save mine.json --like dgx-h100");
-  verb->callback([options, &exit_code] {
+      "  rehearse topo nccl-topology.xml --save mine.json --like dgx-h100";
+  verb.run = [options] {
     show(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -110,42 +109,47 @@ void validate(const ValidateOptions& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& program, int& exit_code) {
-  CLI::App* verb = program.add_subcommand("validate", "predict published measurements and print the errors");
+Verb validate_verb() {
   const auto options = std::make_shared<ValidateOptions>();
-  CLI::Option* runs =
-      verb->add_option("runs", options->runs, "published training runs: a scenario with `measured` a line");
-  runs->option_text("RUNS.jsonl");
-  CLI::Option* tables =
-      verb->add_option("--nccl", options->tables.files, "nccl-tests tables or logs instead of runs");
-  tables->option_text("TABLE.json|LOG...")->excludes(runs);
-  add_log_flags(*verb, options->tables, tables);
-  verb->add_option("--profile", options->profile,
-                   "profile whose collectives predict the tables (default: as shipped)")
-      ->option_text("NAME|FILE")
-      ->needs(tables);
-  verb->add_option("--engine", options->engine,
-                   "simgrid (shares links, as simulate does) or reference (longest path)")
-      ->option_text("NAME")
-      ->check(CLI::IsMember({"simgrid", "reference"}))
-      ->needs(runs);
-  add_jobs_flag(*verb, options->jobs, "runs at a time")->needs(runs);
-  verb->add_option("--as-stated", options->as_stated, "predict each run again with its stated switches alone")
-      ->option_text("on|off")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->needs(runs);
-  verb->add_option("--svg", options->svg, "draw predicted against measured times")
-      ->option_text("FILE")
-      ->check(named_as(".svg"))
-      ->needs(runs);
-  verb->add_option("--page", options->page, "write the errors by class and source, in Markdown")
-      ->option_text("FILE")
-      ->needs(runs);
-  verb->add_option("--evidence", options->evidence, "write the tables of mechanisms and runs, in Markdown")
-      ->option_text("FILE")
-      ->needs(runs);
-  verb->add_flag("--json", options->json, "print one JSON object");
-  verb->footer(
+  Verb verb{"validate", "predict published measurements and print the errors"};
+  const auto add = [&](const char* needs, VerbOption option) {
+    option.needs = needs;
+    verb.add(std::move(option));
+  };
+  const char *runs = "runs", *tables = "--nccl";
+  verb.add(
+      {{runs}, &options->runs, "published training runs: a scenario with `measured` a line", "RUNS.jsonl"});
+  verb.add({.names = {tables},
+            .target = &options->tables.files,
+            .help = "nccl-tests tables or logs instead of runs",
+            .value = "TABLE.json|LOG...",
+            .excludes = runs});
+  for (const VerbOption& option : log_options(options->tables)) add(tables, option);
+  add(tables, {{"--profile"},
+               &options->profile,
+               "profile whose collectives predict the tables (default: as shipped)",
+               "NAME|FILE"});
+  add(runs, {.names = {"--engine"},
+             .target = &options->engine,
+             .help = "simgrid (shares links, as simulate does) or reference (longest path)",
+             .value = "NAME",
+             .words = {"simgrid", "reference"}});
+  add(runs, jobs_option(options->jobs, "runs at a time"));
+  add(runs, {.names = {"--as-stated"},
+             .target = &options->as_stated,
+             .help = "predict each run again with its stated switches alone",
+             .value = "on|off",
+             .words = {"on", "off"}});
+  add(runs, {.names = {"--svg"},
+             .target = &options->svg,
+             .help = "draw predicted against measured times",
+             .value = "FILE",
+             .refuse = named_as(".svg")});
+  add(runs, {{"--page"}, &options->page, "write the errors by class and source, in Markdown", "FILE"});
+  add(runs,
+      {{"--evidence"}, &options->evidence, "write the tables of mechanisms and runs, in Markdown", "FILE"});
+  verb.add({{"--json"}, &options->json, "print one JSON object"});
+  verb.footer =
       "Examples:\n"
       "  rehearse validate calibrate/data/runs/published_runs.jsonl\n"
       "  rehearse validate calibrate/data/runs/published_runs.jsonl --json > errors.json\n"
@@ -153,11 +157,12 @@ void add_validate(CLI::App& program, int& exit_code) {
       "  rehearse validate calibrate/data/runs/published_runs.jsonl --page docs/accuracy.md\n"
       "  rehearse validate --nccl calibrate/data/nccl/*.json\n"
       "  rehearse validate --nccl all_reduce.log --cluster dgx-h100\n"
-      "  rehearse validate --nccl my-table.json --profile my-profile.json --json");
-  verb->callback([options, &exit_code] {
+      "  rehearse validate --nccl my-table.json --profile my-profile.json --json";
+  verb.run = [options] {
     validate(*options);
-    exit_code = kDone;
-  });
+    return kDone;
+  };
+  return verb;
 }
 
 }  // namespace rehearse

@@ -1,7 +1,6 @@
 #include "cli/validate_collectives.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <iterator>
 
@@ -101,17 +100,19 @@ std::string validate_collectives(const nccl::LogImport& request, const std::stri
   return json ? json_of(validation) : text_of(validation);
 }
 
-void add_log_flags(CLI::App& verb, nccl::LogImport& request, CLI::Option* needs) {
-  const auto add = [&](const char* flag, auto& value, const char* help, const char* text) {
-    CLI::Option* option = verb.add_option(flag, value, help)->option_text(text);
-    if (needs != nullptr) option->needs(needs);
-    return option;
-  };
-  add("--cluster", request.cluster, "where the logs were taken", "NAME|FILE");
-  add("--op", request.op, "operation, if a log does not state it", "NAME");
-  add("--nodes", request.nodes, "nodes, if a log lists no ranks", "N")->check(CLI::Range(1, 1 << 20));
-  add("--gpus-per-node", request.gpus_per_node, "GPUs per node, if a log lists no ranks", "N")
-      ->check(CLI::Range(1, 1 << 10));
+std::vector<VerbOption> log_options(nccl::LogImport& request) {
+  return {{{"--cluster"}, &request.cluster, "where the logs were taken", "NAME|FILE"},
+          {{"--op"}, &request.op, "operation, if a log does not state it", "NAME"},
+          {.names = {"--nodes"},
+           .target = &request.nodes,
+           .help = "nodes, if a log lists no ranks",
+           .value = "N",
+           .bounds = {{1, 1 << 20}}},
+          {.names = {"--gpus-per-node"},
+           .target = &request.gpus_per_node,
+           .help = "GPUs per node, if a log lists no ranks",
+           .value = "N",
+           .bounds = {{1, 1 << 10}}}};
 }
 
 }  // namespace rehearse

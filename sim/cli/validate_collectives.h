@@ -2,13 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "calibrate/import/nccl_profile.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "cli/verb.h"
 
 namespace rehearse {
 
@@ -18,6 +15,6 @@ namespace rehearse {
 std::string validate_collectives(const nccl::LogImport& request, const std::string& profile, bool json);
 
 // --cluster, --op, --nodes and --gpus-per-node: what a log of nccl-tests does not say.
-void add_log_flags(CLI::App& verb, nccl::LogImport& request, CLI::Option* needs = nullptr);
+std::vector<VerbOption> log_options(nccl::LogImport& request);
 
 }  // namespace rehearse

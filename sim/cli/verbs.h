@@ -1,9 +1,9 @@
-// What can the program be asked to do? Each verb adds itself to the parser and runs in a file of its own.
+// What can the program be asked to do? Each verb describes itself in a file of its own.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include <string>
+
+#include "cli/verb.h"
 
 namespace rehearse {
 
@@ -18,27 +18,26 @@ enum ExitCode {
   kInterrupted = 130
 };
 
-// Each sets `exit_code` when its verb runs.
-void add_simulate(CLI::App& program, int& exit_code);
-void add_check(CLI::App& program, int& exit_code);
-void add_execute(CLI::App& program, int& exit_code);
-void add_compare(CLI::App& program, int& exit_code);
-void add_export(CLI::App& program, int& exit_code);
-void add_import(CLI::App& program, int& exit_code);
-void add_init(CLI::App& program, int& exit_code);
-void add_explain(CLI::App& program, int& exit_code);
-void add_memory(CLI::App& program, int& exit_code);
-void add_plan(CLI::App& program, int& exit_code);
-void add_studio(CLI::App& program, int& exit_code);
-void add_sweep(CLI::App& program, int& exit_code);
-void add_topo(CLI::App& program, int& exit_code);
-void add_goodput(CLI::App& program, int& exit_code);
-void add_validate(CLI::App& program, int& exit_code);
-void add_calibrate(CLI::App& program, int& exit_code);
-void add_doctor(CLI::App& program, int& exit_code);
-void add_completion(CLI::App& program, int& exit_code);
-void add_list(CLI::App& program, int& exit_code);
-void add_help(CLI::App& program, int& exit_code);
+Verb simulate_verb();
+Verb check_verb();
+Verb execute_verb();
+Verb compare_verb();
+Verb export_verb();
+Verb import_verb();
+Verb init_verb();
+Verb explain_verb();
+Verb memory_verb();
+Verb plan_verb();
+Verb studio_verb();
+Verb sweep_verb();
+Verb topo_verb();
+Verb goodput_verb();
+Verb validate_verb();
+Verb calibrate_verb();
+Verb doctor_verb();
+Verb completion_verb();
+Verb list_verb();
+Verb help_verb();
 
 // "rehearse 0.1.0 (SimGrid 3.32.0, g++ 12.2.0)", or the same as JSON.
 std::string version_line();

@@ -5,13 +5,9 @@
 #include "cli/scenario.h"
 #include "result/report.h"
 
-namespace CLI {
-class App;
-}
-
 namespace rehearse {
 
-void add_allow_oom_flag(CLI::App& verb, bool& allow_oom);
+VerbOption allow_oom_option(bool& allow_oom);
 
 // The exit code: 3 where the plan does not fit and may not. Such a report also says what would fit.
 int judge(const ScenarioSource& source, const Scenario& scenario, bool allow_oom, Report& report);

@@ -107,6 +107,15 @@ TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
   }
 }
 
+// Verbs say what they take as data (cli/verb.h). One file makes a parser of it.
+TEST(Architecture, TheCommandLineLibraryIsNamedInTheParserOnly) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / "sim")) {
+    const bool is_parser = entry.path().filename() == "parser.cpp";
+    const bool names_it = is_source(entry.path()) && read(entry.path()).find("CLI::") != std::string::npos;
+    EXPECT_EQ(names_it, is_parser) << entry.path();
+  }
+}
+
 // A published run is its scenario: its id is printed, and decides nothing.
 TEST(Architecture, IdsOfRunsDecideNothing) {
   const std::regex decides(

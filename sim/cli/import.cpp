@@ -47,12 +47,21 @@ Json place_of_model(const ImportOptions& options, const Json& model) {
   return file.filename().string();
 }
 
-// Where it names a model and a cluster it is a whole scenario: its rules are checked now.
-void require_legal(const ScenarioSource& source) {
-  if (!source.json.contains("model") || !source.json.contains("cluster")) return;
+// Where it names a model, a cluster and the number of GPUs it is a whole scenario: its rules are checked now.
+// A value that no flag gives comes from the file.
+void require_legal(const ScenarioSource& source, const GivenFlags& given) {
+  for (const char* key : {"model", "cluster", "gpus"})
+    if (!source.json.contains(key)) return;
   Replaced replaced;
   replaced.without_profile = true;
-  read_scenario(source, replaced);
+  try {
+    read_scenario(source, replaced);
+  } catch (const InputError& error) {
+    std::vector<Violation> violations = error.violations();
+    for (Violation& each : violations)
+      if (each.pointer.starts_with("--") && !given.values.contains(each.pointer)) each.file = given.file;
+    throw InputError(std::move(violations));
+  }
 }
 
 // Accumulation of so many microbatches, on the data-parallel ranks that the GPUs leave.
@@ -114,7 +123,7 @@ void import(const ImportOptions& options, const LaunchKind& kind, Imported impor
   if (!source.json.contains("cluster"))
     imported.notes.emplace_back("the cluster is not given: pass --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
-  require_legal(source);
+  require_legal(source, options.given);
   const std::string scenario = source.json.dump(2) + "\n";
   const bool to_file = !options.output.empty() && options.output != "-";
   if (to_file || !options.json)

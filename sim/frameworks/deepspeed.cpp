@@ -308,8 +308,8 @@ Imported import_deepspeed(const JsonReader& config, int gpus, const SaidOverFile
   Json said = with_command_line(config.json(), kKeys, over);
   const bool batch = over.contains("/plan/global_batch");
   if (batch) said.erase("train_batch_size");
-  if (batch || (over.contains("/plan/micro_batch") && said.contains("train_batch_size")))
-    said.erase("gradient_accumulation_steps");
+  const bool says_batch = said.contains("train_batch_size") && said["train_batch_size"] != "auto";
+  if (batch || (over.contains("/plan/micro_batch") && says_batch)) said.erase("gradient_accumulation_steps");
   const JsonReader reader(std::move(said), config.file());
   return DeepSpeedReader(reader, gpus).read();
 }

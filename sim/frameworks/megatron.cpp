@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "frameworks/imported.h"
 #include "frameworks/megatron_flags.h"
@@ -13,6 +14,7 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::size_t kPartsOfShape = 3;
 constexpr std::int64_t kMostBucketElements = 1'000'000'000'000;  // elements, above those of any model
 
 Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
@@ -28,6 +30,14 @@ Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
       return !option.off;
   }
   return nullptr;
+}
+
+// "1.0" is "1".
+bool is_same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  char *end_a = nullptr, *end_b = nullptr;
+  const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
+  return !a.empty() && !b.empty() && *end_a == '\0' && *end_b == '\0' && x == y;
 }
 
 class MegatronReader {
@@ -55,10 +65,7 @@ class MegatronReader {
     of_swift();
     optimizer();
     unmodelled();
-    if (!names_shape(flags_))
-      note("the text has no model shape: pass --model");
-    else if (!flags_.is_over("/model"))
-      imported_.model = megatron_model(flags_, imported_.notes);
+    model();
     imported_.scenario["plan"] = plan_;
     imported_.options = flags_.options();
     settle_fates(imported_);
@@ -68,12 +75,22 @@ class MegatronReader {
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
-  // But for the default, which what is modelled is.
+  void model() {
+    if (flags_.is_over("/model")) return;
+    const std::vector<std::string> missing = missing_of_shape(flags_);
+    if (missing.empty()) imported_.model = megatron_model(flags_, imported_.notes);
+    if (missing.size() >= kPartsOfShape) note("the text has no model shape: pass --model");
+    if (!missing.empty() && missing.size() < kPartsOfShape)
+      note(fmt::format("the text has no {}, so its network is not read: pass --model", join(missing)));
+  }
+
+  // But for values that are what is counted.
   void unmodelled() {
     for (const MegatronOption& option : megatron_options()) {
       if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
       const std::string value = join(flags_.values(option.name()), " ");
-      if (value != "fp32" && value != "no_shard" && value != "0")
+      const auto is_value = [&](const std::string& each) { return is_same_value(value, each); };
+      if (std::ranges::none_of(option.defaults, is_value))
         note(fmt::format("{} is ignored: {}", option.name(), option.effect));
     }
   }
@@ -124,7 +141,10 @@ class MegatronReader {
     gradients();
     bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
-    if (backend == "unfused" || backend == "local") plan_["fused_attention"] = false;
+    const bool is_local = flags_.text_or("--transformer-impl", "transformer_engine") == "local";
+    if (backend == "unfused" || backend == "local" || (is_local && !flags_.has("--use-flash-attn")))
+      plan_["fused_attention"] = false;
+    if (is_local) note("--transformer-impl local: norms are counted with Transformer Engine's kernels");
     if (flags_.has("--no-masked-softmax-fusion") || flags_.has("--no-scaled-masked-softmax-fusion"))
       plan_["fused_softmax"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;

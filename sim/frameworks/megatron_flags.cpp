@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "base/names.h"
 
@@ -101,10 +101,12 @@ void MegatronFlags::note_unknown() {
       unknown.size() == 1 ? "1 option is" : fmt::format("{} options are", unknown.size()), join(unknown)));
 }
 
-bool names_shape(const MegatronFlags& flags) {
-  return std::ranges::any_of(std::array{"--num-layers", "--hidden-size", "--num-attention-heads",
-                                        "--hybrid-layer-pattern", "--hybrid-override-pattern"},
-                             [&](const char* name) { return flags.has(name); });
+std::vector<std::string> missing_of_shape(const MegatronFlags& flags) {
+  const bool hybrid = flags.has("--hybrid-layer-pattern") || flags.has("--hybrid-override-pattern");
+  std::vector<std::string> missing;
+  for (const char* name : {"--num-layers", "--hidden-size", "--num-attention-heads"})
+    if (!flags.has(name) && !(hybrid && std::string_view(name) == "--num-layers")) missing.emplace_back(name);
+  return missing;
 }
 
 // One that is given in a branch that nobody decides, with words that nobody set, or with a value that is none
@@ -132,9 +134,11 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
     if (!flag.values.empty()) must("takes no value");
     return;
   }
-  for (const std::string& value : flag.values)
-    if (!option.choices.empty() && std::ranges::count(option.choices, value) == 0)
-      must("must be one of " + join(option.choices), nearest_name(value, option.choices));
+  for (const std::string& value : flag.values) {
+    if (option.choices.empty() || std::ranges::count(option.choices, value) > 0) continue;
+    const std::string near = nearest_name(value, option.choices);
+    if (!option.open || !near.empty()) must("must be one of " + join(option.choices), near);
+  }
   if (costs_nothing(option)) return;
   const bool one = option.takes == OptionTakes::integer || option.takes == OptionTakes::number;
   if (flag.values.empty()) return must("needs a value");

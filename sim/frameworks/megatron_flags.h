@@ -58,12 +58,14 @@ class MegatronFlags {
   std::vector<ImportedOption> options_;
 };
 
-// Whether the text names the network's shape at all.
-bool names_shape(const MegatronFlags& flags);
+// The options that the network's shape lacks: empty where it is whole.
+std::vector<std::string> missing_of_shape(const MegatronFlags& flags);
 
-// The network's shape as a Hugging Face config.json of the nearest family; what the family cannot say is
-// noted.
+// The network as a model that is written out (docs/validate.md); what such a model cannot say is noted.
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes);
+
+// Padded, with a note where it is assumed.
+std::int64_t megatron_vocabulary(const MegatronFlags& flags, std::vector<std::string>& notes);
 
 // The scenario of these options.
 Imported read_megatron(ScriptFlags found, const std::string& file, const ImportRequest& request);

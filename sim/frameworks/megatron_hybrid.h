@@ -21,7 +21,7 @@ struct HybridPattern {
 // Also by its older names. InputError for a letter that has no model here, or modules that differ.
 std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags);
 
-// As a config.json of Nemotron-H.
-Json hybrid_model(const MegatronFlags& flags, const HybridPattern& pattern, std::vector<std::string>& notes);
+// Its layers, modules and state spaces, in the words of a model that is written out.
+void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config);
 
 }  // namespace rehearse

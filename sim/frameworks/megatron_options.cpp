@@ -35,20 +35,30 @@ MegatronOption option_of(const nlohmann::json& row) {
                                                            {"list", OptionTakes::list}};
   MegatronOption option;
   option.names = row.at("names").get<std::vector<std::string>>();
-  option.argument = row.at("dest").get<std::string>();
+  option.arguments = {row.at("dest").get<std::string>()};
   option.negates = row.value("negates", false);
   option.takes = in_table(kinds, row.at("takes").get<std::string>());
-  const bool takes_others = row.value("open", false);  // forks have more
-  option.choices =
-      takes_others ? std::vector<std::string>() : row.value("choices", std::vector<std::string>());
-  for (const std::string& more : row.value("also", std::vector<std::string>()))
-    option.choices.push_back(more);
+  option.open = row.value("open", false);
+  for (const char* key : {"choices", "also"})
+    for (const std::string& choice : row.value(key, std::vector<std::string>()))
+      option.choices.push_back(choice);
   option.role = in_table(roles, row.at("class").get<std::string>());
   option.pointer = row.value("field", "");
   option.off = row.value("value", "") == "off";
   option.unless = row.value("unless", "");
   option.effect = row.value("effect", "");
+  if (row.contains("default"))
+    option.defaults = row["default"].is_array() ? row["default"].get<std::vector<std::string>>()
+                                                : std::vector{row["default"].get<std::string>()};
   return option;
+}
+
+// Other names of an option that the table has already.
+void add_names(const nlohmann::json& row, std::vector<MegatronOption>& all) {
+  const auto option = std::ranges::find(all, row["same_as"].get<std::string>(), &MegatronOption::name);
+  if (option == all.end()) throw std::logic_error("megatron_options.json: no such option: " + row.dump());
+  for (const nlohmann::json& name : row.at("names")) option->names.push_back(name.get<std::string>());
+  option->arguments.push_back(row.at("dest").get<std::string>());
 }
 
 using OptionIndex = std::unordered_map<std::string, std::vector<const MegatronOption*>>;
@@ -57,7 +67,7 @@ OptionIndex index_of(bool by_argument) {
   OptionIndex index;
   for (const MegatronOption& option : megatron_options()) {
     if (by_argument)
-      index[option.argument].push_back(&option);
+      for (const std::string& name : option.arguments) index[name].push_back(&option);
     else
       for (const std::string& name : option.names) index[name].push_back(&option);
   }
@@ -70,7 +80,10 @@ const std::vector<MegatronOption>& megatron_options() {
   static const std::vector<MegatronOption> options = [] {
     std::vector<MegatronOption> all;
     const nlohmann::json table = nlohmann::json::parse(tables::kMegatronOptionsJson);
-    for (const nlohmann::json& row : table.at("options")) all.push_back(option_of(row));
+    for (const nlohmann::json& row : table.at("options"))
+      if (!row.contains("same_as")) all.push_back(option_of(row));
+    for (const nlohmann::json& row : table.at("options"))
+      if (row.contains("same_as")) add_names(row, all);
     return all;
   }();
   return options;

@@ -19,16 +19,18 @@ enum class OptionRole : std::uint8_t {
 enum class OptionTakes : std::uint8_t { nothing, integer, number, text, list };
 
 struct MegatronOption {
-  std::vector<std::string> names;  // "--num-layers"; the first one is the name
-  std::string argument;            // that Megatron-LM keeps its value in
+  std::vector<std::string> names;      // "--num-layers"; the first one is the name
+  std::vector<std::string> arguments;  // that Megatron-LM keeps its value in; the first is of the name
   bool negates = false;            // a switch that sets its argument to False
   OptionTakes takes = OptionTakes::text;
   std::vector<std::string> choices;  // empty: any value
+  bool open = false;                 // forks have more of them
   OptionRole role = OptionRole::free;
   std::string pointer;  // of the field
   bool off = false;     // a switch that turns its field off
   std::string unless;   // the pointer of a field that decides instead, where the command line gives it
   std::string effect;   // of an unmodelled option: what is counted in its place
+  std::vector<std::string> defaults;  // of an unmodelled option: values that are what is counted
 
   const std::string& name() const { return names.front(); }
 };

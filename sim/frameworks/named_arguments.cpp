@@ -91,7 +91,7 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
       options.push_back(spelled);
   for (const MegatronOption* option : options) {
     const bool is_switch = option->takes == OptionTakes::nothing;
-    const bool by_name = argument.name != option->argument && option->negates;  // "no_rope_fusion: true"
+    const bool by_name = argument.name != option->arguments.front() && option->negates;  // "no_rope_fusion: true"
     if (is_switch && (is_on || is_off || only == "1" || only == "0")) {
       if ((is_on || only == "1") == (!option->negates || by_name)) add(option->name());
     } else if (!is_switch && !is_off) {

@@ -184,7 +184,8 @@ Decided ShellRunner::patterns(const ShellText& word, const Mode& mode) {
   return negated(none);
 }
 
-// A loop over words that are known runs for each; over others the body runs for words that differ.
+// A loop over words that are known runs for each, and over arguments that nobody hands in not at all; over
+// other words the body runs for words that differ.
 Decided ShellRunner::for_command(const Mode& mode) {
   const int line = cursor_.peek().line;
   const std::size_t begin = cursor_.at();
@@ -193,11 +194,14 @@ Decided ShellRunner::for_command(const Mode& mode) {
   cursor_.advance();
   std::vector<ShellText> over;
   const bool of_words = cursor_.take_word("in");
+  const bool counts = name.starts_with("((");
+  if (!of_words && !counts && !mode.skips)
+    over = values_.words({ShellToken::Kind::word, "\"$@\"", line, nullptr}, nullptr);
   if (of_words)
     for (; cursor_.at_word(); cursor_.advance())
       if (!mode.skips)
         for (ShellText& word : values_.words(cursor_.peek(), nullptr)) over.push_back(std::move(word));
-  const bool is_known = of_words && !over.empty() && over.size() <= kMostWordsOfLoop &&
+  const bool is_known = !counts && over.size() <= kMostWordsOfLoop &&
                         std::ranges::none_of(over, [](const ShellText& word) {
                           return branch_of(word) || flat(word).find('$') != std::string::npos;
                         });
@@ -207,6 +211,7 @@ Decided ShellRunner::for_command(const Mode& mode) {
     if (!inside.skips && is_shell_name(name)) values_.set(name, {joined(over, inside.branch)}, inside.branch);
     return loop_body(inside, line);
   }
+  if (over.empty()) return loop_body({true, nullptr}, line);
   const std::size_t body = cursor_.at();
   for (const ShellText& word : over) {
     cursor_.go(body);

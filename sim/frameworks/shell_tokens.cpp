@@ -98,7 +98,8 @@ class ShellLexer {
     }
   }
 
-  // Leaves `>file`, `2>&1` and `<file` out; remembers here-documents.
+  // Leaves `>file`, `2>&1` and `<file` out; remembers here-documents. No file is called --option: there the
+  // bracket closes a placeholder, as in "--data-path <PATH> --fp16".
   void redirection() {
     const bool here = sees("<<") && !sees("<<<");
     while (peek() == '<' || peek() == '>' || peek() == '&') ++at_;
@@ -106,6 +107,7 @@ class ShellLexer {
     if (tabs) ++at_;
     while (is_space(peek())) ++at_;
     const std::size_t begin = at_;
+    if (!here && sees("--")) return;
     std::string target = scan_word();
     if (!here) return;
     const bool literal = target.find_first_of("\"'\\") != std::string::npos;

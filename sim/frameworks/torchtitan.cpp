@@ -263,12 +263,13 @@ class TorchtitanReader {
     const char* const size = from.has("batch_size") ? "batch_size" : "local_batch_size";  // to v0.1.0
     const std::int64_t local = from.integer_or(size, 8, 1, kMostDegree);
     const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMost);
+    const std::int64_t accumulated = degree(from, "gradient_accumulation_steps");  // of YerevaNN/YNNtitan
     plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMost);
     plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;
     if (global > 0)
       plan_["global_batch"] = global;
     else if (dp_ > 0)
-      plan_["global_batch"] = local * dp_;
+      plan_["global_batch"] = local * dp_ * accumulated;
     else
       note("global batch is local_batch_size times the data-parallel ranks: pass --gpus");
     static const std::map<std::string, bool> narrow = {{"bfloat16", true}, {"float32", false}};

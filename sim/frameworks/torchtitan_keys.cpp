@@ -91,7 +91,7 @@ constexpr std::array kSections = {
             "data_parallel_shard_degree fp8_linear "
             "dataset dataset_path debug_moe_force_load_balance deterministic disable_loss_parallel dtype "
             "enable_cpu_offload enable_loss_parallel fsdp_reshard_after_forward gc_debug gc_freq "
-            "global_batch_size local_batch_size max_norm mixed_precision_param mixed_precision_reduce "
+            "global_batch_size gradient_accumulation_steps local_batch_size max_norm mixed_precision_param mixed_precision_reduce "
             "seed seq_len steps tensor_parallel_degree warmup_steps"},
     Section{"training.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"},
     Section{"validation", "dataset dataset_path enable freq local_batch_size seq_len steps"},
@@ -150,23 +150,29 @@ std::vector<std::string> names_in(const std::string& section) {
   return {names.begin(), names.end()};
 }
 
-void add_unknown(const Json& table, const std::string& section, const std::string& file,
-                 std::vector<Violation>& violations) {
+bool is_free(const std::string& name) {
+  return std::ranges::any_of(kFree, [&](const char* each) { return name == each; });
+}
+
+// A key like a known one is misspelt. Another is a fork's own, which is noted; and so is every one of a
+// section that costs nothing.
+void add_misspelt(const Json& table, const std::string& section, const std::string& file,
+                  std::vector<Violation>& violations) {
   const std::vector<std::string> names = names_in(section);
   for (const auto& [key, value] : table.items()) {
     const std::string path = section.empty() ? key : section + "." + key;
+    if (std::ranges::count(names, key) > 0) {
+      if (value.is_object() && !names_in(path).empty()) add_misspelt(value, path, file, violations);
+      continue;
+    }
+    const std::vector<std::string> near = similar_names(key, names, 1);
+    if (near.empty() || is_free(section)) continue;
     std::string pointer = "/" + path;
     std::ranges::replace(pointer, '.', '/');
-    if (std::ranges::count(names, key) == 0) {
-      const std::string near = nearest_name(key, names);
-      if (section.empty() && near.empty()) continue;
-      violations.push_back(
-          {file, pointer,
-           fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
-           fmt::format("found {}", key), near.empty() ? some_names(names, key) : near});
-    } else if (value.is_object() && !names_in(path).empty()) {
-      add_unknown(value, path, file, violations);
-    }
+    violations.push_back(
+        {file, pointer,
+         fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
+         fmt::format("found {}", key), near.front()});
   }
 }
 
@@ -193,31 +199,35 @@ JsonReader with_one_parallelism(const JsonReader& config) {
 }
 
 void list_torchtitan_options(const Json& config, Imported& imported) {
-  const auto is_free = [](const std::string& name) {
-    return std::ranges::any_of(kFree, [&](const char* each) { return name == each; });
+  std::vector<std::string> unknown;
+  const auto add = [&](const std::string& name, const std::string& path, const Json& value, OptionFate fate) {
+    if (fate == OptionFate::unknown) unknown.push_back(path);
+    imported.options.push_back({name, value.is_object() ? "" : value.dump(), "", fate, "", ""});
   };
   for (const auto& [section, table] : config.items()) {
+    const std::vector<std::string> names = names_in(section);
     if (!table.is_object()) {
-      imported.notes.push_back(fmt::format("key {} is unknown to torchtitan, and ignored", section));
-      imported.options.push_back({section, table.dump(), "", OptionFate::unknown, "", ""});
+      add(section, section, table, OptionFate::unknown);
       continue;
     }
-    const bool is_known = !names_in(section).empty();
-    if (!is_known)
-      imported.notes.push_back(fmt::format("section [{}] is unknown to torchtitan, and ignored", section));
     for (const auto& [key, value] : table.items()) {
-      const OptionFate fate = !is_known                                          ? OptionFate::unknown
-                              : is_free(section) || is_free(section + "." + key) ? OptionFate::free
-                                                                                 : OptionFate::used;
-      imported.options.push_back(
-          {section + "/" + key, value.is_object() ? "" : value.dump(), "", fate, "", ""});
+      const std::string path = fmt::format("{}.{}", section, key);
+      const OptionFate fate = std::ranges::count(names, key) == 0 ? OptionFate::unknown
+                              : is_free(section) || is_free(path) ? OptionFate::free
+                                                                  : OptionFate::used;
+      add(fmt::format("{}/{}", section, key), path, value, fate);
     }
   }
+  if (!unknown.empty())
+    imported.notes.push_back(
+        fmt::format("{} unknown to torchtitan, ignored with unknown effect: {}",
+                    unknown.size() == 1 ? "1 key is" : fmt::format("{} keys are", unknown.size()),
+                    join(unknown)));
 }
 
 void require_torchtitan_keys(const Json& config, const std::string& file) {
   std::vector<Violation> violations;
-  add_unknown(config, "", file, violations);
+  add_misspelt(config, "", file, violations);
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 

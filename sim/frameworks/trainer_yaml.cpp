@@ -25,15 +25,8 @@ class PlanYaml {
 
   const Json* find(const std::string& path) {
     read_.insert(path);
-    const Json* at = &yaml_.json;
-    for (std::size_t begin = 0; begin <= path.size();) {
-      const std::size_t end = std::min(path.find('.', begin), path.size());
-      const std::string key = path.substr(begin, end - begin);
-      if (!at->is_object() || !at->contains(key)) return nullptr;
-      at = &(*at)[key];
-      begin = end + 1;
-    }
-    return at->is_null() ? nullptr : at;
+    const Json* at = at_path(yaml_.json, path);
+    return at == nullptr || at->is_null() ? nullptr : at;
   }
 
   std::int64_t integer(const std::string& path, std::int64_t fallback) {
@@ -198,7 +191,10 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   std::string settings = from.text("deepspeed");
   if (settings == "false") settings.clear();
   Json plan = {{"framework", "fsdp"}, {"zero", 0}};
-  if (from.find("fsdp") || from.find("fsdp_config")) plan["zero"] = 3;
+  for (const char* key : {"fsdp", "fsdp_config"}) {
+    const Json* sharding = from.find(key);
+    if (sharding != nullptr && !sharding->empty() && *sharding != "" && *sharding != false) plan["zero"] = 3;
+  }
   if (!settings.empty()) {
     const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
     if (given == request.shell.files.end())
@@ -210,13 +206,21 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   }
   const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
   plan["micro_batch"] = std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8));
+  if (is_factory && !from.find("finetuning_type"))
+    from.imported.notes.emplace_back(
+        "finetuning_type is not given: LLaMA-Factory's default is lora, but all parameters are counted as "
+        "trained");
   from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
   for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
     if (const std::int64_t seq = from.integer(key, 0); seq > 0) plan["seq"] = seq;
   const std::string wide = from.text("bf16"), half = from.text("fp16");
   plan["precision"] = wide == "true" || wide == "auto" ? "bf16" : half == "true" ? "fp16" : "fp32";
-  const bool again =
-      from.on("gradient_checkpointing", is_factory) && !from.on("disable_gradient_checkpointing");
+  // axolotl's "offload" and "unsloth" are ways to do it.
+  const std::string checkpointing = from.text("gradient_checkpointing");
+  const bool again = (checkpointing.empty() ? is_factory : checkpointing != "false") &&
+                     !from.on("disable_gradient_checkpointing");
+  if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
+    from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
   plan["recompute"] = again ? "full" : "none";
   for (const char* key : {"tensor_parallel_size", "context_parallel_size"})
     if (const std::int64_t degree = from.integer(key, 1); degree > 1)

@@ -26,6 +26,7 @@ std::vector<YamlDialect> read_dialects() {
     dialect.rename = row.at("rename").get<std::map<std::string, std::string>>();
     dialect.values = row.at("values").get<std::map<std::string, std::map<std::string, std::string>>>();
     dialect.ignored = row.at("ignored").get<std::map<std::string, std::string>>();
+    dialect.unnamed = row.value("unnamed", "");
     all.push_back(std::move(dialect));
   }
   return all;

@@ -19,6 +19,7 @@ struct YamlDialect {
   std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
   std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
   std::map<std::string, std::string> ignored;                        // with their effect
+  std::string unnamed;  // a note on options that a file without the network's shape does not name
 };
 
 const YamlDialect& yaml_dialect(const std::string& name);

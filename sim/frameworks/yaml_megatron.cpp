@@ -48,7 +48,9 @@ class DialectReader {
     found.others = std::move(others_);
     found.notes = std::move(notes_);
     for (const NamedArgument& argument : arguments_) add_named_argument(argument, found);
-    return read_megatron(std::move(found), file_, request_);
+    Imported imported = read_megatron(std::move(found), file_, request_);
+    if (imported.model.is_null() && !dialect_.unnamed.empty()) imported.notes.push_back(dialect_.unnamed);
+    return imported;
   }
 
  private:
@@ -183,7 +185,8 @@ class DialectReader {
       const std::string name = join(optimizer->values, "");
       if (name.find("distributed") != std::string::npos || name == "mcore_distributed_optim")
         instead("optim_name", "use_distributed_optimizer", "true");
-      instead("optim_name", "optimizer", name.find("sgd") == std::string::npos ? "adam" : "sgd");
+      const bool is_adam = name.find("adam") != std::string::npos || name == "mcore_distributed_optim";
+      instead("optim_name", "optimizer", is_adam ? "adam" : name);
       drop({"optim_name"});
     }
     if (is("grad_reduce_in_fp32", "false")) instead("grad_reduce_in_fp32", "grad_reduce_in_bf16", "true");

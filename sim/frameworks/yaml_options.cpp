@@ -1,5 +1,6 @@
 #include "frameworks/yaml_options.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "frameworks/yaml_text.h"
@@ -10,6 +11,16 @@ namespace {
 
 std::string yaml_word(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// The value stands in a command line of the shell, where "[moe_act, layernorm]" and "a b" are lists too.
+void add_words(const std::string& text, std::vector<std::string>& values) {
+  const bool is_list = text.starts_with('[') && text.ends_with(']') && text.find('*') == std::string::npos &&
+                       text.find_first_of("0123456789") == std::string::npos;
+  std::string plain = is_list ? text.substr(1, text.size() - 2) : text;
+  if (is_list) std::ranges::replace(plain, ',', ' ');
+  std::istringstream words(plain);
+  for (std::string word; words >> word;) values.push_back(word);
 }
 
 void add_options(const YamlText& yaml, const Json& value, const std::string& pointer, ScriptFlags& found) {
@@ -24,9 +35,9 @@ void add_options(const YamlText& yaml, const Json& value, const std::string& poi
     found.flags.push_back({key, {}, yaml.line(at)});
     std::vector<std::string>& values = found.flags.back().values;
     if (below.is_array())
-      for (const Json& each : below) values.push_back(yaml_word(each));
+      for (const Json& each : below) add_words(yaml_word(each), values);
     else if (below != true)
-      values.push_back(yaml_word(below));
+      add_words(yaml_word(below), values);
   }
 }
 

@@ -126,18 +126,6 @@ bool is_product(const std::string& text, std::string& left, std::string& right) 
   return true;
 }
 
-const Json* at_path(const Json& root, const std::string& path) {
-  const Json* at = &root;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string key = path.substr(begin, end - begin);
-    if (!at->is_object() || !at->contains(key)) return nullptr;
-    at = &(*at)[key];
-    begin = end + 1;
-  }
-  return at;
-}
-
 // OmegaConf's, of scalars; a path that begins with a dot begins beside the key.
 class Interpolation {
  public:
@@ -181,6 +169,18 @@ class Interpolation {
 };
 
 }  // namespace
+
+const Json* at_path(const Json& root, const std::string& path) {
+  const Json* at = &root;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string key = path.substr(begin, end - begin);
+    if (!at->is_object() || !at->contains(key)) return nullptr;
+    at = &(*at)[key];
+    begin = end + 1;
+  }
+  return at;
+}
 
 Json plain_yaml(const std::string& text) {
   const std::string small = in_lower_case(text);

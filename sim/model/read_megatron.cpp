@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <map>
 
 #include "model/bounds.h"
@@ -15,7 +17,18 @@ struct PositionType {
   bool yarn = false;
 };
 
-Experts read_experts_of_flags(const JsonReader& config) {
+// Of each layer 1 or 0, as --moe-layer-freq and --window-attn-skip-freq list them; "" where no layer is named.
+std::string read_marks(const JsonReader& config, const std::string& key, std::int64_t layers) {
+  const std::string marks = config.text_or(key, "");
+  const bool is_list = marks.empty() || (std::ssize(marks) == layers &&
+                                         marks.find_first_not_of("01") == std::string::npos);
+  if (!is_list)
+    config.fail(key, fmt::format("must have a 0 or 1 for each of {} layers", layers),
+                fmt::format("found {} letters", marks.size()), "0111");
+  return marks;
+}
+
+Experts read_experts_of_flags(const JsonReader& config, std::int64_t layers) {
   Experts experts;
   experts.count = config.integer("num_experts", 1, bounds::kExperts);
   experts.per_token = config.integer("num_experts_per_tok", 1, experts.count);
@@ -27,6 +40,7 @@ Experts read_experts_of_flags(const JsonReader& config) {
   experts.router_bias = config.boolean_or("router_bias", false);
   experts.linear_bias = config.boolean_or("moe_linear_bias", false);
   experts.clamped = config.number_or("swiglu_limit", 0, 0, bounds::kSwigluLimit) > 0;
+  experts.layers = read_marks(config, "moe_layer_freq", layers);
   experts.latent = config.integer_or("moe_latent_size", 0, 0, bounds::kHidden);
   return experts;
 }
@@ -64,13 +78,14 @@ Model read_megatron_gpt(const FamilyConfig& family) {
   model.dropout = hidden_dropout > 0 || attention_dropout > 0;
   model.window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
   model.full_every = config.integer_or("window_attn_skip_freq", 0, 0, bounds::kLayers);
+  model.windows = read_marks(config, "window_layers", model.layers);
   model.attention_sinks = config.choice_or("softmax_type", false, sinks);
   if (config.has("kv_lora_rank")) model.latent = read_latent(config);
   if (config.has("hybrid_override_pattern"))
     read_hybrid(config, model);
   else
     model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
-  if (config.has("num_experts")) model.experts = read_experts_of_flags(config);
+  if (config.has("num_experts")) model.experts = read_experts_of_flags(config, model.layers);
   return model;
 }
 

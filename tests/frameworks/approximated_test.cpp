@@ -48,7 +48,7 @@ TEST(ImportMegatron, RefusesFlagsOfBranchesThatTheTextDoesNotDecide) {
 }
 
 TEST(ImportMegatron, TakesTheCommandLineOverTheText) {
-  const std::string flags = kShape + "--vocab-size 1000 --tensor-model-parallel-size ${1} ";
+  const std::string flags = kShape + "--vocab-size 800 --tensor-model-parallel-size ${1} ";
   EXPECT_THAT(refusal([&] { megatron(flags); }),
               AllOf(HasSubstr("--tensor-model-parallel-size"), HasSubstr("that is set in the text")));
   const Imported found = import_megatron(flags, "train.sh", over("/plan/tp", "4"));
@@ -78,7 +78,8 @@ TEST(ImportMegatron, NamesWhatItApproximates) {
   EXPECT_THAT(notes("--optimizer muon"),
               Contains(AllOf(HasSubstr("--optimizer is muon"), HasSubstr("4 bytes per parameter"))));
   EXPECT_THAT(notes("--optimizer adam"), IsEmpty());
-  const std::string experts = "--num-experts 8 --disable-bias-linear --expert-model-parallel-size 8 ";
+  const std::string experts =
+      "--num-experts 8 --moe-grouped-gemm --disable-bias-linear --expert-model-parallel-size 8 ";
   EXPECT_THAT(notes(experts + "--moe-token-dispatcher-type allgather"), Contains(HasSubstr("all-to-all")));
   EXPECT_THAT(notes(experts), Contains(HasSubstr("allgather, Megatron-LM's default")));
   EXPECT_THAT(notes(experts + "--moe-token-dispatcher-type alltoall"), IsEmpty());
@@ -110,7 +111,7 @@ TEST(ImportMegatron, ReadsMegatronFsdpAsDocumented) {
   EXPECT_FALSE(plan_of("--data-parallel-sharding-strategy optim_grads").contains("zero")) << "no FSDP";
 }
 
-TEST(ImportMegatron, SaysEachPartOfANetworkThatNoFamilyHas) {
+TEST(ImportMegatron, SaysEachPartOfANetwork) {
   const std::string experts =
       kShape + "--num-experts 8 --moe-router-topk 2 --disable-bias-linear --vocab-size 512 ";
   const Json gelu = megatron(experts).model;
@@ -119,21 +120,19 @@ TEST(ImportMegatron, SaysEachPartOfANetworkThatNoFamilyHas) {
   EXPECT_EQ(gelu["normalization"], "LayerNorm");
   EXPECT_EQ(gelu["position_embedding_type"], "learned_absolute");
   EXPECT_EQ(gelu["num_experts"], 8);
-  EXPECT_EQ(megatron(experts + kOfLlama).model["model_type"], "mixtral");
   const Json shared = megatron(experts + kOfLlama + "--moe-shared-expert-intermediate-size 64").model;
   EXPECT_EQ(shared["moe_shared_expert_intermediate_size"], 64);
-  const auto type = [](const std::string& flags) {
-    return megatron(kShape + "--vocab-size 512 " + flags).model["model_type"];
+  const auto part = [](const std::string& flags, const char* key) {
+    return megatron(kShape + "--vocab-size 512 " + flags).model[key];
   };
-  EXPECT_EQ(type(kOfLlama), "llama");
-  EXPECT_EQ(type(kOfLlama + "--disable-bias-linear --add-qkv-bias"), "megatron_gpt")
-      << "biases of q, k, v alone";
-  EXPECT_EQ(type("--swiglu --normalization RMSNorm --position-embedding-type rope"), "megatron_gpt")
-      << "dropout";
-  EXPECT_EQ(type("--disable-bias-linear"), "megatron_gpt") << "GPT-2 has biases";
-  EXPECT_EQ(type(""), "gpt2");
-  EXPECT_EQ(type("--position-embedding-type rope"), "gpt_neox");
-  EXPECT_EQ(type("--group-query-attention --num-query-groups 2"), "megatron_gpt");
+  EXPECT_EQ(part("--disable-bias-linear --add-qkv-bias", "qkv_bias"), true);
+  EXPECT_EQ(part("--disable-bias-linear --add-qkv-bias", "attention_out_bias"), false);
+  EXPECT_EQ(part(kOfLlama, "mlp_bias"), true);
+  EXPECT_EQ(part("", "hidden_dropout"), 0.1) << "Megatron-LM's default";
+  EXPECT_EQ(part("--position-embedding-type alibi", "position_embedding_type"), "alibi");
+  EXPECT_EQ(part("--group-query-attention --num-query-groups 2", "num_key_value_heads"), 2);
+  EXPECT_EQ(part("--num-experts 8", "moe_linear_bias"), true);
+  EXPECT_EQ(part("--multi-latent-attention --kv-lora-rank 64", "kv_lora_rank"), 64) << "without experts";
 }
 
 TEST(ImportMegatron, ReadsUnderscoresOfMsSwift) {
@@ -257,6 +256,14 @@ TEST(ImportDeepSpeed, KeepsAccumulationForTheCommandLine) {
       deepspeed(R"("train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 16)").accumulation, 0);
 }
 
+TEST(ImportDeepSpeed, KeepsAccumulationBesideAMicrobatchOfTheCommandLine) {
+  const Json config = {{"train_micro_batch_size_per_gpu", "auto"},
+                       {"train_batch_size", "auto"},
+                       {"gradient_accumulation_steps", 16}};
+  const Imported found = import_deepspeed(JsonReader(config, "ds.json"), 8, {{"/plan/micro_batch", "2"}});
+  EXPECT_EQ(found.scenario["plan"]["global_batch"], 2 * 16 * 8);
+}
+
 // --- torchtitan ---
 
 Imported torchtitan(const std::string& text) {
@@ -278,6 +285,17 @@ TEST(ImportTorchtitan, RefusesKeysAndWordsThatNoReleaseHas) {
   EXPECT_THAT(read("[training]\ndtype = \"float16\"\n"), HasSubstr("must be one of"));
   EXPECT_THAT(read("[parallelism]\ncontext_parallel_rotate_method = \"ring\"\n"),
               HasSubstr("must be one of"));
+}
+
+// YerevaNN/YNNtitan has keys of its own.
+TEST(ImportTorchtitan, NotesKeysOfForks) {
+  const Imported found = torchtitan(
+      "[training]\nlocal_batch_size = 2\ngradient_accumulation_steps = 3\ndata_processing_style = \"x\"\n"
+      "[metrics]\nsave_aim_folder = \"aim\"\n");
+  EXPECT_EQ(found.scenario["plan"]["global_batch"], 48);
+  EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("2 keys are unknown to torchtitan"),
+                                          HasSubstr("training.data_processing_style"),
+                                          HasSubstr("metrics.save_aim_folder"))));
 }
 
 TEST(ImportTorchtitan, ReadsConvertersAndTheOptimizer) {

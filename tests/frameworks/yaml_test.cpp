@@ -70,6 +70,14 @@ TEST(ImportYaml, ReadsModelConfigOfMegatron) {
   EXPECT_FALSE(found.scenario["plan"].contains("recompute"));
 }
 
+TEST(ImportYaml, ReadsListsThatStandInQuotes) {
+  const Imported found =
+      read_launch("model_config.yaml",
+                  "MODEL_ARGS:\n  --num-layers: 4\n  --recompute-granularity: selective\n"
+                  "  --recompute-modules: \"[moe_act layernorm]\"\n");
+  EXPECT_EQ(found.scenario["plan"]["recompute_modules"], "moe_act,layernorm");
+}
+
 TEST(ImportYaml, ReadsNemo) {
   const Imported found = read_launch(
       "llama2_7b.yaml",
@@ -93,7 +101,7 @@ TEST(ImportYaml, ReadsNemo) {
   EXPECT_EQ(plan["clip_grad"], 0.5);
   EXPECT_EQ(plan["recompute"], "full");
   EXPECT_EQ(plan["overlap_grad_reduce"], true);
-  EXPECT_EQ(found.model["model_type"], "llama");
+  EXPECT_EQ(found.model["activation"], "swiglu");
   EXPECT_EQ(found.model["vocab_size"], 32000);
   EXPECT_EQ(found.model["tie_word_embeddings"], false);
   EXPECT_EQ(fate_of(found, "run"), "free");
@@ -130,7 +138,6 @@ TEST(ImportYaml, ReadsMegatronBridge) {
   EXPECT_EQ(plan["vpp"], 2);
   EXPECT_EQ(plan["grad_reduce"], "bf16");
   EXPECT_EQ(plan["fused_rotary"], false);
-  EXPECT_EQ(found.model["model_type"], "llama");
   EXPECT_EQ(found.model["num_key_value_heads"], 2);
 }
 
@@ -149,7 +156,7 @@ TEST(ImportYaml, ReadsPrimusWithTheFileOfTheModel) {
   const Imported found = read_launch("exp.yaml", text, request);
   EXPECT_EQ(found.scenario["plan"]["seq"], 512);
   EXPECT_EQ(found.scenario["plan"]["sequence_parallel"], true);
-  EXPECT_EQ(found.model["n_layer"], 2);
+  EXPECT_EQ(found.model["num_hidden_layers"], 2);
   EXPECT_EQ(fate_of(found, "modules.pre_trainer.overrides.use_turbo_attention"), "ignored");
 }
 

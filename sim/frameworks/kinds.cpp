@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "frameworks/accelerate.h"
 #include "frameworks/megatron_text.h"
+#include "frameworks/other_yaml.h"
+#include "frameworks/python_recipe.h"
 #include "frameworks/trainer_yaml.h"
 #include "frameworks/yaml_dialects.h"
 #include "frameworks/yaml_options.h"
@@ -16,6 +18,15 @@
 namespace rehearse {
 
 namespace {
+
+std::string ending_of(const std::string& name) {
+  const std::size_t dot = name.find_last_of('.');
+  const std::size_t slash = name.find_last_of('/');
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
+  std::string ending = name.substr(dot + 1);
+  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return ending;
+}
 
 Imported of_megatron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
   return import_megatron(file.text, file.name, request);
@@ -27,13 +38,16 @@ Imported of_deepspeed(const LaunchFile& file, const ImportRequest& request, cons
 
 // Read twice where it names the model itself: its stages are cut by the layers of the model.
 Imported of_torchtitan(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  const auto read = [&](std::int64_t count) {
+    return ending_of(file.name) == "py"
+               ? import_torchtitan_python(file.text, file.name, request, count)
+               : import_torchtitan(file.text, file.name, request.gpus, count, request.over);
+  };
   const auto named = request.over.find("/model");
-  if (named != request.over.end())
-    return import_torchtitan(file.text, file.name, request.gpus, layers(named->second), request.over);
-  Imported imported = import_torchtitan(file.text, file.name, request.gpus, 0, request.over);
-  if (!imported.scenario.contains("model")) return imported;
-  return import_torchtitan(file.text, file.name, request.gpus,
-                           layers(imported.scenario["model"].get<std::string>()), request.over);
+  if (named != request.over.end()) return read(layers(named->second));
+  Imported imported = read(0);
+  return imported.scenario.contains("model") ? read(layers(imported.scenario["model"].get<std::string>()))
+                                             : imported;
 }
 
 Imported of_accelerate(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
@@ -46,6 +60,23 @@ Imported of_nanotron(const LaunchFile& file, const ImportRequest& request, const
 
 Imported of_trainer(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
   return import_trainer(read_yaml(file.text, file.name), file.name, request);
+}
+
+Imported of_llm_foundry(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_llm_foundry(read_yaml(file.text, file.name), file.name, request);
+}
+
+Imported of_maxtext(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_maxtext(read_yaml(file.text, file.name), file.name, request);
+}
+
+Imported of_verl(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  if (!starts_verl(file.text)) return import_verl(read_yaml(file.text, file.name), file.name, request);
+  std::vector<std::string> notes;
+  const YamlText settings = verl_settings(file.text, file.name, request.shell, notes);
+  Imported imported = import_verl(settings, file.name, request);
+  imported.notes.insert(imported.notes.begin(), notes.begin(), notes.end());
+  return imported;
 }
 
 template <typename Name>
@@ -64,6 +95,11 @@ struct FlagScale {
 struct Swift {
   static constexpr const char* text = "ms-swift";
 };
+
+Imported of_bridge(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  return ending_of(file.name) == "py" ? import_bridge_python(file.text, file.name, request)
+                                      : of_dialect<Bridge>(file, request, layers);
+}
 
 // Its modules run Megatron-LM, or torchtitan with that program's sections; the model is a file of its own.
 Imported of_primus(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
@@ -93,7 +129,7 @@ constexpr std::array kKinds = {
     LaunchKind{"megatron",
                "options of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them",
                of_megatron},
-    LaunchKind{Bridge::text, "YAML of Megatron-Bridge", of_dialect<Bridge>},
+    LaunchKind{Bridge::text, "YAML or a recipe in Python of Megatron-Bridge", of_bridge},
     LaunchKind{Nemo::text, "YAML of NeMo 1", of_dialect<Nemo>},
     LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan", of_primus},
     LaunchKind{FlagScale::text, "YAML of FlagScale", of_dialect<FlagScale>},
@@ -104,19 +140,22 @@ constexpr std::array kKinds = {
                of_accelerate},
     LaunchKind{"nanotron", "YAML of nanotron", of_nanotron},
     LaunchKind{"trainer", "YAML of LLaMA-Factory, axolotl or TRL", of_trainer},
-    LaunchKind{"torchtitan", "a TOML file of torchtitan, to v0.2", of_torchtitan}};
+    LaunchKind{"llm-foundry", "YAML of llm-foundry", of_llm_foundry},
+    LaunchKind{"maxtext", "YAML of MaxText", of_maxtext},
+    LaunchKind{"verl", "YAML of verl, or a script that starts it with settings as words", of_verl},
+    LaunchKind{"torchtitan", "a TOML file of torchtitan, or a registry in Python", of_torchtitan}};
 
 const LaunchKind* kind_named(std::string_view name) {
   return std::ranges::find(kKinds, name, &LaunchKind::name);
 }
 
-std::string ending_of(const std::string& name) {
-  const std::size_t dot = name.find_last_of('.');
-  const std::size_t slash = name.find_last_of('/');
-  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
-  std::string ending = name.substr(dot + 1);
-  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return ending;
+DetectedKind of_python(const LaunchFile& file) {
+  const std::string kind = kind_of_python(file.text, file.name);
+  if (kind.empty())
+    throw InputError({file.name, "", "is Python of no supported framework", "",
+                      "a registry of torchtitan or a recipe of Megatron-Bridge"});
+  return {kind_named(kind),
+          kind == "torchtitan" ? "a registry of torchtitan" : "a recipe of Megatron-Bridge"};
 }
 
 // The first letter of the text that is no blank.
@@ -159,6 +198,9 @@ DetectedKind of_yaml(const LaunchFile& file) {
   const Json yaml = read_yaml(file.text, file.name).json;
   if (is_accelerate(yaml)) return {kind_named("accelerate"), "a configuration of Accelerate"};
   if (is_nanotron(yaml)) return {kind_named("nanotron"), "a configuration of nanotron"};
+  if (is_llm_foundry(yaml)) return {kind_named("llm-foundry"), "a configuration of llm-foundry"};
+  if (is_maxtext(yaml)) return {kind_named("maxtext"), "a configuration of MaxText"};
+  if (is_verl(yaml)) return {kind_named("verl"), "a configuration of verl"};
   if (is_trainer(yaml)) return {kind_named("trainer"), "a configuration of LLaMA-Factory, axolotl or TRL"};
   if (const std::string program = unread_program(yaml); !program.empty())
     throw InputError({file.name, "", "is a configuration of " + program + ", which is not read", "",
@@ -181,8 +223,11 @@ DetectedKind detect_kind(const LaunchFile& file) {
   if (holds_arguments(file.text))
     return {kind_named("megatron"), "the arguments that a log of Megatron-LM prints"};
   if (ending == "json" || (ending.empty() && first_letter(file.text) == '{')) return of_json(file);
+  if (ending == "py") return of_python(file);
   if (ending == "toml" || (ending != "sh" && has_toml_section(file.text)))
     return {kind_named("torchtitan"), "a TOML file of torchtitan"};
+  if (ending != "yaml" && ending != "yml" && starts_verl(file.text))
+    return {kind_named("verl"), "a script that starts verl"};
   if (has_yaml_options(file.text)) return {kind_named("megatron"), "a model_config.yaml of Megatron-LM"};
   if (ending == "yaml" || ending == "yml") return of_yaml(file);
   return {kind_named("megatron"), "a script or a file of options of Megatron-LM"};

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "frameworks/imported.h"
 #include "frameworks/megatron_flags.h"
@@ -30,14 +29,6 @@ Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
       return !option.off;
   }
   return nullptr;
-}
-
-// "1.0" is "1".
-bool is_same_value(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  char *end_a = nullptr, *end_b = nullptr;
-  const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
-  return !a.empty() && !b.empty() && *end_a == '\0' && *end_b == '\0' && x == y;
 }
 
 class MegatronReader {
@@ -88,9 +79,7 @@ class MegatronReader {
   void unmodelled() {
     for (const MegatronOption& option : megatron_options()) {
       if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
-      const std::string value = join(flags_.values(option.name()), " ");
-      const auto is_value = [&](const std::string& each) { return is_same_value(value, each); };
-      if (std::ranges::none_of(option.defaults, is_value))
+      if (!option.is_default(join(flags_.values(option.name()), " ")))
         note(fmt::format("{} is ignored: {}", option.name(), option.effect));
     }
   }

@@ -160,21 +160,20 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
   const std::int64_t rows = most_positions(flags, positioned == "learned_absolute");
   if (!flags.has("--max-position-embeddings"))
     notes.push_back(fmt::format("--max-position-embeddings is not given: {} is used", rows));
-  Json config = {
-      {"model_type", "megatron_gpt"},
-      {"num_hidden_layers", hybrid ? std::ssize(hybrid->layers) : flags.integer("--num-layers")},
-      {"hidden_size", flags.integer("--hidden-size")},
-      {"intermediate_size", ffn_hidden(flags)},
-      {"num_attention_heads", heads},
-      {"num_key_value_heads",
-       flags.has("--group-query-attention") ? flags.integer("--num-query-groups") : heads},
-      {"max_position_embeddings", rows},
-      {"position_embedding_type", positioned}};
+  Json config = {{"model_type", "megatron_gpt"},
+                 {"num_hidden_layers", hybrid ? std::ssize(hybrid->layers) : flags.integer("--num-layers")},
+                 {"hidden_size", flags.integer("--hidden-size")},
+                 {"intermediate_size", ffn_hidden(flags)},
+                 {"num_attention_heads", heads},
+                 {"num_key_value_heads",
+                  flags.has("--group-query-attention") ? flags.integer("--num-query-groups") : heads},
+                 {"max_position_embeddings", rows},
+                 {"position_embedding_type", positioned}};
   if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
   add_kind(flags, config, notes);
   if (hybrid) add_hybrid(flags, *hybrid, config);
-  const bool experts = hybrid ? (hybrid->layers + hybrid->module).find('E') != std::string::npos
-                              : flags.has("--num-experts");
+  const bool experts =
+      hybrid ? (hybrid->layers + hybrid->module).find('E') != std::string::npos : flags.has("--num-experts");
   if (experts) add_experts(flags, config, notes);
   if (flags.has("--multi-latent-attention")) add_latent(flags, config);
   if (flags.has("--window-size")) add_window(flags, config, notes);

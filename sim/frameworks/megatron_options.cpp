@@ -1,6 +1,7 @@
 #include "frameworks/megatron_options.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -53,6 +54,14 @@ MegatronOption option_of(const nlohmann::json& row) {
   return option;
 }
 
+// "1.0" is "1".
+bool is_same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  char *end_a = nullptr, *end_b = nullptr;
+  const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
+  return !a.empty() && !b.empty() && *end_a == '\0' && *end_b == '\0' && x == y;
+}
+
 // Other names of an option that the table has already.
 void add_names(const nlohmann::json& row, std::vector<MegatronOption>& all) {
   const auto option = std::ranges::find(all, row["same_as"].get<std::string>(), &MegatronOption::name);
@@ -75,6 +84,10 @@ OptionIndex index_of(bool by_argument) {
 }
 
 }  // namespace
+
+bool MegatronOption::is_default(const std::string& value) const {
+  return std::ranges::any_of(defaults, [&](const std::string& each) { return is_same_value(value, each); });
+}
 
 const std::vector<MegatronOption>& megatron_options() {
   static const std::vector<MegatronOption> options = [] {

@@ -33,6 +33,7 @@ struct MegatronOption {
   std::vector<std::string> defaults;  // of an unmodelled option: values that are what is counted
 
   const std::string& name() const { return names.front(); }
+  bool is_default(const std::string& value) const;
 };
 
 const std::vector<MegatronOption>& megatron_options();

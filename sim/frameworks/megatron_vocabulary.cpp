@@ -33,9 +33,9 @@ constexpr std::array kOfModels = {NamedVocabulary{"llama-3", 128256},
 
 // By the type of the tokenizer: a usual size. BERT's are bert-large-uncased and bert-large-cased.
 constexpr std::array kUsual = {
-    NamedVocabulary{"gpt2bpe", 50257},           NamedVocabulary{"bertwordpiececase", 28996},
-    NamedVocabulary{"wordpiece", 30522},         NamedVocabulary{"llama2", 32000},
-    NamedVocabulary{"gptsentencepiece", 32000},  NamedVocabulary{"sentencepiece", 32000},
+    NamedVocabulary{"gpt2bpe", 50257},          NamedVocabulary{"bertwordpiececase", 28996},
+    NamedVocabulary{"wordpiece", 30522},        NamedVocabulary{"llama2", 32000},
+    NamedVocabulary{"gptsentencepiece", 32000}, NamedVocabulary{"sentencepiece", 32000},
     NamedVocabulary{"tiktokenizer", 131072}};
 constexpr std::int64_t kUsualElse = 128256;
 
@@ -58,7 +58,8 @@ bool brings_its_own(const MegatronFlags& flags, const std::string& type) {
 std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const std::string named = flags.text_or("--tokenizer-type", "GPT2BPETokenizer");
   const std::string type = in_lower_case(named);
-  const bool is_told = flags.has("--tokenizer-type") || flags.has("--merge-file") || flags.has("--vocab-file");
+  const bool is_told =
+      flags.has("--tokenizer-type") || flags.has("--merge-file") || flags.has("--vocab-file");
   const std::string model =
       flags.has("--tokenizer-model") ? join(flags.values("--tokenizer-model"), " ") : "";
   if (const std::int64_t words = size_in(kOfModels, in_lower_case(model)); words > 0) {
@@ -71,10 +72,10 @@ std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::str
     notes.push_back(
         "no vocabulary and no tokenizer is given: GPT-2's 50257 words are assumed; pass --vocab-size");
   else if (!brings_its_own(flags, type))
-    notes.push_back(
-        fmt::format("--tokenizer-type {} does not state its vocabulary: {} words are assumed in embedding and "
-                    "output; pass --vocab-size",
-                    named, words));
+    notes.push_back(fmt::format(
+        "--tokenizer-type {} does not state its vocabulary: {} words are assumed in embedding and "
+        "output; pass --vocab-size",
+        named, words));
   return words;
 }
 

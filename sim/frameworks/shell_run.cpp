@@ -201,10 +201,10 @@ Decided ShellRunner::for_command(const Mode& mode) {
     for (; cursor_.at_word(); cursor_.advance())
       if (!mode.skips)
         for (ShellText& word : values_.words(cursor_.peek(), nullptr)) over.push_back(std::move(word));
-  const bool is_known = !counts && over.size() <= kMostWordsOfLoop &&
-                        std::ranges::none_of(over, [](const ShellText& word) {
-                          return branch_of(word) || flat(word).find('$') != std::string::npos;
-                        });
+  const bool is_known =
+      !counts && over.size() <= kMostWordsOfLoop && std::ranges::none_of(over, [](const ShellText& word) {
+        return branch_of(word) || flat(word).find('$') != std::string::npos;
+      });
   const std::string condition = cursor_.shown(begin, cursor_.at());
   const Mode inside = under(mode, is_known ? Decided::yes : Decided::unknown, line, condition);
   if (inside.skips || !is_known) {
@@ -264,8 +264,7 @@ Decided ShellRunner::double_brackets(const Mode& mode) {
     if (cursor_.ends()) cursor_.fail(line, "\"[[\" is not closed by \"]]\"");
     const ShellToken& next = cursor_.peek();
     if (mode.skips || next.is("\n")) continue;
-    words.push_back(cursor_.at_word() ? values_.whole(next.text, line, nullptr)
-                                      : ShellText{{next.text, line, nullptr}});
+    words.push_back(cursor_.at_word() ? operand(next) : ShellText{{next.text, line, nullptr}});
   }
   cursor_.advance();
   return mode.skips ? Decided::no : shell_condition(words, true);

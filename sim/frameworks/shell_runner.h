@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ class ShellRunner {
   Decided definition(const Mode& mode);
   Decided call(const std::string& name, const std::vector<ShellText>& arguments, const Mode& mode);
   Decided simple(const Mode& mode);
+  ShellText operand(const ShellToken& token);
   Decided run_words(const std::vector<ShellText>& words, const ShellToken* document, int line,
                     const Mode& mode);
   Decided let(const std::string& text, int line, const Mode& mode);
@@ -72,6 +74,7 @@ class ShellRunner {
   ShellValues values_;
   ShellCursor cursor_;
   std::map<std::string, ShellTokens> functions_;
+  std::set<std::string> passed_over_;  // variables that branches set which do not run
   int depth_ = 0, count_ = 0;
   int exit_line_ = 0;
   bool stopped_ = false, exited_ = false, broke_ = false;

@@ -34,13 +34,13 @@ Decided ShellRunner::simple(const Mode& mode) {
     if (token.kind == ShellToken::Kind::here_document) {
       document = &token;
     } else if (mode.skips) {
-      continue;
+      if (is_shell_assignment(token.text)) passed_over_.insert(token.text.substr(0, token.text.find('=')));
     } else if (words.empty() && is_shell_assignment(token.text)) {
       assignments.push_back(token);
     } else if (is_among(kAssign, name) && is_shell_assignment(token.text)) {
       values_.assign(token, mode.branch);
     } else if (name == "[" || name == "test") {
-      words.push_back(values_.whole(token.text, token.line, nullptr));  // an empty word stays one
+      words.push_back(operand(token));  // an empty word stays one
     } else {
       for (ShellText& word : values_.words(token, mode.branch)) words.push_back(std::move(word));
     }
@@ -77,6 +77,20 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
       return nested(words[i + 1], mode);
   keep(words, line, mode);
   return is_among(kSucceed, name) || is_among(kAssign, name) ? Decided::yes : Decided::unknown;
+}
+
+// Of a condition. A variable that the script sets only in branches that do not run is empty there.
+ShellText ShellRunner::operand(const ShellToken& token) {
+  ShellText value = values_.whole(token.text, token.line, nullptr);
+  std::string name = flat(value);
+  if (!name.starts_with('$')) return value;
+  std::erase_if(name, [](char letter) { return letter == '$' || letter == '{' || letter == '}'; });
+  if (!passed_over_.contains(name)) return value;
+  const std::string note =
+      fmt::format("line {}: ${} is set in no branch that runs: counted as empty; {}=VALUE sets it",
+                  token.line, name, name);
+  if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
+  return {};
 }
 
 // NAME=expression.

@@ -135,6 +135,12 @@ class TorchtitanReader {
         old.value("fp8_linear") != Json(""))
       plan_["precision"] = "fp8";  // to August 2024
     if (plan_["precision"] != "fp8" || plan_.contains("fp8_scaling")) return;
+    for (const Json& each : from.has("filter_fqns") ? from.value("filter_fqns") : Json::array())
+      if (each != "output" && each != "lm_head")
+        stay_in_bf16_.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+    if (!stay_in_bf16_.empty())
+      note(fmt::format("\"filter_fqns\" {} is ignored: all linear layers but the output are counted in FP8",
+                       join(stay_in_bf16_)));
     static const std::map<std::string, bool> recipes = {
         {"tensorwise", false}, {"rowwise", true}, {"rowwise_with_gw_hp", true}};
     from.choice_or("recipe_name", false, recipes);
@@ -320,6 +326,7 @@ class TorchtitanReader {
   std::int64_t layers_;
   std::int64_t pp_ = 1, vpp_ = 1, dp_ = 0, microbatch_ = 1;
   std::set<std::string> read_;
+  std::vector<std::string> stay_in_bf16_;  // layers
   Imported imported_;
   Json plan_;
 };
@@ -343,7 +350,8 @@ Imported import_torchtitan_json(const JsonReader& read, int gpus, std::int64_t l
   const JsonReader config(with_command_line(parsed.json(), kKeys, over), read.file());
   if (config.has("model") && config.value("model").is_object() &&
       config.value("model").value("name", Json()) == "flux")
-    throw InputError({read.file(), "/model/name", "is a diffusion model, no decoder", "found flux", ""});
+    throw InputError({read.file(), "/model/name", "is a diffusion model, no decoder", "found flux",
+                      "a file of llama3, qwen3 or deepseek_v3"});
   require_torchtitan_keys(config.json(), read.file());
   return TorchtitanReader(config, gpus, layers).read();
 }

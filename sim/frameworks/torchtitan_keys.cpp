@@ -91,7 +91,8 @@ constexpr std::array kSections = {
             "data_parallel_shard_degree fp8_linear "
             "dataset dataset_path debug_moe_force_load_balance deterministic disable_loss_parallel dtype "
             "enable_cpu_offload enable_loss_parallel fsdp_reshard_after_forward gc_debug gc_freq "
-            "global_batch_size gradient_accumulation_steps local_batch_size max_norm mixed_precision_param mixed_precision_reduce "
+            "global_batch_size gradient_accumulation_steps local_batch_size max_norm mixed_precision_param "
+            "mixed_precision_reduce "
             "seed seq_len steps tensor_parallel_degree warmup_steps"},
     Section{"training.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"},
     Section{"validation", "dataset dataset_path enable freq local_batch_size seq_len steps"},
@@ -219,10 +220,17 @@ void list_torchtitan_options(const Json& config, Imported& imported) {
     }
   }
   if (!unknown.empty())
-    imported.notes.push_back(
-        fmt::format("{} unknown to torchtitan, ignored with unknown effect: {}",
-                    unknown.size() == 1 ? "1 key is" : fmt::format("{} keys are", unknown.size()),
-                    join(unknown)));
+    imported.notes.push_back(fmt::format(
+        "{} unknown to torchtitan, ignored with unknown effect: {}",
+        unknown.size() == 1 ? "1 key is" : fmt::format("{} keys are", unknown.size()), join(unknown)));
+}
+
+bool is_torchtitan_key(const std::string& section, const std::string& key) {
+  return std::ranges::count(names_in(section), key) > 0;
+}
+
+bool is_torchtitan_free(const std::string& section, const std::string& key) {
+  return is_free(section) || is_free(section + "." + key);
 }
 
 void require_torchtitan_keys(const Json& config, const std::string& file) {

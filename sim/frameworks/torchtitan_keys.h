@@ -17,4 +17,8 @@ void list_torchtitan_options(const Json& config, Imported& imported);
 // (torchtitan/config_manager.py).
 JsonReader with_one_parallelism(const JsonReader& config);
 
+// Whether the section has the key in any release, and whether it costs nothing.
+bool is_torchtitan_key(const std::string& section, const std::string& key);
+bool is_torchtitan_free(const std::string& section, const std::string& key);
+
 }  // namespace rehearse

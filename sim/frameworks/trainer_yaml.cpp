@@ -7,106 +7,12 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
 #include "frameworks/optimizer_note.h"
+#include "frameworks/plan_yaml.h"
 
 namespace rehearse {
 
 namespace {
-
-constexpr std::int64_t kMostOfTrainer = std::int64_t{1} << 32;
-
-// A key by its path, with every key that was asked for counted as read.
-class PlanYaml {
- public:
-  PlanYaml(const YamlText& yaml, const std::string& file) : yaml_(yaml), file_(file) {
-    imported.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + file}};
-  }
-
-  const Json* find(const std::string& path) {
-    read_.insert(path);
-    const Json* at = at_path(yaml_.json, path);
-    return at == nullptr || at->is_null() ? nullptr : at;
-  }
-
-  std::int64_t integer(const std::string& path, std::int64_t fallback) {
-    const Json* value = find(path);
-    if (value == nullptr || *value == "auto") return fallback;
-    const bool is_whole = value->is_number_integer();
-    const std::int64_t number = is_whole ? value->get<std::int64_t>() : -1;
-    if (!is_whole || number < 0 || number > kMostOfTrainer) {
-      violations.push_back({file_, place(path),
-                            fmt::format("must be an integer from 0 to {}", kMostOfTrainer),
-                            "found " + value->dump(), ""});
-      return fallback;
-    }
-    return number;
-  }
-
-  bool on(const std::string& path, bool fallback = false) {
-    const Json* value = find(path);
-    return value == nullptr || *value == "auto" ? fallback
-                                                : *value == true || *value == "true" || *value == 1;
-  }
-
-  std::string text(const std::string& path) {
-    const Json* value = find(path);
-    return value == nullptr ? "" : value->is_string() ? value->get<std::string>() : value->dump();
-  }
-
-  std::string place(const std::string& path) const { return fmt::format("line {}: {}", line(path), path); }
-
-  void note(const std::string& path, const std::string& text) {
-    imported.notes.push_back(fmt::format("line {}: {} {}", line(path), path, text));
-  }
-
-  // Every key of the file, with what became of it.
-  Imported finish(const std::set<std::string>& free) {
-    if (!violations.empty()) throw InputError(std::move(violations));
-    list(yaml_.json, "", free);
-    settle_fates(imported);
-    return std::move(imported);
-  }
-
-  Imported imported;
-  std::vector<Violation> violations;
-
- private:
-  int line(const std::string& path) const {
-    std::string pointer = "/" + path;
-    std::ranges::replace(pointer, '.', '/');
-    return yaml_.line(pointer);
-  }
-
-  void list(const Json& section, const std::string& before, const std::set<std::string>& free) {
-    for (const auto& [key, value] : section.items()) {
-      const std::string path = before + key;
-      const bool is_free = free.contains(path) || free.contains(key) || value.is_null();
-      const bool is_read = read_.contains(path);
-      if (value.is_object() && !is_free && !is_read) {
-        list(value, path + ".", free);
-        continue;
-      }
-      const OptionFate fate = is_read ? OptionFate::used : is_free ? OptionFate::free : OptionFate::unknown;
-      if (fate == OptionFate::unknown) unknown_.push_back(path);
-      imported.options.push_back(
-          {path, value.is_structured() ? "" : value.dump(), fmt::format("line {}", line(path)), fate, "",
-           fate == OptionFate::unknown ? nearest_name(path, {read_.begin(), read_.end()}) : ""});
-    }
-    if (before.empty() && !unknown_.empty())
-      imported.notes.push_back(fmt::format("{} keys are unknown, and ignored with unknown effect: {}",
-                                           unknown_.size(), join(unknown_)));
-  }
-
-  const YamlText& yaml_;
-  const std::string& file_;
-  std::set<std::string> read_;
-  std::vector<std::string> unknown_;
-};
-
-void write_gpus(const ImportRequest& request, std::int64_t gpus, Json& scenario) {
-  if (request.gpus > 0 || gpus > 0) scenario["gpus"] = request.gpus > 0 ? request.gpus : gpus;
-}
 
 // nanotron's own names of what its Llama is (nanotron/config/models_config.py).
 Json model_of_nanotron(PlanYaml& yaml) {
@@ -132,18 +38,18 @@ bool is_nanotron(const Json& yaml) {
 }
 
 Imported import_nanotron(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file);
+  PlanYaml from(yaml, file, request);
   Json plan = {{"framework", "nanotron"}};
-  const auto degree = [&](const char* key) {
-    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1));
+  const auto degree = [&](const char* key, const char* pointer = "") {
+    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1, pointer));
   };
-  const std::int64_t dp = degree("dp"), tp = degree("tp"), pp = degree("pp");
+  const std::int64_t dp = degree("dp"), tp = degree("tp", "/plan/tp"), pp = degree("pp", "/plan/pp");
   const std::int64_t cp = degree("context_parallel_size");
   plan["tp"] = tp;
   plan["pp"] = pp;
   if (cp > 1) plan["cp"] = cp;
   if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
-  write_gpus(request, dp * tp * pp * cp, from.imported.scenario);
+  from.write_gpus(dp * tp * pp * cp);
   const std::string engine = from.text("parallelism.pp_engine");
   if (pp > 1) plan["schedule"] = engine == "afab" ? "gpipe" : "1f1b";
   plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
@@ -162,10 +68,11 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
       optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
   if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
     from.imported.notes.push_back(differs);
-  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1);
+  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1, "/plan/micro_batch");
   plan["micro_batch"] = micro;
   plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1) * dp;
-  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0); seq > 0) plan["seq"] = seq;
+  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0, "/plan/seq"); seq > 0)
+    plan["seq"] = seq;
   from.imported.model = model_of_nanotron(from);
   from.imported.scenario["plan"] = plan;
   return from.finish({"checkpoints", "data_stages", "general", "lighteval", "logging", "profiler",
@@ -185,7 +92,7 @@ bool is_trainer(const Json& yaml) {
 
 // transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference.
 Imported import_trainer(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file);
+  PlanYaml from(yaml, file, request);
   const bool is_axolotl = yaml.json.contains("base_model");
   const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
   std::string settings = from.text("deepspeed");
@@ -195,6 +102,14 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     const Json* sharding = from.find(key);
     if (sharding != nullptr && !sharding->empty() && *sharding != "" && *sharding != false) plan["zero"] = 3;
   }
+  for (const char* prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
+    const std::string before = prefix;
+    if (!from.on(before + "reshard_after_forward", true)) plan["zero"] = 2;
+    if (from.on(before + "offload_params"))
+      from.note(before + "offload_params", "is ignored: parameters are counted on the GPU, without copies");
+  }
+  const bool by_fsdp =
+      from.on("fsdp_config.activation_checkpointing") || from.on("fsdp_config.fsdp_activation_checkpointing");
   if (!settings.empty()) {
     const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
     if (given == request.shell.files.end())
@@ -205,14 +120,15 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
   }
   const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
-  plan["micro_batch"] = std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8));
+  plan["micro_batch"] =
+      std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch"));
   if (is_factory && !from.find("finetuning_type"))
     from.imported.notes.emplace_back(
         "finetuning_type is not given: LLaMA-Factory's default is lora, but all parameters are counted as "
         "trained");
   from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
   for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
-    if (const std::int64_t seq = from.integer(key, 0); seq > 0) plan["seq"] = seq;
+    if (const std::int64_t seq = from.integer(key, 0, "/plan/seq"); seq > 0) plan["seq"] = seq;
   const std::string wide = from.text("bf16"), half = from.text("fp16");
   plan["precision"] = wide == "true" || wide == "auto" ? "bf16" : half == "true" ? "fp16" : "fp32";
   // axolotl's "offload" and "unsloth" are ways to do it.
@@ -221,7 +137,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
                      !from.on("disable_gradient_checkpointing");
   if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
     from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
-  plan["recompute"] = again ? "full" : "none";
+  plan["recompute"] = again || by_fsdp ? "full" : "none";
   for (const char* key : {"tensor_parallel_size", "context_parallel_size"})
     if (const std::int64_t degree = from.integer(key, 1); degree > 1)
       plan[std::string(key) == "tensor_parallel_size" ? "tp" : "cp"] = degree;
@@ -237,7 +153,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     if (from.on(key)) from.note(key, "is approximated: every sequence has its full length");
   for (const char* key : {"model_name_or_path", "base_model"})
     if (from.find(key)) from.note(key, "is not looked up: pass --model NAME|config.json");
-  write_gpus(request, 0, from.imported.scenario);
+  from.write_gpus(0);
   from.imported.scenario["plan"] = plan;
   return from.finish({"adam_beta1",
                       "adam_beta2",
@@ -306,6 +222,20 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
                       "weight_decay",
                       "gradient_checkpointing_kwargs",
                       "flash_attn",
+                      "auto_wrap_policy",
+                      "cpu_ram_efficient_loading",
+                      "state_dict_type",
+                      "sync_module_states",
+                      "transformer_layer_cls_to_wrap",
+                      "use_orig_params",
+                      "fsdp_version",
+                      "version",
+                      "fsdp_auto_wrap_policy",
+                      "fsdp_cpu_ram_efficient_loading",
+                      "fsdp_state_dict_type",
+                      "fsdp_sync_module_states",
+                      "fsdp_transformer_layer_cls_to_wrap",
+                      "fsdp_use_orig_params",
                       "flash_attention",
                       "strict",
                       "train_on_inputs",
@@ -319,11 +249,7 @@ std::string unread_program(const Json& yaml) {
     const char* key;
     const char* program;
   };
-  static constexpr std::array kSigns = {Sign{"actor_rollout_ref", "verl (reinforcement learning)"},
-                                        Sign{"ici_fsdp_parallelism", "MaxText (TPU and JAX)"},
-                                        Sign{"train_loader", "llm-foundry"},
-                                        Sign{"max_duration", "llm-foundry or OLMo"},
-                                        Sign{"wrapping_strategy", "OLMo"},
+  static constexpr std::array kSigns = {Sign{"max_duration", "OLMo"},
                                         Sign{"recipe", "NeMo-Automodel or torchtune"},
                                         Sign{"_component_", "torchtune"}};
   if (!yaml.is_object()) return "";

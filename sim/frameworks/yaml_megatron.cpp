@@ -40,7 +40,8 @@ class DialectReader {
       : dialect_(dialect), file_(file), request_(request) {}
 
   Imported read(const YamlText& yaml) {
-    if (!yaml.json.is_object()) throw InputError({file_, "", "must be a YAML map", "", ""});
+    if (!yaml.json.is_object())
+      throw InputError({file_, "", "must be a YAML map", "", "model: {num_layers: 32, ...}"});
     refuse_other_networks(yaml.json);
     visit(yaml, yaml.json, "", "", false);
     derive();
@@ -65,7 +66,8 @@ class DialectReader {
     const std::string name = yaml.contains("name") ? word_of(yaml["name"]) : "";
     for (const char* other : {"bert", "t5", "retro"})
       if (name.find(other) != std::string::npos)
-        throw InputError({file_, "name", "is no decoder", "found \"" + name + "\"", ""});
+        throw InputError({file_, "name", "is no decoder", "found \"" + name + "\"",
+                          "pass a file whose model is a decoder"});
   }
 
   void remember(const std::string& path, const Json& value, int line, OptionFate fate,

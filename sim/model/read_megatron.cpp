@@ -17,11 +17,12 @@ struct PositionType {
   bool yarn = false;
 };
 
-// Of each layer 1 or 0, as --moe-layer-freq and --window-attn-skip-freq list them; "" where no layer is named.
+// Of each layer 1 or 0, as --moe-layer-freq and --window-attn-skip-freq list them; "" where no layer is
+// named.
 std::string read_marks(const JsonReader& config, const std::string& key, std::int64_t layers) {
   const std::string marks = config.text_or(key, "");
-  const bool is_list = marks.empty() || (std::ssize(marks) == layers &&
-                                         marks.find_first_not_of("01") == std::string::npos);
+  const bool is_list =
+      marks.empty() || (std::ssize(marks) == layers && marks.find_first_not_of("01") == std::string::npos);
   if (!is_list)
     config.fail(key, fmt::format("must have a 0 or 1 for each of {} layers", layers),
                 fmt::format("found {} letters", marks.size()), "0111");

@@ -67,7 +67,7 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   const Outcome nowhere =
       run_program("import megatron tests/frameworks/data/gpt3_175b.sh --cluster selene --gpus 1024");
   ASSERT_EQ(nowhere.exit_code, 0) << nowhere.err;
-  EXPECT_EQ(Json::parse(nowhere.out)["model"]["n_layer"], 96)
+  EXPECT_EQ(Json::parse(nowhere.out)["model"]["num_hidden_layers"], 96)
       << "without a file the model stands in the scenario";
   const Outcome cluster = run_program("import torchtitan tests/frameworks/data/llama3_70b.toml --gpus 64");
   EXPECT_EQ(cluster.exit_code, 0);
@@ -147,7 +147,7 @@ TEST(Import, FindsOutTheKindAndClassifiesEachOption) {
   EXPECT_THAT(run.err, HasSubstr("is read as a script"));
   const Json answer = Json::parse(run.out);
   EXPECT_EQ(answer["kind"], "megatron");
-  EXPECT_EQ(answer["scenario"]["model"]["n_layer"], 4);
+  EXPECT_EQ(answer["scenario"]["model"]["num_hidden_layers"], 4);
   EXPECT_EQ(answer["scenario"]["plan"]["tp"], 2);
   std::map<std::string, std::string> classes;
   for (const Json& option : answer["options"]) classes[option["name"]] = option["class"];

@@ -86,7 +86,7 @@ TEST(ImportMegatron, NamesWhatItApproximates) {
   EXPECT_THAT(notes("--fine-grained-activation-offloading --offload-modules core_attn"),
               Each(HasSubstr("is ignored: activations are counted on the GPU")));
   EXPECT_THAT(notes("--moe-router-force-load-balancing --eod-mask-loss --train-sync-interval 1"), IsEmpty());
-  EXPECT_THAT(notes("--position-embedding-type yarn --disable-bias-linear"),
+  EXPECT_THAT(notes("--position-embedding-type mrope --disable-bias-linear"),
               Contains(HasSubstr("modelled as rope")));
   EXPECT_THAT(notes("--cp-comm-type a2a p2p"), Contains(HasSubstr("differs between layers")));
   EXPECT_THAT(notes("--main-params-dtype fp32"), IsEmpty()) << "which is what is counted";

@@ -45,8 +45,8 @@ std::vector<std::string> values_for(const MegatronOption& option) {
   if (!option.choices.empty()) return option.choices;
   if (option.takes == OptionTakes::integer) return {"2", "64"};
   if (option.takes == OptionTakes::number) return {"2", "0"};
-  return {"[0,1,1,1]", "M*", "7,0", "learnable", "adafactor", "rope", "sgd", "*", "Qwen2", "full",
-          "GPT2BPETokenizer", "NullTokenizer"};
+  return {"[0,1,1,1]", "M*", "7,0",   "learnable", "adafactor",        "rope",
+          "sgd",       "*",  "Qwen2", "full",      "GPT2BPETokenizer", "NullTokenizer"};
 }
 
 // With its value the answer is another, in one of the runs at least.
@@ -62,7 +62,9 @@ bool counts(const MegatronOption& option) {
       };
       const std::string rest = " --max-position-embeddings 64 ";
       without = refusal([&] { throw InputError({answer(run + rest), "", "", "", ""}); });
-      with = refusal([&] { throw InputError({answer(run + rest + option.name() + " " + value), "", "", "", ""}); });
+      with = refusal([&] {
+        throw InputError({answer(run + rest + option.name() + " " + value), "", "", "", ""});
+      });
       if (with != without) return true;
     }
   return false;
@@ -77,8 +79,9 @@ TEST(MegatronTable, EveryOptionThatIsReadCounts) {
 }
 
 TEST(MegatronTable, ReadsAnOptionByItsOlderNames) {
-  const Imported found = megatron(kShape + "--vocab-size 800 --model-parallel-size 4 --batch-size 3 "
-                                           "--encoder-seq-length 128 --cpu-optimizer");
+  const Imported found = megatron(kShape +
+                                  "--vocab-size 800 --model-parallel-size 4 --batch-size 3 "
+                                  "--encoder-seq-length 128 --cpu-optimizer");
   const Json& plan = found.scenario["plan"];
   EXPECT_EQ(plan["tp"], 4);
   EXPECT_EQ(plan["micro_batch"], 3);
@@ -95,14 +98,14 @@ TEST(MegatronTable, NotesUnmodelledOptionsButForWhatIsCounted) {
   EXPECT_THAT(notes("--rerun-mode disabled"), Not(Contains(HasSubstr("--rerun-mode"))));
   EXPECT_THAT(notes("--hybrid-attention-ratio 0.0"), Not(Contains(HasSubstr("--hybrid-attention-ratio"))));
   EXPECT_THAT(notes("--empty-unused-memory-level 1"), Contains(HasSubstr("to release cached memory")));
-  EXPECT_THAT(notes("--optimizer adamw-bnb-8bit"), Contains(HasSubstr("adamw-bnb-8bit")))
-      << "of a fork";
+  EXPECT_THAT(notes("--optimizer adamw-bnb-8bit"), Contains(HasSubstr("adamw-bnb-8bit"))) << "of a fork";
 }
 
 TEST(MegatronVocabulary, IsAssumedAloudWhereTheTokenizerDoesNotTell) {
   const auto notes = [](const std::string& flags) {
-    return megatron("--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 " +
-                    flags)
+    return megatron(
+               "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 " +
+               flags)
         .notes;
   };
   EXPECT_THAT(notes("--tokenizer-type Llama2Tokenizer --tokenizer-model /models/own-100k.model"),
@@ -117,9 +120,21 @@ TEST(MegatronVocabulary, IsAssumedAloudWhereTheTokenizerDoesNotTell) {
 }
 
 TEST(MegatronScript, KeepsOptionsBehindAPlaceholder) {
-  EXPECT_EQ(megatron("train.py " + kShape + "--save <PATH TO CHECKPOINTS> --fp16").scenario["plan"]["precision"],
-            "fp16");
+  EXPECT_EQ(
+      megatron("train.py " + kShape + "--save <PATH TO CHECKPOINTS> --fp16").scenario["plan"]["precision"],
+      "fp16");
   EXPECT_EQ(megatron("train.py " + kShape + "--bf16 >log 2>&1").scenario["plan"]["precision"], "bf16");
+}
+
+TEST(MegatronScript, TakesAVariableAsEmptyThatNoBranchSetsThatRuns) {
+  const std::string script =
+      "for one in \"$@\"; do case $one in --profiling=*) profiling=${one#*=} ;; esac; done\n"
+      "APP=\"train.py " +
+      kShape + "--bf16\"\nif [[ $profiling == \"hip\" ]]; then\n  APP=\"hipprof ${APP}\"\nfi\n${APP}\n";
+  const Imported found = megatron(script);
+  EXPECT_EQ(found.scenario["plan"]["precision"], "bf16");
+  EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("line 3: $profiling is set in no branch that runs"),
+                                          HasSubstr("profiling=VALUE"))));
 }
 
 TEST(MegatronScript, LoopsOverArgumentsThatTheUserHandsIn) {

@@ -74,6 +74,41 @@ void require_same(const Run& run, const LaunchLine& line, const Imported& import
 }
 
 using Writer = LaunchLine (*)(const Model&, const Plan&);
+using Reader = Imported (*)(const std::string& text, const Experiment& of);
+
+Imported read_megatron_line(const std::string& text, const Experiment& of) {
+  return import_megatron(fmt::format("torchrun --nproc-per-node {} pretrain_gpt.py {}", of.plan.gpus(), text),
+                         "train.sh");
+}
+
+Imported read_deepspeed_config(const std::string& text, const Experiment& of) {
+  return import_deepspeed(JsonReader(Json::parse(text), "ds_config.json"), of.plan.gpus());
+}
+
+Imported read_torchtitan_toml(const std::string& text, const Experiment& of) {
+  return import_torchtitan(text, "train.toml", of.plan.gpus(), of.model.layers);
+}
+
+// File, scenario, exported flags, scenario: the two scenarios are equal.
+void require_stable(const Run& run, Writer write, Reader import) {
+  const Imported first = import(write(run.experiment.model, run.experiment.plan).text, run.experiment);
+  ScenarioSource source = source_of(run.drawn);
+  source.json["gpus"] = run.experiment.plan.gpus();
+  source.json["plan"] = first.scenario.at("plan");
+  if (!first.model.is_null()) source.json["model"] = first.model;
+  Replaced replaced;
+  if (first.model.is_null()) replaced.model = run.experiment.model;
+  replaced.without_profile = replaced.without_rules = true;
+  const Experiment again = read_scenario(source, replaced).experiment;
+  const LaunchLine line = write(again.model, again.plan);
+  if (!line.why_not.empty()) RC_FAIL("a plan that was read has no line: " + line.why_not);
+  const Imported second = import(line.text, run.experiment);
+  if (first.model != second.model)
+    RC_FAIL(fmt::format("{}\n{}\n{}", line.text, first.model.dump(), second.model.dump()));
+  if (first.scenario.at("plan") != second.scenario.at("plan"))
+    RC_FAIL(fmt::format("{}\n{}\n{}", line.text, first.scenario.at("plan").dump(),
+                        second.scenario.at("plan").dump()));
+}
 
 bool has_line(const Drawn& drawn, Writer write) {
   try {
@@ -113,25 +148,31 @@ std::unique_ptr<const Run> run_of(Writer write, void (*change)(Drawn&)) {
 RC_GTEST_PROP(LaunchLine, OfMegatronIsThePlanButWhereItSaysSo, ()) {
   const auto run = run_of(megatron_flags, as_it_is);
   const LaunchLine line = megatron_flags(run->experiment.model, run->experiment.plan);
-  const std::string script =
-      fmt::format("torchrun --nproc-per-node {} pretrain_gpt.py {}", run->experiment.plan.gpus(), line.text);
-  require_same(*run, line, import_megatron(script, "train.sh"));
+  require_same(*run, line, read_megatron_line(line.text, run->experiment));
 }
 
 RC_GTEST_PROP(LaunchLine, OfDeepSpeedIsThePlanButWhereItSaysSo, ()) {
   const auto run = run_of(deepspeed_config, as_deepspeed_has_it);
   const LaunchLine line = deepspeed_config(run->experiment.model, run->experiment.plan);
-  const Json config = Json::parse(line.text);
-  require_same(*run, line,
-               import_deepspeed(JsonReader(config, "ds_config.json"), run->experiment.plan.gpus()));
+  require_same(*run, line, read_deepspeed_config(line.text, run->experiment));
 }
 
 RC_GTEST_PROP(LaunchLine, OfTorchtitanIsThePlanButWhereItSaysSo, ()) {
   const auto run = run_of(torchtitan_toml, as_torchtitan_has_it);
   const LaunchLine line = torchtitan_toml(run->experiment.model, run->experiment.plan);
-  require_same(
-      *run, line,
-      import_torchtitan(line.text, "train.toml", run->experiment.plan.gpus(), run->experiment.model.layers));
+  require_same(*run, line, read_torchtitan_toml(line.text, run->experiment));
+}
+
+RC_GTEST_PROP(RoundTrip, OfMegatronEndsWhereItBegan, ()) {
+  require_stable(*run_of(megatron_flags, as_it_is), megatron_flags, read_megatron_line);
+}
+
+RC_GTEST_PROP(RoundTrip, OfDeepSpeedEndsWhereItBegan, ()) {
+  require_stable(*run_of(deepspeed_config, as_deepspeed_has_it), deepspeed_config, read_deepspeed_config);
+}
+
+RC_GTEST_PROP(RoundTrip, OfTorchtitanEndsWhereItBegan, ()) {
+  require_stable(*run_of(torchtitan_toml, as_torchtitan_has_it), torchtitan_toml, read_torchtitan_toml);
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+#include "frameworks/plan_yaml.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/bounds.h"
+#include "frameworks/script_flags.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::int64_t kMostOfTrainer = std::int64_t{1} << 32;
+
+}  // namespace
+
+PlanYaml::PlanYaml(const YamlText& yaml, const std::string& file, const ImportRequest& request)
+    : yaml_(yaml), file_(file), request_(request) {
+  imported.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + file}};
+}
+
+const Json* PlanYaml::find(const std::string& path) {
+  read_.insert(path);
+  const Json* at = at_path(yaml_.json, path);
+  return at == nullptr || at->is_null() ? nullptr : at;
+}
+
+std::int64_t PlanYaml::integer(const std::string& path, std::int64_t fallback, const std::string& pointer) {
+  const Json* value = find(path);
+  if (value == nullptr || *value == "auto") return fallback;
+  const bool is_whole =
+      value->is_number_integer() ||
+      (value->is_number_float() && value->get<double>() == std::floor(value->get<double>()) &&
+       std::abs(value->get<double>()) < static_cast<double>(kMostOfTrainer));
+  const std::int64_t number = is_whole ? value->get<std::int64_t>() : -1;
+  if (is_whole && number >= 0 && number <= kMostOfTrainer) return number;
+  if (request_.over.contains(pointer)) return fallback;
+  const bool is_open = value->is_string() && value->get<std::string>().find('$') != std::string::npos;
+  violations.push_back({file_, place(path), fmt::format("must be an integer from 0 to {}", kMostOfTrainer),
+                        "found " + value->dump().substr(0, 200),
+                        is_open ? words_that_decide(value->get<std::string>(), file_) : ""});
+  return fallback;
+}
+
+double PlanYaml::number(const std::string& path, double fallback) {
+  const Json* value = find(path);
+  if (value == nullptr) return fallback;
+  if (value->is_number() && value->get<double>() >= 0 && value->get<double>() <= kMaxClipGrad)
+    return value->get<double>();
+  violations.push_back({file_, place(path), fmt::format("must be a number from 0 to {:g}", kMaxClipGrad),
+                        "found " + value->dump().substr(0, 200), ""});
+  return fallback;
+}
+
+bool PlanYaml::on(const std::string& path, bool fallback) {
+  const Json* value = find(path);
+  return value == nullptr || *value == "auto" ? fallback : *value == true || *value == "true" || *value == 1;
+}
+
+std::string PlanYaml::text(const std::string& path) {
+  const Json* value = find(path);
+  return value == nullptr ? "" : value->is_string() ? value->get<std::string>() : value->dump();
+}
+
+std::string PlanYaml::place(const std::string& path) const {
+  return line(path) > 0 ? fmt::format("line {}: {}", line(path), path) : path;
+}
+
+void PlanYaml::note(const std::string& path, const std::string& text) {
+  imported.notes.push_back(fmt::format("{} {}", place(path), text));
+}
+
+void PlanYaml::write_gpus(std::int64_t gpus) {
+  if (request_.gpus > 0 || gpus > 0) imported.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : gpus;
+}
+
+Imported PlanYaml::finish(const std::set<std::string>& free) {
+  if (!violations.empty()) throw InputError(std::move(violations));
+  list(yaml_.json, "", free);
+  settle_fates(imported);
+  return std::move(imported);
+}
+
+int PlanYaml::line(const std::string& path) const {
+  std::string pointer = "/" + path;
+  std::ranges::replace(pointer, '.', '/');
+  return yaml_.line(pointer);
+}
+
+void PlanYaml::list(const Json& section, const std::string& before, const std::set<std::string>& free) {
+  for (const auto& [key, value] : section.items()) {
+    const std::string path = before + key;
+    const bool is_free = free.contains(path) || free.contains(key) || value.is_null();
+    const auto below = read_.lower_bound(path + ".");
+    const bool is_opened = below != read_.end() && below->starts_with(path + ".");
+    const bool is_read = read_.contains(path) && !(value.is_object() && is_opened);
+    if (value.is_object() && !is_free && !is_read) {
+      list(value, path + ".", free);
+      continue;
+    }
+    const OptionFate fate = is_read ? OptionFate::used : is_free ? OptionFate::free : OptionFate::unknown;
+    if (fate == OptionFate::unknown) unknown_.push_back(path);
+    const bool is_unknown = fate == OptionFate::unknown;
+    imported.options.push_back({path, value.is_structured() ? "" : value.dump(),
+                                line(path) > 0 ? fmt::format("line {}", line(path)) : "", fate, "",
+                                is_unknown ? nearest_name(path, {read_.begin(), read_.end()}) : ""});
+  }
+  if (before.empty() && !unknown_.empty())
+    imported.notes.push_back(fmt::format("{} keys are unknown, and ignored with unknown effect: {}",
+                                         unknown_.size(), join(unknown_)));
+}
+
+}  // namespace rehearse

@@ -1,0 +1,41 @@
+// The value of an expression of Python, as far as the file's own names tell; used by PythonRun alone.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "frameworks/python_tokens.h"
+
+namespace rehearse {
+
+inline constexpr const char* kPythonReference = "#";  // {"#": 3}, an object
+inline constexpr const char* kPythonName = "@";       // {"@": "torch.float32"}, of another module
+inline constexpr const char* kPythonUnknown = "?";    // {"?": "a // b"}, as it stands
+
+bool is_python(const Json& value, const char* kind);
+Json python_unknown(const std::string& text);
+std::string python_text(const Json& value);
+
+struct PythonArgument {
+  std::string name;  // "" by position
+  Json value;
+};
+
+// What an expression needs of the run around it.
+struct PythonScope {
+  std::function<Json(const std::string&)> name;
+  std::function<Json(const Json&, const std::string&)> attribute;
+  std::function<Json(const Json&, const std::vector<PythonArgument>&, int)> call;
+  std::function<Json(const std::vector<PythonArgument>&, int)> map;
+};
+
+// Reads from `at` on, and moves it behind the expression.
+Json python_value(const std::vector<PythonToken>& tokens, std::size_t& at, const PythonScope& scope);
+
+// Whether a value counts as true: 1, 0, or -1 where that is not known.
+int python_truth(const Json& value);
+
+}  // namespace rehearse

@@ -1,0 +1,150 @@
+#include "frameworks/python_tokens.h"
+
+#include <fmt/core.h>
+
+#include <cctype>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr std::size_t kMostTokens = 200'000;
+constexpr int kTab = 8;  // columns (docs.python.org, lexical analysis, indentation)
+
+bool is_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' ||
+         static_cast<unsigned char>(letter) >= 0x80;
+}
+
+class PythonLexer {
+ public:
+  PythonLexer(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+
+  std::vector<PythonLine> lines() {
+    while (at_ < text_.size()) next();
+    if (depth_ > 0) fail(opened_, "a bracket is not closed");
+    end_line();
+    return std::move(lines_);
+  }
+
+ private:
+  [[noreturn]] void fail(int line, const std::string& rule) const {
+    throw InputError({file_, fmt::format("line {}", line), rule, "", ""});
+  }
+
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool sees(std::string_view word) const { return text_.compare(at_, word.size(), word) == 0; }
+
+  void end_line() {
+    if (!current_.tokens.empty()) lines_.push_back(std::move(current_));
+    current_ = {};
+    at_begin_ = true;
+  }
+
+  void add(PythonToken::Kind kind, std::string word, int line) {
+    if (++count_ > kMostTokens) fail(line, fmt::format("a Python file has at most {} words", kMostTokens));
+    current_.tokens.push_back({kind, std::move(word), line});
+  }
+
+  void next() {
+    if (at_begin_ && depth_ == 0) indent();
+    const char letter = peek();
+    if (letter == '\n') {
+      ++at_;
+      ++line_;
+      if (depth_ == 0) end_line();
+    } else if (letter == ' ' || letter == '\t' || letter == '\r' || letter == '\f') {
+      ++at_;
+    } else if (sees("\\\n")) {
+      at_ += 2;
+      ++line_;
+    } else if (letter == '#') {
+      while (at_ < text_.size() && peek() != '\n') ++at_;
+    } else if (letter == '"' || letter == '\'') {
+      string(false, false);
+    } else if (is_letter(letter)) {
+      word();
+    } else if (letter == '\0' && at_ >= text_.size()) {
+      return;
+    } else {
+      op();
+    }
+  }
+
+  void indent() {
+    at_begin_ = false;
+    int columns = 0;
+    for (; peek() == ' ' || peek() == '\t'; ++at_) columns += peek() == '\t' ? kTab - columns % kTab : 1;
+    current_.indent = columns;
+  }
+
+  void word() {
+    const std::size_t begin = at_;
+    const bool number = std::isdigit(static_cast<unsigned char>(peek())) != 0;
+    while (is_letter(peek()) ||
+           (number && (peek() == '.' || ((peek() == '-' || peek() == '+') &&
+                                         (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E')))))
+      ++at_;
+    std::string name = text_.substr(begin, at_ - begin);
+    if (!number && name.size() <= 2 && (peek() == '"' || peek() == '\'')) {
+      const auto has = [&](const char* letters) { return name.find_first_of(letters) != std::string::npos; };
+      if (name.find_first_not_of("rRbBfFuU") == std::string::npos) return string(has("rR"), has("fF"));
+    }
+    add(number ? PythonToken::Kind::number : PythonToken::Kind::name, std::move(name), line_);
+  }
+
+  void string(bool raw, bool computed) {
+    const int line = line_;
+    const std::string quote(sees("\"\"\"") || sees("'''") ? 3 : 1, peek());
+    at_ += quote.size();
+    std::string inside;
+    while (!sees(quote)) {
+      if (at_ >= text_.size() || (quote.size() == 1 && peek() == '\n')) fail(line, "a string is not closed");
+      if (peek() == '\\' && !raw) ++at_;
+      if (peek() == '\n') ++line_;
+      inside += peek();
+      ++at_;
+    }
+    at_ += quote.size();
+    add(PythonToken::Kind::text, std::move(inside), line);
+    current_.tokens.back().computed = computed;
+  }
+
+  void op() {
+    static constexpr const char* kLong[] = {
+        "**=", "//=", "...", "->", ":=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/="};
+    for (const char* each : kLong)
+      if (sees(each)) {
+        add(PythonToken::Kind::op, each, line_);
+        at_ += std::string_view(each).size();
+        return;
+      }
+    const char letter = peek();
+    if (letter == '(' || letter == '[' || letter == '{') {
+      if (depth_++ == 0) opened_ = line_;
+    } else if ((letter == ')' || letter == ']' || letter == '}') && depth_ > 0) {
+      --depth_;
+    }
+    add(PythonToken::Kind::op, std::string(1, letter), line_);
+    ++at_;
+  }
+
+  const std::string& text_;
+  const std::string& file_;
+  std::size_t at_ = 0, count_ = 0;
+  int line_ = 1, depth_ = 0, opened_ = 0;
+  bool at_begin_ = true;
+  PythonLine current_;
+  std::vector<PythonLine> lines_;
+};
+
+}  // namespace
+
+std::vector<PythonLine> python_lines(const std::string& text, const std::string& file) {
+  return PythonLexer(text, file).lines();
+}
+
+}  // namespace rehearse

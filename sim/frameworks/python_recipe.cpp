@@ -48,6 +48,26 @@ void drop_names_of_calls(Json& value) {
   for (Json& each : value) drop_names_of_calls(each);
 }
 
+bool is_open(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().starts_with('$');
+}
+
+// Sections that a function of another module makes, and the size of a placeholder for a tokenizer.
+void drop_what_is_open(PythonResult& found) {
+  std::vector<std::string> open;
+  for (const auto& [key, value] : found.json.items())
+    if (is_open(value)) open.push_back(key);
+  for (const std::string& key : open) {
+    found.notes.push_back(
+        fmt::format("{} is made by a function that is not read: Megatron-LM's defaults are "
+                    "counted; pass --source FILE",
+                    key));
+    found.json.erase(key);
+  }
+  const Json::json_pointer words("/tokenizer/vocab_size");
+  if (found.json.contains(words) && is_open(found.json[words])) found.json["tokenizer"].erase("vocab_size");
+}
+
 std::string made_by(const Json& value) {
   return value.is_object() && value.contains(kPythonMadeBy) ? value[kPythonMadeBy].get<std::string>() : "";
 }
@@ -75,15 +95,15 @@ std::string network_of(const std::string& file, const ImportRequest& request) {
 
 // torchtitan/config/configs.py since 2026: tokens in place of sequences.
 void say_batch(Json& sections) {
+  for (const char* name : {"training", "parallelism"})  // before references, which an insertion would move
+    if (!sections.contains(name)) sections[name] = Json::object();
   Json& training = sections["training"];
-  if (!training.is_object()) training = Json::object();
   if (!training.contains("max_context_length") && !training.contains("num_tokens_per_microbatch_per_dp_rank"))
     return;
   const std::int64_t seq = std::max<std::int64_t>(1, whole(training, "max_context_length", 2048));
   const std::int64_t micro =
       std::max<std::int64_t>(1, whole(training, "num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
   Json& parallelism = sections["parallelism"];
-  if (!parallelism.is_object()) parallelism = Json::object();
   const bool is_pipelined = whole(parallelism, "pipeline_parallel_degree", 1) > 1;
   training["seq_len"] = seq;
   training["local_batch_size"] = micro * (is_pipelined ? whole(parallelism, "num_pp_microbatches", 1) : 1);
@@ -151,8 +171,8 @@ Imported import_torchtitan_python(const std::string& text, const std::string& fi
   say_checkpointing(found.json, sections);
   say_model(found.json, network_of(file, request), sections, notes);
   if (sections.contains("compile") && sections["compile"].contains("enable_async_tensor_parallel")) {
-    sections["parallelism"]["enable_async_tensor_parallel"] =
-        sections["compile"]["enable_async_tensor_parallel"];
+    const Json overlaps = sections["compile"]["enable_async_tensor_parallel"];
+    sections["parallelism"]["enable_async_tensor_parallel"] = overlaps;
     sections["compile"].erase("enable_async_tensor_parallel");
   }
   drop_names_of_calls(sections);
@@ -184,6 +204,7 @@ Imported import_bridge_python(const std::string& text, const std::string& file,
     found.json["precision"] = precision.substr(precision.find_last_of('.') + 1);
   drop_names_of_calls(found.json);
   if (found.json["model"].is_object()) found.json["model"].erase("0");
+  drop_what_is_open(found);
   YamlText yaml;
   yaml.json = std::move(found.json);
   yaml.lines = std::move(found.lines);

@@ -286,8 +286,8 @@ class PythonRun {
     if (target[last].kind == PythonToken::Kind::name && target[last - 1].is(".")) {
       const Json base = value({target.begin(), target.begin() + static_cast<std::ptrdiff_t>(last) - 1});
       PythonObject* object = object_of(base);
-      if (object == nullptr) {  // "cfg.model" that nothing has set
-        if (!is_python(base, kPythonName) || last < 3) return;
+      if (object == nullptr) {  // "cfg.model" that nothing has set, or a call that is not read
+        if (base.is_primitive() && !base.is_null()) return;  // which Python refuses
         Json made = make({}, target[0].line);
         object = object_of(made);
         const std::size_t index = objects_.size() - 1;
@@ -308,7 +308,11 @@ class PythonRun {
                    std::map<std::string, int>& lines) {
     if (depth > kDeepestObject || ++written_ > kMostStatements) return "$deep";
     if (is_python(value, kPythonUnknown)) return "$" + python_text(value);
-    if (is_python(value, kPythonName)) return python_text(value);
+    if (is_python(value, kPythonName)) {  // a constant of another module, by its capitals
+      const std::string name = python_text(value);
+      const bool is_constant = name.find_first_of("abcdefghijklmnopqrstuvwxyz.") == std::string::npos;
+      return is_constant ? "$" + name : name;
+    }
     if (value.is_array()) {
       Json all = Json::array();
       for (const Json& each : value) all.push_back(written_out(each, "", depth + 1, lines));

@@ -127,6 +127,19 @@ TEST(ImportPython, ReadsARegistryOfTorchtitan) {
               HasSubstr("nearest legal: llama3_8b"));
 }
 
+TEST(ImportPython, ReadsARegistryWithoutDegrees) {
+  ImportRequest request;
+  request.gpus = 8;
+  const Imported found = read_python(
+      "models/llama3/config_registry.py",
+      "import torchtitan\ndef llama3_8b():\n    return Trainer.Config(model_spec=model_registry('8B'), "
+      "training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192, max_context_length=4096))\n",
+      request);
+  EXPECT_EQ(found.scenario["plan"]["micro_batch"], 2);
+  EXPECT_EQ(found.scenario["plan"]["tp"], 1);
+  EXPECT_EQ(found.scenario["model"], "llama3-8b");
+}
+
 TEST(ImportPython, ReadsARecipeOfMegatronBridgeWithTheFileOfItsDefaults) {
   const std::string text =
       "from megatron.bridge.recipes.common import _pretrain_common\n"

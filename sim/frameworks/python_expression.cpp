@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace rehearse {
 
 namespace {
@@ -12,6 +14,14 @@ namespace {
 constexpr double kExact = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
 constexpr int kDeepest = 60;
 constexpr std::size_t kLongest = 4096;  // letters of a word, values of a list
+
+// The beginning of a text, with no letter cut in two.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kShown = 60;
+  std::string begin = text.substr(0, kShown);
+  while (!is_utf8(begin)) begin.pop_back();
+  return begin;
+}
 
 Json whole_or_real(double value, bool real) {
   if (!std::isfinite(value)) return python_unknown("overflow");
@@ -317,15 +327,14 @@ bool is_python(const Json& value, const char* kind) {
 }
 
 Json python_unknown(const std::string& text) {
-  constexpr std::size_t kShown = 60;
-  return {{kPythonUnknown, text.substr(0, kShown)}};
+  return {{kPythonUnknown, shown(text)}};
 }
 
 std::string python_text(const Json& value) {
   for (const char* kind : {kPythonUnknown, kPythonName})
     if (is_python(value, kind)) return value[kind].get<std::string>();
   if (is_python(value, kPythonReference)) return "object";
-  return value.is_string() ? value.get<std::string>() : value.dump().substr(0, 60);
+  return shown(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 int python_truth(const Json& value) {

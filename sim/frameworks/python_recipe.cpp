@@ -199,9 +199,13 @@ Imported import_bridge_python(const std::string& text, const std::string& file,
   if (model.is_object() && model.contains("0") && model["0"].is_string())
     found.notes.push_back(fmt::format("the network is that of {}: pass --model NAME|config.json",
                                       model["0"].get<std::string>()));
-  // A recipe of precision is a call, whose own fields come behind its name.
-  if (const std::string precision = made_by(found.json.value("mixed_precision", Json())); !precision.empty())
-    found.json["precision"] = precision.substr(precision.find_last_of('.') + 1);
+  // A recipe of precision is a call, or the name that it is given; its own fields come behind.
+  const Json precision = found.json.value("mixed_precision", Json());
+  if (const std::string name = made_by(precision); !name.empty()) {
+    const bool is_named = precision.contains("0") && precision["0"].is_string();
+    found.json["precision"] = is_named ? precision["0"] : Json(name.substr(name.find_last_of('.') + 1));
+    found.json["mixed_precision"].erase("0");
+  }
   drop_names_of_calls(found.json);
   if (found.json["model"].is_object()) found.json["model"].erase("0");
   drop_what_is_open(found);

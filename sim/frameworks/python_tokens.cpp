@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace rehearse {
 
@@ -144,6 +145,7 @@ class PythonLexer {
 }  // namespace
 
 std::vector<PythonLine> python_lines(const std::string& text, const std::string& file) {
+  if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   return PythonLexer(text, file).lines();
 }
 

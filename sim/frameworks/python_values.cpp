@@ -282,6 +282,7 @@ class PythonRun {
       frames_.back()[target[0].text] = std::move(found);
       return;
     }
+    if (target.size() < 3) return;  // no name, as ".n = 1"
     const std::size_t last = target.size() - 1;
     if (target[last].kind == PythonToken::Kind::name && target[last - 1].is(".")) {
       const Json base = value({target.begin(), target.begin() + static_cast<std::ptrdiff_t>(last) - 1});

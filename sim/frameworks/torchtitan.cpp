@@ -223,8 +223,7 @@ class TorchtitanReader {
     if (reshard != "default" && reshard != "always" && reshard != "never")
       from.fail("fsdp_reshard_after_forward", "must be default, always or never",
                 "found \"" + reshard + "\"");
-    const bool is_sharded = ranks != 1;
-    if (reshard != "default" && is_sharded) plan_["reshard_after_forward"] = reshard == "always";
+    if (reshard != "default") plan_["reshard_after_forward"] = reshard == "always";
   }
 
   void pipeline(const JsonReader& from) {

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
@@ -215,6 +216,7 @@ bool starts_verl(const std::string& script) {
 
 YamlText verl_settings(const std::string& script, const std::string& file, const ShellInputs& inputs,
                        std::vector<std::string>& notes) {
+  if (!is_utf8(script)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   const ShellRun run = shell_run(script, file, inputs);
   notes = run.notes;
   const auto starts = [](const ShellCommand& command) {

@@ -81,6 +81,12 @@ TEST(Python, RefusesWhatIsNotClosedAndNestsTooDeep) {
               configuration("def f():\n  return " + std::string(5000, '(') + std::string(5000, ')') + "\n");
             }),
             "no error");
+  EXPECT_THAT(refusal([] { configuration("x = '\xac'\n"); }), HasSubstr("UTF-8"));
+  EXPECT_EQ(configuration(".n += 1\n: = 2\ndef f():\n  return 1\n"), 1);
+  EXPECT_EQ(refusal([] {
+              configuration("def f():\n  return C(a=g(" + std::string(59, 'x') + "\xc3\xa4 // 2))\n").dump();
+            }),
+            "no error");
   std::string twice = "def f():\n  a = 'xxxxxxxx'\n";
   for (int i = 0; i < 60; ++i) twice += "  a = a + a\n";
   EXPECT_EQ(refusal([&] { configuration(twice + "  return Config(a=a)\n"); }), "no error");
@@ -159,6 +165,10 @@ TEST(ImportPython, ReadsARecipeOfMegatronBridgeWithTheFileOfItsDefaults) {
   EXPECT_THAT(alone.notes,
               Contains(AllOf(HasSubstr("_pretrain_common is not defined"), HasSubstr("--source"))));
   EXPECT_THAT(alone.notes, Contains(HasSubstr("the network is that of meta-llama/Llama-3.2-1B")));
+  const std::string narrow = "cfg.mixed_precision = get_mixed_precision_config('bf16_mixed')\n    return cfg";
+  std::string named = text;
+  named.replace(named.find("return cfg"), 10, narrow);
+  EXPECT_EQ(read_python("llama.py", named, {}).scenario["plan"]["precision"], "bf16");
   request.shell.files["common.py"] =
       "def _pretrain_common():\n"
       "    return ConfigContainer(model=None, train=TrainingConfig(micro_batch_size=2),\n"

@@ -105,9 +105,10 @@ void require_stable(const Run& run, Writer write, Reader import) {
   const Imported second = import(line.text, run.experiment);
   if (first.model != second.model)
     RC_FAIL(fmt::format("{}\n{}\n{}", line.text, first.model.dump(), second.model.dump()));
-  if (first.scenario.at("plan") != second.scenario.at("plan"))
-    RC_FAIL(fmt::format("{}\n{}\n{}", line.text, first.scenario.at("plan").dump(),
-                        second.scenario.at("plan").dump()));
+  Json was = first.scenario.at("plan"), is = second.scenario.at("plan");
+  for (Json* plan : {&was, &is})  // without shards nothing is gathered again
+    if (plan->value("zero", 0) == 0) plan->erase("reshard_after_forward");
+  if (was != is) RC_FAIL(fmt::format("{}\n{}\n{}", line.text, was.dump(), is.dump()));
 }
 
 bool has_line(const Drawn& drawn, Writer write) {

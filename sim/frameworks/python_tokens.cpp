@@ -37,7 +37,9 @@ class PythonLexer {
   }
 
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  bool sees(std::string_view word) const { return text_.compare(at_, word.size(), word) == 0; }
+  bool sees(std::string_view word) const {
+    return at_ < text_.size() && text_.compare(at_, word.size(), word) == 0;
+  }
 
   void end_line() {
     if (!current_.tokens.empty()) lines_.push_back(std::move(current_));

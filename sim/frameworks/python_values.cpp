@@ -13,7 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kMostStatements = 20'000;
-constexpr int kDeepestCall = 16;
+constexpr int kDeepestCall = 16, kMostCalls = 300;
 constexpr int kDeepestBlock = 300;
 constexpr int kDeepestObject = 12;
 constexpr std::size_t kMostObjects = 20'000;
@@ -138,7 +138,8 @@ class PythonRun {
   }
 
   Json invoke(const PythonFunction& function, const std::vector<PythonArgument>& arguments) {
-    if (frames_.size() > kDeepestCall) return python_unknown(function.name + "()");
+    if (deep_ >= kDeepestCall || ++calls_ > kMostCalls) return python_unknown(function.name + "()");
+    ++deep_;
     Frame frame;
     std::size_t position = 0;
     for (const PythonArgument& each : arguments) {
@@ -161,6 +162,7 @@ class PythonRun {
     run(function.body, false);
     done_ = false;
     frames_.pop_back();
+    --deep_;
     return std::exchange(returned_, nullptr);
   }
 
@@ -222,7 +224,7 @@ class PythonRun {
     do {
       const std::vector<PythonToken>& head = lines[at].tokens;
       const bool is_else = head[0].is_word("else");
-      const std::size_t end = end_of_head(head);
+      const std::size_t end = std::max<std::size_t>(2, end_of_head(head));
       const int holds =
           is_else ? 1
           : none == 0
@@ -339,7 +341,7 @@ class PythonRun {
   std::vector<std::string> notes_;
   Json returned_;
   bool done_ = false;
-  int count_ = 0, nested_ = 0, written_ = 0;
+  int count_ = 0, nested_ = 0, written_ = 0, deep_ = 0, calls_ = 0;
 };
 
 PythonFile::PythonFile(const std::string& text, const std::string& file, const ShellInputs& inputs)

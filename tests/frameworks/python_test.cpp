@@ -76,13 +76,16 @@ TEST(Python, LeavesOpenWhatTheFileDoesNotDecide) {
 TEST(Python, RefusesWhatIsNotClosedAndNestsTooDeep) {
   EXPECT_THAT(refusal([] { configuration("x = (1,\n"); }), HasSubstr("a bracket is not closed"));
   EXPECT_THAT(refusal([] { configuration("x = 'a\n"); }), HasSubstr("a string is not closed"));
+  EXPECT_THAT(refusal([] { configuration("x = 'a\\"); }), HasSubstr("a string is not closed"));
   EXPECT_EQ(configuration("def f():\n  return " + std::string(5000, '-') + "1\n"), 1);
   EXPECT_EQ(refusal([] {
               configuration("def f():\n  return " + std::string(5000, '(') + std::string(5000, ')') + "\n");
             }),
             "no error");
   EXPECT_THAT(refusal([] { configuration("x = '\xac'\n"); }), HasSubstr("UTF-8"));
-  EXPECT_EQ(configuration(".n += 1\n: = 2\ndef f():\n  return 1\n"), 1);
+  EXPECT_EQ(configuration("def g(a=g() + g()):\n  return a\ndef f():\n  return C(a=g())\n")["()"], "C")
+      << "a default that calls its own function";
+  EXPECT_EQ(configuration(".n += 1\n: = 2\nif\n  x = 1\ndef f():\n  return 1\n"), 1);
   EXPECT_EQ(refusal([] {
               configuration("def f():\n  return C(a=g(" + std::string(59, 'x') + "\xc3\xa4 // 2))\n").dump();
             }),

@@ -50,7 +50,7 @@ class Limits {
     require(model_.norm_place == NormPlace::before, "model",
             "norms after a branch, or shared by two, cannot be executed yet", model_.name,
             "a model with a norm before each branch");
-    for (const auto& [has, part] : {std::pair{model_.qk_norm_wide, "norms over all heads"},
+    for (const auto& [has, part] : {std::pair{model_.qk_norm_span != QkNormSpan::head, "norms with weights for every head"},
                                     {model_.head_bias, "biases of the logits"},
                                     {model_.embedding_norm, "norms of the embedding"}})
       require(!has, "model", fmt::format("{} cannot be executed yet", part), model_.name,

@@ -69,7 +69,7 @@ std::vector<const char*> without_flag(const Model& model) {
   if (model.positions == Positions::alibi) parts.push_back("alibi");
   if (model.norm == Norm::layer_weight || model.norm == Norm::layer_plain) parts.push_back("norm_bias");
   if (model.norm_place != NormPlace::before) parts.push_back("norm_place");
-  if (model.qk_norm_wide) parts.push_back("qk_norm_wide");
+  if (model.qk_norm_span != QkNormSpan::head) parts.push_back("qk_norm_span");
   if (model.embedding_norm) parts.push_back("embedding_norm");
   if (model.head_bias) parts.push_back("head_bias");
   if (model.position_offset > 0) parts.push_back("position_offset");

@@ -13,7 +13,7 @@ std::int64_t norm_size(const Model& model) {
 
 std::int64_t qk_norms(const Model& model) {
   if (!model.qk_norm) return 0;
-  return (model.qk_norm_wide ? model.heads + model.kv_heads : 2) * model.head_dim;
+  return (model.qk_norm_span == QkNormSpan::head ? 2 : model.heads + model.kv_heads) * model.head_dim;
 }
 
 std::int64_t dense_attention(const Model& model) {

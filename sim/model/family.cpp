@@ -11,8 +11,6 @@ namespace rehearse {
 
 namespace {
 
-constexpr const char* kRows = "scenarios/families/hugging_face.json";
-
 // Objects are merged by key, arrays are joined.
 void add(Json& to, const Json& more) {
   if (more.is_array())
@@ -136,7 +134,7 @@ bool ModelFamily::reads_like(const ModelFamily& other) const {
 }
 
 const std::vector<ModelFamily>& families() {
-  static const std::vector<ModelFamily> rows = Rows((data_directory() / kRows).string()).all();
+  static const std::vector<ModelFamily> rows = Rows((data_directory() / kFamilyRows).string()).all();
   return rows;
 }
 

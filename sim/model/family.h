@@ -1,5 +1,6 @@
-// What does each model type of Hugging Face mean? scenarios/families/hugging_face.json has a row for each: what its class
-// implies, what its absent keys default to, and what it calls the parts that all families share.
+// What does each model type of Hugging Face mean? scenarios/families/hugging_face.json has a row for each:
+// what its class implies, what its absent keys default to, and what it calls the parts that all families
+// share.
 #pragma once
 
 #include <string>
@@ -9,6 +10,8 @@
 #include "model/model.h"
 
 namespace rehearse {
+
+inline constexpr const char* kFamilyRows = "scenarios/families/hugging_face.json";
 
 struct ModelFamily {
   std::string model_type;
@@ -21,7 +24,7 @@ struct ModelFamily {
   Json only;                         // by key: the values that can be read
   Json cases;                        // array of {"where": {key: value}, "implied": {part: value}}
   Json per_layer;                    // array of keys that may hold an array with a value for each layer
-  Json approximated;                 // by key: what a value costs that no formula here has
+  Json approximated;                 // by part: the effect of its cost that no formula here has; null: unsaid
 
   bool reads_like(const ModelFamily& other) const;
 };

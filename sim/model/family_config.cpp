@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 24> kOfRow = {"activation",
                                                      "position_embedding_type",
                                                      "position_offset",
                                                      "qk_layernorm",
-                                                     "qk_norm_wide",
+                                                     "qk_norm_span",
                                                      "qkv_bias",
                                                      "router_bias",
                                                      "shared_expert_gate",
@@ -86,12 +86,12 @@ FamilyConfig::FamilyConfig(const JsonReader& file, const ModelFamily& family)
     : family_(family),
       file_(with_defaults(file, family)),
       implied_(family.implied),
-      row_(Json::object(), "scenarios/families/hugging_face.json", "/" + family.model_type) {
+      row_(Json::object(), kFamilyRows, "/" + family.model_type) {
   file_.has("model_type");  // which told the family
   file_.has("architectures");
   require_known();
   take_cases();
-  row_ = JsonReader(implied_, "scenarios/families/hugging_face.json", "/" + family.model_type + "/implied");
+  row_ = JsonReader(implied_, kFamilyRows, "/" + family.model_type + "/implied");
 }
 
 void FamilyConfig::take_cases() {

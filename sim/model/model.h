@@ -15,6 +15,10 @@ enum class Norm { layer, rms, layer_weight, layer_plain };
 // 2); on both sides (Gemma 2); or one before both branches, which read the same rows (GPT-J).
 enum class NormPlace : std::uint8_t { before, after, both, shared };
 
+// What a norm of queries, or of keys, has in one mean: a head, with one weight vector for all heads (Qwen3)
+// or one for each (Cohere), or all heads at once (OLMo 2).
+enum class QkNormSpan : std::uint8_t { head, each_head, all_heads };
+
 enum class Positions {
   rotary,
   learned,  // a table of max_positions x hidden parameters
@@ -87,9 +91,9 @@ struct Model {
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;
-  bool head_bias = false;          // of the logits (GPT-J)
-  bool qk_norm = false;            // RMSNorm over head_dim on queries and keys (Qwen3)
-  bool qk_norm_wide = false;       // over all heads at once instead (OLMo 2)
+  bool head_bias = false;  // of the logits (GPT-J)
+  bool qk_norm = false;    // norms of queries and keys
+  QkNormSpan qk_norm_span = QkNormSpan::head;
   bool tied_embeddings = false;    // the head uses the embedding table
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
   bool yarn = false;  // rotary positions scaled by a factor beside their wavelengths (Peng et al. 2023, YaRN)

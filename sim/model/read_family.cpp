@@ -76,10 +76,12 @@ void read_norms(const FamilyConfig& config, Model& model) {
                                                           {"after", NormPlace::after},
                                                           {"both", NormPlace::both},
                                                           {"shared", NormPlace::shared}};
+  static const std::map<std::string, QkNormSpan> spans = {
+      {"head", QkNormSpan::head}, {"each head", QkNormSpan::each_head}, {"all heads", QkNormSpan::all_heads}};
   model.norm = config.choice_or("normalization", Norm::rms, norms);
   model.norm_place = config.choice_or("norm_place", NormPlace::before, places);
   model.qk_norm = config.boolean("qk_layernorm");
-  model.qk_norm_wide = model.qk_norm && config.boolean("qk_norm_wide");
+  if (model.qk_norm) model.qk_norm_span = config.choice_or("qk_norm_span", QkNormSpan::head, spans);
   model.embedding_norm = config.boolean("embedding_norm");
   model.parallel_residual = config.boolean("parallel_residual") || model.norm_place == NormPlace::shared;
 }
@@ -120,15 +122,18 @@ void read_branches(const FamilyConfig& config, Model& model) {
   model.dropout = has_dropout(config);
 }
 
-// What the class computes and no formula here has, as the row tells it.
+// Parts of the class that no formula here has, with the effect that the row tells. A key that a formula reads
+// besides is not among the ignored ones.
 void note_approximations(const FamilyConfig& config, Model& model) {
   const JsonReader& file = config.file();
   if (model.experts && file.integer_or("topk_group", 0, 0, bounds::kExperts) <
                            file.integer_or("n_group", 0, 0, bounds::kExperts))
     model.not_modelled.emplace_back("topk_group");
-  for (const auto& [key, effect] : config.family().approximated.items()) {
+  for (const auto& [part, effect] : config.family().approximated.items()) {
+    const std::string key = config.name(part);
+    const bool is_read = file.asked().contains(key);
     if (!file.has(key) || file.value(key) == false || file.value(key) == 0) continue;
-    model.not_modelled.push_back(key);
+    if (!is_read) model.not_modelled.push_back(key);
     if (effect.is_string())
       model.warnings.push_back(
           fmt::format("{} {}: {}", key, file.value(key).dump(), effect.get<std::string>()));

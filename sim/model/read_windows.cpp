@@ -68,18 +68,16 @@ void read_windows(const FamilyConfig& config, Model& model) {
     if (pattern.is_string()) {
       marks = of_letters(config, pattern.get<std::string>(), model.layers);
     } else {
-      model.full_every = config.integer("sliding_window_pattern", 0, bounds::kLayers);
-      for (std::int64_t layer = 0; layer < model.layers; ++layer)
-        if (model.full_every > 0 && (layer + 1) % model.full_every == 0)
-          marks[static_cast<std::size_t>(layer)] = '0';
+      const std::int64_t every = config.integer("sliding_window_pattern", 0, bounds::kLayers);
+      for (std::int64_t layer = every - 1; every > 0 && layer < model.layers; layer += every)
+        marks[static_cast<std::size_t>(layer)] = '0';
     }
   } else {
     for (std::int64_t layer = 0; layer < std::min(full, model.layers); ++layer)
       marks[static_cast<std::size_t>(layer)] = '0';
   }
-  model.full_every = 0;
-  if (!config.boolean("use_sliding_window", true) || marks.find('1') == std::string::npos) return;
-  if (window == 0) return;
+  if (window == 0 || !config.boolean("use_sliding_window", true) || marks.find('1') == std::string::npos)
+    return;
   model.window = window;
   set_layers(model, marks);
 }

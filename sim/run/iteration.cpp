@@ -98,6 +98,16 @@ void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) 
                                          : "ep = 1: there is no dispatch or combine to overlap");
 }
 
+// Each rank has the sums of squares of its own heads. transformers gathers all heads (OLMo 2's plan of tensor
+// parallelism: "we need to replicate here due to the added norm on q and k").
+void warn_of_wide_norms(const Model& model, const Plan& plan, RunFacts& facts) {
+  if (plan.tp == 1 || !model.qk_norm || model.qk_norm_span != QkNormSpan::all_heads) return;
+  facts.warnings.push_back(fmt::format(
+      "model {} normalises queries and keys over all heads: at tp {} each layer all-reduces their "
+      "sums of squares, which is not costed (too fast); tp 1 has no such all-reduce",
+      model.name, plan.tp));
+}
+
 // A fold that is not known to change nothing is made only where simulating every rank would take long: each
 // op of each rank costs some microseconds.
 constexpr std::size_t kAffordableOps = 200'000;
@@ -164,6 +174,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);
   warn_of_pairs(plan, preparation.schedule, facts);
+  warn_of_wide_norms(experiment.model, plan, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(
         fmt::format("no closed form of the bubble of {} is published: the ideal bubble is shown as 0",

@@ -12,6 +12,8 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 Json of_type(const std::string& type) {
   Json config = llama_config();
@@ -72,10 +74,54 @@ TEST(Approximated, MechanismsAreNamedWithTheirEffect) {
 TEST(Gemma2, CapsAreNamedAsNotModelled) {
   Json config = of_type("gemma2");
   config["head_dim"] = 128;
-  EXPECT_THAT(read_config(config).not_modelled,
-              ElementsAre("attn_logit_softcapping", "final_logit_softcapping"));
+  const Model model = read_config(config);
+  EXPECT_THAT(model.not_modelled, ElementsAre("attn_logit_softcapping", "final_logit_softcapping"));
+  EXPECT_THAT(model.warnings, ElementsAre(HasSubstr("scores is left out: too fast"),
+                                          HasSubstr("logits is left out: too fast")));
   config["attn_logit_softcapping"] = config["final_logit_softcapping"] = nullptr;
-  EXPECT_THAT(read_config(config).not_modelled, testing::IsEmpty());
+  EXPECT_THAT(read_config(config).not_modelled, IsEmpty());
+  EXPECT_THAT(read_config(config).warnings, IsEmpty());
+}
+
+// A key that a formula reads is not called ignored.
+TEST(LayersWithoutRotaryPositions, AreNamedWhereWindowsDecide) {
+  for (const char* type : {"exaone4", "cohere2"}) {
+    Json config = of_type(type);
+    const Model model = read_config(config);
+    EXPECT_EQ(model.window, 4096) << "as the class has it where the file has none";
+    EXPECT_EQ(model.full_every, 4);
+    EXPECT_THAT(model.warnings, ElementsAre(HasSubstr("sliding_window 4096: layers that see all keys")))
+        << type;
+    EXPECT_THAT(model.not_modelled, IsEmpty()) << type;
+    config["sliding_window"] = nullptr;
+    EXPECT_THAT(read_config(config).warnings, IsEmpty()) << type;
+  }
+}
+
+TEST(LayersWithoutRotaryPositions, AreNamedWhereTheFileLeavesThemToTheClass) {
+  EXPECT_THAT(read_config(of_type("smollm3")).warnings, ElementsAre(HasSubstr("no_rope_layer_interval 4")));
+  Json llama4 = of_type("llama4_text");
+  EXPECT_THAT(read_config(llama4).warnings,
+              ElementsAre(HasSubstr("attention_chunk_size"), HasSubstr("no_rope_layer_interval 4"),
+                          HasSubstr("use_qk_norm true: norms of queries and keys")));
+  llama4["use_qk_norm"] = false;
+  EXPECT_THAT(read_config(llama4).warnings, Not(Contains(HasSubstr("use_qk_norm"))));
+}
+
+TEST(AbsentKeys, HaveTheValueOfTheClass) {
+  EXPECT_EQ(read_config(of_type("mistral")).window, 4096);
+  EXPECT_EQ(read_config(of_type("ministral3")).window, 0);
+  EXPECT_TRUE(read_config(of_type("seed_oss")).dropout);
+  EXPECT_FALSE(read_config(of_type("phi3")).dropout);
+}
+
+TEST(QkNorm, SpansOneHeadOrAllOfThem) {
+  EXPECT_EQ(read_config(of_type("qwen3")).qk_norm_span, QkNormSpan::head);
+  EXPECT_EQ(read_config(of_type("olmo2")).qk_norm_span, QkNormSpan::all_heads);
+  Json cohere = of_type("cohere");
+  EXPECT_FALSE(read_config(cohere).qk_norm);
+  cohere["use_qk_norm"] = true;
+  EXPECT_EQ(read_config(cohere).qk_norm_span, QkNormSpan::each_head);
 }
 
 Json wrapper() {
@@ -217,7 +263,11 @@ TEST(OnlyKnownValues, AreRead) {
                  {"vocab_size", 50272},
                  {"max_position_embeddings", 2048},
                  {"do_layer_norm_before", false}};
-  EXPECT_THAT(complaint(config.dump()), HasSubstr("/do_layer_norm_before: must be true where model_type is opt"));
+  EXPECT_THAT(complaint(config.dump()),
+              HasSubstr("/do_layer_norm_before: must be true where model_type is opt"));
+  Json bamba = of_type("bamba");
+  bamba["mamba_conv_bias"] = false;
+  EXPECT_THAT(complaint(bamba.dump()), HasSubstr("/mamba_conv_bias: must be true where model_type is bamba"));
 }
 
 }  // namespace

@@ -54,13 +54,15 @@ TEST(ModelParts, NormsMayLackParameters) {
   }
 }
 
-TEST(ModelParts, QueriesAndKeysAreNormalisedOverAllHeads) {
-  Model model = small();
-  model.qk_norm = true;
-  const double apart = held(model);
-  model.qk_norm_wide = true;
-  expect_counted(model);
-  EXPECT_EQ(held(model) - apart, 4 * (12 - 2) * 32);
+TEST(ModelParts, NormsOfQueriesAndKeysMayHaveWeightsForEveryHead) {
+  for (const QkNormSpan span : {QkNormSpan::each_head, QkNormSpan::all_heads}) {
+    Model model = small();
+    model.qk_norm = true;
+    const double shared = held(model);
+    model.qk_norm_span = span;
+    expect_counted(model);
+    EXPECT_EQ(held(model) - shared, 4 * (12 - 2) * 32);
+  }
 }
 
 TEST(ModelParts, EndsMayHaveMoreThanATable) {

@@ -116,7 +116,7 @@ Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool wind
   const std::string type = *element<std::string>("llama", "gpt2", "mistral", "qwen3", "gpt_neox", "nemotron");
   if (type == "gpt2") return gpt2(degrees, layers);
   add_size(config, degrees, layers, type.c_str());
-  if (type == "mistral" && windows) config["sliding_window"] = 128;
+  if (type == "mistral") config["sliding_window"] = windows ? Json(128) : Json();
   if (type == "gpt_neox") {
     config.erase("num_key_value_heads");
     config.erase("head_dim");

@@ -57,6 +57,21 @@ TEST(Iteration, PaddingTheVocabularyOfGpt2IsWorthAQuarterOfAStepOnA100) {
   EXPECT_LT(odd.step_time_s, 1.40 * padded.step_time_s);
 }
 
+// OLMo 2's norms need the other ranks' heads, Cohere's do not.
+TEST(Iteration, NamesTheAllReduceOfNormsOverAllHeads) {
+  Experiment experiment = replicas("llama3-8b", 1);
+  experiment.model.layers = 2;
+  experiment.model.qk_norm = true;
+  experiment.model.qk_norm_span = QkNormSpan::all_heads;
+  const auto warnings = [&] { return run_iteration(experiment).report.facts.warnings; };
+  const auto named = testing::Contains(testing::HasSubstr("over all heads: at tp 2"));
+  EXPECT_THAT(warnings(), testing::Not(named));
+  experiment.plan.tp = 2;
+  EXPECT_THAT(warnings(), named);
+  experiment.model.qk_norm_span = QkNormSpan::each_head;
+  EXPECT_THAT(warnings(), testing::Not(named));
+}
+
 TEST(Iteration, ContentionMakesASimulatedStepNoShorterThanTheLongestPath) {
   Experiment experiment = llama_70b();
   const double simulated = run_iteration(experiment).report.step_time_s;

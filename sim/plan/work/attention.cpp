@@ -83,8 +83,8 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
   if (model.qk_norm) {
-    const std::int64_t queries = model.qk_norm_wide ? shape.heads : 1,
-                       keys = model.qk_norm_wide ? shape.kv_heads : 1;
+    const bool is_shared = model.qk_norm_span == QkNormSpan::head;
+    const std::int64_t queries = is_shared ? 1 : shape.heads, keys = is_shared ? 1 : shape.kv_heads;
     heads.query = normalise(b, "query_norm", Norm::rms, heads.query, queries * shape.head_dim);
     heads.key = normalise(b, "key_norm", Norm::rms, heads.key, keys * shape.head_dim);
   }

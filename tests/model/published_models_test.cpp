@@ -1,5 +1,6 @@
 // Models of many families: their parameter counts to the last digit. Each row of published_models.json has a
 // configuration's facts, the count and where it comes from.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -25,6 +26,16 @@ TEST(PublishedModels, CountAsTheirSourcesSay) {
       ADD_FAILURE() << name << ": " << error.what();
     }
   }
+}
+
+// "hub": the safetensors total, or one with the difference explained. "quoted": a public repository states
+// the count. "computed": only the class says so, and the source tells whether it was read.
+TEST(PublishedModels, SayHowTheirCountIsKnown) {
+  for (const Json& row : published_models())
+    EXPECT_THAT(row["source"].get<std::string>(),
+                testing::MatchesRegex("hub[,:] .+|(quoted by public repositories|computed); "
+                                      "(class not read|.* of huggingface/transformers read at [0-9a-f]{10})"))
+        << row["name"];
 }
 
 TEST(PublishedModels, AreOfManyFamilies) {

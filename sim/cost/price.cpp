@@ -47,7 +47,7 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
     int stage;
     StageTimes times;
     StageTransfers transfers;
-    double priced_s, extrapolated_s, launch_bound_s;
+    double priced_s, extrapolated_s, unmeasured_s, launch_bound_s;
   };
   const auto are_alike = [&work](int a, int b) {
     return work.parts[static_cast<std::size_t>(a)] == work.parts[static_cast<std::size_t>(b)] &&
@@ -59,17 +59,18 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
     auto like = std::find_if(known.begin(), known.end(),
                              [&](const Priced& other) { return are_alike(other.stage, stage); });
     if (like == known.end()) {
-      pricing.priced_s = pricing.extrapolated_s = pricing.launch_bound_s = 0;
+      pricing.priced_s = pricing.extrapolated_s = pricing.unmeasured_s = pricing.launch_bound_s = 0;
       StageTransfers transfers;
       const StageTimes times = pricing.stage(work, stage, transfers);
-      known.push_back(
-          {stage, times, transfers, pricing.priced_s, pricing.extrapolated_s, pricing.launch_bound_s});
+      known.push_back({stage, times, transfers, pricing.priced_s, pricing.extrapolated_s,
+                       pricing.unmeasured_s, pricing.launch_bound_s});
       like = std::prev(known.end());
     }
     prices.times.stages.push_back(like->times);
     prices.transfers.push_back(like->transfers);
     prices.priced_s += like->priced_s;
     prices.extrapolated_s += like->extrapolated_s;
+    prices.unmeasured_s += like->unmeasured_s;
     prices.launch_bound_s += like->launch_bound_s;
   }
 }

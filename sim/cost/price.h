@@ -14,6 +14,7 @@ struct Prices {
   std::vector<StageTransfers> transfers = {};  // by stage
   double priced_s = 0;                    // kernel seconds that went into them, one microbatch of all stages
   double extrapolated_s = 0;              // the part whose shape lies outside the profile's samples
+  double unmeasured_s = 0;                // the part of kernels that nobody timed (Kernel::unmeasured)
   double launch_bound_s = 0;  // beside priced_s: kernels of all stages wait for the host to launch them
   double slowest_gpu = 1;     // times that products take on it, counted in all of these
 };

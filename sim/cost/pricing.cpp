@@ -318,6 +318,7 @@ TimeParts Pricing::list(const Block& block, const std::vector<Kernel>& kernels, 
     part_of(parts, kernel, recompute) += seconds;
     priced_s += seconds;
     if (estimate.extrapolated) extrapolated_s += seconds;
+    if (kernel.unmeasured) unmeasured_s += seconds;
     if (const auto* collective = std::get_if<Collective>(&kernel.what)) {
       transfers[inner_group(*collective)] += repeats * transfers_of(*collective, of_call);
     }

@@ -25,7 +25,7 @@ class Pricing {
   Estimate time_of(const Block& block, const Kernel& kernel);
 
   const double on_slowest;  // times that a product takes on the job's slowest GPU
-  double priced_s = 0, extrapolated_s = 0, launch_bound_s = 0;
+  double priced_s = 0, extrapolated_s = 0, unmeasured_s = 0, launch_bound_s = 0;
 
  private:
   Estimate product(const Block& block, const Kernel& kernel, const Gemm& gemm);

@@ -38,8 +38,9 @@ Traffic traffic(const Scan& scan, double element_bytes) {
 
 }  // namespace
 
-double scan_seconds(const Gpu& gpu, const Scan& scan, double element_bytes) {
-  const Traffic all = traffic(scan, element_bytes);
+double scan_seconds(const Gpu& gpu, const Scan& scan, double element_bytes, double bytes) {
+  Traffic all = traffic(scan, element_bytes);
+  if (scan.of_linear_attention) all.bytes = bytes;
   return all.bytes / (kOfBandwidth * gpu.memory_bandwidth) +
          all.flops / (kFlopsOfMultiprocessor * gpu.multiprocessors);
 }

@@ -10,7 +10,8 @@
 
 namespace rehearse {
 
-// `element_bytes` of the activations. The GPU's multiprocessors must be on record.
-double scan_seconds(const Gpu& gpu, const Scan& scan, double element_bytes);
+// `element_bytes` of the activations, `bytes` that the kernel's tensors move: all of linear attention's,
+// while Mamba's kernels move more. The GPU's multiprocessors must be on record.
+double scan_seconds(const Gpu& gpu, const Scan& scan, double element_bytes, double bytes);
 
 }  // namespace rehearse

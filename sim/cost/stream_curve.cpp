@@ -88,7 +88,7 @@ Estimate pointwise_time(const Profile& profile, const Gpu& gpu, Pointwise kind, 
 Estimate scan_time(const Profile& profile, const Gpu& gpu, const Scan& scan, const ScanTensors& tensors) {
   if (profile.stream.contains(curve_name(scan)) || gpu.multiprocessors == 0)
     return stream_time(profile, gpu, {curve_name(scan), "copy"}, tensors.bytes);
-  return {std::max(profile.launch_s, scan_seconds(gpu, scan, tensors.element_bytes)), true};
+  return {std::max(profile.launch_s, scan_seconds(gpu, scan, tensors.element_bytes, tensors.bytes)), true};
 }
 
 }  // namespace rehearse

@@ -50,11 +50,22 @@ class Limits {
     require(model_.norm_place == NormPlace::before, "model",
             "norms after a branch, or shared by two, cannot be executed yet", model_.name,
             "a model with a norm before each branch");
-    for (const auto& [has, part] : {std::pair{model_.qk_norm_span != QkNormSpan::head, "norms with weights for every head"},
-                                    {model_.head_bias, "biases of the logits"},
-                                    {model_.embedding_norm, "norms of the embedding"}})
+    for (const auto& [has, part] :
+         {std::pair{model_.qk_norm_span != QkNormSpan::head, "norms with weights for every head"},
+          {model_.head_bias, "biases of the logits"},
+          {model_.embedding_norm, "norms of the embedding"},
+          {model_.recurrence.has_value(), "recurrences in attention's place"},
+          {model_.indexer.has_value(), "indexers of sparse attention"},
+          {model_.attention_gate, "gates of what is attended"},
+          {model_.caps_scores || model_.caps_logits, "caps of scores and of logits"},
+          {!model_.rotary.empty(), "layers without rotary positions"},
+          {model_.qk_norm_plain, "norms of queries and keys without weights"},
+          {model_.bidirectional || model_.token_types > 0 || model_.head_transform, "encoders"}})
       require(!has, "model", fmt::format("{} cannot be executed yet", part), model_.name,
               "a model without them");
+    require(!model_.window_in_chunks || plan_.seq <= model_.window, "model",
+            "attention within chunks cannot be executed yet", model_.name,
+            fmt::format("seq of at most {}", model_.window));
     require(model_.positions != Positions::alibi, "model", "ALiBi positions cannot be executed yet",
             model_.name, "a model with learned or rotary positions");
     require(plan_.fused_attention || !plan_.fused_softmax || shape_on_one_rank(model_, plan_).fused_softmax,

@@ -5,6 +5,7 @@
 
 #include "export/hybrid_flags.h"
 #include "export/launch_lines.h"
+#include "export/megatron_parts.h"
 #include "export/unsaid.h"
 #include "plan/frameworks/traits.h"
 
@@ -60,20 +61,6 @@ void add_activation_of_gpt_oss(Line& line, const Experts& experts) {
 // "[1,0]" of "10".
 std::string as_list(const std::string& layers) {
   return fmt::format("[{}]", fmt::join(layers, ","));
-}
-
-// Parts that no flag of Megatron-LM chooses.
-std::vector<const char*> without_flag(const Model& model) {
-  std::vector<const char*> parts;
-  if (model.parallel_residual) parts.push_back("parallel_residual");
-  if (model.positions == Positions::alibi) parts.push_back("alibi");
-  if (model.norm == Norm::layer_weight || model.norm == Norm::layer_plain) parts.push_back("norm_bias");
-  if (model.norm_place != NormPlace::before) parts.push_back("norm_place");
-  if (model.qk_norm_span != QkNormSpan::head) parts.push_back("qk_norm_span");
-  if (model.embedding_norm) parts.push_back("embedding_norm");
-  if (model.head_bias) parts.push_back("head_bias");
-  if (model.position_offset > 0) parts.push_back("position_offset");
-  return parts;
 }
 
 void add_model(Line& line, const Model& model) {

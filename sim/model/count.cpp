@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/count_mixers.h"
 #include "model/model.h"
 
 namespace rehearse {
@@ -12,14 +13,15 @@ std::int64_t norm_size(const Model& model) {
 }
 
 std::int64_t qk_norms(const Model& model) {
-  if (!model.qk_norm) return 0;
+  if (!model.qk_norm || model.qk_norm_plain) return 0;
   return (model.qk_norm_span == QkNormSpan::head ? 2 : model.heads + model.kv_heads) * model.head_dim;
 }
 
 std::int64_t dense_attention(const Model& model) {
   const std::int64_t q = model.heads * model.head_dim;
   const std::int64_t kv = 2 * model.kv_heads * model.head_dim;
-  return model.hidden * (q + kv) + q * model.hidden + (model.qkv_bias ? q + kv : 0) +
+  const std::int64_t gate = model.attention_gate ? q : 0;
+  return model.hidden * (q + gate + kv) + q * model.hidden + (model.qkv_bias ? q + gate + kv : 0) +
          (model.attention_out_bias ? model.hidden : 0) + (model.attention_sinks ? model.heads : 0);
 }
 
@@ -34,15 +36,6 @@ std::int64_t latent_attention(const Model& model, const LatentAttention& latent)
 
 std::int64_t feed_forward(const Model& model, std::int64_t width, std::int64_t rows) {
   return (model.gated_mlp ? 3 : 2) * rows * width;
-}
-
-// Dao and Gu 2024, figure 6: one projection to gate, input, both maps and steps; the convolution's weights
-// and biases; of each head a bias of its steps, a decay and a weight of what skips the scan; a norm; a
-// projection.
-std::int64_t mamba_mixer(const Model& model, const StateSpace& space) {
-  const std::int64_t projected = 2 * space.inner() + space.maps() + space.heads;
-  return model.hidden * projected + (space.inner() + space.maps()) * (space.convolution + 1) +
-         3 * space.heads + space.inner() + space.inner() * model.hidden;
 }
 
 std::int64_t dense_mlp(const Model& model) {
@@ -65,20 +58,27 @@ std::int64_t sparse_mlp(const Model& model, const Experts& experts) {
          (experts.shared_gate ? model.hidden : 0);
 }
 
-std::int64_t layer_norms(const Model& model) {
+// Before and after both branches.
+std::int64_t outer_norms(const Model& model) {
   const std::int64_t places = model.norm_place == NormPlace::both     ? 4
                               : model.norm_place == NormPlace::shared ? 1
                                                                       : 2;
-  std::int64_t norms = places * norm_size(model) + qk_norms(model);
+  return places * norm_size(model);
+}
+
+std::int64_t layer_norms(const Model& model) {
+  std::int64_t norms = outer_norms(model) + qk_norms(model);
   if (model.latent) norms += model.latent->q_rank + model.latent->kv_rank;
   return norms;
 }
 
-// One layer, its norms included.
-std::int64_t one_layer(const Model& model, const ParameterCount& of, LayerType type, bool sparse) {
+// A layer of that type, its norms included: what the type leaves open is as in layer number `like`.
+std::int64_t one_layer(const Model& model, const ParameterCount& of, LayerType type, std::int64_t like) {
+  const std::int64_t indexer = model.scores_keys(like) ? of.indexer : 0;
   switch (type) {
     case LayerType::transformer:
-      return of.attention + of.norms + (sparse ? of.experts : of.mlp);
+      return (model.recurs(like) ? of.recurrence + outer_norms(model) : of.attention + of.norms + indexer) +
+             (model.is_sparse(like) ? of.experts : of.mlp);
     case LayerType::mamba:
       return of.mamba + norm_size(model);
     case LayerType::attention:
@@ -99,7 +99,7 @@ void count_layers(const Model& model, ParameterCount& count) {
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const LayerType type = model.type_of(layer);
     const bool sparse = model.is_sparse(layer);
-    count.total += one_layer(model, count, type, sparse);
+    count.total += one_layer(model, count, type, layer);
     if (sparse) ++count.sparse_layers;
     if (type == LayerType::mlp || (type == LayerType::transformer && !sparse)) ++count.dense_layers;
   }
@@ -109,7 +109,9 @@ void count_layers(const Model& model, ParameterCount& count) {
 std::int64_t one_module(const Model& model, const ParameterCount& count) {
   std::int64_t module = 3 * norm_size(model) + 2 * model.hidden * model.hidden;
   for (const LayerType type : model.types_of_module())
-    module += one_layer(model, count, type, model.is_sparse(model.layers - 1));
+    module += one_layer(model, count, type, model.layers - 1);
+  // A module scores keys for itself, whatever the last layer does (zai-org/GLM-5.2: 22 indexers).
+  if (model.indexer && !model.scores_keys(model.layers - 1)) module += count.indexer;
   return module;
 }
 
@@ -117,15 +119,20 @@ std::int64_t one_module(const Model& model, const ParameterCount& count) {
 
 ParameterCount count_parameters(const Model& model) {
   ParameterCount count;
-  count.embedding = model.vocab * model.hidden + (model.embedding_norm ? norm_size(model) : 0);
+  count.embedding =
+      (model.vocab + model.token_types) * model.hidden + (model.embedding_norm ? norm_size(model) : 0);
   count.positions = model.positions == Positions::learned ? model.position_rows() * model.hidden : 0;
   count.attention = model.latent ? latent_attention(model, *model.latent) : dense_attention(model);
   count.mlp = dense_mlp(model);
   count.experts = model.experts ? sparse_mlp(model, *model.experts) : 0;
   count.norms = layer_norms(model);
-  count.final_norm = norm_size(model);
-  count.head = (model.tied_embeddings ? 0 : model.vocab * model.hidden) + (model.head_bias ? model.vocab : 0);
-  count.mamba = model.state_space ? mamba_mixer(model, *model.state_space) : 0;
+  count.final_norm = model.norm_place == NormPlace::after_sum ? 0 : norm_size(model);
+  count.head = (model.tied_embeddings ? 0 : model.vocab * model.hidden) +
+               (model.head_bias ? model.vocab : 0) +
+               (model.head_transform ? model.hidden * model.hidden + model.hidden + norm_size(model) : 0);
+  count.recurrence = model.recurrence ? recurrent_mixer(model, *model.recurrence) : 0;
+  count.mamba = model.state_space ? mamba_mixer(model, *model.state_space) : count.recurrence;
+  count.indexer = model.indexer ? indexer_size(model, *model.indexer) : 0;
   count.mtp = model.mtp_layers > 0 ? one_module(model, count) : 0;
   const std::int64_t modules =
       model.mtp_repeated ? std::min<std::int64_t>(1, model.mtp_layers) : model.mtp_layers;

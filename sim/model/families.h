@@ -15,6 +15,7 @@ void read_shape(const FamilyConfig& config, Model& model);
 
 Model read_family(const FamilyConfig& config);
 Model read_megatron_gpt(const FamilyConfig& config);  // as Megatron-LM's flags say
+Model read_block_list(const FamilyConfig& config);    // our own format: named blocks, and layers of them
 Model read_nemotron_h(const FamilyConfig& config);    // Mamba-2, attention, MLPs and experts, a layer each
 
 // Which layers have experts, how many and how wide.
@@ -23,11 +24,25 @@ Experts read_experts(const FamilyConfig& config, std::int64_t layers);
 // The window of attention, and which layers look through it.
 void read_windows(const FamilyConfig& config, Model& model);
 
+StateSpace state_space_of(const FamilyConfig& config);
+
+// Which layers have rotary positions.
+void read_rotary(const FamilyConfig& config, Model& model);
+
 // Layers of a state space or attention, each with an MLP or experts: as layers of one part each.
 void read_blocks(const FamilyConfig& config, Model& model);
 
+// The recurrence that a family has in attention's place, and in which layers.
+void read_recurrence(const FamilyConfig& config, Model& model);
+
+// The scores that choose the keys which attention sees.
+void read_indexer(const FamilyConfig& config, Model& model);
+
+// Which layers look through the window: of each layer 1 or 0.
+void set_windows(Model& model, const std::string& marks);
+
 // The ranks and widths of DeepSeek's latent attention.
-LatentAttention read_latent(const JsonReader& config);
+LatentAttention read_latent(const FamilyConfig& config);
 
 // Are rotary positions scaled by a factor (YaRN)?
 bool is_yarn(const JsonReader& config);

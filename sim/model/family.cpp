@@ -25,7 +25,7 @@ Json with(Json row, const Json& more) {
     for (const auto& [part, value] : more["absent"].items()) row["implied"].erase(part);
   for (const auto& [key, value] : more.items()) {
     if (key == "like" || key.starts_with('_')) continue;
-    if (key == "class" || key == "refused" || key == "reader")
+    if (key == "class" || key == "types" || key == "refused" || key == "reader")
       row[key] = value;
     else
       add(row[key], value);
@@ -61,6 +61,8 @@ class Rows {
     const Json classes = part("class", Json::array());
     if (classes.is_string()) family.classes.push_back(classes.get<std::string>());
     if (classes.is_array()) family.classes = classes.get<std::vector<std::string>>();
+    if (json_.at(model_type).contains("types"))
+      family.types = json_.at(model_type)["types"].get<std::vector<std::string>>();
     family.names = part("names", Json::object());
     family.implied = part("implied", Json::object());
     family.absent = part("absent", Json::object());
@@ -104,10 +106,20 @@ std::string first_class(const JsonReader& config) {
   return classes.front().get<std::string>();
 }
 
+// Of a type that several classes state, the one that the file is of; nullptr: the type decides.
+const ModelFamily* class_of_type(const JsonReader& config, const std::string& model_type) {
+  const Json none = Json::array();
+  const Json& classes = config.has("architectures") ? config.value("architectures") : none;
+  if (!classes.is_array() || classes.empty() || !classes.front().is_string()) return nullptr;
+  const ModelFamily* found = find_class(classes.front().get<std::string>());
+  const bool states = found != nullptr && std::ranges::find(found->types, model_type) != found->types.end();
+  return states ? found : nullptr;
+}
+
 std::string way_on(const std::string& as) {
   return fmt::format(
       "; --as {} reads the file as one of a known type, and lists the keys that are used, ignored and "
-      "missing",
+      "missing; model_type block_list describes layers block by block (docs/models.md)",
       as);
 }
 
@@ -141,6 +153,8 @@ const std::vector<ModelFamily>& families() {
 const ModelFamily& family_of(const JsonReader& config) {
   if (config.has("model_type") || !config.has("architectures")) {
     const std::string name = config.text("model_type");
+    if (const ModelFamily* found = class_of_type(config, name))
+      return readable(config, "architectures/0", *found);
     if (const ModelFamily* found = find_type(name)) return readable(config, "model_type", *found);
     if (const ModelFamily* found = find_class(first_class(config))) {
       config.fail("model_type",

@@ -16,6 +16,7 @@ inline constexpr const char* kFamilyRows = "scenarios/families/hugging_face.json
 struct ModelFamily {
   std::string model_type;
   std::vector<std::string> classes;  // as "architectures" names them
+  std::vector<std::string> types;    // other model types that files of these classes state
   std::string reader;                // "": that of known parts (read_family)
   std::string refused;               // why it cannot be read; "": it can
   Json names;                        // by part: the file's key, or an array of keys of which a file has one

@@ -35,6 +35,25 @@ bool Model::has_layer_of(LayerType type) const {
   return false;
 }
 
+bool Model::attends() const {
+  if (has_layer_of(LayerType::attention)) return true;
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    if (type_of(layer) == LayerType::transformer && !recurs(layer)) return true;
+  return false;
+}
+
+bool Model::rotates(std::int64_t layer) const {
+  return rotary.empty() || rotary[static_cast<std::size_t>(layer)] == '1';
+}
+
+bool Model::recurs(std::int64_t layer) const {
+  return !recurrent.empty() && recurrent[static_cast<std::size_t>(layer)] == '1';
+}
+
+bool Model::scores_keys(std::int64_t layer) const {
+  return indexer && (indexer->layers.empty() || indexer->layers[static_cast<std::size_t>(layer)] == '1');
+}
+
 bool Model::has_mlp() const {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const LayerType type = type_of(layer);

@@ -12,8 +12,9 @@ namespace rehearse {
 enum class Norm { layer, rms, layer_weight, layer_plain };
 
 // Where a layer of a transformer has norms: before both branches; after both, ahead of the residual sum (OLMo
-// 2); on both sides (Gemma 2); or one before both branches, which read the same rows (GPT-J).
-enum class NormPlace : std::uint8_t { before, after, both, shared };
+// 2); on both sides (Gemma 2); one before both branches, which read the same rows (GPT-J); or after each
+// residual sum (BERT), where none follows the last layer.
+enum class NormPlace : std::uint8_t { before, after, both, shared, after_sum };
 
 // What a norm of queries, or of keys, has in one mean: a head, with one weight vector for all heads (Qwen3)
 // or one for each (Cohere), or all heads at once (OLMo 2).
@@ -71,6 +72,34 @@ struct StateSpace {
   std::int64_t maps() const { return 2 * groups * state; }
 };
 
+// What mixes tokens in attention's place, in time linear in the sequence. gated_delta_rule: Yang et al. 2024
+// (arXiv 2412.06464), as Qwen3-Next has it. lightning: Qin et al. 2024 (arXiv 2401.04658), as MiniMax-01 has
+// it. selective_scan: Gu and Dao 2023 (arXiv 2312.00752), Mamba-1, as Jamba has it with norms in between.
+// short_convolution: a gated convolution alone, as LFM2 has it.
+enum class RecurrenceKind : std::uint8_t { gated_delta_rule, lightning, selective_scan, short_convolution };
+
+// Of a selective scan each channel is a value head of one, and its keys are the state.
+struct Recurrence {
+  RecurrenceKind kind = RecurrenceKind::gated_delta_rule;
+  std::int64_t key_heads = 0, value_heads = 0;
+  std::int64_t key_head_dim = 0, value_head_dim = 0;
+  std::int64_t convolution = 0;  // tokens that it reaches; 0: none
+  std::int64_t chunk = 64;       // tokens whose scan is a product
+  std::int64_t step_rank = 0;    // of the selective scan's steps
+  bool inner_norms = false;      // of its steps and maps (Jamba)
+
+  std::int64_t keys() const { return key_heads * key_head_dim; }
+  std::int64_t values() const { return value_heads * value_head_dim; }
+};
+
+// Which keys a query sees is chosen by scores of small heads (DeepSeek-V3.2, 2025, equations 1 and 2).
+struct Indexer {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t top_k = 0;
+  std::string layers = {};  // of each layer, 1 with scores of its own or 0 with those of the last; "": all 1
+};
+
 struct Model {
   std::string name;
   std::int64_t layers = 0;
@@ -86,14 +115,18 @@ struct Model {
   Positions positions = Positions::rotary;
   std::int64_t position_offset = 0;  // rows of the position table before the first token's (OPT)
   bool embedding_norm = false;       // after the embedding (BLOOM)
+  std::int64_t token_types = 0;      // rows of a table for kinds of tokens, added to the words (BERT)
+  bool bidirectional = false;        // attention has no causal mask (encoders)
   bool gated_mlp = true;             // SwiGLU: gate and up projection; else one up projection and GELU
   bool squared_relu = false;         // in place of GELU
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;
-  bool head_bias = false;  // of the logits (GPT-J)
-  bool qk_norm = false;    // norms of queries and keys
+  bool head_bias = false;       // of the logits (GPT-J)
+  bool head_transform = false;  // a linear layer, its activation and a norm before the logits (BERT)
+  bool qk_norm = false;         // norms of queries and keys
   QkNormSpan qk_norm_span = QkNormSpan::head;
+  bool qk_norm_plain = false;      // without weights, and in layers with rotary positions alone (Llama 4)
   bool tied_embeddings = false;    // the head uses the embedding table
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
   bool yarn = false;  // rotary positions scaled by a factor beside their wavelengths (Peng et al. 2023, YaRN)
@@ -102,6 +135,12 @@ struct Model {
   std::int64_t full_every = 0;  // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
   // Where that is no rule: of each layer, 1 with the window or 0 with all keys.
   std::string windows;
+  // Of each layer, 1 with the model's rotary positions or 0 without; "": all have them.
+  std::string rotary;
+  bool caps_scores = false;       // of attention, by a tanh inside of its kernel (Gemma 2)
+  bool caps_logits = false;       // by a tanh
+  bool window_in_chunks = false;  // its keys are those of the query's chunk of as many tokens (Llama 4)
+  bool attention_gate = false;    // a sigmoid of as many outputs again scales what is attended (Qwen3-Next)
   bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
   std::int64_t mtp_layers = 0;   // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
@@ -109,6 +148,10 @@ struct Model {
   std::string pattern, mtp_pattern;
   bool mtp_repeated = false;  // the modules are one, that runs again and again
   std::optional<StateSpace> state_space;
+  std::optional<Recurrence> recurrence;
+  // Of each layer of a transformer, 1 with the recurrence or 0 with attention; "": all attend.
+  std::string recurrent;
+  std::optional<Indexer> indexer;  // of latent attention
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
@@ -117,12 +160,15 @@ struct Model {
   LayerType type_of(std::int64_t layer) const;
   std::vector<LayerType> types_of_module() const;  // of one module of multi-token prediction
   bool has_layer_of(LayerType type) const;
-  bool attends() const { return has_layer_of(LayerType::transformer) || has_layer_of(LayerType::attention); }
+  bool attends() const;                              // in any layer
   bool has_mlp() const;                              // in any layer, beside or without experts
   bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
+  bool rotates(std::int64_t layer) const;            // unless its positions are none
+  bool recurs(std::int64_t layer) const;             // has it the recurrence in attention's place?
+  bool scores_keys(std::int64_t layer) const;        // has it an indexer of its own?
   std::int64_t position_rows() const { return max_positions + position_offset; }
-  bool norms_before() const { return norm_place != NormPlace::after; }
+  bool norms_before() const { return norm_place != NormPlace::after && norm_place != NormPlace::after_sum; }
   bool norms_after() const { return norm_place == NormPlace::after || norm_place == NormPlace::both; }
   // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
   bool shares_embedding() const { return tied_embeddings || mtp_layers > 0; }
@@ -135,7 +181,9 @@ struct ParameterCount {
   std::int64_t attention = 0;  // one layer
   std::int64_t mlp = 0;        // one dense layer
   std::int64_t experts = 0;    // one sparse layer: router, routed and shared experts
-  std::int64_t mamba = 0;      // one layer of a state space
+  std::int64_t mamba = 0;      // one layer of a state space, or of a selective scan alone
+  std::int64_t recurrence = 0;  // in attention's place
+  std::int64_t indexer = 0;     // beside latent attention
   std::int64_t norms = 0;      // one layer of a transformer
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // 0 when tied

@@ -88,6 +88,7 @@ std::string config_in(const std::string& folder) {
 
 Model read_parts(const FamilyConfig& config) {
   if (config.family().reader == "megatron_gpt") return read_megatron_gpt(config);
+  if (config.family().reader == "block_list") return read_block_list(config);
   if (config.family().reader == "nemotron_h") return read_nemotron_h(config);
   return read_family(config);
 }

@@ -8,8 +8,6 @@
 
 namespace rehearse {
 
-namespace {
-
 StateSpace state_space_of(const FamilyConfig& config) {
   StateSpace space;
   space.heads = config.integer("mamba_n_heads", 1, bounds::kHeads);
@@ -20,6 +18,8 @@ StateSpace state_space_of(const FamilyConfig& config) {
   space.chunk = config.integer_or("mamba_chunk_size", 256, 1, bounds::kChunk);
   return space;
 }
+
+namespace {
 
 // Of each layer, M or *. A file lists the kinds, or the numbers of the layers that attend.
 std::string mixers(const FamilyConfig& config, std::int64_t layers) {
@@ -50,6 +50,12 @@ std::string mixers(const FamilyConfig& config, std::int64_t layers) {
 }  // namespace
 
 void read_blocks(const FamilyConfig& config, Model& model) {
+  if (config.boolean("mixers_alone")) {
+    model.pattern.assign(static_cast<std::size_t>(model.layers), 'M');
+    if (!model.recurrence) model.state_space = state_space_of(config);
+    if (config.file().boolean_or("use_bias", false)) model.not_modelled.emplace_back("use_bias");
+    return;
+  }
   const std::string kinds = mixers(config, model.layers);
   if (kinds.find('M') == std::string::npos) return;  // a transformer
   model.state_space = state_space_of(config);

@@ -36,6 +36,15 @@ std::string marked_types(const FamilyConfig& config, const std::string& part, st
   return marks;
 }
 
+// Jamba: one layer of each period.
+std::string periodic(const FamilyConfig& config, std::int64_t layers) {
+  const std::int64_t period = config.integer("expert_layer_period", 1, bounds::kLayers);
+  const std::int64_t offset = config.integer_or("expert_layer_offset", period - 1, 0, period - 1);
+  std::string marks;
+  for (std::int64_t layer = 0; layer < layers; ++layer) marks += layer % period == offset ? '1' : '0';
+  return marks;
+}
+
 // Which layers have experts: the rule, and lists that newer files have in its place or beside it.
 void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts& experts) {
   experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
@@ -47,6 +56,7 @@ void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts
   };
   if (config.has("moe_layers")) meet(marked(config, "moe_layers", layers, '1'));
   if (config.has("mlp_only_layers")) meet(marked(config, "mlp_only_layers", layers, '0'));
+  if (config.has("expert_layer_period")) meet(periodic(config, layers));
   if (config.has("mlp_layer_types")) meet(marked_types(config, "mlp_layer_types", layers));
   if (const std::int64_t last = config.integer_or("moe_layer_end_index", -1, -1, layers); last >= 0)
     for (std::int64_t layer = last + 1; layer < layers; ++layer) marks[static_cast<std::size_t>(layer)] = '0';

@@ -35,8 +35,18 @@ std::int64_t head_dim_of(const FamilyConfig& config, std::int64_t hidden, std::i
   return config.integer_or("head_dim", std::max<std::int64_t>(1, hidden / heads), 1, bounds::kHeadDim);
 }
 
+// transformers, Lfm2MLP: two thirds of the width, in multiples.
+std::int64_t adjusted(const FamilyConfig& config, std::int64_t width) {
+  const std::int64_t step = config.integer_or("block_multiple_of", 256, 1, bounds::kFfnHidden);
+  const double times = config.number_or("block_ffn_dim_multiplier", 1, 1e-3, 1e3);
+  const auto scaled = static_cast<std::int64_t>(times * static_cast<double>(2 * width / 3));
+  return std::min((std::max<std::int64_t>(1, scaled) + step - 1) / step * step, bounds::kFfnHidden);
+}
+
 // Classes without a width of the MLP have a multiple of the hidden size.
 std::int64_t ffn_hidden_of(const FamilyConfig& config, std::int64_t hidden) {
+  if (config.boolean("adjusts_ffn"))
+    return adjusted(config, config.integer("intermediate_size", 1, bounds::kFfnHidden));
   if (!config.has("ffn_multiple")) return config.integer("intermediate_size", 1, bounds::kFfnHidden);
   return config.integer_or("intermediate_size", hidden * config.integer("ffn_multiple", 1, 64), 1,
                            bounds::kFfnHidden);
@@ -51,7 +61,7 @@ void read_shape(const FamilyConfig& config, Model& model) {
   model.hidden = config.integer("hidden_size", 1, bounds::kHidden);
   model.heads = config.integer("num_attention_heads", 1, bounds::kHeads);
   if (config.boolean("latent")) {
-    model.latent = read_latent(config.file());
+    model.latent = read_latent(config);
     // The width of attention per head; head_dim of such files names the rotary part alone.
     model.head_dim = model.latent->nope_head_dim + model.latent->rope_head_dim;
     model.kv_heads = model.heads;
@@ -75,12 +85,14 @@ void read_norms(const FamilyConfig& config, Model& model) {
   static const std::map<std::string, NormPlace> places = {{"before", NormPlace::before},
                                                           {"after", NormPlace::after},
                                                           {"both", NormPlace::both},
-                                                          {"shared", NormPlace::shared}};
+                                                          {"shared", NormPlace::shared},
+                                                          {"after sum", NormPlace::after_sum}};
   static const std::map<std::string, QkNormSpan> spans = {
       {"head", QkNormSpan::head}, {"each head", QkNormSpan::each_head}, {"all heads", QkNormSpan::all_heads}};
   model.norm = config.choice_or("normalization", Norm::rms, norms);
   model.norm_place = config.choice_or("norm_place", NormPlace::before, places);
   model.qk_norm = config.boolean("qk_layernorm");
+  model.qk_norm_plain = config.boolean("qk_norm_plain");
   if (model.qk_norm) model.qk_norm_span = config.choice_or("qk_norm_span", QkNormSpan::head, spans);
   model.embedding_norm = config.boolean("embedding_norm");
   model.parallel_residual = config.boolean("parallel_residual") || model.norm_place == NormPlace::shared;
@@ -93,6 +105,8 @@ void read_positions(const FamilyConfig& config, Model& model) {
                                                              {"none", Positions::none},
                                                              {"nope", Positions::none}};
   model.positions = config.choice_or("position_embedding_type", Positions::rotary, positions);
+  model.token_types = config.integer_or("type_vocab_size", 0, 0, bounds::kPositions);
+  model.bidirectional = config.boolean("bidirectional");
   model.position_offset = config.integer_or("position_offset", 0, 0, 16);
   model.yarn = is_yarn(config.file());
 }
@@ -118,7 +132,12 @@ void read_branches(const FamilyConfig& config, Model& model) {
   model.attention_out_bias = config.boolean("attention_out_bias");
   model.mlp_bias = config.boolean("mlp_bias");
   model.head_bias = config.boolean("head_bias");
+  model.head_transform = config.boolean("head_transform");
   model.attention_sinks = config.boolean("attention_sinks");
+  model.attention_gate = config.boolean("attention_gate");
+  constexpr double kMostCap = 1e6;
+  model.caps_scores = config.number_or("attn_logit_softcapping", 0, 0, kMostCap) > 0;
+  model.caps_logits = config.number_or("final_logit_softcapping", 0, 0, kMostCap) > 0;
   model.dropout = has_dropout(config);
 }
 
@@ -149,8 +168,11 @@ Model read_family(const FamilyConfig& config) {
   read_positions(config, model);
   read_branches(config, model);
   if (config.boolean("windows")) read_windows(config, model);
+  if (config.has("rotary")) read_rotary(config, model);
   if (config.boolean("experts")) model.experts = read_experts(config, model.layers);
-  if (config.boolean("blocks")) read_blocks(config, model);
+  if (config.has("recurrence")) read_recurrence(config, model);
+  if (config.boolean("indexer")) read_indexer(config, model);
+  if (config.boolean("blocks") || config.boolean("mixers_alone")) read_blocks(config, model);
   if (config.boolean("mtp"))
     model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
   note_approximations(config, model);

@@ -3,7 +3,7 @@
 
 namespace rehearse {
 
-LatentAttention read_latent(const JsonReader& config) {
+LatentAttention read_latent(const FamilyConfig& config) {
   LatentAttention latent;
   latent.q_rank = config.integer_or("q_lora_rank", 0, 1, bounds::kLatentRank);
   latent.kv_rank = config.integer("kv_lora_rank", 1, bounds::kLatentRank);

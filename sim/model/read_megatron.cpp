@@ -81,7 +81,7 @@ Model read_megatron_gpt(const FamilyConfig& family) {
   model.full_every = config.integer_or("window_attn_skip_freq", 0, 0, bounds::kLayers);
   model.windows = read_marks(config, "window_layers", model.layers);
   model.attention_sinks = config.choice_or("softmax_type", false, sinks);
-  if (config.has("kv_lora_rank")) model.latent = read_latent(config);
+  if (config.has("kv_lora_rank")) model.latent = read_latent(family);
   if (config.has("hybrid_override_pattern"))
     read_hybrid(config, model);
   else

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/bounds.h"
 #include "model/families.h"
@@ -9,8 +10,9 @@ namespace rehearse {
 
 namespace {
 
-// 1 for each layer that looks through the window. Attention in chunks sees the whole of its chunk.
+// 1 for each layer that looks through the window, or whose keys are those of a chunk.
 std::string of_types(const FamilyConfig& config, std::int64_t layers) {
+  const std::string windowed = config.boolean("window_in_chunks") ? "chunked_attention" : "sliding_attention";
   const Json& types = config.value("layer_types");
   if (!types.is_array() || types.size() != static_cast<std::size_t>(layers)) {
     config.fail("layer_types", "must name the attention of each layer",
@@ -19,11 +21,11 @@ std::string of_types(const FamilyConfig& config, std::int64_t layers) {
   std::string marks;
   for (std::size_t layer = 0; layer < types.size(); ++layer) {
     const Json& type = types[layer];
-    if (type != "sliding_attention" && type != "full_attention" && type != "chunked_attention")
+    if (type != windowed && type != "full_attention")
       config.file().fail(fmt::format("layer_types/{}", layer),
-                         "must be sliding_attention or full_attention: no other has kernels here",
+                         fmt::format("must be {} or full_attention: no other has kernels here", windowed),
                          "found " + type.dump(), "full_attention");
-    marks += type == "sliding_attention" ? '1' : '0';
+    marks += type == windowed ? '1' : '0';
   }
   return marks;
 }
@@ -40,8 +42,25 @@ std::string of_letters(const FamilyConfig& config, const std::string& letters, s
   return marks;
 }
 
+// Llama 4's and SmolLM 3's list has 1 for layers with rotary positions; Llama 4's look through chunks.
+std::string of_rotary(const FamilyConfig& config, std::int64_t layers) {
+  const Json& list = config.value("no_rope_layers");
+  std::string marks;
+  for (const Json& has_rotary : list) marks += has_rotary == 1 ? '1' : '0';
+  if (marks.size() != static_cast<std::size_t>(layers))
+    config.fail("no_rope_layers", "must have 1 or 0 for each layer",
+                fmt::format("{} entries, {} layers", list.size(), layers));
+  return marks;
+}
+
+bool lists_rotary(const FamilyConfig& config) {
+  return config.has("no_rope_layers") && !config.value("no_rope_layers").empty();
+}
+
+}  // namespace
+
 // As a step where layer l sees all keys when (l + 1) % step == 0, else layer by layer.
-void set_layers(Model& model, const std::string& marks) {
+void set_windows(Model& model, const std::string& marks) {
   const std::size_t first = marks.find('0');
   model.full_every = first == std::string::npos ? 0 : static_cast<std::int64_t>(first) + 1;
   for (std::size_t layer = 0; layer < marks.size(); ++layer) {
@@ -54,8 +73,6 @@ void set_layers(Model& model, const std::string& marks) {
   }
 }
 
-}  // namespace
-
 void read_windows(const FamilyConfig& config, Model& model) {
   const std::int64_t window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
   // Files of Qwen name a window even where it is switched off. Layers from max_window_layers on use it.
@@ -63,6 +80,8 @@ void read_windows(const FamilyConfig& config, Model& model) {
   std::string marks(static_cast<std::size_t>(model.layers), '1');
   if (config.has("layer_types")) {
     marks = of_types(config, model.layers);
+  } else if (config.boolean("window_in_chunks") && lists_rotary(config)) {
+    marks = of_rotary(config, model.layers);
   } else if (config.has("sliding_window_pattern")) {
     const Json& pattern = config.value("sliding_window_pattern");
     if (pattern.is_string()) {
@@ -79,7 +98,26 @@ void read_windows(const FamilyConfig& config, Model& model) {
   if (window == 0 || !config.boolean("use_sliding_window", true) || marks.find('1') == std::string::npos)
     return;
   model.window = window;
-  set_layers(model, marks);
+  model.window_in_chunks = config.boolean("window_in_chunks");
+  set_windows(model, marks);
+}
+
+void read_rotary(const FamilyConfig& config, Model& model) {
+  enum class Rule { windowed, interval };
+  static const std::map<std::string, Rule> rules = {{"windowed", Rule::windowed},
+                                                    {"interval", Rule::interval}};
+  std::string marks(static_cast<std::size_t>(model.layers), '1');
+  if (config.choice_or("rotary", Rule::windowed, rules) == Rule::windowed) {
+    for (std::int64_t layer = 0; model.window > 0 && layer < model.layers; ++layer)
+      if (model.window_of(layer) == 0) marks[static_cast<std::size_t>(layer)] = '0';
+  } else if (lists_rotary(config)) {
+    marks = of_rotary(config, model.layers);
+  } else {
+    const std::int64_t every = config.integer_or("no_rope_layer_interval", 0, 0, bounds::kLayers);
+    for (std::int64_t layer = every - 1; every > 0 && layer < model.layers; layer += every)
+      marks[static_cast<std::size_t>(layer)] = '0';
+  }
+  if (marks.find('0') != std::string::npos) model.rotary = marks;
 }
 
 }  // namespace rehearse

@@ -1,6 +1,7 @@
 // Towers of multimodal models, which feed the language model and which nothing here costs.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 #include "model/bounds.h"
@@ -23,8 +24,8 @@ std::int64_t first_of(const Json& tower, std::initializer_list<const char*> name
 }
 
 std::int64_t width_of_mlp(const Json& tower, std::int64_t hidden) {
-  const std::int64_t width =
-      first_of(tower, {"intermediate_size", "encoder_ffn_dim", "ffn_dim"}, bounds::kFfnHidden);
+  const std::int64_t width = first_of(
+      tower, {"intermediate_size", "encoder_ffn_dim", "ffn_dim", "vt_intermediate_size"}, bounds::kFfnHidden);
   if (width > 0) return width;
   const Json ratio = tower.value("mlp_ratio", Json());
   if (!ratio.is_number() || !(ratio.get<double>() > 0 && ratio.get<double>() <= 64)) return 0;
@@ -41,6 +42,48 @@ double size_of(const Json& tower, std::int64_t layers, std::int64_t hidden) {
   return static_cast<double>(layers) * width * (4 * width + (gated ? 3 : 2) * static_cast<double>(ffn));
 }
 
+// Of linear layers with biases.
+std::int64_t linear(std::int64_t in, std::int64_t out) {
+  return in * out + out;
+}
+
+// Of Qwen3-VL's and Qwen3.5's towers all tensors (transformers, modeling_qwen3_vl.py: patches, positions,
+// blocks, and a merger for the last layer and for each of deepstack_visual_indexes). 0: of another kind.
+std::int64_t exact_size_of(const Json& tower) {
+  const auto number = [&](const char* key) { return first_of(tower, {key}, bounds::kFfnHidden); };
+  const std::int64_t layers = number("depth"), hidden = number("hidden_size"),
+                     ffn = number("intermediate_size"), patch = number("patch_size"),
+                     frames = number("temporal_patch_size"), merge = number("spatial_merge_size"),
+                     text = number("out_hidden_size"), positions = number("num_position_embeddings");
+  if (std::min({layers, hidden, ffn, patch, frames, merge, text, positions}) == 0) return 0;
+  constexpr std::int64_t kMost = 1 << 10;  // so that no product passes 64 bits
+  if (layers > bounds::kLayers || hidden > bounds::kHidden || std::max({patch, frames, merge}) > kMost)
+    return 0;
+  const Json further = tower.value("deepstack_visual_indexes", Json::array());
+  const std::int64_t merged = merge * merge * hidden,
+                     colours = std::max<std::int64_t>(3, number("in_channels"));
+  const std::int64_t block = linear(hidden, 3 * hidden) + linear(hidden, hidden) + linear(hidden, ffn) +
+                             linear(ffn, hidden) + 4 * hidden;
+  const std::int64_t merger = linear(merged, merged) + linear(merged, text);
+  return layers * block + linear(colours * frames * patch * patch, hidden) + positions * hidden + merger +
+         2 * hidden + static_cast<std::int64_t>(further.size()) * (merger + 2 * merged);
+}
+
+// What is known of its size, in words.
+std::string shape_of(const Json& tower) {
+  const std::int64_t layers =
+      first_of(tower, {"depth", "num_hidden_layers", "encoder_layers", "n_layers", "vt_num_hidden_layers"},
+               bounds::kLayers);
+  // Qwen2-VL's hidden_size is that of the text.
+  const std::int64_t hidden =
+      first_of(tower, {"embed_dim", "hidden_size", "d_model", "width", "vt_hidden_size"}, bounds::kHidden);
+  if (const std::int64_t exact = exact_size_of(tower); exact > 0)
+    return fmt::format(" ({} layers of width {}, {} parameters)", layers, hidden, exact);
+  const double size = size_of(tower, layers, hidden);
+  if (size == 0) return "";
+  return fmt::format(" ({} layers of width {}, about {:.2g} B parameters)", layers, hidden, size * 1e-9);
+}
+
 }  // namespace
 
 std::vector<std::string> omitted_towers(const JsonReader& config) {
@@ -48,19 +91,10 @@ std::vector<std::string> omitted_towers(const JsonReader& config) {
   for (const char* key : kTowers) {
     if (!config.has(key) || !config.value(key).is_object() || config.value(key).empty()) continue;
     const Json& tower = config.value(key);
-    const std::int64_t layers =
-        first_of(tower, {"depth", "num_hidden_layers", "encoder_layers", "n_layers"}, bounds::kLayers);
-    // Qwen2-VL's hidden_size is that of the text.
-    const std::int64_t hidden =
-        first_of(tower, {"embed_dim", "hidden_size", "d_model", "width"}, bounds::kHidden);
-    const double size = size_of(tower, layers, hidden);
-    const std::string shape = size > 0 ? fmt::format(" ({} layers of width {}, about {:.2g} B parameters)",
-                                                     layers, hidden, size * 1e-9)
-                                       : "";
     towers.push_back(
         fmt::format("{}{} is left out: its time and memory, and the tokens that it adds, are not "
                     "counted; add its tokens to --seq",
-                    key, shape));
+                    key, shape_of(tower)));
   }
   return towers;
 }

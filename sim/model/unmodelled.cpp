@@ -9,15 +9,17 @@ namespace rehearse {
 namespace {
 
 constexpr const char* kFurtherTokens = "num_nextn_predict_layers";
+constexpr const char* kChunks = "attention_chunk_size";
+constexpr const char* kLogitCap = "final_logit_softcapping";
 
 // Keys that cost time or memory wherever they hold anything but nothing.
 constexpr std::array kCostly = {
     "add_cross_attention",      // a second attention in every layer
-    "attention_chunk_size",     // attention inside chunks of the sequence
+    kChunks,                    // attention inside chunks of the sequence
     "audio_config",             // an encoder of sound in front
     "attn_logit_softcapping",   // one more pass over the scores
     "encoder_layers",           // an encoder beside the decoder
-    "final_logit_softcapping",  // one more pass over the logits
+    kLogitCap,                  // one more pass over the logits
     "is_encoder_decoder",       // likewise
     kFurtherTokens,             // multi-token prediction: more layers and heads
     "quantization_config",      // weights in another type than the plan's
@@ -46,10 +48,12 @@ std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& 
   for (const std::string_view key : kCostly) {
     const std::string name(key);
     if (name == kFurtherTokens && model.mtp_layers > 0) continue;
+    if (name == kChunks && model.window_in_chunks) continue;
+    if (name == kLogitCap && model.caps_logits) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
   }
-  if (model.full_every == 0 && model.windows.empty() && config.has("layer_types") &&
-      mixes_layers(config.value("layer_types")))
+  const bool reads_types = model.full_every > 0 || !model.windows.empty() || !model.recurrent.empty();
+  if (!reads_types && config.has("layer_types") && mixes_layers(config.value("layer_types")))
     keys.push_back("layer_types");
   return keys;
 }

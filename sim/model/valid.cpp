@@ -83,12 +83,45 @@ void check_state_space(Rules& rules, const StateSpace& space) {
   rules.within("chunk", space.chunk, 1, bounds::kChunk);
 }
 
+void check_recurrence(Rules& rules, const Recurrence& of) {
+  rules.within("key heads of the recurrence", of.key_heads, 1, bounds::kHidden);
+  rules.within("value heads of the recurrence", of.value_heads, 1, bounds::kHidden);
+  rules.within("key head_dim of the recurrence", of.key_head_dim, 1, bounds::kHeadDim);
+  rules.within("value head_dim of the recurrence", of.value_head_dim, 1, bounds::kHeadDim);
+  rules.within("convolution of the recurrence", of.convolution, 0, bounds::kConvolution);
+  rules.within("rank of the recurrence's steps", of.step_rank, 0, bounds::kLatentRank);
+  rules.holds(
+      of.kind == RecurrenceKind::selective_scan || of.key_heads < 1 || of.value_heads % of.key_heads == 0,
+      "value heads of the recurrence must be a multiple of its key heads",
+      fmt::format("value heads = {}, key heads = {}", of.value_heads, of.key_heads));
+}
+
+void check_mixers(Rules& rules, const Model& model) {
+  if (model.recurrence) check_recurrence(rules, *model.recurrence);
+  const auto count = static_cast<std::size_t>(model.layers);
+  rules.holds(model.rotary.empty() || model.rotary.size() == count, "each layer has rotary positions or none",
+              fmt::format("{} of {} layers are told", model.rotary.size(), model.layers));
+  rules.holds(model.recurrent.empty() || model.recurrent.size() == count, "each layer recurs or attends",
+              fmt::format("{} of {} layers are told", model.recurrent.size(), model.layers));
+  rules.holds(model.recurrent.empty() || model.recurrence, "layers that recur need a recurrence",
+              model.recurrent);
+  if (!model.indexer) return;
+  rules.within("heads of the indexer", model.indexer->heads, 1, bounds::kHeads);
+  rules.within("head_dim of the indexer", model.indexer->head_dim, 1, bounds::kHeadDim);
+  rules.within("keys that the indexer keeps", model.indexer->top_k, 1, bounds::kPositions);
+  rules.holds(model.latent && model.latent->q_rank > 0,
+              "an indexer reads the compressed queries of latent attention", "no q_lora_rank");
+  rules.holds(model.indexer->layers.empty() || model.indexer->layers.size() == count,
+              "each layer has an indexer or not",
+              fmt::format("{} of {} layers are told", model.indexer->layers.size(), model.layers));
+}
+
 // What the letters of a pattern ask for is there.
 void check_pattern(Rules& rules, const Model& model, const std::string& what, const std::string& pattern) {
   const std::string values = fmt::format("\"{}\"", pattern);
   rules.holds(pattern.find_first_not_of("M*-E") == std::string::npos, what + " has M, *, - and E only",
               values, "M-M*-");
-  rules.holds(pattern.find('M') == std::string::npos || model.state_space,
+  rules.holds(pattern.find('M') == std::string::npos || model.state_space || model.recurrence,
               what + " has M: a state space is needed", values);
   rules.holds(pattern.find('E') == std::string::npos || model.experts, what + " has E: experts are needed",
               values);
@@ -128,6 +161,7 @@ void require_valid(const Model& model, const std::string& file) {
   }
   if (model.latent) check_latent(rules, *model.latent);
   if (model.state_space) check_state_space(rules, *model.state_space);
+  check_mixers(rules, model);
   check_patterns(rules, model);
   if (rules.all_hold() && model.state_space) {
     const StateSpace& space = *model.state_space;

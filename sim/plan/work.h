@@ -110,6 +110,7 @@ struct Attention {
 struct Scan {
   std::int64_t tokens = 0, heads = 0, head_dim = 0, groups = 0, state = 0, chunk = 0;
   bool backward = false;
+  bool of_linear_attention = false;  // its kernels keep no scores: their tensors are all that they move
 };
 
 // What a collective does with its tensors, where its op leaves that open.
@@ -159,6 +160,7 @@ struct Kernel {
   LayerPart part = LayerPart::none;
   std::int64_t launches = 1;  // of the host: Transformer Engine multiplies and quantises expert by expert
   std::int64_t width = 0;     // of norms and activations: elements of a row that are taken together
+  bool unmeasured = false;    // nobody timed such a kernel: its time is of its FLOPs and bytes alone
 };
 
 // Does the collective run beside the other kernel?

@@ -27,6 +27,7 @@ struct RunFacts {
   std::vector<std::string> carried_over = {};  // figures in which the cluster's GPU differs from that
   std::string collectives = {};  // on which system they were measured; empty: not by NCCL's model
   double extrapolated_share = 0;
+  double unmeasured_share = 0;    // of kernel time: kernels that nobody timed
   double launch_bound_share = 0;  // of kernel time: the GPU waits for the CPU's launches
   double slowest_gpu = 1;         // times that products take on it
   std::string cluster_name;

@@ -137,6 +137,7 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
   const TimeShares& time = report.time;
   const double kernels = time.compute + time.recompute + time.optimizer + time.bubble;
   const double outside = std::min(1.0, report.facts.extrapolated_share);
+  const double untimed = std::min(1.0, report.facts.unmeasured_share);
   const double of_kernels = kernels * ((1 - outside) * errors.products + outside * errors.extrapolated);
   std::array<double, 3> of_sizes{};
   for (const CommunicationLine& line : report.communication) {
@@ -145,8 +146,8 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
     const std::size_t size = nccl::size_class(bytes);
     of_sizes[size] += exposed_on_path(line, report) * errors.collectives[size];
   }
-  const double of_sources =
-      std::hypot(std::hypot(of_kernels, of_sizes[0]), std::hypot(of_sizes[1], of_sizes[2]));
+  const double of_sources = std::hypot(std::hypot(of_kernels, kernels * untimed * kUntimed, of_sizes[0]),
+                                       std::hypot(of_sizes[1], of_sizes[2]));
   return std::hypot(of_sources / report.step_time_s, errors.left_out);
 }
 

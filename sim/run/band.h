@@ -25,6 +25,10 @@ struct KnownErrors {
 // framework does and nobody wrote down, clocks, other jobs' traffic (docs/accuracy.md; tested).
 inline constexpr double kLeftOut = 0.08;
 
+// Of kernels that nobody timed, which are costed by their FLOPs and bytes at the rates of other kernels:
+// taken, not measured.
+inline constexpr double kUntimed = 0.5;
+
 // Zeros for what the profile has no samples of; kLeftOut. O(GEMM samples).
 KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision);
 

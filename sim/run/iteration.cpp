@@ -108,6 +108,24 @@ void warn_of_wide_norms(const Model& model, const Plan& plan, RunFacts& facts) {
       model.name, plan.tp));
 }
 
+// Mechanisms whose kernels were never timed: the error bar counts them (band.h).
+void warn_of_untimed(const Model& model, const Plan& plan, RunFacts& facts) {
+  constexpr double kNegligible = 0.005;
+  const char* what = model.recurrence    ? "the recurrence in attention's place"
+                     : model.caps_scores ? "attention with capped scores"
+                                         : "the indexer of sparse attention";
+  if (facts.unmeasured_share > kNegligible)
+    facts.warnings.push_back(fmt::format(
+        "model {}: {:.0f} % of the kernel time is of {}, whose kernels nobody timed: they are costed "
+        "by their FLOPs and bytes, and the error bar is widened by half of their time",
+        model.name, 100 * facts.unmeasured_share, what));
+  if (model.window_in_chunks && plan.cp > 1 && plan.seq > model.window)
+    facts.warnings.push_back(
+        fmt::format("model {}: attention within chunks of {} tokens is costed as attention over the whole "
+                    "sequence at cp {} (too slow); cp 1 has it exactly",
+                    model.name, model.window, plan.cp));
+}
+
 // A fold that is not known to change nothing is made only where simulating every rank would take long: each
 // op of each rank costs some microseconds.
 constexpr std::size_t kAffordableOps = 200'000;
@@ -151,6 +169,8 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   }
   facts.extrapolated_share =
       preparation.prices.priced_s > 0 ? preparation.prices.extrapolated_s / preparation.prices.priced_s : 0;
+  facts.unmeasured_share =
+      preparation.prices.priced_s > 0 ? preparation.prices.unmeasured_s / preparation.prices.priced_s : 0;
   facts.slowest_gpu = preparation.prices.slowest_gpu;
   facts.cluster_name = experiment.cluster.name;
   facts.gpus = plan.gpus();
@@ -175,6 +195,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   warn_of_folding(experiment, preparation, facts);
   warn_of_pairs(plan, preparation.schedule, facts);
   warn_of_wide_norms(experiment.model, plan, facts);
+  warn_of_untimed(experiment.model, plan, facts);
   if (!experiment.order && (plan.schedule == ScheduleName::v_half || plan.schedule == ScheduleName::v_min))
     facts.warnings.push_back(
         fmt::format("no closed form of the bubble of {} is published: the ideal bubble is shown as 0",

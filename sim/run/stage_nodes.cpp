@@ -120,6 +120,7 @@ Prices price_stages(const Work& work, const Plan& plan, const StageNodes& nodes)
             of_kind.times.step[static_cast<std::size_t>(rank)];
     prices.priced_s += of_kind.priced_s;
     prices.extrapolated_s += of_kind.extrapolated_s;
+    prices.unmeasured_s += of_kind.unmeasured_s;
     prices.launch_bound_s += of_kind.launch_bound_s;
     prices.slowest_gpu = std::max(prices.slowest_gpu, of_kind.slowest_gpu);
   }

@@ -18,7 +18,7 @@ Scan scan_of(const Json& row) {
 // The timed kernels had no gate, which is read, and of which what goes in stays beside what comes out.
 double without_gate(const Gpu& gpu, const Scan& scan) {
   const double rows = 2.0 * static_cast<double>(scan.tokens * scan.heads * scan.head_dim);
-  return scan_seconds(gpu, scan, 2) - 2 * rows / (0.54 * gpu.memory_bandwidth);
+  return scan_seconds(gpu, scan, 2, 0) - 2 * rows / (0.54 * gpu.memory_bandwidth);
 }
 
 TEST(ScanTime, IsWithinATenthOfWhatWasTimedOnH100) {
@@ -46,12 +46,22 @@ TEST(ScanTime, IsWithinAQuarterOfWhatSomebodyTimedOnWhatLooksLikeAnA100) {
 TEST(ScanTime, GrowsWithTokensAndIsThreeTimesAsLongBackward) {
   const Gpu gpu = read_cluster("dgx-h100").gpu;
   Scan scan{8192, 64, 64, 8, 128, 128};
-  const double once = scan_seconds(gpu, scan, 2);
+  const double once = scan_seconds(gpu, scan, 2, 0);
   scan.tokens *= 2;
-  EXPECT_DOUBLE_EQ(scan_seconds(gpu, scan, 2), 2 * once);
-  const double forward = scan_seconds(gpu, scan, 2);
+  EXPECT_DOUBLE_EQ(scan_seconds(gpu, scan, 2, 0), 2 * once);
+  const double forward = scan_seconds(gpu, scan, 2, 0);
   scan.backward = true;
-  EXPECT_NEAR(scan_seconds(gpu, scan, 2) / forward, 3.1, 0.3);
+  EXPECT_NEAR(scan_seconds(gpu, scan, 2, 0) / forward, 3.1, 0.3);
+}
+
+TEST(ScanTime, OfLinearAttentionIsOfTheKernelsOwnBytes) {
+  const Gpu gpu = read_cluster("dgx-h100").gpu;
+  const Scan scan{8192, 48, 128, 48, 128, 64, false, true};
+  const double once = scan_seconds(gpu, scan, 2, 1e9), twice = scan_seconds(gpu, scan, 2, 2e9);
+  EXPECT_NEAR(twice - once, 1e9 / (0.54 * gpu.memory_bandwidth), 1e-9);
+  Scan shared = scan;
+  shared.of_linear_attention = false;
+  EXPECT_EQ(scan_seconds(gpu, shared, 2, 1e9), scan_seconds(gpu, shared, 2, 2e9));
 }
 
 TEST(ScanTime, IsThatOfItsOwnCurveWhereOneWasTaken) {

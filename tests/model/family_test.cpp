@@ -230,8 +230,8 @@ TEST(NotModelled, NamesWhatCostsAndIsNotRead) {
   EXPECT_THAT(read_model("deepseek-v3").not_modelled, ElementsAre("quantization_config", "topk_group"));
   Json config = llama_config();
   config["layer_types"] = {"full_attention", "sliding_attention"};
-  config["final_logit_softcapping"] = 30.0;
-  EXPECT_THAT(read_config(config).not_modelled, ElementsAre("final_logit_softcapping", "layer_types"));
+  config["attn_logit_softcapping"] = 30.0;
+  EXPECT_THAT(read_config(config).not_modelled, ElementsAre("attn_logit_softcapping", "layer_types"));
 }
 
 TEST(NotModelled, IsEmptyWhereTheKeySaysNothing) {

@@ -28,13 +28,15 @@ TEST(PublishedModels, CountAsTheirSourcesSay) {
   }
 }
 
-// "hub": the safetensors total, or one with the difference explained. "quoted": a public repository states
+// "hub": the safetensors total, or one with the difference explained. "published": a file that was read.
+// "quoted": a public repository states
 // the count. "computed": only the class says so, and the source tells whether it was read.
 TEST(PublishedModels, SayHowTheirCountIsKnown) {
   for (const Json& row : published_models())
     EXPECT_THAT(row["source"].get<std::string>(),
-                testing::MatchesRegex("hub[,:] .+|(quoted by public repositories|computed); "
-                                      "(class not read|.* of huggingface/transformers read at [0-9a-f]{10})"))
+                testing::MatchesRegex(
+                    "hub[,:] .+|published, .+ at [0-9a-f]{10}|(quoted by public repositories|computed); "
+                    "(class not read|.* of huggingface/transformers read at [0-9a-f]{10})"))
         << row["name"];
 }
 
@@ -48,8 +50,8 @@ TEST(PublishedModels, AreOfManyFamilies) {
 
 // A row that is mistyped would be read over in silence.
 TEST(Families, HaveKnownKeysOnly) {
-  const std::set<std::string> known = {"class", "like",      "names",        "implied", "absent", "only",
-                                       "cases", "per_layer", "approximated", "reader",  "refused"};
+  const std::set<std::string> known = {"class", "like",      "names",        "implied", "absent",  "only",
+                                       "cases", "per_layer", "approximated", "reader",  "refused", "types"};
   const Json rows = read_json_file(SOURCE_DIR "/scenarios/families/hugging_face.json");
   for (const auto& [type, row] : rows.items()) {
     if (type.starts_with('_')) continue;

@@ -37,6 +37,22 @@ TEST(UnknownType, OfAKnownClassNamesItsFamily) {
   EXPECT_THAT(complaint(config.dump()), HasSubstr("--as qwen3 reads"));
 }
 
+// Ling 2.0's files state the type of Ling 1, MiniMax-M2's first files that of MiniMax-Text-01.
+TEST(TypeOfSeveralClasses, IsReadByItsClass) {
+  Json ling = qwen3_moe_config();
+  ling["model_type"] = "bailing_moe";
+  EXPECT_FALSE(read_config(ling).qk_norm);
+  ling["architectures"] = {"BailingMoeV2ForCausalLM"};
+  const Model second = read_config(ling);
+  EXPECT_TRUE(second.qk_norm);
+  EXPECT_TRUE(second.experts->router_bias);
+  EXPECT_THAT(second.warnings, IsEmpty());
+  Json minimax = mixtral_config();
+  minimax["model_type"] = "minimax";
+  minimax["architectures"] = {"MiniMaxM2ForCausalLM"};
+  EXPECT_FALSE(read_config(minimax).recurrence);
+}
+
 TEST(UnknownType, CanBeReadAsAKnownOneWithItsKeysTold) {
   Json config = of_type("my_model");
   config["gates_of_mine"] = 3;
@@ -51,61 +67,118 @@ TEST(UnknownType, CanBeReadAsAKnownOneWithItsKeysTold) {
 
 TEST(UnknownType, CannotBeReadAsAnUnknownOne) {
   EXPECT_THROW(warnings_as(of_type("my_model"), "lama"), InputError);
-  EXPECT_THROW(warnings_as(of_type("my_model"), "bert"), InputError);
+  EXPECT_THROW(warnings_as(of_type("my_model"), "t5"), InputError);
 }
 
 TEST(TypeWithoutKernels, IsRefusedWithItsMechanism) {
-  for (const auto& [type, why] : {std::pair{"qwen3_next", "gated delta rule"},
-                                  {"bert", "encoders"},
-                                  {"mamba2", "Mamba-2"},
-                                  {"minimax_m1", "lightning attention"}})
+  for (const auto& [type, why] : {std::pair{"kimi_linear", "gated delta rule"},
+                                  {"t5", "encoders beside decoders"},
+                                  {"zamba2", "shared attention"},
+                                  {"deepseek_v4", "compressed sparse attention"}})
     EXPECT_THAT(complaint(of_type(type).dump()), AllOf(HasSubstr(why), HasSubstr("--as "))) << type;
 }
 
-TEST(Approximated, MechanismsAreNamedWithTheirEffect) {
+// transformers, DeepseekV32Indexer: wq_b, wk, k_norm and weights_proj of each layer, its module's included.
+TEST(Indexer, AddsItsParametersToEachLayerThatHasOne) {
   Json config = read_json_file(SOURCE_DIR "/scenarios/models/deepseek-v3.json");
+  const std::int64_t without = count_parameters(read_config(config)).total;
   config["model_type"] = "deepseek_v32";
-  config["index_topk"] = 2048;
   const Model model = read_config(config);
-  EXPECT_THAT(model.not_modelled, Contains("index_topk"));
-  EXPECT_THAT(model.warnings, Contains(HasSubstr("indexer of sparse attention is left out")));
+  EXPECT_EQ(model.indexer->top_k, 2048);
+  const std::int64_t layers = model.layers + model.mtp_layers;
+  EXPECT_EQ(count_parameters(model).total - without, layers * 13'959'424);
+  Json types = Json::array({"full"});
+  while (types.size() < 61) types.push_back("shared");
+  config["indexer_types"] = types;
+  EXPECT_EQ(count_parameters(read_config(config)).total - without, 2 * 13'959'424)
+      << "a layer's and the module's";
+  config["indexer_types"][3] = "half";
+  EXPECT_THAT(complaint(config.dump()), HasSubstr("/indexer_types/3: must be an entry"));
 }
 
-TEST(Gemma2, CapsAreNamedAsNotModelled) {
+TEST(Chunks, AreWindowsOfLayersWithRotaryPositions) {
+  Json llama4 = of_type("llama4_text");
+  const Model model = read_config(llama4);
+  EXPECT_TRUE(model.window_in_chunks);
+  EXPECT_EQ(model.window, 8192);
+  EXPECT_EQ(model.full_every, 4);
+  llama4["num_hidden_layers"] = 2;
+  llama4["no_rope_layers"] = {0, 1};
+  EXPECT_EQ(read_config(llama4).window_of(0), 0);
+  EXPECT_EQ(read_config(llama4).window_of(1), 8192);
+}
+
+TEST(Encoder, SeesAllTokensAndHasAHeadOfItsOwn) {
+  Json config = of_type("bert");
+  config.erase("num_key_value_heads");
+  const Model model = read_config(config);
+  EXPECT_TRUE(model.bidirectional);
+  EXPECT_TRUE(model.head_transform);
+  EXPECT_TRUE(model.tied_embeddings);
+  EXPECT_EQ(model.token_types, 2);
+  EXPECT_EQ(model.norm_place, NormPlace::after_sum);
+  config["position_embedding_type"] = "relative_key";
+  EXPECT_THAT(complaint(config.dump()), HasSubstr("/position_embedding_type: must be \"absolute\""));
+}
+
+TEST(RecurrentLayers, AreThoseOfTheListOrTheInterval) {
+  Json config = of_type("qwen3_next");
+  EXPECT_EQ(read_config(config).recurrent.substr(0, 8), "11101110");
+  config["num_hidden_layers"] = 3;
+  config["layer_types"] = {"full_attention", "linear_attention", "full_attention"};
+  EXPECT_EQ(read_config(config).recurrent, "010");
+  config["layer_types"][1] = "lightning";
+  EXPECT_THAT(complaint(config.dump()), HasSubstr("/layer_types/1: must be an entry"));
+  Json minimax = mixtral_config();
+  minimax["model_type"] = "minimax_text_01";
+  minimax["num_hidden_layers"] = 4;
+  minimax["attn_type_list"] = {0, 0, 0, 1};
+  EXPECT_EQ(read_config(minimax).recurrent, "1110");
+}
+
+TEST(Gemma2, CapsScoresAndLogits) {
   Json config = of_type("gemma2");
   config["head_dim"] = 128;
   const Model model = read_config(config);
-  EXPECT_THAT(model.not_modelled, ElementsAre("attn_logit_softcapping", "final_logit_softcapping"));
-  EXPECT_THAT(model.warnings, ElementsAre(HasSubstr("scores is left out: too fast"),
-                                          HasSubstr("logits is left out: too fast")));
+  EXPECT_TRUE(model.caps_scores);
+  EXPECT_TRUE(model.caps_logits);
+  EXPECT_THAT(model.not_modelled, ElementsAre("attn_logit_softcapping"));
+  EXPECT_THAT(model.warnings, ElementsAre(HasSubstr("the tanh of each attention score is not costed")));
   config["attn_logit_softcapping"] = config["final_logit_softcapping"] = nullptr;
+  EXPECT_FALSE(read_config(config).caps_logits);
   EXPECT_THAT(read_config(config).not_modelled, IsEmpty());
   EXPECT_THAT(read_config(config).warnings, IsEmpty());
 }
 
-// A key that a formula reads is not called ignored.
-TEST(LayersWithoutRotaryPositions, AreNamedWhereWindowsDecide) {
-  for (const char* type : {"exaone4", "cohere2"}) {
+TEST(LayersWithoutRotaryPositions, AreThoseThatSeeAllKeysBesideWindows) {
+  for (const char* type : {"exaone4", "cohere2", "llama4_text"}) {
     Json config = of_type(type);
     const Model model = read_config(config);
-    EXPECT_EQ(model.window, 4096) << "as the class has it where the file has none";
-    EXPECT_EQ(model.full_every, 4);
-    EXPECT_THAT(model.warnings, ElementsAre(HasSubstr("sliding_window 4096: layers that see all keys")))
-        << type;
+    EXPECT_EQ(model.full_every, 4) << "as the class has it where the file has none";
+    EXPECT_EQ(model.rotary.substr(0, 8), "11101110") << type;
+    EXPECT_THAT(model.warnings, IsEmpty()) << type;
     EXPECT_THAT(model.not_modelled, IsEmpty()) << type;
-    config["sliding_window"] = nullptr;
-    EXPECT_THAT(read_config(config).warnings, IsEmpty()) << type;
   }
+  Json config = of_type("exaone4");
+  config["sliding_window"] = nullptr;
+  EXPECT_EQ(read_config(config).rotary, "") << "without windows all layers rotate";
 }
 
-TEST(LayersWithoutRotaryPositions, AreNamedWhereTheFileLeavesThemToTheClass) {
-  EXPECT_THAT(read_config(of_type("smollm3")).warnings, ElementsAre(HasSubstr("no_rope_layer_interval 4")));
-  Json llama4 = of_type("llama4_text");
-  EXPECT_THAT(read_config(llama4).warnings,
-              ElementsAre(HasSubstr("attention_chunk_size"), HasSubstr("no_rope_layer_interval 4"),
-                          HasSubstr("use_qk_norm true: norms of queries and keys")));
-  llama4["use_qk_norm"] = false;
-  EXPECT_THAT(read_config(llama4).warnings, Not(Contains(HasSubstr("use_qk_norm"))));
+TEST(LayersWithoutRotaryPositions, AreListedOrEveryFourth) {
+  Json config = of_type("smollm3");
+  EXPECT_EQ(read_config(config).rotary.substr(0, 8), "11101110");
+  config["num_hidden_layers"] = 3;
+  config["no_rope_layers"] = {1, 0, 1};
+  EXPECT_EQ(read_config(config).rotary, "101");
+}
+
+TEST(Llama4, NormalisesQueriesAndKeysWithoutWeights) {
+  Json config = of_type("llama4_text");
+  const std::int64_t with = count_parameters(read_config(config)).total;
+  EXPECT_TRUE(read_config(config).qk_norm_plain);
+  config["use_qk_norm"] = false;
+  EXPECT_FALSE(read_config(config).qk_norm);
+  EXPECT_EQ(count_parameters(read_config(config)).total, with);
 }
 
 TEST(AbsentKeys, HaveTheValueOfTheClass) {
@@ -147,6 +220,19 @@ TEST(Wrapper, IsReadByItsTextPart) {
   EXPECT_THAT(
       model.warnings,
       ElementsAre(HasSubstr("vision_config (27 layers of width 1152, about 0.41 B parameters) is left out")));
+}
+
+// Qwen/Qwen3-VL-8B-Instruct on the hub: 8767123696 parameters, of which 8190735360 are its text's.
+TEST(Wrapper, CountsATowerWhoseShapesTheFileGives) {
+  Json config = wrapper();
+  config["vision_config"].update({{"in_channels", 3},
+                                  {"patch_size", 16},
+                                  {"temporal_patch_size", 2},
+                                  {"spatial_merge_size", 2},
+                                  {"out_hidden_size", 4096},
+                                  {"num_position_embeddings", 2304},
+                                  {"deepstack_visual_indexes", {8, 16, 24}}});
+  EXPECT_THAT(read_config(config).warnings, ElementsAre(HasSubstr("width 1152, 576388336 parameters)")));
 }
 
 TEST(Wrapper, ErrorsPointIntoTheTextPart) {

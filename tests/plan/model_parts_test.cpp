@@ -46,6 +46,54 @@ TEST(ModelParts, NormsStandWhereTheFamilyHasThem) {
   }
 }
 
+const Kernel* find_kernel(const Block& block, const std::string& name) {
+  const auto found = std::ranges::find(block.forward, name, &Kernel::name);
+  return found == block.forward.end() ? nullptr : &*found;
+}
+
+TEST(ModelParts, LayersMayLackRotaryPositions) {
+  Model model = small();
+  model.rotary = "1110";
+  model.qk_norm = model.qk_norm_plain = true;
+  expect_counted(model);
+  Case c{model, {}};
+  c.plan.seq = 128;
+  const Work work = make_work(c.model, c.plan);
+  for (const char* name : {"rotary", "query_norm"}) {
+    EXPECT_NE(find_kernel(block_called(work, "layer"), name), nullptr) << name;
+    EXPECT_EQ(find_kernel(block_called(work, "unrotated_layer"), name), nullptr) << name;
+  }
+}
+
+TEST(ModelParts, ScoresAndLogitsMayBeCapped) {
+  Model model = small();
+  model.caps_scores = model.caps_logits = true;
+  expect_counted(model);
+  Case c{model, {}};
+  c.plan.seq = 128;
+  const Work work = make_work(c.model, c.plan);
+  EXPECT_TRUE(kernel_called(block_called(work, "layer").forward, "attention").unmeasured);
+  EXPECT_FALSE(kernel_called(block_called(work, "layer").forward, "projection").unmeasured);
+  for (const char* name : {"logits_scaled", "logits_tanh", "logits_capped"})
+    EXPECT_NE(find_kernel(block_called(work, "head"), name), nullptr) << name;
+}
+
+TEST(ModelParts, EncodersSeeAllTokens) {
+  Model model = small();
+  model.norm_place = NormPlace::after_sum;
+  model.bidirectional = model.head_transform = model.embedding_norm = true;
+  model.token_types = 2;
+  expect_counted(model);
+  EXPECT_EQ(norms_of_layer(model), 2);
+  Case c{model, {}};
+  c.plan.seq = 128;
+  const Work work = make_work(c.model, c.plan);
+  EXPECT_FALSE(
+      std::get<Attention>(kernel_called(block_called(work, "layer").forward, "attention").what).causal);
+  EXPECT_EQ(std::ranges::count(block_called(work, "head").forward, std::string("final_norm"), &Kernel::name),
+            0);
+}
+
 TEST(ModelParts, NormsMayLackParameters) {
   for (const Norm norm : {Norm::layer, Norm::layer_weight, Norm::layer_plain}) {
     Model model = small();

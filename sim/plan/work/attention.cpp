@@ -60,10 +60,15 @@ ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::strin
   return linear;
 }
 
-// Queries, keys and values.
+// Queries, keys and values, and the gate, if any: it is one product with them.
 std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const Output query{"query", shape.heads * shape.head_dim}, key{"key", shape.kv_heads * shape.head_dim},
       value{"value", key.width};
+  if (model.attention_gate)
+    return column_linear(
+        b, shape,
+        projection_to(b, model, "qkv", input, {query, key, value, {"attention_gate", query.width}},
+                      2 * (shape.heads + shape.kv_heads), 2 * (model.heads + model.kv_heads)));
   if (!shape.splits_qkv) {
     return column_linear(b, shape,
                          projection_to(b, model, "qkv", input, {query, key, value},
@@ -82,11 +87,13 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   rearrange_heads(b, model, outputs);
 
   Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
+  if (model.attention_gate) heads.gate = outputs[3];
   if (model.qk_norm) {
     const bool is_shared = model.qk_norm_span == QkNormSpan::head;
+    const Norm norm = model.qk_norm_plain ? Norm::layer_plain : Norm::rms;
     const std::int64_t queries = is_shared ? 1 : shape.heads, keys = is_shared ? 1 : shape.kv_heads;
-    heads.query = normalise(b, "query_norm", Norm::rms, heads.query, queries * shape.head_dim);
-    heads.key = normalise(b, "key_norm", Norm::rms, heads.key, keys * shape.head_dim);
+    heads.query = normalise(b, "query_norm", norm, heads.query, queries * shape.head_dim);
+    heads.key = normalise(b, "key_norm", norm, heads.key, keys * shape.head_dim);
   }
   if (shape.packs_heads) {
     const PackedHeads packed = pack_heads(b, heads.query, heads.key, heads.value);
@@ -181,13 +188,21 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   Heads heads =
       model.latent ? latent_heads(b, model, plan, shape, input) : project_heads(b, model, shape, input);
+  if (model.indexer)
+    heads.held.push_back(
+        choose_keys(b, *model.indexer, shape, input, heads.compressed_query, model.latent->q_rank));
   if (model.attention_sinks) heads.sinks = b.parameter("sinks", static_cast<double>(shape.heads));
   // Scaling asks the GPU how long the longest sequence is (core/nn/attention/attention.py,
   // get_max_seq_length).
   if (traits(plan).attention_waits_for_host && plan.fused_attention) b.host_waits();
   const bool rerun = reruns(plan, RecomputeModule::core_attn);
-  const TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
-                                                 : unfused_core(b, model, shape, heads, rerun);
+  b.unmeasured(model.caps_scores);
+  TensorId attended = plan.fused_attention ? fused_attention(b, model, shape, heads, rerun)
+                                           : unfused_core(b, model, shape, heads, rerun);
+  b.unmeasured(false);
+  if (heads.gate >= 0)
+    attended = activate(b, "attention_gated", {heads.gate, attended}, b[attended].elements,
+                        shape.heads * heads.v_width);
   Branch branch{
       row_linear(b, shape, "projection", attended, shape.heads * heads.v_width, shape.tp_comm_proj_sms)};
   if (model.attention_out_bias)

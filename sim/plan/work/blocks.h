@@ -20,6 +20,8 @@ struct Heads {
   std::int64_t width = 0, v_width = 0;
   std::vector<TensorId> held = {};
   TensorId sinks = -1;  // scores that take part in each head's softmax, if any: a parameter
+  TensorId gate = -1;   // whose sigmoid scales what is attended, if any
+  TensorId compressed_query = -1;  // of latent attention
 };
 
 // Multi-head latent attention (DeepSeek-V2, equations 9 to 18). As in Megatron-LM
@@ -62,12 +64,23 @@ Branch experts(BlockBuilder& builder, const Model& model, const Plan& plan, cons
 // mamba-ssm's mamba_split_conv1d_scan_combined runs it and Megatron core calls it (ssm/mamba_mixer.py).
 Branch mamba(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);
 
+// From normalised rows to the output projection of what mixes tokens in attention's place.
+Branch recurrence(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
+                  TensorId input);
+
+// Which keys each query's attention sees, by scores of normalised `rows` and of compressed `queries`.
+TensorId choose_keys(BlockBuilder& builder, const Indexer& indexer, const Shape& shape, TensorId rows,
+                     TensorId queries, std::int64_t query_rank);
+
 // Which of a model's layers one is like.
 struct LayerSort {
   LayerType type = LayerType::transformer;
   bool sparse = false;
   bool sees_all = true;  // looks through no window
   bool in_bf16 = false;  // under a plan in fp8 or fp4
+  bool recurs = false;   // in attention's place
+  bool scores_keys = false;
+  bool rotates = true;  // where the model has rotary positions
   auto operator<=>(const LayerSort&) const = default;
 };
 LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer);

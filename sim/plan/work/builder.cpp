@@ -66,6 +66,7 @@ void BlockBuilder::share_out(TensorId parameter, RankShare share) {
 
 void BlockBuilder::forward(Kernel kernel) {
   kernel.part = part_;
+  kernel.unmeasured = unmeasured_;
   block_.forward.push_back(std::move(kernel));
 }
 
@@ -89,16 +90,18 @@ TensorId BlockBuilder::maximum_of(TensorId tensor) const {
 
 void BlockBuilder::backward_input(Kernel kernel) {
   kernel.part = part_;
+  kernel.unmeasured = unmeasured_;
   block_.backward_input.push_back(std::move(kernel));
 }
 
 void BlockBuilder::backward_weight(Kernel kernel) {
   kernel.part = part_;
+  kernel.unmeasured = unmeasured_;
   block_.backward_weight.push_back(std::move(kernel));
 }
 
 void BlockBuilder::undo(std::function<void()> emit) {
-  undo_.push_back({std::move(emit), part_});
+  undo_.push_back({std::move(emit), part_, unmeasured_});
 }
 
 TensorId BlockBuilder::add_gradient(std::string name, TensorId of) {
@@ -195,6 +198,7 @@ Block BlockBuilder::finish(bool joins_previous) {
   block_.joins_previous = joins_previous;
   for (auto step = undo_.rbegin(); step != undo_.rend(); ++step) {
     enter(step->part);
+    unmeasured(step->unmeasured);
     step->emit();
   }
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);

@@ -29,6 +29,9 @@ class BlockBuilder {
   // The kernels from here on, and those that undo them, are this part's.
   void enter(LayerPart part) { part_ = part; }
 
+  // Nobody timed the kernels from here on, nor those that undo them.
+  void unmeasured(bool are) { unmeasured_ = are; }
+
   void forward(Kernel kernel);
   void host_waits();                           // for the forward kernel just written
   void finds_maximum();                        // the forward kernel just written, of its output
@@ -83,10 +86,12 @@ class BlockBuilder {
   struct Undo {
     std::function<void()> emit;
     LayerPart part = LayerPart::none;
+    bool unmeasured = false;
   };
 
   Block block_;
   LayerPart part_ = LayerPart::none;
+  bool unmeasured_ = false;
   bool reruns_by_op_ = false;
   bool stops_early_ = false;
   Shape shape_;

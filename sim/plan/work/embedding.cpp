@@ -35,12 +35,28 @@ TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, 
   return output;
 }
 
+// The kind of each token, read with its word.
+TensorId add_types(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
+  const TensorId table = b.parameter("type_table", Shape::elements(model.token_types, shape.hidden));
+  const TensorId output = b.activation("typed", shape.row_elements());
+  b.forward({"types", Pointwise::positions, {words, table}, {output}});
+  b.undo([&b, words, table, output] {
+    b.pass_gradient(output, words);
+    b.backward_weight({"type_table_gradient",
+                       Pointwise::positions_backward,
+                       {b.gradient_of(output)},
+                       {b.parameter_gradient(table)}});
+  });
+  return output;
+}
+
 }  // namespace
 
 TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
   const Shape& shape = b.shape();
   TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, table, "words_found"));
   if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
+  if (model.token_types > 0) rows = add_types(b, model, shape, rows);
   if (model.embedding_norm) rows = normalise(b, "word_norm", model.norm, rows, shape.hidden);
   return model.dropout ? drop_out(b, "embedding_dropout", rows, "dropped") : rows;
 }

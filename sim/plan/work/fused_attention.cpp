@@ -11,12 +11,24 @@ bool scaled_in_blocks(const Shape& shape) {
   return shape.scaled_by_block && !shape.fp4;
 }
 
+// Chunks of a sequence are sequences of their own; the last one is filled up. Over context-parallel ranks
+// they are costed as the whole sequence.
+void see_chunks(Attention& what, const Shape& shape) {
+  const std::int64_t chunk = what.window;
+  what.window = 0;
+  if (chunk == 0 || shape.cp > 1 || shape.seq <= chunk) return;
+  what.batch *= (shape.seq + chunk - 1) / chunk;
+  what.query = what.keys = chunk;
+}
+
 }  // namespace
 
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads) {
   Attention what{shape.batch, shape.heads, shape.attended_kv_heads(), heads.width, shape.seq, shape.seq};
   if (heads.v_width != heads.width) what.v_head_dim = heads.v_width;
   what.window = model.window;
+  what.causal = !model.bidirectional;
+  if (model.window_in_chunks) see_chunks(what, shape);
   if (shape.fp8_attention)
     what.operands = scaled_in_blocks(shape) ? AttentionOperands::mxfp8 : AttentionOperands::fp8;
   return what;

@@ -26,6 +26,42 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
   return joined;
 }
 
+// One operation of eager PyTorch; `keeps`: its backward kernel reads what it made.
+TensorId elementwise(BlockBuilder& b, const std::string& name, TensorId input, bool keeps) {
+  const TensorId output = b.activation(name, b[input].elements);
+  b.forward({name, Pointwise::eager, {input}, {output}});
+  b.undo([&b, name, input, output, keeps] {
+    std::vector<TensorId> needs = {b.gradient_of(output)};
+    if (keeps) needs.push_back(output);
+    b.backward_input({name + "_backward", Pointwise::eager, needs, {b.new_gradient(input)}});
+  });
+  return output;
+}
+
+// transformers, modeling_gemma2.py: logits / cap, tanh, times cap.
+TensorId cap(BlockBuilder& b, TensorId logits) {
+  const TensorId scaled = elementwise(b, "logits_scaled", logits, false);
+  return elementwise(b, "logits_capped", elementwise(b, "logits_tanh", scaled, true), false);
+}
+
+// transformers, modeling_bert.py, BertPredictionHeadTransform: held whole by every rank.
+TensorId transform(BlockBuilder& b, const Model& model, const Shape& shape, TensorId rows) {
+  ColumnLinear linear{"head_transform", rows};
+  linear.weight = b.parameter("head_transform_weight", Shape::elements(shape.hidden, shape.hidden));
+  linear.bias = b.parameter("head_transform_bias", static_cast<double>(shape.hidden));
+  linear.outputs = {{"head_transformed", shape.hidden}};
+  const TensorId mapped = replicated_linear(b, shape, linear).front();
+  const TensorId activated = activate(b, "head_activation", {mapped}, b[mapped].elements, shape.hidden);
+  return normalise(b, "head_norm", model.norm, activated, shape.hidden);
+}
+
+TensorId before_logits(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
+  const TensorId rows = model.norm_place == NormPlace::after_sum
+                            ? input
+                            : normalise(b, "final_norm", model.norm, input, shape.hidden);
+  return model.head_transform ? transform(b, model, shape, rows) : rows;
+}
+
 }  // namespace
 
 void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId rows, TensorId weight) {
@@ -38,6 +74,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
   TensorId logits = column_linear(b, shape, head).front();
+  if (model.caps_logits) logits = cap(b, logits);
   if (gathers_logits(plan)) logits = gathered(b, shape, logits);
   if (reruns_ends(plan)) b.rerun_from(0);
   add_loss(b, plan, shape, logits);
@@ -47,7 +84,7 @@ Block head_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b("head", shape);
   const TensorId input = b.input("input", shape.row_elements());
-  const TensorId rows = normalise(b, "final_norm", model.norm, input, shape.hidden);
+  const TensorId rows = before_logits(b, model, shape, input);
   const double elements = Shape::elements(shape.vocab, shape.hidden);
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
   predict(b, model, plan, rows,

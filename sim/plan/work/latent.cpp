@@ -6,8 +6,12 @@ namespace rehearse {
 
 namespace {
 
-TensorId project_queries(BlockBuilder& b, const Shape& shape, const LatentAttention& latent, TensorId input,
-                         bool rerun) {
+struct Queries {
+  TensorId heads = -1, compressed = -1;
+};
+
+Queries project_queries(BlockBuilder& b, const Shape& shape, const LatentAttention& latent, TensorId input,
+                        bool rerun) {
   const std::int64_t width = shape.heads * (latent.nope_head_dim + latent.rope_head_dim);
   ColumnLinear up{"query_up", input};
   std::size_t first = b.forward_kernels();
@@ -25,7 +29,7 @@ TensorId project_queries(BlockBuilder& b, const Shape& shape, const LatentAttent
   up.outputs = {{"query", width}};
   const TensorId query = column_linear(b, shape, up).front();
   if (rerun) b.rerun_from(first);
-  return query;
+  return {query, latent.q_rank > 0 ? up.input : TensorId{-1}};
 }
 
 struct Compressed {
@@ -68,20 +72,21 @@ Heads latent_heads(BlockBuilder& b, const Model& model, const Plan& plan, const 
   const LatentAttention& latent = *model.latent;
   const std::int64_t width = latent.nope_head_dim + latent.rope_head_dim;
   const bool rerun = reruns(plan, RecomputeModule::mla_up_proj);
-  const TensorId query = project_queries(b, shape, latent, input, rerun);
+  const auto [query, compressed] = project_queries(b, shape, latent, input, rerun);
   const Compressed kv = project_keys_and_values(b, shape, latent, input, rerun);
 
-  const Heads heads{b.activation("query_rotated", b[query].elements),
-                    b.activation("key", Shape::elements(shape.tokens, shape.heads * width)),
-                    b.activation("value", Shape::elements(shape.tokens, shape.heads * latent.v_head_dim)),
-                    width, latent.v_head_dim};
+  Heads heads{b.activation("query_rotated", b[query].elements),
+              b.activation("key", Shape::elements(shape.tokens, shape.heads * width)),
+              b.activation("value", Shape::elements(shape.tokens, shape.heads * latent.v_head_dim)), width,
+              latent.v_head_dim};
+  heads.compressed_query = compressed;
   const std::size_t rotary = b.forward_kernels();
   b.forward({"rotary",
              Pointwise::latent_rotary,
              {query, kv.rope_key, kv.keys_and_values},
              {heads.query, heads.key, heads.value}});
   if (rerun) b.rerun_from(rotary);
-  b.undo([&b, shape, query, kv, heads] {
+  b.undo([&b, shape, query = query, kv, heads] {
     const std::vector<TensorId> reads = {b.gradient_of(heads.query), b.gradient_of(heads.key),
                                          b.gradient_of(heads.value)};
     const bool all_reduce = shape.tp > 1 && !shape.sequence_parallel;

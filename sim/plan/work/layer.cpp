@@ -25,6 +25,9 @@ const char* name_of(LayerType type) {
 std::string name_of(const Model& model, LayerSort sort, LayerKind kind) {
   std::string name = name_of(sort.type);
   if (sort.type == LayerType::transformer && sort.sparse) name = "sparse_layer";
+  if (!sort.rotates && model.window == 0) name = "unrotated_" + name;
+  if (sort.recurs) name = "recurrent_" + name;
+  if (sort.scores_keys && !model.indexer->layers.empty()) name = "scoring_" + name;
   if (sort.sees_all && model.window > 0) name = "full_" + name;
   if (sort.in_bf16) name = "bf16_" + name;
   return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
@@ -48,6 +51,11 @@ TensorId normalise_branch(BlockBuilder& b, const Model& model, const std::string
   return model.norms_after() ? normalise(b, name, model.norm, output, model.hidden) : output;
 }
 
+// Of a residual sum (BERT).
+TensorId normalise_sum(BlockBuilder& b, const Model& model, const std::string& name, TensorId sum) {
+  return model.norm_place == NormPlace::after_sum ? normalise(b, name, model.norm, sum, model.hidden) : sum;
+}
+
 // A residual branch: its norm, what it computes, and the sum with `input`. `reads`: what the norm reads.
 struct Part {
   const Model& model;
@@ -65,15 +73,25 @@ struct Part {
   TensorId attend(BlockBuilder& b, TensorId rows, TensorId input, const std::string& output) const {
     Model seen = model;
     if (sort.sees_all) seen.window = 0;
-    const Branch attended = attention(b, seen, plan, b.shape(), rows);
+    if (!sort.rotates) {
+      seen.positions = Positions::none;
+      seen.qk_norm = model.qk_norm && !model.qk_norm_plain;
+    }
+    if (model.indexer) seen.window = model.indexer->top_k;
+    if (!sort.scores_keys) seen.indexer.reset();
+    const Branch attended =
+        sort.recurs ? recurrence(b, model, plan, b.shape(), rows) : attention(b, seen, plan, b.shape(), rows);
     const TensorId branch = normalise_branch(b, model, "attention_output_norm", attended.output);
-    return add_residual(b, {"attention_residual", input, branch, attended.bias, model.dropout}, output);
+    return normalise_sum(
+        b, model, "attention_sum_norm",
+        add_residual(b, {"attention_residual", input, branch, attended.bias, model.dropout}, output));
   }
 
   TensorId scan(BlockBuilder& b, TensorId input) const {
     b.enter(LayerPart::mamba);
     const TensorId rows = normalise_layer(b, model, plan, "mamba_input_norm", input, fuses);
-    const Branch scanned = mamba(b, model, b.shape(), rows);
+    const Branch scanned =
+        model.state_space ? mamba(b, model, b.shape(), rows) : recurrence(b, model, plan, b.shape(), rows);
     return add_residual(b, {"mamba_residual", input, scanned.output, scanned.bias, model.dropout},
                         "mamba_output");
   }
@@ -93,7 +111,9 @@ struct Part {
                     : feed_forward(b, model, b.shape(), {"mlp", b.shape().ffn, model.mlp_bias}, rows);
     if (reruns(plan, sort.sparse ? RecomputeModule::moe : RecomputeModule::mlp)) b.rerun_from(first);
     const TensorId branch = normalise_branch(b, model, "mlp_output_norm", transformed.output);
-    return add_residual(b, {"mlp_residual", input, branch, transformed.bias, model.dropout}, "output");
+    return normalise_sum(
+        b, model, "mlp_sum_norm",
+        add_residual(b, {"mlp_residual", input, branch, transformed.bias, model.dropout}, "output"));
   }
 };
 
@@ -101,7 +121,8 @@ struct Part {
 
 LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer) {
   const bool at_an_end = layer < plan.bf16_first_layers || layer >= model.layers - plan.bf16_last_layers;
-  return {model.type_of(layer), model.is_sparse(layer), model.window_of(layer) == 0, at_an_end};
+  return {model.type_of(layer), model.is_sparse(layer),   model.window_of(layer) == 0, at_an_end,
+          model.recurs(layer),  model.scores_keys(layer), model.rotates(layer)};
 }
 
 TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort sort, TensorId input) {

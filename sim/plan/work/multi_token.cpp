@@ -88,7 +88,11 @@ void share_all(Block& block) {
 }
 
 std::vector<LayerSort> sorts_of_module(const Model& model, const Plan& plan) {
-  if (model.mtp_pattern.empty()) return {sort_of(model, plan, model.layers - 1)};
+  if (model.mtp_pattern.empty()) {
+    LayerSort sort = sort_of(model, plan, model.layers - 1);
+    sort.scores_keys = model.indexer.has_value();
+    return {sort};
+  }
   std::vector<LayerSort> sorts;
   for (const LayerType type : model.types_of_module())
     sorts.push_back({type, type == LayerType::experts, model.window == 0});

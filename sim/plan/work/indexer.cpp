@@ -1,0 +1,121 @@
+// DeepSeek sparse attention (DeepSeek-V3.2, 2025, section 2.1): an indexer scores all keys before a query and
+// keeps top_k of them, which attention sees. Its parts are those of transformers (modular_deepseek_v32.py,
+// DeepseekV32Indexer). In the sparse stage of training it learns from a loss of its own and passes no
+// gradient to its inputs (section 2.1.1).
+//
+// Every tensor-parallel rank scores all keys. Scores meet over the heads inside of their product, so that one
+// number of four bytes for each pair is written and read again to choose from. Rotations, and the loss beyond
+// the gradients of its products, are left out.
+#include <algorithm>
+
+#include "plan/work/blocks.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kIndexScoreBytes = 4, kIndexBytes = 4;
+
+// All tokens' rows, which pass no gradient on.
+TensorId every_row(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width) {
+  if (!shape.sequence_parallel) return shard;
+  const TensorId whole = b.activation(b[shard].name + "_for_indexer", Shape::elements(shape.tokens, width),
+                                      b[shard].element_bytes);
+  b.forward({b[whole].name + "_all_gather",
+             Collective{CollectiveOp::all_gather, CommGroup::tensor, b[whole].bytes()},
+             {shard},
+             {whole}});
+  return whole;
+}
+
+Gemm repeated(const Shape& shape, Gemm gemm) {
+  gemm.of_model = 1.0 / static_cast<double>(shape.tp);
+  return gemm;
+}
+
+struct IndexMap {
+  TensorId input = -1, weight = -1, output = -1;
+  Gemm gemm;
+};
+
+IndexMap map_rows(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId input,
+                  std::int64_t depth, std::int64_t width) {
+  IndexMap maps{input, b.parameter(name + "_weight", Shape::elements(depth, width)),
+                b.activation(name, Shape::elements(shape.tokens, width)),
+                repeated(shape, {shape.tokens, width, depth})};
+  b.forward({name, maps.gemm, {input, maps.weight}, {maps.output}});
+  return maps;
+}
+
+void undo_map(BlockBuilder& b, const std::string& name, const IndexMap& maps, TensorId gradient) {
+  const Gemm gemm = repeated(b.shape(), b.weight_gradient({maps.gemm.n, maps.gemm.k, maps.gemm.m}));
+  b.backward_weight(
+      {name + "_weight_gradient", gemm, {gradient, maps.input}, {b.parameter_gradient(maps.weight)}});
+}
+
+// Of pairs of a query and a key before it.
+struct IndexPairs {
+  Gemm scores;      // of all
+  Gemm query, key;  // gradients of those of the kept
+  double all = 0, kept = 0;
+};
+
+IndexPairs pairs_of(const Indexer& indexer, const Shape& shape) {
+  const std::int64_t before = (shape.seq + 1) / 2;  // of the keys, on average
+  const std::int64_t kept = std::min(indexer.top_k, before);
+  const std::int64_t rows = shape.seq * indexer.heads, width = indexer.head_dim;
+  IndexPairs pairs{repeated(shape, {rows, before, width, shape.batch}),
+                   repeated(shape, {rows, width, kept, shape.batch}),
+                   repeated(shape, {kept, width, rows, shape.batch})};
+  pairs.scores.result_bytes = kIndexScoreBytes / static_cast<double>(indexer.heads);
+  pairs.all = Shape::elements(shape.tokens, before);
+  pairs.kept = Shape::elements(shape.tokens, kept);
+  return pairs;
+}
+
+}  // namespace
+
+TensorId choose_keys(BlockBuilder& b, const Indexer& indexer, const Shape& shape, TensorId rows,
+                     TensorId queries, std::int64_t query_rank) {
+  b.unmeasured(true);
+  const std::int64_t heads = indexer.heads, width = indexer.head_dim;
+  const TensorId input = every_row(b, shape, rows, shape.hidden);
+  const IndexMap query =
+      map_rows(b, shape, "index_query", every_row(b, shape, queries, query_rank), query_rank, heads * width);
+  const IndexMap key = map_rows(b, shape, "index_key", input, shape.hidden, width);
+  const IndexMap weights = map_rows(b, shape, "index_weights", input, shape.hidden, heads);
+  const std::vector<TensorId> norm = {b.parameter("index_norm_weight", static_cast<double>(width)),
+                                      b.parameter("index_norm_bias", static_cast<double>(width))};
+  const TensorId normed = b.activation("index_key_normed", b[key.output].elements);
+  b.forward({"index_norm", Pointwise::layer_norm, {key.output, norm[0], norm[1]}, {normed}});
+
+  const IndexPairs pairs = pairs_of(indexer, shape);
+  const TensorId scores = b.activation("index_scores", pairs.all, kIndexScoreBytes);
+  const TensorId chosen = b.activation("chosen_keys", pairs.kept, kIndexBytes);
+  b.forward({"index_scores", pairs.scores, {query.output, normed, weights.output}, {scores}});
+  b.forward({"index_choice", Pointwise::eager, {scores}, {chosen}});
+  b.undo([&b, query, key, weights, norm, normed, chosen, pairs] {
+    const TensorId of_query = b.scratch_gradient("index_query_gradient", b[query.output].elements);
+    const TensorId of_weights = b.scratch_gradient("index_weights_gradient", b[weights.output].elements);
+    const TensorId of_key = b.scratch_gradient("index_key_normed_gradient", b[normed].elements);
+    const TensorId before_norm = b.scratch_gradient("index_key_gradient", b[normed].elements);
+    b.backward_input(
+        {"index_query_gradient", pairs.query, {chosen, normed, weights.output}, {of_query, of_weights}});
+    b.backward_input({"index_key_gradient", pairs.key, {chosen, query.output, weights.output}, {of_key}});
+    b.backward_input({"index_norm_backward",
+                      Pointwise::layer_norm_backward,
+                      {of_key, key.output, norm[0]},
+                      {before_norm}});
+    b.backward_weight({"index_norm_weight_gradient",
+                       Pointwise::layer_norm_weight_gradient,
+                       {of_key, key.output},
+                       {b.parameter_gradient(norm[0]), b.parameter_gradient(norm[1])}});
+    undo_map(b, "index_query", query, of_query);
+    undo_map(b, "index_key", key, before_norm);
+    undo_map(b, "index_weights", weights, of_weights);
+  });
+  b.unmeasured(false);
+  return chosen;
+}
+
+}  // namespace rehearse

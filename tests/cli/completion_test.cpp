@@ -59,7 +59,7 @@ TEST(Completion, OffersValuesTopicsAndKinds) {
   EXPECT_THAT(offered("explain me"), UnorderedElementsAre("messages", "memory"));
   EXPECT_THAT(offered("import \"\""), UnorderedElementsAre("megatron", "megatron-bridge", "nemo", "primus", "flagscale",
                                                            "ms-swift", "deepspeed", "accelerate", "nanotron", "trainer",
-                                                           "torchtitan"));
+                                                           "llm-foundry", "maxtext", "verl", "torchtitan"));
   EXPECT_THAT(offered("import megatron --ign"), ElementsAre("--ignore"));
   EXPECT_THAT(offered("list \"\""),
               UnorderedElementsAre("models", "clusters", "profiles", "schedules", "frameworks"));

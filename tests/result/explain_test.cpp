@@ -105,9 +105,8 @@ TEST(Explain, ExpertsAreTheirClosedForms) {
     kernel.block = "sparse_layer";
     kernel.seconds = 1e-3;
   }
-  kernels[0].name = "experts_up";
-  kernels[0].flops = 1;
-  kernels[1].name = "dispatch";
+  kernels[0].of_experts = kernels[1].of_experts = true;
+  kernels[1].is_collective = true;
   const std::string text = explain("experts", {made.report, made.work, made.schedule, kernels, 0});
   EXPECT_THAT(text, HasSubstr("E = 8, k = 2, width 64; ep = 4"));
   EXPECT_THAT(text, HasSubstr("tokens    128 of a rank x k = 256 per microbatch and layer; 128 for each of "
@@ -115,7 +114,8 @@ TEST(Explain, ExpertsAreTheirClosedForms) {
   EXPECT_THAT(text, HasSubstr("payload   " + format_bytes(256 * 256 * 2) + " in dispatch"));
   EXPECT_THAT(text, HasSubstr("(ep-1)/ep = 75.0 %"));
   EXPECT_THAT(text, HasSubstr("= 1.86 of n = 4 ranks"));
-  EXPECT_THAT(text, HasSubstr("layer     3 ms forward and backward, isolated: expert GEMMs 1 ms (33 %)"));
+  EXPECT_THAT(text, HasSubstr("layer     3 ms forward and backward, isolated: expert GEMMs 1 ms (33 %), dispatch "
+                              "and combine 1 ms (33 %)"));
   EXPECT_THAT(text, HasSubstr("reduced over 1 rank, all others over 4"));
   EXPECT_THAT(text_of(interleaved_case(), "experts"), HasSubstr("This model has no experts"));
 }

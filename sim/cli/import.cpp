@@ -58,8 +58,10 @@ void require_legal(const ScenarioSource& source, const GivenFlags& given) {
     read_scenario(source, replaced);
   } catch (const InputError& error) {
     std::vector<Violation> violations = error.violations();
-    for (Violation& each : violations)
-      if (each.pointer.starts_with("--") && !given.values.contains(each.pointer)) each.file = given.file;
+    for (Violation& each : violations) {
+      const bool is_flag = each.pointer.starts_with("--");
+      if (is_flag ? !given.values.contains(each.pointer) : each.file == source.file) each.file = given.file;
+    }
     throw InputError(std::move(violations));
   }
 }

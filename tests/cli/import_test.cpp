@@ -75,6 +75,14 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   const Outcome illegal = run_program(
       "import torchtitan tests/frameworks/data/llama3_70b.toml --cluster dgx-h100 --gpus 256 --tp 7");
   EXPECT_EQ(illegal.exit_code, 2);
+  const std::string mx = temporary_file(
+      "mx.toml",
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"quantize.linear.mx\"]\n"
+      "[quantize.linear.mx]\nrecipe_name = \"mxfp8_cublas\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n");
+  const Outcome blackwell = run_program("import " + mx + " --cluster dgx-h100 --gpus 8 -o %/x.json");
+  EXPECT_EQ(blackwell.exit_code, 2);
+  EXPECT_THAT(blackwell.err, HasSubstr(mx + ": /plan/fp8_scaling: MXFP8 needs Blackwell"))
+      << "the file that says so, not the one that is not written";
   EXPECT_EQ(run_program("import megatron %/nowhere.sh -o %/x.json").exit_code, 2);
   const std::string own = temporary_file("own.args",
                                          "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "

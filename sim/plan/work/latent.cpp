@@ -72,7 +72,8 @@ Heads latent_heads(BlockBuilder& b, const Model& model, const Plan& plan, const 
   const LatentAttention& latent = *model.latent;
   const std::int64_t width = latent.nope_head_dim + latent.rope_head_dim;
   const bool rerun = reruns(plan, RecomputeModule::mla_up_proj);
-  const auto [query, compressed] = project_queries(b, shape, latent, input, rerun);
+  const auto [projected, compressed] = project_queries(b, shape, latent, input, rerun);
+  const TensorId query = projected;  // a structured binding is not captured
   const Compressed kv = project_keys_and_values(b, shape, latent, input, rerun);
 
   Heads heads{b.activation("query_rotated", b[query].elements),
@@ -86,7 +87,7 @@ Heads latent_heads(BlockBuilder& b, const Model& model, const Plan& plan, const 
              {query, kv.rope_key, kv.keys_and_values},
              {heads.query, heads.key, heads.value}});
   if (rerun) b.rerun_from(rotary);
-  b.undo([&b, shape, query = query, kv, heads] {
+  b.undo([&b, shape, query, kv, heads] {
     const std::vector<TensorId> reads = {b.gradient_of(heads.query), b.gradient_of(heads.key),
                                          b.gradient_of(heads.value)};
     const bool all_reduce = shape.tp > 1 && !shape.sequence_parallel;

@@ -90,7 +90,7 @@ std::string error_table(const Constants& constants, const std::vector<Sample>& s
       text += '\n';
     }
   };
-  for (const CollectiveOp& op : ops) add_lines(to_string(op), &op);
+  for (const CollectiveOp& op : ops) add_lines(nccl_name(op), &op);
   add_lines("all", nullptr);
   return text;
 }

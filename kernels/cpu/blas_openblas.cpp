@@ -14,7 +14,7 @@ namespace rehearse::kernels::cpu {
 namespace {
 
 // OpenBLAS takes a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded. Where
-// there is no room it tries forever (OpenMathLib/OpenBLAS issue 5289).
+// there is no room it tries forever (OpenMathLib/OpenBLAS#5289).
 constexpr std::size_t kBufferBytes = 160 << 20;
 constexpr std::size_t kLibraryBytes = 64 << 20;  // for Debian's library of 37 MB and its libgfortran
 

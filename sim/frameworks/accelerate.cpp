@@ -47,7 +47,6 @@ const std::set<std::string>& free_of_accelerate() {
                                              "fsdp_use_orig_params",
                                              "fsdp_transformer_layer_cls_to_wrap",
                                              "fsdp_min_num_params",
-                                             "fsdp_version",
                                              "deepspeed_multinode_launcher",
                                              "deepspeed_exclusion_filter",
                                              "deepspeed_inclusion_filter",
@@ -161,7 +160,11 @@ class AccelerateReader {
                                                                            {"5", {2, true}},
                                                                            {"TRUE", {3, false}},
                                                                            {"FALSE", {2, false}}};
-    for (const char* key : {"fsdp_sharding_strategy", "fsdp_reshard_after_forward"}) used(key);
+    for (const char* key : {"fsdp_version", "fsdp_sharding_strategy", "fsdp_reshard_after_forward"})
+      used(key);
+    // accelerate/utils/dataclasses.py: FSDP1 unless the version is given; other parallelism needs FSDP2.
+    const bool is_second = from.integer_or("fsdp_version", 1, 1, 2) == 2 || config_.has("parallelism_config");
+    plan_["framework"] = is_second ? "fsdp" : "fsdp1";
     const char* const key =
         from.has("fsdp_sharding_strategy") ? "fsdp_sharding_strategy" : "fsdp_reshard_after_forward";
     const std::string word = word_at(from, key, "FULL_SHARD");

@@ -100,7 +100,7 @@ Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const
   PlanYaml from(yaml, file, request);
   static const std::map<std::string, std::string> types = {
       {"amp_bf16", "bf16"}, {"amp_fp16", "fp16"}, {"amp_fp8", "fp8"}, {"fp32", "fp32"}, {"", "bf16"}};
-  Json plan = {{"framework", "fsdp"}};
+  Json plan = {{"framework", "fsdp1"}};  // composer/distributed/dist_strategy.py
   const std::string precision = from.text("precision");
   const auto type = types.find(precision);
   if (type == types.end())
@@ -130,6 +130,7 @@ Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const
     from.find("model");
     from.note("model.name", fmt::format("{} {} is not looked up: pass --model NAME|config.json", model,
                                         from.text("model.pretrained_model_name_or_path")));
+    from.ignore_unless("model.config_overrides", Json::object(), "the model that --model names is counted");
   }
   from.write_gpus(0);
   from.imported.scenario["plan"] = plan;
@@ -166,8 +167,7 @@ Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const
                       "global_seed",
                       "tokenizer_name",
                       "init_config",
-                      "experiment",
-                      "model.config_overrides"});
+                      "experiment"});
 }
 
 }  // namespace rehearse

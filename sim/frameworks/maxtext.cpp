@@ -26,6 +26,18 @@ std::int64_t axis(PlanYaml& from, const std::string& name, bool takes_rest = fal
   return size;
 }
 
+// One function for each input projection: two make a gated MLP.
+const char* activation_of_maxtext(PlanYaml& from) {
+  const Json* functions = from.find("mlp_activations");
+  if (functions == nullptr || (functions->is_array() && functions->size() == 2)) {
+    from.ignore_unless("mlp_activations", Json::array({"silu", "linear"}),
+                       "SwiGLU is counted, which has the same GEMMs");
+    return "swiglu";
+  }
+  from.ignore_unless("mlp_activations", Json::array({"gelu"}), "a plain MLP with GELU is counted");
+  return "gelu";
+}
+
 // src/maxtext/configs/base.yml, whose values a file without its own has.
 Json model_of_maxtext(PlanYaml& from) {
   const std::int64_t heads = from.integer("base_num_query_heads", 16);
@@ -40,12 +52,12 @@ Json model_of_maxtext(PlanYaml& from) {
                  {"max_position_embeddings", from.integer("max_target_length", 2048)},
                  {"normalization", "RMSNorm"},
                  {"position_embedding_type", "rope"},
-                 {"activation", "swiglu"},
+                 {"activation", activation_of_maxtext(from)},
                  {"qkv_bias", from.on("attention_bias")},
                  {"attention_out_bias", false},
                  {"mlp_bias", false},
                  {"qk_layernorm", from.on("use_qk_norm")},
-                 {"hidden_dropout", from.number("dropout_rate", 0)},
+                 {"hidden_dropout", from.on("enable_dropout", true) ? from.number("dropout_rate", 0) : 0.0},
                  {"attention_dropout", 0},
                  {"tie_word_embeddings", from.on("logits_via_embedding")}};
   if (const std::int64_t experts = from.integer("num_experts", 1); experts > 1) {
@@ -99,6 +111,10 @@ Imported import_maxtext(const YamlText& yaml, const std::string& file, const Imp
   else if (!quantized.empty())
     from.note("quantization",
               quantized + " is ignored: GEMMs are counted in " + plan["precision"].get<std::string>());
+  if (from.text("attention") == "dot_product") plan["fused_attention"] = false;
+  from.ignore_unless("weight_dtype", "float32", "parameters and optimizer state are counted in fp32");
+  from.ignore_unless("logits_dot_in_fp32", false,
+                     "the logits are counted in the precision of the other GEMMs");
   const std::string remat = from.text("remat_policy");
   plan["recompute"] = remat.empty() || remat == "full" ? "full" : "none";
   if (!remat.empty() && remat != "full")
@@ -133,7 +149,6 @@ Imported import_maxtext(const YamlText& yaml, const std::string& file, const Imp
                       "base_output_directory",
                       "run_name",
                       "steps",
-                      "attention",
                       "scan_layers",
                       "use_iota_embed",
                       "dataset_type",
@@ -143,7 +158,6 @@ Imported import_maxtext(const YamlText& yaml, const std::string& file, const Imp
                       "enable_checkpointing",
                       "async_checkpointing",
                       "checkpoint_period",
-                      "logits_dot_in_fp32",
                       "max_segments_per_seq",
                       "tokenizer_path",
                       "tokenizer_type",
@@ -155,11 +169,8 @@ Imported import_maxtext(const YamlText& yaml, const std::string& file, const Imp
                       "hf_path",
                       "eval_interval",
                       "eval_steps",
-                      "weight_dtype",
                       "rope_max_timescale",
-                      "enable_dropout",
                       "normalization_layer_epsilon",
-                      "mlp_activations",
                       "override_model_config",
                       "packing"});
 }

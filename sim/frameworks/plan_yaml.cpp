@@ -72,6 +72,12 @@ void PlanYaml::note(const std::string& path, const std::string& text) {
   imported.notes.push_back(fmt::format("{} {}", place(path), text));
 }
 
+void PlanYaml::ignore_unless(const std::string& path, const Json& counted, const std::string& effect) {
+  const Json* value = find(path);
+  if (value != nullptr && *value != counted)
+    note(path, fmt::format("{} is ignored: {}", value->dump().substr(0, 200), effect));
+}
+
 void PlanYaml::write_gpus(std::int64_t gpus) {
   if (request_.gpus > 0 || gpus > 0) imported.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : gpus;
 }

@@ -24,6 +24,8 @@ class PlanYaml {
   std::string text(const std::string& path);  // "" where it is absent
   std::string place(const std::string& path) const;
   void note(const std::string& path, const std::string& text);
+  // Where the file has another value than the one that is counted: notes that it is ignored, and the effect.
+  void ignore_unless(const std::string& path, const Json& counted, const std::string& effect);
   void write_gpus(std::int64_t gpus);  // unless the command line gives them
 
   // Every key of the file, with what became of it. `free`: by path, or by its last step.

@@ -184,8 +184,8 @@ Decided ShellRunner::patterns(const ShellText& word, const Mode& mode) {
   return negated(none);
 }
 
-// A loop over words that are known runs for each, and over arguments that nobody hands in not at all; over
-// other words the body runs for words that differ.
+// A loop over known words runs for each of them. Over arguments that nobody hands in it does not run. Over
+// other words its body runs undecided.
 Decided ShellRunner::for_command(const Mode& mode) {
   const int line = cursor_.peek().line;
   const std::size_t begin = cursor_.at();

@@ -102,6 +102,12 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     const Json* sharding = from.find(key);
     if (sharding != nullptr && !sharding->empty() && *sharding != "" && *sharding != false) plan["zero"] = 3;
   }
+  std::int64_t version = from.integer("fsdp_version", 1);
+  for (const char* key : {"fsdp_config.version", "fsdp_config.fsdp_version"})
+    version = std::max(version, from.integer(key, 1));
+  const bool is_split =
+      from.integer("tensor_parallel_size", 1) > 1 || from.integer("context_parallel_size", 1) > 1;
+  if (plan["zero"] == 3 && version < 2 && !is_split) plan["framework"] = "fsdp1";
   for (const char* prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
     const std::string before = prefix;
     if (!from.on(before + "reshard_after_forward", true)) plan["zero"] = 2;
@@ -228,7 +234,6 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
                       "sync_module_states",
                       "transformer_layer_cls_to_wrap",
                       "use_orig_params",
-                      "fsdp_version",
                       "version",
                       "fsdp_auto_wrap_policy",
                       "fsdp_cpu_ram_efficient_loading",

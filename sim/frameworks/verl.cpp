@@ -47,8 +47,11 @@ void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
 // verl/workers/config/engine.py, FSDPEngineConfig.
 void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulysses, std::int64_t gpus,
               Json& plan) {
-  plan["framework"] = "fsdp";
   plan["zero"] = from.on(engine + ".reshard_after_forward", true) ? 3 : 2;
+  from.ignore_unless(engine + ".model_dtype", "fp32", "shards and optimizer state are counted in fp32");
+  from.ignore_unless(engine + ".forward_prefetch", false,
+                     "gathers of the forward pass begin as PyTorch's do by default");
+  from.ignore_unless(engine + ".full_determinism", false, "kernels are counted without it: too fast");
   const Json* size = from.find(engine + ".fsdp_size");
   if (size != nullptr && *size != -1) {
     const std::int64_t shard = from.integer(engine + ".fsdp_size", 0);
@@ -58,6 +61,21 @@ void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulys
     plan["cp"] = degree;
     plan["cp_comm_type"] = "a2a";
   }
+}
+
+// FSDP1 unless the strategy is fsdp2.
+const char* framework_of(const std::string& strategy) {
+  return strategy == "fsdp2" ? "fsdp" : "fsdp1";
+}
+
+void add_precision(PlanYaml& from, const std::string& engine, Json& plan) {
+  plan["precision"] = from.text(engine + ".dtype") == "float16" ? "fp16" : "bf16";
+}
+
+void add_fused(PlanYaml& from, const std::string& model) {
+  for (const char* key : {".use_liger", ".use_fused_kernels"})
+    from.ignore_unless(model + key, false,
+                       "logits and loss are counted without its fused kernels: more memory");
 }
 
 void add_offload(PlanYaml& from, const std::string& engine, Json& plan) {
@@ -133,27 +151,24 @@ Imported finish(PlanYaml& from, const std::string& model, Json plan) {
                       "custom_chat_template",
                       "use_torch_compile",
                       "wrap_policy",
-                      "model_dtype",
-                      "dtype",
-                      "forward_prefetch",
                       "use_orig_params",
                       "use_mbridge",
                       "load_weight",
-                      "strategy",
-                      "use_remove_padding",
-                      "use_liger"});
+                      "use_remove_padding"});
 }
 
 Imported actor(PlanYaml& from, std::int64_t gpus) {
   const std::string base = kActor, strategy = from.text(base + ".strategy");
   const bool megatron =
       strategy == "megatron" || (strategy.empty() && from.find(base + ".megatron") != nullptr);
-  Json plan = {{"precision", "bf16"}};
+  Json plan = {{"framework", framework_of(strategy)}};
   const std::string engine = base + (megatron ? ".megatron" : ".fsdp_config");
   if (megatron)
     add_megatron(from, engine, plan);
   else
     add_fsdp(from, engine, base + ".ulysses_sequence_parallel_size", gpus, plan);
+  add_precision(from, engine, plan);
+  add_fused(from, "actor_rollout_ref.model");
   add_offload(from, engine, plan);
   if (!megatron)
     plan["recompute"] =
@@ -176,8 +191,10 @@ Imported actor(PlanYaml& from, std::int64_t gpus) {
 }
 
 Imported finetuning(PlanYaml& from, std::int64_t gpus) {
-  Json plan = {{"precision", "bf16"}};
+  Json plan = {{"framework", framework_of(from.text("model.strategy"))}};
   add_fsdp(from, "model.fsdp_config", "ulysses_sequence_parallel_size", gpus, plan);
+  add_precision(from, "model.fsdp_config", plan);
+  add_fused(from, "model");
   add_offload(from, "model.fsdp_config", plan);
   plan["recompute"] = from.on("model.enable_gradient_checkpointing", true) ? "full" : "none";
   add_batch(from, "data.micro_batch_size", from.integer("data.train_batch_size", 256),

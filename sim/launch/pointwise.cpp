@@ -15,8 +15,8 @@ ActivationKind activation_of(const Model& model) {
   return model.squared_relu ? ActivationKind::squared_relu : ActivationKind::gelu;
 }
 
-// Vectors of a row that are normalised each by itself: groups of a state space, whose weight has a number for
-// each column; or heads that lie beside others in a matrix, which share a weight of one vector.
+// Vectors of a row that are normalised one by one: groups of a state space or heads. The weight of groups
+// has a number for each column. Heads share the weight of one vector, and lie beside others in a matrix.
 NormShape norm_shape(const Launch& launch, TensorId input, TensorId weight, bool centred) {
   const std::int64_t width = launch.kernel.width, groups = launch.elements(weight) / width;
   const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(input)];

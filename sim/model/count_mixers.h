@@ -5,9 +5,8 @@
 
 namespace rehearse {
 
-// Dao and Gu 2024, figure 6: one projection to gate, input, both maps and steps; the convolution's weights
-// and biases; of each head a bias of its steps, a decay and a weight of what skips the scan; a norm; a
-// projection.
+// Mamba-2 (Dao and Gu 2024, figure 6): one projection to gate, input, both maps and steps; weights and biases
+// of the convolution; for each head a bias of its steps, a decay and a skip weight; a norm; a projection.
 std::int64_t mamba_mixer(const Model& model, const StateSpace& space);
 
 // As transformers has them: Qwen3NextGatedDeltaNet (modular_qwen3_next.py), MiniMaxLightningAttention

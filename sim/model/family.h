@@ -1,6 +1,7 @@
-// What does each model type of Hugging Face mean? scenarios/families/hugging_face.json has a row for each:
-// what its class implies, what its absent keys default to, and what it calls the parts that all families
-// share.
+// What does each model type of Hugging Face mean?
+//
+// scenarios/families/hugging_face.json has a row for each type: parts that its class implies, defaults of
+// absent keys, and its names of the parts that all families share.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@ enum class Norm { layer, rms, layer_weight, layer_plain };
 // residual sum (BERT), where none follows the last layer.
 enum class NormPlace : std::uint8_t { before, after, both, shared, after_sum };
 
-// What a norm of queries, or of keys, has in one mean: a head, with one weight vector for all heads (Qwen3)
-// or one for each (Cohere), or all heads at once (OLMo 2).
+// A norm of queries or keys takes its mean over a head, with one weight vector for all heads (Qwen3) or one
+// for each (Cohere); or over all heads at once (OLMo 2).
 enum class QkNormSpan : std::uint8_t { head, each_head, all_heads };
 
 enum class Positions {

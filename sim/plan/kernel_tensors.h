@@ -65,8 +65,7 @@ class KernelTensors {
     for (const SlottedTensor& each : tensors) push_back(each.tensor, each.slot);
   }
   // NOLINTNEXTLINE(google-explicit-constructor): all of them plain operands
-  KernelTensors(std::vector<TensorId> operands)
-      : ids_(std::move(operands)), slots_(ids_.size(), Slot::operand) {}
+  KernelTensors(std::vector<TensorId> operands) : ids_(std::move(operands)) {}
 
   const_iterator begin() const { return ids_.begin(); }
   const_iterator end() const { return ids_.end(); }
@@ -79,23 +78,25 @@ class KernelTensors {
   // NOLINTNEXTLINE(google-explicit-constructor): for readers to whom all tensors are alike
   operator const std::vector<TensorId>&() const { return ids_; }
 
-  Slot slot(std::size_t i) const { return slots_.at(i); }
+  Slot slot(std::size_t i) const { return slots_.empty() ? Slot::operand : slots_.at(i); }
   // The first tensor in the slot; -1: it is empty.
   TensorId in(Slot slot) const {
-    const auto found = std::find(slots_.begin(), slots_.end(), slot);
-    return found == slots_.end() ? TensorId{-1} : ids_[static_cast<std::size_t>(found - slots_.begin())];
+    for (std::size_t i = 0; i < ids_.size(); ++i)
+      if (this->slot(i) == slot) return ids_[i];
+    return -1;
   }
   bool has(Slot slot) const { return in(slot) >= 0; }
   std::vector<TensorId> all_in(Slot slot) const {
     std::vector<TensorId> all;
     for (std::size_t i = 0; i < ids_.size(); ++i)
-      if (slots_[i] == slot) all.push_back(ids_[i]);
+      if (this->slot(i) == slot) all.push_back(ids_[i]);
     return all;
   }
 
   void push_back(TensorId tensor, Slot slot = Slot::operand) {
+    if (slots_.empty() && slot != Slot::operand) slots_.assign(ids_.size(), Slot::operand);
+    if (!slots_.empty() || slot != Slot::operand) slots_.push_back(slot);
     ids_.push_back(tensor);
-    slots_.push_back(slot);
   }
   void append(const KernelTensors& others) {
     for (std::size_t i = 0; i < others.size(); ++i) push_back(others[i], others.slot(i));
@@ -104,7 +105,7 @@ class KernelTensors {
 
  private:
   std::vector<TensorId> ids_;
-  std::vector<Slot> slots_;  // of each
+  std::vector<Slot> slots_;  // of each; empty: all are operands, as in most kernels
 };
 
 }  // namespace rehearse

@@ -136,7 +136,19 @@ constexpr std::array kOps = {CollectiveOp::all_reduce, CollectiveOp::all_gather,
                              CollectiveOp::all_to_all, CollectiveOp::broadcast,  CollectiveOp::send_receive,
                              CollectiveOp::dispatch,   CollectiveOp::combine};
 
-const char* name_of(CollectiveOp op) {
+KernelSupport support_of_attention(bool backward, bool quantised, bool sinks) {
+  return support(std::string("attention") + (backward ? "_backward" : "") + (quantised ? " fp8" : "") +
+                     (sinks ? " with sinks" : ""),
+                 "", quantised || sinks ? kTimed : kBoth);
+}
+
+KernelSupport support_of_scan(bool backward) {
+  return support(backward ? "scan_backward" : "scan", backward ? "scan_backward" : "scan", kBoth);
+}
+
+}  // namespace
+
+std::string to_string(CollectiveOp op) {
   switch (op) {
     case CollectiveOp::all_reduce:
       return "all_reduce";
@@ -158,18 +170,6 @@ const char* name_of(CollectiveOp op) {
   return "combine";
 }
 
-KernelSupport support_of_attention(bool backward, bool quantised, bool sinks) {
-  return support(std::string("attention") + (backward ? "_backward" : "") + (quantised ? " fp8" : "") +
-                     (sinks ? " with sinks" : ""),
-                 "", quantised || sinks ? kTimed : kBoth);
-}
-
-KernelSupport support_of_scan(bool backward) {
-  return support(backward ? "scan_backward" : "scan", backward ? "scan_backward" : "scan", kBoth);
-}
-
-}  // namespace
-
 Pointwise stream_of(Pointwise type) {
   return row_of(type).stream;
 }
@@ -186,7 +186,7 @@ KernelSupport support_of(Pointwise type) {
 // Libraries of their own dispatch and combine. Owners of whole parameters, which alone broadcast, are not
 // executed.
 KernelSupport support_of(CollectiveOp op) {
-  return support(name_of(op), "",
+  return support(to_string(op), "",
                  is_row_exchange(op)             ? kNone
                  : op == CollectiveOp::broadcast ? kTimed
                                                  : kBoth);

@@ -119,6 +119,8 @@ enum class CollectiveOp : std::uint8_t {
   combine    // each rank's sum of what its experts made of a row, back to where the row came from
 };
 
+std::string to_string(CollectiveOp op);  // "all_reduce"
+
 // What the program can do with a type of kernel. Every type can be priced; `timed`: by calibrate, with a
 // kernel of ours; `executed`: in a training step.
 struct KernelSupport {

@@ -161,28 +161,6 @@ double bytes_of(const Tallies& tallies) {
 
 }  // namespace
 
-std::string to_string(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::all_reduce:
-      return "all_reduce";
-    case CollectiveOp::all_gather:
-      return "all_gather";
-    case CollectiveOp::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveOp::all_to_all:
-      return "all_to_all";
-    case CollectiveOp::broadcast:
-      return "broadcast";
-    case CollectiveOp::send_receive:
-      return "send_receive";
-    case CollectiveOp::dispatch:
-      return "dispatch";
-    case CollectiveOp::combine:
-      return "combine";
-  }
-  return "";
-}
-
 std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, const RankOps& ops,
                                                    const Plan& plan, const Work& work,
                                                    const MessageSizes& sizes, const RankTime& time) {

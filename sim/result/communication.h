@@ -17,7 +17,4 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
                                                    const Plan& plan, const Work& work,
                                                    const MessageSizes& sizes, const RankTime& time);
 
-// "all_reduce", "reduce_scatter", ...
-std::string to_string(CollectiveOp op);
-
 }  // namespace rehearse

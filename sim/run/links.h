@@ -14,10 +14,10 @@
 
 namespace rehearse {
 
-// A flow that carries `times` the bytes of one rank, of two kinds:
-// - on the port of a NIC, and on links whose rate is a part of a port's: the message's seconds times that
-//   rate, so that its whole cost counts as bytes;
-// - on links with a rate of their own (of_bytes): its bytes to other nodes.
+// A flow that carries `times` the bytes of one rank. Which bytes, depends on the link:
+// - With a rate of its own (of_bytes): the message's bytes to other nodes.
+// - The port of a NIC, or a link whose rate is a part of a port's: the message's seconds times that rate. So
+//   the whole cost of the message counts as bytes.
 struct Crossing {
   FlowEnds ends;
   double times = 1;
@@ -27,10 +27,10 @@ struct Crossing {
   double carried(double bytes, double counted) const { return times * (of_bytes ? bytes : counted); }
 };
 
-// A folded instance stands for peers that move in lock step. Folded and unfolded runs agree:
-// - where several peers send through one NIC, the instance has that part of its capacity;
-// - where several meet on a link of the fabric, an extra flow carries their bytes on the fullest such link of
-//   each level.
+// A folded instance stands for peers that move in lock step. Two rules let folded and unfolded runs agree:
+// - Several peers send through one NIC: the instance has that part of its capacity.
+// - Several meet on a link of the fabric: an extra flow carries their bytes on the fullest such link of each
+//   level.
 class Links {
  public:
   Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const Conditions& conditions = {});

@@ -183,7 +183,10 @@ TEST(ImportAccelerate, ReadsFsdpDeepSpeedAndMegatron) {
                   "  fsdp_sharding_strategy: HYBRID_SHARD\n  fsdp_activation_checkpointing: true\n"
                   "  fsdp_own: 1\n");
   EXPECT_EQ(fsdp.scenario["gpus"], 16);
-  EXPECT_EQ(fsdp.scenario["plan"]["framework"], "fsdp");
+  EXPECT_EQ(fsdp.scenario["plan"]["framework"], "fsdp1") << "Accelerate's default version";
+  EXPECT_EQ(read_launch("two.yaml", "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n")
+                .scenario["plan"]["framework"],
+            "fsdp");
   EXPECT_EQ(fsdp.scenario["plan"]["zero"], 3);
   EXPECT_EQ(fsdp.scenario["plan"]["zero_shard"], 8);
   EXPECT_EQ(fsdp.scenario["plan"]["recompute"], "full");
@@ -278,6 +281,7 @@ TEST(ImportLlmFoundry, ReadsMptWithFsdp) {
       "true}\n"
       "my_own: 1\n");
   const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["framework"], "fsdp1");
   EXPECT_EQ(plan["zero"], 2);
   EXPECT_EQ(plan["grad_reduce"], "bf16");
   EXPECT_EQ(plan["recompute"], "full");
@@ -297,7 +301,8 @@ TEST(ImportMaxText, ReadsMeshesAndTheNetwork) {
       "base_config: base.yml\nhardware: gpu\nici_fsdp_parallelism: 8\ndcn_data_parallelism: 2\n"
       "per_device_batch_size: 2\nmax_target_length: 4096\nremat_policy: minimal\nbase_emb_dim: 256\n"
       "base_num_query_heads: 4\nbase_num_kv_heads: 2\nhead_dim: 64\nbase_mlp_dim: 1024\n"
-      "base_num_decoder_layers: 3\nvocab_size: 512\n";
+      "base_num_decoder_layers: 3\nvocab_size: 512\nmlp_activations: [gelu]\nattention: dot_product\n"
+      "weight_dtype: bfloat16\nenable_dropout: false\ndropout_rate: 0.1\n";
   const Imported found = read_launch("gpu.yml", text);
   const Json& plan = found.scenario["plan"];
   EXPECT_EQ(found.scenario["gpus"], 16);
@@ -306,6 +311,10 @@ TEST(ImportMaxText, ReadsMeshesAndTheNetwork) {
   EXPECT_EQ(plan["global_batch"], 32);
   EXPECT_EQ(plan["recompute"], "none");
   EXPECT_EQ(found.model["num_hidden_layers"], 3);
+  EXPECT_EQ(plan["fused_attention"], false);
+  EXPECT_EQ(found.model["activation"], "gelu");
+  EXPECT_EQ(found.model["hidden_dropout"], 0);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("weight_dtype \"bfloat16\" is ignored: parameters")));
   EXPECT_THAT(found.notes, Contains(HasSubstr("remat_policy minimal is approximated")));
 }
 
@@ -335,6 +344,15 @@ TEST(ImportVerl, ReadsTheUpdateOfTheActorFromWordsOfAScript) {
   request.gpus = 8;
   request.over["/gpus"] = "8";
   EXPECT_EQ(read_launch("ppo.sh", open, request).scenario["gpus"], 8);
+  const auto engine = [&](const std::string& words) {
+    return read_launch("ppo.sh", "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=" + words);
+  };
+  const std::string config = " actor_rollout_ref.actor.fsdp_config.";
+  const Imported second = engine("fsdp2" + config + "model_dtype=bf16" + config + "dtype=float16");
+  EXPECT_EQ(second.scenario["plan"]["framework"], "fsdp");
+  EXPECT_EQ(second.scenario["plan"]["precision"], "fp16");
+  EXPECT_THAT(second.notes, Contains(HasSubstr("model_dtype \"bf16\" is ignored: shards")));
+  EXPECT_EQ(engine("fsdp").scenario["plan"]["framework"], "fsdp1");
 }
 
 TEST(LaunchKinds, AreToldByWhatTheFileHolds) {

@@ -7,6 +7,7 @@
 
 #include "kernels/device.h"
 #include "launch/calls.h"
+#include "launch/small_llama.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -17,21 +18,8 @@ using kernels::Type;
 
 constexpr std::uintptr_t kApart = std::uintptr_t{1} << 32;  // from one matrix to the next
 
-Model llama() {
-  Model model;
-  model.layers = 2;
-  model.hidden = 128;
-  model.heads = 8;
-  model.kv_heads = 4;
-  model.head_dim = 16;
-  model.ffn_hidden = 192;
-  model.vocab = 512;
-  model.max_positions = 64;
-  return model;
-}
-
 Model mixtral() {
-  Model model = llama();
+  Model model = small_llama();
   model.experts = Experts{4, 2, 64, 96, 0, 1, true};
   return model;
 }
@@ -255,22 +243,22 @@ TEST_P(Fp8Layer, ReadsItsWeightsFromBothHalvesOfTheirMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, Fp8Layer,
-                         testing::Values(Case{"Delayed", llama, Framework::megatron_core, 1},
-                                         Case{"DelayedOverRanks", llama, Framework::megatron_core, 2},
-                                         Case{"DelayedInChunks", llama, Framework::megatron_core, 2, true},
+                         testing::Values(Case{"Delayed", small_llama, Framework::megatron_core, 1},
+                                         Case{"DelayedOverRanks", small_llama, Framework::megatron_core, 2},
+                                         Case{"DelayedInChunks", small_llama, Framework::megatron_core, 2, true},
                                          Case{"DelayedExperts", mixtral, Framework::megatron_core, 1},
-                                         Case{"DelayedWeightsInFp8", llama, Framework::megatron_core, 1,
+                                         Case{"DelayedWeightsInFp8", small_llama, Framework::megatron_core, 1,
                                               false, Recipe::fp8_weights},
-                                         Case{"Dynamic", llama, Framework::torchtitan, 1},
-                                         Case{"DynamicOverRanks", llama, Framework::torchtitan, 2},
+                                         Case{"Dynamic", small_llama, Framework::torchtitan, 1},
+                                         Case{"DynamicOverRanks", small_llama, Framework::torchtitan, 2},
                                          Case{"DynamicExperts", mixtral, Framework::torchtitan, 1}),
                          [](const auto& layer) { return layer.param.name; });
 
 // The recipe says where weight gradients add up.
 TEST(Fp8, AddsWeightGradientsInTheBytesOfTheRecipe) {
   for (const Recipe recipe : {Recipe::megatron, Recipe::bf16}) {
-    Plan plan = plan_of({"", llama, Framework::megatron_core, 1, false, recipe});
-    const Model model = llama();
+    Plan plan = plan_of({"", small_llama, Framework::megatron_core, 1, false, recipe});
+    const Model model = small_llama();
     const Work work = make_work(model, plan);
     for (const Block& block : work.blocks) {
       if (block.name != "layer") continue;
@@ -287,8 +275,8 @@ TEST(Fp8, AddsWeightGradientsInTheBytesOfTheRecipe) {
 
 // The norm before a linear layer writes what that reads.
 TEST(Fp8, NormsWriteFp8ForTheLayerBehindThem) {
-  const Model model = llama();
-  const Plan plan = plan_of({"", llama, Framework::megatron_core, 1});
+  const Model model = small_llama();
+  const Plan plan = plan_of({"", small_llama, Framework::megatron_core, 1});
   const Work work = make_work(model, plan);
   int norms = 0;
   for (const Block& block : work.blocks) {
@@ -304,8 +292,8 @@ TEST(Fp8, NormsWriteFp8ForTheLayerBehindThem) {
 }
 
 TEST(Fp8, OutputLayerMultipliesBf16) {
-  const Model model = llama();
-  const Plan plan = plan_of({"", llama, Framework::megatron_core, 1});
+  const Model model = small_llama();
+  const Plan plan = plan_of({"", small_llama, Framework::megatron_core, 1});
   const Work work = make_work(model, plan);
   const Block& head = work.blocks.back();
   ASSERT_EQ(head.name, "head");

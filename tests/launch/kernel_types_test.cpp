@@ -7,25 +7,13 @@
 
 #include "kernels/device.h"
 #include "launch/calls.h"
+#include "launch/small_llama.h"
 #include "plan/work.h"
 
 namespace rehearse {
 namespace {
 
 constexpr std::uintptr_t kFromMatrixToMatrix = std::uintptr_t{1} << 32;  // from one matrix to the next
-
-Model small_llama() {
-  Model model;
-  model.layers = 2;
-  model.hidden = 128;
-  model.heads = 8;
-  model.kv_heads = 4;
-  model.head_dim = 16;
-  model.ffn_hidden = 192;
-  model.vocab = 512;
-  model.max_positions = 64;
-  return model;
-}
 
 Model gpt() {
   Model model = small_llama();

@@ -16,8 +16,8 @@ struct Shape {
   bool is_v = false;
 };
 
-// Costs that make each term of the bound matter in some problem: slow and fast messages, memory for all or for
-// few activations, W of little or much memory and time, B shorter or longer than I + W, reductions and steps.
+// Costs that make each term of the bound matter in some problem. Messages are slow or fast. Memory holds all
+// activations or few. W takes little or much memory and time. B is shorter or longer than I + W.
 OrderProblem drawn(const Shape& shape, std::mt19937& random) {
   const auto below = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
   OrderProblem problem;

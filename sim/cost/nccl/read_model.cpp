@@ -83,7 +83,7 @@ CollectiveOp op_of(const std::string& name, const JsonReader& reader) {
   reader.fail("op", "must be one of " + join(names), "found \"" + name + "\"", nearest_name(name, names));
 }
 
-std::string to_string(CollectiveOp op) {
+std::string nccl_name(CollectiveOp op) {
   for (const auto& [name, known] : kOps) {
     if (known == op) return name;
   }
@@ -125,7 +125,7 @@ Measured read_measured(const JsonReader& reader, const std::vector<KnownSystem>&
 
 Json to_json(const Measured& measured, const std::vector<KnownSystem>& systems) {
   Json json = {{"hardware", systems.at(measured.system).name},
-               {"op", to_string(measured.op)},
+               {"op", nccl_name(measured.op)},
                {"nodes", measured.nodes},
                {"members", measured.members}};
   if (measured.forced) json["algorithm"] = kAlgorithmNames[index(*measured.forced)];
@@ -138,7 +138,7 @@ Json to_json(const Measured& measured, const std::vector<KnownSystem>& systems) 
 
 Json to_json(const Correction& correction, const std::vector<KnownSystem>& systems) {
   Json json = {{"across", correction.across}};
-  if (correction.op) json["op"] = to_string(*correction.op);
+  if (correction.op) json["op"] = nccl_name(*correction.op);
   if (correction.generation) json["generation"] = kGenerationNames[index(*correction.generation)];
   if (!correction.link.empty()) json["link"] = correction.link;
   if (correction.system) json["hardware"] = systems.at(*correction.system).name;

@@ -24,6 +24,6 @@ Json to_json(const Correction& correction, const std::vector<KnownSystem>& syste
 
 // Names as nccl-tests write them: "all_reduce", "alltoall", "sendrecv", ...; "reduce" is costed as broadcast.
 CollectiveOp op_of(const std::string& name, const JsonReader& reader);
-std::string to_string(CollectiveOp op);
+std::string nccl_name(CollectiveOp op);
 
 }  // namespace rehearse::nccl

@@ -1,8 +1,8 @@
-// The gated delta rule in chunks (Yang et al. 2024, arXiv 2412.06464, section 3.3): within a chunk, scores of
-// keys with keys are inverted as I + a lower triangle, which turns keys and values into those that a plain
-// linear attention would take. Kernels, and what stays for the backward pass, are those of
-// flash-linear-attention (fla/ops/gated_delta_rule/chunk.py: chunk_gated_delta_rule_fwd and _bwd), which
-// transformers calls (modular_qwen3_next.py, Qwen3NextGatedDeltaNet).
+// The gated delta rule in chunks (Yang et al. 2024, arXiv 2412.06464, section 3.3). Within a chunk, the scores
+// of keys with keys form a lower triangle L. The inverse of I + L turns keys and values into those of a plain
+// linear attention. Kernels and saved tensors are those of flash-linear-attention
+// (fla/ops/gated_delta_rule/chunk.py: chunk_gated_delta_rule_fwd and _bwd). transformers calls it
+// (modular_qwen3_next.py, Qwen3NextGatedDeltaNet).
 #include "plan/work/recurrence.h"
 #include "plan/work/tensor_parallel.h"
 

@@ -1,5 +1,6 @@
 #include "plan/work/attention_core.h"
 #include "plan/work/pointwise.h"
+#include "plan/work/recurrence.h"
 #include "plan/work/tensor_parallel.h"
 
 namespace rehearse {
@@ -186,21 +187,6 @@ class Mixer {
     back.launches = kBackwardLaunches;
     b_.backward_input(back);
     add_sums(b_, "scan_weight_gradient", sums, of_heads);
-  }
-
-  // The kernels that make gradients of activations sum those of parameters up over the tokens, too: what is
-  // left is to add the sums to the gradients of other microbatches.
-  static std::vector<TensorId> sums_of(BlockBuilder& b, const std::vector<TensorId>& parameters) {
-    std::vector<TensorId> sums;
-    for (const TensorId parameter : parameters)
-      sums.push_back(b.scratch_gradient(b[parameter].name + "_sum", b[parameter].elements, kSumBytes));
-    return sums;
-  }
-  static void add_sums(BlockBuilder& b, const std::string& name, const std::vector<TensorId>& sums,
-                       const std::vector<TensorId>& parameters) {
-    std::vector<TensorId> gradients;
-    for (const TensorId parameter : parameters) gradients.push_back(b.parameter_gradient(parameter));
-    b.backward_weight({name, Pointwise::accumulate_sums, sums, gradients});
   }
 
   BlockBuilder& b_;

@@ -1,7 +1,7 @@
-// What recurrences in attention's place have in common: one rank's share of their heads, the short
-// convolution, and products of the chunks that their scans are cut into.
+// Which kernels take attention's place in layers with a recurrence? All of them share their heads out over
+// ranks, have a short convolution, and scan the tokens in chunks.
 //
-// Nobody timed these kernels here: each is marked, and the error bar counts its time so (sim/run/band.h).
+// Nobody timed these kernels: each is marked unmeasured, which widens the error bar (sim/run/band.h).
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace rehearse::kernels {
 using Call =
     std::variant<Multiply, AttentionForward, AttentionBackward, AttentionMerge, Softmax, SoftmaxBackward,
                  Norm, NormInputGradient, NormWeightGradient, Rotary, LatentRotary, LatentRotaryBackward,
-                 Activation, ActivationBackward, Add, Dropout, DropoutBackward, BiasGradient, Cast, Quantise,
+                 Activation, ActivationBackward, Add, Dropout, DropoutBackward, BiasGradient, Cast, Quantize,
                  Randomise, Embedding, EmbeddingBackward, Positions, PositionsBackward, LossMaximum,
                  LossShift, LossSum, LossExponentials, Loss, LossBackward, LogSoftmax, LikelihoodBackward,
                  LogSoftmaxBackward, TokenLoss, TokenLossBackward, TopK, TopKBackward, CountChoices,

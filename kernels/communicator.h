@@ -62,8 +62,8 @@ class World {
 // Ranks are threads of this process, messages copies of memory. One World a rank.
 std::vector<std::unique_ptr<World>> open_memory_worlds(int ranks);
 
-// Ranks are threads of this process too, each with its device, and all devices share one memory: partitions of
-// a GPU, or the CPU. One World a rank.
+// Ranks are threads of this process too, each with its device, and all devices share one memory: partitions
+// of a GPU, or the CPU. One World a rank.
 std::vector<std::unique_ptr<World>> open_device_worlds(const std::vector<Device*>& devices);
 
 // A part of what all ranks of a run must have in common.
@@ -76,16 +76,16 @@ struct JobPart {
 using Job = std::vector<JobPart>;
 
 // Ranks are processes under mpirun or srun. DeviceMissing in a build without MPI. Here and below all must
-// come within `patience_s`: DeviceError, naming who has not. Refused, naming the difference, where their jobs
+// come within `timeout_s`: DeviceError, naming who has not. Refused, naming the difference, where their jobs
 // differ or two are the same rank.
-std::unique_ptr<World> open_mpi_world(double patience_s = 120, const Job& job = {});
+std::unique_ptr<World> open_mpi_world(double timeout_s = 120, const Job& job = {});
 
 // Ranks are processes that find rank 0 at MASTER_ADDR:MASTER_PORT, as torchrun tells them, and speak over
 // TCP.
-std::unique_ptr<World> open_socket_world(double patience_s = 120, const Job& job = {});
+std::unique_ptr<World> open_socket_world(double timeout_s = 120, const Job& job = {});
 
 // Ranks are processes under torchrun, mpirun or srun, with one GPU each: that of their local rank. When one
 // of them ends, waits of the others end with DeviceError. DeviceMissing in a build without NCCL.
-std::unique_ptr<World> open_nccl_world(double patience_s = 120, const Job& job = {});
+std::unique_ptr<World> open_nccl_world(double timeout_s = 120, const Job& job = {});
 
 }  // namespace rehearse::kernels

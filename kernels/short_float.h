@@ -52,11 +52,11 @@ struct Fp16 {
  private:
   static std::uint16_t rounded(std::uint32_t wide) {
     constexpr std::uint32_t kInfinity = 0x7F800000U, kTooLarge = 0x477FF000U;  // 65520, half way to 2^16
-    constexpr std::uint32_t kLeastNormal = 0x38800000U;                        // 2^-14
+    constexpr std::uint32_t kMinNormal = 0x38800000U;                          // 2^-14
     const std::uint32_t sign = wide >> 16 & 0x8000U, size = wide & 0x7FFFFFFFU;
     if (size > kInfinity) return static_cast<std::uint16_t>(sign | 0x7E00U);
     if (size >= kTooLarge) return static_cast<std::uint16_t>(sign | 0x7C00U);
-    if (size < kLeastNormal) {  // beside a half, fp32's last place is 2^-24 as here
+    if (size < kMinNormal) {  // beside a half, fp32's last place is 2^-24 as here
       const auto steps = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F);
       return static_cast<std::uint16_t>(sign | (steps - std::bit_cast<std::uint32_t>(0.5F)));
     }

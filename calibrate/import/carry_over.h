@@ -6,7 +6,7 @@
 namespace rehearse {
 
 // `base` for the GPU of the recipe {name, how, like, gpu, reached, note}. "reached" gives for each precision
-// kept the best product measured on the base's GPU and on this one, FLOP/s. Each GEMM keeps its share of the
+// kept the best GEMM measured on the base's GPU and on this one, FLOP/s. Each GEMM keeps its share of the
 // roofline of these rates and the memory bandwidths (Williams, Waterman, Patterson 2009); streams scale with
 // the memory bandwidth, attention with the 16-bit rate. Launches, links and collectives stay. InputError for
 // a recipe that breaks a rule.

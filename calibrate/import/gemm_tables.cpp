@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostSides = 32;  // of which each three make a row
+constexpr std::size_t kMaxSides = 32;  // of which each three make a row
 
 double flops_of(const GemmSample& sample) {
   return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k) *
@@ -46,7 +46,7 @@ std::vector<GemmSample> at_roofline(const JsonReader& recipe, const Gpu& gpu, co
   const Roofline roof{peak_flops_of(recipe, gpu), gpu.memory_bandwidth, bytes, bytes};
   std::vector<std::int64_t> sides;
   for (const Json& side : recipe.value("sides")) sides.push_back(count_of(side));
-  if (sides.size() > kMostSides)
+  if (sides.size() > kMaxSides)
     recipe.fail("sides", "at most 32 make a table", std::to_string(sides.size()), "32");
   std::vector<GemmSample> samples;
   for (const std::int64_t m : sides) {

@@ -157,7 +157,7 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   return launch;
 }
 
-// A number of products, with its source, where the recipe has it.
+// A number of GEMMs, with its source, where the recipe has it.
 void add_number(const JsonReader& recipe, const char* key, const char* name, double least, double most,
                 Json& profile) {
   if (!recipe.has(key)) return;
@@ -166,11 +166,11 @@ void add_number(const JsonReader& recipe, const char* key, const char* name, dou
   of.reject_unknown();
 }
 
-// What products take beside their tables.
+// What GEMMs take beside their tables.
 void add_numbers(const JsonReader& recipe, Json& profile) {
   for (const char* key : {"fp8_split_sums", "fp8_blocks"}) add_number(recipe, key, "times", 1, 10, profile);
   add_number(recipe, "hidden_sums", "share", 0, 1, profile);
-  add_number(recipe, "gpu_spread", "deviation", 0, kMostGpuSpread, profile);
+  add_number(recipe, "gpu_spread", "deviation", 0, kMaxGpuSpread, profile);
 }
 
 // What kernels that nobody timed are taken to reach of the GPU: the recipe's "rates", else all of it.

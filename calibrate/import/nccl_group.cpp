@@ -13,11 +13,11 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr int kMostGroup = 1 << 20;
+constexpr int kMaxGroup = 1 << 20;
 
 // Numbers of ranks that a run may have had.
 struct Range {
-  int least = 1, most = kMostGroup;
+  int least = 1, most = kMaxGroup;
   bool holds(int ranks) const { return ranks >= least && ranks <= most; }
 };
 
@@ -34,7 +34,7 @@ Range ranks_of_ratio(const BusRatio& ratio, double scale) {
   constexpr double kSlack = 1e-6;
   if (scale == 0 || !ratio.known() || ratio.most >= scale) return {};
   const double least = scale / (scale - std::max(0.0, ratio.least)), most = scale / (scale - ratio.most);
-  if (most > kMostGroup) return {};
+  if (most > kMaxGroup) return {};
   const int low = static_cast<int>(std::ceil(least - kSlack)),
             high = static_cast<int>(std::floor(most + kSlack));
   // Between two integers: by rounding of the ratio's last digit.
@@ -54,7 +54,7 @@ class Sizing {
         given_(given),
         cluster_(cluster),
         range_(ranks_of_ratio(run.ratio, scale_of(op))) {
-    told_ = range_.most < kMostGroup;
+    told_ = range_.most < kMaxGroup;
   }
 
   GroupSize size() {

@@ -8,8 +8,8 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr double kMicrosecond = 1e-6;
-constexpr double kMostRate = 1e15;  // GB/s
-constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr double kMaxRate = 1e15;  // GB/s
+constexpr std::int64_t kMaxLogRanks = 1 << 20;
 
 // The operation in "/path/all_reduce_perf".
 std::string op_of_arguments(const JsonReader& reader) {
@@ -36,7 +36,7 @@ void add_ratio(const JsonReader& times, BusRatio& ratio) {
   constexpr double kOff = 0.5e-6;
   for (const char* key : {"alg_bw", "bus_bw"})
     if (!times.has(key) || !times.value(key).is_number()) return;
-  const double algbw = times.number("alg_bw", 0, kMostRate), busbw = times.number("bus_bw", 0, kMostRate);
+  const double algbw = times.number("alg_bw", 0, kMaxRate), busbw = times.number("bus_bw", 0, kMaxRate);
   ratio.narrow(algbw, kOff + 1e-6 * algbw, busbw, kOff + 1e-6 * busbw);
 }
 
@@ -50,10 +50,10 @@ LogRun read_json_log(const JsonReader& reader) {
   std::set<std::string> hosts;
   std::set<std::int64_t> numbers, groups;
   for (const JsonReader& device : config.objects("devices")) {
-    const std::int64_t number = device.integer_or("rank", run.ranks, 0, kMostRanks);
+    const std::int64_t number = device.integer_or("rank", run.ranks, 0, kMaxLogRanks);
     run.last_rank = std::max(run.last_rank, static_cast<int>(number));
     run.rank_twice = !numbers.insert(number).second || run.rank_twice;
-    groups.insert(device.integer_or("group", 0, 0, kMostRanks));
+    groups.insert(device.integer_or("group", 0, 0, kMaxLogRanks));
     ++run.ranks;
     hosts.insert(device.text("hostname"));
     const std::string gpu = device.text_or("device_info", "");

@@ -9,7 +9,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr std::size_t kMostPrefixes = 16, kLongestPrefix = 512;
+constexpr std::size_t kMaxPrefixes = 16, kLongestPrefix = 512;
 constexpr std::string_view kSpaces = " \t\r";
 
 bool is_digit(char letter) {
@@ -85,7 +85,7 @@ std::string_view without_brackets(std::string_view text) {
 }  // namespace
 
 LinePrefixes::LinePrefixes(std::string_view log) {
-  for (std::size_t begin = 0; begin < log.size() && prefixes_.size() < kMostPrefixes;) {
+  for (std::size_t begin = 0; begin < log.size() && prefixes_.size() < kMaxPrefixes;) {
     const std::size_t end = std::min(log.find('\n', begin), log.size());
     const std::string_view line = log.substr(begin, end - begin);
     const std::size_t at = header_at(line);

@@ -118,8 +118,8 @@ class TextLog {
   // nccl-tests print a row in three pieces, between which other lines may come. False for a line that is
   // none.
   bool read_piece(const Words& words) {
-    constexpr std::size_t kLeastWhole = kNamed + 2 * kTimed;
-    const bool awaits = !row_.empty() && row_.size() < kLeastWhole;
+    constexpr std::size_t kMinWhole = kNamed + 2 * kTimed;
+    const bool awaits = !row_.empty() && row_.size() < kMinWhole;
     const bool begins = words.size() == 1 ? !awaits && is_whole(words[0])
                                           : words.size() > 1 && is_whole(words[0]) && is_whole(words[1]) &&
                                                 (words.size() == 2 || !is_number(words[2]));

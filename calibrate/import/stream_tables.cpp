@@ -24,7 +24,7 @@ std::map<std::string, Kind> kinds_of(const JsonReader& recipe) {
   return kinds;
 }
 
-constexpr double kMostBytes = 1e18;
+constexpr double kMaxBytes = 1e18;
 
 // Rates by half octaves of bytes: {half octave -> rates}.
 using Bins = std::map<int, std::vector<double>>;
@@ -48,7 +48,7 @@ Streams from_vidur(const Json& table, const std::string& file, const JsonReader&
     const double bytes_per_s = row.at(rate).get<double>() * 1e9 * kind->second.passes;
     if (bytes_per_s > gpu.memory_bandwidth) continue;  // served by the cache, not by the memory
     const double bytes = bytes_per_s * row.at(time).get<double>() * 1e-6;
-    if (!(bytes >= 1 && bytes < kMostBytes))
+    if (!(bytes >= 1 && bytes < kMaxBytes))
       throw InputError({file, "/rows", "a row must have moved from 1 to 10^18 bytes", row.dump(), ""});
     const int half_octave = static_cast<int>(std::lround(2 * std::log2(bytes)));
     bins[kind->second.curve][half_octave].push_back(bytes_per_s);

@@ -28,9 +28,9 @@ std::size_t column(const Json& table, const std::string& name, const std::string
 }
 
 std::int64_t count_of(const Json& cell) {
-  constexpr double kMost = 1e12;
+  constexpr double kMax = 1e12;
   const auto count = cell.get<double>();
-  if (count >= 0 && count <= kMost && count == std::floor(count)) return static_cast<std::int64_t>(count);
+  if (count >= 0 && count <= kMax && count == std::floor(count)) return static_cast<std::int64_t>(count);
   throw InputError({"a table of the recipe", "/rows", "a count must be a whole number from 0 to 10^12",
                     "found " + cell.dump(), ""});
 }

@@ -45,7 +45,7 @@ double peak_flops_of(const JsonReader& recipe, const Gpu& gpu);
 // entry wins.
 std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::vector<Source>& sources);
 
-// The rows of one kind of product ("weight_gradient", "grouped/input_gradient", ...) of a table that tells
+// The rows of one kind of GEMM ("weight_gradient", "grouped/input_gradient", ...) of a table that tells
 // kinds apart.
 std::vector<GemmSample> rows_of_kind(const Json& table, const std::string& kind, const std::string& file);
 

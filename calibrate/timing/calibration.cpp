@@ -9,7 +9,7 @@
 #include <ctime>
 #include <vector>
 
-#include "calibrate/timing/company.h"
+#include "calibrate/timing/concurrent_load.h"
 #include "calibrate/timing/fit_profile.h"
 #include "calibrate/timing/host_copies.h"
 #include "calibrate/timing/message_rounds.h"
@@ -127,7 +127,7 @@ class Calibrating {
     const std::size_t kernel_timings = all_;
     MessageRequest wanted{request_.ranks == nullptr ? own : *request_.ranks, request_.jobs, kRounds};
     wanted.budget_s = request_.budget_s / kRounds;
-    wanted.patience_s = request_.patience_s;
+    wanted.timeout_s = request_.timeout_s;
     wanted.least_bytes = timer_.least_bytes();
     wanted.stopped = request_.stopped;
     wanted.known = [this](const MessageJob& job) { return has_sample(result_.profile, job); };
@@ -172,18 +172,18 @@ class Calibrating {
     all_ +=
         static_cast<std::size_t>(std::ranges::count_if(alone_s, [](double seconds) { return seconds > 0; }));
     Slowdowns found =
-        slowdowns_in_company(devices, request_.jobs, alone_s, timer_, [this](const KernelJob& job) {
+        concurrent_slowdowns(devices, request_.jobs, alone_s, timer_, [this](const KernelJob& job) {
           tell(to_string(job.key) + ", in company");
           return !stop();
         });
     if (stop()) return;
-    if (const auto& known = measurement().in_company; known && known->others == found.others) {
+    if (const auto& known = measurement().with_concurrent_ranks; known && known->others == found.others) {
       found.gemm.insert(known->gemm.begin(), known->gemm.end());
       found.attention.insert(known->attention.begin(), known->attention.end());
       found.stream.insert(known->stream.begin(), known->stream.end());
       found.step.insert(known->step.begin(), known->step.end());
     }
-    measurement().in_company = std::move(found);
+    measurement().with_concurrent_ranks = std::move(found);
   }
 
   void keep_host_launch() {
@@ -207,7 +207,7 @@ class Calibrating {
     }
   }
 
-  // Products draw the most power: where they follow each other, a GPU's limit takes its clock down, which
+  // GEMMs draw the most power: where they follow each other, a GPU's limit takes its clock down, which
   // does not come back at once.
   void look_at_clock(const std::string& job) {
     const double at_rest = measurement().clock_hz;

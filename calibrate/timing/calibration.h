@@ -17,7 +17,7 @@ struct CalibrationRequest {
   Jobs jobs;
   Cache cache = Cache::cold;
   const Ranks* ranks = nullptr;   // of messages; null: threads on cores, as many as the largest group has
-  double patience_s = 120;        // for one message, before the ranks are given up
+  double timeout_s = 120;         // for one message, before the ranks are given up
   double budget_s = 0.3;          // for one kernel or message, in several rounds through all of them
   std::function<bool()> stopped;  // ends after the job in hand; what was timed is kept
   // Before each timing: of what, how many are done and there are, seconds that the others will take.

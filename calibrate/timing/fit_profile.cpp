@@ -29,15 +29,15 @@ void keep_spread(const TogetherSample& together, Profile& profile, std::vector<s
   for (const double seconds : together.seconds) mean += seconds / static_cast<double>(count);
   for (const double seconds : together.seconds) squares += (seconds - mean) * (seconds - mean);
   const double deviation = std::sqrt(squares / static_cast<double>(count - 1)) / mean;
-  profile.gpu_spread = std::min(kMostGpuSpread, deviation);
+  profile.gpu_spread = std::min(kMaxGpuSpread, deviation);
   notes.push_back(
       fmt::format("{} GPUs at once differ by {:.1f} % (deviation) in what a product takes; the first, on "
                   "which kernels were timed, takes {:+.1f} % of their mean more",
                   count, 100 * deviation, 100 * (together.seconds[0] / mean - 1)));
-  if (deviation > kMostGpuSpread)
+  if (deviation > kMaxGpuSpread)
     notes.push_back(
         fmt::format("{:.0f} % is taken of it, the most: one of the GPUs is slow for another reason",
-                    100 * kMostGpuSpread));
+                    100 * kMaxGpuSpread));
 }
 
 }  // namespace

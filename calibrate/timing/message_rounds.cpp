@@ -20,7 +20,7 @@ namespace rehearse {
 
 namespace {
 
-// The product that takes longest; null: the jobs have none.
+// The GEMM that takes longest; null: the jobs have none.
 const KernelJob* longest_product(const Jobs& jobs) {
   const KernelJob* longest = nullptr;
   for (const KernelJob& job : jobs.kernels) {
@@ -201,7 +201,7 @@ class Rounds {
 
 TimedMessages time_messages(const MessageRequest& request) {
   TimedMessages timed;
-  Patience patience(request.ranks, request.patience_s);
+  Patience patience(request.ranks, request.timeout_s);
   std::vector<std::unique_ptr<Rounds>> rounds(
       request.ranks.worlds.size());  // none goes before all have ended
   on_each_rank(request.ranks, [&](std::size_t i) {

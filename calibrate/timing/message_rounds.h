@@ -15,14 +15,14 @@ struct MessageRequest {
   const Ranks& ranks;
   const Jobs& jobs;  // messages and, for what is timed beside them, kernels
   int rounds = 1;
-  double budget_s = 0.1;    // for one message in one round
-  double patience_s = 120;  // for one timing in one round: a rank that keeps the others waiting ends them all
-  double least_bytes = 0;   // of the operands that a product beside messages rotates through
+  double budget_s = 0.1;   // for one message in one round
+  double timeout_s = 120;  // for one timing in one round: a rank that keeps the others waiting ends them all
+  double least_bytes = 0;  // of the operands that a GEMM beside messages rotates through
   std::function<bool()> stopped = {};
   // Rank 0 alone is asked and told: whether there is a time already, and before each timing of how many.
   std::function<bool(const MessageJob&)> known = {};
-  std::function<bool(const MessageJob&)> known_beside = {};  // of a product beside messages of this kind
-  // Of a product on all ranks at once; none: not wanted. Every rank must have a GPU of its own.
+  std::function<bool(const MessageJob&)> known_beside = {};  // of a GEMM beside messages of this kind
+  // Of a GEMM on all ranks at once; none: not wanted. Every rank must have a GPU of its own.
   std::function<bool()> known_together = {};
   double together_s = 2;  // for which it runs: longer than limits on power take to act
   std::function<void(const std::string& what, std::size_t all)> before = {};

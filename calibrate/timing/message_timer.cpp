@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostNotes = 256;  // floats that ranks tell each other at once
+constexpr std::size_t kMaxNotes = 256;  // floats that ranks tell each other at once
 
 kernels::Tensor vector_of(const kernels::Buffer& memory, std::size_t elements) {
   return {memory.data(), kernels::Type::fp32, 1, static_cast<std::int64_t>(elements)};
@@ -49,7 +49,7 @@ class MessageTimer::Group {
   }
 
   // Of `launches` runs of the calls, while `messages` messages go: negative when these ended first.
-  double run_beside(const Sets& sets, int launches, int messages, bool stop_here) {
+  double run_concurrently(const Sets& sets, int launches, int messages, bool stop_here) {
     put(1);
     timer_.stream_->synchronize();
     put(messages);
@@ -131,7 +131,7 @@ MessageTimer::MessageTimer(kernels::Device& device, kernels::World& world)
       world_(world),
       stream_(device.make_stream()),
       kernels_(device.make_stream()),
-      notes_(device, kMostNotes * sizeof(float)) {
+      notes_(device, kMaxNotes * sizeof(float)) {
   std::vector<int> everybody(static_cast<std::size_t>(world.size()));
   std::iota(everybody.begin(), everybody.end(), 0);
   all_ = world.connect("all that are timed", everybody);
@@ -143,20 +143,20 @@ MessageTimer::~MessageTimer() = default;
 // The root's values; those of the others say only how many there are at most.
 std::vector<double> MessageTimer::shared(const std::vector<double>& values, int root) {
   std::vector<double> all;
-  std::vector<float> notes(kMostNotes);
-  for (std::size_t first = 0;; first += kMostNotes - 1) {
-    const std::size_t own = std::min(values.size() - std::min(values.size(), first), kMostNotes);
+  std::vector<float> notes(kMaxNotes);
+  for (std::size_t first = 0;; first += kMaxNotes - 1) {
+    const std::size_t own = std::min(values.size() - std::min(values.size(), first), kMaxNotes);
     notes[0] = static_cast<float>(own);
-    for (std::size_t i = 0; i + 1 < kMostNotes && i < own; ++i)
+    for (std::size_t i = 0; i + 1 < kMaxNotes && i < own; ++i)
       notes[i + 1] = static_cast<float>(values[first + i]);
     stream_->copy(notes_.data(), notes.data(), notes_.bytes());
-    all_->broadcast(*stream_, vector_of(notes_, kMostNotes), root);
+    all_->broadcast(*stream_, vector_of(notes_, kMaxNotes), root);
     stream_->copy(notes.data(), notes_.data(), notes_.bytes());
     stream_->synchronize();
     const auto count = static_cast<std::size_t>(notes[0]);
-    const std::size_t here = std::min(count, kMostNotes - 1);
+    const std::size_t here = std::min(count, kMaxNotes - 1);
     all.insert(all.end(), notes.begin() + 1, notes.begin() + 1 + static_cast<std::ptrdiff_t>(here));
-    if (count < kMostNotes) return all;
+    if (count < kMaxNotes) return all;
   }
 }
 
@@ -203,13 +203,13 @@ MessageTimer::Beside MessageTimer::time_beside(const PlacedMessage& message, con
     const auto message_s =
         summarise(sample([&](int launches) { return group_->run(launches, stopped()); }, budget_s / 4, stop))
             .seconds;
-    both.alone_s = sample([&](int launches) { return group_->run_beside(sets, launches, 0, stopped()); },
-                          budget_s, stop);
+    both.alone_s = sample(
+        [&](int launches) { return group_->run_concurrently(sets, launches, 0, stopped()); }, budget_s, stop);
     const double kernels_s = summarise(both.alone_s).seconds;
     both.beside_s = sample_beside(
         [&](int launches, double factor) {
           const double messages = std::ceil(factor * launches * kernels_s / message_s);
-          return group_->run_beside(sets, launches, static_cast<int>(messages) + 1, stopped());
+          return group_->run_concurrently(sets, launches, static_cast<int>(messages) + 1, stopped());
         },
         budget_s, stop);
   }

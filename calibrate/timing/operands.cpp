@@ -8,7 +8,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr double kMostSets = 2048;
+constexpr double kMaxSets = 2048;
 constexpr std::uint64_t kSeed = 20260101;
 
 // Rows of the table that token ids index.
@@ -59,7 +59,7 @@ Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs&
     }
   }
   const double wanted = std::ceil(least_bytes / static_cast<double>(std::max<std::size_t>(1, set_bytes_)));
-  sets_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, kMostSets));
+  sets_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, kMaxSets));
   memory_ = kernels::Buffer(device, sets_ * set_bytes_);
   if (sorts_rows(job.kernel)) {
     double rows = 0;

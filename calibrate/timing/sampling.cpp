@@ -8,10 +8,10 @@ namespace rehearse {
 namespace {
 
 constexpr double kShortest = 2e-3;  // of a sample, so that the clock's own grain does not show
-constexpr std::size_t kLeastSamples = 5;
-constexpr int kMostLaunches = 4096;
-constexpr int kMostSamples = 101;
-constexpr int kMostTries = 6;
+constexpr std::size_t kMinSamples = 5;
+constexpr int kMaxLaunches = 4096;
+constexpr int kMaxSamples = 101;
+constexpr int kMaxTries = 6;
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
@@ -33,13 +33,13 @@ std::vector<double> sample(const std::function<double(int launches)>& run, doubl
                            const std::function<bool()>& stopped) {
   run(1);
   const double once = run(1);
-  const double wanted = std::min(kShortest, budget_s / static_cast<double>(kLeastSamples));
-  const int launches = static_cast<int>(std::clamp(std::ceil(wanted / once), 1.0, double{kMostLaunches}));
+  const double wanted = std::min(kShortest, budget_s / static_cast<double>(kMinSamples));
+  const int launches = static_cast<int>(std::clamp(std::ceil(wanted / once), 1.0, double{kMaxLaunches}));
   if (launches > 1) run(launches);
-  const std::size_t least = once > budget_s ? 3 : kLeastSamples;
+  const std::size_t least = once > budget_s ? 3 : kMinSamples;
   std::vector<double> values;
   double passed = 0;
-  while ((passed < budget_s || values.size() < least) && values.size() < kMostSamples) {
+  while ((passed < budget_s || values.size() < least) && values.size() < kMaxSamples) {
     const double seconds = run(launches);
     passed += seconds;
     values.push_back(seconds / launches);
@@ -53,7 +53,7 @@ std::vector<double> sample_beside(const std::function<double(int launches, doubl
   double factor = 2;
   bool covered = true;
   const auto covered_run = [&](int launches) {
-    for (int tries = 0; covered && tries < kMostTries; ++tries) {
+    for (int tries = 0; covered && tries < kMaxTries; ++tries) {
       const double seconds = run(launches, factor);
       if (seconds >= 0) return seconds;
       factor *= 2;

@@ -121,7 +121,7 @@ struct Cast {
 // An fp8 operand: rows = input / scale, columns the same transposed; either may be missing. `maximum` (fp32,
 // one element) is raised to the input's largest magnitude; without a scale (likewise) it is 1. The CPU's are
 // fp32.
-struct Quantise {
+struct Quantize {
   Tensor input, scale, maximum, rows, columns;
 };
 

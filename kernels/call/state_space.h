@@ -1,5 +1,5 @@
 // A state space in place of attention: Mamba-2 (Dao and Gu 2024, "Transformers are SSMs", section 7). Its
-// products and its norm are Multiply and Norm; here is what stands between them.
+// multiplications and its norm are Multiply and Norm; here is what stands between them.
 #pragma once
 
 #include "kernels/tensor.h"

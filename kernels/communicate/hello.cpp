@@ -81,7 +81,7 @@ std::optional<Hello> read_hello(const std::string& text) {
 }
 
 std::string difference_between(const Hello& other, const Hello& own) {
-  constexpr std::size_t kMostNamed = 3;
+  constexpr std::size_t kMaxNamed = 3;
   std::vector<std::string> names;
   for (const JobPart& part : own.job) {
     const JobPart* theirs = part_of(other.job, part.name);
@@ -91,7 +91,7 @@ std::string difference_between(const Hello& other, const Hello& own) {
   for (const JobPart& part : other.job)
     if (part_of(own.job, part.name) == nullptr) names.push_back(part.name);
   if (names.empty()) return "";
-  const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
+  const std::size_t more = names.size() - std::min(names.size(), kMaxNamed);
   names.resize(names.size() - more);
   return runs(other, names) + ", " + runs(own, names) +
          (more > 0 ? "; " + std::to_string(more) + " more parts differ" : "");

@@ -51,11 +51,11 @@ std::optional<std::int64_t> whole_number(const char* name) {
 }
 
 std::optional<int> number(const char* name) {
-  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr int kMax = std::numeric_limits<int>::max();
   const std::optional<std::int64_t> value = whole_number(name);
   if (!value) return std::nullopt;
-  if (*value > kMost)
-    throw Refused(std::string(name) + " = " + std::to_string(*value) + " is above " + std::to_string(kMost));
+  if (*value > kMax)
+    throw Refused(std::string(name) + " = " + std::to_string(*value) + " is above " + std::to_string(kMax));
   return static_cast<int>(*value);
 }
 
@@ -101,10 +101,10 @@ std::string id_of_job(const std::string& launcher) {
 
 // MASTER_PORT, or the next one where torchrun's agent holds it.
 int port_given_or(int otherwise) {
-  constexpr std::int64_t kMost = 65535;
+  constexpr std::int64_t kMax = 65535;
   const bool agent_holds_it = text_of("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const std::int64_t given = whole_number("MASTER_PORT").value_or(otherwise);
-  const std::int64_t most = agent_holds_it ? kMost - 1 : kMost;
+  const std::int64_t most = agent_holds_it ? kMax - 1 : kMax;
   if (given < 1 || given > most)
     throw Refused("MASTER_PORT is a port from 1 to " + std::to_string(most) +
                   (agent_holds_it ? ", as ranks meet at the one after that of torchrun's agent" : "") +

@@ -18,10 +18,10 @@ constexpr auto kCallPause = std::chrono::milliseconds(20);
 
 // A part of the file descriptors that this process may have.
 std::size_t most_strangers() {
-  constexpr rlim_t kLeast = 4, kMost = 256;
+  constexpr rlim_t kMin = 4, kMax = 256;
   rlimit files = {};
   getrlimit(RLIMIT_NOFILE, &files);
-  return std::clamp(files.rlim_cur / 4, kLeast, kMost);
+  return std::clamp(files.rlim_cur / 4, kMin, kMax);
 }
 
 }  // namespace
@@ -84,8 +84,8 @@ bool Listener::makes_room() {
 }
 
 Answered call(const std::string& host, int port, const std::string& first, const std::string& letters,
-              double patience_s, const StillOn& still_on) {
-  const Deadline deadline(patience_s);
+              double timeout_s, const StillOn& still_on) {
+  const Deadline deadline(timeout_s);
   std::string trouble;
   while (true) {
     Answered answered{MessageSocket(connect_to(host, port, deadline, still_on)), {}};

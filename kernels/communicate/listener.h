@@ -50,7 +50,7 @@ struct Answered {
   std::string answer;
 };
 Answered call(
-    const std::string& host, int port, const std::string& first, const std::string& letters,
-    double patience_s, const StillOn& still_on = [] {});
+    const std::string& host, int port, const std::string& first, const std::string& letters, double timeout_s,
+    const StillOn& still_on = [] {});
 
 }  // namespace rehearse::kernels

@@ -13,15 +13,15 @@ namespace {
 // What the members of one group share.
 struct Group {
   Group(const std::vector<int>& ranks)
-      : size(static_cast<int>(ranks.size())), meeting(hall, size), from(ranks.size()), to(ranks.size()) {}
+      : size(static_cast<int>(ranks.size())), meeting(monitor, size), from(ranks.size()), to(ranks.size()) {}
 
   struct Mail {
     const void* data = nullptr;  // until the receiver has it
     std::size_t bytes = 0;
   };
   int size;
-  Hall hall;
-  Meeting meeting;
+  Monitor monitor;
+  Barrier meeting;
   std::vector<const void*> from;  // by rank: operands of the operation in flight
   std::vector<void*> to;
   std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
@@ -159,15 +159,15 @@ class MemoryCommunicator : public Communicator {
 
   void offer(const Tensor& from, int receiver) {
     Group::Mail& mail = mail_between(rank_, receiver);
-    group_->hall.wait_for([&] { return mail.data == nullptr; });
-    group_->hall.change([&] {
+    group_->monitor.wait_for([&] { return mail.data == nullptr; });
+    group_->monitor.change([&] {
       mail = {from.data, static_cast<std::size_t>(from.elements()) * bytes_of(from.type)};
     });
   }
 
   void take(const Tensor& to, int sender) {
     Group::Mail& mail = mail_between(sender, rank_);
-    group_->hall.wait_for([&] { return mail.data != nullptr; });
+    group_->monitor.wait_for([&] { return mail.data != nullptr; });
     if (mail.bytes != static_cast<std::size_t>(to.elements()) * bytes_of(to.type)) {
       throw DeviceError("rank " + std::to_string(rank_) + " expects " +
                         std::to_string(static_cast<std::size_t>(to.elements()) * bytes_of(to.type)) +
@@ -175,17 +175,17 @@ class MemoryCommunicator : public Communicator {
                         std::to_string(mail.bytes));
     }
     std::memcpy(to.data, mail.data, mail.bytes);
-    group_->hall.change([&] { mail.data = nullptr; });
+    group_->monitor.change([&] { mail.data = nullptr; });
   }
 
   void wait_until_taken(int receiver) {
     Group::Mail& mail = mail_between(rank_, receiver);
-    group_->hall.wait_for([&] { return mail.data == nullptr; });
+    group_->monitor.wait_for([&] { return mail.data == nullptr; });
   }
 
   Group::Mail& mail_between(int sender, int receiver) {
     Group::Mail* mail = nullptr;
-    group_->hall.change_quietly([&] { mail = &group_->mail[{sender, receiver}]; });
+    group_->monitor.change_quietly([&] { mail = &group_->mail[{sender, receiver}]; });
     return *mail;
   }
 

@@ -71,9 +71,9 @@ MPI_Op op_of(Type type, Reduction reduction) {
 }
 
 int count_of(const Tensor& tensor) {
-  constexpr std::int64_t kMost = 0x7fffffff;  // MPI-3 counts are ints
+  constexpr std::int64_t kMax = 0x7fffffff;  // MPI-3 counts are ints
   if (!tensor.contiguous()) throw DeviceError("a collective's tensors must be contiguous");
-  if (tensor.elements() > kMost) throw DeviceError("an MPI message has at most 2^31 - 1 elements");
+  if (tensor.elements() > kMax) throw DeviceError("an MPI message has at most 2^31 - 1 elements");
   return static_cast<int>(tensor.elements());
 }
 
@@ -244,8 +244,8 @@ class LongestWait {
 
 class Mpi {
  public:
-  explicit Mpi(double patience_s) : patience_s_(patience_s + kGrace_s) {
-    const LongestWait longest("begun", patience_s_);
+  explicit Mpi(double timeout_s) : timeout_s_(timeout_s + kGrace_s) {
+    const LongestWait longest("begun", timeout_s_);
     int given = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given), "start");
     if (given != MPI_THREAD_MULTIPLE) throw DeviceMissing("this MPI cannot be called from several threads");
@@ -261,12 +261,12 @@ class Mpi {
       if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
       return;
     }
-    const LongestWait longest("ended", patience_s_);
+    const LongestWait longest("ended", timeout_s_);
     MPI_Finalize();
   }
 
-  static Launched met(double patience_s) {
-    const LongestWait longest("brought all ranks together", patience_s + kGrace_s);
+  static Launched met(double timeout_s) {
+    const LongestWait longest("brought all ranks together", timeout_s + kGrace_s);
     return meet();
   }
 
@@ -301,13 +301,12 @@ class Mpi {
 
  private:
   static constexpr double kGrace_s = 5;
-  double patience_s_;
+  double timeout_s_;
 };
 
 class MpiWorld : private Mpi, public StoreWorld {
  public:
-  MpiWorld(double patience_s, const Job& job)
-      : Mpi(patience_s), StoreWorld(met(patience_s), patience_s, job) {
+  MpiWorld(double timeout_s, const Job& job) : Mpi(timeout_s), StoreWorld(met(timeout_s), timeout_s, job) {
     broken_ = false;
   }
   MpiWorld(const MpiWorld&) = delete;
@@ -335,8 +334,8 @@ class MpiWorld : private Mpi, public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_mpi_world(double patience_s, const Job& job) {
-  return std::make_unique<MpiWorld>(patience_s, job);
+std::unique_ptr<World> open_mpi_world(double timeout_s, const Job& job) {
+  return std::make_unique<MpiWorld>(timeout_s, job);
 }
 
 }  // namespace rehearse::kernels

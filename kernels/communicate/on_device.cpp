@@ -16,7 +16,7 @@ using Moment = std::shared_ptr<Event>;
 // What the members of one group share.
 struct Group {
   explicit Group(const std::vector<int>& ranks)
-      : meeting(hall, static_cast<int>(ranks.size())), members(ranks.size()) {}
+      : meeting(monitor, static_cast<int>(ranks.size())), members(ranks.size()) {}
 
   struct Member {
     Tensor from, to;  // operands of the operation in flight
@@ -27,8 +27,8 @@ struct Group {
     Tensor from;
     Moment there, taken;
   };
-  Hall hall;
-  Meeting meeting;
+  Monitor monitor;
+  Barrier meeting;
   std::vector<Member> members;
   std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
 };
@@ -167,31 +167,31 @@ class DeviceCommunicator : public Communicator {
 
   Group::Mail& mail_between(int sender, int receiver) {
     Group::Mail* mail = nullptr;
-    group_->hall.change_quietly([&] { mail = &group_->mail[{sender, receiver}]; });
+    group_->monitor.change_quietly([&] { mail = &group_->mail[{sender, receiver}]; });
     return *mail;
   }
 
   void offer(Stream& stream, const Tensor& from, int receiver) {
     Group::Mail& mail = mail_between(rank_, receiver);
     const Moment there = stream.record();
-    group_->hall.change([&] { mail = {from, there, nullptr}; });
+    group_->monitor.change([&] { mail = {from, there, nullptr}; });
   }
 
   void take(Stream& stream, const Tensor& to, int sender) {
     Group::Mail& mail = mail_between(sender, rank_);
-    group_->hall.wait_for([&] { return mail.there && !mail.taken; });
+    group_->monitor.wait_for([&] { return mail.there && !mail.taken; });
     require_contiguous(mail.from, to, 1, 1);
     stream.wait(mail.there);
     copy(stream, to.data, mail.from.data, to.elements(), to.type);
     const Moment taken = stream.record();
-    group_->hall.change([&] { mail.taken = taken; });
+    group_->monitor.change([&] { mail.taken = taken; });
   }
 
   void wait_until_taken(Stream& stream, int receiver) {
     Group::Mail& mail = mail_between(rank_, receiver);
-    group_->hall.wait_for([&] { return mail.taken != nullptr; });
+    group_->monitor.wait_for([&] { return mail.taken != nullptr; });
     stream.wait(mail.taken);
-    group_->hall.change([&] { mail = {}; });
+    group_->monitor.change([&] { mail = {}; });
   }
 
   std::shared_ptr<Group> group_;

@@ -9,10 +9,10 @@ const std::string kWelcome = "here";
 
 }  // namespace
 
-Peers::Peers(int rank, std::string token, double patience_s, std::function<Address(int)> address_of)
+Peers::Peers(int rank, std::string token, double timeout_s, std::function<Address(int)> address_of)
     : rank_(rank),
       token_(std::move(token)),
-      patience_s_(patience_s),
+      timeout_s_(timeout_s),
       address_of_(std::move(address_of)),
       listener_(0),
       thread_([this] { answer(); }) {}
@@ -49,7 +49,7 @@ void Peers::answer() {
 Socket Peers::connect(const std::string& group, int peer, const StillOn& still_on) {
   if (peer < rank_) {
     const Address address = address_of_(peer);
-    return call(address.host, address.port, hello(group, rank_), kWelcome.substr(0, 1), patience_s_, still_on)
+    return call(address.host, address.port, hello(group, rank_), kWelcome.substr(0, 1), timeout_s_, still_on)
         .socket.release();
   }
   std::unique_lock lock(mutex_);

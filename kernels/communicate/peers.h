@@ -17,12 +17,12 @@ namespace rehearse::kernels {
 class Peers {
  public:
   // `address_of` says where a rank is called: its host and port. Ranks of a run know each other by its token,
-  // and answer within `patience_s`.
+  // and answer within `timeout_s`.
   struct Address {
     std::string host;
     int port = 0;
   };
-  Peers(int rank, std::string token, double patience_s, std::function<Address(int)> address_of);
+  Peers(int rank, std::string token, double timeout_s, std::function<Address(int)> address_of);
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
   ~Peers();
@@ -37,7 +37,7 @@ class Peers {
 
   int rank_;
   std::string token_;
-  double patience_s_;
+  double timeout_s_;
   std::function<Address(int)> address_of_;
   Listener listener_;
   std::mutex mutex_;

@@ -16,9 +16,9 @@ constexpr double kGrace_s = 5;  // for which all outwait rank 0's server, whose 
 
 }  // namespace
 
-Store::Store(const Launched& self, double patience_s, const Job& job) : self_(self), patience_s_(patience_s) {
+Store::Store(const Launched& self, double timeout_s, const Job& job) : self_(self), timeout_s_(timeout_s) {
   if (self_.rank == 0) serve(job);
-  enter(job, patience_s);
+  enter(job, timeout_s);
   thread_ = std::thread([this] { listen(); });
 }
 
@@ -26,7 +26,7 @@ Store::Store(const Launched& self, double patience_s, const Job& job) : self_(se
 void Store::serve(const Job& job) {
   constexpr double kAnswer_s = 1;
   try {
-    server_ = std::make_unique<StoreServer>(self_.port, hello_of(self_, job), patience_s_);
+    server_ = std::make_unique<StoreServer>(self_.port, hello_of(self_, job), timeout_s_);
     self_.port = server_->port();
   } catch (const PortInUse& in_use) {
     try {
@@ -40,9 +40,9 @@ void Store::serve(const Job& job) {
   }
 }
 
-void Store::enter(const Job& job, double patience_s) {
+void Store::enter(const Job& job, double timeout_s) {
   Answered answered =
-      call(self_.host, self_.port, write_hello(hello_of(self_, job)), {kThere, kEnded, kRefused}, patience_s);
+      call(self_.host, self_.port, write_hello(hello_of(self_, job)), {kThere, kEnded, kRefused}, timeout_s);
   const std::string rest = answered.answer.substr(1);
   if (answered.answer[0] == kRefused) throw Refused(rest);
   if (answered.answer[0] == kEnded) throw DeviceError(rest);
@@ -72,7 +72,7 @@ void Store::listen() {
       while (const auto message = socket_->next()) take(*message);
       pollfd end = {socket_->socket().descriptor(), POLLIN, 0};
       poll(&end, 1, socket_->unfinished_s() > 0 ? kAskMilliseconds : -1);
-      if (socket_->unfinished_s() > patience_s_)
+      if (socket_->unfinished_s() > timeout_s_)
         throw DeviceError("rank 0 stopped in the middle of a message");
     }
   } catch (const DeviceError&) {
@@ -100,7 +100,7 @@ void Store::take(const std::string& message) {
 
 void Store::say(char what, const std::string& rest) {
   const std::lock_guard lock(sending_);
-  socket_->send(what + rest, Deadline(patience_s_));
+  socket_->send(what + rest, Deadline(timeout_s_));
 }
 
 // Says `what` with the key, and waits for the note.
@@ -115,7 +115,7 @@ std::string Store::ask(char what, const std::string& key, const std::string& not
 }
 
 void Store::wait_for_all() {
-  ask(kGet, kAllAreHere, kAllAreHere, patience_s_ + kGrace_s);
+  ask(kGet, kAllAreHere, kAllAreHere, timeout_s_ + kGrace_s);
 }
 
 void Store::put(const std::string& key, const std::string& value) {
@@ -123,7 +123,7 @@ void Store::put(const std::string& key, const std::string& value) {
 }
 
 std::string Store::get(const std::string& key) {
-  return ask(kGet, key, key, patience_s_);
+  return ask(kGet, key, key, timeout_s_);
 }
 
 void Store::pulse(const std::string& stands_at) {

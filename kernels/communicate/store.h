@@ -16,12 +16,12 @@ namespace rehearse::kernels {
 
 class StoreServer;
 
-// One a process; rank 0's holds the notes. It finds rank 0 within `patience_s`, which is also how long get()
+// One a process; rank 0's holds the notes. It finds rank 0 within `timeout_s`, which is also how long get()
 // waits for a note.
 class Store {
  public:
   // Refused where rank 0 runs another job, or has this rank already.
-  explicit Store(const Launched& self, double patience_s = 120, const Job& job = {});
+  explicit Store(const Launched& self, double timeout_s = 120, const Job& job = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();  // leaves in peace; rank 0 waits a while for the others to leave
@@ -55,14 +55,14 @@ class Store {
 
  private:
   void serve(const Job& job);
-  void enter(const Job& job, double patience_s);
+  void enter(const Job& job, double timeout_s);
   void listen();
   void take(const std::string& message);
   void say(char what, const std::string& rest);
   std::string ask(char what, const std::string& key, const std::string& note, double wait_s);
 
   Launched self_;
-  double patience_s_;
+  double timeout_s_;
   std::unique_ptr<StoreServer> server_;
   std::optional<MessageSocket> socket_;  // to rank 0
   std::string token_;

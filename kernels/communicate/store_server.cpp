@@ -29,14 +29,14 @@ std::string named(const std::string& job_id) {
 
 }  // namespace
 
-StoreServer::StoreServer(int port, Hello own, double patience_s, double peace_s)
+StoreServer::StoreServer(int port, Hello own, double timeout_s, double peace_s)
     : own_(std::move(own)),
       size_(std::stoi(own_.job.front().value)),
-      patience_s_(patience_s),
+      timeout_s_(timeout_s),
       peace_s_(peace_s),
       listener_(port),
       token_(random_token()),
-      beginning_(patience_s),
+      beginning_(timeout_s),
       thread_([this] { work(); }) {}
 
 StoreServer::~StoreServer() {
@@ -77,7 +77,7 @@ bool StoreServer::serve(Clients::iterator client, bool has_come) {
   try {
     const auto message = has_come && client->socket.flush() ? client->socket.next() : std::nullopt;
     if (message) take(*client, *message);
-    if (client->socket.unfinished_s() <= patience_s_) return message.has_value();
+    if (client->socket.unfinished_s() <= timeout_s_) return message.has_value();
     end(kEnded, "rank " + std::to_string(client->rank) + " stopped in the middle of a message");
   } catch (const DeviceError&) {
     if (!client->leaves) end(kEnded, "rank " + std::to_string(client->rank) + " ended without a word");
@@ -177,15 +177,15 @@ void StoreServer::watch_the_beginning() {
   if (misses_a_rank && listener_.is_full())
     end(kEnded, "rank 0 has no file descriptor left for another rank; ulimit -n raises their number");
   if (!misses_a_rank || !beginning_.has_passed()) return;
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   std::vector<int> missing;
-  for (int rank = 0; rank < size_ && missing.size() < kMostNamed; ++rank)
+  for (int rank = 0; rank < size_ && missing.size() < kMaxNamed; ++rank)
     if (!seen_.contains(rank)) missing.push_back(rank);
   std::ostringstream text;
   text << (missing.size() > 1 ? "ranks " : "rank ");
   for (std::size_t i = 0; i < missing.size(); ++i) text << (i > 0 ? ", " : "") << missing[i];
-  if (missing.size() == kMostNamed) text << " and maybe more";
-  text << " of " << size_ << " did not come within " << patience_s_ << " s";
+  if (missing.size() == kMaxNamed) text << " and maybe more";
+  text << " of " << size_ << " did not come within " << timeout_s_ << " s";
   end(kEnded, text.str());
 }
 

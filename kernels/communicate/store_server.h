@@ -29,9 +29,9 @@ inline const std::string kRollCall = "roll";
 
 class StoreServer {
  public:
-  // Port 0: any; PortInUse. All ranks must come, and every message must be whole, within `patience_s`. At its
+  // Port 0: any; PortInUse. All ranks must come, and every message must be whole, within `timeout_s`. At its
   // own end it waits at most `peace_s` for the clients to leave.
-  StoreServer(int port, Hello own, double patience_s, double peace_s = 5);
+  StoreServer(int port, Hello own, double timeout_s, double peace_s = 5);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
   ~StoreServer();
@@ -64,7 +64,7 @@ class StoreServer {
 
   Hello own_;
   int size_;
-  double patience_s_, peace_s_;
+  double timeout_s_, peace_s_;
   Listener listener_;
   std::string token_;
   Deadline beginning_;

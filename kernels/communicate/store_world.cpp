@@ -21,8 +21,8 @@ std::string seconds(double s) {
 
 }  // namespace
 
-StoreWorld::StoreWorld(const Launched& self, double patience_s, const Job& job)
-    : self_(self), store_(self, self.rank == 0 ? patience_s : patience_s + kLateness_s, job) {
+StoreWorld::StoreWorld(const Launched& self, double timeout_s, const Job& job)
+    : self_(self), store_(self, self.rank == 0 ? timeout_s : timeout_s + kLateness_s, job) {
   store_.wait_for_all();
 }
 

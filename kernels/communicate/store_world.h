@@ -9,7 +9,7 @@ namespace rehearse::kernels {
 class StoreWorld : public World {
  public:
   // Blocks until all ranks have come.
-  StoreWorld(const Launched& self, double patience_s, const Job& job);
+  StoreWorld(const Launched& self, double timeout_s, const Job& job);
 
   int rank() const override { return self_.rank; }
   int size() const override { return self_.size; }

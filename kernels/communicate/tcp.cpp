@@ -168,9 +168,9 @@ class TcpCommunicator : public Communicator {
 
 class TcpWorld : public StoreWorld {
  public:
-  TcpWorld(double patience_s, const Job& job)
-      : StoreWorld(launched(), patience_s, job),
-        peers_(rank(), store().token(), patience_s, [this](int peer) { return address_of(peer); }) {
+  TcpWorld(double timeout_s, const Job& job)
+      : StoreWorld(launched(), timeout_s, job),
+        peers_(rank(), store().token(), timeout_s, [this](int peer) { return address_of(peer); }) {
     store().put(address_key(rank()), store().own_address() + " " + std::to_string(peers_.port()));
   }
 
@@ -198,8 +198,8 @@ class TcpWorld : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_socket_world(double patience_s, const Job& job) {
-  return std::make_unique<TcpWorld>(patience_s, job);
+std::unique_ptr<World> open_socket_world(double timeout_s, const Job& job) {
+  return std::make_unique<TcpWorld>(timeout_s, job);
 }
 
 }  // namespace rehearse::kernels

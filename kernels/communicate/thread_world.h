@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 
-#include "kernels/communicate/meeting.h"
+#include "kernels/communicate/barrier.h"
 #include "kernels/communicator.h"
 
 namespace rehearse::kernels {
 
-// `Group` is what the members of a group share: made of their ranks, with a Hall `hall` and a Meeting
+// `Group` is what the members of a group share: made of their ranks, with a Monitor `monitor` and a Barrier
 // `meeting` of all of them.
 template <typename Group>
 class ThreadWorld : public World {
@@ -20,7 +20,7 @@ class ThreadWorld : public World {
   struct Process {
     explicit Process(int count) : ranks(count) {}
     int ranks;
-    Hall hall;           // at which nobody waits: groups have their own
+    Monitor monitor;     // at which nobody waits: groups have their own
     std::string reason;  // of the end, "" while all is well
     std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
   };
@@ -39,10 +39,10 @@ class ThreadWorld : public World {
       throw DeviceError("rank " + std::to_string(rank_) + " is no member of the group \"" + name + "\"");
     }
     std::shared_ptr<Group> group;
-    process_->hall.change_quietly([&] {
+    process_->monitor.change_quietly([&] {
       std::shared_ptr<Group>& shared = process_->groups[{name, members}];
       if (!shared) shared = std::make_shared<Group>(members);
-      if (!process_->reason.empty()) shared->hall.abort(process_->reason);
+      if (!process_->reason.empty()) shared->monitor.abort(process_->reason);
       group = shared;
     });
     group->meeting.arrive();
@@ -50,9 +50,9 @@ class ThreadWorld : public World {
   }
 
   void abort(const std::string& reason) override {
-    process_->hall.change_quietly([&] {
+    process_->monitor.change_quietly([&] {
       process_->reason = reason.empty() ? "a rank gave up" : reason;
-      for (auto& [key, group] : process_->groups) group->hall.abort(process_->reason);
+      for (auto& [key, group] : process_->groups) group->monitor.abort(process_->reason);
     });
   }
 

@@ -1,4 +1,4 @@
-// OpenBLAS is loaded by the first product rather than with the program: its threads take 128 MB each as they
+// OpenBLAS is loaded by the first GEMM rather than with the program: its threads take 128 MB each as they
 // start, for a core each, and wait forever where a limit on memory refuses them.
 #include <cblas.h>
 #include <dlfcn.h>

@@ -65,11 +65,11 @@ void run(const TopK& call) {
 }
 
 void run(const TopKBackward& call) {
-  constexpr std::int64_t kMostChoices = 64;
+  constexpr std::int64_t kMaxChoices = 64;
   const std::int64_t count = call.choices.columns;
-  require(count <= kMostChoices, "a row chooses at most 64 experts");
+  require(count <= kMaxChoices, "a row chooses at most 64 experts");
   for_each(call.score_gradient.rows, [&](std::int64_t r) {
-    std::array<float, kMostChoices> weights;
+    std::array<float, kMaxChoices> weights;
     const float* gradient = row(call.weight_gradient, r);
     const std::int32_t* choices = row<std::int32_t>(call.choices, r);
     float* out = row(call.score_gradient, r);
@@ -100,9 +100,9 @@ void run(const TransposeBlocks& call) {
 
 // Counting sort: it keeps the order within an expert.
 void run(const SortChoices& call) {
-  constexpr std::int64_t kMostExperts = 4096;
-  require(call.experts <= kMostExperts && call.choices.contiguous(), "at most 4096 experts can be sorted");
-  std::array<std::int32_t, kMostExperts + 1> next{};
+  constexpr std::int64_t kMaxExperts = 4096;
+  require(call.experts <= kMaxExperts && call.choices.contiguous(), "at most 4096 experts can be sorted");
+  std::array<std::int32_t, kMaxExperts + 1> next{};
   const std::int32_t* choices = data<std::int32_t>(call.choices);
   std::int32_t* place = data<std::int32_t>(call.place);
   for (std::int64_t c = 0; c < call.choices.elements(); ++c) ++next[static_cast<std::size_t>(choices[c]) + 1];

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kRowGrain = 16;  // rows of a thread's share: a multiple of OpenBLAS's tiles
 
-// Rows first .. last of one product.
+// Rows first .. last of one GEMM.
 void multiply_rows(const Multiply& call, std::int64_t product, std::int64_t first, std::int64_t last) {
   float* c = row(call.c, first) + product * call.step_c;
   const float* a = data(call.a) + product * call.step_a + first * (call.transpose_a ? 1 : call.a.stride);

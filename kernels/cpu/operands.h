@@ -22,7 +22,7 @@ struct Operand {
   std::int64_t count = 1;
   std::int64_t* step = nullptr;
 };
-inline constexpr std::size_t kMostOperands = 11, kMostKinds = 3;  // of a call
+inline constexpr std::size_t kMaxOperands = 11, kMaxKinds = 3;  // of a call
 
 template <typename Visit, typename... Tensors>
 void visit_kind(std::size_t kind, const Visit& visit, Access access, Tensors&... tensors) {
@@ -157,7 +157,7 @@ void for_each_operand(Cast& call, const Visit& visit) {
 }
 
 template <typename Visit>
-void for_each_operand(Quantise& call, const Visit& visit) {
+void for_each_operand(Quantize& call, const Visit& visit) {
   visit_all(visit, Access::read, call.input);
 }
 

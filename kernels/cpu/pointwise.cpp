@@ -89,7 +89,7 @@ void run(const Cast& call) {
            [&](std::int64_t r) { std::copy_n(row(call.input, r), call.input.columns, row(call.output, r)); });
 }
 
-void run(const Quantise& call) {
+void run(const Quantize& call) {
   const float factor = call.scale.given() ? 1.0F / *data(call.scale) : 1.0F;
   for_each(call.input.rows, [&](std::int64_t r) {
     for (std::int64_t c = 0; c < call.input.columns; ++c) {

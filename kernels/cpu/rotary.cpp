@@ -11,7 +11,7 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-enum class Way : std::int8_t { there = 1, back = -1 };
+enum class Direction : std::int8_t { there = 1, back = -1 };
 
 // Of one place in a sequence: what pairs (i, i + width / 2) of `width` elements are turned by.
 class Turn {
@@ -32,7 +32,7 @@ class Turn {
   }
 
   // Safe in place.
-  void operator()(const float* in, float* out, Way way) const {
+  void operator()(const float* in, float* out, Direction way) const {
     const auto half = static_cast<std::int64_t>(frequencies_.size());
     const float *cosines = cosines_.data(), *sines = sines_.data();
     const auto sign = static_cast<float>(way);
@@ -68,7 +68,7 @@ void for_each_turn(const Tokens& tokens, const Turn& of, const Visit& visit) {
 
 void run(const Rotary& call) {
   const std::int64_t width = call.query.columns / call.heads;
-  const Way way = call.back ? Way::back : Way::there;
+  const Direction way = call.back ? Direction::back : Direction::there;
   for_each_turn(call.tokens, Turn(width, call.base), [&](std::int64_t r, const Turn& turn) {
     for (std::int64_t h = 0; h < call.heads; ++h)
       turn(row(call.query, r) + h * width, row(call.query_output, r) + h * width, way);
@@ -87,9 +87,9 @@ void run(const LatentRotary& call) {
       float* query_output = row(call.query_output, r) + h * width;
       float* key_output = row(call.key_output, r) + h * width;
       std::copy_n(query, of.own, query_output);
-      turn(query + of.own, query_output + of.own, Way::there);
+      turn(query + of.own, query_output + of.own, Direction::there);
       std::copy_n(pair, of.own, key_output);
-      turn(row(call.shared_key, r), key_output + of.own, Way::there);
+      turn(row(call.shared_key, r), key_output + of.own, Direction::there);
       std::copy_n(pair + of.own, of.value, row(call.value_output, r) + h * of.value);
     }
   });
@@ -107,12 +107,12 @@ void run(const LatentRotaryBackward& call) {
       float* query = row(call.query_gradient, r) + h * width;
       float* pair = row(call.keys_and_values_gradient, r) + h * (of.own + of.value);
       std::copy_n(of_query, of.own, query);
-      turn(of_query + of.own, query + of.own, Way::back);
+      turn(of_query + of.own, query + of.own, Direction::back);
       std::copy_n(of_key, of.own, pair);
       std::copy_n(row(call.value_output_gradient, r) + h * of.value, of.value, pair + of.own);
       for (std::int64_t i = 0; i < of.turned; ++i) shared[i] += of_key[of.own + i];
     }
-    turn(shared, shared, Way::back);
+    turn(shared, shared, Direction::back);
   });
 }
 

@@ -24,7 +24,7 @@ void run(const Dropout& call);
 void run(const DropoutBackward& call);
 void run(const BiasGradient& call);
 void run(const Cast& call);
-void run(const Quantise& call);
+void run(const Quantize& call);
 void run(const Randomise& call);
 void run(const Embedding& call);
 void run(const EmbeddingBackward& call);

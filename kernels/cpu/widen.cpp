@@ -30,7 +30,7 @@ void convert(const From* from, std::int64_t from_stride, To* to, std::int64_t to
 
 // fp32 memory of the calling thread: that of operand `number` of whatever call it runs.
 float* scratch(std::size_t number, std::int64_t elements) {
-  thread_local std::array<std::vector<float>, kMostOperands> memory;
+  thread_local std::array<std::vector<float>, kMaxOperands> memory;
   std::vector<float>& own = memory.at(number);
   if (own.size() < static_cast<std::size_t>(elements)) own.resize(static_cast<std::size_t>(elements));
   return own.data();
@@ -92,8 +92,8 @@ class Wide {
     });
   }
 
-  std::array<Copy, kMostOperands> copies_;
-  std::array<std::optional<Type>, kMostKinds> types_;
+  std::array<Copy, kMaxOperands> copies_;
+  std::array<std::optional<Type>, kMaxKinds> types_;
   std::size_t copied_ = 0;
 };
 

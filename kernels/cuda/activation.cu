@@ -94,11 +94,11 @@ void run(const Context& context, const Activation& call) {
 void run(const Context& context, const ActivationBackward& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    constexpr int kMost = kLanes<T>;
+    constexpr int kMax = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
     const Rows<T> dx = rows_of<T>(call.input_gradient);
-    const bool wide = in_packs<kMost>(dy) && in_packs<kMost>(in) && in_packs<kMost>(dx);
-    launch(context.stream, "activation backward", wide ? activate_backward<kMost, T> : activate_backward<1, T>,
+    const bool wide = in_packs<kMax>(dy) && in_packs<kMax>(in) && in_packs<kMax>(dx);
+    launch(context.stream, "activation backward", wide ? activate_backward<kMax, T> : activate_backward<1, T>,
            {some_blocks(dy.rows)}, dy, in, floats(call.weights), dx, floats(call.weights_gradient), call.kind);
   });
 }

@@ -1,5 +1,5 @@
 // Attention without scores in memory, where cuDNN does not compute it. A block works on one tile of queries (or
-// keys) of one head, in fp32 from shared memory: its products do not use the tensor cores.
+// keys) of one head, in fp32 from shared memory: its GEMMs do not use the tensor cores.
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/fused_attention.h"
 #include "kernels/cuda/run.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTile = 32;      // queries and keys
 constexpr int kSide = 8;       // kThreads = kTile x kSide: a thread has one query and every kSide-th key
-constexpr int kMostWidth = 256;
+constexpr int kMaxWidth = 256;
 
 // Between rows of a tile in shared memory: an odd number, so that threads that read one column use all banks.
 __host__ __device__ constexpr std::int64_t pitch(std::int64_t width) { return width | 1; }
@@ -262,7 +262,7 @@ __global__ void merge(std::int64_t heads, Rows<T> part, Rows<float> part_lse, Ro
 unsigned tiles(std::int64_t places) { return static_cast<unsigned>((places + kTile - 1) / kTile); }
 
 void require_narrow(const AttentionShape& shape) {
-  if (shape.head_dim > kMostWidth || shape.v_head_dim > kMostWidth)
+  if (shape.head_dim > kMaxWidth || shape.v_head_dim > kMaxWidth)
     throw DeviceError("attention on CUDA: heads are at most 256 wide");
 }
 

@@ -35,9 +35,9 @@ __device__ void add_up_columns(std::int64_t rows, std::int64_t columns, float* c
 // Of blocks that take so: some 64 rows each.
 template <int N>
 dim3 blocks_of_columns(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kRows = 64, kMost = 128, kColumns = kColumnPacks * N;
+  constexpr std::int64_t kRows = 64, kMax = 128, kColumns = kColumnPacks * N;
   return {static_cast<unsigned>((columns + kColumns - 1) / kColumns),
-          static_cast<unsigned>(std::clamp<std::int64_t>(rows / kRows, 1, kMost))};
+          static_cast<unsigned>(std::clamp<std::int64_t>(rows / kRows, 1, kMax))};
 }
 
 }  // namespace rehearse::kernels::cuda

@@ -9,7 +9,7 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-constexpr int kFewTaps = 4, kMostTaps = 8;
+constexpr int kFewTaps = 4, kMaxTaps = 8;
 // Of a thread, which reads three more for four taps; of sums, each is an atomicAdd() for so many places.
 constexpr std::int64_t kPlaces = 16, kPlacesOfInputs = 32, kPlacesOfSums = 64;
 // Taps and sums of wider packs, and more places asked for ahead, take so many registers that too few threads are left:
@@ -208,12 +208,12 @@ struct AddTaps {
 // body(M) with at least as many taps, as a type.
 template <int M>
 struct Taps {
-  static constexpr int kMost = M;
+  static constexpr int kMax = M;
 };
 template <typename Body>
 void by_taps(std::int64_t taps, const Body& body) {
   if (taps <= kFewTaps) return body(Taps<kFewTaps>{});
-  if (taps <= kMostTaps) return body(Taps<kMostTaps>{});
+  if (taps <= kMaxTaps) return body(Taps<kMaxTaps>{});
   throw DeviceError("a convolution on CUDA: its width is at most 8");
 }
 
@@ -223,7 +223,7 @@ void run(const Context& context, const Convolution& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     by_taps(call.weight.columns, [&](auto taps) {
-      constexpr int kTaps = decltype(taps)::kMost;
+      constexpr int kTaps = decltype(taps)::kMax;
       for_packs<kHalf<T>>(context.stream, Strip::count(call.tokens, kPlaces), call.input.columns,
                            Convolve<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output)}, "convolution");
     });
@@ -234,7 +234,7 @@ void run(const Context& context, const ConvolutionInputGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     by_taps(call.weight.columns, [&](auto taps) {
-      constexpr int kTaps = decltype(taps)::kMost;
+      constexpr int kTaps = decltype(taps)::kMax;
       for_packs<kLanes<T>>(context.stream, Strip::count(call.tokens, kPlacesOfInputs), call.input.columns,
                            ConvolveBack<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient),
                                                   rows_of<T>(call.input_gradient)},
@@ -253,7 +253,7 @@ void run(const Context& context, const ConvolutionWeightGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     by_taps(taps, [&](auto most) {
-      constexpr int kTaps = decltype(most)::kMost;
+      constexpr int kTaps = decltype(most)::kMax;
       for_packs<kHalf<T>>(context.stream, Strip::count(call.tokens, kPlacesOfSums), channels,
                            ConvolveSums<kTaps, T>{filter_of<T>(call), rows_of<T>(call.output_gradient), sums}, kWhat);
     });

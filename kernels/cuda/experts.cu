@@ -9,7 +9,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAll = 0xffffffffU;
-constexpr std::int64_t kMostExperts = 64 * kWarp;  // a lane marks its chosen ones in 64 bits
+constexpr std::int64_t kMaxExperts = 64 * kWarp;  // a lane marks its chosen ones in 64 bits
 
 // A score and whose it is; the higher wins, the lower expert where they tie.
 struct Candidate {
@@ -73,7 +73,7 @@ __global__ void choose_in_turn(Rows<T> scores, DeviceTokens tokens, std::int64_t
   }
 }
 
-constexpr std::int64_t kMostChoices = 64;
+constexpr std::int64_t kMaxChoices = 64;
 
 // A warp a row.
 template <typename T>
@@ -84,7 +84,7 @@ __global__ void top_k_backward(Rows<float> gradient, Rows<T> scores, Rows<std::i
     for (std::int64_t e = lane; e < out.columns; e += kWarp) out.store(r, e, 0);
     __syncwarp();
     if (lane != 0) continue;
-    float weights[kMostChoices];
+    float weights[kMaxChoices];
     chosen_softmax(scores.row(r), choices.row(r), choices.columns, weights);
     float dot = 0;
     for (std::int64_t k = 0; k < choices.columns; ++k) dot += weights[k] * gradient.row(r)[k];
@@ -176,7 +176,7 @@ void require(bool holds, const char* rule) {
 
 void run(const Context& context, const TopK& call) {
   require(call.choices.columns <= call.scores.columns, "a row cannot choose more experts than there are");
-  require(call.scores.columns <= kMostExperts, "a row chooses among at most 2048 experts");
+  require(call.scores.columns <= kMaxExperts, "a row chooses among at most 2048 experts");
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
     if (call.in_turn) {
@@ -191,7 +191,7 @@ void run(const Context& context, const TopK& call) {
 }
 
 void run(const Context& context, const TopKBackward& call) {
-  require(call.choices.columns <= kMostChoices, "a row chooses at most 64 experts");
+  require(call.choices.columns <= kMaxChoices, "a row chooses at most 64 experts");
   by_type(call.scores.type, [&](auto zero) {
     using T = decltype(zero);
     launch(context.stream, "top k backward", top_k_backward<T>, {blocks_of_warps(call.scores.rows)},

@@ -266,7 +266,7 @@ class NcclCommunicator : public Communicator {
 
 class NcclWorld : public StoreWorld {
  public:
-  NcclWorld(double patience_s, const Job& job) : StoreWorld(launched(), patience_s, job) {
+  NcclWorld(double timeout_s, const Job& job) : StoreWorld(launched(), timeout_s, job) {
     cuda::check(cudaSetDevice(gpu_), "device");
   }
 
@@ -327,8 +327,8 @@ class NcclWorld : public StoreWorld {
 
 }  // namespace
 
-std::unique_ptr<World> open_nccl_world(double patience_s, const Job& job) {
-  return std::make_unique<NcclWorld>(patience_s, job);
+std::unique_ptr<World> open_nccl_world(double timeout_s, const Job& job) {
+  return std::make_unique<NcclWorld>(timeout_s, job);
 }
 
 }  // namespace rehearse::kernels

@@ -1,4 +1,4 @@
-// One block a vector, which it reads once; sums of squares and products in fp32.
+// One block a vector, which it reads once; sums of squares and of products in fp32.
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
@@ -134,14 +134,14 @@ void run(const Context& context, const Norm& call) {
     using T = decltype(zero);
     const auto into = [&](auto none) {
       using To = decltype(none);
-      constexpr int kMost = kLanes<T, To>;
+      constexpr int kMax = kLanes<T, To>;
       const Rows<T> in = rows_of<T>(call.input);
       const Rows<To> out = rows_of<To>(call.output);
       const Affine<T> affine(call.weight, call.bias, call.input, call.shape);
-      const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(out) &&
-                        in_packs<kMost>(affine.weight) && in_packs<kMost>(affine.bias);
-      launch(context.stream, "norm", wide ? normalise<kMost, T, To> : normalise<1, T, To>,
-             by_vector(in, call.shape, wide ? kMost : 1), in, affine, out, call.shape,
+      const bool wide = in_packs<kMax>(in, call.shape.groups) && in_packs<kMax>(out) &&
+                        in_packs<kMax>(affine.weight) && in_packs<kMax>(affine.bias);
+      launch(context.stream, "norm", wide ? normalise<kMax, T, To> : normalise<1, T, To>,
+             by_vector(in, call.shape, wide ? kMax : 1), in, affine, out, call.shape,
              in.columns / call.shape.groups);
     };
     if (call.output.type == call.input.type) return into(zero);
@@ -152,26 +152,26 @@ void run(const Context& context, const Norm& call) {
 void run(const Context& context, const NormInputGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    constexpr int kMost = kLanes<T>;
+    constexpr int kMax = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
     const Rows<T> dx = rows_of<T>(call.input_gradient);
     const Affine<T> affine(call.weight, {}, call.input, call.shape);
-    const bool wide = in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy) && in_packs<kMost>(dx) &&
-                      in_packs<kMost>(affine.weight);
-    launch(context.stream, "norm input gradient", wide ? input_gradient<kMost, T> : input_gradient<1, T>,
-           by_vector(in, call.shape, wide ? kMost : 1), dy, in, affine, dx, call.shape,
+    const bool wide = in_packs<kMax>(in, call.shape.groups) && in_packs<kMax>(dy) && in_packs<kMax>(dx) &&
+                      in_packs<kMax>(affine.weight);
+    launch(context.stream, "norm input gradient", wide ? input_gradient<kMax, T> : input_gradient<1, T>,
+           by_vector(in, call.shape, wide ? kMax : 1), dy, in, affine, dx, call.shape,
            in.columns / call.shape.groups);
   });
 }
 
 // What a block adds to memory, 4 bytes a column, is to be little of what it reads, 32 of 8 rows of bf16. As many
-// blocks as kMost are several for each multiprocessor of any GPU.
+// blocks as kMax are several for each multiprocessor of any GPU.
 template <int N, typename T>
 void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, float* dweight, float* dbias,
                   const NormShape& shape) {
-  constexpr std::int64_t kRows = 8, kMost = 1024;
+  constexpr std::int64_t kRows = 8, kMax = 1024;
   Grid grid = by_vector(in, shape, N);
-  grid.blocks.x = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / kRows, 1, kMost));
+  grid.blocks.x = static_cast<unsigned>(std::clamp<std::int64_t>(in.rows / kRows, 1, kMax));
   launch(context.stream, kWeightGradient,
          dbias == nullptr ? kept_weight_gradient<N, 1, T> : kept_weight_gradient<N, 2, T>, grid, dy, in, dweight,
          dbias, shape);
@@ -191,7 +191,7 @@ void sum_weight_gradients(const Context& context, const NormWeightGradient& call
 
 template <int N, typename T>
 void sum_in_packs(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in) {
-  const bool kept = call.shape.groups == 1 && in.columns <= kMostKept<N>;
+  const bool kept = call.shape.groups == 1 && in.columns <= kMaxKept<N>;
   const auto vectors = static_cast<std::size_t>(in.rows * call.shape.groups);
   sum_in_fp32(
       context, std::array{call.weight_gradient, call.bias_gradient},
@@ -206,9 +206,9 @@ void sum_in_packs(const Context& context, const NormWeightGradient& call, const 
 void run(const Context& context, const NormWeightGradient& call) {
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
-    constexpr int kMost = kLanes<T>;
+    constexpr int kMax = kLanes<T>;
     const Rows<T> dy = rows_of<T>(call.output_gradient), in = rows_of<T>(call.input);
-    if (in_packs<kMost>(in, call.shape.groups) && in_packs<kMost>(dy)) return sum_in_packs<kMost>(context, call, dy, in);
+    if (in_packs<kMax>(in, call.shape.groups) && in_packs<kMax>(dy)) return sum_in_packs<kMax>(context, call, dy, in);
     sum_in_packs<1>(context, call, dy, in);
   });
 }

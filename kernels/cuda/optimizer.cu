@@ -90,13 +90,13 @@ void run(const Context& context, const Adam& call) {
 }
 
 void run(const Context& context, const SquareSum& call) {
-  constexpr std::int64_t kMostBlocks = 1024;
+  constexpr std::int64_t kMaxBlocks = 1024;
   by_type(call.input.type, [&](auto zero) {
     using T = decltype(zero);
     const Rows<T> in = rows_of<T>(call.input);
     const bool wide = in_packs<kLanes<T>>(in);
-    const std::int64_t across = std::min<std::int64_t>(kMostBlocks, blocks_for(in.columns / (wide ? kLanes<T> : 1)));
-    const std::int64_t down = std::min(std::max<std::int64_t>(1, kMostBlocks / across), in.rows);
+    const std::int64_t across = std::min<std::int64_t>(kMaxBlocks, blocks_for(in.columns / (wide ? kLanes<T> : 1)));
+    const std::int64_t down = std::min(std::max<std::int64_t>(1, kMaxBlocks / across), in.rows);
     launch(context.stream, "sum of squares", wide ? square_sum<kLanes<T>, T> : square_sum<1, T>,
            {dim3(some_blocks(across), some_blocks(down))}, in, floats(call.sum));
   });

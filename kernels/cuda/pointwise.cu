@@ -150,11 +150,11 @@ void run(const Context& context, const BiasGradient& call) {
   constexpr const char* kWhat = "bias gradient";
   by_type(call.output_gradient.type, [&](auto zero) {
     using T = decltype(zero);
-    constexpr int kMost = kLanes<T>;
+    constexpr int kMax = kLanes<T>;
     const Rows<T> in = rows_of<T>(call.output_gradient);
     const auto add_up = [&](const auto& sums, void* /*memory*/) {
-      if (in_packs<kMost>(in))
-        return launch(context.stream, kWhat, column_sums<kMost, T>, {blocks_of_columns<kMost>(in.rows, in.columns)}, in,
+      if (in_packs<kMax>(in))
+        return launch(context.stream, kWhat, column_sums<kMax, T>, {blocks_of_columns<kMax>(in.rows, in.columns)}, in,
                       sums[0].data);
       launch(context.stream, kWhat, column_sums<1, T>, {blocks_of_columns<1>(in.rows, in.columns)}, in, sums[0].data);
     };

@@ -25,7 +25,7 @@ struct Product {
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
-// The library's handle and the products so far: telling and asking it costs more than launching, and shapes
+// The library's handle and the GEMMs so far: telling and asking it costs more than launching, and shapes
 // come again and again.
 class Products {
  public:

@@ -32,7 +32,7 @@ __host__ __device__ constexpr std::int64_t tiles(std::int64_t count) { return (c
 // Blocks take tiles in turn, and join in one maximum at the end, as all the warps of a tensor would queue for it.
 // Magnitudes are not negative, so that their bits order as they do.
 template <typename From, typename To>
-__global__ void quantise(Extent extent, View<From> in, const float* scale, float* maximum, View<To> rows,
+__global__ void quantize(Extent extent, View<From> in, const float* scale, float* maximum, View<To> rows,
                          View<To> columns) {
   __shared__ float tile[kTile][kTile + 1];
   const int x = static_cast<int>(threadIdx.x) % kTile, first_y = static_cast<int>(threadIdx.x) / kTile;
@@ -64,17 +64,17 @@ __global__ void quantise(Extent extent, View<From> in, const float* scale, float
 
 }  // namespace
 
-void run(const Context& context, const Quantise& call) {
+void run(const Context& context, const Quantize& call) {
   const Extent extent{call.input.rows, call.input.columns};
   if (extent.rows * extent.columns == 0) return;
-  constexpr std::int64_t kMostBlocks = 2048;  // more than a GPU runs at once
+  constexpr std::int64_t kMaxBlocks = 2048;  // more than a GPU runs at once
   const Type to = call.rows.given() ? call.rows.type : call.columns.given() ? call.columns.type : Type::fp8_e4m3;
-  const unsigned blocks = some_blocks(std::min(kMostBlocks, tiles(extent.rows) * tiles(extent.columns)));
+  const unsigned blocks = some_blocks(std::min(kMaxBlocks, tiles(extent.rows) * tiles(extent.columns)));
   by_any(call.input.type, [&](auto from) {
     by_fp8(to, [&](auto zero) {
       using From = decltype(from);
       using To = decltype(zero);
-      launch(context.stream, "quantise", quantise<From, To>, {blocks}, extent, view_of<From>(call.input),
+      launch(context.stream, "quantise", quantize<From, To>, {blocks}, extent, view_of<From>(call.input),
              floats(call.scale), floats(call.maximum), view_of<To>(call.rows), view_of<To>(call.columns));
     });
   });

@@ -42,7 +42,7 @@ void run(const Context& context, const Dropout& call);
 void run(const Context& context, const DropoutBackward& call);
 void run(const Context& context, const BiasGradient& call);
 void run(const Context& context, const Cast& call);
-void run(const Context& context, const Quantise& call);
+void run(const Context& context, const Quantize& call);
 void run(const Context& context, const Randomise& call);
 void run(const Context& context, const Embedding& call);
 void run(const Context& context, const EmbeddingBackward& call);

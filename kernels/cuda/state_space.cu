@@ -9,7 +9,7 @@ namespace {
 
 // Shared memory: x, B, C and the rows' sums, by slot.
 template <int K, typename T>
-__global__ void __launch_bounds__(kMostStateThreads) scan(ScanInputs<T> in, Rows<T> ungated, Rows<T> output) {
+__global__ void __launch_bounds__(kMaxStateThreads) scan(ScanInputs<T> in, Rows<T> ungated, Rows<T> output) {
   constexpr int kWidth = WarpState<K>::kColumns;
   const int pitch = static_cast<int>(blockDim.x) / 32 * kStateRows;
   float *const x = shared_floats(), *const b = x + kSlots * pitch, *const c = b + kSlots * kWidth,

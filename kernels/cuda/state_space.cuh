@@ -12,7 +12,7 @@
 namespace rehearse::kernels::cuda {
 
 constexpr int kStateRows = 8;  // of a warp; its lanes take the columns, K each
-constexpr int kMostStateThreads = 512;
+constexpr int kMaxStateThreads = 512;
 constexpr int kSlots = 8;  // tokens in shared memory at a time
 
 // One number of each head, of a type that only the launch knows: read once a block.
@@ -167,7 +167,7 @@ inline void require_scan(const ScanShape& shape, const Tensor& convolved) {
   if (convolved.columns != shape.inner() + 2 * shape.groups * shape.state)
     throw DeviceError("a scan's convolved rows hold x, then B and C of every group");
   if (shape.heads % shape.groups != 0) throw DeviceError("a scan's heads do not divide into its groups");
-  if (shape.head_dim > kMostStateThreads / 32 * kStateRows || shape.state > 256)
+  if (shape.head_dim > kMaxStateThreads / 32 * kStateRows || shape.state > 256)
     throw DeviceError("a scan on CUDA: heads are at most 128 wide, states at most 256");
 }
 

@@ -88,7 +88,7 @@ struct Staged {
 
 // In the order of time: the gradients of C and of the gate.
 template <int K, typename T>
-__global__ void __launch_bounds__(kMostStateThreads) c_gradient(ScanInputs<T> in, ScanGradients<T> all) {
+__global__ void __launch_bounds__(kMaxStateThreads) c_gradient(ScanInputs<T> in, ScanGradients<T> all) {
   const Staged<K> staged(shared_floats());
   constexpr int kWidth = Staged<K>::kWidth;
   __shared__ float delta[kSlots], decay[kSlots];
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kMostStateThreads) c_gradient(ScanInputs<T> in
 
 // Against it: the gradients of x, B, step and, for its sum, decay_log.
 template <int K, typename T>
-__global__ void __launch_bounds__(kMostStateThreads) b_gradient(ScanInputs<T> in, ScanGradients<T> all) {
+__global__ void __launch_bounds__(kMaxStateThreads) b_gradient(ScanInputs<T> in, ScanGradients<T> all) {
   const Staged<K> staged(shared_floats());
   constexpr int kWidth = Staged<K>::kWidth;
   constexpr float kNothing = 0x1p-24F;

@@ -90,10 +90,10 @@ struct TokenGradient {
 }  // namespace
 
 void run(const Context& context, const LogSoftmax& call) {
-  constexpr int kMost = kLanes<float>;
+  constexpr int kMax = kLanes<float>;
   const Rows<float> logits = rows_of<float>(call.logits), out = rows_of<float>(call.log_probabilities);
-  const bool wide = in_packs<kMost>(logits) && in_packs<kMost>(out);
-  launch(context.stream, "log softmax", wide ? log_softmax<kMost> : log_softmax<1>, {blocks_of_rows(call.logits)}, logits,
+  const bool wide = in_packs<kMax>(logits) && in_packs<kMax>(out);
+  launch(context.stream, "log softmax", wide ? log_softmax<kMax> : log_softmax<1>, {blocks_of_rows(call.logits)}, logits,
          labels_of(call.labels), out, floats(call.loss));
 }
 
@@ -103,11 +103,11 @@ void run(const Context& context, const LikelihoodBackward& call) {
 }
 
 void run(const Context& context, const LogSoftmaxBackward& call) {
-  constexpr int kMost = kLanes<float>;
+  constexpr int kMax = kLanes<float>;
   const Rows<float> gradient = rows_of<float>(call.gradient), of = rows_of<float>(call.log_probabilities);
   const Rows<float> out = rows_of<float>(call.logit_gradient);
-  const bool wide = in_packs<kMost>(gradient) && in_packs<kMost>(of) && in_packs<kMost>(out);
-  launch(context.stream, "log softmax backward", wide ? log_softmax_backward<kMost> : log_softmax_backward<1>,
+  const bool wide = in_packs<kMax>(gradient) && in_packs<kMax>(of) && in_packs<kMax>(out);
+  launch(context.stream, "log softmax backward", wide ? log_softmax_backward<kMax> : log_softmax_backward<1>,
          {blocks_of_rows(call.gradient)}, gradient, of, out);
 }
 

@@ -17,7 +17,7 @@ struct Moments {
 template <int N>
 constexpr int kKept = N == 1 ? 8 : 32 / N;
 template <int N>
-constexpr std::int64_t kMostKept = std::int64_t{kThreads} * kKept<N> * N;  // elements of a vector, by a block
+constexpr std::int64_t kMaxKept = std::int64_t{kThreads} * kKept<N> * N;  // elements of a vector, by a block
 
 // each(i) of 0 to Count - 1, written out, so that i may choose registers.
 template <int... I, typename Each>

@@ -60,7 +60,7 @@ std::string find_data_file(const std::string& what, const std::string& folder,
   note_unread(file);
   const std::vector<std::string> names = data_names(folder);
   const std::string every =
-      names.size() > kMostListed
+      names.size() > kMaxListed
           ? fmt::format("no such {0}; `rehearse list {0}s` names all {1}", what, names.size())
           : fmt::format("no such {}; known are {}", what, join(names));
   if (!is_path)

@@ -53,8 +53,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b, std::size_
 
 // Inputs are quoted in messages, whatever they hold: the middle of a long text is left out.
 std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 1600, kEnds = 700;
-  if (text.size() <= kMost) return printable(text);
+  constexpr std::size_t kMax = 1600, kEnds = 700;
+  if (text.size() <= kMax) return printable(text);
   return fmt::format("{} ... {}", printable(text.substr(0, kEnds)),
                      printable(text.substr(text.size() - kEnds)));
 }

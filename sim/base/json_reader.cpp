@@ -17,7 +17,7 @@ namespace {
 constexpr int kDeepest = 64;
 
 // Of the search for each key among those before it, which keep their order in a list.
-constexpr std::int64_t kMostComparisons = 50'000'000;
+constexpr std::int64_t kMaxComparisons = 50'000'000;
 
 // Refuses, while the text is parsed, what would exhaust stack, memory or time.
 class Guard {
@@ -56,7 +56,7 @@ class Guard {
     std::int64_t& keys = keys_[static_cast<std::size_t>(depth)];
     if (limits_.kept_keys >= 0 && depth > 1 && keys >= limits_.kept_keys) return false;
     comparisons_ += keys++;
-    if (comparisons_ > kMostComparisons) fail("JSON has objects of too many keys");
+    if (comparisons_ > kMaxComparisons) fail("JSON has objects of too many keys");
     return true;
   }
 

@@ -51,10 +51,10 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
 }
 
 std::string some_names(const std::vector<std::string>& names, const std::string& name) {
-  if (names.size() <= kMostListed) return join(names);
+  if (names.size() <= kMaxListed) return join(names);
   std::vector<std::string> shown = similar_names(name, names);
   for (const std::string& each : names)
-    if (shown.size() < kMostListed && std::ranges::find(shown, each) == shown.end()) shown.push_back(each);
+    if (shown.size() < kMaxListed && std::ranges::find(shown, each) == shown.end()) shown.push_back(each);
   return fmt::format("{} and {} more", join(shown), names.size() - shown.size());
 }
 

@@ -1,6 +1,8 @@
 // Which known names are like one that nobody knows?
 #pragma once
 
+#include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,14 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
 std::string some_names(const std::vector<std::string>& names, const std::string& name);
 
 // A list of more names is not printed whole in a message.
-inline constexpr std::size_t kMostListed = 12;
+inline constexpr std::size_t kMaxListed = 12;
+
+// The values of an enum by their names.
+template <typename Enum, std::size_t N>
+std::map<std::string, Enum> by_name(const std::array<Enum, N>& values) {
+  std::map<std::string, Enum> names;
+  for (const Enum value : values) names[to_string(value)] = value;
+  return names;
+}
 
 }  // namespace rehearse

@@ -8,12 +8,12 @@
 namespace rehearse {
 
 // No file that is read whole holds more bytes.
-inline constexpr std::size_t kMostTextBytes = 64'000'000;
+inline constexpr std::size_t kMaxTextBytes = 64'000'000;
 
 // Its bytes. InputError, with the system's reason, when it cannot be read, is no regular file (a pipe or a
 // device may never end) or holds more than `most_bytes`. A stream is read to its end, once: who asks again
 // gets the same text.
-std::string read_text_file(const std::string& path, std::size_t most_bytes = kMostTextBytes);
+std::string read_text_file(const std::string& path, std::size_t most_bytes = kMaxTextBytes);
 
 // "-" (standard input) or what the shell opened: /dev/stdin, /dev/fd/63 of `<(command)`.
 bool is_stream(const std::string& path);

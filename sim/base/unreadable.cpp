@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 10'000;  // of a folder that are looked at
+constexpr std::size_t kMaxEntries = 10'000;  // of a folder that are looked at
 
 // Names in a folder, sorted; those that begin with a dot are left out.
 std::vector<std::string> entries_of(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error);
-  for (; !error && entry != fs::directory_iterator() && names.size() < kMostEntries; entry.increment(error)) {
+  for (; !error && entry != fs::directory_iterator() && names.size() < kMaxEntries; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with('.')) names.push_back(name);
   }
@@ -61,10 +61,10 @@ Violation missing(const fs::path& path, const std::string& what) {
 
 // A file that may have been meant is one of text.
 Violation folder_instead(const fs::path& path, const std::string& what) {
-  constexpr std::size_t kMostShown = 3;
+  constexpr std::size_t kMaxShown = 3;
   std::vector<std::string> files;
   for (const std::string& name : entries_of(path))
-    if (name.ends_with(".json") && files.size() < kMostShown) files.push_back((path / name).string());
+    if (name.ends_with(".json") && files.size() < kMaxShown) files.push_back((path / name).string());
   return {path.string(), "", fmt::format("is a folder, not a {}{}file", what, what.empty() ? "" : " "), "",
           join(files)};
 }

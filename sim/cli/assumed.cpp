@@ -11,7 +11,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kWorthALine = 0.02;
-constexpr std::int64_t kMostOpsOfDefault =
+constexpr std::int64_t kMaxOpsOfDefault =
     400'000;  // microbatches x stages that are run once more for each default
 
 std::string name_of_flag(const std::string& key) {
@@ -40,7 +40,7 @@ std::vector<AssumedDefault> assumed_defaults(const ScenarioSource& source, const
   const Plan& plan = experiment.plan;
   const Json said = source.json.value("plan", Json::object());
   std::vector<AssumedDefault> found;
-  if (plan.microbatches() * plan.stages() > kMostOpsOfDefault) return found;
+  if (plan.microbatches() * plan.stages() > kMaxOpsOfDefault) return found;
   double step = 0;
   const auto own_defaults = traits(plan).own_defaults;
   if (own_defaults == nullptr) return found;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/scenario.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/say.h"
 #include "calibrate/import/nccl_profile.h"
 #include "calibrate/import/profile_json.h"
 #include "cli/calibrate.h"
 #include "cli/output.h"
-#include "cli/say.h"
 #include "cli/validate_collectives.h"
 #include "cli/verbs.h"
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/interruption.h"
+#include "base/say.h"
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/coverage.h"
@@ -13,14 +15,12 @@
 #include "calibrate/timing/placements.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/calibrate.h"
-#include "cli/interruption.h"
 #include "cli/output.h"
 #include "cli/same_job.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/verbs.h"
-#include "execute/site.h"
+#include "execute/device_set.h"
 #include "kernels/communicate/launched.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 
@@ -101,7 +101,7 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
 }
 
 // Processes that were started, parts of a GPU, or one device alone: no worlds.
-Site open_here(const CalibrateOptions& options, const CalibrationRequest& request) {
+DeviceSet open_here(const CalibrateOptions& options, const CalibrationRequest& request) {
   const DeviceKind kind = options.on_cpu() ? DeviceKind::cpu : DeviceKind::cuda;
   try {
     if (kernels::launched().size > 1)
@@ -198,7 +198,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
   const kernels::Launched self = kernels::launched();
   if (self.rank == 0) require_writable({options.output});
   CalibrationRequest request = make_request(options);
-  Site site = open_here(options, request);
+  DeviceSet site = open_here(options, request);
   const Ranks ranks{std::move(site.devices), std::move(site.worlds), self.size > 1};
   if (!ranks.worlds.empty()) {
     request.ranks = &ranks;
@@ -210,7 +210,7 @@ int calibrate_and_write(const CalibrateOptions& options) {
   }
   note_interruption();
   request.stopped = is_interrupted;
-  request.patience_s = options.timeout_s;
+  request.timeout_s = options.timeout_s;
   return self.rank == 0 ? calibrate_here(options, request, ranks.device(0))
                         : take_part(request, ranks.device(0));
 }

@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "base/quantity.h"
+#include "base/say.h"
 #include "calibrate/timing/coverage.h"
 #include "calibrate/timing/sampling.h"
 #include "cli/calibrate.h"
 #include "cli/file_kind.h"
 #include "cli/output.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/verbs.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "base/quantity.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
+#include "base/say.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "run/iteration.h"
+#include "scenario/scenario.h"
 #include "schedule/check.h"
 
 namespace rehearse {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/say.h"
 #include "base/text_file.h"
-#include "cli/say.h"
 #include "frameworks/training_log.h"
 
 namespace rehearse {
@@ -24,11 +24,11 @@ struct Size {
 };
 
 Size size_of(const JsonReader& report) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;
   const JsonReader plan = report.object("plan");
-  return {static_cast<double>(plan.integer("global_batch", 1, kMost)),
-          static_cast<double>(plan.integer("seq", 1, kMost)),
-          static_cast<double>(report.object("cluster").integer("gpus", 1, kMost))};
+  return {static_cast<double>(plan.integer("global_batch", 1, kMax)),
+          static_cast<double>(plan.integer("seq", 1, kMax)),
+          static_cast<double>(report.object("cluster").integer("gpus", 1, kMax))};
 }
 
 // The global batch that a log's rate and step time tell, unless by their rounding it is the report's.

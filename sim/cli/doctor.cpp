@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "base/quantity.h"
-#include "cli/say.h"
+#include "base/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "cost/profile.h"

@@ -7,14 +7,13 @@
 #include <memory>
 #include <thread>
 
+#include "base/interruption.h"
 #include "base/quantity.h"
+#include "base/say.h"
 #include "cli/execute_predict.h"
-#include "cli/interruption.h"
 #include "cli/loss_scale_flags.h"
 #include "cli/output.h"
 #include "cli/same_job.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
 #include "cost/communicators.h"
@@ -22,6 +21,7 @@
 #include "kernels/communicate/launched.h"
 #include "result/chrome_trace.h"
 #include "run/iteration.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 
@@ -68,7 +68,7 @@ bool is_emulated(const ExecuteVerb& verb, Precision precision) {
   return kind_of(verb) == DeviceKind::cpu && precision != Precision::fp32;
 }
 
-// What is emulated is computed in fp32: with its peak and its products' times, where cluster and profile know
+// What is emulated is computed in fp32: with its peak and its GEMMs' times, where cluster and profile know
 // no others.
 void emulate(Experiment& experiment) {
   const std::string wide = to_string(Precision::fp32), narrow = to_string(experiment.plan.precision);
@@ -90,7 +90,7 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
 }
 
 // Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
-void require_memory(const Report& predicted, const Cluster& cluster, const Site& site) {
+void require_memory(const Report& predicted, const Cluster& cluster, const DeviceSet& site) {
   const kernels::DeviceFacts device = site.devices.front()->facts();
   const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
   Footprint needed = fullest_gpu(predicted);
@@ -263,9 +263,9 @@ int run_and_show(const ExecuteVerb& verb) {
   if (kind_of(verb) == DeviceKind::cuda) kernels::count_gpus();  // throws where this build has no CUDA
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
-  Site site;
+  DeviceSet site;
   try {
-    site = open_site(plan, kind_of(verb), verb.timeout_s, job_of_ranks(verb, run));
+    site = open_device_set(plan, kind_of(verb), verb.timeout_s, job_of_ranks(verb, run));
   } catch (InputError& error) {
     std::vector<Violation> found = error.violations();
     for (Violation& violation : found) violation = in_users_words(std::move(violation), source);

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/say.h"
 #include "calibrate/import/profile_json.h"
 #include "calibrate/timing/calibration.h"
 #include "calibrate/timing/profile_file.h"
 #include "cli/output.h"
-#include "cli/say.h"
 #include "cli/show_comparison.h"
 #include "result/chrome_trace.h"
 #include "result/report_json.h"
@@ -19,7 +19,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostNotes = 3;
+constexpr std::size_t kMaxNotes = 3;
 
 bool is_of(const Profile& profile, const kernels::DeviceFacts& device) {
   return profile.measurement && profile.measurement->device == device.name &&
@@ -83,7 +83,8 @@ std::vector<VerbOption> predict_options(PredictOptions& options) {
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped) {
   // Where ranks are threads on cores, one core tells the times of all.
-  Site site = device == DeviceKind::cuda ? open_site(experiment.plan, device, 0) : one_device(device);
+  DeviceSet site =
+      device == DeviceKind::cuda ? open_device_set(experiment.plan, device, 0) : one_device(device);
   const Ranks ranks{std::move(site.devices), std::move(site.worlds), false};
   CalibrationRequest request;
   if (!ranks.worlds.empty()) request.ranks = &ranks;
@@ -99,10 +100,10 @@ bool calibrate_missing(Experiment& experiment, const PredictOptions& options, De
   kernels::Device& here = ranks.device(0);
   Calibration done = calibrate(here, request, profile_to_continue(experiment, options, here.facts()));
   say(stderr, "{} kernels and messages timed, {} already known\n", done.measured, done.known);
-  for (std::size_t i = 0; i < std::min(done.notes.size(), kMostNotes); ++i)
+  for (std::size_t i = 0; i < std::min(done.notes.size(), kMaxNotes); ++i)
     say(stderr, "note: {}\n", done.notes[i]);
-  if (done.notes.size() > kMostNotes)
-    say(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMostNotes);
+  if (done.notes.size() > kMaxNotes)
+    say(stderr, "note: and {} more like it: was the machine busy?\n", done.notes.size() - kMaxNotes);
   for (const std::string& line : done.above_peak) say(stderr, "note: above peak: {}\n", line);
   experiment.profile = std::move(done.profile);
   return done.complete;

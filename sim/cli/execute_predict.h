@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/show_run.h"
-#include "execute/site.h"
+#include "execute/device_set.h"
 #include "run/iteration.h"
 
 namespace rehearse {

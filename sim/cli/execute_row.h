@@ -1,7 +1,7 @@
 // What does a row of a sweep come to when it is also executed?
 #pragma once
 
-#include "cli/flags.h"
+#include "scenario/flags.h"
 #include "sweep/row.h"
 
 namespace rehearse {

@@ -7,15 +7,15 @@
 #include "base/data_path.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/read_schedule_search.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
+#include "base/say.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "cost/kernel_list.h"
 #include "result/explain/explain.h"
 #include "result/explain/two_orders.h"
 #include "run/iteration.h"
+#include "scenario/scenario.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 

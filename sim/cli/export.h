@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/flags.h"
 #include "cli/verb.h"
+#include "scenario/flags.h"
 
 namespace rehearse {
 

@@ -1,9 +1,9 @@
 #include "cli/export.h"
 
-#include "cli/say.h"
-#include "cli/scenario.h"
+#include "base/say.h"
 #include "cli/verbs.h"
 #include "export/launch_lines.h"
+#include "scenario/scenario.h"
 #include "schedule/orders.h"
 #include "schedule/text.h"
 

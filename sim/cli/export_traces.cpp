@@ -3,14 +3,14 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/say.h"
 #include "cli/export.h"
 #include "cli/output.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "export/traces.h"
 #include "result/chrome_trace.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

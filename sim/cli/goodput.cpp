@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "cli/say.h"
+#include "base/say.h"
 #include "cli/verbs.h"
 
 namespace rehearse {
@@ -27,34 +27,33 @@ struct GoodputOptions {
 };
 
 // Fewer failures leave the mean to chance; more take long to simulate.
-constexpr double kFewestFailures = 10, kMostFailures = 20000;
+constexpr double kFewestFailures = 10, kMaxFailures = 20000;
 
-constexpr double kLeastDays = 0.01, kMostDays = 3650;
+constexpr double kMinDays = 0.01, kMaxDays = 3650;
 
 // What to ask instead: days that cover as many failures, or where none of those allowed do, a GPU that fails
 // as often as they need.
 std::string nearest_legal(const GoodputOptions& options, double fewest_days, double most_days) {
   const double gpu_hours_a_day = static_cast<double>(options.gpus) * kDay / kHour;
-  if (fewest_days > kMostDays)
-    return fmt::format("--mtbf-hours {:.10g}", kMostDays / kFewestFailures * gpu_hours_a_day);
-  if (most_days < kLeastDays)
-    return fmt::format("--mtbf-hours {:.10g}", kLeastDays / kMostFailures * gpu_hours_a_day);
+  if (fewest_days > kMaxDays)
+    return fmt::format("--mtbf-hours {:.10g}", kMaxDays / kFewestFailures * gpu_hours_a_day);
+  if (most_days < kMinDays)
+    return fmt::format("--mtbf-hours {:.10g}", kMinDays / kMaxFailures * gpu_hours_a_day);
   if (options.days < fewest_days)
-    return fmt::format("--days {:g}", std::min(kMostDays, std::ceil(fewest_days)));
-  return fmt::format("--days {:.10g}", std::floor(most_days / kLeastDays) * kLeastDays);
+    return fmt::format("--days {:g}", std::min(kMaxDays, std::ceil(fewest_days)));
+  return fmt::format("--days {:.10g}", std::floor(most_days / kMinDays) * kMinDays);
 }
 
 Failures failures_of(const GoodputOptions& options) {
   const Failures failures{options.mtbf_hours * kHour / static_cast<double>(options.gpus),
                           options.checkpoint_s, options.restart_s};
   const double mean_days = failures.mean_between_s / kDay;
-  const double fewest_days = kFewestFailures * mean_days, most_days = kMostFailures * mean_days;
+  const double fewest_days = kFewestFailures * mean_days, most_days = kMaxFailures * mean_days;
   if (options.days < fewest_days || options.days > most_days)
-    throw InputError(
-        {"command line", "--days",
-         fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMostFailures),
-         fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
-         nearest_legal(options, fewest_days, most_days)});
+    throw InputError({"command line", "--days",
+                      fmt::format("must cover between {:g} and {:g} failures", kFewestFailures, kMaxFailures),
+                      fmt::format("{:g} days, one failure in {:.4g}", options.days, mean_days),
+                      nearest_legal(options, fewest_days, most_days)});
   return failures;
 }
 
@@ -139,8 +138,8 @@ Verb goodput_verb() {
          {0, 1e9}, true);
   number("--interval-seconds", options->interval_s,
          "seconds between two checkpoints, to compare with the best interval", "S", positive, false);
-  number("--days", options->days, "simulated days of each random run; default: 30", "D",
-         {kLeastDays, kMostDays}, false);
+  number("--days", options->days, "simulated days of each random run; default: 30", "D", {kMinDays, kMaxDays},
+         false);
   verb.add({{"--seed"}, &options->seed, "seed of the random runs", "N"});
   verb.add({{"--json"}, &options->json, "print one JSON object"});
   verb.footer =

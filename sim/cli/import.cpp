@@ -5,22 +5,22 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/say.h"
 #include "base/text_file.h"
-#include "cli/flags.h"
 #include "cli/import_answer.h"
 #include "cli/output.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/verbs.h"
 #include "frameworks/kinds.h"
 #include "model/read.h"
+#include "scenario/flags.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 
 namespace {
 
 // More than any script, configuration or log holds.
-constexpr std::size_t kMostBytes = 64'000'000;
+constexpr std::size_t kMaxBytes = 64'000'000;
 
 struct ImportOptions {
   GivenFlags given;  // its file is the configuration
@@ -104,7 +104,7 @@ ImportRequest request_of(const ImportOptions& options) {
   }
   for (const std::string& source : options.sources)
     request.shell.files[std::filesystem::path(source).filename().string()] =
-        read_text_file(source, kMostBytes);
+        read_text_file(source, kMaxBytes);
   return request;
 }
 
@@ -137,7 +137,7 @@ void run(const ImportOptions& options, const LaunchKind* forced) {
   if (options.given.file.empty())
     throw InputError(
         {"command line", "FILE", "must be given", "", "rehearse import FILE; rehearse import --help"});
-  const LaunchFile file{options.given.file, read_text_file(options.given.file, kMostBytes)};
+  const LaunchFile file{options.given.file, read_text_file(options.given.file, kMaxBytes)};
   DetectedKind detected{forced, ""};
   if (forced == nullptr) {
     detected = detect_kind(file);

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "cli/output.h"
-#include "cli/scenario_schema.h"
 #include "cli/verbs.h"
+#include "scenario/schema.h"
 
 namespace rehearse {
 

@@ -7,12 +7,12 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostJobs = 4096;
+constexpr int kMaxJobs = 4096;
 
 }  // namespace
 
 VerbOption jobs_option(int& jobs, const std::string& what) {
-  return {{"--jobs", "-j"}, &jobs, what + "; default: all cores", "N", {}, {{1, kMostJobs}}};
+  return {{"--jobs", "-j"}, &jobs, what + "; default: all cores", "N", {}, {{1, kMaxJobs}}};
 }
 
 int jobs_or_cores(int jobs) {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "base/names.h"
-#include "cli/name_lists.h"
-#include "cli/say.h"
+#include "base/say.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "scenario/name_lists.h"
 
 namespace rehearse {
 

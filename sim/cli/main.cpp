@@ -11,12 +11,12 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/interruption.h"
+#include "base/say.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/help.h"
-#include "cli/interruption.h"
 #include "cli/parser.h"
-#include "cli/say.h"
 #include "cli/suggestion.h"
 #include "cli/verbs.h"
 #include "kernels/device.h"

@@ -4,14 +4,14 @@
 #include <memory>
 #include <ostream>
 
+#include "base/say.h"
 #include "cli/file_kind.h"
 #include "cli/output.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/verbs.h"
-#include "result/memory/table.h"
-#include "result/svg/memory.h"
+#include "draw/memory.h"
+#include "result/memory_table.h"
 #include "run/fit.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

@@ -5,11 +5,11 @@
 #include <sstream>
 #include <string_view>
 
-#include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/name_lists.h"
 #include "plan/plan.h"
 #include "result/explain/explain.h"
+#include "scenario/flags.h"
+#include "scenario/name_lists.h"
 
 namespace rehearse {
 

@@ -16,8 +16,8 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text_file.h"
-#include "cli/interruption.h"
 
 namespace rehearse {
 
@@ -51,7 +51,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the system follows
+constexpr int kMaxLinks = 40;  // as the system follows
 
 // A device or pipe is written as it stands: renaming a file over it would replace it.
 bool is_special(const std::string& path) {
@@ -69,7 +69,7 @@ std::string followed(const std::string& path) {
   fs::path at = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(at, error)); ++links) {
-    if (links == kMostLinks) cannot_write(path, ELOOP);
+    if (links == kMaxLinks) cannot_write(path, ELOOP);
     at = at.parent_path() / fs::read_symlink(at, error);
     if (error) cannot_write(path, error.value());
   }

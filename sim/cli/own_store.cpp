@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "base/read_record.h"
-#include "cli/say.h"
+#include "base/say.h"
 
 namespace rehearse {
 

@@ -8,11 +8,11 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "cli/interruption.h"
+#include "base/interruption.h"
+#include "base/say.h"
 #include "cli/jobs.h"
 #include "cli/plan_answer.h"
 #include "cli/plan_space.h"
-#include "cli/say.h"
 #include "cli/sweep_row.h"
 #include "cli/verbs.h"
 #include "run/fit.h"
@@ -23,7 +23,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostTop = 1000;
+constexpr int kMaxTop = 1000;
 
 struct PlanOptions {
   GivenFlags given;
@@ -216,7 +216,7 @@ Verb plan_verb() {
             .target = &options->top,
             .help = "plans to find and to simulate",
             .value = "K",
-            .bounds = {{1, kMostTop}}});
+            .bounds = {{1, kMaxTop}}});
   verb.add(jobs_option(options->jobs, "threads"));
   verb.add({{"--json"}, &options->json, "print one JSON object"});
   verb.footer =

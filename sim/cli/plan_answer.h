@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "memory/sizing.h"
 #include "model/model.h"
 #include "plan/plan.h"
-#include "result/memory/sizing.h"
 
 namespace rehearse {
 

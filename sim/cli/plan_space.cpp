@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "cli/by_name.h"
-#include "cli/read_schedule_search.h"
-#include "cli/scenario.h"
+#include "base/names.h"
 #include "plan/frameworks/traits.h"
+#include "scenario/scenario.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 
@@ -57,7 +57,7 @@ const std::map<std::string, ScheduleName>& schedules() {
   return names;
 }
 
-constexpr int kMost = 1 << 20;
+constexpr int kMax = 1 << 20;
 
 std::vector<int> as_degrees(const std::vector<std::int64_t>& values) {
   return {values.begin(), values.end()};
@@ -116,8 +116,8 @@ std::vector<Value> PlanSpace::given(const std::string& field, std::vector<Value>
   std::vector<Value> values;
   for (const Json& value : found->second) {
     const auto number = value.get<std::int64_t>();
-    if (number < 0 || number > kMost)
-      throw InputError({"command line", field, fmt::format("must be from 0 to {}", kMost),
+    if (number < 0 || number > kMax)
+      throw InputError({"command line", field, fmt::format("must be from 0 to {}", kMax),
                         fmt::format("found {}", number), ""});
     values.push_back(static_cast<Value>(number));
   }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/inputs.h"
-#include "cli/swept.h"
 #include "run/iteration.h"
+#include "scenario/inputs.h"
+#include "scenario/swept.h"
 
 namespace rehearse {
 

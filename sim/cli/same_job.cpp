@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/read_record.h"
-#include "cli/flags.h"
 #include "result/report_json.h"
+#include "scenario/flags.h"
 #include "schedule/text.h"
 
 namespace rehearse {

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/say.h"
 #include "cli/file_kind.h"
 #include "cli/output.h"
-#include "cli/say.h"
 #include "cli/verbs.h"
+#include "draw/pipeline.h"
 #include "result/compare/gates.h"
 #include "result/compare/join_traces.h"
-#include "result/svg/pipeline.h"
 
 namespace rehearse {
 

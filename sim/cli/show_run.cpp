@@ -8,11 +8,11 @@
 #include "cli/command.h"
 #include "cli/file_kind.h"
 #include "cli/png.h"
+#include "draw/html/report_page.h"
+#include "draw/pipeline.h"
 #include "result/chrome_trace.h"
-#include "result/html/report_page.h"
 #include "result/report_json.h"
 #include "result/summary.h"
-#include "result/svg/pipeline.h"
 #include "run/jitter.h"
 #include "run/simulate.h"
 

@@ -2,21 +2,21 @@
 
 #include <memory>
 
+#include "base/progress.h"
 #include "base/quantity.h"
+#include "base/say.h"
 #include "cli/assumed.h"
 #include "cli/output.h"
-#include "cli/progress.h"
-#include "cli/read_schedule_search.h"
-#include "cli/say.h"
-#include "cli/scenario.h"
 #include "cli/show_run.h"
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "cli/what_if.h"
+#include "run/concurrent_jobs.h"
 #include "run/fit.h"
 #include "run/iteration.h"
 #include "run/jitter.h"
-#include "run/neighbours.h"
+#include "scenario/scenario.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 
@@ -61,7 +61,7 @@ int show(const SimulateOptions& options, const ScenarioSource& source, const Sce
 
 int simulate_beside(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario) {
   const Scenario other = read_scenario(collect({options.beside}));
-  BesideAnother both = run_beside(scenario.experiment, other.experiment);
+  ConcurrentRun both = run_concurrently(scenario.experiment, other.experiment);
   const Spread steps = spread_of(both.other_step_times_s);
   const Json more = {{"beside",
                       {{"scenario", options.beside},

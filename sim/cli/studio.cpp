@@ -6,10 +6,10 @@
 #include <memory>
 #include <thread>
 
-#include "cli/say.h"
-#include "cli/scenario.h"
+#include "base/say.h"
 #include "cli/studio_answer.h"
 #include "cli/verbs.h"
+#include "scenario/scenario.h"
 #include "studio/refinement.h"
 #include "studio/server.h"
 
@@ -17,7 +17,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr unsigned kMostSeconds = 60;  // for the simulator
+constexpr unsigned kMaxSeconds = 60;  // for the simulator
 
 struct StudioOptions {
   GivenFlags given;
@@ -83,7 +83,7 @@ void serve(StudioOptions& options) {
     };
   };
   const Json first = studio_answer("{}", given, knobs, Engine::reference, inputs);
-  studio::Refinement refinement(answer(Engine::simgrid), kMostSeconds);
+  studio::Refinement refinement(answer(Engine::simgrid), kMaxSeconds);
   const sigset_t signals = block_signals();
   const auto run = answer(Engine::reference);
   studio::Server server(

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
-#include "cli/read_schedule_search.h"
-#include "cli/scenario.h"
+#include "draw/html/report_page.h"
 #include "model/read.h"
-#include "result/html/report_page.h"
+#include "scenario/scenario.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostOps = 20'000;    // forwards of a pipeline: beyond, an answer takes seconds
-constexpr std::int64_t kMostGpus = 131'072;  // of which ranks are listed
+constexpr std::int64_t kMaxOps = 20'000;    // forwards of a pipeline: beyond, an answer takes seconds
+constexpr std::int64_t kMaxGpus = 131'072;  // of which ranks are listed
 
 using Names = std::vector<std::string>;
 
@@ -80,11 +80,11 @@ Json violations_json(const InputError& error) {
 
 void require_small(const Plan& plan) {
   const std::int64_t ops = plan.microbatches() * plan.stages();
-  require(ops <= kMostOps, "--gbs", "the studio shows at most 20,000 forwards of a pipeline",
+  require(ops <= kMaxOps, "--gbs", "the studio shows at most 20,000 forwards of a pipeline",
           fmt::format("{} microbatches x {} stages", plan.microbatches(), plan.stages()),
           "a smaller global batch, or rehearse simulate");
-  require(plan.gpus() <= kMostGpus, "--gpus", "the studio shows at most 131,072 GPUs",
-          std::to_string(plan.gpus()), std::to_string(kMostGpus));
+  require(plan.gpus() <= kMaxGpus, "--gpus", "the studio shows at most 131,072 GPUs",
+          std::to_string(plan.gpus()), std::to_string(kMaxGpus));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // What does the studio answer when knobs are turned?
 #pragma once
 
-#include "cli/flags.h"
-#include "cli/inputs.h"
 #include "run/iteration.h"
+#include "scenario/flags.h"
+#include "scenario/inputs.h"
 #include "studio/page.h"
 
 namespace rehearse {

@@ -1,9 +1,9 @@
 #include "cli/sweep_row.h"
 
 #include "base/read_record.h"
-#include "cli/scenario.h"
 #include "result/report_json.h"
 #include "run/iteration.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

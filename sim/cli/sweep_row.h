@@ -1,8 +1,8 @@
 // What does one scenario of a sweep come to?
 #pragma once
 
-#include "cli/flags.h"
-#include "cli/inputs.h"
+#include "scenario/flags.h"
+#include "scenario/inputs.h"
 #include "sweep/row.h"
 
 namespace rehearse {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/quantity.h"
-#include "result/memory/verdict.h"
+#include "memory/verdict.h"
 
 namespace rehearse {
 

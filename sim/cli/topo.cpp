@@ -6,16 +6,16 @@
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "base/quantity.h"
-#include "cli/draw_cluster.h"
+#include "base/say.h"
 #include "cli/file_kind.h"
 #include "cli/output.h"
-#include "cli/say.h"
 #include "cli/verbs.h"
 #include "cluster/cluster.h"
 #include "cluster/export_simgrid.h"
 #include "cluster/graph.h"
 #include "cluster/import.h"
 #include "cluster/route.h"
+#include "draw/cluster.h"
 
 namespace rehearse {
 

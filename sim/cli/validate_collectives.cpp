@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/json_reader.h"
-#include "cli/say.h"
+#include "base/say.h"
 #include "cost/nccl/read_model.h"
 #include "run/validate_nccl.h"
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "plan/fields.h"
+#include "scenario/flags.h"
 
 namespace rehearse {
 
@@ -61,5 +61,8 @@ struct Verb {
   const VerbOption* find_option(const std::string& of_this_name) const;
   const Verb* find_verb(const std::string& of_this_name) const;
 };
+
+// [SCENARIO.json], which comes first, and every flag of a scenario.
+std::vector<VerbOption> scenario_options(GivenFlags& given);
 
 }  // namespace rehearse

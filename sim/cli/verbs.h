@@ -3,20 +3,10 @@
 
 #include <string>
 
+#include "base/exit_code.h"
 #include "cli/verb.h"
 
 namespace rehearse {
-
-// Exit codes, as promised to scripts.
-enum ExitCode {
-  kDone = 0,
-  kFailure = 1,
-  kInvalidInput = 2,
-  kDoesNotFit = 3,
-  kMissing = 4,
-  kGateFailed = 5,
-  kInterrupted = 130
-};
 
 Verb simulate_verb();
 Verb check_verb();

@@ -1,9 +1,9 @@
 // What does a verb do that shows the figures of one plan, where the plan does not fit?
 #pragma once
 
-#include "cli/flags.h"
-#include "cli/scenario.h"
 #include "result/report.h"
+#include "scenario/flags.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/flags.h"
-#include "cli/scenario.h"
+#include "scenario/flags.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

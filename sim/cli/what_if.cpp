@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "cli/read_schedule_search.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSearchOfVariant_s = 0.3;  // of its schedule, where that is "auto"
 
-constexpr std::int64_t kMostOpsOfVariant = 200'000;  // microbatches x stages of a variant
+constexpr std::int64_t kMaxOpsOfVariant = 200'000;  // microbatches x stages of a variant
 
 struct Knob {
   const char* pointer;
@@ -72,7 +72,7 @@ std::optional<Json> priced(const ScenarioSource& source, const Knob& knob, std::
   try {
     Scenario scenario = read_scenario(changed, replaced);
     const Plan& plan = scenario.experiment.plan;
-    if (plan.microbatches() * plan.stages() > kMostOpsOfVariant) return std::nullopt;
+    if (plan.microbatches() * plan.stages() > kMaxOpsOfVariant) return std::nullopt;
     if (scenario.schedule_search) {
       scenario.schedule_search->seconds = kSearchOfVariant_s;
       seek_schedule(scenario);

@@ -1,9 +1,9 @@
 // What would the same run be with one thing changed?
 #pragma once
 
-#include "cli/flags.h"
-#include "cli/inputs.h"
-#include "cli/scenario.h"
+#include "scenario/flags.h"
+#include "scenario/inputs.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 

@@ -24,7 +24,7 @@ struct Gpu {
   double compute_capability = 0;  // NVIDIA's, such as 9.0; 0: not on record
 };
 
-// Whether its products take fp8 operands scaled by tensor by rows or by columns, as they lie (Transformer
+// Whether its GEMMs take fp8 operands scaled by tensor by rows or by columns, as they lie (Transformer
 // Engine, common/transformer_engine.cpp, nvte_is_non_tn_fp8_gemm_supported).
 inline bool takes_either_fp8_layout(const Gpu& gpu) {
   return (gpu.compute_capability >= 10 && gpu.compute_capability < 12) || gpu.compute_capability >= 13;

@@ -18,11 +18,11 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostGpus = 1 << 20;
+constexpr std::int64_t kMaxGpus = 1 << 20;
 
-class Building {
+class GraphBuilder {
  public:
-  explicit Building(const Cluster& cluster) : cluster_(cluster), wiring_(links_of(cluster.node)) {}
+  explicit GraphBuilder(const Cluster& cluster) : cluster_(cluster), wiring_(links_of(cluster.node)) {}
 
   LinkGraph run(std::int64_t nodes) {
     for (std::int64_t node = 0; node < nodes; ++node) add_node(node);
@@ -169,12 +169,12 @@ void add_pipe(Pipes& pipes, std::size_t from, std::size_t to, double capacity) {
 }  // namespace
 
 LinkGraph make_graph(const Cluster& cluster, std::int64_t nodes) {
-  if (nodes > kMostGpus / cluster.node.gpus) {
-    throw InputError({cluster.name, "", fmt::format("a graph is drawn of at most {} GPUs", kMostGpus),
+  if (nodes > kMaxGpus / cluster.node.gpus) {
+    throw InputError({cluster.name, "", fmt::format("a graph is drawn of at most {} GPUs", kMaxGpus),
                       fmt::format("asked for {} nodes of {}", nodes, cluster.node.gpus),
-                      fmt::format("{} nodes", kMostGpus / cluster.node.gpus)});
+                      fmt::format("{} nodes", kMaxGpus / cluster.node.gpus)});
   }
-  return Building(cluster).run(nodes);
+  return GraphBuilder(cluster).run(nodes);
 }
 
 LinkGraph make_node_graph(const Node& node) {

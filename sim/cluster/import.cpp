@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 16'000'000;
+constexpr std::size_t kMaxBytes = 16'000'000;
 
 std::string rate(double bytes_per_s) {
   return fmt::format("{:g}GB/s", bytes_per_s * 1e-9);
@@ -61,11 +61,11 @@ Json nccl_json(const ImportedNode& imported, const Cluster& like) {
 // What a pipe holds is told by how it begins, as it has no ending: clusters are JSON objects.
 bool is_topology_dump(const std::string& path) {
   if (!is_stream(path)) return path.ends_with(".xml") || path.ends_with(".txt");
-  return first_letter(read_text_file(path, kMostBytes)) != '{';
+  return first_letter(read_text_file(path, kMaxBytes)) != '{';
 }
 
 ImportedNode import_topology(const std::string& path, const Cluster* like) {
-  const std::string text = read_text_file(path, kMostBytes);
+  const std::string text = read_text_file(path, kMaxBytes);
   const bool is_nccl = is_stream(path) ? first_letter(text) == '<' : path.ends_with(".xml");
   ImportedNode imported = is_nccl ? import_nccl(text, path) : import_smi(text, path, like);
   imported.cluster.name = stem_of(path);

@@ -16,8 +16,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostDevices = 1024;
-constexpr std::size_t kMostCpus = 64, kMostPci = 8192;
+constexpr int kMaxDevices = 1024;
+constexpr std::size_t kMaxCpus = 64, kMaxPci = 8192;
 constexpr int kDeepest = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
 
@@ -28,9 +28,9 @@ double cpu_rate(const std::string& arch, const std::string& vendor) {
   return arch == "ppc64" ? 32e9 : 6e9;
 }
 
-class Reading {
+class TopologyReader {
  public:
-  explicit Reading(const std::string& file) : file_(file) {}
+  explicit TopologyReader(const std::string& file) : file_(file) {}
 
   ImportedNode read(const std::string& xml) {
     pugi::xml_document document;
@@ -62,7 +62,7 @@ class Reading {
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
-    if (cpus_.size() == kMostCpus) fail(fmt::format("has more than {} CPUs", kMostCpus));
+    if (cpus_.size() == kMaxCpus) fail(fmt::format("has more than {} CPUs", kMaxCpus));
     const std::string name = fmt::format("cpu{}", cpus_.size());
     cpus_.push_back(name);
     cpu_rate_ = cpu_rate(cpu.attribute("arch").value(), cpu.attribute("vendor").value());
@@ -90,12 +90,12 @@ class Reading {
     if (depth > kDeepest) fail(fmt::format("nests PCI devices deeper than {}", kDeepest));
     const std::string busid = pci.attribute("busid").value();
     if (!busids_.insert(busid).second) fail("names a PCI device twice", busid);
-    if (busids_.size() > kMostPci) fail(fmt::format("has more than {} PCI devices", kMostPci));
+    if (busids_.size() > kMaxPci) fail(fmt::format("has more than {} PCI devices", kMaxPci));
     const pugi::xml_node gpu = pci.child("gpu");
     const double rate = pci_rate(pci);
     if (gpu || stands_for_gpu(pci)) {
       const std::string name = fmt::format("gpu{}", gpus_.size());
-      if (gpus_.size() == kMostDevices) fail(fmt::format("has more than {} GPUs", kMostDevices));
+      if (gpus_.size() == kMaxDevices) fail(fmt::format("has more than {} GPUs", kMaxDevices));
       gpus_.emplace_back(busid, gpu);
       gpu_at_[busid] = name;
       link(parent, name, "pcie", rate);
@@ -123,7 +123,7 @@ class Reading {
 
   void add_nic(const std::string& parent, double rate) {
     Node& node = imported_.cluster.node;
-    if (node.nics == kMostDevices) fail(fmt::format("has more than {} network cards", kMostDevices));
+    if (node.nics == kMaxDevices) fail(fmt::format("has more than {} network cards", kMaxDevices));
     link(parent, fmt::format("nic{}", node.nics++), "pcie", rate);
     if (!has_nets_) node.nic.bandwidth = rate;  // no more than its slot
   }
@@ -244,7 +244,7 @@ class Reading {
 }  // namespace
 
 ImportedNode import_nccl(const std::string& xml, const std::string& file) {
-  return Reading(file).read(xml);
+  return TopologyReader(file).read(xml);
 }
 
 }  // namespace rehearse

@@ -15,8 +15,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostDevices = 1024;
-constexpr int kMostLinksOfAGpu = 18;
+constexpr std::size_t kMaxDevices = 1024;
+constexpr int kMaxLinksOfAGpu = 18;
 constexpr int kUnknownGpu = 80;  // NVLink 2 to 4, PCIe 4.0
 constexpr double kCpuRate = 16e9;
 
@@ -172,7 +172,7 @@ class Matrix {
   }
 
   void require_names(const std::vector<std::string>& header) const {
-    if (header.size() > kMostDevices) fail(fmt::format("has more than {} devices", kMostDevices));
+    if (header.size() > kMaxDevices) fail(fmt::format("has more than {} devices", kMaxDevices));
     std::set<std::string> names;
     for (const std::string& name : header)
       if (!names.insert(name).second) fail("names a device twice", name);
@@ -220,7 +220,7 @@ class Matrix {
         sum += nvlinks(code);
         most = std::max(most, nvlinks(code));
       }
-      if (sum > kMostLinksOfAGpu) {
+      if (sum > kMaxLinksOfAGpu) {
         node.wiring.push_back({names[a], "nvswitch", "nvlink", most * nvlink_});
         continue;
       }

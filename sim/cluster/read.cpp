@@ -21,7 +21,7 @@ constexpr int kGpusPerNode = 1 << 10;
 constexpr int kMultiprocessors = 1 << 14;
 constexpr double kComputeCapability = 100;
 constexpr int kNodes = 1 << 20;
-constexpr double kLeastEfficiency = 1e-6;
+constexpr double kMinEfficiency = 1e-6;
 
 // Whether an optional key is there. Asked for even when absent, so that a misspelling of it gets the right
 // name.
@@ -63,7 +63,7 @@ void read_nics(const JsonReader& reader, Node& node) {
   node.nic_kind = reader.text("kind");
   NicLimits& limits = node.nic_limits;
   limits = read_nic_limits(node.nic_kind, node.nic.bandwidth);
-  limits.efficiency = reader.number_or("efficiency", limits.efficiency, kLeastEfficiency, 1);
+  limits.efficiency = reader.number_or("efficiency", limits.efficiency, kMinEfficiency, 1);
   limits.messages_per_s = reader.number_or("messages_per_s", limits.messages_per_s, physical::kMessageRate);
   if (offers(reader, "of_gpu")) node.nic_of_gpu = read_nic_of_gpu(reader, node);
   reader.reject_unknown();

@@ -85,7 +85,7 @@ const std::vector<AttentionSample>& samples_of(const Profile& profile, Attention
   return found->second;
 }
 
-// The precision that its products run in; plans of fp8 and fp4 keep attention in bf16.
+// The precision that its GEMMs run in; plans of fp8 and fp4 keep attention in bf16.
 std::string computed_in(const Attention& attention, const std::string& precision) {
   if (attention.operands != AttentionOperands::activations) return "fp8";
   return precision == "fp8" || precision == "fp4" ? "bf16" : precision;
@@ -96,9 +96,9 @@ std::string computed_in(const Attention& attention, const std::string& precision
 double bound(const Gpu& gpu, const Attention& attention, const std::string& precision) {
   const std::int64_t of_values = attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim;
   const auto width = static_cast<double>(attention.head_dim + of_values);
-  const double rows = static_cast<double>(attention.batch) *
-                      (static_cast<double>(attention.heads * attention.query) +
-                       static_cast<double>(attention.kv_heads * attention.keys));
+  const double rows =
+      static_cast<double>(attention.batch) * (static_cast<double>(attention.heads * attention.query) +
+                                              static_cast<double>(attention.kv_heads * attention.keys));
   const double bytes = bytes_of_operand(precision) * rows * width * (attention.backward ? 2 : 1);
   const double stated = peak_of(gpu, precision);
   const double peak = stated > 0 ? stated : peak_of(gpu, "fp32");  // of a CPU that emulates 16-bit numbers
@@ -141,8 +141,7 @@ Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention&
     extrapolated = extrapolated || reading.outside;
   }
   const Reading rate = read_at(at_this_length, static_cast<double>(attention.head_dim));
-  const double timed_s =
-      std::max(profile.launch_s, tiled_flops(attention) / rate.value * fill.of(attention));
+  const double timed_s = std::max(profile.launch_s, tiled_flops(attention) / rate.value * fill.of(attention));
   const std::string computed = computed_in(attention, precision);
   const RooflinePair bounds{bound(timed, attention, computed), bound(gpu, attention, computed)};
   const double seconds = timed_s * carried(profile.launch_s, bounds);

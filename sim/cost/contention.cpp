@@ -19,7 +19,7 @@ std::optional<double> measured_share(const Profile& profile, CollectiveOp op, co
     if (nearest == nullptr || distance(sample) < distance(*nearest)) nearest = &sample;
   }
   if (nearest == nullptr) return std::nullopt;
-  return std::clamp(1 - nearest->alone_s / nearest->message.seconds, 0.0, kMostTaken);
+  return std::clamp(1 - nearest->alone_s / nearest->message.seconds, 0.0, kMaxTaken);
 }
 
 double share_taken(const Profile& profile, const Cluster& cluster, const GroupShape& group) {
@@ -28,7 +28,7 @@ double share_taken(const Profile& profile, const Cluster& cluster, const GroupSh
 }
 
 double share_taken(const Gpu& gpu, double blocks) {
-  return gpu.multiprocessors > 0 ? std::min(kMostTaken, blocks / gpu.multiprocessors) : 0;
+  return gpu.multiprocessors > 0 ? std::min(kMaxTaken, blocks / gpu.multiprocessors) : 0;
 }
 
 double memory_taken_s(const Gpu& gpu, int members, CollectiveOp op, double bytes) {
@@ -50,7 +50,7 @@ Taken taken_by(const Profile& profile, const Gpu& gpu, const GroupShape& group, 
 
 double share_lost(const Taken& taken, double seconds) {
   const double memory = seconds > 0 ? std::min(1.0, taken.memory_s / seconds) : 0;
-  return std::min(kMostTaken, 1 - (1 - taken.blocks) * (1 - memory));
+  return std::min(kMaxTaken, 1 - (1 - taken.blocks) * (1 - memory));
 }
 
 }  // namespace rehearse

@@ -11,7 +11,7 @@ namespace rehearse {
 // across nodes, in the group of the nearest size. None where no such pair was measured.
 std::optional<double> measured_share(const Profile& profile, CollectiveOp op, const GroupShape& group);
 
-// Share of the multiprocessors, 0 to kMostTaken, that the channels of a group's collectives hold while they
+// Share of the multiprocessors, 0 to kMaxTaken, that the channels of a group's collectives hold while they
 // run. Concurrent kernels run at 1 - share of their rate. NCCL launches one block for each channel, and no
 // other kernel runs on its multiprocessor (S. Jeaugey in NVIDIA/nccl#689). 0 where the profile has no model
 // of NCCL, or the cluster does not state its GPUs' multiprocessors.
@@ -37,9 +37,9 @@ struct Taken {
 Taken taken_by(const Profile& profile, const Gpu& gpu, const GroupShape& group, CollectiveOp op, double bytes,
                double blocks);
 
-// Share of its rate, up to kMostTaken, that a kernel loses beside a collective that runs for `seconds`.
+// Share of its rate, up to kMaxTaken, that a kernel loses beside a collective that runs for `seconds`.
 double share_lost(const Taken& taken, double seconds);
 
-constexpr double kMostTaken = 0.9;
+constexpr double kMaxTaken = 0.9;
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How long are the exchanges of experts, and what runs between them, for passes that take turns?
+// How long are the expert all-to-alls, and what runs between them, for passes that take turns?
 #include <algorithm>
 #include <utility>
 

@@ -108,7 +108,7 @@ Roofline with_result(const GemmCurve& curve, Roofline roof, double result_bytes)
 // What a measured time is compared with: a kernel starts, then its tiles run at peak rates.
 double at_peak(const GemmCurve& curve, const Roofline& roof, double m, double n, double k, double batch) {
   if (curve.multiprocessors == 0) return gemm_bound(roof, m, n, k, batch);
-  const double most_parts = curve.splits_k ? kMostParts : 1;
+  const double most_parts = curve.splits_k ? kMaxParts : 1;
   return curve.launch_s + tiled_bound(roof, curve.multiprocessors, m, n, k, batch, most_parts);
 }
 

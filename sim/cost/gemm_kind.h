@@ -1,4 +1,4 @@
-// Which samples of a profile does a product belong to?
+// Which samples of a profile does a GEMM belong to?
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ GemmKind gemm_kind(const Gemm& gemm, const std::string& precision);
 std::string gemm_key(const std::string& precision, const GemmKind& kind);
 std::vector<std::string> gemm_keys(const std::string& precision);
 
-// A kind's samples, and which kind they are of: where a profile does not tell its own apart, forward products
-// aligned alike, else its aligned ones, else aligned forward products.
+// A kind's samples, and which kind they are of: where a profile does not tell its own apart, forward GEMMs
+// aligned alike, else its aligned ones, else aligned forward GEMMs.
 struct KnownGemms {
   GemmKind kind;
   const std::vector<GemmSample>* samples = nullptr;

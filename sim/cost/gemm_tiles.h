@@ -1,4 +1,4 @@
-// How long does a product take that the multiprocessors compute tile by tile?
+// How long does a GEMM take that the multiprocessors compute tile by tile?
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace rehearse {
 // The side of the smallest tiles that run near the peak: smaller ones reuse too little of what the cache
 // delivers, larger ones of cuBLAS are multiples (NVIDIA, Matrix Multiplication Background User's Guide).
 constexpr double kTile = 128;
-constexpr double kMostParts = 16;    // that the sum over k is split into (split-K)
+constexpr double kMaxParts = 16;     // that the sum over k is split into (split-K)
 constexpr double kPartialBytes = 8;  // each part's sum of an element of C: fp32, written and read again
 
 inline double tiles_of(double m, double n, double batch) {
@@ -22,7 +22,7 @@ inline double tiles_of(double m, double n, double batch) {
 // where that fills them better; then the results are written. Tiles of other sizes fill the last wave better
 // than these do, by up to all that it lacks: half of that counts. Never below gemm_bound().
 inline double tiled_bound(const Roofline& roof, double multiprocessors, double m, double n, double k,
-                          double batch, double most = kMostParts) {
+                          double batch, double most = kMaxParts) {
   const double one_k_s = 2 * kTile * kTile * multiprocessors / roof.peak_flops;  // of one tile
   const double element_s = batch * m * n / roof.memory_bandwidth;  // for a byte of each element of C
   const double most_parts = std::max(1.0, std::min(most, k / kTile));

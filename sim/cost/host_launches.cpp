@@ -8,7 +8,7 @@ namespace {
 
 // From one product of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json, products).
 constexpr double kNextProduct = 267e-6 / 8;
-// From one tensor to the next that is quantised (the same file, casts).
+// From one tensor to the next that is quantized (the same file, casts).
 constexpr double kNextCast = 9e-6;
 // Of a Triton kernel behind its autotuner: five forward kernels of a scan take 0.29 ms at least, however
 // short (calibrate/data/misc/state_space.json).

@@ -22,7 +22,7 @@ double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
                 const std::vector<double>& seconds, const GraphedParts& graphed = {});
 
 // Seconds for those by which autograd adds each parameter's gradient to that of earlier microbatches
-// (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h); 0 where this program launches, whose products
+// (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h); 0 where this program launches, whose GEMMs
 // add to gradients themselves.
 double accumulations_s(const Profile& profile, const Block& block);
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cost/kernel_time.h"
 #include "cost/profile.h"
-#include "plan/kernel_time.h"
 #include "plan/work.h"
 
 namespace rehearse {

@@ -17,7 +17,7 @@ class KernelTimes {
  public:
   KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision);
 
-  // In the precision of the plan, or in bf16, as an fp8 plan's products that are not quantised.
+  // In the precision of the plan, or in bf16, as an fp8 plan's GEMMs that are not quantized.
   Estimate gemm(const Gemm& gemm, bool in_bf16 = false);
   Estimate attention(const Attention& attention);
   Estimate pointwise(Pointwise kind, double bytes);
@@ -35,7 +35,7 @@ class KernelTimes {
   const Profile& profile_;
   const Gpu& gpu_;
   std::string precision_;
-  static constexpr std::size_t kKinds = 18;  // of products: 3 passes, alone or grouped, 3 alignments
+  static constexpr std::size_t kKinds = 18;  // of GEMMs: 3 passes, alone or grouped, 3 alignments
   std::array<std::optional<GemmCurve>, 2 * kKinds> curves_;  // in bf16 last; each made for its first GEMM
   std::map<Shape, Estimate> known_;
   std::map<Shape, CommunicationTime> collectives_;

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cost/balance.h"
 #include "cost/profile.h"
 #include "model/model.h"
-#include "plan/balance.h"
 #include "plan/plan.h"
 
 namespace rehearse {

@@ -21,7 +21,7 @@ struct MessageSample {
 
 // A matrix product while such messages go over and over, against the same product alone.
 struct BesideSample {
-  MessageSample message;             // its seconds: those of the product beside it
+  MessageSample message;             // its seconds: those of the GEMM beside it
   std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
   double alone_s = 0;
 };
@@ -61,7 +61,7 @@ struct Measurement {
   std::vector<BesideSample> beside;         // what kernels lose to collectives
   std::vector<HostCopySample> host_copies;  // what the cost of the host's link was fitted to
   std::optional<TogetherSample> together;   // what GPUs of this kind differ by
-  std::optional<Slowdowns> in_company;      // of kernels on a part of a GPU
+  std::optional<Slowdowns> with_concurrent_ranks;  // of kernels on a part of a GPU
 };
 
 }  // namespace rehearse

@@ -31,9 +31,9 @@ MessageSample read_message(const JsonReader& reader) {
 }
 
 BesideSample read_beside(const JsonReader& reader) {
-  constexpr std::int64_t kMost = 1 << 30;
-  return {read_message(reader), reader.integer("m", 1, kMost), reader.integer("n", 1, kMost),
-          reader.integer("k", 1, kMost), reader.number("alone_s", physical::kDuration)};
+  constexpr std::int64_t kMax = 1 << 30;
+  return {read_message(reader), reader.integer("m", 1, kMax), reader.integer("n", 1, kMax),
+          reader.integer("k", 1, kMax), reader.number("alone_s", physical::kDuration)};
 }
 
 HostCopySample read_host_copy(const JsonReader& reader) {
@@ -46,9 +46,9 @@ HostCopySample read_host_copy(const JsonReader& reader) {
 }
 
 TogetherSample read_together(const JsonReader& reader) {
-  constexpr std::int64_t kMost = 1 << 30;
-  TogetherSample sample{reader.integer("m", 1, kMost), reader.integer("n", 1, kMost),
-                        reader.integer("k", 1, kMost), reader.numbers("seconds", physical::kDuration)};
+  constexpr std::int64_t kMax = 1 << 30;
+  TogetherSample sample{reader.integer("m", 1, kMax), reader.integer("n", 1, kMax),
+                        reader.integer("k", 1, kMax), reader.numbers("seconds", physical::kDuration)};
   if (sample.seconds.empty()) reader.fail("seconds", "must hold one number at least");
   reader.reject_unknown();
   return sample;
@@ -64,14 +64,14 @@ constexpr std::array<std::pair<const char*, ByName Slowdowns::*>, 4> kSlowdowns 
 }};
 
 Slowdowns read_slowdowns(const JsonReader& reader) {
-  constexpr double kLeast = 0.01, kMost = 1e6;
+  constexpr double kMin = 0.01, kMax = 1e6;
   Slowdowns slowdowns;
   slowdowns.others = reader.integer("others", 1, 1 << 10);
   for (const auto& [key, table] : kSlowdowns) {
     if (!reader.has(key)) continue;
     const JsonReader of = reader.object(key);
     for (const auto& item : of.json().items())
-      (slowdowns.*table)[item.key()] = of.number(item.key(), kLeast, kMost);
+      (slowdowns.*table)[item.key()] = of.number(item.key(), kMin, kMax);
   }
   reader.reject_unknown();
   return slowdowns;
@@ -145,7 +145,8 @@ Measurement read_measurement(const JsonReader& reader) {
   measurement.beside = read_samples(reader, "beside", read_beside);
   measurement.host_copies = read_samples(reader, "host_copies", read_host_copy);
   if (reader.has("together")) measurement.together = read_together(reader.object("together"));
-  if (reader.has("in_company")) measurement.in_company = read_slowdowns(reader.object("in_company"));
+  if (reader.has("in_company"))
+    measurement.with_concurrent_ranks = read_slowdowns(reader.object("in_company"));
   reader.reject_unknown();
   return measurement;
 }
@@ -163,7 +164,7 @@ Json to_json(const Measurement& measurement) {
   if (!measurement.beside.empty()) json["beside"] = list_of(measurement.beside);
   if (!measurement.host_copies.empty()) json["host_copies"] = list_of(measurement.host_copies);
   if (measurement.together) json["together"] = to_json(*measurement.together);
-  if (measurement.in_company) json["in_company"] = to_json(*measurement.in_company);
+  if (measurement.with_concurrent_ranks) json["in_company"] = to_json(*measurement.with_concurrent_ranks);
   return json;
 }
 

@@ -49,7 +49,7 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
     StageTransfers transfers;
     double priced_s, extrapolated_s, unmeasured_s, launch_bound_s;
   };
-  const auto are_alike = [&work](int a, int b) {
+  const auto are_symmetric = [&work](int a, int b) {
     return work.parts[static_cast<std::size_t>(a)] == work.parts[static_cast<std::size_t>(b)] &&
            work.receives_activation(a) == work.receives_activation(b) &&
            work.receives_gradient(a) == work.receives_gradient(b);
@@ -57,7 +57,7 @@ void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
   std::vector<Priced> known;
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     auto like = std::find_if(known.begin(), known.end(),
-                             [&](const Priced& other) { return are_alike(other.stage, stage); });
+                             [&](const Priced& other) { return are_symmetric(other.stage, stage); });
     if (like == known.end()) {
       pricing.priced_s = pricing.extrapolated_s = pricing.unmeasured_s = pricing.launch_bound_s = 0;
       StageTransfers transfers;

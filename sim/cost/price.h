@@ -3,8 +3,8 @@
 
 #include "cluster/cluster.h"
 #include "cost/profile.h"
+#include "cost/stage_times.h"
 #include "cost/transfers.h"
-#include "plan/stage_times.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -12,11 +12,11 @@ namespace rehearse {
 struct Prices {
   OpTimes times;
   std::vector<StageTransfers> transfers = {};  // by stage
-  double priced_s = 0;                    // kernel seconds that went into them, one microbatch of all stages
-  double extrapolated_s = 0;              // the part whose shape lies outside the profile's samples
-  double unmeasured_s = 0;                // the part of kernels that nobody timed (Kernel::unmeasured)
+  double priced_s = 0;        // kernel seconds that went into them, one microbatch of all stages
+  double extrapolated_s = 0;  // the part whose shape lies outside the profile's samples
+  double unmeasured_s = 0;    // the part of kernels that nobody timed (Kernel::unmeasured)
   double launch_bound_s = 0;  // beside priced_s: kernels of all stages wait for the host to launch them
-  double slowest_gpu = 1;     // times that products take on it, counted in all of these
+  double slowest_gpu = 1;     // times that GEMMs take on it, counted in all of these
 };
 
 // Collectives inside a Work entry stand between the kernels of one stream and are exposed, but for the part

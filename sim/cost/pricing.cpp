@@ -29,11 +29,11 @@ double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
   return recompute ? parts.recompute : parts.compute;
 }
 
-// What experts' products that activate and quantise read and write goes on at this part of the memory's
-// bandwidth, nothing of it behind the product (calibrate/data/experts/fused_products.json).
+// What experts' GEMMs that activate and quantize read and write goes on at this part of the memory's
+// bandwidth, nothing of it behind the GEMM (calibrate/data/experts/fused_products.json).
 constexpr double kEpilogue = 0.41;
 
-// Bytes that a product moves beside two operands and a result in bf16.
+// Bytes that a GEMM moves beside two operands and a result in bf16.
 double bytes_beside(const Block& block, const Kernel& kernel, const Gemm& gemm) {
   const auto bytes = [&](Slot slot) {
     return block.tensors[static_cast<std::size_t>(kernel.reads.in(slot))].bytes();
@@ -180,7 +180,7 @@ double Pricing::casts_s(const Block& block, const std::vector<Kernel>& kernels,
                         const std::vector<double>& bytes_of_each) {
   const double elements = bytes_of_each.empty() ? 0 : cast_elements(block, kernels, precision_);
   if (elements == 0) return 0;
-  const Pointwise kind = precision_ == Precision::fp4 ? Pointwise::quantise_fp4 : Pointwise::quantise;
+  const Pointwise kind = precision_ == Precision::fp4 ? Pointwise::quantize_fp4 : Pointwise::quantize;
   double seconds = 0;
   for (const double bytes : bytes_of_each) seconds += times_.pointwise(kind, bytes * elements).seconds;
   return seconds;

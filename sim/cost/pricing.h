@@ -8,9 +8,9 @@
 #include "cost/kernel_times.h"
 #include "cost/parameter_streams.h"
 #include "cost/profile.h"
+#include "cost/stage_times.h"
 #include "cost/transfers.h"
 #include "plan/fp8.h"
-#include "plan/stage_times.h"
 #include "plan/work.h"
 
 namespace rehearse {
@@ -24,7 +24,7 @@ class Pricing {
 
   Estimate time_of(const Block& block, const Kernel& kernel);
 
-  const double on_slowest;  // times that a product takes on the job's slowest GPU
+  const double on_slowest;  // times that a GEMM takes on the job's slowest GPU
   double priced_s = 0, extrapolated_s = 0, unmeasured_s = 0, launch_bound_s = 0;
 
  private:

@@ -30,7 +30,7 @@ struct Source {
 struct GemmSample {
   std::int64_t m = 0, n = 0, k = 0;
   double seconds = 0;
-  std::int64_t batch = 1;  // products in one call
+  std::int64_t batch = 1;  // GEMMs in one call
   double spread = 0;
 };
 
@@ -65,7 +65,8 @@ struct LinkCost {
 
 struct Profile {
   std::string name;
-  Gpu gpu;  // that the kernels were timed on; what it does not state is taken from the cluster (cost/timed_on.h)
+  Gpu gpu;  // that the kernels were timed on; what it does not state is taken from the cluster
+            // (cost/timed_on.h)
   std::vector<Source> sources;
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
@@ -73,12 +74,12 @@ struct Profile {
   // as backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
   // use_fast_accum).
   double fp8_split_sums = 1;
-  // The same of a product whose operands are scaled in blocks of 32 (MXFP8) in place of each as a whole.
+  // The same of a GEMM whose operands are scaled in blocks of 32 (MXFP8) in place of each as a whole.
   double fp8_blocks = 1;
   // Of what adding a weight gradient to fp32 moves beyond a result alone, the share that tiles hide, where
-  // such products were timed and are no groups: the power limit holds their forward ones down anyway.
+  // such GEMMs were timed and are no groups: the power limit holds their forward ones down anyway.
   double hidden_sums = 0;
-  // Coefficient of variation, from GPU to GPU of this kind, of what a product takes; 0: not known.
+  // Coefficient of variation, from GPU to GPU of this kind, of what a GEMM takes; 0: not known.
   double gpu_spread = 0;
   std::vector<AttentionSample> attention;
   std::map<std::string, std::vector<AttentionSample>> attention_of;  // by kernel, of others than `attention`

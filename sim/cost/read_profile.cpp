@@ -16,7 +16,7 @@ namespace {
 
 constexpr Bounds kWhole{Dimension::one, 1, 1LL << 40};  // sizes and counts
 constexpr Bounds kFlag{Dimension::one, 0, 1};
-constexpr int kMostMultiprocessors = 1 << 14;
+constexpr int kMaxMultiprocessors = 1 << 14;
 
 struct Column {
   const char* name;
@@ -28,7 +28,7 @@ Gpu read_gpu(const JsonReader& reader) {
   const JsonReader own = reader.object("gpu");
   Gpu gpu;
   gpu.name = own.text("name");
-  gpu.multiprocessors = static_cast<int>(own.integer_or("multiprocessors", 0, 1, kMostMultiprocessors));
+  gpu.multiprocessors = static_cast<int>(own.integer_or("multiprocessors", 0, 1, kMaxMultiprocessors));
   gpu.memory_bandwidth = own.number("memory_bandwidth", physical::kBandwidth);
   const JsonReader peaks = own.object("peak_flops");
   for (const auto& item : peaks.json().items()) {
@@ -142,10 +142,10 @@ std::vector<std::string> names_of(const Tables& tables) {
 }
 
 // What is slower in company is one of the profile's tables.
-void require_tables(const Profile& profile, const JsonReader& in_company) {
+void require_tables(const Profile& profile, const JsonReader& with_concurrent_ranks) {
   const auto require = [&](const std::string& key, const std::vector<std::string>& known) {
-    if (!in_company.has(key)) return;
-    const JsonReader table = in_company.object(key);
+    if (!with_concurrent_ranks.has(key)) return;
+    const JsonReader table = with_concurrent_ranks.object(key);
     for (const auto& item : table.json().items()) {
       if (std::find(known.begin(), known.end(), item.key()) == known.end())
         table.fail(item.key(), "must be a table of this profile", "found " + item.key(), join(known));
@@ -202,8 +202,7 @@ Source read_source(const JsonReader& reader) {
   return source;
 }
 
-std::map<std::string, std::vector<StreamSample>> read_streams(const JsonReader& reader,
-                                                              const Gpu& gpu) {
+std::map<std::string, std::vector<StreamSample>> read_streams(const JsonReader& reader, const Gpu& gpu) {
   std::map<std::string, std::vector<StreamSample>> streams;
   for (const auto& item : reader.json().items())
     streams[item.key()] = read_stream(reader.object(item.key()), gpu.memory_bandwidth);
@@ -256,7 +255,7 @@ std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
   return std::make_shared<const nccl::Model>(std::move(model));
 }
 
-// How many times as long some products take; 1: not told apart.
+// How many times as long some GEMMs take; 1: not told apart.
 double read_times(const JsonReader& reader, const char* key) {
   if (!reader.has(key)) return 1;
   const JsonReader of = reader.object(key);
@@ -307,7 +306,7 @@ Profile parse_profile(const JsonReader& reader) {
   }
   if (reader.has("gpu_spread")) {
     const JsonReader spread = reader.object("gpu_spread");
-    profile.gpu_spread = spread.number("deviation", 0, kMostGpuSpread);
+    profile.gpu_spread = spread.number("deviation", 0, kMaxGpuSpread);
     spread.text("source");
     spread.reject_unknown();
   }

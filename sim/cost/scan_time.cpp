@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// Of the memory's bandwidth and, of each multiprocessor, of its products: what the Triton kernels of
+// Of the memory's bandwidth and, of each multiprocessor, of its GEMMs: what the Triton kernels of
 // mamba-ssm reach forward on H100 (calibrate/data/misc/state_space.json). Backward ones are taken to reach as
 // much.
 constexpr double kOfBandwidth = 0.54, kFlopsOfMultiprocessor = 1.9e12;

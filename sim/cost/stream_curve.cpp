@@ -34,10 +34,10 @@ std::vector<std::string> curves_for(Pointwise kind) {
       return {curve_name(kind), "softmax_backward", "softmax", "copy"};
     case Pointwise::scatter_add:
       return {curve_name(kind), "permute", "copy"};
-    case Pointwise::quantise_blocks:
-    case Pointwise::quantise_fp4:
+    case Pointwise::quantize_blocks:
+    case Pointwise::quantize_fp4:
       return {curve_name(kind), "quantise", "copy"};
-    case Pointwise::quantise_fp4_at_random:
+    case Pointwise::quantize_fp4_at_random:
       return {curve_name(kind), "quantise_fp4", "quantise", "copy"};
     case Pointwise::rearrange:
     case Pointwise::eager:

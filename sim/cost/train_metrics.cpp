@@ -5,7 +5,7 @@
 namespace rehearse {
 
 double train_metrics_s(int metrics, const Block& block, KernelTimes& times) {
-  constexpr double kWide = 4, kReads = 3;  // bytes a logit, and log_softmax's passes over them
+  constexpr double kFp32Bytes = 4, kReads = 3;  // bytes a logit, and log_softmax's passes over them
   if (metrics == 0) return 0;
   const auto logits = std::find_if(block.tensors.begin(), block.tensors.end(),
                                    [](const Tensor& tensor) { return tensor.name == "logits"; });
@@ -13,7 +13,7 @@ double train_metrics_s(int metrics, const Block& block, KernelTimes& times) {
   const auto stream_s = [&](double bytes) {
     return times.pointwise(Pointwise::cross_entropy, bytes * logits->elements).seconds;
   };
-  return metrics * (stream_s(logits->element_bytes + kWide) + stream_s((kReads + 1) * kWide));
+  return metrics * (stream_s(logits->element_bytes + kFp32Bytes) + stream_s((kReads + 1) * kFp32Bytes));
 }
 
 }  // namespace rehearse

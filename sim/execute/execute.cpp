@@ -31,7 +31,7 @@ std::size_t median_of(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::ranges::find(values, *middle) - values.begin());
 }
 
-void run_steps(Crew& crew, const ExecuteOptions& options, const Plan& plan, Execution& execution) {
+void run_steps(RankPool& crew, const ExecuteOptions& options, const Plan& plan, Execution& execution) {
   std::vector<Timeline> timelines;
   for (int step = 0; step < options.warmup + options.iterations; ++step) {
     StepResult result = crew.step();
@@ -56,9 +56,9 @@ Execution execute(const Training& training, const ExecuteOptions& options) {
   return execute(training, options, {});
 }
 
-Execution execute(const Training& training, const ExecuteOptions& options, Site site) {
+Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet site) {
   require_runnable(training, options);
-  Crew crew(training, options.watch, std::move(site));
+  RankPool crew(training, options.watch, std::move(site));
   Execution execution;
   try {
     run_steps(crew, options, training.plan, execution);

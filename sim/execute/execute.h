@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "execute/crew.h"
+#include "execute/rank_pool.h"
 #include "execute/training.h"
 #include "result/timeline.h"
 
@@ -32,9 +32,9 @@ struct Execution {
   double clock_error_s = 0;                   // how far times of two processes may be apart
 };
 
-// InputError when check_schedule() finds anything, or without an iteration; otherwise throws as Crew does.
-// Without a site: threads. The timeline and the losses are the first process's.
+// InputError when check_schedule() finds anything, or without an iteration; otherwise throws as RankPool
+// does. Without a site: threads. The timeline and the losses are the first process's.
 Execution execute(const Training& training, const ExecuteOptions& options);
-Execution execute(const Training& training, const ExecuteOptions& options, Site site);
+Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet site);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ namespace {
 constexpr double kGrowth = 2, kBackoff = 0.5;  // Megatron-LM, core/optimizer/__init__.py
 
 // An fp32 number with an inverse, neither of them subnormal.
-constexpr double kLeast = 0x1p-126, kMost = 0x1p126;
+constexpr double kMin = 0x1p-126, kMax = 0x1p126;
 
 }  // namespace
 
@@ -23,10 +23,10 @@ bool scales_loss(const Plan& plan) {
 std::vector<Violation> broken_rules(const LossScaling& scaling) {
   std::vector<Violation> found;
   const auto within = [&](const char* field, double value) {
-    if (value >= kLeast && value <= kMost) return;
+    if (value >= kMin && value <= kMax) return;
     found.push_back({"", field, "must be above 0, with an inverse in fp32",
                      fmt::format("{} = {}", field, value),
-                     std::isnan(value) ? "1" : fmt::format("{}", std::clamp(value, kLeast, kMost))});
+                     std::isnan(value) ? "1" : fmt::format("{}", std::clamp(value, kMin, kMax))});
   };
   const auto at_least_one = [&](const char* field, int value) {
     if (value < 1)
@@ -59,7 +59,7 @@ void LossScale::update(bool overflowed) {
   } else if (++good_steps_ == scaling_.loss_scale_window) {
     good_steps_ = 0;
     overflows_left_ = scaling_.hysteresis;
-    value_ = std::min(value_ * kGrowth, kMost);
+    value_ = std::min(value_ * kGrowth, kMax);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "memory/lifetimes.h"
 #include "plan/stages.h"
-#include "result/memory/lifetimes.h"
 
 namespace rehearse {
 

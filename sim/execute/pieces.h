@@ -15,7 +15,7 @@ namespace rehearse {
 // What a microbatch holds of a block, by matrix.
 using Held = std::vector<Memory>;
 
-// One layer, the embedding, the head, or the module that predicts a further token, counted as a layer.
+// One layer, the embedding, the head, or the module that predicts a MTP layer, counted as a layer.
 struct Piece {
   const Block* block = nullptr;
   std::string name;          // "embedding", "layers.3", "mtp", "head"

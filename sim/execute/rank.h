@@ -78,7 +78,7 @@ class Rank {
     Memory arrived, arrived_gradient;    // from the stages before and behind
     Memory outgoing, outgoing_gradient;  // to them, where another rank runs them
     Memory activation, output_gradient;  // between the pieces that ran last and run next
-    Reading next, ahead;                 // of the model, and of the module that predicts a further token
+    Reading next, ahead;                 // of the model, and of the module that predicts a MTP layer
     kernels::Buffer sent, received, sent_gradient, received_gradient;
   };
   struct StageRun {

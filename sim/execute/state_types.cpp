@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kWide = 4;  // bytes of fp32
+constexpr double kFp32Bytes = 4;  // bytes of fp32
 
 kernels::Type type_of(Precision precision) {
   switch (precision) {
@@ -25,14 +25,14 @@ StateTypes state_types(const Plan& plan) {
   const StateBytes bytes = state_bytes(plan);
   StateTypes types;
   types.value = type_of(plan.precision);
-  const auto of = [&](double each) { return each == kWide ? kernels::Type::fp32 : types.value; };
+  const auto of = [&](double each) { return each == kFp32Bytes ? kernels::Type::fp32 : types.value; };
   types.gradient = of(bytes.gradient);
   types.fresh_gradient = bytes.fresh_gradient > 0 ? of(bytes.fresh_gradient) : types.gradient;
   types.stepped_gradient = bytes.gradient_copy > 0 ? of(bytes.gradient_copy) : types.gradient;
   types.wire = type_of(plan.grad_reduce);
   types.moment = of(bytes.moments / 2);
   // FSDP's fp32 weight is one, too: what is gathered of it are 16-bit values.
-  types.has_master = plan.precision != Precision::fp32 && (bytes.master > 0 || bytes.parameter == kWide);
+  types.has_master = plan.precision != Precision::fp32 && (bytes.master > 0 || bytes.parameter == kFp32Bytes);
   if (plan.offload == Offload::optimizer) types.optimizer = kernels::Place::host;
   return types;
 }

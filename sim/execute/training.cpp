@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "plan/frameworks/traits.h"
-#include "plan/nearest.h"
+#include "plan/rules/nearest.h"
 #include "plan/sharding.h"
 #include "plan/work/shape.h"
 
@@ -110,7 +110,7 @@ class Limits {
             "scatter-gather of pipeline messages cannot be executed yet", "scatter_gather = true", "false");
     require(!plan_.pairs_passes(), "overlap_experts", "overlap of passes cannot be executed yet",
             "overlap_experts = true", "false");
-    require(!is_quantised(plan_.precision), "precision",
+    require(!is_quantized(plan_.precision), "precision",
             fmt::format("linear layers in {} cannot be executed yet", to_string(plan_.precision)),
             "precision = " + to_string(plan_.precision), "bf16");
     require(plan_.grad_reduce != Precision::fp16 || scales_loss(plan_), "grad_reduce",

@@ -5,10 +5,10 @@
 
 #include "export/proto_writer.h"
 #include "export/traces.h"
+#include "memory/lifetimes.h"
 #include "plan/messages.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
-#include "result/memory/lifetimes.h"
 #include "schedule/op_messages.h"
 
 namespace rehearse {

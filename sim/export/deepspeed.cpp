@@ -40,7 +40,7 @@ Json zero_optimization(const Plan& plan) {
 // The model, how it recomputes and what its kernels are is the training script's.
 Plan said_of(const Model& model, const Plan& plan) {
   Plan said = untold(model, plan, Framework::deepspeed);
-  if (is_quantised(plan.precision)) said.precision = Precision::bf16;
+  if (is_quantized(plan.precision)) said.precision = Precision::bf16;
   said.overlap_grad_reduce = plan.overlap_grad_reduce;
   said.bucket_bytes = static_cast<double>(reduced_elements(plan)) * gradient_wire_bytes(plan);
   said.grad_reduce = plan.grad_reduce;
@@ -57,7 +57,7 @@ LaunchLine deepspeed_config(const Model& model, const Plan& plan) {
                  {"train_micro_batch_size_per_gpu", plan.micro_batch},
                  {"gradient_accumulation_steps", plan.microbatches()}};
   if (plan.precision == Precision::fp16) config["fp16"] = {{"enabled", true}};
-  if (plan.precision == Precision::bf16 || is_quantised(plan.precision)) config["bf16"] = {{"enabled", true}};
+  if (plan.precision == Precision::bf16 || is_quantized(plan.precision)) config["bf16"] = {{"enabled", true}};
   if (plan.precision != Precision::fp32 || plan.grad_reduce != Precision::fp32)
     config["communication_data_type"] = to_string(plan.grad_reduce);
   if (plan.clip_grad > 0) config["gradient_clipping"] = plan.clip_grad;

@@ -33,8 +33,13 @@ class Line {
   std::string text_;
 };
 
+// Its own, and those of sail-sg's zero-bubble fork.
+constexpr std::array kSchedules = {ScheduleName::one_f_one_b, ScheduleName::interleaved, ScheduleName::zb_h1,
+                                   ScheduleName::zb_h2,       ScheduleName::zb_v,        ScheduleName::v_half,
+                                   ScheduleName::v_min};
+
 std::string why_not(const Plan& plan) {
-  if (plan.schedule == ScheduleName::gpipe || plan.schedule == ScheduleName::dualpipe_v)
+  if (std::ranges::find(kSchedules, plan.schedule) == kSchedules.end())
     return fmt::format("Megatron-LM has no schedule {}", to_string(plan.schedule));
   if (plan.vpp > 1 && plan.pp == 1) return "Megatron-LM has model chunks only with pipeline parallelism";
   if (plan.order != kOrder && plan.order != kPipelineFirst)
@@ -46,7 +51,7 @@ std::string why_not(const Plan& plan) {
   return "";
 }
 
-// Biases on every product and a gated activation of its own, which costs what others cost: limits, of which
+// Biases on every GEMM and a gated activation of its own, which costs what others cost: limits, of which
 // a model says only whether there are any, are those of the models of OpenAI 2025 (swiglu_limit).
 bool is_gpt_oss(const Model& model) {
   return model.experts && model.experts->linear_bias;

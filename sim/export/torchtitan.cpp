@@ -103,7 +103,7 @@ std::string checkpointing(Recompute recompute) {
 }
 
 // The output layer multiplies in bf16.
-std::string quantising(const Plan& plan) {
+std::string quantizing(const Plan& plan) {
   if (plan.precision != Precision::fp8) return "";
   if (plan.fp8_scaling == Fp8Scaling::mx)
     return "\n[model]\nconverters = [\"quantize.linear.mx\"]\n\n[quantize.linear.mx]\nfilter_fqns = "
@@ -171,7 +171,7 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
         fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", plan.ep, plan.etp);
   if (plan.sends_rows_once())
     text += fmt::format("expert_parallel_comm_backend = \"{}\"\n", to_string(plan.dispatcher));
-  text += checkpointing(plan.recompute) + quantising(plan) + compiling(plan);
+  text += checkpointing(plan.recompute) + quantizing(plan) + compiling(plan);
   return {std::move(text), "", unsaid(model, plan, said_of(model, plan))};
 }
 

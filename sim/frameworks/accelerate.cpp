@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostProcesses = 1 << 24;
+constexpr std::int64_t kMaxProcesses = 1 << 24;
 
 // accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: what leaves a step as it is.
 const std::set<std::string>& free_of_accelerate() {
@@ -85,10 +85,10 @@ class AccelerateReader {
 
   Imported read() {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
-    const std::int64_t processes = config_.integer_or("num_processes", 0, 0, kMostProcesses);
+    const std::int64_t processes = config_.integer_or("num_processes", 0, 0, kMaxProcesses);
     if (request_.gpus > 0 || processes > 0)
       imported_.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : processes;
-    const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMostProcesses);
+    const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMaxProcesses);
     node_ = processes / std::max<std::int64_t>(1, nodes);
     const std::string type = config_.has("distributed_type") ? upper(config_.text("distributed_type"))
                              : config_.has("fsdp_config")    ? "FSDP"
@@ -108,7 +108,7 @@ class AccelerateReader {
                    "FSDP, DEEPSPEED, MEGATRON_LM or MULTI_GPU");
     parallelism();
     if (config_.has("gradient_accumulation_steps"))
-      imported_.accumulation = config_.integer("gradient_accumulation_steps", 1, kMostProcesses);
+      imported_.accumulation = config_.integer("gradient_accumulation_steps", 1, kMaxProcesses);
     note("Accelerate's file names no batch and no sequence: pass --mbs, --gbs and --seq");
     imported_.scenario["plan"] = plan_;
     list();

@@ -12,8 +12,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostBatch = std::int64_t{1} << 40;
-constexpr double kMostBucket = 1e18;  // elements, above those of any model
+constexpr std::int64_t kMaxBatch = std::int64_t{1} << 40;
+constexpr double kMaxBucket = 1e18;  // elements, above those of any model
 
 class DeepSpeedReader {
  public:
@@ -207,7 +207,7 @@ class DeepSpeedReader {
     plan_["zero"] = stage;
     overlap(zero, stage);
     if (said("reduce_bucket_size", zero)) {
-      const double elements = zero.number("reduce_bucket_size", 0, kMostBucket);
+      const double elements = zero.number("reduce_bucket_size", 0, kMaxBucket);
       const std::string wire = plan_.value("grad_reduce", plan_.value("precision", "bf16"));
       const double bytes = elements * (wire == "fp32" ? 4 : 2);
       if (bytes >= 1) plan_["bucket"] = fmt::format("{:.0f}B", bytes);
@@ -252,7 +252,7 @@ class DeepSpeedReader {
   }
 
   std::int64_t batch_value(const char* key) {
-    return said(key, config_) ? config_.integer(key, 1, kMostBatch) : 0;
+    return said(key, config_) ? config_.integer(key, 1, kMaxBatch) : 0;
   }
 
   // train_batch_size = micro batch x accumulation x data-parallel ranks; two of the three suffice.

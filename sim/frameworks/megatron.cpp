@@ -14,7 +14,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kPartsOfShape = 3;
-constexpr std::int64_t kMostBucketElements = 1'000'000'000'000;  // elements, above those of any model
+constexpr std::int64_t kMaxBucketElements = 1'000'000'000'000;  // elements, above those of any model
 
 Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
   switch (option.takes) {
@@ -178,8 +178,8 @@ class MegatronReader {
   void bucket() {
     if (!flags_.has("--ddp-bucket-size")) return;
     const std::int64_t elements = flags_.integer("--ddp-bucket-size");
-    if (elements < 1 || elements > kMostBucketElements)
-      flags_.fail("--ddp-bucket-size", fmt::format("must be from 1 to {}", kMostBucketElements));
+    if (elements < 1 || elements > kMaxBucketElements)
+      flags_.fail("--ddp-bucket-size", fmt::format("must be from 1 to {}", kMaxBucketElements));
     plan_["bucket"] = fmt::format("{}B", elements * (plan_.contains("grad_reduce") ? 2 : 4));
   }
 

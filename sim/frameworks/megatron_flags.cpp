@@ -14,9 +14,9 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostViolations = 20;
-constexpr std::size_t kMostShown = 200;                       // letters of a value
-constexpr std::int64_t kMostInteger = std::int64_t{1} << 31;  // products of two stay exact
+constexpr std::size_t kMaxViolations = 20;
+constexpr std::size_t kMaxShown = 200;                       // letters of a value
+constexpr std::int64_t kMaxInteger = std::int64_t{1} << 31;  // products of two stay exact
 
 bool costs_nothing(const MegatronOption& option) {
   return option.role == OptionRole::free || option.role == OptionRole::unmodelled;
@@ -44,7 +44,7 @@ bool is_number(const std::string& text) {
 }
 
 std::string shown_values(const ScriptFlag& flag) {
-  return fmt::format("found \"{}\"", join(flag.values, " ").substr(0, kMostShown));
+  return fmt::format("found \"{}\"", join(flag.values, " ").substr(0, kMaxShown));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
     ImportedOption seen;
     seen.name = flag.source.empty() ? flag.name : flag.source;
     seen.known_as = option == nullptr ? "" : option->name();
-    seen.value = join(flag.values, " ").substr(0, kMostShown);
+    seen.value = join(flag.values, " ").substr(0, kMaxShown);
     if (flag.line > 0) seen.place = fmt::format("line {}", flag.line);
     if (left_out) {
       seen.fate = OptionFate::ignored;
@@ -73,7 +73,7 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
       seen.fate = OptionFate::free;
     }
     options_.push_back(std::move(seen));
-    if (left_out || option == nullptr || violations.size() >= kMostViolations) continue;
+    if (left_out || option == nullptr || violations.size() >= kMaxViolations) continue;
     flag.name = option->name();
     take(std::move(flag), violations);
   }
@@ -95,7 +95,7 @@ void MegatronFlags::note_unknown() {
   if (unknown.empty()) return;
   if (flags_.empty() && unknown.size() == options_.size())
     throw InputError(
-        {file_, "", "holds no option of Megatron-LM", "found " + join(unknown).substr(0, kMostShown), ""});
+        {file_, "", "holds no option of Megatron-LM", "found " + join(unknown).substr(0, kMaxShown), ""});
   notes_.push_back(fmt::format(
       "{} unknown to Megatron-LM, ignored with unknown effect: {}",
       unknown.size() == 1 ? "1 option is" : fmt::format("{} options are", unknown.size()), join(unknown)));
@@ -144,7 +144,7 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   if (flag.values.empty()) return must("needs a value");
   if (one && flag.values.size() > 1) return must("takes one value");
   if (option.takes == OptionTakes::integer && !is_number<std::int64_t>(flag.values[0]))
-    must(fmt::format("must be an integer from 0 to {}", kMostInteger));
+    must(fmt::format("must be an integer from 0 to {}", kMaxInteger));
   if (option.takes == OptionTakes::number && !is_number<double>(flag.values[0])) must("must be a number");
 }
 
@@ -176,7 +176,7 @@ bool MegatronFlags::is_settled(ScriptFlag& flag, const MegatronOption& option,
     return true;
   }
   violations.push_back({file_, place_of(flag), "must have a value that is set in the text",
-                        fmt::format("found \"{}\"", unset->substr(0, kMostShown)),
+                        fmt::format("found \"{}\"", unset->substr(0, kMaxShown)),
                         words_that_decide(*unset, file_)});
   return false;
 }
@@ -238,8 +238,8 @@ std::int64_t MegatronFlags::integer(const std::string& name) const {
   const std::string found = text(name);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
-  if (error != std::errc() || end != found.data() + found.size() || value < 0 || value > kMostInteger)
-    fail(name, fmt::format("must be an integer from 0 to {}", kMostInteger));
+  if (error != std::errc() || end != found.data() + found.size() || value < 0 || value > kMaxInteger)
+    fail(name, fmt::format("must be an integer from 0 to {}", kMaxInteger));
   if (values(name).size() > 1) fail(name, "takes one value");
   return value;
 }

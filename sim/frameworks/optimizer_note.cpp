@@ -22,7 +22,7 @@ constexpr const char* kMuon =
     "(Newton-Schulz; Jordan et al. 2024)";
 constexpr const char* kCompressed =
     "its state is Adam's, but gradients are compressed on the wire after a warm-up, which is not counted";
-constexpr const char* kQuantised = "it keeps its moments in 8 bits, 6 bytes per parameter less";
+constexpr const char* kQuantized = "it keeps its moments in 8 bits, 6 bytes per parameter less";
 constexpr const char* kFactored =
     "it keeps row and column sums instead of the second moment, and no first moment by default (Shazeer and "
     "Stern 2018): up to 8 bytes per parameter less";
@@ -54,9 +54,9 @@ constexpr std::array kOptimizers = {
     KnownOptimizer{"onebitadam", kCompressed},
     KnownOptimizer{"zerooneadam", kCompressed},
     KnownOptimizer{"onebitlamb", kCompressed},
-    KnownOptimizer{"adam8bit", kQuantised},
-    KnownOptimizer{"adamw8bit", kQuantised},
-    KnownOptimizer{"pagedadamw8bit", kQuantised},
+    KnownOptimizer{"adam8bit", kQuantized},
+    KnownOptimizer{"adamw8bit", kQuantized},
+    KnownOptimizer{"pagedadamw8bit", kQuantized},
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMostOfTrainer = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxOfTrainer = std::int64_t{1} << 32;
 
 }  // namespace
 
@@ -33,12 +33,12 @@ std::int64_t PlanYaml::integer(const std::string& path, std::int64_t fallback, c
   const bool is_whole =
       value->is_number_integer() ||
       (value->is_number_float() && value->get<double>() == std::floor(value->get<double>()) &&
-       std::abs(value->get<double>()) < static_cast<double>(kMostOfTrainer));
+       std::abs(value->get<double>()) < static_cast<double>(kMaxOfTrainer));
   const std::int64_t number = is_whole ? value->get<std::int64_t>() : -1;
-  if (is_whole && number >= 0 && number <= kMostOfTrainer) return number;
+  if (is_whole && number >= 0 && number <= kMaxOfTrainer) return number;
   if (request_.over.contains(pointer)) return fallback;
   const bool is_open = value->is_string() && value->get<std::string>().find('$') != std::string::npos;
-  violations.push_back({file_, place(path), fmt::format("must be an integer from 0 to {}", kMostOfTrainer),
+  violations.push_back({file_, place(path), fmt::format("must be an integer from 0 to {}", kMaxOfTrainer),
                         "found " + value->dump().substr(0, 200),
                         is_open ? words_that_decide(value->get<std::string>(), file_) : ""});
   return fallback;

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostTokens = 200'000;
+constexpr std::size_t kMaxTokens = 200'000;
 constexpr int kTab = 8;  // columns (docs.python.org, lexical analysis, indentation)
 
 bool is_letter(char letter) {
@@ -48,7 +48,7 @@ class PythonLexer {
   }
 
   void add(PythonToken::Kind kind, std::string word, int line) {
-    if (++count_ > kMostTokens) fail(line, fmt::format("a Python file has at most {} words", kMostTokens));
+    if (++count_ > kMaxTokens) fail(line, fmt::format("a Python file has at most {} words", kMaxTokens));
     current_.tokens.push_back({kind, std::move(word), line});
   }
 

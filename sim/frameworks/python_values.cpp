@@ -12,11 +12,11 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostStatements = 20'000;
-constexpr int kDeepestCall = 16, kMostCalls = 300;
+constexpr int kMaxStatements = 20'000;
+constexpr int kDeepestCall = 16, kMaxCalls = 300;
 constexpr int kDeepestBlock = 300;
 constexpr int kDeepestObject = 12;
-constexpr std::size_t kMostObjects = 20'000;
+constexpr std::size_t kMaxObjects = 20'000;
 // The lines below the one at `at`, which are indented more.
 std::vector<PythonLine> block_below(const std::vector<PythonLine>& lines, std::size_t& at) {
   const int indent = lines[at].indent;
@@ -57,9 +57,9 @@ class PythonRun {
   using Frame = std::map<std::string, Json>;
 
   Json make(const std::vector<PythonArgument>& fields, int line, const std::string& made_by = "") {
-    if (objects_.size() >= kMostObjects)
+    if (objects_.size() >= kMaxObjects)
       throw InputError({file_.file_, fmt::format("line {}", line),
-                        fmt::format("a configuration has at most {} objects", kMostObjects), "", ""});
+                        fmt::format("a configuration has at most {} objects", kMaxObjects), "", ""});
     PythonObject object;
     if (!made_by.empty()) object.fields[kPythonMadeBy] = made_by;
     int position = 0;
@@ -138,7 +138,7 @@ class PythonRun {
   }
 
   Json invoke(const PythonFunction& function, const std::vector<PythonArgument>& arguments) {
-    if (deep_ >= kDeepestCall || ++calls_ > kMostCalls) return python_unknown(function.name + "()");
+    if (deep_ >= kDeepestCall || ++calls_ > kMaxCalls) return python_unknown(function.name + "()");
     ++deep_;
     Frame frame;
     std::size_t position = 0;
@@ -191,9 +191,9 @@ class PythonRun {
       throw InputError({file_.file_, "", fmt::format("blocks nest at most {} deep", kDeepestBlock), "", ""});
     for (std::size_t at = 0; at < lines.size() && !done_;) {
       const std::vector<PythonToken>& tokens = lines[at].tokens;
-      if (++count_ > kMostStatements)
+      if (++count_ > kMaxStatements)
         throw InputError({file_.file_, fmt::format("line {}", tokens[0].line),
-                          fmt::format("a file runs at most {} statements", kMostStatements), "", ""});
+                          fmt::format("a file runs at most {} statements", kMaxStatements), "", ""});
       const PythonToken& first = tokens[0];
       if (first.is_word("if")) {
         branches(lines, at, open);
@@ -309,7 +309,7 @@ class PythonRun {
 
   Json written_out(const Json& value, const std::string& pointer, int depth,
                    std::map<std::string, int>& lines) {
-    if (depth > kDeepestObject || ++written_ > kMostStatements) return "$deep";
+    if (depth > kDeepestObject || ++written_ > kMaxStatements) return "$deep";
     if (is_python(value, kPythonUnknown)) return "$" + python_text(value);
     if (is_python(value, kPythonName)) {  // a constant of another module, by its capitals
       const std::string name = python_text(value);

@@ -253,7 +253,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
 
 // "$AC", "${AC:-full}" and "$3", before which two others stand.
 std::string words_that_decide(const std::string& text, const std::string& file) {
-  constexpr int kMostNamed = 20;
+  constexpr int kMaxNamed = 20;
   std::vector<std::string> words;
   int arguments = 0;
   for (std::size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at + 1)) {
@@ -266,7 +266,7 @@ std::string words_that_decide(const std::string& text, const std::string& file) 
     const std::string name = text.substr(begin, end - begin);
     if (name.empty()) continue;
     if (std::isdigit(static_cast<unsigned char>(name[0])) != 0)
-      arguments = std::max(arguments, name.size() > 2 ? kMostNamed : std::min(kMostNamed, std::stoi(name)));
+      arguments = std::max(arguments, name.size() > 2 ? kMaxNamed : std::min(kMaxNamed, std::stoi(name)));
     else if (std::ranges::find(words, name + "=VALUE") == words.end())
       words.push_back(name + "=VALUE");
   }

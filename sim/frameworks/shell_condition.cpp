@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostWords = 200;  // of a condition
+constexpr std::size_t kMaxWords = 200;  // of a condition
 constexpr std::size_t kLongestPattern = 64;
 
 // Set by the text, in every branch alike.
@@ -68,7 +68,7 @@ class ShellCondition {
   ShellCondition(const std::vector<ShellText>& words, bool patterns) : words_(words), patterns_(patterns) {}
 
   Decided all() {
-    if (words_.size() > kMostWords) return Decided::unknown;
+    if (words_.size() > kMaxWords) return Decided::unknown;
     if (words_.empty()) return Decided::no;
     const Decided result = either();
     return at_ == words_.size() ? result : Decided::unknown;

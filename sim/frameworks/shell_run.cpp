@@ -11,9 +11,9 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostCommands = 20'000;  // of a script with its functions called
-constexpr int kMostTurns = 200;        // of a loop
-constexpr std::size_t kMostWordsOfLoop = 64;
+constexpr int kMaxCommands = 20'000;  // of a script with its functions called
+constexpr int kMaxTurns = 200;        // of a loop
+constexpr std::size_t kMaxWordsOfLoop = 64;
 constexpr int kDeepestShell = 24;  // blocks, functions and scripts inside each other
 constexpr std::array kEndOfBlock = {"then", "elif", "else", "fi", "do", "done", "esac", "}"};
 
@@ -104,8 +104,8 @@ Decided ShellRunner::pipeline(const Mode& mode) {
 Decided ShellRunner::command(const Mode& mode) {
   if (cursor_.ends()) return Decided::yes;
   const ShellToken& first = cursor_.peek();
-  if (++count_ > kMostCommands)
-    cursor_.fail(first.line, fmt::format("a script runs at most {} commands", kMostCommands));
+  if (++count_ > kMaxCommands)
+    cursor_.fail(first.line, fmt::format("a script runs at most {} commands", kMaxCommands));
   if (first.is("(")) return group(")", mode);
   if (first.is_word("{")) return group("}", mode);
   if (first.is_word("if")) return if_command(mode);
@@ -202,7 +202,7 @@ Decided ShellRunner::for_command(const Mode& mode) {
       if (!mode.skips)
         for (ShellText& word : values_.words(cursor_.peek(), nullptr)) over.push_back(std::move(word));
   const bool is_known =
-      !counts && over.size() <= kMostWordsOfLoop && std::ranges::none_of(over, [](const ShellText& word) {
+      !counts && over.size() <= kMaxWordsOfLoop && std::ranges::none_of(over, [](const ShellText& word) {
         return branch_of(word) || flat(word).find('$') != std::string::npos;
       });
   const std::string condition = cursor_.shown(begin, cursor_.at());
@@ -239,7 +239,7 @@ Decided ShellRunner::while_command(const Mode& mode) {
                                  shown.find("\"$1\"") != std::string::npos;
     if (until) holds = negated(holds);
     if (holds == Decided::unknown && reads_arguments && inputs_.arguments.empty()) holds = Decided::no;
-    const bool ends = broke_ || stopped_ || turn >= kMostTurns;
+    const bool ends = broke_ || stopped_ || turn >= kMaxTurns;
     if (ends || holds != Decided::yes) {
       const Decided last = ends ? Decided::no : holds;
       broke_ = false;

@@ -16,8 +16,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostLetters = 1 << 22;  // with variables written out, which may double each other
-constexpr std::size_t kMostArguments = 99;
+constexpr std::size_t kMaxLetters = 1 << 22;  // with variables written out, which may double each other
+constexpr std::size_t kMaxArguments = 99;
 constexpr std::size_t kLongestShown = 60;  // letters of a value
 
 bool is_name_letter(char letter) {
@@ -42,10 +42,10 @@ bool is_shell_assignment(const std::string& word) {
 
 void ShellValues::spend(std::size_t letters, int line) {
   spent_ += letters;
-  if (spent_ > kMostLetters)
+  if (spent_ > kMaxLetters)
     throw InputError({file_, fmt::format("line {}", line),
                       fmt::format("with its variables written out, a script has at most {} characters in all",
-                                  kMostLetters),
+                                  kMaxLetters),
                       "", ""});
 }
 
@@ -203,14 +203,13 @@ void ShellValues::shift_arguments(std::size_t by) {
 
 void ShellValues::write_arguments() {
   for (const char* all : {"@", "*", "#"}) values_.erase(all);
-  for (std::size_t i = 1; i <= kMostArguments; ++i) values_.erase(std::to_string(i));
+  for (std::size_t i = 1; i <= kMaxArguments; ++i) values_.erase(std::to_string(i));
   if (arguments_.empty() || (arguments_.size() == 1 && !has_arguments_)) return;
   const std::vector<ShellText>& arguments = arguments_.back();
   values_["@"] = values_["*"] = arguments;
   values_["#"] = {{{std::to_string(arguments.size()), 0, nullptr}}};
   // Of the script those that nobody hands in stay open; of a function they are empty.
-  const std::size_t count =
-      arguments_.size() > 1 ? kMostArguments : std::min(arguments.size(), kMostArguments);
+  const std::size_t count = arguments_.size() > 1 ? kMaxArguments : std::min(arguments.size(), kMaxArguments);
   for (std::size_t i = 0; i < count; ++i)
     values_[std::to_string(i + 1)] = {i < arguments.size() ? arguments[i] : ShellText()};
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kLongestChange = 64;
-constexpr std::int64_t kMostNumbers = 1000;  // of seq
+constexpr std::int64_t kMaxNumbers = 1000;  // of seq
 
 bool fits(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
@@ -86,7 +86,7 @@ std::optional<std::string> numbers_of(const std::vector<std::string>& words) {
     const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (error != std::errc() || at != word.data() + word.size()) return std::nullopt;
   }
-  if (range[0] < 0 || range[1] - range[0] > kMostNumbers || range[1] > 1'000'000'000) return std::nullopt;
+  if (range[0] < 0 || range[1] - range[0] > kMaxNumbers || range[1] > 1'000'000'000) return std::nullopt;
   std::string all;
   for (std::int64_t number = range[0]; number <= range[1]; ++number)
     all += (all.empty() ? "" : " ") + std::to_string(number);

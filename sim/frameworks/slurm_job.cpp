@@ -9,11 +9,11 @@ namespace rehearse {
 
 namespace {
 
-constexpr long kMostCount = 1'000'000;
+constexpr long kMaxCount = 1'000'000;
 
 // "4", "2-4" (the fewest), "8(x4)"; 0 of another word.
 long count_of(const std::string& word) {
-  return std::clamp(std::strtol(word.c_str(), nullptr, 10), 0L, kMostCount);
+  return std::clamp(std::strtol(word.c_str(), nullptr, 10), 0L, kMaxCount);
 }
 
 // "gpu:a100:8" and "gpu:8".

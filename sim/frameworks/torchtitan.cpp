@@ -14,8 +14,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
-constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // as of a plan's
+constexpr std::int64_t kMax = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxDegree = std::int64_t{1} << 20;  // as of a plan's
 
 // Flavours of torchtitan's models that ship with the program (torchtitan/models/*/__init__.py).
 const std::map<std::string, std::string>& presets() {
@@ -169,7 +169,7 @@ class TorchtitanReader {
   }
 
   std::int64_t degree(const JsonReader& from, const char* key) {
-    return from.integer_or(key, 1, 1, kMostDegree);
+    return from.integer_or(key, 1, 1, kMaxDegree);
   }
 
   void parallelism(const JsonReader& from) {
@@ -211,7 +211,7 @@ class TorchtitanReader {
   // fsdp_enabled), replicated across the other degree (FSDP2, HSDP).
   void sharding(const JsonReader& from) {
     const std::int64_t replicate = degree(from, "data_parallel_replicate_degree");
-    std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMostDegree);
+    std::int64_t shard = from.integer_or("data_parallel_shard_degree", -1, -1, kMaxDegree);
     const std::int64_t others = plan_["tp"].get<std::int64_t>() * pp_ * plan_["cp"].get<std::int64_t>();
     if (shard < 1 && gpus_ > 0) shard = std::max<std::int64_t>(1, gpus_ / others / replicate);
     dp_ = shard > 0 ? shard * replicate : 0;
@@ -267,10 +267,10 @@ class TorchtitanReader {
 
   void training(const JsonReader& from) {
     const char* const size = from.has("batch_size") ? "batch_size" : "local_batch_size";  // to v0.1.0
-    const std::int64_t local = from.integer_or(size, 8, 1, kMostDegree);
-    const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMost);
+    const std::int64_t local = from.integer_or(size, 8, 1, kMaxDegree);
+    const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMax);
     const std::int64_t accumulated = degree(from, "gradient_accumulation_steps");  // of YerevaNN/YNNtitan
-    plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMost);
+    plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMax);
     plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;
     if (global > 0)
       plan_["global_batch"] = global;

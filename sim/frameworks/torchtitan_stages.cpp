@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kPerStage = "pipeline_parallel_layers_per_stage";
 constexpr const char* kModules = "module_fqns_per_model_part";
-constexpr std::int64_t kMostLayers = 1'000'000;
+constexpr std::int64_t kMaxLayers = 1'000'000;
 
 std::int64_t layers_among(const Json& modules) {
   return std::ranges::count_if(modules, [](const Json& module) {
@@ -38,14 +38,14 @@ TorchtitanStages torchtitan_modules(const JsonReader& parallelism, std::int64_t 
 
 TorchtitanStages torchtitan_stages(const JsonReader& parallelism, std::int64_t layers, std::int64_t ranks,
                                    bool several) {
-  const auto less = [&](const char* key) { return parallelism.integer_or(key, 1, 0, kMostLayers); };
+  const auto less = [&](const char* key) { return parallelism.integer_or(key, 1, 0, kMaxLayers); };
   const std::int64_t first = less("pipeline_parallel_first_stage_less_layers"),
                      last = less("pipeline_parallel_last_stage_less_layers");
   const std::int64_t places = layers + first + last;
   const std::int64_t fewest = several ? 2 * ranks : ranks;
   std::int64_t stages = fewest;
   if (parallelism.has(kPerStage)) {
-    const std::int64_t per_stage = parallelism.integer(kPerStage, 1, kMostLayers);
+    const std::int64_t per_stage = parallelism.integer(kPerStage, 1, kMaxLayers);
     stages = (places + per_stage - 1) / per_stage;
     if (stages % ranks != 0 || (stages > ranks) != several)
       parallelism.fail(

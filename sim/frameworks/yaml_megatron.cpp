@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostFiles = 20;  // that extend each other
+constexpr int kMaxFiles = 20;  // that extend each other
 
 std::string last_step(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
@@ -114,7 +114,7 @@ class DialectReader {
                                    dotted(path), name, name));
       return remember(path, name, line, OptionFate::used);
     }
-    if (++files_ > kMostFiles)
+    if (++files_ > kMaxFiles)
       throw InputError({file_, dotted(path), "files extend each other without end", name, ""});
     const YamlText yaml = read_yaml(given->second, name);
     for (const char* key : {"extends", "bases", "includes"})

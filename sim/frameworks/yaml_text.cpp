@@ -16,7 +16,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostValues = 50'000;  // with aliases written out
+constexpr int kMaxValues = 50'000;  // with aliases written out
 constexpr int kDeepest = 64;
 
 bool is_among(const std::string& word, std::initializer_list<const char*> list) {
@@ -58,10 +58,10 @@ class YamlConverter {
 
  private:
   Json value(const YAML::Node& node, const std::string& pointer, int depth) {
-    if (++count_ > kMostValues || depth > kDeepest)
+    if (++count_ > kMaxValues || depth > kDeepest)
       throw InputError({file_, fmt::format("line {}", node.Mark().line + 1),
-                        count_ > kMostValues ? fmt::format("holds at most {} values", kMostValues)
-                                             : fmt::format("nests at most {} deep", kDeepest),
+                        count_ > kMaxValues ? fmt::format("holds at most {} values", kMaxValues)
+                                            : fmt::format("nests at most {} deep", kDeepest),
                         "", ""});
     found_.lines[pointer] = node.Mark().line + 1;
     if (node.IsSequence()) {
@@ -144,14 +144,14 @@ class Interpolation {
 
  private:
   Json resolved(const Json& value, const Json& beside, int hops) const {
-    if (!value.is_string() || hops > kMostHops) return value;
+    if (!value.is_string() || hops > kMaxHops) return value;
     const std::string text = value.get<std::string>();
     std::string left, right;
     if (is_product(text, left, right)) {
       const Json a = resolved(plain_yaml(left), beside, hops + 1),
                  b = resolved(plain_yaml(right), beside, hops + 1);
       const auto is_small = [](const Json& each) {
-        return each.is_number_integer() && std::abs(each.get<double>()) < kMostFactor;
+        return each.is_number_integer() && std::abs(each.get<double>()) < kMaxFactor;
       };
       return is_small(a) && is_small(b) ? Json(a.get<std::int64_t>() * b.get<std::int64_t>()) : value;
     }
@@ -163,8 +163,8 @@ class Interpolation {
     return other == nullptr || other->is_structured() ? value : resolved(*other, beside, hops + 1);
   }
 
-  static constexpr int kMostHops = 32;
-  static constexpr double kMostFactor = 1e9;
+  static constexpr int kMaxHops = 32;
+  static constexpr double kMaxFactor = 1e9;
   const Json& root_;
 };
 

@@ -34,7 +34,7 @@ kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, s
   return view;
 }
 
-// Of what a layer makes, the first column that this product does: one that runs again may make less of it.
+// Of what a layer makes, the first column that this GEMM does: one that runs again may make less of it.
 std::int64_t first_of_layer(const Launch& launch, TensorId weight) {
   const std::vector<Kernel>& kernels = launch.bound.block.forward;
   const auto whole = std::ranges::find_if(kernels, [weight](const Kernel& kernel) {
@@ -51,7 +51,7 @@ Multiply forward(const Launch& launch, const Gemm& gemm) {
   call.a.rows = gemm.m;
   const TensorId weight = weight_of(launch);
   const std::int64_t first = first_of_layer(launch, weight);
-  call.b = launch.multiplies_quantised() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
+  call.b = launch.multiplies_quantized() ? fp8_weight(launch, weight, false, first * gemm.k, gemm.n, gemm.k)
                                          : launch.part(weight, first * gemm.k, gemm.n, gemm.k);
   call.transpose_b = true;
   call.c = launch.write(0, gemm.m * gemm.batch);
@@ -67,7 +67,7 @@ Multiply input_gradient(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
   call.a.rows = gemm.m;
-  call.transpose_b = launch.multiplies_quantised();
+  call.transpose_b = launch.multiplies_quantized();
   call.b = call.transpose_b ? fp8_weight(launch, weight_of(launch), true, 0, gemm.n, gemm.k)
                             : launch.part(weight_of(launch), 0, gemm.k, gemm.n);
   call.c = launch.write(0, gemm.m * gemm.batch);
@@ -102,7 +102,7 @@ Multiply fp8_weight_gradient(const Launch& launch, const Gemm& gemm) {
   return call;
 }
 
-// The experts' operands lie one after the other; or side by side, as what was quantised by columns.
+// The experts' operands lie one after the other; or side by side, as what was quantized by columns.
 void step_through_experts(Multiply& call, std::int64_t batch) {
   const auto step = [](const kernels::Tensor& operand) {
     return operand.columns < operand.stride ? operand.columns : operand.rows * operand.stride;
@@ -136,7 +136,7 @@ Calls cut(const Multiply& whole, std::int64_t chunks) {
 
 Calls multiply_calls(const Launch& launch, const Gemm& gemm) {
   if (gemm.attention != AttentionProduct::none) return unfused_core_calls(launch, gemm.attention);
-  const bool in_fp8 = launch.multiplies_quantised();
+  const bool in_fp8 = launch.multiplies_quantized();
   Multiply call = gemm.pass == GemmPass::weight_gradient
                       ? (in_fp8 ? fp8_weight_gradient(launch, gemm) : weight_gradient(launch, gemm))
                   : gemm.pass == GemmPass::input_gradient ? input_gradient(launch, gemm)

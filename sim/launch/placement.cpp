@@ -22,7 +22,7 @@ void put_side_by_side(const Block& block, const std::vector<TensorId>& ids, std:
   }
 }
 
-void place_quantised(const Block& block, const Kernel& kernel, std::vector<TensorPlace>& places) {
+void place_quantized(const Block& block, const Kernel& kernel, std::vector<TensorPlace>& places) {
   const std::vector<TensorId> from = kernel.reads.all_in(Slot::operand);
   const Gemm* product = product_of(block, kernel.writes.front());
   if (from.size() > 1 && product != nullptr) put_side_by_side(block, from, product->m, places);
@@ -46,7 +46,7 @@ const Gemm* product_that_makes(const Block& block, TensorId tensor) {
 }
 
 // Gate and up projection are one operand of an activation, and so are their gradients of its backward pass,
-// also where a product each makes them.
+// also where a GEMM each makes them.
 void place_activation(const Block& block, const std::vector<TensorId>& ids, const Gemm* product,
                       std::vector<TensorPlace>& places) {
   if (ids.size() < 2 || product == nullptr) return;
@@ -56,8 +56,8 @@ void place_activation(const Block& block, const std::vector<TensorId>& ids, cons
 
 void place_pointwise(const Block& block, const Kernel& kernel, Pointwise kind,
                      std::vector<TensorPlace>& places) {
-  if (kind == Pointwise::quantise || kind == Pointwise::quantise_blocks)
-    place_quantised(block, kernel, places);
+  if (kind == Pointwise::quantize || kind == Pointwise::quantize_blocks)
+    place_quantized(block, kernel, places);
   if (kind == Pointwise::activation)
     place_activation(block, kernel.reads.all_in(Slot::operand),
                      product_that_makes(block, kernel.reads.in(Slot::operand)), places);
@@ -105,7 +105,7 @@ kernels::Type type_of(const Tensor& tensor, Precision precision) {
 
 kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision) {
   const Tensor& tensor = block.tensors[static_cast<std::size_t>(matrix)];
-  return matrix == kernel.reads.in(Slot::weight) && multiplies_quantised(block, kernel, precision)
+  return matrix == kernel.reads.in(Slot::weight) && multiplies_quantized(block, kernel, precision)
              ? kernels::Type::fp8_e4m3
              : type_of(tensor, precision);
 }

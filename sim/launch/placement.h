@@ -38,7 +38,7 @@ kernels::Type type_of(const Tensor& tensor, Precision precision);
 // weight's two bytes an element for two of fp8, first the weight by rows and then by columns.
 kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision);
 
-// The product that reads a tensor as it stands; nullptr where none does.
+// The GEMM that reads a tensor as it stands; nullptr where none does.
 const Gemm* product_of(const Block& block, TensorId tensor);
 
 }  // namespace rehearse

@@ -208,10 +208,10 @@ Calls positions_backward(const Launch& launch) {
   return {PositionsBackward{places.tokens, launch.read(0, rows), places.table}};
 }
 
-// Rows of what is quantised: of the matrix that it shares, or as the product has them that reads the result
+// Rows of what is quantized: of the matrix that it shares, or as the GEMM has them that reads the result
 // `to`. What ranks gather first, and what only a maximum is sought of, is of the residual stream where it can
 // be.
-std::int64_t quantised_rows(const Launch& launch, TensorId from, TensorId to, bool by_columns) {
+std::int64_t quantized_rows(const Launch& launch, TensorId from, TensorId to, bool by_columns) {
   const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(from)];
   if (!place.has_own_matrix()) return place.rows;
   const Gemm* product = product_of(launch.bound.block, to);
@@ -221,11 +221,11 @@ std::int64_t quantised_rows(const Launch& launch, TensorId from, TensorId to, bo
   return elements % width == 0 ? elements / width : 1;
 }
 
-// Tensors side by side, as `call.input`, of the rows that quantised_rows() finds.
-template <typename Quantising>
-std::int64_t take_input(const Launch& launch, bool by_columns, Quantising& call) {
+// Tensors side by side, as `call.input`, of the rows that quantized_rows() finds.
+template <typename Quantizing>
+std::int64_t take_input(const Launch& launch, bool by_columns, Quantizing& call) {
   const std::vector<TensorId> from = launch.kernel.reads.all_in(Slot::operand);
-  const std::int64_t rows = quantised_rows(launch, from.front(), launch.kernel.writes[0], by_columns);
+  const std::int64_t rows = quantized_rows(launch, from.front(), launch.kernel.writes[0], by_columns);
   std::int64_t elements = 0;
   for (const TensorId id : from) elements += launch.elements(id);
   call.input = launch.rows(from.front(), rows);
@@ -234,10 +234,10 @@ std::int64_t take_input(const Launch& launch, bool by_columns, Quantising& call)
 }
 
 // To rows, to columns or to both.
-Calls quantise(const Launch& launch) {
+Calls quantize(const Launch& launch) {
   const TensorId by_rows = launch.kernel.writes.in(Slot::operand),
                  by_columns = launch.kernel.writes.in(Slot::columns);
-  kernels::Quantise call;
+  kernels::Quantize call;
   call.scale = launch.whole_read(Slot::scale);
   const std::int64_t rows = take_input(launch, by_rows < 0, call), width = call.input.columns;
   if (by_columns >= 0) call.columns = launch.part(by_columns, 0, width, rows);
@@ -246,7 +246,7 @@ Calls quantise(const Launch& launch) {
 }
 
 Calls find_maximum(const Launch& launch) {
-  kernels::Quantise call;
+  kernels::Quantize call;
   take_input(launch, false, call);
   call.maximum = launch.whole(launch.kernel.writes[0]);
   return {call};
@@ -327,9 +327,9 @@ Calls pointwise_calls(const Launch& launch, Pointwise type) {
       return count_choices(launch);
     case Pointwise::adam:
       return {adam_of(launch.bound, launch.kernel)};
-    case Pointwise::quantise:
-    case Pointwise::quantise_blocks:
-      return quantise(launch);
+    case Pointwise::quantize:
+    case Pointwise::quantize_blocks:
+      return quantize(launch);
     case Pointwise::find_maximum:
       return find_maximum(launch);
     case Pointwise::square_sum:

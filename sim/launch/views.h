@@ -36,8 +36,8 @@ struct Launch {
   // Two tensors that lie side by side, as one; or the first alone.
   kernels::Tensor with_neighbour(const std::vector<TensorId>& ids, std::size_t i, std::int64_t count) const;
 
-  bool multiplies_quantised() const {
-    return rehearse::multiplies_quantised(bound.block, kernel, bound.plan.precision);
+  bool multiplies_quantized() const {
+    return rehearse::multiplies_quantized(bound.block, kernel, bound.plan.precision);
   }
 
   kernels::Tokens tokens() const;  // of this rank's microbatch

@@ -40,7 +40,7 @@ struct Experts {
   std::int64_t first_layer = 0;        // layers before it are dense
   std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
   bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
-  bool linear_bias = false;            // on the router's and all experts' products (gpt-oss)
+  bool linear_bias = false;            // on the router's and all experts' GEMMs (gpt-oss)
   bool clamped = false;      // what is activated is held within limits before (gpt-oss, swiglu_limit)
   std::int64_t latent = 0;   // width of the rows that routed experts see, down and up again (0: hidden)
   bool shared_gate = false;  // a sigmoid of one score scales the shared experts (Qwen2-MoE)
@@ -66,7 +66,7 @@ struct StateSpace {
   std::int64_t groups = 0;
   std::int64_t state = 0;
   std::int64_t convolution = 4;  // tokens that it reaches
-  std::int64_t chunk = 128;      // tokens whose scan is a product
+  std::int64_t chunk = 128;      // tokens whose scan is a GEMM
 
   std::int64_t inner() const { return heads * head_dim; }
   std::int64_t maps() const { return 2 * groups * state; }
@@ -84,7 +84,7 @@ struct Recurrence {
   std::int64_t key_heads = 0, value_heads = 0;
   std::int64_t key_head_dim = 0, value_head_dim = 0;
   std::int64_t convolution = 0;  // tokens that it reaches; 0: none
-  std::int64_t chunk = 64;       // tokens whose scan is a product
+  std::int64_t chunk = 64;       // tokens whose scan is a GEMM
   std::int64_t step_rank = 0;    // of the selective scan's steps
   bool inner_norms = false;      // of its steps and maps (Jamba)
 
@@ -141,8 +141,8 @@ struct Model {
   bool caps_logits = false;       // by a tanh
   bool window_in_chunks = false;  // its keys are those of the query's chunk of as many tokens (Llama 4)
   bool attention_gate = false;    // a sigmoid of as many outputs again scales what is attended (Qwen3-Next)
-  bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
-  std::int64_t mtp_layers = 0;   // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
+  bool attention_sinks = false;   // a learned score a head that takes part in the softmax (gpt-oss)
+  std::int64_t mtp_layers = 0;    // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
   // - MLP, E experts; and of a module's layers. "": all are a transformer's, and a module's is like the last.
   std::string pattern, mtp_pattern;
@@ -176,15 +176,15 @@ struct Model {
 
 // Trainable parameters by part; every figure counts elements.
 struct ParameterCount {
-  std::int64_t embedding = 0;  // token table
-  std::int64_t positions = 0;  // learned position table
-  std::int64_t attention = 0;  // one layer
-  std::int64_t mlp = 0;        // one dense layer
-  std::int64_t experts = 0;    // one sparse layer: router, routed and shared experts
-  std::int64_t mamba = 0;      // one layer of a state space, or of a selective scan alone
+  std::int64_t embedding = 0;   // token table
+  std::int64_t positions = 0;   // learned position table
+  std::int64_t attention = 0;   // one layer
+  std::int64_t mlp = 0;         // one dense layer
+  std::int64_t experts = 0;     // one sparse layer: router, routed and shared experts
+  std::int64_t mamba = 0;       // one layer of a state space, or of a selective scan alone
   std::int64_t recurrence = 0;  // in attention's place
   std::int64_t indexer = 0;     // beside latent attention
-  std::int64_t norms = 0;      // one layer of a transformer
+  std::int64_t norms = 0;       // one layer of a transformer
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // 0 when tied
   std::int64_t mtp = 0;   // one module of multi-token prediction, less the table and the head that it shares

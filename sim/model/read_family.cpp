@@ -135,9 +135,9 @@ void read_branches(const FamilyConfig& config, Model& model) {
   model.head_transform = config.boolean("head_transform");
   model.attention_sinks = config.boolean("attention_sinks");
   model.attention_gate = config.boolean("attention_gate");
-  constexpr double kMostCap = 1e6;
-  model.caps_scores = config.number_or("attn_logit_softcapping", 0, 0, kMostCap) > 0;
-  model.caps_logits = config.number_or("final_logit_softcapping", 0, 0, kMostCap) > 0;
+  constexpr double kMaxCap = 1e6;
+  model.caps_scores = config.number_or("attn_logit_softcapping", 0, 0, kMaxCap) > 0;
+  model.caps_logits = config.number_or("final_logit_softcapping", 0, 0, kMaxCap) > 0;
   model.dropout = has_dropout(config);
 }
 

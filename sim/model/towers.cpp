@@ -56,8 +56,8 @@ std::int64_t exact_size_of(const Json& tower) {
                      frames = number("temporal_patch_size"), merge = number("spatial_merge_size"),
                      text = number("out_hidden_size"), positions = number("num_position_embeddings");
   if (std::min({layers, hidden, ffn, patch, frames, merge, text, positions}) == 0) return 0;
-  constexpr std::int64_t kMost = 1 << 10;  // so that no product passes 64 bits
-  if (layers > bounds::kLayers || hidden > bounds::kHidden || std::max({patch, frames, merge}) > kMost)
+  constexpr std::int64_t kMax = 1 << 10;  // so that no product of them passes 64 bits
+  if (layers > bounds::kLayers || hidden > bounds::kHidden || std::max({patch, frames, merge}) > kMax)
     return 0;
   const Json further = tower.value("deepstack_visual_indexes", Json::array());
   const std::int64_t merged = merge * merge * hidden,

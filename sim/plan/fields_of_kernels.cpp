@@ -8,7 +8,7 @@ bool in_fp8(const Plan& plan, const Model&) {
   return plan.precision == Precision::fp8;
 }
 bool casts(const Plan& plan, const Model&) {
-  return is_quantised(plan.precision);
+  return is_quantized(plan.precision);
 }
 bool has_scores(const Plan& plan, const Model&) {
   return !plan.fused_attention;

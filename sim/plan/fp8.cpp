@@ -44,13 +44,13 @@ std::vector<double> by_transformer_engine(const Plan& plan) {
 
 }  // namespace
 
-bool multiplies_quantised(const Block& block, const Kernel& kernel, Precision precision) {
-  return is_quantised(precision) && std::holds_alternative<Gemm>(kernel.what) &&
+bool multiplies_quantized(const Block& block, const Kernel& kernel, Precision precision) {
+  return is_quantized(precision) && std::holds_alternative<Gemm>(kernel.what) &&
          block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes <= 1;
 }
 
 WeightCasts weight_casts(const Plan& plan) {
-  if (!is_quantised(plan.precision)) return {};
+  if (!is_quantized(plan.precision)) return {};
   if (traits(plan).fp8 == Fp8Library::torchao) return by_torchao(plan);
   std::vector<double> bytes = by_transformer_engine(plan);
   if (traits(plan).fp8 != Fp8Library::transformer_engine && !holds_fp8_weights(plan))
@@ -63,7 +63,7 @@ WeightCasts weight_casts(const Plan& plan) {
 double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision) {
   double elements = 0;
   for (const Kernel& kernel : kernels) {
-    if (!multiplies_quantised(block, kernel, precision)) continue;
+    if (!multiplies_quantized(block, kernel, precision)) continue;
     const auto& gemm = std::get<Gemm>(kernel.what);
     if (gemm.pass != GemmPass::weight_gradient)
       elements += static_cast<double>(gemm.n) * static_cast<double>(gemm.k) * static_cast<double>(gemm.batch);
@@ -72,7 +72,7 @@ double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Pre
 }
 
 Precision precision_of(const Block& block, const Kernel& kernel, Precision precision) {
-  const bool is_bf16 = is_quantised(precision) && !multiplies_quantised(block, kernel, precision);
+  const bool is_bf16 = is_quantized(precision) && !multiplies_quantized(block, kernel, precision);
   return is_bf16 ? Precision::bf16 : precision;
 }
 

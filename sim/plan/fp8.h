@@ -1,4 +1,4 @@
-// Which products of an fp8 or fp4 plan multiply quantised operands?
+// Which products of an fp8 or fp4 plan multiply quantized operands?
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace rehearse {
 
-// Whether a kernel is a product of fp8 or fp4 operands: all that read a quantised tensor. Routers,
+// Whether a kernel is a product of fp8 or fp4 operands: all that read a quantized tensor. Routers,
 // the output layer and attention multiply as in bf16: Megatron-LM's output layer is its own
 // ColumnParallelLinear (models/gpt/gpt_model.py), no module of Transformer Engine, and PyTorch's float8 says
 // how to leave it out (float8_experimental, README).
-bool multiplies_quantised(const Block& block, const Kernel& kernel, Precision precision);
+bool multiplies_quantized(const Block& block, const Kernel& kernel, Precision precision);
 
-// What a product's operands are of under a plan of `precision`: the others of a quantised plan's are bf16.
+// What a GEMM's operands are of under a plan of `precision`: the others of a quantized plan's are bf16.
 Precision precision_of(const Block& block, const Kernel& kernel, Precision precision);
 
 // What casting weights into fp8 or fp4 reads and writes for each element of them, kernel by kernel and for
@@ -23,8 +23,8 @@ Precision precision_of(const Block& block, const Kernel& kernel, Precision preci
 //                   every forward pass unless it is told which is a step's first: Megatron-LM does
 //                   (core/extensions/transformer_engine.py, is_first_microbatch), so that it casts once a
 //                   step; after a pass for the maximum with current scaling, and by rows alone where
-//                   products take either layout. Weights that are held in fp8 are transposed as often, where
-//                   two copies are held; in MXFP8 quantised as often, of what ranks gathered in 16 bits; in
+//                   GEMMs take either layout. Weights that are held in fp8 are transposed as often, where
+//                   two copies are held; in MXFP8 quantized as often, of what ranks gathered in 16 bits; in
 //                   NVFP4 after a pass for the maximum, by rows and columns in blocks of 16 by 16
 //  torchao          scaled by tensor: the maximum and a cast, and a cast by columns in the backward pass, for
 //                   which torch.compile keeps the parameter rather than its fp8 copy (pytorch/pytorch pull
@@ -39,7 +39,7 @@ struct WeightCasts {
 };
 WeightCasts weight_casts(const Plan& plan);
 
-// Elements of the weights that quantised products of `kernels` read, for which they are cast.
+// Elements of the weights that quantized products of `kernels` read, for which they are cast.
 double cast_elements(const Block& block, const std::vector<Kernel>& kernels, Precision precision);
 
 }  // namespace rehearse

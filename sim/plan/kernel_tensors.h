@@ -42,8 +42,8 @@ enum class Slot : std::uint8_t {
   target,           // logit of each token's label
   maximum,          // of each token's logits
   exponential_sum,  // of each token's logits
-  scale,            // one number that all elements are multiplied by, or quantised by
-  columns,          // quantised for the product that reads columns
+  scale,            // one number that all elements are multiplied by, or quantized by
+  columns,          // quantized for the GEMM that reads columns
   channels,         // of a convolution, whose parts are split over ranks one by one
 };
 

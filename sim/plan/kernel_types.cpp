@@ -102,15 +102,15 @@ constexpr std::array kRows = {
     TypeRow{P::convolution, "convolution", P::convolution, kBoth},
     TypeRow{P::convolution_backward, "convolution_backward", P::convolution_backward, kBoth},
     TypeRow{P::adam, "adam", P::adam, kBoth},
-    TypeRow{P::quantise, "quantise", P::quantise, kTimed},
-    TypeRow{P::quantise_blocks, "quantise_blocks", P::quantise_blocks, kTimed},
-    TypeRow{P::quantise_heads, "quantise_heads", P::quantise, kNone},
-    TypeRow{P::quantise_head_blocks, "quantise_head_blocks", P::quantise_blocks, kNone},
-    TypeRow{P::quantise_fp4, "quantise_fp4", P::quantise_fp4, kImported},
-    TypeRow{P::quantise_fp4_at_random, "quantise_fp4_at_random", P::quantise_fp4_at_random, kImported},
-    TypeRow{P::find_maximum, "find_maximum", P::quantise, kTimed},
-    TypeRow{P::find_row_maxima, "find_row_maxima", P::quantise, kNone},
-    TypeRow{P::find_maxima_fp4, "find_maxima_fp4", P::quantise_fp4, kImported},
+    TypeRow{P::quantize, "quantise", P::quantize, kTimed},
+    TypeRow{P::quantize_blocks, "quantise_blocks", P::quantize_blocks, kTimed},
+    TypeRow{P::quantize_heads, "quantise_heads", P::quantize, kNone},
+    TypeRow{P::quantize_head_blocks, "quantise_head_blocks", P::quantize_blocks, kNone},
+    TypeRow{P::quantize_fp4, "quantise_fp4", P::quantize_fp4, kImported},
+    TypeRow{P::quantize_fp4_at_random, "quantise_fp4_at_random", P::quantize_fp4_at_random, kImported},
+    TypeRow{P::find_maximum, "find_maximum", P::quantize, kTimed},
+    TypeRow{P::find_row_maxima, "find_row_maxima", P::quantize, kNone},
+    TypeRow{P::find_maxima_fp4, "find_maxima_fp4", P::quantize_fp4, kImported},
     TypeRow{P::square_sum, "square_sum", P::square_sum, kBoth},
     TypeRow{P::clip_scale, "clip_scale", P::clip_scale, kBoth},
     TypeRow{P::eager, "eager", P::eager, kNone},
@@ -136,10 +136,10 @@ constexpr std::array kOps = {CollectiveOp::all_reduce, CollectiveOp::all_gather,
                              CollectiveOp::all_to_all, CollectiveOp::broadcast,  CollectiveOp::send_receive,
                              CollectiveOp::dispatch,   CollectiveOp::combine};
 
-KernelSupport support_of_attention(bool backward, bool quantised, bool sinks) {
-  return support(std::string("attention") + (backward ? "_backward" : "") + (quantised ? " fp8" : "") +
+KernelSupport support_of_attention(bool backward, bool quantized, bool sinks) {
+  return support(std::string("attention") + (backward ? "_backward" : "") + (quantized ? " fp8" : "") +
                      (sinks ? " with sinks" : ""),
-                 "", quantised || sinks ? kTimed : kBoth);
+                 "", quantized || sinks ? kTimed : kBoth);
 }
 
 KernelSupport support_of_scan(bool backward) {

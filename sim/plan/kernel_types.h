@@ -90,13 +90,13 @@ enum class Pointwise : std::uint8_t {
   convolution,      // along each sequence, of a few tokens, and its activation
   convolution_backward,
   adam,
-  quantise,         // into fp8, by rows, by columns or both
-  quantise_blocks,  // the same with a scale for each 32 elements (MXFP8)
-  quantise_heads,   // queries, keys and values in one kernel
-  quantise_head_blocks,
-  quantise_fp4,            // into fp4 with a scale for each 16 (NVFP4)
-  quantise_fp4_at_random,  // the same rounded up or down at random, as gradients are
-  find_maximum,            // of a tensor that is quantised by it
+  quantize,         // into fp8, by rows, by columns or both
+  quantize_blocks,  // the same with a scale for each 32 elements (MXFP8)
+  quantize_heads,   // queries, keys and values in one kernel
+  quantize_head_blocks,
+  quantize_fp4,            // into fp4 with a scale for each 16 (NVFP4)
+  quantize_fp4_at_random,  // the same rounded up or down at random, as gradients are
+  find_maximum,            // of a tensor that is quantized by it
   find_row_maxima,
   find_maxima_fp4,
   square_sum,

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "plan/nearest.h"
+#include "plan/rules/nearest.h"
 #include "plan/stages.h"
 
 namespace rehearse {
@@ -39,7 +39,7 @@ class LayoutText {
   }
 
  private:
-  static constexpr std::size_t kMost = 1'000'000;
+  static constexpr std::size_t kMax = 1'000'000;
   static constexpr int kDeepest = 32;
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -52,7 +52,7 @@ class LayoutText {
     while (at_ < text_.size() && text_[at_] != ')') {
       const std::string item = one(depth);
       const std::size_t times = repetition();
-      if (item.size() * times > kMost - all.size()) fail("is too long");
+      if (item.size() * times > kMax - all.size()) fail("is too long");
       for (std::size_t i = 0; i < times && !item.empty(); ++i) all += item;
     }
     return all;
@@ -79,7 +79,7 @@ class LayoutText {
     const std::size_t digits = ++at_;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       times = times * 10 + static_cast<std::size_t>(text_[at_] - '0');
-      if (times > kMost) fail("is too long");
+      if (times > kMax) fail("is too long");
     }
     if (at_ == digits) fail("needs a number after *");
     return times;

@@ -20,8 +20,8 @@ inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp4, fp32 };
 inline constexpr std::array kPrecisions = {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp4,
                                            Precision::fp32};
-// Whether linear layers multiply what was quantised into it, and all else is of 16 bits. fp4 is NVFP4.
-constexpr bool is_quantised(Precision precision) {
+// Whether linear layers multiply what was quantized into it, and all else is of 16 bits. fp4 is NVFP4.
+constexpr bool is_quantized(Precision precision) {
   return precision == Precision::fp8 || precision == Precision::fp4;
 }
 // Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
@@ -108,37 +108,24 @@ inline constexpr std::array kGraphModules = {GraphModule::attn,       GraphModul
 
 enum class Offload : std::uint8_t { none, optimizer, activations };
 inline constexpr std::array kOffloads = {Offload::none, Offload::optimizer, Offload::activations};
+
 enum class Framework : std::uint8_t {
-  megatron_2021,
-  megatron_core,
-  deepspeed_2021,
-  deepspeed,
-  fsdp1,
-  fsdp,
-  torchtitan,
-  nanotron,
-  internevo,
-  aleph_scaling
+#define REHEARSE_FRAMEWORK(NAME) NAME,
+#include "plan/frameworks/frameworks.def"
 };
 inline constexpr std::array kFrameworks = {
-    Framework::megatron_2021, Framework::megatron_core, Framework::deepspeed_2021, Framework::deepspeed,
-    Framework::fsdp1,         Framework::fsdp,          Framework::torchtitan,     Framework::nanotron,
-    Framework::internevo,     Framework::aleph_scaling};
+#define REHEARSE_FRAMEWORK(NAME) Framework::NAME,
+#include "plan/frameworks/frameworks.def"
+};
+
 enum class ScheduleName : std::uint8_t {
-  gpipe,
-  one_f_one_b,
-  interleaved,
-  zb_h1,
-  zb_h2,
-  zb_v,
-  dualpipe_v,
-  v_half,
-  v_min
+#define REHEARSE_SCHEDULE(NAME, ...) NAME,
+#include "plan/schedules.def"
 };
 inline constexpr std::array kScheduleNames = {
-    ScheduleName::gpipe,      ScheduleName::one_f_one_b, ScheduleName::interleaved,
-    ScheduleName::zb_h1,      ScheduleName::zb_h2,       ScheduleName::zb_v,
-    ScheduleName::dualpipe_v, ScheduleName::v_half,      ScheduleName::v_min};
+#define REHEARSE_SCHEDULE(NAME, ...) ScheduleName::NAME,
+#include "plan/schedules.def"
+};
 
 std::string to_string(Axis axis);
 std::string to_string(Recompute recompute);

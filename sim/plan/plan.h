@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "model/model.h"
-#include "plan/broken_rule.h"
 #include "plan/options.h"
+#include "plan/rules/broken_rule.h"
 
 namespace rehearse {
 

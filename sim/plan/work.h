@@ -54,7 +54,7 @@ struct Tensor {
   double bytes() const { return elements * element_bytes; }
 };
 
-// What a product is for. With weights of (n,k) as frameworks keep them its layout follows: BLAS's TN, NN and
+// What a GEMM is for. With weights of (n,k) as frameworks keep them its layout follows: BLAS's TN, NN and
 // NT.
 enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
 
@@ -158,7 +158,7 @@ struct Kernel {
   Overlap overlap = {};
   bool host_waits = false;  // for what it writes, before it launches the next one
   LayerPart part = LayerPart::none;
-  std::int64_t launches = 1;  // of the host: Transformer Engine multiplies and quantises expert by expert
+  std::int64_t launches = 1;  // of the host: Transformer Engine multiplies and quantizes expert by expert
   std::int64_t width = 0;     // of norms and activations: elements of a row that are taken together
   bool unmeasured = false;    // nobody timed such a kernel: its time is of its FLOPs and bytes alone
 };

@@ -9,10 +9,11 @@
 #include <ostream>
 #include <span>
 
+#include "memory/memory.h"
 #include "plan/messages.h"
 #include "plan/sharding.h"
+#include "result/activation_curve.h"
 #include "result/idle.h"
-#include "result/memory/memory.h"
 #include "result/report_json.h"
 #include "schedule/op_messages.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "memory/memory.h"
 #include "plan/schedules.h"
 #include "result/communication.h"
 #include "result/critical_path.h"
-#include "result/memory/memory.h"
 #include "result/shares.h"
 
 namespace rehearse {
@@ -145,16 +145,6 @@ TimeShares& TimeShares::add(const TimeShares& other, double weight) {
   return *this;
 }
 
-std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
-                                  const std::vector<OutsideAllocator>& outside, double capacity_bytes) {
-  std::vector<Footprint> gpus;
-  for (const RankMemory& rank : memory)
-    gpus.push_back({rank.rank, rank.peak_bytes,
-                    outside.empty() ? OutsideAllocator{} : outside[static_cast<std::size_t>(rank.rank)],
-                    capacity_bytes, rank.reserved_bytes});
-  return gpus;
-}
-
 std::vector<Footprint> footprints(const Report& report) {
   const RunFacts& facts = report.facts;
   std::vector<Footprint> gpus = footprints(report.memory, facts.outside_allocator, facts.gpu_memory_bytes);
@@ -169,6 +159,17 @@ Footprint fullest_gpu(const Report& report) {
 
 MemoryVerdict memory_verdict(const Report& report) {
   return memory_verdict(footprints(report), report.facts.headroom);
+}
+
+void add_reserved(Report& report, const Schedule& schedule, const Work& work, std::int64_t microbatches) {
+  const int heaviest = heaviest_rank(report).rank, fullest = fullest_gpu(report).rank;
+  for (const Footprint& gpu : footprints(report)) {
+    if (!gpu.fits() || (gpu.rank != heaviest && gpu.rank != fullest)) continue;
+    const auto at = static_cast<std::size_t>(gpu.rank);
+    RankMemory& memory = report.memory[at];
+    memory.reserved_bytes = reserved_bytes(schedule.ranks[at], memory, report.plan, work,
+                                           gpu.capacity_bytes - gpu.outside.all(), microbatches);
+  }
 }
 
 std::string verdict_sentence(const Report& report) {

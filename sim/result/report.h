@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "cost/stage_times.h"
+#include "memory/footprint.h"
+#include "memory/rank_memory.h"
+#include "memory/reserved.h"
+#include "memory/verdict.h"
 #include "model/model.h"
 #include "plan/plan.h"
-#include "plan/stage_times.h"
 #include "plan/work.h"
-#include "result/memory/footprint.h"
-#include "result/memory/verdict.h"
 #include "result/timeline.h"
 #include "schedule/schedule.h"
 
@@ -29,7 +31,7 @@ struct RunFacts {
   double extrapolated_share = 0;
   double unmeasured_share = 0;    // of kernel time: kernels that nobody timed
   double launch_bound_share = 0;  // of kernel time: the GPU waits for the CPU's launches
-  double slowest_gpu = 1;         // times that products take on it
+  double slowest_gpu = 1;         // times that GEMMs take on it
   std::string cluster_name;
   std::string gpu_name;
   int gpus = 1;
@@ -78,33 +80,6 @@ struct RankShares {
   TimeShares time;
 };
 
-// Microbatches whose activations of a stage are there.
-struct LiveMicrobatches {
-  int stage = 0;
-  std::vector<int> microbatches;  // ascending
-};
-
-// Bytes on one GPU of a pipeline rank at its fullest moment. The first six sum to peak_bytes.
-struct RankMemory {
-  int rank = 0;                  // pipeline rank
-  int stage = 0;                 // its first stage
-  double parameters = 0;         // elements, before they are divided among replicas
-  double expert_parameters = 0;  // those of them that Plan::edp() ranks hold
-  double parameters_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0, activations_bytes = 0,
-         logits_bytes = 0,  // saved, and their copies in the loss
-      buffers_bytes = 0, peak_bytes = 0;
-  double master_bytes = 0;   // of the optimizer's: master weights
-  double left_bytes = 0;     // most activations between ops when a backward has ended
-  double working_bytes = 0;  // of the activations: gradients, recomputed tensors, ... of the op that runs
-  double passing_gradients_bytes = 0;  // of the gradients: those that come with a backward pass
-  double late_bytes = 0;       // of the buffers: of late_blocks(), what the activations leave no room for
-  double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
-  std::optional<double> reserved_bytes = {};  // by the allocator; none where that was not replayed
-  std::int32_t peak_op = -1;                  // index of the op of its list that runs then; -1: none
-  double peak_time_s = 0;                     // when that op begins
-  std::vector<LiveMicrobatches> alive;
-};
-
 struct Report {
   RunFacts facts;
   double step_time_s = 0;
@@ -132,9 +107,9 @@ Report make_report(const Timeline& timeline, const Schedule& schedule, const Tas
                    const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
                    bool with_split = true);
 
-// All that lies on the GPUs of each rank of `memory`; `outside` is by pipeline rank, or empty for nothing.
-std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
-                                  const std::vector<OutsideAllocator>& outside, double capacity_bytes);
+// RankMemory::reserved_bytes of the rank with the highest peak and of the fullest, where they fit.
+void add_reserved(Report& report, const Schedule& schedule, const Work& work,
+                  std::int64_t microbatches = kAllMicrobatches);
 
 // Of the report's ranks, and the one with the least room, which decides whether the plan fits.
 std::vector<Footprint> footprints(const Report& report);

@@ -11,7 +11,7 @@ namespace rehearse {
 // does not know is compute, STEP is optimizer.
 TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times);
 
-// Seconds of an op's exchanges of experts that the kernels of the pass beside it hide: not in its parts.
+// Seconds of an op's expert all-to-alls that the kernels of the pass beside it hide: not in its parts.
 double hidden_exchange_s(const Op& op, const OpTimes& times);
 
 // Busy time by cause and idle time by what it waits for; time.sum() is `step_time_s`.

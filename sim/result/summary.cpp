@@ -14,7 +14,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kBarColumns = 30;
-constexpr double kMostExtrapolated = 0.5;  // of the kernel time, before the page opens with it
+constexpr double kMaxExtrapolated = 0.5;  // of the kernel time, before the page opens with it
 
 enum class Paint {
   bold = 1,
@@ -66,7 +66,7 @@ void add_head(Page& page, const Report& report) {
   page.line("{} on {}, {} x {}", page.paint(printable(report.model.name), Paint::bold),
             page.paint(printable(facts.cluster_name), Paint::bold), facts.gpus, printable(facts.gpu_name));
   page.line("{}", plan_lines(report));
-  if (facts.extrapolated_share > kMostExtrapolated)
+  if (facts.extrapolated_share > kMaxExtrapolated)
     page.line(
         "{} {} of the kernel time is extrapolated:\n        profile {} has no measurements near these sizes",
         page.paint("warning", Paint::yellow), percent(facts.extrapolated_share),

@@ -1,6 +1,6 @@
 #include "run/fit.h"
 
-#include "result/memory/memory.h"
+#include "memory/memory.h"
 #include "run/outside_allocator.h"
 #include "schedule/orders.h"
 

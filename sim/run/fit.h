@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "result/memory/sizing.h"
+#include "memory/sizing.h"
 #include "run/iteration.h"
 
 namespace rehearse {

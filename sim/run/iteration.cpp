@@ -5,17 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/in_company.h"
+#include "cost/concurrent_ranks.h"
 #include "cost/nccl/model.h"
 #include "cost/timed_on.h"
+#include "memory/lifetimes.h"
+#include "memory/memory.h"
+#include "memory/reserved.h"
+#include "memory/sizing.h"
 #include "plan/sharding.h"
-#include "result/memory/lifetimes.h"
-#include "result/memory/memory.h"
-#include "result/memory/reserved.h"
-#include "result/memory/sizing.h"
-#include "run/alike.h"
 #include "run/band.h"
-#include "run/company.h"
+#include "run/gpu_sharing.h"
 #include "run/jitter.h"
 #include "run/misaligned.h"
 #include "run/order_bubble.h"
@@ -23,6 +22,7 @@
 #include "run/reference.h"
 #include "run/simulate.h"
 #include "run/slowdown.h"
+#include "run/symmetry.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -78,9 +78,9 @@ void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) 
 }
 
 void note_launches(const Plan& plan, const Prices& prices, RunFacts& facts) {
-  constexpr double kWorthAWord = 0.01;
+  constexpr double kNegligibleShare = 0.01;
   facts.launch_bound_share = prices.launch_bound_s / std::max(1e-12, prices.priced_s + prices.launch_bound_s);
-  if (facts.launch_bound_share < kWorthAWord) return;
+  if (facts.launch_bound_share < kNegligibleShare) return;
   const char* const instead =
       plan.launch_blocking ? "--launch-blocking off hides it" : "--cuda-graph on removes it";
   facts.warnings.push_back(
@@ -110,11 +110,11 @@ void warn_of_wide_norms(const Model& model, const Plan& plan, RunFacts& facts) {
 
 // Mechanisms whose kernels were never timed: the error bar counts them (band.h).
 void warn_of_untimed(const Model& model, const Plan& plan, RunFacts& facts) {
-  constexpr double kNegligible = 0.005;
+  constexpr double kNegligibleShare = 0.005;
   const char* what = model.recurrence    ? "the recurrence in attention's place"
                      : model.caps_scores ? "attention with capped scores"
                                          : "the indexer of sparse attention";
-  if (facts.unmeasured_share > kNegligible)
+  if (facts.unmeasured_share > kNegligibleShare)
     facts.warnings.push_back(fmt::format(
         "model {}: {:.0f} % of the kernel time is of {}, whose kernels nobody timed: they are costed "
         "by their FLOPs and bytes, and the error bar is widened by half of their time",
@@ -139,7 +139,7 @@ std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
 // The longest path, where nothing contends, knows ranks that share a NIC by their folded port alone.
 bool folding_shows(const Experiment& experiment) {
   return experiment.engine == Engine::simgrid && experiment.fold == Fold::replicas &&
-         !are_alike(experiment.plan, experiment.cluster, experiment.conditions);
+         !are_symmetric(experiment.plan, experiment.cluster, experiment.conditions);
 }
 
 Fold fold_of(const Experiment& experiment, const Schedule& schedule) {
@@ -190,7 +190,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   }
   facts.outside_allocator = outside_allocator(experiment, plan, preparation.work);
   note_launches(plan, preparation.prices, facts);
-  const std::string misaligned = misaligned_products(preparation.work, plan, experiment.profile);
+  const std::string misaligned = misaligned_gemms(preparation.work, plan, experiment.profile);
   if (!misaligned.empty()) facts.warnings.push_back(misaligned);
   warn_of_folding(experiment, preparation, facts);
   warn_of_pairs(plan, preparation.schedule, facts);
@@ -277,25 +277,25 @@ namespace {
 // With kernels as slow as others beside them make them: of a first look, in which all of them always compute,
 // it is found how much of the time they do.
 Experiment among_others(Experiment experiment) {
-  const double others = static_cast<double>(experiment.profile.measurement->in_company->others);
+  const double others = static_cast<double>(experiment.profile.measurement->with_concurrent_ranks->others);
   Experiment first = experiment;
-  first.profile = in_company(experiment.profile, 1);
+  first.profile = with_concurrent_ranks(experiment.profile, 1);
   first.engine = Engine::reference;
   first.conditions.iterations = 1;
   Iteration look;
   look.preparation = prepare(first);
   run_all(first, look);
-  experiment.profile =
-      in_company(std::move(experiment.profile),
-                 computing_too(look.timeline, look.preparation.schedule, experiment.plan.gpus(), others));
-  experiment.profile.measurement->in_company.reset();
+  experiment.profile = with_concurrent_ranks(
+      std::move(experiment.profile),
+      concurrent_compute(look.timeline, look.preparation.schedule, experiment.plan.gpus(), others));
+  experiment.profile.measurement->with_concurrent_ranks.reset();
   return experiment;
 }
 
 }  // namespace
 
 Iteration run_iteration(const Experiment& experiment) {
-  if (are_in_company(experiment)) return run_iteration(among_others(experiment));
+  if (shares_gpu(experiment)) return run_iteration(among_others(experiment));
   Iteration iteration;
   iteration.preparation = prepare(experiment);
   run_all(experiment, iteration);

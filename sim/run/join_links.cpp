@@ -19,11 +19,11 @@ void join_links(Loads& own, Loads& other) {
     for (LinkId& link : end) link = link_of[static_cast<std::size_t>(link)];
     own.ends.push_back(std::move(end));
   }
-  const auto move = [first_end](FlowEnds& ends) { ends = {ends.out + first_end, ends.in + first_end}; };
+  const auto move = [first_end](Endpoints& ends) { ends = {ends.out + first_end, ends.in + first_end}; };
   for (Flow& flow : other.flows) move(flow.ends);
-  for (Paces& paces : other.inside.paces)
-    for (std::vector<Pace>& of_group : paces)
-      for (Pace& pace : of_group) move(pace.ends);
+  for (FlowRates& paces : other.inside.paces)
+    for (std::vector<FlowRate>& of_group : paces)
+      for (FlowRate& pace : of_group) move(pace.ends);
   other.capacity = own.capacity;
   other.ends = own.ends;
 }

@@ -53,9 +53,9 @@ std::vector<int> likely_split(const Experiment& experiment) {
 }
 
 std::vector<int> any_split(const Plan& plan, const Model& model) {
-  constexpr std::int64_t kMostStages = 1 << 20;  // before the rules are checked
+  constexpr std::int64_t kMaxStages = 1 << 20;  // before the rules are checked
   std::vector<int> layers(
-      static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, kMostStages)), 0);
+      static_cast<std::size_t>(std::min<std::int64_t>(std::int64_t{plan.pp} * plan.vpp, kMaxStages)), 0);
   layers.front() = static_cast<int>(model.layers);
   return layers;
 }

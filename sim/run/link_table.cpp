@@ -36,7 +36,7 @@ EndId LinkTable::end_of(const std::vector<LinkId>& links) {
   return found->second;
 }
 
-FlowEnds LinkTable::gpu_port(std::int64_t node, int gpu) {
+Endpoints LinkTable::gpu_port(std::int64_t node, int gpu) {
   const auto [found, is_new] = gpu_ports_.try_emplace({node, gpu});
   if (is_new) {
     const double rate = gpu_bandwidth({node, gpu});
@@ -45,7 +45,7 @@ FlowEnds LinkTable::gpu_port(std::int64_t node, int gpu) {
   return found->second;
 }
 
-FlowEnds LinkTable::nic_port(NicPlace nic) {
+Endpoints LinkTable::nic_port(NicPlace nic) {
   const auto [found, is_new] = nic_ports_.try_emplace({nic.node, nic.nic});
   if (is_new) {
     const double rate = nic_bandwidth(nic);
@@ -82,15 +82,15 @@ std::pair<NicPlace, NicPlace> LinkTable::nics_between(GpuPlace from, GpuPlace to
   return {crosses_rail ? rail : own, theirs};
 }
 
-FlowEnds LinkTable::message(GpuPlace from, GpuPlace to) {
+Endpoints LinkTable::message(GpuPlace from, GpuPlace to) {
   if (from.node == to.node) return inside(from, to);
   const auto [out, in] = nics_between(from, to);
   return across(out, in);
 }
 
 // GPU ports bound it, and where the node's wiring is known the links between.
-FlowEnds LinkTable::inside(GpuPlace from, GpuPlace to) {
-  const FlowEnds source = gpu_port(from.node, from.gpu), target = gpu_port(to.node, to.gpu);
+Endpoints LinkTable::inside(GpuPlace from, GpuPlace to) {
+  const Endpoints source = gpu_port(from.node, from.gpu), target = gpu_port(to.node, to.gpu);
   const std::vector<LinkId> between = wires(from, to);
   if (between.empty()) return {source.out, target.in};
   std::vector<LinkId> out = ends_[static_cast<std::size_t>(source.out)];
@@ -145,8 +145,8 @@ LinkId LinkTable::fabric_link(const FabricLink& link) {
   return found->second;
 }
 
-FlowEnds LinkTable::across(NicPlace from, NicPlace to) {
-  FlowEnds flow{nic_port(from).out, nic_port(to).in};
+Endpoints LinkTable::across(NicPlace from, NicPlace to) {
+  Endpoints flow{nic_port(from).out, nic_port(to).in};
   const std::vector<FabricLink> route = shared_route(from, to);
   if (route.empty()) return flow;
   std::vector<LinkId> out = ends_[static_cast<std::size_t>(flow.out)], in;

@@ -16,7 +16,7 @@ using LinkId = std::int32_t;  // one direction of a link
 using EndId = std::int32_t;   // the links on one side of a flow's way
 
 // A flow crosses the links of both ends.
-struct FlowEnds {
+struct Endpoints {
   EndId out = 0;
   EndId in = 0;
 };
@@ -31,20 +31,20 @@ class LinkTable {
   EndId end_of(const std::vector<LinkId>& links);
 
   // Ports of a GPU to its node and of a NIC to the fabric, one end each way.
-  FlowEnds gpu_port(std::int64_t node, int gpu);
-  FlowEnds nic_port(NicPlace nic);
+  Endpoints gpu_port(std::int64_t node, int gpu);
+  Endpoints nic_port(NicPlace nic);
 
   using GpuPlace = rehearse::GpuPlace;
 
   // From GPU to GPU. InputError when a link that it needs is
   // down.
-  FlowEnds message(GpuPlace from, GpuPlace to);
+  Endpoints message(GpuPlace from, GpuPlace to);
 
   // The NICs that such a message across nodes takes.
   std::pair<NicPlace, NicPlace> nics_between(GpuPlace from, GpuPlace to) const;
 
   // From NIC to NIC, with their ports.
-  FlowEnds across(NicPlace from, NicPlace to);
+  Endpoints across(NicPlace from, NicPlace to);
 
   // The links between the NICs that can be shared or are slow.
   std::vector<FabricLink> shared_route(NicPlace from, NicPlace to) const;
@@ -70,7 +70,7 @@ class LinkTable {
   const std::vector<std::vector<LinkId>>& ends() const { return ends_; }  // by end
 
  private:
-  FlowEnds inside(GpuPlace from, GpuPlace to);
+  Endpoints inside(GpuPlace from, GpuPlace to);
   double speed_of_link(const std::string& name) const;
 
   const Cluster& cluster_;
@@ -82,7 +82,7 @@ class LinkTable {
   std::vector<double> capacity_;
   std::vector<std::vector<LinkId>> ends_;
   std::map<std::vector<LinkId>, EndId> end_of_;
-  std::map<std::pair<std::int64_t, int>, FlowEnds> gpu_ports_, nic_ports_;
+  std::map<std::pair<std::int64_t, int>, Endpoints> gpu_ports_, nic_ports_;
   std::map<std::uint64_t, LinkId> fabric_links_;
   LinkId unbounded_ = -1;
   std::map<std::tuple<std::int64_t, std::size_t, std::size_t>, LinkId> wire_links_;

@@ -56,7 +56,7 @@ bool Links::stands_alone(int instance) const {
   return members_[static_cast<std::size_t>(instance)].size() == 1;
 }
 
-FlowEnds Links::add_port(double bandwidth) {
+Endpoints Links::add_port(double bandwidth) {
   return {table_.end_of({table_.add_link(bandwidth)}), table_.end_of({table_.add_link(bandwidth)})};
 }
 
@@ -74,7 +74,7 @@ std::map<int, int> Links::shares_of_nics() const {
 }
 
 void Links::add_ports() {
-  std::map<std::tuple<int, std::int64_t, int>, FlowEnds> nics;  // pipeline ranks of a replica share them
+  std::map<std::tuple<int, std::int64_t, int>, Endpoints> nics;  // pipeline ranks of a replica share them
   std::map<int, int> shares;
   for (int i = 0; i < static_cast<int>(members_.size()); ++i) {
     const Instance& instance = tasks_.instances[static_cast<std::size_t>(i)];
@@ -118,11 +118,11 @@ bool Links::crosses_nodes(int a, int b) const {
   });
 }
 
-std::vector<Crossing> Links::message(int a, int b) {
+std::vector<FlowShare> Links::message(int a, int b) {
   const Pairs pairs = peers(a, b);
   if (stands_alone(a) && !(has_own_rates(cluster_.fabric) && crosses_nodes(a, b)))
     return {{table_.message(place(pairs.front().first), place(pairs.front().second)), 1}};
-  std::vector<Crossing> crossings;
+  std::vector<FlowShare> crossings;
   if (!crosses_nodes(a, b)) {
     // The narrowest way of all pairs.
     std::vector<LinkId> narrowest;
@@ -148,7 +148,7 @@ std::vector<Crossing> Links::message(int a, int b) {
 // For each level of the fabric, what the pairs together bring to the link of it that is fullest for its
 // capacity, along the way of the first pair that crosses it. Each rank divides what it sends among its
 // messages.
-void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vector<Crossing>& crossings) {
+void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vector<FlowShare>& crossings) {
   if (!table_.has_shared_links()) return;
   const std::vector<Bundle> bundles = bundled(pairs);
   std::unordered_map<std::uint64_t, double> users;
@@ -201,22 +201,22 @@ std::uint32_t Links::lowest_switch(NicPlace nic) const {
   return static_cast<std::uint32_t>(nic.node * cluster_.node.nics + nic.nic);
 }
 
-const std::vector<Crossing>& Links::ring(CommGroup group, int instance) {
+const std::vector<FlowShare>& Links::ring(CommGroup group, int instance) {
   return crossings(group, instance, ring_edges);
 }
 
-const std::vector<Crossing>& Links::all_to_all(CommGroup group, int instance) {
+const std::vector<FlowShare>& Links::all_to_all(CommGroup group, int instance) {
   return crossings(group, instance, far_pairs);
 }
 
-const std::vector<Crossing>& Links::crossings(CommGroup group, int instance, MessagesOf messages_of) {
+const std::vector<FlowShare>& Links::crossings(CommGroup group, int instance, MessagesOf messages_of) {
   const auto [found, is_new] = rings_.try_emplace(group);
   if (is_new) found->second = crossings(group, messages_of);
   return found->second[static_cast<std::size_t>(instance)];
 }
 
-std::vector<std::vector<Crossing>> Links::crossings(CommGroup of, MessagesOf messages_of) {
-  std::vector<std::vector<Crossing>> crossings(members_.size());
+std::vector<std::vector<FlowShare>> Links::crossings(CommGroup of, MessagesOf messages_of) {
+  std::vector<std::vector<FlowShare>> crossings(members_.size());
   if (!table_.has_shared_links()) {
     for (std::size_t i = 0; i < members_.size(); ++i) crossings[i] = {{nic_[i], 1}};
     return crossings;

@@ -18,8 +18,8 @@ namespace rehearse {
 // - With a rate of its own (of_bytes): the message's bytes to other nodes.
 // - The port of a NIC, or a link whose rate is a part of a port's: the message's seconds times that rate. So
 //   the whole cost of the message counts as bytes.
-struct Crossing {
-  FlowEnds ends;
+struct FlowShare {
+  Endpoints ends;
   double times = 1;
   bool of_bytes = false;
 
@@ -35,21 +35,21 @@ class Links {
  public:
   Links(const Tasks& tasks, const Plan& plan, const Cluster& cluster, const Conditions& conditions = {});
 
-  const FlowEnds& gpu(int instance) const { return gpu_[static_cast<std::size_t>(instance)]; }
+  const Endpoints& gpu(int instance) const { return gpu_[static_cast<std::size_t>(instance)]; }
   double gpu_bandwidth() const { return cluster_.node.gpu_link.bandwidth; }
   double nic_bandwidth() const { return nic_bandwidth_; }  // all NICs of a GPU, in order and unshared
 
   // Whether any rank of instance a has its peer of instance b in another node. Peers of a folded pair are the
   // ranks with equal coordinates. The slowest of them sets the pace of all.
   bool crosses_nodes(int a, int b) const;
-  std::vector<Crossing> message(int a, int b);
+  std::vector<FlowShare> message(int a, int b);
 
   // An instance's flows between nodes in a ring over each group (run/rings.h). Without links of the fabric,
   // the cost model sets the pace of all members. Links of the fabric carry the bytes that cross them.
-  const std::vector<Crossing>& ring(CommGroup group, int instance);
+  const std::vector<FlowShare>& ring(CommGroup group, int instance);
 
   // The same where each member sends equal parts to all others.
-  const std::vector<Crossing>& all_to_all(CommGroup group, int instance);
+  const std::vector<FlowShare>& all_to_all(CommGroup group, int instance);
 
   // -1 where another replica's instance stands for `rank`.
   int instance_of(int rank) const { return instance_of_[static_cast<std::size_t>(rank)]; }
@@ -63,8 +63,8 @@ class Links {
   LinkTable::GpuPlace place(int rank) const;
   bool stands_alone(int instance) const;
   Pairs peers(int a, int b) const;
-  const std::vector<Crossing>& crossings(CommGroup group, int instance, MessagesOf messages_of);
-  std::vector<std::vector<Crossing>> crossings(CommGroup group, MessagesOf messages_of);
+  const std::vector<FlowShare>& crossings(CommGroup group, int instance, MessagesOf messages_of);
+  std::vector<std::vector<FlowShare>> crossings(CommGroup group, MessagesOf messages_of);
   // Messages between the same two lowest switches: all take one route.
   struct Bundle {
     double messages = 0;
@@ -72,10 +72,10 @@ class Links {
   };
   std::vector<Bundle> bundled(const Pairs& pairs) const;
   std::uint32_t lowest_switch(NicPlace nic) const;
-  void append_shared(const Pairs& pairs, double messages_a_rank, std::vector<Crossing>& crossings);
+  void append_shared(const Pairs& pairs, double messages_a_rank, std::vector<FlowShare>& crossings);
   void add_ports();
   std::map<int, int> shares_of_nics() const;
-  FlowEnds add_port(double bandwidth);
+  Endpoints add_port(double bandwidth);
 
   const Tasks& tasks_;
   const Cluster& cluster_;
@@ -86,8 +86,8 @@ class Links {
   double nic_bandwidth_;
   std::vector<std::vector<int>> members_;  // by instance: the ranks it stands for
   std::vector<int> instance_of_;           // by rank; -1: stood for by another replica
-  std::vector<FlowEnds> gpu_, nic_;        // by instance
-  std::map<CommGroup, std::vector<std::vector<Crossing>>> rings_;
+  std::vector<Endpoints> gpu_, nic_;       // by instance
+  std::map<CommGroup, std::vector<std::vector<FlowShare>>> rings_;
 };
 
 }  // namespace rehearse

@@ -18,11 +18,11 @@ namespace rehearse {
 namespace {
 
 // Builds the loads task by task; what repeats (the way between two instances, a group's shape) is found once.
-class Loading {
+class LoadsBuilder {
  public:
-  Loading(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
-          const Profile& profile, const MessageSizes& sizes, const Conditions& conditions,
-          const StageNodes& nodes)
+  LoadsBuilder(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+               const Profile& profile, const MessageSizes& sizes, const Conditions& conditions,
+               const StageNodes& nodes)
       : schedule_(schedule),
         tasks_(tasks),
         plan_(plan),
@@ -60,7 +60,7 @@ class Loading {
       loads_.first_flow.push_back(static_cast<std::uint32_t>(loads_.flows.size()));
     }
     loads_.inside =
-        find_inside(schedule_, tasks_, plan_, cluster_, prices.transfers, times, loads_.flows, links_);
+        find_contended(schedule_, tasks_, plan_, cluster_, prices.transfers, times, loads_.flows, links_);
     loads_.capacity = links_.table().capacity();
     loads_.ends = links_.table().ends();
     loads_.fabric = links_.table().fabric_links();
@@ -70,10 +70,10 @@ class Loading {
 
  private:
   // The way of a message, found once for each pair of instances.
-  struct Way {
+  struct Path {
     CommunicationTime time;  // of one boundary message
     bool crosses = false;
-    std::vector<Crossing> crossings;
+    std::vector<FlowShare> crossings;
   };
 
   // A collective's ranks, found once for each leader: their shape and the instances whose ops form the task.
@@ -113,26 +113,26 @@ class Loading {
   const Op& op_at(OpRef ref) const { return ops_of(ref)[static_cast<std::size_t>(ref.op)]; }
 
   // Bytes are whole, at least one where there are any, so that both engines count the same ones.
-  void add_flow(const FlowEnds& ends, double bytes) {
+  void add_flow(const Endpoints& ends, double bytes) {
     const double whole = std::ceil(bytes);
     if (whole > 0) loads_.flows.push_back({ends, static_cast<std::uint64_t>(whole)});
   }
 
   void send(TaskId task, int from, int to) {
     const auto [found, is_new] = ways_.try_emplace({from, to});
-    Way& way = found->second;
+    Path& way = found->second;
     if (is_new) way = way_between(from, to);
     loads_.fixed_s[task] = way.time.latency_s;
     if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
     const double counted = way.time.transfer_s * rate(way.crosses);
-    for (const Crossing& crossing : way.crossings)
+    for (const FlowShare& crossing : way.crossings)
       add_flow(crossing.ends, crossing.carried(sizes_.boundary_bytes, counted));
   }
 
   // Seconds of a message alone on its port are worth so many bytes: what the protocol adds counts as bytes.
   double rate(bool crosses) const { return crosses ? links_.nic_bandwidth() : links_.gpu_bandwidth(); }
 
-  Way way_between(int from, int to) {
+  Path way_between(int from, int to) {
     const bool crosses = links_.crosses_nodes(from, to);
     return {send_time(profile_of(from), cluster_of(from), sizes_.boundary_bytes, crosses), crosses,
             links_.message(from, to)};
@@ -142,7 +142,7 @@ class Loading {
     std::vector<double> bytes(loads_.capacity.size(), 0);
     for (TaskId task = 0; task < tasks_.size(); ++task) {
       loads_.transfer_s[task] = transfer_alone_s(loads_, task, bytes);
-      if (const InnerOp* op = loads_.inside.of(task)) {
+      if (const ContendedOp* op = loads_.inside.of(task)) {
         loads_.fixed_s[task] -= op->priced_s;
         loads_.transfer_s[task] = op->alone_s;
       }
@@ -260,7 +260,7 @@ class Loading {
           near_bytes += bytes;
           continue;
         }
-        for (const Crossing& crossing : links_.ring(each.of, instance))
+        for (const FlowShare& crossing : links_.ring(each.of, instance))
           put(crossing.ends, crossing.carried(each.far_bytes, bytes / each.group->shape.per_nic));
       }
       add_flow(links_.gpu(instance), near_bytes);
@@ -268,7 +268,7 @@ class Loading {
     }
   }
 
-  void put(const FlowEnds& ends, double bytes) {
+  void put(const Endpoints& ends, double bytes) {
     for (auto& [known, sum] : far_) {
       if (known.out != ends.out || known.in != ends.in) continue;
       sum += bytes;
@@ -288,10 +288,10 @@ class Loading {
   const StageNodes& nodes_;
   Links links_;
   std::vector<double> speeds_;  // by instance
-  std::map<std::pair<int, int>, Way> ways_;
+  std::map<std::pair<int, int>, Path> ways_;
   std::map<std::pair<CommGroup, int>, Group> groups_;
-  std::vector<std::pair<FlowEnds, double>> far_;  // flows between nodes of one instance
-  std::vector<Taken> taken_;                      // by task
+  std::vector<std::pair<Endpoints, double>> far_;  // flows between nodes of one instance
+  std::vector<Taken> taken_;                       // by task
   Loads loads_;
 };
 
@@ -300,7 +300,7 @@ class Loading {
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const Prices& prices, const MessageSizes& sizes,
                  const Conditions& conditions, const StageNodes& nodes) {
-  return Loading(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(prices);
+  return LoadsBuilder(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(prices);
 }
 
 }  // namespace rehearse

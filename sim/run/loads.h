@@ -12,7 +12,7 @@
 #include "plan/messages.h"
 #include "plan/plan.h"
 #include "run/conditions.h"
-#include "run/inside.h"
+#include "run/contended.h"
 #include "run/links.h"
 #include "run/stage_nodes.h"
 #include "schedule/schedule.h"
@@ -37,7 +37,7 @@ struct Loads {
   std::vector<double> taken;
   std::vector<std::uint32_t> first_flow;  // one more entry than tasks
   std::vector<Flow> flows;
-  Inside inside = {};
+  ContendedOps inside = {};
   std::vector<double> capacity;            // by link, bytes/s
   std::vector<std::vector<LinkId>> ends;   // by end of a flow
   std::map<std::uint64_t, LinkId> fabric;  // links that the rest of the cluster may cross too

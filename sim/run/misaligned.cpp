@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-std::string misaligned_products(const Work& work, const Plan& plan, const Profile& profile) {
+std::string misaligned_gemms(const Work& work, const Plan& plan, const Profile& profile) {
   std::string products;
   for (const Block& block : work.blocks) {
     for (const Kernel& kernel : block.forward) {

@@ -1,4 +1,4 @@
-// Which products does a plan make slow by the width of their rows?
+// Which GEMMs does a plan make slow by the width of their rows?
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// A warning that names the forward products whose operands cuBLAS loads piecemeal (cost/gemm_kind.h) and the
-// rows that make it so; empty where there are none, or where the profile knows no such products.
-std::string misaligned_products(const Work& work, const Plan& plan, const Profile& profile);
+// A warning that names the forward GEMMs whose operands cuBLAS loads piecemeal (cost/gemm_kind.h) and the
+// rows that make it so; empty where there are none, or where the profile knows no such GEMMs.
+std::string misaligned_gemms(const Work& work, const Plan& plan, const Profile& profile);
 
 }  // namespace rehearse

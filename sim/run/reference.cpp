@@ -31,7 +31,7 @@ Timeline reference(const Schedule& schedule, const Tasks& tasks, const Loads& lo
 
 namespace {
 
-TimeParts contended(const InnerOp& op, double lost_s) {
+TimeParts contended(const ContendedOp& op, double lost_s) {
   std::array<double, kInnerGroups> seconds{};
   double all = 0;
   for (std::size_t group = 0; group < kInnerGroups; ++group)
@@ -57,7 +57,7 @@ Timeline spread(const Schedule& schedule, const Tasks& tasks, const Loads& loads
     for (std::size_t op = 0; op < ops; ++op) {
       const TaskId task = tasks.task(static_cast<int>(i), op);
       rank.spans[op] = {begins[task], ends[task]};
-      const InnerOp* const inner = loads.inside.of(task);
+      const ContendedOp* const inner = loads.inside.of(task);
       const double slowed_s = loads.slowed_s.empty() ? 0 : loads.slowed_s[task];
       if (inner == nullptr && slowed_s == 0) continue;
       if (rank.lost.empty()) rank.lost.resize(ops);

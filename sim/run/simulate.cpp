@@ -40,7 +40,9 @@ class RunningFlows {
     running_.emplace(key, Running{std::move(comm), &walk, task});
   }
 
-  void run() { platform_.engine().run(); }
+  void run() {
+    platform_.engine().run();
+  }
 
  private:
   void ended(const s4u::Activity& activity);
@@ -142,7 +144,7 @@ class Walk {
   // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window. Links that could carry it
   // sooner than it is priced, because members whose ops are other tasks send later, do not make it shorter.
   void go_on(TaskId task, double now) {
-    const InnerOp& op = *loads_->inside.of(task);
+    const ContendedOp& op = *loads_->inside.of(task);
     constexpr std::uint32_t kSteps = 2 * kInnerGroups + 1;
     while (steps_[task] < kSteps * static_cast<std::uint32_t>(op.rounds)) {
       const std::uint32_t step = steps_[task]++ % kSteps;
@@ -155,7 +157,7 @@ class Walk {
       const double bytes = in_window ? of_group.beside_bytes : of_group.exposed_bytes;
       left_[task] = 0;
       if (moving_s > 0) {
-        for (const Pace& pace : loads_->inside.paces_of(op, (step - 1) / 2)) {
+        for (const FlowRate& pace : loads_->inside.rates_of(op, (step - 1) / 2)) {
           start(task, pace.flow(moving_s, bytes));
           ++left_[task];
         }

@@ -75,7 +75,7 @@ class SideBySide {
   double rate(TaskId computing) {
     double taken = 0;
     for (const TaskId collective : lane_of(computing).collectives) taken += loads_.taken[collective];
-    const double rest = 1 - std::min(kMostTaken, taken);
+    const double rest = 1 - std::min(kMaxTaken, taken);
     return rest / (rest + kernels_[computing] * (1 - rest));
   }
 

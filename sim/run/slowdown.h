@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/stage_times.h"
+#include "cost/stage_times.h"
 #include "run/loads.h"
 
 namespace rehearse {

@@ -15,7 +15,7 @@ namespace rehearse {
 namespace {
 
 constexpr auto kPp = static_cast<std::size_t>(Axis::pp);
-constexpr std::size_t kMostRanks = 1 << 20;
+constexpr std::size_t kMaxListedRanks = 1 << 20;
 
 [[noreturn]] void fail(const std::string& rule, const std::string& values, const std::string& nearest = "") {
   throw InputError({"", "/stage_nodes", rule, values, nearest});
@@ -74,7 +74,7 @@ StageNodes read_stage_nodes(const std::string& text, const Plan& plan, const Clu
     std::size_t count = 1;
     if (const std::size_t star = word.find('*'); star != std::string_view::npos) {
       const auto [end, error] = std::from_chars(word.data(), word.data() + star, count);
-      if (error != std::errc() || end != word.data() + star || count < 1 || count > kMostRanks)
+      if (error != std::errc() || end != word.data() + star || count < 1 || count > kMaxListedRanks)
         fail("must be a list of COUNT*CLUSTER", fmt::format("found \"{}\"", word), "2*dgx-h100,2*dgx-a100");
       word.remove_prefix(star + 1);
     }

@@ -5,7 +5,7 @@
 namespace rehearse {
 
 double Loads::alone_s(TaskId task) const {
-  const InnerOp* op = inside.of(task);
+  const ContendedOp* op = inside.of(task);
   if (op == nullptr) return fixed_s[task] + transfer_s[task];
   return fixed_s[task] + std::max(op->priced_s, transfer_s[task] - wait_s(task));
 }

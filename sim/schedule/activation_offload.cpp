@@ -7,7 +7,7 @@ namespace rehearse {
 namespace {
 
 // A copy to the host and back needs an op to hide behind at each end.
-constexpr std::size_t kLeastDistance = 3;
+constexpr std::size_t kMinDistance = 3;
 
 using Cell = std::pair<int, std::int32_t>;  // stage and microbatch
 
@@ -23,7 +23,7 @@ class OffloadWalk {
       if (from[i].kind == OpKind::forward) forward[cell] = turn;
       if (from[i].kind != OpKind::backward && from[i].kind != OpKind::backward_input) continue;
       const auto found = forward.find(cell);
-      if (found != forward.end() && turn - found->second >= kLeastDistance) backward_[found->second] = turn;
+      if (found != forward.end() && turn - found->second >= kMinDistance) backward_[found->second] = turn;
     }
     for (const auto& [f, b] : backward_) forward_[b] = f;
   }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "plan/schedules.h"
 #include "schedule/passes.h"
 
 namespace rehearse {
@@ -33,33 +34,19 @@ void require_orderable(const Plan& plan) {
   if (is_v_shaped(plan.schedule) && plan.vpp != 2)
     reject(fmt::format("{} needs two model chunks per rank", to_string(plan.schedule)),
            fmt::format("vpp = {}", plan.vpp), "vpp = 2");
-  if (plan.vpp > 1 && !is_v_shaped(plan.schedule) && plan.schedule != ScheduleName::interleaved)
+  if (plan.vpp > 1 && !is_v_shaped(plan.schedule) && !traits(plan.schedule).takes_chunks)
     reject(fmt::format("{} needs one model chunk per rank", to_string(plan.schedule)),
            fmt::format("vpp = {}", plan.vpp), "vpp = 1, or schedule interleaved-1f1b");
 }
 
 Schedule order_named(const Plan& plan) {
-  const int microbatches = static_cast<int>(plan.microbatches());
-  const int ahead = plan.pairs_passes() ? 1 : 0;
+  const OrderShape shape = {plan.pp, static_cast<int>(plan.microbatches()), plan.vpp, plan.microbatch_group,
+                            plan.pairs_passes() ? 1 : 0};
   switch (plan.schedule) {
-    case ScheduleName::gpipe:
-      return gpipe(plan.pp, microbatches);
-    case ScheduleName::one_f_one_b:
-      return one_f_one_b(plan.pp, microbatches, ahead);
-    case ScheduleName::interleaved:
-      return interleaved_1f1b(plan.pp, plan.vpp, microbatches, plan.microbatch_group, ahead);
-    case ScheduleName::zb_h1:
-      return zb_h1(plan.pp, microbatches);
-    case ScheduleName::zb_h2:
-      return zb_h2(plan.pp, microbatches);
-    case ScheduleName::zb_v:
-      return zb_v(plan.pp, microbatches);
-    case ScheduleName::dualpipe_v:
-      return dualpipe_v(plan.pp, microbatches);
-    case ScheduleName::v_half:
-      return v_half(plan.pp, microbatches);
-    case ScheduleName::v_min:
-      return v_min(plan.pp, microbatches);
+#define REHEARSE_SCHEDULE(NAME, ...) \
+  case ScheduleName::NAME:           \
+    return orders::NAME(shape);
+#include "plan/schedules.def"
   }
   throw std::logic_error("no generator for this schedule");
 }

@@ -72,9 +72,9 @@ class Receives {
   std::vector<OpRef> cells_;
 };
 
-class Derivation {
+class TaskBuilder {
  public:
-  Derivation(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
+  TaskBuilder(const Schedule& schedule, const Plan& plan, const TaskOptions& options)
       : schedule_(schedule), grid_(plan), shard_(group_size(CommGroup::shards, plan)), options_(options) {}
 
   Tasks run() {
@@ -270,7 +270,7 @@ class Derivation {
 }  // namespace
 
 Tasks derive_tasks(const Schedule& schedule, const Plan& plan, const TaskOptions& options) {
-  return Derivation(schedule, plan, options).run();
+  return TaskBuilder(schedule, plan, options).run();
 }
 
 std::vector<TaskId> topological_order(const Tasks& tasks) {

@@ -1,8 +1,8 @@
 // What can a plan not beat, known before its schedule is made?
 #pragma once
 
+#include "cost/stage_times.h"
 #include "plan/plan.h"
-#include "plan/stage_times.h"
 
 namespace rehearse {
 

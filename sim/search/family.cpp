@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "result/memory/sizing.h"
+#include "memory/sizing.h"
 #include "run/outside_allocator.h"
 #include "schedule/orders.h"
 #include "search/bounds.h"

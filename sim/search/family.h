@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cost/kernel_times.h"
-#include "result/memory/memory.h"
+#include "memory/memory.h"
 #include "run/iteration.h"
 
 namespace rehearse {

@@ -1,6 +1,6 @@
 #include "studio/page.h"
 
-#include "result/html/page.h"
+#include "draw/html/page.h"
 
 namespace rehearse::studio {
 

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr Point kMostPoints = 100'000'000;
+constexpr Point kMaxPoints = 100'000'000;
 
 }  // namespace
 
@@ -14,8 +14,8 @@ Point Grid::size() const {
   Point points = 1;
   for (const SweptField& field : fields) {
     const auto values = static_cast<Point>(field.values.size());
-    if (values > kMostPoints / points) {
-      throw InputError({"command line", field.name, fmt::format("a sweep has at most {} points", kMostPoints),
+    if (values > kMaxPoints / points) {
+      throw InputError({"command line", field.name, fmt::format("a sweep has at most {} points", kMaxPoints),
                         fmt::format("{} x {}", points, values), ""});
     }
     points *= values;

@@ -34,7 +34,7 @@ struct Child {
 };
 
 // Between two looks: the caller was stopped, or held up, for the rest of a longer while.
-constexpr double kMostBetweenLooks_s = 0.2;
+constexpr double kMaxBetweenLooks_s = 0.2;
 
 constexpr int kOutOfMemory = 12;  // exit code of a child that could not even say so
 
@@ -129,7 +129,7 @@ class Children {
     const Clock::time_point now = Clock::now();
     const double passed_s = std::chrono::duration<double>(now - std::exchange(last_look_, now)).count();
     for (std::size_t i = running_.size(); i-- > 0;) {
-      running_[i].seconds += std::min(passed_s, kMostBetweenLooks_s);
+      running_[i].seconds += std::min(passed_s, kMaxBetweenLooks_s);
       if (running_[i].seconds <= most_seconds_ || !running_[i].text.empty()) continue;
       kill(running_[i].process, SIGKILL);
       finish(i, fmt::format("took longer than {:g} s", most_seconds_));

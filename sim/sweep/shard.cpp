@@ -15,13 +15,13 @@ namespace {
 
 // Of points that a sweep may have, which is more than there are tasks; sums and differences of two stay
 // integers.
-constexpr int kMost = 100'000'000;
+constexpr int kMax = 100'000'000;
 
 std::optional<int> parse(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < -kMost || number > kMost) return std::nullopt;
+  if (number < -kMax || number > kMax) return std::nullopt;
   return number;
 }
 
@@ -80,8 +80,8 @@ Shard parse_shard(const std::string& text, const Environment& environment) {
     if (!array && !rank)
       reject("auto needs a Slurm array, or to be started by torchrun, mpirun or srun", text);
     const Shard tasks = array.value_or(Shard{}), ranks = rank.value_or(Shard{});
-    if (std::int64_t{tasks.count} * ranks.count > kMost)
-      reject(fmt::format("a sweep is divided among {} processes at most", kMost),
+    if (std::int64_t{tasks.count} * ranks.count > kMax)
+      reject(fmt::format("a sweep is divided among {} processes at most", kMax),
              fmt::format("{} tasks of {} processes", tasks.count, ranks.count));
     return {(tasks.index - 1) * ranks.count + ranks.index, tasks.count * ranks.count};
   }

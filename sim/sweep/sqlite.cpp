@@ -20,7 +20,7 @@ namespace {
 constexpr int kPatienceMs = 60'000;
 
 // Of one value; a report has some ten thousand bytes.
-constexpr int kMostBytes = 64'000'000;
+constexpr int kMaxBytes = 64'000'000;
 
 // Steps of SQLite's machine that reading every row of an intact file cannot take.
 constexpr int kStepsAtOnce = 1'000'000;
@@ -50,7 +50,7 @@ void trust_nothing(sqlite3* handle) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxBytes);
 }
 
 // Whether the file is damaged, or no database. The program's own SQL is right, so that its errors are the
@@ -118,9 +118,8 @@ void Database::require_intact(const std::string& schema, const std::string& path
 
 void Database::fail() const {
   if (is_damaged(handle_.get(), path_))
-    throw InputError(
-        {attached_.empty() ? path_ : attached_, "", "is no database of SQLite, or a damaged one",
-         sqlite3_errmsg(handle_.get()), ""});
+    throw InputError({attached_.empty() ? path_ : attached_, "", "is no database of SQLite, or a damaged one",
+                      sqlite3_errmsg(handle_.get()), ""});
   const int code = sqlite3_errcode(handle_.get()) & 0xff;
   const bool of_the_place = code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
   const int error = of_the_place ? why_not_writable(path_) : sqlite3_system_errno(handle_.get());

@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMostValues = 100'000;
+constexpr std::size_t kMaxValues = 100'000;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -65,7 +65,7 @@ bool is_endless(const Range<Number>& range) {
 }
 
 void append(const Range<std::int64_t>& range, std::vector<std::string>& values) {
-  for (std::int64_t value = range.from; value <= range.to && values.size() <= kMostValues;) {
+  for (std::int64_t value = range.from; value <= range.to && values.size() <= kMaxValues;) {
     values.push_back(std::to_string(value));
     // Of all 64-bit numbers the distance needs the sign's bit too.
     const std::uint64_t left = range.multiplies
@@ -79,7 +79,7 @@ void append(const Range<std::int64_t>& range, std::vector<std::string>& values) 
 // By number of the step, so that rounding does not add up.
 void append(const Range<double>& range, std::vector<std::string>& values) {
   const double last = range.to + 1e-9 * std::abs(range.to);
-  for (int i = 0; values.size() <= kMostValues; ++i) {
+  for (int i = 0; values.size() <= kMaxValues; ++i) {
     const double value =
         range.multiplies ? range.from * std::pow(range.step, i) : range.from + i * range.step;
     if (!(value <= last)) return;
@@ -95,8 +95,8 @@ bool append_range(const std::string& field, std::string_view item, const std::ve
   if (is_endless(*range)) reject(field, "the range has no end", item, "2:32:*2 or 256:1024:+256");
   if (range->to < range->from) reject(field, "the range runs backwards", item, "2:32:*2 or 256:1024:+256");
   append(*range, values);
-  if (values.size() > kMostValues)
-    reject(field, fmt::format("a field takes at most {} values", kMostValues), item);
+  if (values.size() > kMaxValues)
+    reject(field, fmt::format("a field takes at most {} values", kMaxValues), item);
   return true;
 }
 

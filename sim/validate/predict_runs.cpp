@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include "memory/memory.h"
+#include "memory/reserved.h"
+#include "memory/sizing.h"
 #include "plan/frameworks/traits.h"
-#include "result/memory/memory.h"
-#include "result/memory/reserved.h"
-#include "result/memory/sizing.h"
 #include "run/outside_allocator.h"
 #include "schedule/orders.h"
 #include "sweep/run_points.h"
@@ -25,8 +25,8 @@ struct Candidate {
 };
 
 // Without what is offloaded of its activations, by as many microbatches as it takes to reach the peak.
-struct Occupied {
-  Occupied(const Candidate& candidate, const PredictionRequest& request, Profiles profiles)
+struct RankMemories {
+  RankMemories(const Candidate& candidate, const PredictionRequest& request, Profiles profiles)
       : experiment(request.read(candidate.scenario, candidate.place, profiles)),
         work(make_work(experiment.model, experiment.plan)),
         order(make_order(shortened(experiment.plan))),
@@ -45,8 +45,8 @@ struct Occupied {
 
 double predicted_memory(const PublishedRun& run, const PredictionRequest& request) {
   const bool counts_context = run.counted == Counted::nvidia_smi;
-  const Occupied of({run.candidates.front(), run.place}, request,
-                    counts_context ? Profiles::read : Profiles::none);
+  const RankMemories of({run.candidates.front(), run.place}, request,
+                        counts_context ? Profiles::read : Profiles::none);
   const RankMemory& rank = *std::ranges::max_element(of.ranks, {}, &RankMemory::peak_bytes);
   if (run.counted == Counted::allocated) return rank.peak_bytes;
   const auto at = static_cast<std::size_t>(rank.rank);
@@ -56,7 +56,7 @@ double predicted_memory(const PublishedRun& run, const PredictionRequest& reques
 }
 
 bool predicted_to_fit(const Candidate& candidate, const PredictionRequest& request) {
-  const Occupied of(candidate, request, Profiles::none);
+  const RankMemories of(candidate, request, Profiles::none);
   return memory_verdict(footprints(of.ranks, of.outside(), of.experiment.cluster.gpu.memory_bytes), {})
       .fits();
 }

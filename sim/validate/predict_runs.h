@@ -27,7 +27,7 @@ struct RunPrediction {
   // Of the heaviest rank, with what the allocator reserves, the CUDA context and NCCL's buffers where they
   // were counted.
   std::optional<double> memory_bytes = {};
-  std::optional<bool> fits = {};           // all that lies on the fullest GPU (result/memory/footprint.h)
+  std::optional<bool> fits = {};           // all that lies on the fullest GPU (memory/footprint.h)
   double launch_bound_share = 0;           // of kernel time, as in RunFacts
   bool under_fsdp = false;                 // of PyTorch
   bool has_experts = false;                // its model

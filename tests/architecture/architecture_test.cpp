@@ -25,20 +25,21 @@ const std::map<std::string, Names> kMayUse = {
     {"kernels", {}},
     {"launch", {"plan", "kernels"}},
     {"schedule", {"plan"}},
+    {"memory", {"schedule"}},
     {"cost", {"plan", "cluster"}},
-    {"result", {"schedule", "plan", "model"}},
+    {"result", {"memory", "cost"}},
+    {"draw", {"result"}},
     {"run", {"result", "cost", "cluster", "schedule"}},
     {"execute", {"launch", "result", "schedule"}},
     {"calibrate", {"kernels", "launch", "plan", "cost"}},
     {"export", {"result", "schedule", "plan", "model"}},
     {"frameworks", {"base"}},
     {"search", {"run"}},
-    {"studio", {"result"}},
-    {"sweep", {"result"}},
+    {"studio", {"draw"}},
+    {"sweep", {"draw"}},
     {"validate", {"run", "sweep"}},
-    {"cli",
-     {"calibrate", "execute", "export", "frameworks", "search", "studio", "sweep", "validate", "run",
-      "result", "cost", "cluster", "schedule", "plan", "model", "base"}},
+    {"scenario", {"search", "sweep", "frameworks"}},
+    {"cli", {"calibrate", "execute", "export", "scenario", "studio", "validate"}},
 };
 
 Names reachable(const std::string& folder) {
@@ -61,7 +62,7 @@ bool is_source(const fs::path& path) {
 Names words_after(const std::string& text, const std::string& keyword) {
   std::smatch match;
   Names words;
-  if (!std::regex_search(text, match, std::regex(keyword + R"(((\s+[a-z]+)+))"))) return words;
+  if (!std::regex_search(text, match, std::regex("\\b" + keyword + R"(((\s+[a-z]+)+))"))) return words;
   std::istringstream list(match[1]);
   for (std::string word; list >> word;) words.insert(word);
   return words;
@@ -93,9 +94,9 @@ TEST_P(Folder, LinksWhatTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architecture, Folder,
-                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "cost",
-                                           "result", "execute", "run", "export", "frameworks", "search",
-                                           "studio", "sweep", "validate", "cli"),
+                         ::testing::Values("base", "model", "cluster", "plan", "launch", "schedule", "memory",
+                                           "cost", "result", "draw", "execute", "run", "export", "frameworks",
+                                           "search", "studio", "sweep", "validate", "scenario", "cli"),
                          [](const auto& folder) { return folder.param; });
 
 TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {

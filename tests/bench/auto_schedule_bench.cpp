@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cli/flags.h"
-#include "cli/read_schedule_search.h"
-#include "cli/scenario.h"
+#include "scenario/flags.h"
+#include "scenario/scenario.h"
+#include "scenario/schedule_search.h"
 
 namespace rehearse {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <chrono>
 
+#include "memory/memory.h"
+#include "memory/reserved.h"
 #include "model/read.h"
-#include "result/memory/memory.h"
-#include "result/memory/reserved.h"
 #include "run/iteration.h"
 #include "run/reference.h"
 #include "run/simulate.h"

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "base/json_reader.h"
-#include "cli/scenario.h"
 #include "run/iteration.h"
 #include "sanitized.h"
+#include "scenario/scenario.h"
 #include "scratch.h"
 
 namespace rehearse {
 namespace {
 
 // Of the processor for one case; a slow machine takes a tenth of it for the largest.
-constexpr double kMostSeconds = 5 * kSlower;
+constexpr double kMaxSeconds = 5 * kSlower;
 
 const std::vector<std::string> kHostile = {"0",     "-1",    "5e-324", "1e-300",
                                            "1e300", "1e308", "1.5",    "9223372036854775807"};
@@ -36,7 +36,8 @@ std::string unit_of(const std::string& text) {
 }
 
 // Where numbers stand; of the entries of an array the first and the last.
-void find_numbers(const Json& json, const Json::json_pointer& pointer, std::vector<Json::json_pointer>& found) {
+void find_numbers(const Json& json, const Json::json_pointer& pointer,
+                  std::vector<Json::json_pointer>& found) {
   if (json.is_object()) {
     for (const auto& item : json.items()) find_numbers(item.value(), pointer / item.key(), found);
   } else if (json.is_array()) {
@@ -107,8 +108,7 @@ Tally try_all(const Json& whole, const Use& use) {
       changed[place] = value;
       const auto begin = std::chrono::steady_clock::now();
       try_scenario(use(changed), tally);
-      EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-                kMostSeconds);
+      EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), kMaxSeconds);
     }
   }
   EXPECT_GT(tally.refused, 0);
@@ -133,11 +133,16 @@ std::ostream& operator<<(std::ostream& out, const ShippedCluster& cluster) {
 class HostileCluster : public ::testing::TestWithParam<ShippedCluster> {};
 
 TEST_P(HostileCluster, EveryNumberIsRefusedOrGivesAStep) {
-  const Json scenario = {
-      {"model", "llama3-8b"},
-      {"profile", GetParam().profile},
-      {"gpus", GetParam().gpus},
-      {"plan", {{"tp", GetParam().tp}, {"pp", 2}, {"global_batch", 16}, {"seq", 1024}, {"zero", 1}, {"precision", GetParam().precision}}}};
+  const Json scenario = {{"model", "llama3-8b"},
+                         {"profile", GetParam().profile},
+                         {"gpus", GetParam().gpus},
+                         {"plan",
+                          {{"tp", GetParam().tp},
+                           {"pp", 2},
+                           {"global_batch", 16},
+                           {"seq", 1024},
+                           {"zero", 1},
+                           {"precision", GetParam().precision}}}};
   const Tally tally =
       try_all(shipped(fmt::format("topologies/{}.json", GetParam().name)), [&](const Json& changed) {
         Json whole = scenario;
@@ -147,20 +152,21 @@ TEST_P(HostileCluster, EveryNumberIsRefusedOrGivesAStep) {
   EXPECT_GT(tally.ran, 0);  // some values are extreme and legal
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shipped, HostileCluster,
-::testing::Values(ShippedCluster{"dgx-h100", "h100-sxm", "bf16", 32, 8},
+INSTANTIATE_TEST_SUITE_P(Shipped, HostileCluster,
+                         ::testing::Values(ShippedCluster{"dgx-h100", "h100-sxm", "bf16", 32, 8},
                                            ShippedCluster{"dgx-a100-80gb", "a100-sxm-80gb", "bf16", 32, 8},
                                            ShippedCluster{"dgx-b200", "b200-sxm", "bf16", 32, 8},
                                            ShippedCluster{"dgx-1-v100", "v100-sxm", "fp16", 8, 4},
                                            ShippedCluster{"p3.16xlarge", "v100-sxm", "fp16", 16, 4},
                                            ShippedCluster{"frontier", "h100-sxm", "bf16", 32, 8},
-                                           ShippedCluster{"a40-nvlink-pairs", "a100-pcie-80gb", "bf16", 16, 2}),
+                                           ShippedCluster{"a40-nvlink-pairs", "a100-pcie-80gb", "bf16", 16,
+                                                          2}),
                          [](const auto& cluster) {
-      std::string name = cluster.param.name;
-      std::erase_if(name, [](unsigned char letter) { return std::isalnum(letter) == 0; });
-      return name;
-    });
+                           std::string name = cluster.param.name;
+                           std::erase_if(name,
+                                         [](unsigned char letter) { return std::isalnum(letter) == 0; });
+                           return name;
+                         });
 
 // The profile with tables of four rows.
 Json small_profile() {

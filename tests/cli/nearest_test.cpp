@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/scenario.h"
-#include "cli/scenario_rules.h"
+#include "scenario/rules.h"
+#include "scenario/scenario.h"
 
 namespace rehearse {
 namespace {
@@ -148,8 +148,8 @@ class RandomPlan {
   std::mt19937 random_;
 };
 
-// A cause is told once, and what follows from it is not told. Its value leaves no more rules broken, though it may
-// break another one in place of its own.
+// A cause is told once, and what follows from it is not told. Its value leaves no more rules broken, though
+// it may break another one in place of its own.
 void expect_causes_first(const ScenarioSource& source, const std::vector<Violation>& refused) {
   const std::vector<BrokenRule> broken = unmet(source);
   EXPECT_LE(refused.size(), broken.size());

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "cli/scenario.h"
-#include "cli/scenario_schema.h"
 #include "json_schema.h"
+#include "scenario/scenario.h"
+#include "scenario/schema.h"
 
 namespace rehearse {
 namespace {

@@ -31,7 +31,7 @@ TEST(Contention, NothingIsTakenByAGroupOfOneNorFromAGpuOfUnknownMemory) {
 
 TEST(Contention, WhatIsLeftHasNeitherTheBlocksNorTheMemoryBandwidth) {
   EXPECT_DOUBLE_EQ(share_lost({0.2, 0.1}, 1), 1 - 0.8 * 0.9);
-  EXPECT_EQ(share_lost({0.2, 1000}, 1), kMostTaken);
+  EXPECT_EQ(share_lost({0.2, 1000}, 1), kMaxTaken);
 }
 
 TEST(Contention, BytesTakeAsMuchOfTheMemoryHoweverLongTheyAreUnderWay) {
@@ -64,7 +64,7 @@ TEST(Contention, OfAGatherBesideAProductIsWhatWasMeasuredOnH100) {
   EXPECT_NEAR(product + gather * share_lost({0, memory_s}, gather), 1.77e-3, 0.05 * 1.77e-3);
 }
 
-// NVIDIA/nccl#1428: a product took 2.08 ms beside an all-gather on A100, 1.18 ms alone. S. Jeaugey
+// NVIDIA/nccl#1428: a GEMM took 2.08 ms beside an all-gather on A100, 1.18 ms alone. S. Jeaugey
 // there: the link's bandwidth two or three times; it is counted twice here.
 TEST(Contention, OfAGatherBesideAProductIsNearlyWhatWasMeasuredOnA100) {
   const Cluster cluster = read_cluster("dgx-a100-80gb");

@@ -21,7 +21,7 @@ constexpr std::int64_t kTokens = 15872, kHidden = 4096, kFfn = 16384;
 constexpr std::array kForward = {Shape{kTokens, 3 * kHidden, kHidden}, Shape{kTokens, kHidden, kHidden},
                                  Shape{kTokens, kFfn, kHidden}, Shape{kTokens, kHidden, kFfn}};
 
-// All twelve products: those above, and with n and k, then m and k in each other's place.
+// All twelve GEMMs: those above, and with n and k, then m and k in each other's place.
 double layer_s(const Profile& profile, const Gpu& gpu, const std::string& precision) {
   double seconds = 0;
   const auto add = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -48,9 +48,9 @@ TEST(Fp4Rates, ALayersProductsTakeHalfOfMxfp8s) {
   EXPECT_NEAR(fp4, 3.764e-3, 0.05 * 3.764e-3);
 }
 
-// What operators of the forward shapes took above products of operands quantised before: 0.678 ms for a pass
+// What operators of the forward shapes took above products of operands quantized before: 0.678 ms for a pass
 // over both operands and a cast of both.
-TEST(Fp4Rates, QuantisingALayersOperandsTakesWhatWasMeasured) {
+TEST(Fp4Rates, QuantizingALayersOperandsTakesWhatWasMeasured) {
   const Profile profile = read_profile("b300-sxm");
   const Gpu gpu = read_cluster("dgx-b300").gpu;
   double seconds = 0;
@@ -58,13 +58,13 @@ TEST(Fp4Rates, QuantisingALayersOperandsTakesWhatWasMeasured) {
     for (const std::int64_t rows : {shape.m, shape.n}) {
       const double elements = static_cast<double>(rows) * static_cast<double>(shape.k);
       for (const double bytes : {2.0, 2 + 2 * kFp4Bytes})
-        seconds += pointwise_time(profile, gpu, Pointwise::quantise_fp4, bytes * elements).seconds;
+        seconds += pointwise_time(profile, gpu, Pointwise::quantize_fp4, bytes * elements).seconds;
     }
   }
   EXPECT_NEAR(seconds, 0.678e-3, 0.05 * 0.678e-3);
   const double bytes = 3e8;
-  EXPECT_NEAR(pointwise_time(profile, gpu, Pointwise::quantise_fp4_at_random, bytes).seconds /
-                  pointwise_time(profile, gpu, Pointwise::quantise_fp4, bytes).seconds,
+  EXPECT_NEAR(pointwise_time(profile, gpu, Pointwise::quantize_fp4_at_random, bytes).seconds /
+                  pointwise_time(profile, gpu, Pointwise::quantize_fp4, bytes).seconds,
               6.4 / 4.5, 1e-3);
 }
 

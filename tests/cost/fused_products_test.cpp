@@ -1,4 +1,4 @@
-// Experts' products that activate and quantise too, as they were measured.
+// Experts' GEMMs that activate and quantize too, as they were measured.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -110,7 +110,7 @@ RC_GTEST_PROP(GemmCurve, NeverTakesLessThanALaunch, ()) {
   RC_ASSERT(gemm_time(a100(), any_gemm()).seconds >= a100().launch_s);
 }
 
-// A table of forward products: backward ones add their sums up in fp32, unless they were timed apart.
+// A table of forward GEMMs: backward ones add their sums up in fp32, unless they were timed apart.
 TEST(GemmCurve, OfFp8TakesLongerInTheBackwardPassWhereSumsAreSplit) {
   Profile profile = read_profile("h100-sxm");
   const Gpu gpu = read_cluster("dgx-h100").gpu;

@@ -1,4 +1,4 @@
-// Products are told apart by pass, group and the alignment of their rows.
+// GEMMs are told apart by pass, group and the alignment of their rows.
 #include "cost/gemm_kind.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(GemmKind, WhatAProfileDoesNotTellApartIsForwardAndAlignedAlikeBeforeItIsAli
 }
 
 // 512 x 4096 are 128 tiles on 108 multiprocessors: without parts of the sum to fill the second wave, larger
-// products run at a higher rate.
+// GEMMs run at a higher rate.
 TEST(GemmKind, KernelsThatLoadPiecemealDoNotSplitTheSum) {
   Profile profile;
   profile.gemm["fp16"] = {{512, 4096, 4096, 1e-4}};
@@ -100,7 +100,7 @@ TEST(GemmKind, TilesOfWeightGradientsHideWhatTheirSumsMoveWhereTheProfileSaysSo)
   EXPECT_NEAR(gemm_time(profile, gpu, longer, "fp16").seconds, 6e-4, 1e-12);
 }
 
-// Elsewhere, other products: on an H200 eight times as long as aligned ones (72000 x 3072 x 3072, an operand
+// Elsewhere, other GEMMs: on an H200 eight times as long as aligned ones (72000 x 3072 x 3072, an operand
 // at an odd address: 14.2 ms against 1.715), on a T4 2.4 times (an output layer of 50257, 101 ms against 43).
 TEST(GemmKind, MisalignedProductsTakeSeveralTimesAsLong) {
   for (const char* name : {"a100-sxm-80gb", "h100-sxm"}) {

@@ -27,7 +27,7 @@ std::string refusal(const Json& recipe, const std::filesystem::path& data) {
   return "none";
 }
 
-// The recipe of a CPU with its products out of data/table.json.
+// The recipe of a CPU with its GEMMs out of data/table.json.
 class Tables : public ::testing::Test {
  protected:
   Tables() : folder_(scratch().path()) {

@@ -84,8 +84,8 @@ TEST(KernelList, TakesTheRowsOfEachExpertForAKernelOfTheirOwnWhereTheyAreCastSo)
   const double cast_s = std::ranges::find(kernels, "experts_up_operand_quantise", &KernelTime::name)->seconds;
   const double bytes = 4.0 * 2 * 2048 * 2 * 4096;
   EXPECT_DOUBLE_EQ(cast_s,
-                   8 * pointwise_time(profile, cluster.gpu, Pointwise::quantise_blocks, bytes / 8).seconds);
-  EXPECT_GT(cast_s, 1.2 * pointwise_time(profile, cluster.gpu, Pointwise::quantise_blocks, bytes).seconds);
+                   8 * pointwise_time(profile, cluster.gpu, Pointwise::quantize_blocks, bytes / 8).seconds);
+  EXPECT_GT(cast_s, 1.2 * pointwise_time(profile, cluster.gpu, Pointwise::quantize_blocks, bytes).seconds);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(Launches, SlowerThanTheKernelsSetThePace) {
   EXPECT_NEAR(stage.side_by_side.compute, 0, 1e-15);
 }
 
-// A product for each of 16 experts, as Transformer Engine runs them: eight took the host 267 us.
+// A GEMM for each of 16 experts, as Transformer Engine runs them: eight took the host 267 us.
 TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
   const std::vector<Kernel> one = {{"up", Gemm{256, 1536, 2048, 16, true}, {}, {}}};
   std::vector<Kernel> each = one;
@@ -55,7 +55,7 @@ TEST(Launches, OfProductsOfExpertsAreOneAfterTheOther) {
   profile.host_launch_s = 44.8e-6;
   EXPECT_DOUBLE_EQ(launches_s(profile, one), 44.8e-6);
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 267e-6 / 8);
-  each.front().what = Pointwise::quantise_blocks;
+  each.front().what = Pointwise::quantize_blocks;
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 44.8e-6 + 15 * 9e-6) << "a cast each";
   profile.measurement.emplace();
   EXPECT_DOUBLE_EQ(launches_s(profile, each), 16 * 44.8e-6) << "launched by this program";

@@ -82,8 +82,8 @@ TEST(Price, OfWhatArrivesIsBookedWhereItComesFromAnotherStage) {
   }
 }
 
-// What reads a quantised tensor multiplies fp8, all else as in bf16.
-TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantisedApart) {
+// What reads a quantized tensor multiplies fp8, all else as in bf16.
+TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantizedApart) {
   Work work = small_work();
   Block& block = work.blocks[0];
   block.tensors.push_back({"x_fp8", TensorRole::activation, 1e9, 1});
@@ -275,7 +275,7 @@ TEST(Price, LooksEachShapeUpOnce) {
   KernelTimes times(profile, cluster.gpu, "bf16");
   price(small_work(), two_stages(1), cluster, profile, times);
   const std::size_t distinct = times.distinct();
-  EXPECT_EQ(distinct, 5u);  // two products, one stream, two optimizer steps
+  EXPECT_EQ(distinct, 5u);  // two GEMMs, one stream, two optimizer steps
   price(small_work(), two_stages(2), cluster, profile, times);
   EXPECT_EQ(times.distinct(), distinct);
 }

@@ -1,4 +1,4 @@
-// What the slowest of many GPUs costs: products and attention last longer, what memory bounds does not.
+// What the slowest of many GPUs costs: GEMMs and attention last longer, what memory bounds does not.
 #include "cost/slowest_gpu.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ namespace {
 
 const Gpu kHere{"here", 80e9, 2e12, {{"bf16", 400e12}, {"fp16", 400e12}}, 100, 9};
 
-// One product, one stream and one attention, timed on kHere.
+// One GEMM, one stream and one attention, timed on kHere.
 Profile timed_here() {
   Profile profile;
   profile.name = "p";

@@ -71,14 +71,14 @@ Allocations& allocations() {
 // Fresh memory holds what somebody left there: bytes that are no number in any floating type.
 cudaError_t give(void** memory, std::size_t bytes, cudaMemoryType type) {
   constexpr int kGarbage = 0xff;
-  constexpr std::size_t kMost = std::size_t{256} << 10;  // what is larger is a workspace, hardly used
+  constexpr std::size_t kMax = std::size_t{256} << 10;  // what is larger is a workspace, hardly used
   if (bytes == 0) {
     *memory = nullptr;
     return result(cudaSuccess);
   }
   void* const given = allocations().give(bytes, type);
   if (given == nullptr) return result(cudaErrorMemoryAllocation);
-  std::memset(given, kGarbage, std::min(bytes, kMost));
+  std::memset(given, kGarbage, std::min(bytes, kMax));
   *memory = given;
   return result(cudaSuccess);
 }

@@ -18,7 +18,7 @@ constinit thread_local dim3 blockDim, gridDim;
 namespace rehearse::kernels::cuda {
 // Where the kernels say that the memory of their launch is.
 extern thread_local float of_launch[];
-alignas(256) thread_local float of_launch[cuda_on_cpu::kMostSharedBytes / sizeof(float)];
+alignas(256) thread_local float of_launch[cuda_on_cpu::kMaxSharedBytes / sizeof(float)];
 }  // namespace rehearse::kernels::cuda
 
 namespace cuda_on_cpu {

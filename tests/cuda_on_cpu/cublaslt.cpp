@@ -1,5 +1,5 @@
 // cuBLASLt: descriptions, the choice of an algorithm, which here is what may be assumed of the operands, and
-// products.
+// GEMMs.
 #include "cublaslt.h"
 
 #include <algorithm>

@@ -20,14 +20,14 @@ std::map<const void*, std::size_t>& allowed() {  // shared bytes, by kernel
 }
 
 bool is_possible(const cudaLaunchConfig_t& config, const void* kernel) {
-  constexpr unsigned kMostThreads = 1024, kMostDeep = 64, kMostAlong = 0x7fffffffU, kMostDown = 65535;
+  constexpr unsigned kMaxThreads = 1024, kMaxDeep = 64, kMaxAlong = 0x7fffffffU, kMaxDown = 65535;
   const dim3 &grid = config.gridDim, &block = config.blockDim;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   const Unseen unseen;
   const std::lock_guard lock(mutex);
   const auto known = allowed().find(kernel);
-  return threads > 0 && threads <= kMostThreads && block.z <= kMostDeep && grid.x > 0 && grid.y > 0 &&
-         grid.z > 0 && grid.x <= kMostAlong && grid.y <= kMostDown && grid.z <= kMostDown &&
+  return threads > 0 && threads <= kMaxThreads && block.z <= kMaxDeep && grid.x > 0 && grid.y > 0 &&
+         grid.z > 0 && grid.x <= kMaxAlong && grid.y <= kMaxDown && grid.z <= kMaxDown &&
          config.dynamicSmemBytes <= (known == allowed().end() ? std::size_t{kSharedBytes} : known->second);
 }
 
@@ -41,7 +41,7 @@ cudaError_t cuda_on_cpu::launch(const cudaLaunchConfig_t& config, const void* ke
 }
 
 cudaError_t cuda_on_cpu::allow_shared(const void* kernel, int bytes) {
-  if (bytes < 0 || bytes > kMostSharedBytes) return result(cudaErrorInvalidValue);
+  if (bytes < 0 || bytes > kMaxSharedBytes) return result(cudaErrorInvalidValue);
   const Unseen unseen;
   const std::lock_guard lock(mutex);
   allowed()[kernel] = static_cast<std::size_t>(bytes);

@@ -110,7 +110,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr /*attribute*/, int device) {
-  *value = kMostSharedBytes;
+  *value = kMaxSharedBytes;
   return result(is_gpu(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 

@@ -95,8 +95,7 @@ TEST(Text, ThatDoesNotSuitTheModelIsRefusedWithWhatWould) {
   EXPECT_THAT(refused([&] { read_text(file, 128, 5); }),
               AllOf(HasSubstr("byte 3"), HasSubstr("233"), HasSubstr("256 or more")));
   EXPECT_THAT(refused([&] { read_text(file, 256, 13); }), HasSubstr("13 bytes or more"));
-  EXPECT_THAT(refused([&] { read_text(scratch().file("none/text"), 256, 5); }),
-              HasSubstr("no such file"));
+  EXPECT_THAT(refused([&] { read_text(scratch().file("none/text"), 256, 5); }), HasSubstr("no such file"));
 }
 
 TEST(Training, OnATextLearnsIt) {
@@ -106,7 +105,7 @@ TEST(Training, OnATextLearnsIt) {
   Training training = training_of(model, plan);
   training.text = kRhyme;
   training.rate = 1e-2F;
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   const double untrained = std::log(256);
   EXPECT_NEAR(crew.step().loss, untrained, 0.1 * untrained);
   double loss = untrained;

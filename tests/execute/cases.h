@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "execute/crew.h"
+#include "execute/rank_pool.h"
 #include "execute/training.h"
 
 namespace rehearse {
@@ -43,7 +43,7 @@ Plan alone(Plan plan);
 // Whether the plan is legal and can be executed.
 bool runs(const Plan& plan, const Model& model);
 
-// The largest element of a tensor; of queries, keys and values that a product each makes, of all three, as
+// The largest element of a tensor; of queries, keys and values that a GEMM each makes, of all three, as
 // where they are one tensor: a bias of keys adds the same to all scores of a query, which softmax does not
 // see, so that its gradient alone is nothing but rounding.
 double largest_beside(const std::string& name, const WholeTensors& tensors);

@@ -102,7 +102,7 @@ TEST(Experts, FollowTheSameLossesDown) {
   for (const Model& model : {tiny_mixtral(), tiny_shared_experts()}) {
     Training training = training_of(model, plan), reference = training_of(model, alone(plan));
     training.rate = reference.rate = 2e-2F;
-    Crew crew(training, {10, {}}), one(reference, {10, {}});
+    RankPool crew(training, {10, {}}), one(reference, {10, {}});
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
       last = one.step().loss;
@@ -143,7 +143,7 @@ TEST(Experts, DoNotTrainAlikeWhenRowsReturnInTheWrongOrder) {
   for (Block& block : training.work.blocks)
     for (Kernel& kernel : block.forward)
       if (is_one_of(kernel, Pointwise::rows_by_source)) kernel.what = Pointwise::rows_by_expert;
-  Crew crew(training, {10, {}}), one(training_of(model, alone(plan)), {10, {}});
+  RankPool crew(training, {10, {}}), one(training_of(model, alone(plan)), {10, {}});
   one.step();
   crew.step();
   std::string where;
@@ -156,7 +156,7 @@ TEST(Experts, NormsCountEveryParameterOnce) {
   for (const Split& split : {Split{ScheduleName::one_f_one_b, 2, 1, 1, 4, 2, 2, 0},
                              Split{ScheduleName::one_f_one_b, 2, 1, 1, 2, 1, 1, 1}}) {
     const Plan plan = plan_of(split);
-    Crew crew(training_of(model, plan), {10, {}});
+    RankPool crew(training_of(model, plan), {10, {}});
     const double found = crew.step().gradient_norm;
     double squares = 0;
     for (const auto& [name, gradient] : crew.gradients())

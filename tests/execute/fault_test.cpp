@@ -78,7 +78,7 @@ TEST(MissingMessages, AreNamedWithTheOpThatNeedsThem) {
   RankOps &first = training.schedule.ranks[0], &second = training.schedule.ranks[1];
   first = without(first, find(first, OpKind::recv_backward, 2));
   second = without(second, find(second, OpKind::send_backward, 2));
-  Crew crew(training, {kPatience, {}});
+  RankPool crew(training, {kPatience, {}});
   EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(AllOf(
                                         HasSubstr("rank 0 cannot run 0B2"), HasSubstr("has not arrived"))));
 }
@@ -87,7 +87,7 @@ TEST(WrongOrder, OfComputeOpsIsNamed) {
   Training training = two_stages();
   RankOps& ops = training.schedule.ranks[1];
   exchange_ops(ops, find(ops, OpKind::forward, 1), find(ops, OpKind::backward, 1));
-  Crew crew(training, {kPatience, {}});
+  RankPool crew(training, {kPatience, {}});
   EXPECT_THAT([&] { crew.step(); },
               ThrowsMessage<kernels::DeviceError>(
                   AllOf(HasSubstr("rank 1 cannot run 1B1"), HasSubstr("its forward has not run"))));
@@ -111,7 +111,7 @@ Training without_a_gather() {
 }
 
 TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
-  Crew crew(without_a_gather(), {kPatience, {}});
+  RankPool crew(without_a_gather(), {kPatience, {}});
   EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(
                                         AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
 }
@@ -156,9 +156,9 @@ TEST(FailedStep, LeavesMemoryUntilTheStreamsOfAllRanksHaveEnded) {
   const Training training = without_a_gather();
   WatchedDevice::Seen seen;
   {
-    Site site = threads_of(training.plan);
+    DeviceSet site = threads_of(training.plan);
     site.devices.front() = std::make_unique<WatchedDevice>(seen);
-    Crew crew(training, {kPatience, {}}, std::move(site));
+    RankPool crew(training, {kPatience, {}}, std::move(site));
     EXPECT_THROW(crew.step(), kernels::DeviceError);
     seen.failed = true;
   }
@@ -191,7 +191,7 @@ TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
     }
   }
   training.schedule.ranks[0] = blocked;
-  Crew crew(training, {kPatience, {}});
+  RankPool crew(training, {kPatience, {}});
   const double took = seconds([&] {
     EXPECT_THAT([&] { crew.step(); },
                 ThrowsMessage<kernels::DeviceError>(AllOf(HasSubstr("no op has ended for "),
@@ -203,7 +203,7 @@ TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
 
 TEST(Interruption, EndsTheRun) {
   std::atomic<bool> stop = false;
-  Crew crew(two_stages(), {10, [&] { return stop.load(); }});
+  RankPool crew(two_stages(), {10, [&] { return stop.load(); }});
   crew.step();
   stop = true;
   EXPECT_THROW(
@@ -237,11 +237,11 @@ class SmallDevice : public kernels::Device {
 TEST(OutOfMemory, EndsTheRunAndNamesTheRankWhereverItStrikes) {
   for (const std::size_t bytes : {1000U, 100000U, 300000U}) {
     const Training training = two_stages();
-    Site site = threads_of(training.plan);
+    DeviceSet site = threads_of(training.plan);
     site.devices.front() = std::make_unique<SmallDevice>(bytes);
     EXPECT_THAT(
         [&] {
-          Crew crew(training, {kPatience, {}}, std::move(site));
+          RankPool crew(training, {kPatience, {}}, std::move(site));
           for (int step = 0; step < 3; ++step) crew.step();
         },
         ThrowsMessage<kernels::OutOfMemory>(AllOf(HasSubstr("rank "), HasSubstr("bytes are left"))))
@@ -257,7 +257,7 @@ TEST(PartialRun, HasWhatEndedBeforeTheFailure) {
   constexpr int kQuestions = 200 * kSlower;  // every other millisecond
   std::atomic<bool> runs = false;
   std::atomic<int> asked = 0;
-  Crew crew(training, {10, [&] { return runs && ++asked > kQuestions; }});
+  RankPool crew(training, {10, [&] { return runs && ++asked > kQuestions; }});
   EXPECT_TRUE(crew.partial().timeline.ranks.empty());
   runs = true;
   EXPECT_THROW(crew.step(), Interrupted);
@@ -286,9 +286,9 @@ class SlowDevice : public SmallDevice {
 
 TEST(Patience, IsNotLostWhileOpsAreIssued) {
   const Training training = two_stages();
-  Site site = threads_of(training.plan);
+  DeviceSet site = threads_of(training.plan);
   site.devices.front() = std::make_unique<SlowDevice>();
-  Crew crew(training, {kPatience, {}}, std::move(site));
+  RankPool crew(training, {kPatience, {}}, std::move(site));
   EXPECT_GT(seconds([&] { EXPECT_NO_THROW(crew.step()); }), 2 * kPatience);
 }
 

@@ -27,7 +27,7 @@ TEST(Fp16Weights, AreTheirMastersRounded) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
-    Crew crew(in_16_bits(tiny_llama(), plan), {10, {}});
+    RankPool crew(in_16_bits(tiny_llama(), plan), {10, {}});
     for (int step = 0; step < 2; ++step) {
       const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
       EXPECT_EQ(masters.size(), weights.size());
@@ -46,7 +46,7 @@ TEST(Fp16Training, FollowsTheGradientsAndLossesOfFp32) {
       SCOPED_TRACE(model.name + ", " + to_string(recipe));
       const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
       const Training wide = training_of(model, plan);
-      Crew fp32(wide, {10, {}}), fp16(in_16_bits(model, in_fp16(plan, recipe)), {10, {}});
+      RankPool fp32(wide, {10, {}}), fp16(in_16_bits(model, in_fp16(plan, recipe)), {10, {}});
       const double tolerance = losses_apart(wide, Precision::fp16);
       double first = 0, last = 0;
       for (int step = 0; step < 10; ++step) {
@@ -69,8 +69,8 @@ TEST(Fp16Training, FollowsTheGradientsAndLossesOfFp32) {
 // All but the loss, its logits and the log-sum-exps of attention have two bytes instead of four.
 TEST(Fp16Activations, TakeAsManyBytesAsThoseOfBf16) {
   const auto peak = [](Precision precision) {
-    Crew crew(in_16_bits(tiny_llama(), in_16_bits(plan_of(ScheduleName::gpipe, 1, 1, 1), precision)),
-              {10, {}});
+    RankPool crew(in_16_bits(tiny_llama(), in_16_bits(plan_of(ScheduleName::gpipe, 1, 1, 1), precision)),
+                  {10, {}});
     crew.step();
     return crew.peak_activation_bytes().front();
   };

@@ -43,7 +43,7 @@ TEST(Hybrid, TrainsAlikeInMicrobatchesOfSeveralSequences) {
   expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
   Plan one = alone(plan);
   one.micro_batch = 1;
-  Crew crew(training_of(tiny_hybrid(), plan), {10, {}}), apart(training_of(tiny_hybrid(), one), {10, {}});
+  RankPool crew(training_of(tiny_hybrid(), plan), {10, {}}), apart(training_of(tiny_hybrid(), one), {10, {}});
   const double loss = apart.step().loss;
   EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "sequences do not see each other";
   std::string where;

@@ -39,7 +39,7 @@ TEST_P(In16Bits, ShardsOfGroupsAreSummed) {
   }
 }
 
-// Scans sum gradients of their parameters in fp32; the rotary key's part of a product is summed over ranks.
+// Scans sum gradients of their parameters in fp32; the rotary key's part of a GEMM is summed over ranks.
 TEST_P(In16Bits, StateSpacesAndLatentAttentionAreSplit) {
   for (const Model& model : {tiny_hybrid(), tiny_latent()}) {
     SCOPED_TRACE(model.name);
@@ -83,11 +83,11 @@ TEST_P(In16Bits, OneKernelForEachOperation) {
 TEST_P(In16Bits, RecomputeChangesNothing) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     Plan rerun = in_16_bits(plan_of(ScheduleName::zb_h1, 2, 2, 1), GetParam());
-    Crew kept(in_16_bits(model, rerun), {10, {}});
+    RankPool kept(in_16_bits(model, rerun), {10, {}});
     const double loss = kept.step().loss;
     for (const Recompute recompute : {Recompute::full, Recompute::selective}) {
       rerun.recompute = recompute;
-      Crew again(in_16_bits(model, rerun), {10, {}});
+      RankPool again(in_16_bits(model, rerun), {10, {}});
       EXPECT_EQ(again.step().loss, loss);
       std::string where;
       EXPECT_EQ(largest_error(again.gradients(), kept.gradients(), where), 0) << where;

@@ -20,7 +20,7 @@ void expect_no_difference(const Model& model, const Plan& plan) {
                                   << plan.ep << ", fused attention " << plan.fused_attention);
   ASSERT_TRUE(runs(plan, model));
   const Training training = training_of(model, plan);
-  Crew crew(training, {10, {}}), other(renamed(training), {10, {}});
+  RankPool crew(training, {10, {}}), other(renamed(training), {10, {}});
   for (int step = 0; step < 2; ++step) {
     const StepResult expected = crew.step(), found = other.step();
     EXPECT_EQ(found.loss, expected.loss) << "step " << step;

@@ -89,7 +89,7 @@ TEST(LossScaling, ThatIsIllegalIsRefusedWithTheNearestLegalValues) {
   ASSERT_EQ(broken_rules(scaling).size(), 1U);
   EXPECT_EQ(broken_rules(scaling).front().nearest, "4");
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
-  EXPECT_THROW(Crew(in_fp16(tiny_llama(), plan, scaling)), InputError);
+  EXPECT_THROW(RankPool(in_fp16(tiny_llama(), plan, scaling)), InputError);
 }
 
 TEST(LossScaling, NeedsAllRanksToStepTogether) {
@@ -134,7 +134,7 @@ TEST(Overflow, SkipsTheStepOnEveryRankAndHalvesTheScale) {
       SCOPED_TRACE(name_of({plan, model.tied_embeddings}));
       const Training training = in_fp16(model, plan, dynamic_from(0x1p40));
       const Training alone = in_fp16(model, rehearse::alone(plan), dynamic_from(0x1p40));
-      Crew crew(training, {10, {}}), one(alone, {10, {}});
+      RankPool crew(training, {10, {}}), one(alone, {10, {}});
       const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
       double scale = 0x1p40;
       StepResult found = crew.step(), expected = one.step();
@@ -168,7 +168,7 @@ TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
   bool skipped = false;
   for (double scale = 0x1p10; !skipped && scale < 0x1p40; scale *= 2) {
-    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
     const WholeTensors masters = crew.master_weights();
     skipped = crew.step().skipped;
     int finite = 0, all = 0;
@@ -202,11 +202,11 @@ TEST(Underflow, LosesGradientsThatAScaleKeeps) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
   plan.global_batch = 256;
   plan.micro_batch = 64;
-  Crew fp32(training_of(tiny_llama(), plan), {10, {}});
+  RankPool fp32(training_of(tiny_llama(), plan), {10, {}});
   fp32.step();
   const WholeTensors wide = fp32.gradients();
   const auto gradients_at = [&](double scale) {
-    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
     EXPECT_FALSE(crew.step().skipped);
     return crew.gradients();
   };
@@ -224,7 +224,7 @@ TEST(Underflow, LosesGradientsThatAScaleKeeps) {
 TEST(LossScale, ChangesGradientsByRoundingAlone) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
   const auto gradients_at = [&](double scale) {
-    Crew crew(in_fp16(tiny_llama(), plan, fixed_at(scale)), {10, {}});
+    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale)), {10, {}});
     crew.step();
     return crew.gradients();
   };

@@ -29,13 +29,13 @@ TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), Recipe::zero);
   plan.zero = 1;
   plan.grad_reduce = Precision::bf16;
-  Site site;
+  DeviceSet site;
   std::vector<kernels::Device*> devices;
   for (int rank = 0; rank < plan.gpus(); ++rank)
     devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
   site.worlds = kernels::open_device_worlds(devices);
   const Training training = training_of(tiny_llama(), plan);
-  Crew crew(training, {10, {}}, std::move(site));
+  RankPool crew(training, {10, {}}, std::move(site));
   expect_same_training_in_16_bits(crew, training);
 }
 
@@ -47,7 +47,7 @@ TEST(Bf16Shards, StepAsTheWholeDoes) {
     plan.zero = zero;
     plan.framework = Framework::torchtitan;
     plan.reduce_each_microbatch = false;
-    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
     for (int step = 0; step < 3; ++step) crew.step();
     if (zero == 0) expected = crew.master_weights();
     std::string where;
@@ -60,7 +60,7 @@ TEST(Bf16Weights, AreTheirMastersRounded) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
-    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
     const WholeTensors first = crew.parameters();
     for (int step = 0; step < 2; ++step) {
       const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
@@ -81,7 +81,7 @@ TEST(Bf16Training, FollowsTheLossesOfFp32Down) {
     SCOPED_TRACE(to_string(recipe));
     const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
     const Training wide = training_of(tiny_llama(), plan);
-    Crew fp32(wide, {10, {}}), bf16(training_of(tiny_llama(), in_bf16(plan, recipe)), {10, {}});
+    RankPool fp32(wide, {10, {}}), bf16(training_of(tiny_llama(), in_bf16(plan, recipe)), {10, {}});
     const double tolerance = losses_apart(wide, Precision::bf16);
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
@@ -98,7 +98,7 @@ TEST(Bf16Activations, TakeTheirBytesInTheWork) {
   const auto peak = [](const Plan& plan) {
     Model model = tiny_llama();
     model.vocab = 8;
-    Crew crew(training_of(model, plan), {10, {}});
+    RankPool crew(training_of(model, plan), {10, {}});
     crew.step();
     return crew.peak_activation_bytes().front();
   };
@@ -110,7 +110,7 @@ TEST(Bf16Activations, TakeTheirBytesInTheWork) {
 TEST(Bf16Gathered, TakesTwoBytesAParameter) {
   const auto gathered = [](Plan plan) {
     plan.zero = 3;
-    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
     crew.step();
     return crew.peak_gathered_bytes().front();
   };

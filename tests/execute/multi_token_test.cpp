@@ -1,4 +1,4 @@
-// Multi-token prediction trains as on one rank, whoever holds the table that embeds the further token.
+// Multi-token prediction trains as on one rank, whoever holds the table that embeds the MTP layer.
 #include "same_training.h"
 #include "split.h"
 
@@ -53,7 +53,7 @@ TEST(FurtherToken, IsTrainedForBesideTheNext) {
   without.mtp_layers = 0;
   Training both = training_of(tiny_further_token(), plan), next = training_of(without, plan);
   both.text = next.text = std::string(10, '\x07');
-  Crew with_module(both, {10, {}}), without_module(next, {10, {}});
+  RankPool with_module(both, {10, {}}), without_module(next, {10, {}});
   const double loss = without_module.step().loss;
   EXPECT_NEAR(with_module.step().loss, loss, kTolerance * loss);
   const WholeTensors gradients = with_module.gradients(), plain = without_module.gradients();

@@ -168,7 +168,7 @@ TEST(Clipping, FindsTheNormOfAllGradients) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
     plan.clip_grad = kClip;
-    Crew crew(training_of(model, plan), {10, {}});
+    RankPool crew(training_of(model, plan), {10, {}});
     const double found = crew.step().gradient_norm;
     double squares = 0;
     for (const auto& [name, gradient] : crew.gradients())
@@ -183,7 +183,7 @@ TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
   const auto change = [](double clip) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 1);
     plan.clip_grad = clip;
-    Crew crew(training_of(tiny_llama(), plan), {10, {}});
+    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
     const WholeTensors before = crew.parameters();
     crew.step();
     std::string where;
@@ -200,12 +200,12 @@ TEST(DeviceCopies, TrainAsOneRankDoes) {
     SCOPED_TRACE(name_of(split));
     Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
     plan.sequence_parallel = split.sequence_parallel;
-    Site site;
+    DeviceSet site;
     std::vector<kernels::Device*> devices;
     for (int rank = 0; rank < plan.gpus(); ++rank)
       devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
     site.worlds = kernels::open_device_worlds(devices);
-    Crew crew(training_of(tiny_llama(), plan), {10, {}}, std::move(site));
+    RankPool crew(training_of(tiny_llama(), plan), {10, {}}, std::move(site));
     expect_same_training(crew, training_of(tiny_llama(), alone(plan)));
   }
 }
@@ -302,7 +302,7 @@ TEST(Vocabulary, OfUnequalPartsIsRoundedUp) {
       ASSERT_TRUE(runs(plan, model));
       Training split = training_of(model, plan);
       one.text = split.text = text;
-      Crew crew(split, {10, {}});
+      RankPool crew(split, {10, {}});
       expect_same_training(crew, one);
     }
   }
@@ -357,7 +357,7 @@ TEST(Dropout, DrawsTheSameWhenItIsRunAgain) {
   plan.fused_attention = false;
   Plan again = plan;
   again.recompute = Recompute::full;
-  Crew kept(training_of(model, plan), {10, {}}), rerun(training_of(model, again), {10, {}});
+  RankPool kept(training_of(model, plan), {10, {}}), rerun(training_of(model, again), {10, {}});
   EXPECT_DOUBLE_EQ(kept.step().loss, rerun.step().loss);
   std::string where;
   EXPECT_EQ(largest_error(rerun.gradients(), kept.gradients(), where), 0) << where;

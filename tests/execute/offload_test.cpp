@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "result/memory/memory.h"
+#include "memory/memory.h"
 #include "same_training.h"
 #include "schedule/check.h"
 #include "slow_copies.h"
@@ -34,7 +34,7 @@ void expect_same_bits(const WholeTensors& found, const WholeTensors& expected) {
 }
 
 // Three steps: what the second has stepped, the third has read.
-void expect_same_bits_as_without_offload(Crew& crew, Training training) {
+void expect_same_bits_as_without_offload(RankPool& crew, Training training) {
   training = training_of(
       training.model,
       [&] {
@@ -43,7 +43,7 @@ void expect_same_bits_as_without_offload(Crew& crew, Training training) {
         return plan;
       }(),
       3);
-  Crew other(training, {10, {}});
+  RankPool other(training, {10, {}});
   for (int step = 0; step < 3; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     const StepResult expected = other.step(), found = crew.step();
@@ -143,7 +143,7 @@ TEST(OptimizerAtTheHost, StepsToTheSameBits) {
       plan.recipe = recipe;
       plan.grad_reduce = wire;
       const Training training = training_of(tiny_gpt(), plan, 3);
-      Crew crew(training, {10, {}});
+      RankPool crew(training, {10, {}});
       expect_same_bits_as_without_offload(crew, training);
     }
 }
@@ -153,7 +153,7 @@ TEST(OptimizerAtTheHost, ClipsByTheNormOfAllGradients) {
     Plan plan = plan_of({.tp = 2, .dp = 2, .zero = zero}, Offload::optimizer);
     plan.clip_grad = kClip;
     const Training training = training_of(tiny_gpt(), plan, 3);
-    Crew crew(training, {10, {}});
+    RankPool crew(training, {10, {}});
     expect_same_training(crew, training_of(tiny_gpt(), alone(plan)));
   }
 }
@@ -195,7 +195,7 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
       plan.fused_attention = false;
       plan.one_queue = one_queue;
       const Training training = training_of(model, plan);
-      Crew crew(training, {10, {}});
+      RankPool crew(training, {10, {}});
       expect_same_bits_as_without_offload(crew, training);
     }
 }
@@ -204,9 +204,9 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
 TEST(AtTheHost, SlowCopiesAreWaitedFor) {
   const auto train = [](const Model& model, const Plan& plan) {
     const Training training = training_of(model, plan, 3);
-    Site site = threads_of(plan);
+    DeviceSet site = threads_of(plan);
     site.devices.front() = std::make_unique<DeviceOfSlowCopies>();
-    Crew crew(training, {10, {}}, std::move(site));
+    RankPool crew(training, {10, {}}, std::move(site));
     expect_same_bits_as_without_offload(crew, training);
   };
   for (const Offload offload : {Offload::activations, Offload::optimizer})
@@ -228,7 +228,7 @@ struct Peaks {
 // On the rank of the first stage, which receives no activations: messages lie apart from what is counted.
 Peaks peaks_on_first_rank(const Plan& plan) {
   const Training training = training_of(tiny_gpt(), plan);
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   crew.step();
   const RankMemory memory =
       activation_memory(training.schedule, plan, training.work, stage_bytes(training.work)).front();
@@ -259,7 +259,7 @@ TEST(ActivationsAtTheHost, LeaveAsMuchMemoryAsIsPredicted) {
 TEST(ActivationsAtTheHost, AreAllThatIsSavedButForTheLoss) {
   const Training training =
       training_of(tiny_gpt(), plan_of({.schedule = ScheduleName::gpipe, .pp = 2}, Offload::activations));
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   crew.step();
   const std::vector<StageBytes> stages = stage_bytes(training.work);
   EXPECT_GT(stages[1].saved.logits, 0);
@@ -292,7 +292,7 @@ Training changed(Training training, OpKind kind, const Change& change = {}) {
 }
 
 std::string failure_of(const Training& training) {
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   try {
     crew.step();
   } catch (const kernels::DeviceError& error) {
@@ -321,7 +321,7 @@ TEST(LostCopies, OfTheOptimizerChangeTheTraining) {
   const Training good = training_of(tiny_llama(), plan);
   for (const OpKind lost : {OpKind::offload_grad, OpKind::reload_param}) {
     const Training bad = changed(good, lost);
-    Crew crew(bad, {10, {}}), other(good, {10, {}});
+    RankPool crew(bad, {10, {}}), other(good, {10, {}});
     crew.step();
     other.step();
     std::string where;

@@ -40,12 +40,12 @@ std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
 }
 
 // What an overflow leaves at every process. The first step of a scale that is far too large is skipped.
-void overflow(const Model& model, const Plan& plan, Site site) {
+void overflow(const Model& model, const Plan& plan, DeviceSet site) {
   constexpr double kTooLarge = 0x1p40;
   Training training = training_of(model, plan);
   training.loss_scaling.initial_loss_scale = kTooLarge;
   training.loss_scaling.hysteresis = 1;
-  Crew crew(training, {20, {}}, std::move(site));
+  RankPool crew(training, {20, {}}, std::move(site));
   const WholeTensors before = crew.master_weights();
   const StepResult result = crew.step();
   if (result.skipped && result.loss_scale == kTooLarge / 2 && compare(crew.master_weights(), before) > 0)
@@ -55,12 +55,12 @@ void overflow(const Model& model, const Plan& plan, Site site) {
 
 // In 16 bits with tp = 1 the first step differs in the order of fp32 sums alone; from then on a weight may
 // have been rounded the other way.
-void train(const Model& model, const Plan& plan, Site site) {
+void train(const Model& model, const Plan& plan, DeviceSet site) {
   const int steps = most_steps > 0 ? most_steps : plan.precision == Precision::fp32 ? 2 : 1;
   const bool is_first = site.is_first();
   Training training = training_of(model, plan), on_one = training_of(model, alone(plan));
   training.loss_scaling.initial_loss_scale = on_one.loss_scaling.initial_loss_scale = 4096;  // fits
-  Crew crew(training, {20, {}}, std::move(site)), one(on_one, {20, {}});
+  RankPool crew(training, {20, {}}, std::move(site)), one(on_one, {20, {}});
   for (int step = 0; step < steps; ++step) {
     const StepResult found = crew.step(), expected = one.step();
     if (step == 0 && compare(crew.gradients(), one.gradients()) == 0)
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
                         : network == "latent" ? tiny_latent()
                         : plan.ep > 1         ? tiny_mixtral()
                                               : tiny_gpt();
-    (overflows ? overflow : train)(model, plan, open_site(plan, kind, 30));
+    (overflows ? overflow : train)(model, plan, open_device_set(plan, kind, 30));
   } catch (const kernels::DeviceMissing& missing) {
     std::fprintf(stderr, "%s\n", missing.what());
     return 77;

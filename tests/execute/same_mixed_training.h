@@ -50,7 +50,7 @@ inline double apart_when_computed(const Training& training, Precision precision)
   return apart(kernels + static_cast<double>(2 * training.plan.global_batch), precision);
 }
 
-// What is split is summed elsewhere, in products or between microbatches; where nothing is, numbers differ in
+// What is split is summed elsewhere, in GEMMs or between microbatches; where nothing is, numbers differ in
 // the order of fp32 sums alone. Experts of other ranks multiply other rows at once, whose sums OpenBLAS takes
 // in another order on some processors.
 inline double gradients_apart(const Training& one, const Plan& plan) {
@@ -79,7 +79,8 @@ inline Training in_16_bits(const Model& model, const Plan& plan, int buckets = 3
 
 // After Adam's first step, which moves a weight by the rate in its gradient's direction: where that is sure,
 // as the gradient is larger than two runs lie apart.
-inline void expect_same_step(const Crew& crew, const Crew& one, const Training& training, double near) {
+inline void expect_same_step(const RankPool& crew, const RankPool& one, const Training& training,
+                             double near) {
   const WholeTensors found = crew.master_weights(), expected = one.master_weights();
   const WholeTensors gradients = one.gradients();
   for (const auto& [name, gradient] : gradients) {
@@ -94,9 +95,9 @@ inline void expect_same_step(const Crew& crew, const Crew& one, const Training& 
 // The second step has weights of which some have been rounded up that were rounded down in the other run, and
 // some, whose gradients are nearly 0, have gone by the rate the other way: all in all as far apart as
 // rounding to bf16 puts them (1 % of these weights of 0.02 moved by 0.002: 2^-7 of their root mean square).
-inline void expect_same_training_in_16_bits(Crew& crew, const Training& training) {
+inline void expect_same_training_in_16_bits(RankPool& crew, const Training& training) {
   const Training alone = in_16_bits(training.model, rehearse::alone(training.plan), 2);
-  Crew one(alone, {10, {}});
+  RankPool one(alone, {10, {}});
   const double near = gradients_apart(alone, training.plan),
                far = apart_when_computed(alone, Precision::bf16);
   ASSERT_LT(far, 1.0 / 8) << "a lost microbatch would not be seen";
@@ -117,7 +118,7 @@ inline void expect_same_training_in_16_bits(Crew& crew, const Training& training
 inline void expect_same_training_in_16_bits(const Model& model, const Plan& plan) {
   ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
   const Training training = in_16_bits(model, plan);
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   expect_same_training_in_16_bits(crew, training);
 }
 

@@ -13,8 +13,8 @@ namespace rehearse {
 constexpr double kTolerance = 1e-5;
 
 // Two steps: the second reads what the first has stepped and gathered.
-inline void expect_same_training(Crew& crew, const Training& alone, int steps = 2) {
-  Crew one(alone, {10, {}});
+inline void expect_same_training(RankPool& crew, const Training& alone, int steps = 2) {
+  RankPool one(alone, {10, {}});
   std::string where;
   for (int step = 0; step < steps; ++step) {
     const StepResult expected = one.step(), found = crew.step();
@@ -28,7 +28,7 @@ inline void expect_same_training(Crew& crew, const Training& alone, int steps = 
 }
 
 inline void expect_same_training(const Training& training, const Model& model, int steps = 2) {
-  Crew crew(training, {10, {}});
+  RankPool crew(training, {10, {}});
   expect_same_training(crew, training_of(model, alone(training.plan)), steps);
 }
 
@@ -63,7 +63,7 @@ inline void expect_same_losses(Plan plan, const Model& model, float rate = 2e-2F
   plan.global_batch = 16;
   Training training = training_of(model, plan), reference = training_of(model, alone(plan));
   training.rate = reference.rate = rate;
-  Crew crew(training, {10, {}}), one(reference, {10, {}});
+  RankPool crew(training, {10, {}}), one(reference, {10, {}});
   double first = 0, last = 0;
   for (int step = 0; step < 12; ++step) {
     last = one.step().loss;

@@ -93,7 +93,7 @@ TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
   plan.zero = 3;
   Model model = tiny_llama();
   model.layers = 8;
-  Crew crew(training_of(model, plan), {10, {}});
+  RankPool crew(training_of(model, plan), {10, {}});
   crew.step();
   double all = 0, table = 0;
   for (const auto& [name, values] : crew.parameters()) {

@@ -289,8 +289,8 @@ TEST(Sweep, Of100MillionPointsBeginsInLittleMemory) {
                        "--jobs",         "1",          "--gbs",   "64:64000:+64", "--seq",
                        "128:12800:+128", "--prefetch", "0:999",   "--store",      store};
   Process sweep(words, {}, folder.file("log"), [] {
-    constexpr rlim_t kMost = 500'000'000;
-    const rlimit limit{kMost, kMost};
+    constexpr rlim_t kMax = 500'000'000;
+    const rlimit limit{kMax, kMax};
     setrlimit(RLIMIT_AS, &limit);
   });
   const Stopwatch watch;
@@ -348,8 +348,8 @@ TEST_F(WithoutAHome, ALockThatIsALinkIsNotFollowed) {
 TEST(ARow, OutOfMemoryFailsAloneAndIsTriedAgain) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more addresses";
   const auto limited = [] {
-    constexpr rlim_t kMost = 150'000'000;
-    const rlimit limit{kMost, kMost};
+    constexpr rlim_t kMax = 150'000'000;
+    const rlimit limit{kMax, kMax};
     setrlimit(RLIMIT_AS, &limit);
   };
   for (const char* engine : {"simgrid", "reference"})

@@ -24,7 +24,7 @@ std::map<std::string, Target::Read>& targets() {
 Target::Read chosen = nullptr;
 
 // Processor time: others may share the machine.
-constexpr double kMostSeconds = kThreadSanitizer ? 10 : 1;
+constexpr double kMaxSeconds = kThreadSanitizer ? 10 : 1;
 
 double processor_s() {
   timespec time = {};
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const rehearse::MissingCalibration& error) {
     require_words(error.what());
   }
-  if (const double seconds = processor_s() - begin; seconds > kMostSeconds) {
+  if (const double seconds = processor_s() - begin; seconds > kMaxSeconds) {
     std::fprintf(stderr, "hang: %.1f s of the processor\n", seconds);
     std::abort();
   }

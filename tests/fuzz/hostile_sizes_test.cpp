@@ -29,8 +29,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Sanitizers multiply both; what they check is not how fast or small the program is.
-constexpr unsigned kMostSeconds = kSanitized ? 20 : 2;  // a slow machine takes one for the largest
-constexpr long kMostKilobytes = kSanitized ? 4'000'000 : 512'000;
+constexpr unsigned kMaxSeconds = kSanitized ? 20 : 2;  // a slow machine takes one for the largest
+constexpr long kMaxKilobytes = kSanitized ? 4'000'000 : 512'000;
 
 std::string file(const std::string& name, const std::string& text) {
   return scratch().write(name, text);
@@ -51,9 +51,9 @@ Outcome run(const Words& arguments) {
     const int said = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(said, STDOUT_FILENO);
     dup2(said, STDERR_FILENO);
-    const rlimit seconds = {kMostSeconds + 1, kMostSeconds + 1};
+    const rlimit seconds = {kMaxSeconds + 1, kMaxSeconds + 1};
     setrlimit(RLIMIT_CPU, &seconds);
-    alarm(10 + 10 * kMostSeconds);
+    alarm(10 + 10 * kMaxSeconds);
     std::vector<char*> words = {const_cast<char*>(REHEARSE)};
     for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
@@ -76,8 +76,8 @@ Outcome run(const Words& arguments) {
 void expect_refused(const Words& arguments, const std::string& says) {
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.exit_code, 2) << outcome.said.substr(0, 2000);
-  EXPECT_LE(outcome.processor_s, kMostSeconds);
-  EXPECT_LE(outcome.kilobytes, kMostKilobytes);
+  EXPECT_LE(outcome.processor_s, kMaxSeconds);
+  EXPECT_LE(outcome.kilobytes, kMaxKilobytes);
   EXPECT_THAT(outcome.said.substr(0, 4000), HasSubstr(says));
   EXPECT_LE(outcome.said.size(), 8000U);
   for (const char* inside : {"terminate", "what()", "json.exception", "bad_alloc", "std::"})

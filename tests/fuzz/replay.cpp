@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr rlim_t kMostMemory = 512'000'000;  // bytes
+constexpr rlim_t kMaxMemory = 512'000'000;  // bytes
 
 // What the handler of a signal may reach.
 const std::string* at_work = nullptr;
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   choose(argv[0]);
   const std::string name = "crash-" + fs::path(argv[0]).filename().string();
   crash_file = name.c_str();
-  const rlimit memory = {kMostMemory, kMostMemory};
+  const rlimit memory = {kMaxMemory, kMaxMemory};
   if (!rehearse::kSanitized) setrlimit(RLIMIT_DATA, &memory);
   catch_signals();
   return replay(parse(argc, argv));

@@ -25,7 +25,7 @@ struct Case {
   std::function<Call(const Tensors&)> call;
   double terms = 1;      // that the longest sum in it has
   double roundings = 1;  // to the working type, between operands and results
-  double fp8_steps = 0;  // of 32 products each, that tensor cores add to what they keep to 14 bits
+  double fp8_steps = 0;  // of 32 GEMMs each, that tensor cores add to what they keep to 14 bits
 };
 
 // Draws shapes and values. The CPU computes in fp32 on what the working type can hold.

@@ -241,7 +241,7 @@ Case bias_gradient(Draw& draw) {
 }
 
 // Into fp8, from fp32 or from fp8; some of so many tiles that a GPU's blocks take several.
-Case quantise(Draw& draw) {
+Case quantize(Draw& draw) {
   const bool large = draw.size(0, 5) == 0;
   const std::int64_t rows = large ? draw.size(1500, 1700) : draw.size(1, 150),
                      columns = large ? draw.size(1500, 1700) : draw.width(1, 500);
@@ -250,7 +250,7 @@ Case quantise(Draw& draw) {
   const std::size_t scale = draw.of(Type::fp32, 1, 1, 0.5F, 2), maximum = draw.out(Type::fp32, 1, 1);
   const std::size_t out = draw.out(rows, columns), transposed = draw.out(columns, rows);
   return draw.finish([=](const Tensors& t) {
-    return Quantise{t[in], t[scale], t[maximum], by_rows ? t[out] : Tensor(),
+    return Quantize{t[in], t[scale], t[maximum], by_rows ? t[out] : Tensor(),
                     by_columns ? t[transposed] : Tensor()};
   });
 }
@@ -287,7 +287,7 @@ std::vector<Maker> pointwise_cases() {
           {"dropout backward", dropout_backward},
           {"bias gradient", bias_gradient},
           {"cast", cast},
-          {"quantise", quantise, true},
+          {"quantise", quantize, true},
           {"randomise", randomise},
           {"randomise fp8", randomise, true}};
 }

@@ -181,12 +181,12 @@ TEST(Add, WritesToAnyOfItsInputs) {
   }
 }
 
-TEST(Quantise, WritesRowsAndColumnsAndRaisesTheMaximum) {
+TEST(Quantize, WritesRowsAndColumnsAndRaisesTheMaximum) {
   Matrix x = random_matrix(3, 5, 1), rows(3, 5), columns(5, 3), scale(1, 1), maximum(1, 1), higher(1, 1);
   x.at(1, 4) = -7;
   scale.values = {2};
   higher.values = {9};
-  run_on_cpu({Quantise{x, scale, maximum, rows, columns}, Quantise{x, {}, higher, {}, {}}}, 2);
+  run_on_cpu({Quantize{x, scale, maximum, rows, columns}, Quantize{x, {}, higher, {}, {}}}, 2);
   EXPECT_FLOAT_EQ(maximum.at(0, 0), 7);
   EXPECT_FLOAT_EQ(higher.at(0, 0), 9);
   for (std::int64_t r = 0; r < 3; ++r) {

@@ -91,7 +91,7 @@ Case into_wider(Draw& draw) {
       [=](const Tensors& t) { return Multiply{t[a], t[b], t[c], t[bias], false, false, true}; });
 }
 
-// Heads as columns of one matrix, one product each: they begin within each other's rows.
+// Heads as columns of one matrix, one GEMM each: they begin within each other's rows.
 Case heads_side_by_side(Draw& draw) {
   const bool accumulate = draw.coin();
   const std::size_t a = draw.of(6, 20), b = draw.of(6, 20), c = draw.out(6, 26);

@@ -1,4 +1,4 @@
-// The calls of an fp8 plan: which products multiply fp8, of which types, and that each of them multiplies
+// The calls of an fp8 plan: which GEMMs multiply fp8, of which types, and that each of them multiplies
 // rows by rows of operands that lie as the kernels before left them.
 #include <gtest/gtest.h>
 
@@ -160,7 +160,7 @@ TEST_P(Fp8Layer, MultipliesRowsByRows) {
         ++products;
       }
     });
-    EXPECT_GE(products, 12);  // four layers, three products each
+    EXPECT_GE(products, 12);  // four layers, three GEMMs each
   });
 }
 
@@ -179,7 +179,7 @@ TEST_P(Fp8Layer, StaysWithinItsMatrices) {
           expect_inside(call->b, call->batch, call->step_b);
           expect_inside(call->c, call->batch, call->step_c);
         }
-        if (const auto* call = std::get_if<kernels::Quantise>(&each)) {
+        if (const auto* call = std::get_if<kernels::Quantize>(&each)) {
           for (const kernels::Tensor* view : {&call->input, &call->rows, &call->columns})
             expect_inside(*view);
         }
@@ -202,27 +202,27 @@ void expect_left(const Left& left, const kernels::Tensor& operand, std::int64_t 
   EXPECT_LE(operand.rows, made.rows) << name;
 }
 
-// Products read what quantising wrote: of the same type, as many rows and columns.
-TEST_P(Fp8Layer, MultipliesWhatWasQuantised) {
+// GEMMs read what quantizing wrote: of the same type, as many rows and columns.
+TEST_P(Fp8Layer, MultipliesWhatWasQuantized) {
   for_layers([](const Block&, const Listed& listed) {
     Left left;
     listed.for_kernels([&](const Kernel&, Phase, const std::vector<kernels::Call>& calls) {
-      const auto* call = std::get_if<kernels::Quantise>(&calls.front());
+      const auto* call = std::get_if<kernels::Quantize>(&calls.front());
       if (call == nullptr) return;
       for (const kernels::Tensor& made : {call->rows, call->columns}) {
         if (made.given()) left[place_of(made).matrix] = made;
       }
     });
-    std::size_t quantised = 0;
+    std::size_t quantized = 0;
     listed.for_kernels([&](const Kernel& kernel, Phase phase, const std::vector<kernels::Call>& calls) {
       if (!std::holds_alternative<Gemm>(kernel.what)) return;
       const auto& call = std::get<Multiply>(calls.front());
       const bool of_weight = phase == Phase::backward_weight;
       expect_left(left, call.a, call.batch, of_weight, kernel.name);
       expect_left(left, call.b, call.batch, of_weight, kernel.name);
-      quantised += left.count(place_of(call.a).matrix) + left.count(place_of(call.b).matrix);
+      quantized += left.count(place_of(call.a).matrix) + left.count(place_of(call.b).matrix);
     });
-    EXPECT_GE(quantised, 8U);
+    EXPECT_GE(quantized, 8U);
   });
 }
 
@@ -245,7 +245,8 @@ TEST_P(Fp8Layer, ReadsItsWeightsFromBothHalvesOfTheirMemory) {
 INSTANTIATE_TEST_SUITE_P(Recipes, Fp8Layer,
                          testing::Values(Case{"Delayed", small_llama, Framework::megatron_core, 1},
                                          Case{"DelayedOverRanks", small_llama, Framework::megatron_core, 2},
-                                         Case{"DelayedInChunks", small_llama, Framework::megatron_core, 2, true},
+                                         Case{"DelayedInChunks", small_llama, Framework::megatron_core, 2,
+                                              true},
                                          Case{"DelayedExperts", mixtral, Framework::megatron_core, 1},
                                          Case{"DelayedWeightsInFp8", small_llama, Framework::megatron_core, 1,
                                               false, Recipe::fp8_weights},

@@ -299,7 +299,7 @@ TEST(Head, RunFromItsListsMakesItsGradients) {
   }
 }
 
-// The module that predicts a further token: its table and head are held by other blocks.
+// The module that predicts a MTP layer: its table and head are held by other blocks.
 TEST(FurtherToken, RunFromItsListsMakesItsGradients) {
   Model model = grouped_heads();
   model.mtp_layers = 1;

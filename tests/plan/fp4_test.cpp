@@ -7,7 +7,7 @@
 
 #include "model/read.h"
 #include "plan/fp8.h"
-#include "plan/rules.h"
+#include "plan/rules/rules.h"
 #include "work_case.h"
 
 namespace rehearse::fp4 {
@@ -54,10 +54,10 @@ double bytes_of(const Block& block, Pointwise kind) {
 // random.
 TEST(Fp4, PassesOverEveryOperandAndThenWritesItBothWays) {
   const Block block = layer_of(fp4_case());
-  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise_fp4),
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantize_fp4),
                    (2 + 2 + 2 * kFp4Bytes) * kInputWidths + 2 * kGradientWidths);
-  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise_fp4_at_random), (2 + 2 * kFp4Bytes) * kGradientWidths);
-  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantise), 0);
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantize_fp4_at_random), (2 + 2 * kFp4Bytes) * kGradientWidths);
+  EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantize), 0);
 }
 
 TEST(Fp4, MultipliesInTheSameLayersAsFp8) {
@@ -91,10 +91,10 @@ TEST(Fp4, AttentionMayMultiplyInFp8) {
     EXPECT_EQ(block.tensors[static_cast<std::size_t>(kernel.reads.front())].element_bytes, 1);
   }
   EXPECT_EQ(attentions, 1);
-  EXPECT_GT(bytes_of(block, Pointwise::quantise), 0);
+  EXPECT_GT(bytes_of(block, Pointwise::quantize), 0);
 }
 
-// What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one product, columns
+// What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one GEMM, columns
 // of gradients for the other.
 TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {
   const Block block = layer_of(fp4_case(2));

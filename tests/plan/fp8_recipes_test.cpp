@@ -1,4 +1,4 @@
-// Transformer Engine's recipes: what is quantised, how often it is read for that, and what ranks gather.
+// Transformer Engine's recipes: what is quantized, how often it is read for that, and what ranks gather.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,12 +33,12 @@ Block layer_under(const Case& c) {
   return block_called(make_work(c.model, c.plan), "layer");
 }
 
-bool quantises(const Kernel& kernel) {
+bool quantizes(const Kernel& kernel) {
   const auto* kind = std::get_if<Pointwise>(&kernel.what);
   if (kind == nullptr) return false;
   const Pointwise stream = stream_of(*kind);
-  return stream == Pointwise::quantise || stream == Pointwise::quantise_blocks ||
-         stream == Pointwise::quantise_fp4 || stream == Pointwise::quantise_fp4_at_random;
+  return stream == Pointwise::quantize || stream == Pointwise::quantize_blocks ||
+         stream == Pointwise::quantize_fp4 || stream == Pointwise::quantize_fp4_at_random;
 }
 
 std::vector<Kernel> kernels_both_ways(const Block& block) {
@@ -48,12 +48,12 @@ std::vector<Kernel> kernels_both_ways(const Block& block) {
   return all;
 }
 
-// Bytes that quantising moves, for each token; without the maxima, 4 bytes written and read.
-double quantised_bytes(const Case& c) {
+// Bytes that quantizing moves, for each token; without the maxima, 4 bytes written and read.
+double quantized_bytes(const Case& c) {
   const Block block = layer_under(c);
   double bytes = 0;
   for (const Kernel& kernel : kernels_both_ways(block)) {
-    if (!quantises(kernel)) continue;
+    if (!quantizes(kernel)) continue;
     bytes += block.bytes_moved(kernel);
     for (const auto* ids : {&kernel.reads, &kernel.writes})
       for (const TensorId id : *ids)
@@ -62,29 +62,29 @@ double quantised_bytes(const Case& c) {
   return bytes / kTokens;
 }
 
-// Where products take either layout nothing is written by columns, and nothing transposed.
+// Where GEMMs take either layout nothing is written by columns, and nothing transposed.
 TEST(Fp8Recipes, WriteOperandsOnceWhereProductsTakeEitherLayout) {
-  EXPECT_DOUBLE_EQ(quantised_bytes(recipe_case(Fp8Scaling::tensor, true)),
+  EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::tensor, true)),
                    3 * (kInputWidths + kGradientWidths));
-  EXPECT_DOUBLE_EQ(quantised_bytes(recipe_case(Fp8Scaling::tensor, false)),
+  EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::tensor, false)),
                    2 * 2 * kDepth + 4 * (kInputWidths + kGradientWidths));
 }
 
 // The two norms write 16 bits and find the maximum on the way; all else is read for it.
 TEST(Fp8Recipes, CurrentScalingReadsTwiceWhatNoNormMade) {
   const double norms = 2 * kDepth;
-  EXPECT_DOUBLE_EQ(quantised_bytes(recipe_case(Fp8Scaling::current, false)),
+  EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::current, false)),
                    4 * norms + (2 + 4) * (kInputWidths + kGradientWidths));
-  EXPECT_DOUBLE_EQ(quantised_bytes(recipe_case(Fp8Scaling::current, true)),
+  EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::current, true)),
                    3 * norms + (2 + 3) * (kInputWidths + kGradientWidths));
 }
 
-TEST(Fp8Recipes, BlocksAreQuantisedBothWaysFrom16Bits) {
+TEST(Fp8Recipes, BlocksAreQuantizedBothWaysFrom16Bits) {
   const Case c = recipe_case(Fp8Scaling::mx, true);
-  EXPECT_DOUBLE_EQ(quantised_bytes(c), 4 * (2 * kDepth + kInputWidths + kGradientWidths));
+  EXPECT_DOUBLE_EQ(quantized_bytes(c), 4 * (2 * kDepth + kInputWidths + kGradientWidths));
   const Block block = layer_under(c);
   for (const Kernel& kernel : kernels_both_ways(block))
-    EXPECT_TRUE(!quantises(kernel) || std::get<Pointwise>(kernel.what) == Pointwise::quantise_blocks);
+    EXPECT_TRUE(!quantizes(kernel) || std::get<Pointwise>(kernel.what) == Pointwise::quantize_blocks);
 }
 
 // What the layer keeps has a byte an element under every recipe.
@@ -104,7 +104,7 @@ std::vector<double> gathers(const std::vector<Kernel>& kernels) {
   return bytes;
 }
 
-// Rows for one product and columns for the other: of inputs as many gathers as ever, of the two gradients
+// Rows for one GEMM and columns for the other: of inputs as many gathers as ever, of the two gradients
 // that are gathered one more each.
 TEST(Fp8Recipes, BlocksOfGradientsAreGatheredTwice) {
   const Block tensors = layer_under(recipe_case(Fp8Scaling::current, true, 2));
@@ -222,10 +222,10 @@ TEST(Fp8Recipes, KeepLayersAtTheEndsInBf16) {
   EXPECT_THAT(runs, ElementsAre(std::pair("embedding", 1), std::pair("bf16_layer", 1), std::pair("layer", 3),
                                 std::pair("bf16_layer", 2), std::pair("head", 1)));
   const Block ends = block_called(work, "bf16_layer"), middle = block_called(work, "layer");
-  EXPECT_TRUE(std::ranges::none_of(kernels_both_ways(ends), quantises));
+  EXPECT_TRUE(std::ranges::none_of(kernels_both_ways(ends), quantizes));
   for (const Kernel& kernel : kernels_both_ways(ends))
-    EXPECT_FALSE(multiplies_quantised(ends, kernel, c.plan.precision)) << kernel.name;
-  EXPECT_TRUE(multiplies_quantised(middle, kernel_called(middle.forward, "qkv"), c.plan.precision));
+    EXPECT_FALSE(multiplies_quantized(ends, kernel, c.plan.precision)) << kernel.name;
+  EXPECT_TRUE(multiplies_quantized(middle, kernel_called(middle.forward, "qkv"), c.plan.precision));
   EXPECT_EQ(rules_broken(c.plan), "");
   c.plan.precision = Precision::bf16;
   EXPECT_THAT(
@@ -241,7 +241,7 @@ TEST(Fp8Recipes, DownProjectionsOfLatentAttentionMultiplyAsTheLayersDoAndRouters
   c.plan.fp8_scaling = Fp8Scaling::mx;
   const Block block = block_called(make_work(c.model, c.plan), "sparse_layer");
   const auto in_fp8 = [&](const char* name) {
-    return multiplies_quantised(block, kernel_called(block.forward, name), c.plan.precision);
+    return multiplies_quantized(block, kernel_called(block.forward, name), c.plan.precision);
   };
   EXPECT_TRUE(in_fp8("query_down") && in_fp8("kv_down") && in_fp8("query_up"));
   EXPECT_FALSE(in_fp8("router"));

@@ -1,4 +1,4 @@
-// Experts whose products activate and quantise too (Transformer Engine's operation fuser).
+// Experts whose GEMMs activate and quantize too (Transformer Engine's operation fuser).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::vector<std::string> of_experts(const std::vector<Kernel>& kernels) {
   return names;
 }
 
-TEST(FusedExperts, RunTheirProductsAndQuantiseWhatComesAlone) {
+TEST(FusedExperts, RunTheirProductsAndQuantizeWhatComesAlone) {
   const Case c = qwen(true);
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
   EXPECT_THAT(of_experts(layer.forward),

@@ -63,7 +63,7 @@ TEST(GptOss, HoldsEveryParameterThatItCounts) {
 }
 
 // Elements of 4,096 tokens of 4 choices each: scaled biases are written; rows and they read, and sums
-// written; those read, and written side by side. Back: the rows' gradients side by side, and a product for
+// written; those read, and written side by side. Back: the rows' gradients side by side, and a GEMM for
 // each factor, which its sum reads.
 TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   const Case c = gpt_oss();
@@ -79,7 +79,7 @@ TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   EXPECT_NEAR((to_bias.bytes + sum.bytes) / n, 4 + 2, 0.01);
 }
 
-// fp32 products and sums, a copy in 16 bits, and of its gradient one in fp32.
+// fp32 GEMMs and sums, a copy in 16 bits, and of its gradient one in fp32.
 TEST(GptOss, AddsTheLastBiasInPassesOfFp32WhereALibraryWantsItsWeightsSo) {
   const Case c = gpt_oss(Dispatcher::hybridep);
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");

@@ -85,7 +85,7 @@ TEST(Hybrid, TwoLayersOfOnePartCountAsOneOfBoth) {
   EXPECT_EQ(forward(hybrid("*-")), forward(transformer));
 }
 
-// Dao and Gu 2024, section 6: scores and their product with the inputs over squares of a chunk, states in and
+// Dao and Gu 2024, section 6: scores and their GEMM with the inputs over squares of a chunk, states in and
 // out of it.
 TEST(Hybrid, MambaLayerMultipliesWhatItsEquationsSay) {
   const Case c = hybrid_case("M");

@@ -86,14 +86,14 @@ TEST(MultiToken, MultipliesIn16BitsWhereOtherLayersDoInFp4) {
   c.plan.fp8_either_layout = true;
   c.plan.recipe = Recipe::zero;
   const Work work = make_work(c.model, c.plan);
-  const auto quantises = [&](const char* block) {
+  const auto quantizes = [&](const char* block) {
     return std::ranges::any_of(block_called(work, block).forward, [](const Kernel& kernel) {
       const auto* pointwise = std::get_if<Pointwise>(&kernel.what);
-      return pointwise != nullptr && stream_of(*pointwise) == Pointwise::quantise_fp4;
+      return pointwise != nullptr && stream_of(*pointwise) == Pointwise::quantize_fp4;
     });
   };
-  EXPECT_TRUE(quantises("sparse_layer"));
-  EXPECT_FALSE(quantises("mtp"));
+  EXPECT_TRUE(quantizes("sparse_layer"));
+  EXPECT_FALSE(quantizes("mtp"));
 }
 
 TEST(MultiToken, FullRecomputeRunsAModuleAgainWhereItIsUniform) {

@@ -1,4 +1,4 @@
-#include "plan/nearest.h"
+#include "plan/rules/nearest.h"
 
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ TEST(MultiplesAround, OfMoreThanTheMostAreNone) {
 }
 
 TEST(MultiplesAround, AreFoundHoweverFarAway) {
-  constexpr std::int64_t kUnit = 1'000'000'007, kMost = std::int64_t{1} << 60;
-  EXPECT_EQ(multiples(kUnit * kUnit / 2, kMost, kUnit), "500000006500000021 or 500000007500000028");
+  constexpr std::int64_t kUnit = 1'000'000'007, kMax = std::int64_t{1} << 60;
+  EXPECT_EQ(multiples(kUnit * kUnit / 2, kMax, kUnit), "500000006500000021 or 500000007500000028");
 }
 
 TEST(MultiplesAround, AreWhatASearchFinds) {

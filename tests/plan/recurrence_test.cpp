@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/rules.h"
+#include "plan/rules/rules.h"
 #include "work_case.h"
 
 namespace rehearse {
@@ -89,8 +89,8 @@ TEST(Recurrence, TheDeltaRuleHasItsClassesShapes) {
             in_proj_qkvz + in_proj_ba + conv1d + dt_bias + a_log + norm + values * kRows);
 }
 
-// FLOPs of a token and head in a chunk of C tokens (transformers, torch_chunk_gated_delta_rule): scores 2 C dk,
-// keys 2 C dk, values 2 C dv, the state's share of them 2 dk dv. The scan adds 2 C (dk + dv) + 4 dk dv.
+// FLOPs of a token and head in a chunk of C tokens (transformers, torch_chunk_gated_delta_rule): scores 2 C
+// dk, keys 2 C dk, values 2 C dv, the state's share of them 2 dk dv. The scan adds 2 C (dk + dv) + 4 dk dv.
 TEST(Recurrence, TheDeltaRuleCostsItsProducts) {
   const double chunk = 64, keys = 32, values = 16, heads = 8;
   const double expected =

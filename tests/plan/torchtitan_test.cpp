@@ -1,4 +1,4 @@
-// What torchtitan's layers launch: a product each where others have one, and asynchronous tensor parallelism.
+// What torchtitan's layers launch: a GEMM each where others have one, and asynchronous tensor parallelism.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,14 +74,14 @@ TEST(Torchtitan, AddsUpTheGradientsOfAnInputThatSeveralProductsRead) {
             (2 + 1) * 2 * kRows);
 }
 
-TEST(Torchtitan, GathersAndQuantisesAnInputOnce) {
+TEST(Torchtitan, GathersAndQuantizesAnInputOnce) {
   const Block layer = layer_of(by_rows(titan(2)));
   EXPECT_EQ(count(layer.forward, "_all_gather"), 2U);
   EXPECT_EQ(count(layer.forward, "_operand_quantise"), 4U);
   EXPECT_EQ(count(layer.backward_weight, "_operand_again_quantise"), 4U);
 }
 
-// Each call beside a chunk of every product that reads what is gathered.
+// Each call beside a chunk of every GEMM that reads what is gathered.
 TEST(AsyncTensorParallelism, GathersInStepsBesideAllProductsOfTheGathered) {
   const Block layer = layer_of(titan(4, true));
   const Kernel& gather = kernel_called(layer.forward, "attention_norm_output_gathered_for_qkv_all_gather");
@@ -114,7 +114,7 @@ TEST(AsyncTensorParallelism, CopiesItsShardAndAddsUpPartialSumsWithNothingBeside
   EXPECT_EQ(kernel_called(layer.forward, "mlp_down_output_reduce_scatter").overlap.exposed_calls, 0);
 }
 
-// The sum of several products' gradients is no product (torch.compile scatters it whole).
+// The sum of several GEMMs' gradients is no GEMM (torch.compile scatters it whole).
 TEST(AsyncTensorParallelism, ScattersTheGradientOfWhatSeveralProductsReadWhole) {
   const Block layer = layer_of(titan(4, true));
   EXPECT_EQ(
@@ -140,7 +140,7 @@ TEST(AsyncTensorParallelism, ScaledByRowScattersInStepsAndGathersWhole) {
   EXPECT_EQ(chunks_of(kernel_called(layer.forward, "projection")), 4);
 }
 
-// Two results of single products, read and written in 2 bytes, and the weights' of all seven; those that are
+// Two results of single GEMMs, read and written in 2 bytes, and the weights' of all seven; those that are
 // added up are scaled there.
 TEST(Fp8ByRow, ScalesWhatItsBackwardProductsMadeAfterwards) {
   const Block layer = layer_of(by_rows(titan(1)));

@@ -143,7 +143,7 @@ TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
 }
 
 // Both passes gather and scatter twice a layer, 2 bytes an element read and written each time. What several
-// products' sum is scattered from is cut into no chunks: their input's gradient.
+// GEMMs' sum is scattered from is cut into no chunks: their input's gradient.
 TEST(Eager, DTensorMovesPartsOfSequencesUnlessAProductIsCutIntoChunks) {
   Case c = llama_case();
   c.plan.tp = 2;

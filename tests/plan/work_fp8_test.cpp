@@ -19,13 +19,13 @@ Case fp8_case(Framework framework, int tp) {
   return c;
 }
 
-// Bytes that quantising moves, for each token.
-double quantised_bytes(const Block& block) {
+// Bytes that quantizing moves, for each token.
+double quantized_bytes(const Block& block) {
   double bytes = 0;
   for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight})
     for (const Kernel& kernel : *kernels) {
       const auto* kind = std::get_if<Pointwise>(&kernel.what);
-      if (kind != nullptr && stream_of(*kind) == Pointwise::quantise) bytes += block.bytes_moved(kernel);
+      if (kind != nullptr && stream_of(*kind) == Pointwise::quantize) bytes += block.bytes_moved(kernel);
     }
   return bytes / kSeq;
 }
@@ -36,21 +36,21 @@ TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
   const Case c = fp8_case(Framework::megatron_core, 1);
   const Work work = make_work(c.model, c.plan);
   const double h = kHidden, q = kHidden + 2 * kKeys, f = kWidth;
-  EXPECT_DOUBLE_EQ(quantised_bytes(block_called(work, "layer")),
+  EXPECT_DOUBLE_EQ(quantized_bytes(block_called(work, "layer")),
                    2 * 2 * h + 4 * (h + f) + 4 * (q + h + 2 * f + h));
 }
 
 // The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass; by row,
-// inputs are quantised by rows in the forward pass and by columns in the backward, as gradients are twice
-// there. Four inputs have seven products.
+// inputs are quantized by rows in the forward pass and by columns in the backward, as gradients are twice
+// there. Four inputs have seven GEMMs.
 TEST(Fp8, DynamicScalingReadsTwice) {
   Case c = fp8_case(Framework::torchtitan, 1);
   const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;
   const double maximum = 2 * 4.0;  // written and read
-  EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
+  EXPECT_NEAR(quantized_bytes(block_called(make_work(c.model, c.plan), "layer")),
               (5 + 2) * inputs + 6 * gradients + (4 + 7) * maximum / kSeq, 1e-9);
   c.plan.fp8_scaling = Fp8Scaling::row;
-  EXPECT_NEAR(quantised_bytes(block_called(make_work(c.model, c.plan), "layer")),
+  EXPECT_NEAR(quantized_bytes(block_called(make_work(c.model, c.plan), "layer")),
               (5 + 5) * inputs + (5 + 5) * gradients + 2 * (4 + 7) * maximum, 1e-9);
 }
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "plan/stage_times.h"
 #include "work_case.h"
 
 namespace rehearse {
@@ -98,18 +97,6 @@ TEST(Work, OfClippingReadsEveryGradientOnceMoreAndSumsOneNumberOverAllRanks) {
   EXPECT_EQ(sum.group, CommGroup::world);
   EXPECT_EQ(sum.bytes, 4);
   EXPECT_EQ(kernels[3].reads.in(Slot::scale), kernels[2].writes.front());
-}
-
-TEST(TimeParts, AddAndScaleCauseByCause) {
-  TimeParts parts{1, 2, 3, 4, 5, 6};
-  parts += parts * 2;
-  EXPECT_EQ(parts.compute, 3);
-  EXPECT_EQ(parts.recompute, 6);
-  EXPECT_EQ(parts.optimizer, 9);
-  EXPECT_EQ(parts.tp, 12);
-  EXPECT_EQ(parts.cp, 15);
-  EXPECT_EQ(parts.ep, 18);
-  EXPECT_EQ(parts.total(), 63);
 }
 
 }  // namespace

@@ -15,14 +15,14 @@ struct Use {
 // The links that a task's bytes cross.
 std::set<LinkId> links_of(const Loads& loads, TaskId task) {
   std::set<LinkId> links;
-  const auto add = [&](const FlowEnds& ends) {
+  const auto add = [&](const Endpoints& ends) {
     for (const EndId end : {ends.out, ends.in})
       for (const LinkId link : loads.ends[static_cast<std::size_t>(end)]) links.insert(link);
   };
   for (const Flow& flow : loads.flows_of(task)) add(flow.ends);
-  if (const InnerOp* op = loads.inside.of(task)) {
+  if (const ContendedOp* op = loads.inside.of(task)) {
     for (std::size_t group = 0; group < kInnerGroups; ++group)
-      for (const Pace& pace : loads.inside.paces_of(*op, group)) add(pace.ends);
+      for (const FlowRate& pace : loads.inside.rates_of(*op, group)) add(pace.ends);
   }
   return links;
 }
@@ -52,7 +52,7 @@ std::vector<int> transfers_in_a_row(const Tasks& tasks, const Loads& loads) {
   std::vector<int> most(tasks.size());
   for (const TaskId task : topological_order(tasks)) {
     if (!loads.flows_of(task).empty()) ++most[task];
-    if (const InnerOp* op = loads.inside.of(task))
+    if (const ContendedOp* op = loads.inside.of(task))
       most[task] += op->rounds * 2 * static_cast<int>(kInnerGroups);
     for (const TaskId next : tasks.after(task)) most[next] = std::max(most[next], most[task]);
   }

@@ -16,8 +16,8 @@ namespace {
 using rc::gen::element;
 using rc::gen::inRange;
 
-constexpr int kMostGpus = 64;
-constexpr int kMostOps = 600;  // stages x microbatches
+constexpr int kMaxGpus = 64;
+constexpr int kMaxOps = 600;  // stages x microbatches
 
 bool one_in(int n) {
   return *inRange(0, n) == n - 1;
@@ -61,7 +61,7 @@ class Drawing {
   }
 
   // `n` where there are GPUs left for it, else 1.
-  int fitting(int n) const { return of_.gpus() * n <= kMostGpus ? n : 1; }
+  int fitting(int n) const { return of_.gpus() * n <= kMaxGpus ? n : 1; }
 
   void degrees() {
     has_experts_ = one_in(3);
@@ -129,7 +129,7 @@ class Drawing {
   }
 
   void batch() {
-    const int most = std::max(1, kMostOps / of_.stages());
+    const int most = std::max(1, kMaxOps / of_.stages());
     int m = *inRange(1, 4 * of_.pp + 2);
     if (schedule_ == ScheduleName::dualpipe_v) m += 2 * of_.pp;
     if (schedule_ == ScheduleName::interleaved && of_.vpp > 1) m = of_.pp * *inRange(1, 5);

@@ -7,7 +7,7 @@
 
 #include "cli/studio_answer.h"
 #include "cli/sweep_row.h"
-#include "result/memory/table.h"
+#include "result/memory_table.h"
 #include "run.h"
 #include "run/fit.h"
 #include "scratch.h"

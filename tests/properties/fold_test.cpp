@@ -5,7 +5,7 @@
 
 #include "most.h"
 #include "run.h"
-#include "run/alike.h"
+#include "run/symmetry.h"
 
 namespace rehearse::properties {
 namespace {
@@ -23,7 +23,7 @@ RC_GTEST_PROP(LegalRun, TakesAsLongWhenEveryRankIsSimulated, ()) {
   const auto whole = simulated(all.schedule, all.tasks, loads);
   RC_ASSERT(folded.has_value());
   RC_ASSERT(whole.has_value());
-  const bool alike = are_alike(run->experiment.plan, run->experiment.cluster, run->experiment.conditions);
+  const bool alike = are_symmetric(run->experiment.plan, run->experiment.cluster, run->experiment.conditions);
   const bool is_folded = run->ready.tasks.instances.size() < all.tasks.instances.size();
   const double off = folded->end() / whole->end() - 1;
   RC_CLASSIFY(alike, "replicas are alike");

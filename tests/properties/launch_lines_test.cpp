@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "cli/reported_plan.h"
 #include "export/launch_lines.h"
 #include "frameworks/imported.h"
 #include "result/report_json.h"
 #include "run.h"
 #include "run/reference.h"
+#include "scenario/reported_plan.h"
 #include "scratch.h"
 
 namespace rehearse::properties {

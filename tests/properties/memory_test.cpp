@@ -2,11 +2,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "memory/late_blocks.h"
+#include "memory/memory.h"
+#include "memory/reserved.h"
 #include "plan/recipe.h"
-#include "result/memory/late_blocks.h"
-#include "result/memory/memory.h"
-#include "result/memory/reserved.h"
-#include "result/memory/table.h"
+#include "result/activation_curve.h"
+#include "result/memory_table.h"
 #include "result/report_json.h"
 #include "run.h"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "cli/scenario.h"
 #include "drawn.h"
 #include "run/iteration.h"
+#include "scenario/scenario.h"
 
 namespace rehearse::properties {
 

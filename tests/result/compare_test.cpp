@@ -9,14 +9,14 @@
 #include <sstream>
 
 #include "cases.h"
+#include "draw/pipeline.h"
+#include "draw/xml.h"
 #include "result/chrome_trace.h"
 #include "result/compare/compare.h"
 #include "result/compare/gates.h"
 #include "result/compare/join_traces.h"
 #include "result/compare/read_trace.h"
 #include "result/report_json.h"
-#include "result/svg/pipeline.h"
-#include "xml.h"
 
 namespace rehearse {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/quantity.h"
 #include "cases.h"
-#include "result/memory/table.h"
-#include "result/svg/memory.h"
+#include "draw/memory.h"
+#include "result/memory_table.h"
 
 namespace rehearse {
 namespace {
@@ -114,8 +114,9 @@ TEST(Explain, ExpertsAreTheirClosedForms) {
   EXPECT_THAT(text, HasSubstr("payload   " + format_bytes(256 * 256 * 2) + " in dispatch"));
   EXPECT_THAT(text, HasSubstr("(ep-1)/ep = 75.0 %"));
   EXPECT_THAT(text, HasSubstr("= 1.86 of n = 4 ranks"));
-  EXPECT_THAT(text, HasSubstr("layer     3 ms forward and backward, isolated: expert GEMMs 1 ms (33 %), dispatch "
-                              "and combine 1 ms (33 %)"));
+  EXPECT_THAT(text,
+              HasSubstr("layer     3 ms forward and backward, isolated: expert GEMMs 1 ms (33 %), dispatch "
+                        "and combine 1 ms (33 %)"));
   EXPECT_THAT(text, HasSubstr("reduced over 1 rank, all others over 4"));
   EXPECT_THAT(text_of(interleaved_case(), "experts"), HasSubstr("This model has no experts"));
 }

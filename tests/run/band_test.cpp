@@ -34,7 +34,7 @@ TEST(KnownErrors, AreLargerForAProfileThatWasCarriedOver) {
   EXPECT_GT(errors_of("h200-sxm", "dgx-h200").products, errors_of("h100-sxm", "dgx-h100").products);
 }
 
-// The rule of carrying over, tried where both GPUs were measured: each product keeps its share of the
+// The rule of carrying over, tried where both GPUs were measured: each GEMM keeps its share of the
 // roofline of the best rates.
 TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {
   const auto table = [](const char* name) {

@@ -56,7 +56,8 @@ std::vector<int> interleaved_ranks() {
 TEST(Bubble, OfOneForwardOneBackwardEqualsTheClosedFormForAllShapes) {
   for (int p = 2; p <= 64; ++p) {
     for (const int m : microbatch_counts(1, p)) {
-      EXPECT_LT(worst_deviation(pipeline_plan(p, 1, m), one_f_one_b(p, m)), 1e-9) << "p " << p << " m " << m;
+      EXPECT_LT(worst_deviation(pipeline_plan(p, 1, m), orders::one_f_one_b({p, m})), 1e-9)
+          << "p " << p << " m " << m;
     }
   }
 }
@@ -66,7 +67,7 @@ TEST(Bubble, OfGpipeEqualsTheClosedFormForAllShapes) {
     for (const int m : microbatch_counts(1, p)) {
       Plan plan = pipeline_plan(p, 1, m);
       plan.schedule = ScheduleName::gpipe;
-      EXPECT_LT(worst_deviation(plan, gpipe(p, m)), 1e-9) << "p " << p << " m " << m;
+      EXPECT_LT(worst_deviation(plan, orders::gpipe({p, m})), 1e-9) << "p " << p << " m " << m;
     }
   }
 }
@@ -75,7 +76,7 @@ TEST(Bubble, OfInterleavingEqualsTheClosedFormForAllShapes) {
   for (const int p : interleaved_ranks()) {
     for (const int v : sample({2, 3, 4, 5, 6, 7, 8})) {
       for (const int m : microbatch_counts(p, p)) {
-        EXPECT_LT(worst_deviation(pipeline_plan(p, v, m), interleaved_1f1b(p, v, m)), 1e-9)
+        EXPECT_LT(worst_deviation(pipeline_plan(p, v, m), orders::interleaved({p, m, v})), 1e-9)
             << "p " << p << " v " << v << " m " << m;
       }
     }

@@ -1,5 +1,5 @@
 // Ranks on parts of one GPU: how much of their time they compute at once, and what a step takes then.
-#include "run/company.h"
+#include "run/gpu_sharing.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ Experiment halves(int microbatches) {
 Experiment in_company_of_one(int microbatches) {
   Experiment experiment = halves(microbatches);
   experiment.profile.measurement.emplace();
-  Slowdowns& slowdowns = experiment.profile.measurement->in_company.emplace();
+  Slowdowns& slowdowns = experiment.profile.measurement->with_concurrent_ranks.emplace();
   slowdowns.others = 1;
   for (const auto& [name, samples] : experiment.profile.gemm) slowdowns.gemm[name] = 2;
   for (const auto& [name, samples] : experiment.profile.stream) slowdowns.stream[name] = 2;
@@ -50,23 +50,23 @@ Timeline timeline_of(const Schedule& schedule, const std::vector<std::vector<Spa
   return timeline;
 }
 
-TEST(Company, IsTheShareOfTheTimeThatBothCompute) {
+TEST(ConcurrentLoad, IsTheShareOfTheTimeThatBothCompute) {
   const Schedule schedule = prepare(halves(1)).schedule;
   const auto share = [&](const std::vector<std::vector<Span>>& passes) {
-    return computing_too(timeline_of(schedule, passes), schedule, 2, 1);
+    return concurrent_compute(timeline_of(schedule, passes), schedule, 2, 1);
   };
   EXPECT_DOUBLE_EQ(share({{{0, 1}, {1, 2}}, {{1, 2}, {2, 3}}}), 0.5);
   EXPECT_DOUBLE_EQ(share({{{0, 1}, {1, 2}}, {{0, 1}, {1, 2}}}), 1);
   EXPECT_DOUBLE_EQ(share({{{0, 1}, {3, 4}}, {{1, 2}, {2, 3}}}), 0);
 }
 
-TEST(Company, OfRanksThatTakeTurnsCostsNothing) {
+TEST(ConcurrentLoad, OfRanksThatTakeTurnsCostsNothing) {
   EXPECT_NEAR(run_iteration(in_company_of_one(1)).report.step_time_s,
               run_iteration(halves(1)).report.step_time_s, 1e-12);
 }
 
 // Two stages of m microbatches: m of m + 1 slots each, of which m - 1 beside the other.
-TEST(Company, OfManyMicrobatchesSlowsAlmostAll) {
+TEST(ConcurrentLoad, OfManyMicrobatchesSlowsAlmostAll) {
   const double alone = run_iteration(halves(32)).report.step_time_s;
   const double beside = run_iteration(in_company_of_one(32)).report.step_time_s;
   EXPECT_GT(beside, 1.85 * alone);

@@ -1,5 +1,5 @@
 // Collectives inside ops share links with everything else.
-#include "run/inside.h"
+#include "run/contended.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ struct TwoOps {
   // `kernels_s`, then transfers over the link `out`; `window_s`: kernels that run beside them.
   void op(std::int32_t leader, double kernels_s, double transfers_s, EndId out, double window_s = 0,
           int rounds = 1) {
-    InnerOp op;
+    ContendedOp op;
     op.leader = leader;
     op.rounds = rounds;
     Transfers& round = op.round[0];
@@ -59,7 +59,7 @@ struct TwoOps {
   }
 };
 
-TEST(Inside, TwoOpsThatTalkForASecondOnOneLinkTalkForTwo) {
+TEST(ContendedOps, TwoOpsThatTalkForASecondOnOneLinkTalkForTwo) {
   TwoOps ops;
   ops.op(0, 1, 1, 0);
   ops.op(1, 1, 1, 0);
@@ -67,7 +67,7 @@ TEST(Inside, TwoOpsThatTalkForASecondOnOneLinkTalkForTwo) {
   EXPECT_NEAR(ops.ends()[1], 3, 1e-9);
 }
 
-TEST(Inside, OnLinksOfTheirOwnTheyTakeWhatTheyArePricedAt) {
+TEST(ContendedOps, OnLinksOfTheirOwnTheyTakeWhatTheyArePricedAt) {
   TwoOps ops;
   ops.op(0, 1, 1, 0, 0, 8);
   ops.op(1, 1, 1, 1, 0, 8);
@@ -76,7 +76,7 @@ TEST(Inside, OnLinksOfTheirOwnTheyTakeWhatTheyArePricedAt) {
 }
 
 // The slowest member of a group sets its price; another's own link could carry its part in half of that.
-TEST(Inside, OnWiderLinksTheyTakeNoLessThanTheyArePricedAt) {
+TEST(ContendedOps, OnWiderLinksTheyTakeNoLessThanTheyArePricedAt) {
   TwoOps ops;
   ops.op(0, 1, 1, 0, 0, 8);
   ops.op(1, 1, 1, 1, 0, 8);
@@ -85,7 +85,7 @@ TEST(Inside, OnWiderLinksTheyTakeNoLessThanTheyArePricedAt) {
   EXPECT_NEAR(ops.ends()[1], 2, 1e-9);
 }
 
-TEST(Inside, WhatAKernelHidesStaysHiddenWhileTheKernelLasts) {
+TEST(ContendedOps, WhatAKernelHidesStaysHiddenWhileTheKernelLasts) {
   TwoOps ops;
   ops.op(0, 0, 1, 0, 2);
   ops.op(1, 0, 1, 0, 2);
@@ -96,7 +96,7 @@ TEST(Inside, WhatAKernelHidesStaysHiddenWhileTheKernelLasts) {
   EXPECT_NEAR(longer.ends()[0], 2, 1e-9);
 }
 
-TEST(Inside, TimeLostOnLinksIsHiddenAsLongAsTheGpuWouldWaitForTheHost) {
+TEST(ContendedOps, TimeLostOnLinksIsHiddenAsLongAsTheGpuWouldWaitForTheHost) {
   TwoOps ops;
   ops.op(0, 2, 1, 0);
   ops.op(1, 1.5, 1, 0);
@@ -108,7 +108,7 @@ TEST(Inside, TimeLostOnLinksIsHiddenAsLongAsTheGpuWouldWaitForTheHost) {
   EXPECT_NEAR(ops.loads.alone_s(1), 3, 1e-9);
 }
 
-TEST(Inside, TimeLostOnLinksIsLaidToTheGroup) {
+TEST(ContendedOps, TimeLostOnLinksIsLaidToTheGroup) {
   TwoOps ops;
   ops.op(0, 1, 1, 0);
   ops.op(1, 1, 1, 0);
@@ -143,7 +143,7 @@ Plan contexts_on_every_node() {
   return plan;
 }
 
-TEST(Inside, AnAllToAllOverTwoLeavesSendsHalfItsBytesThroughTheUplinks) {
+TEST(ContendedOps, AnAllToAllOverTwoLeavesSendsHalfItsBytesThroughTheUplinks) {
   // A node sends 7/8 through its NIC, the four of a leaf 4 x 4/8 through uplinks of 4 NICs over the ratio.
   const auto stretch = [](double ratio) {
     return alone_s(experts_on_every_node(), leafy_cluster(1, 1, 4, ratio), CommGroup::expert);
@@ -153,7 +153,7 @@ TEST(Inside, AnAllToAllOverTwoLeavesSendsHalfItsBytesThroughTheUplinks) {
   EXPECT_NEAR(stretch(7), 4, 1e-9);
 }
 
-TEST(Inside, ARingCrossesTheUplinksOnce) {
+TEST(ContendedOps, ARingCrossesTheUplinksOnce) {
   const auto stretch = [](double ratio, const Conditions& conditions = {}) {
     return alone_s(contexts_on_every_node(), leafy_cluster(1, 1, 4, ratio), CommGroup::context, conditions);
   };
@@ -167,7 +167,7 @@ TEST(Inside, ARingCrossesTheUplinksOnce) {
   EXPECT_NEAR(stretch(1, slow), 10.0 / 4, 1e-9);
 }
 
-TEST(Inside, EightTensorParallelGroupsThroughOneNicTakeEightTimesAsLong) {
+TEST(ContendedOps, EightTensorParallelGroupsThroughOneNicTakeEightTimesAsLong) {
   Plan plan;
   plan.tp = 2;
   plan.dp = plan.global_batch = 8;
@@ -176,7 +176,7 @@ TEST(Inside, EightTensorParallelGroupsThroughOneNicTakeEightTimesAsLong) {
   EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), CommGroup::tensor), 1, 1e-9);
 }
 
-TEST(Inside, ASlowNvlinkSlowsTheTensorParallelismOfItsGroup) {
+TEST(ContendedOps, ASlowNvlinkSlowsTheTensorParallelismOfItsGroup) {
   Plan plan;
   plan.tp = 8;
   Conditions slow;
@@ -200,7 +200,7 @@ Experiment mixtral(bool overlap) {
   return experiment;
 }
 
-TEST(Inside, WithoutOthersOnTheLinksBothEnginesAgree) {
+TEST(ContendedOps, WithoutOthersOnTheLinksBothEnginesAgree) {
   Experiment experiment = mixtral(false);
   experiment.engine = Engine::reference;
   const double alone_s = run_iteration(experiment).report.step_time_s;
@@ -210,7 +210,7 @@ TEST(Inside, WithoutOthersOnTheLinksBothEnginesAgree) {
   EXPECT_NEAR(shared_s->front(), alone_s, 1e-6 * alone_s);
 }
 
-TEST(Inside, GradientsReducedMeanwhileLengthenTheExpertsMessages) {
+TEST(ContendedOps, GradientsReducedMeanwhileLengthenTheExpertsMessages) {
   Experiment experiment = mixtral(true);
   experiment.engine = Engine::reference;
   const double alone_s = run_iteration(experiment).report.step_time_s;

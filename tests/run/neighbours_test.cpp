@@ -1,5 +1,5 @@
 // Two jobs on one fabric share its links.
-#include "run/neighbours.h"
+#include "run/concurrent_jobs.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ Experiment job(int nodes, Placement placement) {
 // Own step time, and the mean of the other job's.
 std::vector<double> beside(const Experiment& own, const Experiment& other) {
   const auto times = in_child([&] {
-    const BesideAnother both = run_beside(own, other);
+    const ConcurrentRun both = run_concurrently(own, other);
     return std::vector{both.own.report.step_time_s, both.other_step_times_s.front()};
   });
   return times.value_or(std::vector<double>{-1, -1});
@@ -63,21 +63,22 @@ TEST(Neighbours, DealtOverTheSameLeavesWaitForEachOther) {
 TEST(Neighbours, AQuickJobRepeatsItsStepUntilTheSlowOneHasEnded) {
   Experiment own = job(4, Placement::compact), other = job(2, Placement::compact);
   own.plan.global_batch = 16;
-  const auto steps = in_child(
-      [&] { return std::vector{static_cast<double>(run_beside(own, other).other_step_times_s.size())}; });
+  const auto steps = in_child([&] {
+    return std::vector{static_cast<double>(run_concurrently(own, other).other_step_times_s.size())};
+  });
   ASSERT_TRUE(steps.has_value());
   EXPECT_GE(steps->front(), 2);
 }
 
 TEST(Neighbours, NeedRoomAndOneCluster) {
   const Experiment own = job(4, Placement::compact);
-  EXPECT_THROW(run_beside(own, job(5, Placement::compact)), InputError);
+  EXPECT_THROW(run_concurrently(own, job(5, Placement::compact)), InputError);
   Experiment elsewhere = own;
   elsewhere.cluster.node.nic.bandwidth /= 2;
-  EXPECT_THROW(run_beside(own, elsewhere), InputError);
+  EXPECT_THROW(run_concurrently(own, elsewhere), InputError);
   Experiment varied = own;
   varied.conditions.jitter.compute = 0.1;
-  EXPECT_THROW(run_beside(own, varied), InputError);
+  EXPECT_THROW(run_concurrently(own, varied), InputError);
 }
 
 }  // namespace

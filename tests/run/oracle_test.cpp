@@ -69,7 +69,7 @@ RC_GTEST_PROP(Oracle, SimulationEqualsTheLongestPathWhereNothingContends, ()) {
 
 TEST(Oracle, TheSameScheduleGivesTheSameNumbersEveryTime) {
   const Plan plan = pipeline_plan(4, 2, 8);
-  const Schedule schedule = add_transfers(interleaved_1f1b(4, 2, 8), true);
+  const Schedule schedule = add_transfers(orders::interleaved({4, 8, 2}), true);
   const Tasks tasks = derive_tasks(schedule, plan);
   const Loads loads = uncontended_loads(schedule, tasks, {0.3, 0.7, 0.1}, 50'000'000);
   const auto first = in_child([&] { return flatten(simulate(schedule, tasks, loads)); });
@@ -81,7 +81,7 @@ TEST(Oracle, TheSameScheduleGivesTheSameNumbersEveryTime) {
 
 TEST(Oracle, ASecondSimulationInOneProcessIsRefused) {
   const Plan plan = pipeline_plan(1, 1, 1);
-  const Schedule schedule = one_f_one_b(1, 1);
+  const Schedule schedule = orders::one_f_one_b({1, 1});
   const Tasks tasks = derive_tasks(schedule, plan);
   const Loads loads = fixed_loads(schedule, tasks, [](const Op&) { return 1.0; });
   EXPECT_EQ(simulate(schedule, tasks, loads).end(), 2.0);

@@ -4,11 +4,11 @@
 #include <map>
 
 #include "cases.h"
+#include "memory/memory.h"
 #include "model/read.h"
 #include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 #include "plan/units.h"
-#include "result/memory/memory.h"
 #include "run/iteration.h"
 
 namespace rehearse {

@@ -225,7 +225,8 @@ TEST(Check, FindsOpsOutsideTheSchedule) {
 }
 
 TEST(Check, ListsTheFirstFaultsOfVeryMany) {
-  const auto faults = check_schedule(one_f_one_b(2, 100), plan_of(ScheduleName::one_f_one_b, 2, 1, 100));
+  const auto faults =
+      check_schedule(orders::one_f_one_b({2, 100}), plan_of(ScheduleName::one_f_one_b, 2, 1, 100));
   EXPECT_EQ(faults.size(), 21u);
   EXPECT_EQ(faults.back(), "and 180 more faults");
 }

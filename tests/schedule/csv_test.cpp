@@ -45,16 +45,16 @@ RC_GTEST_PROP(Csv, OfACompleteScheduleReadsAsOneThatRuns, ()) {
 
 TEST(Csv, ReadsPyTorchsExampleWithIdleSteps) {
   const Schedule order = read_csv("0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n", "pytorch.csv");
-  EXPECT_TRUE(same(order, one_f_one_b(2, 2)));
+  EXPECT_TRUE(same(order, orders::one_f_one_b({2, 2})));
 }
 
 TEST(Csv, ReadsWindowsLineEndsAndSpaces) {
-  EXPECT_TRUE(same(read_csv("0F0, 0B0\r\n1F0 ,1B0\r\n\r\n", "crlf.csv"), one_f_one_b(2, 1)));
+  EXPECT_TRUE(same(read_csv("0F0, 0B0\r\n1F0 ,1B0\r\n\r\n", "crlf.csv"), orders::one_f_one_b({2, 1})));
 }
 
 TEST(Csv, LeavesOutWhatPyTorchDoesNotKnowAndWritesSplitOpsOnce) {
   const Schedule schedule =
-      add_gradient_sync(add_transfers(one_f_one_b(2, 1), true), {true, true, 2, {2, 3}});
+      add_gradient_sync(add_transfers(orders::one_f_one_b({2, 1}), true), {true, true, 2, {2, 3}});
   EXPECT_EQ(write_csv(schedule),
             "0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD\n"
             "1RECV_F0,1F0,1B0,1REDUCE_GRAD,1SEND_B0\n");

@@ -23,19 +23,19 @@ std::string golden(const std::string& name) {
 }
 
 TEST(Golden, GpipeOf4RanksAnd8Microbatches) {
-  EXPECT_EQ(write_csv(gpipe(4, 8)), golden("gpipe_p4_m8.csv"));
+  EXPECT_EQ(write_csv(orders::gpipe({4, 8})), golden("gpipe_p4_m8.csv"));
 }
 
 TEST(Golden, OneFOneBOf4RanksAnd8Microbatches) {
-  EXPECT_EQ(write_csv(one_f_one_b(4, 8)), golden("1f1b_p4_m8.csv"));
+  EXPECT_EQ(write_csv(orders::one_f_one_b({4, 8})), golden("1f1b_p4_m8.csv"));
 }
 
 TEST(Golden, InterleavedOf4RanksWith2ChunksAnd8MicrobatchesIsMegatronLMs) {
-  EXPECT_EQ(write_csv(interleaved_1f1b(4, 2, 8)), golden("interleaved-1f1b_p4_v2_m8.csv"));
+  EXPECT_EQ(write_csv(orders::interleaved({4, 8, 2})), golden("interleaved-1f1b_p4_v2_m8.csv"));
 }
 
 TEST(Golden, OneFOneBOf4RanksWithItsTransfers) {
-  EXPECT_EQ(write_csv(add_transfers(one_f_one_b(4, 8), true)), golden("1f1b_p4_m8_transfers.csv"));
+  EXPECT_EQ(write_csv(add_transfers(orders::one_f_one_b({4, 8}), true)), golden("1f1b_p4_m8_transfers.csv"));
 }
 
 TEST(Golden, CompleteScheduleOf2Ranks) {
@@ -43,7 +43,7 @@ TEST(Golden, CompleteScheduleOf2Ranks) {
   sync.tied = true;
   sync.replicas = 2;
   sync.buckets = {2, 1};
-  const Schedule schedule = add_gradient_sync(add_transfers(one_f_one_b(2, 3), false), sync);
+  const Schedule schedule = add_gradient_sync(add_transfers(orders::one_f_one_b({2, 3}), false), sync);
   EXPECT_EQ(write_text(schedule), golden("1f1b_p2_m3_complete.txt"));
 }
 

@@ -25,7 +25,7 @@ std::string rank_text(const Schedule& schedule, int rank) {
 }
 
 TEST(GradientSync, OverlappedReducesEachBucketAfterItsPartOfTheLastBackward) {
-  const Schedule schedule = synced(one_f_one_b(2, 2), true, false, 2, {1, 3});
+  const Schedule schedule = synced(orders::one_f_one_b({2, 2}), true, false, 2, {1, 3});
   EXPECT_EQ(rank_text(schedule, 1),
             "rank 1: 1RECV_F0 1F0 1B0 1RECV_F1 1SEND_B0 1F1 1B1.0/3 1REDUCE_GRAD.0/3 1B1.1/3 "
             "1REDUCE_GRAD.1/3 1B1.2/3 1REDUCE_GRAD.2/3 1SEND_B1 1STEP");
@@ -38,13 +38,13 @@ TEST(GradientSync, AloneHoldsUpWhatTheRankComputesNext) {
   GradientSync sync{true, false, 2, {2}};
   sync.each_microbatch = sync.alone = true;
   EXPECT_EQ(
-      write_text(add_gradient_sync(one_f_one_b(1, 2), sync)),
+      write_text(add_gradient_sync(orders::one_f_one_b({1, 2}), sync)),
       "rank 0: 0F0 0B0.0/2 0REDUCE_GRAD.0/2 0B0.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 "
       "0F1(0REDUCE_GRAD.1/2) 0B1.0/2 0REDUCE_GRAD.0/2 0B1.1/2(0REDUCE_GRAD.0/2) 0REDUCE_GRAD.1/2 0STEP\n");
 }
 
 TEST(GradientSync, WithoutOverlapReducesAfterTheRanksLastBackward) {
-  const Schedule schedule = synced(interleaved_1f1b(2, 2, 2), false, false, 2, {1, 1, 1, 1});
+  const Schedule schedule = synced(orders::interleaved({2, 2, 2}), false, false, 2, {1, 1, 1, 1});
   EXPECT_THAT(rank_text(schedule, 0), ::testing::EndsWith("0B1 2REDUCE_GRAD 0REDUCE_GRAD 0STEP"));
 }
 
@@ -55,18 +55,18 @@ TEST(GradientSync, SplitBackwardsAreReducedAfterTheWeightHalf) {
 }
 
 TEST(GradientSync, OneReplicaNeedsNoReduction) {
-  EXPECT_EQ(write_text(synced(one_f_one_b(1, 1), true, true, 1, {4})), "rank 0: 0F0 0B0 0STEP\n");
+  EXPECT_EQ(write_text(synced(orders::one_f_one_b({1, 1}), true, true, 1, {4})), "rank 0: 0F0 0B0 0STEP\n");
 }
 
 TEST(GradientSync, TiedEmbeddingIsReducedBetweenFirstAndLastStage) {
-  const Schedule schedule = synced(one_f_one_b(3, 1), true, true, 1, {1, 1, 1});
+  const Schedule schedule = synced(orders::one_f_one_b({3, 1}), true, true, 1, {1, 1, 1});
   EXPECT_EQ(rank_text(schedule, 0), "rank 0: 0F0 0SEND_F0 0RECV_B0 0B0 0REDUCE_TIED 0STEP");
   EXPECT_THAT(rank_text(schedule, 1), ::testing::Not(::testing::HasSubstr("TIED")));
   EXPECT_THAT(rank_text(schedule, 2), ::testing::EndsWith("2SEND_B0 2REDUCE_TIED 2STEP"));
 }
 
 TEST(GradientSync, ChunksReduceInTheOrderOfTheirLastBackwards) {
-  const Schedule schedule = synced(interleaved_1f1b(2, 2, 4), true, true, 2, {1, 2, 2, 1});
+  const Schedule schedule = synced(orders::interleaved({2, 4, 2}), true, true, 2, {1, 2, 2, 1});
   std::vector<std::string> reductions;
   for (const Op& op : schedule.ranks[1].ops())
     if (op.stream == Stream::gradient) reductions.push_back(to_string(op));
@@ -75,12 +75,12 @@ TEST(GradientSync, ChunksReduceInTheOrderOfTheirLastBackwards) {
 }
 
 TEST(GradientSync, WantsABucketCountForEveryStage) {
-  EXPECT_THROW(synced(one_f_one_b(2, 2), true, false, 2, {1}), std::logic_error);
-  EXPECT_THROW(synced(one_f_one_b(2, 2), true, false, 2, {1, 0}), std::logic_error);
+  EXPECT_THROW(synced(orders::one_f_one_b({2, 2}), true, false, 2, {1}), std::logic_error);
+  EXPECT_THROW(synced(orders::one_f_one_b({2, 2}), true, false, 2, {1, 0}), std::logic_error);
 }
 
 TEST(GradientSync, IsAddedOnce) {
-  const Schedule schedule = synced(one_f_one_b(2, 2), true, false, 2, {2, 2});
+  const Schedule schedule = synced(orders::one_f_one_b({2, 2}), true, false, 2, {2, 2});
   EXPECT_THROW(add_gradient_sync(schedule, {}), std::logic_error);
 }
 

@@ -41,28 +41,28 @@ class Makespan : public ::testing::TestWithParam<Case> {};
 TEST_P(Makespan, EqualsThatOfPublicGenerators) {
   const Case& tried = GetParam();
   const auto [pp, m] = std::pair(tried.pp, tried.microbatches);
-  EXPECT_DOUBLE_EQ(run(one_f_one_b(pp, m), 1).makespan, tried.one_f_one_b);
-  EXPECT_NEAR(run(interleaved_1f1b(pp, 2, m), 2).makespan, tried.interleaved_2, 1e-9 * m);
-  EXPECT_NEAR(run(interleaved_1f1b(pp, 3, m), 3).makespan, tried.interleaved_3, 1e-9 * m);
+  EXPECT_DOUBLE_EQ(run(orders::one_f_one_b({pp, m}), 1).makespan, tried.one_f_one_b);
+  EXPECT_NEAR(run(orders::interleaved({pp, m, 2}), 2).makespan, tried.interleaved_2, 1e-9 * m);
+  EXPECT_NEAR(run(orders::interleaved({pp, m, 3}), 3).makespan, tried.interleaved_3, 1e-9 * m);
 }
 
 TEST_P(Makespan, StaysWhenComputeWaitsForFreeMessages) {
   const Case& tried = GetParam();
   const auto [pp, m] = std::pair(tried.pp, tried.microbatches);
-  EXPECT_DOUBLE_EQ(run(one_f_one_b(pp, m), 1, false).makespan, tried.one_f_one_b);
-  EXPECT_NEAR(run(interleaved_1f1b(pp, 2, m), 2, false).makespan, tried.interleaved_2, 1e-9 * m);
-  EXPECT_NEAR(run(interleaved_1f1b(pp, 3, m), 3, false).makespan, tried.interleaved_3, 1e-9 * m);
+  EXPECT_DOUBLE_EQ(run(orders::one_f_one_b({pp, m}), 1, false).makespan, tried.one_f_one_b);
+  EXPECT_NEAR(run(orders::interleaved({pp, m, 2}), 2, false).makespan, tried.interleaved_2, 1e-9 * m);
+  EXPECT_NEAR(run(orders::interleaved({pp, m, 3}), 3, false).makespan, tried.interleaved_3, 1e-9 * m);
 }
 
 TEST_P(Makespan, OfSplitBackwardsEqualsThatOfPublicGenerators) {
   const Case& tried = GetParam();
   const auto [pp, m] = std::pair(tried.pp, tried.microbatches);
   for (const bool overlap : {true, false}) {
-    EXPECT_DOUBLE_EQ(run(zb_h1(pp, m), 1, overlap).makespan, tried.zb_h1);
-    EXPECT_DOUBLE_EQ(run(zb_h2(pp, m), 1, overlap).longest_span, tried.zb_2p);
-    EXPECT_DOUBLE_EQ(run(zb_v(pp, m), 2, overlap).makespan, tried.zb_v);
-    EXPECT_DOUBLE_EQ(run(v_half(pp, m), 2, overlap).makespan, tried.v_half);
-    EXPECT_DOUBLE_EQ(run(v_min(pp, m), 2, overlap).makespan, tried.v_min);
+    EXPECT_DOUBLE_EQ(run(orders::zb_h1({pp, m}), 1, overlap).makespan, tried.zb_h1);
+    EXPECT_DOUBLE_EQ(run(orders::zb_h2({pp, m}), 1, overlap).longest_span, tried.zb_2p);
+    EXPECT_DOUBLE_EQ(run(orders::zb_v({pp, m}), 2, overlap).makespan, tried.zb_v);
+    EXPECT_DOUBLE_EQ(run(orders::v_half({pp, m}), 2, overlap).makespan, tried.v_half);
+    EXPECT_DOUBLE_EQ(run(orders::v_min({pp, m}), 2, overlap).makespan, tried.v_min);
   }
 }
 
@@ -86,7 +86,7 @@ RC_GTEST_PROP(IdleFraction, OfGpipeAnd1F1BIsTheClosedFormOnEveryRank, ()) {
   const double backward = *rc::gen::element(1.0, 2.0, 3.0);
   const bool overlap = *rc::gen::arbitrary<bool>();
   const double expected = (pp - 1.0) / (m + pp - 1.0);
-  for (const Schedule& order : {gpipe(pp, m), one_f_one_b(pp, m)}) {
+  for (const Schedule& order : {orders::gpipe({pp, m}), orders::one_f_one_b({pp, m})}) {
     const Replay result = replay(add_transfers(order, overlap), {1, backward / 2, backward / 2});
     for (std::size_t rank = 0; rank < result.busy.size(); ++rank)
       RC_ASSERT(std::abs(idle_fraction(result, rank) - expected) < 1e-12);
@@ -100,7 +100,7 @@ RC_GTEST_PROP(IdleFraction, OfInterleaved1F1BIsTheClosedFormOnEveryRank, ()) {
   const int m = pp * *rc::gen::inRange(2, 5);
   const bool overlap = *rc::gen::arbitrary<bool>();
   const double expected = (pp - 1.0) / (vpp * m + pp - 1.0);
-  const Replay result = run(interleaved_1f1b(pp, vpp, m), vpp, overlap);
+  const Replay result = run(orders::interleaved({pp, m, vpp}), vpp, overlap);
   for (std::size_t rank = 0; rank < result.busy.size(); ++rank)
     RC_ASSERT(std::abs(idle_fraction(result, rank) - expected) < 1e-12);
 }
@@ -114,8 +114,8 @@ RC_GTEST_PROP(IdleTime, OfZeroBubbleIsTheClosedForm, ()) {
   const double weight = *rc::gen::element(0.5, 0.75, 1.0);
   const ChunkTimes times{1, input, weight};
   const double work = m * (1 + input + weight);
-  const Replay h1 = replay(add_transfers(zb_h1(pp, m), true), times);
-  const Replay h2 = replay(add_transfers(zb_h2(pp, m), true), times);
+  const Replay h1 = replay(add_transfers(orders::zb_h1({pp, m}), true), times);
+  const Replay h2 = replay(add_transfers(orders::zb_h2({pp, m}), true), times);
   RC_ASSERT(std::abs(h1.makespan - work - (pp - 1) * (1 + input - weight)) < 1e-9);
   RC_ASSERT(std::abs(h2.longest_span - work - (pp - 1) * (1 + input - 2 * weight)) < 1e-9);
 }
@@ -124,7 +124,7 @@ RC_GTEST_PROP(IdleTime, OfZeroBubbleIsTheClosedForm, ()) {
 RC_GTEST_PROP(IdleTime, OfZbVAndDualPipeVIsTheFillWhenPartsAreEqual, ()) {
   const int pp = *rc::gen::inRange(1, 17);
   const int m = *rc::gen::inRange(2 * pp, 6 * pp + 1);
-  for (const Schedule& order : {zb_v(pp, m), dualpipe_v(pp, m)})
+  for (const Schedule& order : {orders::zb_v({pp, m}), orders::dualpipe_v({pp, m})})
     RC_ASSERT(std::abs(run(order, 2).makespan - 3 * m - (pp - 1) / 2.0) < 1e-9);
 }
 

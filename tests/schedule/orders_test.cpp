@@ -40,13 +40,13 @@ double activations(const Schedule& schedule) {
 }
 
 TEST(Order, IsTheOneThatThePlanNames) {
-  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::gpipe, 3, 1, 5)), gpipe(3, 5)));
-  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::one_f_one_b, 3, 1, 5, 2)), one_f_one_b(3, 5)));
-  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::interleaved, 3, 2, 6)), interleaved_1f1b(3, 2, 6)));
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::gpipe, 3, 1, 5)), orders::gpipe({3, 5})));
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::one_f_one_b, 3, 1, 5, 2)), orders::one_f_one_b({3, 5})));
+  EXPECT_TRUE(same(make_order(plan_of(ScheduleName::interleaved, 3, 2, 6)), orders::interleaved({3, 6, 2})));
 }
 
 TEST(Order, Of1F1BHoldsAsManyMicrobatchesAsStagesFollow) {
-  const Schedule schedule = one_f_one_b(8, 96);
+  const Schedule schedule = orders::one_f_one_b({8, 96});
   for (int rank = 0; rank < 8; ++rank)
     EXPECT_EQ(in_flight(schedule.ranks[static_cast<std::size_t>(rank)]), 8 - rank);
 }
@@ -54,18 +54,18 @@ TEST(Order, Of1F1BHoldsAsManyMicrobatchesAsStagesFollow) {
 // Korthikanti et al. 2022, section 4.2.3: interleaving holds 1 + (p-1)/(p v) times the activations of 1F1B,
 // here in chunks: 8 (1 + 7/16) 2 = 23 and 8 (1 + 7/24) 3 = 31.
 TEST(Order, OfInterleaved1F1BHoldsTheActivationsOfKorthikantisFormula) {
-  EXPECT_EQ(in_flight(interleaved_1f1b(8, 2, 96).ranks[0]), 23);
-  EXPECT_EQ(in_flight(interleaved_1f1b(8, 3, 96).ranks[0]), 31);
+  EXPECT_EQ(in_flight(orders::interleaved({8, 96, 2}).ranks[0]), 23);
+  EXPECT_EQ(in_flight(orders::interleaved({8, 96, 3}).ranks[0]), 31);
 }
 
 TEST(Order, OfInterleaved1F1BHoldsNoMoreThanItsWarmUpWhenThereIsOneGroup) {
-  const Schedule schedule = interleaved_1f1b(4, 2, 4);
+  const Schedule schedule = orders::interleaved({4, 4, 2});
   EXPECT_EQ(in_flight(schedule.ranks[0]), 8);  // (4 - 0 - 1) 2 + (2 - 1) 4 = 10 > 8 in all
   EXPECT_EQ(in_flight(schedule.ranks[3]), 5);  // 0 + 4, and the one whose backward comes next
 }
 
 TEST(Order, OfInterleaved1F1BWithOneChunkIs1F1B) {
-  EXPECT_TRUE(same(interleaved_1f1b(4, 1, 7), one_f_one_b(4, 7)));
+  EXPECT_TRUE(same(orders::interleaved({4, 7, 1}), orders::one_f_one_b({4, 7})));
 }
 
 TEST(Order, OfInterleaved1F1BNeedsFullGroupsOfMicrobatches) {
@@ -86,23 +86,23 @@ TEST(Order, RejectsPlansThatNameNone) {
 
 // Figures of the same two public generators, in microbatches of a full stage.
 TEST(Order, HoldsTheActivationsOfPublicGenerators) {
-  EXPECT_DOUBLE_EQ(activations(one_f_one_b(8, 96)), 8);
-  EXPECT_DOUBLE_EQ(activations(interleaved_1f1b(8, 2, 96)), 11.5);
-  EXPECT_NEAR(activations(interleaved_1f1b(8, 3, 96)), 10.33, 0.005);
-  EXPECT_DOUBLE_EQ(activations(zb_h1(8, 96)), 8);
-  EXPECT_DOUBLE_EQ(activations(zb_h2(8, 96)), 15);
-  EXPECT_DOUBLE_EQ(activations(zb_v(8, 96)), 8);
-  EXPECT_DOUBLE_EQ(activations(v_half(8, 96)), 5);
-  EXPECT_DOUBLE_EQ(activations(v_min(8, 96)), 4);
+  EXPECT_DOUBLE_EQ(activations(orders::one_f_one_b({8, 96})), 8);
+  EXPECT_DOUBLE_EQ(activations(orders::interleaved({8, 96, 2})), 11.5);
+  EXPECT_NEAR(activations(orders::interleaved({8, 96, 3})), 10.33, 0.005);
+  EXPECT_DOUBLE_EQ(activations(orders::zb_h1({8, 96})), 8);
+  EXPECT_DOUBLE_EQ(activations(orders::zb_h2({8, 96})), 15);
+  EXPECT_DOUBLE_EQ(activations(orders::zb_v({8, 96})), 8);
+  EXPECT_DOUBLE_EQ(activations(orders::v_half({8, 96})), 5);
+  EXPECT_DOUBLE_EQ(activations(orders::v_min({8, 96})), 4);
 }
 
 // DeepSeek's table of DualPipeV: PP + 1 chunks for PP stages.
 TEST(Order, OfDualPipeVHoldsOneChunkMoreThanThereAreStages) {
-  EXPECT_DOUBLE_EQ(activations(dualpipe_v(8, 96)), 17 / 2.0);
+  EXPECT_DOUBLE_EQ(activations(orders::dualpipe_v({8, 96})), 17 / 2.0);
 }
 
 TEST(Order, OfInterleaved1F1BTakesAGroupThroughAChunkAndTheRestInTheLastGroup) {
-  const Schedule schedule = interleaved_1f1b(2, 2, 5, 3);
+  const Schedule schedule = orders::interleaved({2, 5, 2, 3});
   std::string forwards;
   for (const Op& op : schedule.ranks[0].ops())
     if (op.kind == OpKind::forward) forwards += to_string(op) + " ";
@@ -110,9 +110,9 @@ TEST(Order, OfInterleaved1F1BTakesAGroupThroughAChunkAndTheRestInTheLastGroup) {
 }
 
 TEST(Order, OfInterleaved1F1BRejectsGroupsThatStarveTheLastOne) {
-  EXPECT_THROW(interleaved_1f1b(4, 2, 9, 8), InputError);
-  EXPECT_THROW(interleaved_1f1b(4, 2, 8, 3), InputError);
-  EXPECT_THROW(interleaved_1f1b(4, 2, 8, 9), InputError);
+  EXPECT_THROW(orders::interleaved({4, 9, 2, 8}), InputError);
+  EXPECT_THROW(orders::interleaved({4, 8, 2, 3}), InputError);
+  EXPECT_THROW(orders::interleaved({4, 8, 2, 9}), InputError);
 }
 
 TEST(Order, OfDualPipeVNeedsTwoMicrobatchesARank) {

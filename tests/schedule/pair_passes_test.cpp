@@ -22,24 +22,24 @@ std::string pairs_of(const Schedule& schedule, std::size_t rank) {
 }
 
 TEST(PairPasses, OneForwardAheadWithoutAPipeline) {
-  const Schedule schedule = pair_passes(one_f_one_b(1, 3, 1));
+  const Schedule schedule = pair_passes(orders::one_f_one_b({1, 3, 1, 0, 1}));
   EXPECT_EQ(write_text(schedule), "rank 0: 0F0 0F1 0B0 0F2 0B1 0B2\n");
   EXPECT_EQ(pairs_of(schedule, 0), "0F1+0B0 0F2+0B1");
 }
 
 TEST(PairPasses, OfOneMicrobatchCannotBe) {
-  EXPECT_EQ(pairs_of(pair_passes(one_f_one_b(1, 3)), 0), "");
+  EXPECT_EQ(pairs_of(pair_passes(orders::one_f_one_b({1, 3})), 0), "");
 }
 
 // Megatron-LM's warm-up of interleaved 1F1B and one more: (2 - 0 - 1) 2 + (2 - 1) 2 + 1.
 TEST(PairPasses, EveryStepBetweenWarmUpAndCoolDownIsAPairOfTwoMicrobatches) {
-  const Schedule schedule = pair_passes(interleaved_1f1b(2, 2, 4, 0, 1));
+  const Schedule schedule = pair_passes(orders::interleaved({2, 4, 2, 0, 1}));
   EXPECT_EQ(pairs_of(schedule, 0), "0F3+2B0 2F2+2B1 2F3+0B0");
   EXPECT_EQ(pairs_of(schedule, 1), "3F1+3B0 1F2+3B1 1F3+1B0 3F2+1B1 3F3+3B2");
 }
 
 TEST(PairPasses, NamesTheStageOfTheOther) {
-  const Schedule schedule = pair_passes(interleaved_1f1b(2, 2, 4, 0, 1));
+  const Schedule schedule = pair_passes(orders::interleaved({2, 4, 2, 0, 1}));
   for (const RankOps& ops : schedule.ranks) {
     const Op* forward = nullptr;
     for (const Op& op : ops.ops()) {
@@ -55,7 +55,7 @@ TEST(PairPasses, NamesTheStageOfTheOther) {
 
 // Step 4 of github.com/deepseek-ai/DualPipe: twice a forward and a backward of the other chunk.
 TEST(PairPasses, AreThoseOfDualPipe) {
-  const Schedule schedule = pair_passes(dualpipe_v(2, 6));
+  const Schedule schedule = pair_passes(orders::dualpipe_v({2, 6}));
   EXPECT_NE(pairs_of(schedule, 1).find("1F"), std::string::npos);
   std::size_t pairs = 0;
   for (const Op& op : schedule.ranks[1].ops()) pairs += op.beside >= 0 && op.kind == OpKind::backward ? 1 : 0;

@@ -14,7 +14,8 @@
 namespace rehearse {
 namespace {
 
-Schedule gathered(GatherTime time, int prefetch, int units, const Schedule& order = one_f_one_b(1, 1)) {
+Schedule gathered(GatherTime time, int prefetch, int units,
+                  const Schedule& order = orders::one_f_one_b({1, 1})) {
   GradientSync sync{true, false, 2, {units}};
   sync.each_microbatch = true;
   return add_parameter_gather(add_gradient_sync(order, sync), {time, prefetch, {units}});
@@ -45,7 +46,7 @@ TEST(ParameterGather, WithoutPrefetchTheNextGatherFollowsTheDrop) {
 Schedule gathered_alone(int prefetch, int units) {
   GradientSync sync{true, false, 2, {units}};
   sync.alone = true;
-  const Schedule reduced = add_gradient_sync(one_f_one_b(1, 1), sync);
+  const Schedule reduced = add_gradient_sync(orders::one_f_one_b({1, 1}), sync);
   return add_parameter_gather(reduced, {GatherTime::each_use, prefetch, {units}, true});
 }
 
@@ -72,7 +73,7 @@ TEST(ParameterGather, KeptForTheIterationEachUnitIsGatheredOnce) {
 }
 
 TEST(ParameterGather, KeptForAMicrobatchEachUnitIsGatheredForEveryForward) {
-  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 2, one_f_one_b(1, 2))),
+  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 2, orders::one_f_one_b({1, 2}))),
               ::testing::ElementsAre("0UNSHARD.0", "0UNSHARD.1", "0F0.0", "0F0.1", "0B0.0", "0RESHARD.1",
                                      "0REDUCE_GRAD.0", "0B0.1", "0RESHARD.0", "0UNSHARD.0", "0UNSHARD.1",
                                      "0REDUCE_GRAD.1", "0F1.0", "0F1.1", "0B1.0", "0RESHARD.1",
@@ -80,7 +81,7 @@ TEST(ParameterGather, KeptForAMicrobatchEachUnitIsGatheredForEveryForward) {
 }
 
 TEST(ParameterGather, KeptForAMicrobatchASecondForwardReadsWhatIsWhole) {
-  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 1, gpipe(1, 2))),
+  EXPECT_THAT(names(gathered(GatherTime::microbatch, 1, 1, orders::gpipe({1, 2}))),
               ::testing::ElementsAre("0UNSHARD", "0F0", "0F1", "0B0", "0RESHARD", "0UNSHARD", "0REDUCE_GRAD",
                                      "0B1", "0RESHARD", "0REDUCE_GRAD", "0STEP"));
 }
@@ -93,8 +94,8 @@ TEST(ParameterGather, AfterTheStepWaitsForIt) {
 TEST(ParameterGather, FromTheHostWaitsForTheCopy) {
   GradientSync sync{true, false, 2, {1}};
   sync.across = sync.to_host = true;
-  const Schedule schedule =
-      add_parameter_gather(add_gradient_sync(one_f_one_b(1, 1), sync), {GatherTime::after_step, 1, {1}});
+  const Schedule schedule = add_parameter_gather(add_gradient_sync(orders::one_f_one_b({1, 1}), sync),
+                                                 {GatherTime::after_step, 1, {1}});
   EXPECT_EQ(write_text(schedule),
             "rank 0: 0F0 0B0 0REDUCE_GRAD 0REDUCE_REPLICAS(0REDUCE_GRAD) 0OFFLOAD_GRAD(0REDUCE_REPLICAS) "
             "0STEP(0REDUCE_REPLICAS,0OFFLOAD_GRAD) 0RELOAD_PARAM(0STEP) 0UNSHARD(0RELOAD_PARAM)\n");
@@ -106,7 +107,8 @@ TEST(ParameterGather, PyTorchFilesNameWholeGathersAroundTheirOp) {
 }
 
 TEST(ParameterGather, WantsAUnitCountForEveryStage) {
-  EXPECT_THROW(add_parameter_gather(one_f_one_b(2, 2), {GatherTime::each_use, 1, {1}}), std::logic_error);
+  EXPECT_THROW(add_parameter_gather(orders::one_f_one_b({2, 2}), {GatherTime::each_use, 1, {1}}),
+               std::logic_error);
 }
 
 // A plan of ZeRO-3 under any pipeline.
@@ -166,7 +168,7 @@ TEST(ActivationOffload, CopiesHideBehindTheOpsBetween) {
 }
 
 TEST(ActivationOffload, ABackwardThatFollowsAtOnceNeedsNoCopy) {
-  const Schedule order = one_f_one_b(1, 4);
+  const Schedule order = orders::one_f_one_b({1, 4});
   EXPECT_TRUE(same(add_activation_offload(order), order));
 }
 

@@ -64,7 +64,7 @@ TEST(Text, ErrorsSayWhereAndWhat) {
 }
 
 RC_GTEST_PROP(Text, OfAnyContentIsReadOrRejectedWithAnInputError, ()) {
-  std::string text = write_text(one_f_one_b(2, 3));
+  std::string text = write_text(orders::one_f_one_b({2, 3}));
   const std::size_t at = *rc::gen::inRange<std::size_t>(0, text.size());
   text[at] = *rc::gen::character<char>();
   try {

@@ -88,14 +88,14 @@ RC_GTEST_PROP(Transfers, WithoutOverlapEveryComputeOpFollowsAllMessagesIssuedBef
 }
 
 TEST(Transfers, NameTheStageOfTheirOwnSide) {
-  const Schedule full = add_transfers(one_f_one_b(2, 1), true);
+  const Schedule full = add_transfers(orders::one_f_one_b({2, 1}), true);
   EXPECT_EQ(write_text(full),
             "rank 0: 0F0 0SEND_F0 0RECV_B0 0B0\n"
             "rank 1: 1RECV_F0 1F0 1B0 1SEND_B0\n");
 }
 
 TEST(Transfers, OverlapWaitsForTheInputAlone) {
-  const Schedule full = add_transfers(one_f_one_b(4, 8), true);
+  const Schedule full = add_transfers(orders::one_f_one_b({4, 8}), true);
   EXPECT_EQ(waits_of(full, 1, "1F3"), "1RECV_F3");
   EXPECT_EQ(waits_of(full, 1, "1B2"), "1RECV_B2");
   EXPECT_EQ(waits_of(full, 1, "1SEND_B2"), "1B2");
@@ -103,14 +103,14 @@ TEST(Transfers, OverlapWaitsForTheInputAlone) {
 }
 
 TEST(Transfers, WithoutOverlapWaitForSendsToo) {
-  const Schedule full = add_transfers(one_f_one_b(2, 3), false);
+  const Schedule full = add_transfers(orders::one_f_one_b({2, 3}), false);
   EXPECT_EQ(waits_of(full, 0, "0F1"), "0SEND_F0");
   EXPECT_EQ(waits_of(full, 1, "1F1"), "1RECV_F1 1SEND_B0");
 }
 
 // The last stage turns a forward into its backward at once, whatever arrives at that instant.
 TEST(Transfers, WithoutOverlapDoNotDelayAnOpThatCouldBeginBeforeThem) {
-  EXPECT_EQ(waits_of(add_transfers(one_f_one_b(4, 8), false), 3, "3B0"), "");
+  EXPECT_EQ(waits_of(add_transfers(orders::one_f_one_b({4, 8}), false), 3, "3B0"), "");
 }
 
 TEST(Transfers, SplitBackwardsSendTheirGradientAfterTheInputHalf) {
@@ -139,7 +139,7 @@ TEST(Transfers, CannotBeAddedToAnOrderThatNeverEnds) {
 }
 
 TEST(Transfers, AreAddedOnce) {
-  const Schedule full = add_transfers(one_f_one_b(2, 2), true);
+  const Schedule full = add_transfers(orders::one_f_one_b({2, 2}), true);
   EXPECT_THROW(add_transfers(full, true), std::logic_error);
 }
 

@@ -21,9 +21,9 @@ Json runs() {
 Schedule order_of(const Json& run) {
   const std::string name = run.at("schedule");
   const int pp = run.at("pp"), m = run.at("microbatches");
-  if (name == "1f1b") return one_f_one_b(pp, m);
-  if (name == "1f1b-interleaved") return interleaved_1f1b(pp, run.at("vpp"), m);
-  return name == "zb-1p" ? zb_h1(pp, m) : zb_h2(pp, m);
+  if (name == "1f1b") return orders::one_f_one_b({pp, m});
+  if (name == "1f1b-interleaved") return orders::interleaved({pp, m, run.at("vpp")});
+  return name == "zb-1p" ? orders::zb_h1({pp, m}) : orders::zb_h2({pp, m});
 }
 
 double work_ms(const Json& run) {

@@ -8,8 +8,8 @@
 
 #include "calibrate/timing/jobs.h"
 #include "cost/collectives.h"
+#include "memory/lifetimes.h"
 #include "plan/frameworks/traits.h"
-#include "result/memory/lifetimes.h"
 #include "run/iteration.h"
 #include "schedule/op_messages.h"
 #include "timing/small_model.h"

@@ -1,5 +1,5 @@
 // What kernels lose to other ranks is timed beside them, and kept.
-#include "calibrate/timing/company.h"
+#include "calibrate/timing/concurrent_load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Plan two_stages() {
   return plan;
 }
 
-TEST(Company, JobsKnowHowOftenAMicrobatchMeetsThem) {
+TEST(ConcurrentLoad, JobsKnowHowOftenAMicrobatchMeetsThem) {
   const Jobs jobs = jobs_of(gpt_of_four_layers(), two_stages());
   const auto uses = [&](double columns) {
     double all = 0;
@@ -42,7 +42,7 @@ TEST(Company, JobsKnowHowOftenAMicrobatchMeetsThem) {
   EXPECT_EQ(uses(128), 1);  // of the head
 }
 
-TEST(Company, SlowsWhatIsTimedBesideIt) {
+TEST(ConcurrentLoad, SlowsWhatIsTimedBesideIt) {
   Ranks ranks;
   for (int i = 0; i < 2; ++i) ranks.devices.push_back(kernels::open_cpu());
   ranks.worlds = kernels::open_memory_worlds(2);
@@ -59,8 +59,8 @@ TEST(Company, SlowsWhatIsTimedBesideIt) {
   profile.how = How::measured;
   profile.sources = {{"test", "", ""}};
   const Calibration done = calibrate(ranks.device(0), request, profile);
-  ASSERT_TRUE(done.profile.measurement->in_company);
-  const Slowdowns& slowdowns = *done.profile.measurement->in_company;
+  ASSERT_TRUE(done.profile.measurement->with_concurrent_ranks);
+  const Slowdowns& slowdowns = *done.profile.measurement->with_concurrent_ranks;
   EXPECT_EQ(slowdowns.others, 1);
   EXPECT_THAT(slowdowns.gemm,
               UnorderedElementsAre(Key("fp32"), Key("fp32/input_gradient"), Key("fp32/weight_gradient")));

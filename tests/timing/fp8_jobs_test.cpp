@@ -90,7 +90,7 @@ bool covers(const kernels::Tensor& filled, const kernels::Tensor& operand) {
   return begin(filled) <= begin(operand) && end(operand) <= end(filled);
 }
 
-// Numbers of the type that the product takes them for: bits of another would be infinite or none.
+// Numbers of the type that the GEMM takes them for: bits of another would be infinite or none.
 void expect_filled(const Jobs& jobs) {
   HostMemory device;
   for (const KernelJob& job : jobs.kernels) {

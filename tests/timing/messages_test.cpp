@@ -161,7 +161,7 @@ TEST(Rounds, EndWhenARankDoesNotAnswer) {
   const Ranks ranks = threads_on_cores(4);
   const Jobs jobs = small_jobs();
   MessageRequest request = request_for(ranks, jobs);
-  request.patience_s = 0.2;
+  request.timeout_s = 0.2;
   std::atomic<int> asked = 0;
   request.stopped = [&] {
     if (++asked == 30) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -304,7 +304,7 @@ TEST(Measured, GpusDifferByTheDeviationOfWhatTheyTakeAtOnce) {
   with_a_slow_one.measurement->together = {8192, 8192, 8192, {1, 1, 1, 2}};
   notes.clear();
   fit_measured(with_a_slow_one, cluster, true, notes);
-  EXPECT_EQ(with_a_slow_one.gpu_spread, kMostGpuSpread);
+  EXPECT_EQ(with_a_slow_one.gpu_spread, kMaxGpuSpread);
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("differ by 40.0 %"),
                                           testing::HasSubstr("20 % is taken")));
   const Json json = profile_json(profile, cluster.gpu);

@@ -11,9 +11,9 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMostChannels = 32;           // of the search, before doubling
-constexpr double kLeastOfBest = 0.49;          // of the best speed found, where the search ends
-constexpr int kMostHeads = 32;                 // NCCL_MAX_NVLS_ARITY
+constexpr double kMaxChannels = 32;            // of the search, before doubling
+constexpr double kMinOfBest = 0.49;            // of the best speed found, where the search ends
+constexpr int kMaxHeads = 32;                  // NCCL_MAX_NVLS_ARITY
 constexpr double kPcie3x16 = 15.754e9;         // 8 GT/s x 16 lanes x 128/130
 constexpr double kInfinibandLatency = 3.3e-6;  // the adapters that NCCL's constants were measured on
 constexpr std::array<double, kGenerations> kNominalNvlink = {25e9, 25e9, 25e9, 50e9};
@@ -41,10 +41,11 @@ struct Channels {
 struct Ways {
   double link_rate = 0, nics = 1, nic_rate = 0;
 
-  // Channels of this speed that fit. A NIC may carry several; NICs that the GPUs' links cannot feed are left idle.
+  // Channels of this speed that fit. A NIC may carry several; NICs that the GPUs' links cannot feed are left
+  // idle.
   double channels(double speed) const {
     const auto within = [speed](double rate) { return std::floor(rate / speed + 1e-9); };
-    return std::min({within(link_rate), nics * within(nic_rate), kMostChannels});
+    return std::min({within(link_rate), nics * within(nic_rate), kMaxChannels});
   }
 };
 
@@ -56,15 +57,16 @@ bool carries_more(Channels one, Channels other) {
 Channels split(Channels found, Generation generation) {
   const bool keeps = generation >= Generation::hopper && found.rate < 50e9 && found.count > 4;
   if (found.rate < 25e9 || keeps) return found;
-  const double count = std::min(2 * found.count, kMostChannels);
+  const double count = std::min(2 * found.count, kMaxChannels);
   return {count, found.rate / std::ceil(count / found.count)};
 }
 
-// The first pass of search.cc's ncclTopoCompute: of the listed speeds the one at which channels carry most together.
+// The first pass of search.cc's ncclTopoCompute: of the listed speeds the one at which channels carry most
+// together.
 Channels search(const std::vector<double>& list, const Ways& ways) {
   Channels best{0, 0};
   for (const double speed : list) {
-    if (speed <= kLeastOfBest * best.rate) break;
+    if (speed <= kMinOfBest * best.rate) break;
     const Channels found{ways.channels(speed), speed};
     if (carries_more(found, best)) best = found;
   }
@@ -161,7 +163,7 @@ Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupSh
   const std::vector<double>& list = speeds(constants.speeds_in_node, graph.generation);
   lay_channels(list, {graph.link_rate, 1, graph.link_rate}, graph);
   if (is_nvidia(cluster) && cluster.node.gpu_link_kind == "nvswitch" && graph.local > 1) {
-    graph.heads = std::min(graph.local, static_cast<double>(kMostHeads));
+    graph.heads = std::min(graph.local, static_cast<double>(kMaxHeads));
     graph.head_rate = listed_speed(list, graph.link_rate / graph.heads);
   }
   if (group.nodes > 1) add_network(constants, cluster, group, graph);

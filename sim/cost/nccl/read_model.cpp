@@ -14,7 +14,7 @@ namespace rehearse::nccl {
 namespace {
 
 constexpr Bounds kLogRatio{Dimension::one, -7, 7};
-constexpr int kMostMembers = 1 << 24;
+constexpr int kMaxMembers = 1 << 24;
 
 const std::map<std::string, CollectiveOp> kOps = {
     {"all_reduce", CollectiveOp::all_reduce},         {"all_gather", CollectiveOp::all_gather},
@@ -47,7 +47,7 @@ Correction read_correction(const JsonReader& reader, const std::vector<KnownSyst
     correction.generation = named<Generation>(reader, "generation", kGenerationNames);
   correction.link = reader.text_or("link", "");
   if (reader.has("hardware")) correction.system = read_system(reader, systems);
-  correction.tables = static_cast<int>(reader.integer("tables", 1, kMostMembers));
+  correction.tables = static_cast<int>(reader.integer("tables", 1, kMaxMembers));
   correction.first_octave = static_cast<int>(reader.integer("first_octave", 0, 64));
   correction.log_ratio = reader.numbers("log_ratio", kLogRatio);
   reader.reject_unknown();
@@ -110,8 +110,8 @@ Measured read_measured(const JsonReader& reader, const std::vector<KnownSystem>&
   Measured table;
   table.system = read_system(reader, systems);
   table.op = op_of(reader.text("op"), reader);
-  table.nodes = static_cast<int>(reader.integer("nodes", 1, kMostMembers));
-  table.members = static_cast<int>(reader.integer("members", 1, kMostMembers));
+  table.nodes = static_cast<int>(reader.integer("nodes", 1, kMaxMembers));
+  table.members = static_cast<int>(reader.integer("members", 1, kMaxMembers));
   if (reader.has("algorithm")) table.forced = named<Algorithm>(reader, "algorithm", kAlgorithmNames);
   table.how = reader.choice<How>("how", {{"measured", How::measured}, {"published", How::published}});
   for (const Json& file : reader.value("tables")) {

@@ -12,7 +12,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr int kMostNodes = 1 << 20, kMostRanks = 1 << 20;
+constexpr int kMaxNodes = 1 << 20, kMaxTableRanks = 1 << 20;
 constexpr double kMicrosecond = 1e-6;
 
 // NCCL_ALGO=NAME anywhere in the environment; lists of several leave NCCL the choice.
@@ -57,10 +57,10 @@ Table parse_table(const JsonReader& reader) {
   table.cluster = reader.text("cluster");
   table.op = reader.text("op");
   table.collective = op_of(table.op, reader);
-  table.nodes = static_cast<int>(reader.integer("n_nodes", 1, kMostNodes));
-  table.gpus_per_node = static_cast<int>(reader.integer("gpus_per_node", 1, kMostNodes));
-  if (std::int64_t{table.nodes} * table.gpus_per_node > kMostRanks)
-    reader.fail("n_nodes", fmt::format("times gpus_per_node is at most {}", kMostRanks),
+  table.nodes = static_cast<int>(reader.integer("n_nodes", 1, kMaxNodes));
+  table.gpus_per_node = static_cast<int>(reader.integer("gpus_per_node", 1, kMaxNodes));
+  if (std::int64_t{table.nodes} * table.gpus_per_node > kMaxTableRanks)
+    reader.fail("n_nodes", fmt::format("times gpus_per_node is at most {}", kMaxTableRanks),
                 fmt::format("{} x {}", table.nodes, table.gpus_per_node));
   table.irregular = reader.boolean_or("irregular", false);
   if (reader.has("env")) table.forced = forced_by(reader.value("env"));

@@ -9,7 +9,7 @@ namespace rehearse {
 // (transformer/model/layers/lm_head.py, losses/cross_entropy.py). Full recompute includes embedding and head
 // (parallel_module.py, EVERY_LAYER). Without FlashAttention there is a kernel for each operation. Stages have
 // equal parameters (plan/layer_split.h; examples/transformer_example/config.yml). Nothing overlaps.
-constinit const FrameworkTraits kAlephScaling = {
+constinit const FrameworkTraits frameworks::aleph_scaling = {
     .framework = Framework::aleph_scaling,
     .name = "aleph-scaling",
     .project = "Scaling",

@@ -30,7 +30,7 @@ constexpr AllocatorUse kAllocator = {.records_streams = true, .waits_before_forw
 
 // Gradients are kept and reduced in the training precision, in buckets of kDeepSpeedBucketElements, from
 // ZeRO-2 on after every microbatch.
-constinit const FrameworkTraits kDeepSpeed = {
+constinit const FrameworkTraits frameworks::deepspeed = {
     .framework = Framework::deepspeed,
     .name = "deepspeed",
     .project = "DeepSpeed",
@@ -43,7 +43,7 @@ constinit const FrameworkTraits kDeepSpeed = {
 
 // DeepSpeed of spring 2021. ZeRO-3 issues a collective for each weight. The model is of those days: attention
 // and loss in separate kernels (DeepSpeedExamples, Megatron-LM-v1.1.5-ZeRO3).
-constinit const FrameworkTraits kDeepSpeed2021 = {
+constinit const FrameworkTraits frameworks::deepspeed_2021 = {
     .framework = Framework::deepspeed_2021,
     .name = "deepspeed-2021",
     .project = "DeepSpeed of 2021",

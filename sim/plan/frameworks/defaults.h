@@ -8,7 +8,7 @@ namespace rehearse {
 
 // On the wire gradients have the precision of the parameters; those of fp8 models are bf16.
 inline Precision wire_precision(const Plan& plan) {
-  return is_quantised(plan.precision) ? Precision::bf16 : plan.precision;
+  return is_quantized(plan.precision) ? Precision::bf16 : plan.precision;
 }
 
 inline bool is_mixed(const Plan& plan) {

@@ -57,13 +57,13 @@ constexpr FrameworkTraits of_pytorch(Framework framework, const char* name, cons
 
 }  // namespace
 
-constinit const FrameworkTraits kFsdp2 =
+constinit const FrameworkTraits frameworks::fsdp =
     of_pytorch(Framework::fsdp, "fsdp", "PyTorch FSDP2",
                "PyTorch's fully_shard (FSDP2), with DTensor's tensor parallelism", set_fsdp);
 
 // Each layer is one flat parameter. Its gradient is put together, cast and divided before it is reduced
 // (copies()). Adam takes a kernel for each operation.
-constinit const FrameworkTraits kFsdp1 = [] {
+constinit const FrameworkTraits frameworks::fsdp1 = [] {
   FrameworkTraits traits = of_pytorch(Framework::fsdp1, "fsdp1", "PyTorch FSDP1",
                                       "PyTorch's FullyShardedDataParallel (FSDP1)", set_fsdp1);
   traits.fsdp = Fsdp::flat;
@@ -73,7 +73,7 @@ constinit const FrameworkTraits kFsdp1 = [] {
 // Gradients are reduced in fp32 (training.mixed_precision_reduce). Queries, keys, values, gate and up
 // projection are a GEMM each (models/llama3). In a pipeline parameters stay whole between microbatches, and
 // are reduced once (fsdp_reshard_after_forward "default", and PyTorch's pipelining stage.py).
-constinit const FrameworkTraits kTorchtitan = [] {
+constinit const FrameworkTraits frameworks::torchtitan = [] {
   FrameworkTraits traits =
       of_pytorch(Framework::torchtitan, "torchtitan", "torchtitan",
                  "torchtitan 0.2: FSDP2, DTensor, torchao's fp8, PyTorch's pipelining", set_torchtitan);

@@ -13,7 +13,7 @@ constexpr double kBucketElements = 512.0 * 1024 * 1024;
 // (owns_parameters()). Norms read fp32 copies and are recomputed in the backward pass (modeling_internlm.py,
 // dropout_selective_checkpoint). Gate and up projection are a GEMM each. SwiGLU and Adam take a kernel for
 // each operation (linear.py, FeedForward; torch.optim.AdamW). There is no sequence parallelism.
-constinit const FrameworkTraits kInternEvo = {
+constinit const FrameworkTraits frameworks::internevo = {
     .framework = Framework::internevo,
     .name = "internevo",
     .project = "InternEvo",

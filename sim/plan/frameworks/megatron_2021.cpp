@@ -22,7 +22,7 @@ void set_megatron_2021(Plan& plan) {
 // the backward pass. The optimizer copies them to fp32, and each of its passes is a kernel of its own.
 // Attention and loss run in separate kernels. There is no sequence parallelism, and no collective beside
 // weight gradients.
-constinit const FrameworkTraits kMegatron2021 = {
+constinit const FrameworkTraits frameworks::megatron_2021 = {
     .framework = Framework::megatron_2021,
     .name = "megatron-2021",
     .project = "Megatron-LM of 2021",

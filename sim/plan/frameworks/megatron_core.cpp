@@ -34,7 +34,7 @@ std::vector<OwnDefault> own_defaults(const Plan& plan, const Model& model) {
 
 // Gradients are accumulated in fp32 and reduced during the backward pass. Attention is fused, and tensor
 // parallelism brings sequence parallelism.
-constinit const FrameworkTraits kMegatronCore = {
+constinit const FrameworkTraits frameworks::megatron_core = {
     .framework = Framework::megatron_core,
     .name = "megatron-core",
     .project = "Megatron core",

@@ -7,7 +7,7 @@ namespace rehearse {
 // take a kernel for each operation (models/llama.py, GLUActivation); norms and rotary positions are
 // FlashAttention's. Heads are copied before attention (plan/work/eager.h). Layers are split by cost
 // (plan/layer_split.h).
-constinit const FrameworkTraits kNanotron = {
+constinit const FrameworkTraits frameworks::nanotron = {
     .framework = Framework::nanotron,
     .name = "nanotron",
     .project = "nanotron",

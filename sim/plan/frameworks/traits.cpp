@@ -10,9 +10,10 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::array kAll = {&kMegatron2021, &kMegatronCore, &kDeepSpeed2021, &kDeepSpeed, &kFsdp1,
-                             &kFsdp2,        &kTorchtitan,   &kNanotron,      &kInternEvo, &kAlephScaling};
-static_assert(kAll.size() == kFrameworks.size());
+constexpr std::array kAll = {
+#define REHEARSE_FRAMEWORK(NAME) &frameworks::NAME,
+#include "plan/frameworks/frameworks.def"
+};
 
 }  // namespace
 

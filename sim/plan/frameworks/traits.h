@@ -39,10 +39,10 @@ enum class Fsdp : std::uint8_t { none, flat, by_parameter };  // not at all; FSD
 // How layers are dealt out to stages where the plan does not say.
 enum class LayerSplit : std::uint8_t { even, at_shares, by_parameters };  // plan/layer_split.h
 
-// What ZeRO-1 allocates late, in the first step (result/memory/late_blocks.h).
+// What ZeRO-1 allocates late, in the first step (memory/late_blocks.h).
 enum class LateState : std::uint8_t { none, of_deepspeed, of_nanotron };
 
-// How the framework uses PyTorch's caching allocator (result/memory/reserved.h).
+// How the framework uses PyTorch's caching allocator (memory/reserved.h).
 struct AllocatorUse {
   bool records_streams = false;  // messages hold their memory until their stream has passed
   bool waits_before_forward = false;
@@ -112,8 +112,10 @@ struct FrameworkTraits {
   bool is_of_2021 = false;  // NCCL 2.10, no process group for pipeline messages
 };
 
-extern const FrameworkTraits kMegatron2021, kMegatronCore, kDeepSpeed2021, kDeepSpeed, kFsdp1, kFsdp2,
-    kTorchtitan, kNanotron, kInternEvo, kAlephScaling;
+namespace frameworks {
+#define REHEARSE_FRAMEWORK(NAME) extern const FrameworkTraits NAME;
+#include "plan/frameworks/frameworks.def"
+}  // namespace frameworks
 
 const FrameworkTraits& traits(Framework framework);
 const FrameworkTraits& traits(const Plan& plan);  // of its framework

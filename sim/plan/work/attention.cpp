@@ -14,7 +14,7 @@ Kernel rearrange(const std::string& name, const std::vector<TensorId>& tensors) 
   return kernel;
 }
 
-// Before Transformer Engine the bias is added to what the product wrote (mpu/layers.py, output + bias), and
+// Before Transformer Engine the bias is added to what the GEMM wrote (mpu/layers.py, output + bias), and
 // gradients are joined to one tensor (mpu/utils.py, split_tensor_along_last_dim). With it they are joined
 // (attention.py, _SplitAlongDim) unless attention makes them side by side, as it does where no rotation makes
 // queries and keys anew; then values are copied out of the product's output, too (get_qkv_layout), as are
@@ -60,7 +60,7 @@ ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::strin
   return linear;
 }
 
-// Queries, keys and values, and the gate, if any: it is one product with them.
+// Queries, keys and values, and the gate, if any: it is one GEMM with them.
 std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const Output query{"query", shape.heads * shape.head_dim}, key{"key", shape.kv_heads * shape.head_dim},
       value{"value", key.width};
@@ -162,7 +162,7 @@ TensorId softmax(BlockBuilder& b, TensorId scores, TensorId sinks) {
   return output;
 }
 
-// The query heads that share a key and value head are rows of one product.
+// The query heads that share a key and value head are rows of one GEMM.
 TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads,
                       bool rerun) {
   const std::size_t first = b.forward_kernels();

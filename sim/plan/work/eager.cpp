@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kWide = 4;  // bytes of fp32
+constexpr double kFp32Bytes = 4;  // bytes of fp32
 
 // One operation of a name: reads some tensors, writes one.
 class Eager {
@@ -51,16 +51,16 @@ void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTen
   Eager eager(b, name);
   const double n = of.elements;
   const TensorId normed = eager.backward("weighed", {b.gradient_of(of.output), of.weight}, n, of.bytes);
-  const TensorId scaled = eager.backward("narrowed", {normed}, n, kWide);
-  const TensorId direct = eager.backward("scaled_input", {scaled, of.scale}, n, kWide);
-  const TensorId product = eager.backward("scaled_product", {scaled, of.wide}, n, kWide);
-  const TensorId scale = eager.backward("scale", {product}, of.rows, kWide);
-  const TensorId squares = eager.backward("mean", {scale}, n, kWide);
-  const TensorId power = eager.backward("power", {of.wide}, n, kWide);
-  const TensorId twice = eager.backward("twice", {power}, n, kWide);
-  const TensorId of_square = eager.backward("squared", {squares, twice}, n, kWide);
-  if (of.bytes == kWide) return eager.into("sum", {direct, of_square}, b.new_gradient(of.input));
-  const TensorId sum = eager.backward("sum", {direct, of_square}, n, kWide);
+  const TensorId scaled = eager.backward("narrowed", {normed}, n, kFp32Bytes);
+  const TensorId direct = eager.backward("scaled_input", {scaled, of.scale}, n, kFp32Bytes);
+  const TensorId product = eager.backward("scaled_product", {scaled, of.wide}, n, kFp32Bytes);
+  const TensorId scale = eager.backward("scale", {product}, of.rows, kFp32Bytes);
+  const TensorId squares = eager.backward("mean", {scale}, n, kFp32Bytes);
+  const TensorId power = eager.backward("power", {of.wide}, n, kFp32Bytes);
+  const TensorId twice = eager.backward("twice", {power}, n, kFp32Bytes);
+  const TensorId of_square = eager.backward("squared", {squares, twice}, n, kFp32Bytes);
+  if (of.bytes == kFp32Bytes) return eager.into("sum", {direct, of_square}, b.new_gradient(of.input));
+  const TensorId sum = eager.backward("sum", {direct, of_square}, n, kFp32Bytes);
   eager.into("widened", {sum}, b.new_gradient(of.input));
 }
 
@@ -68,7 +68,7 @@ void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTen
 
 TensorId widen(BlockBuilder& b, const std::string& name, TensorId input) {
   Eager eager(b, name);
-  const TensorId wide = eager.forward("widened", {input}, b[input].elements, kWide);
+  const TensorId wide = eager.forward("widened", {input}, b[input].elements, kFp32Bytes);
   b.undo([&b, eager, input, wide]() mutable {
     eager.into("widened", {b.gradient_of(wide)}, b.new_gradient(input));
   });
@@ -80,12 +80,12 @@ TensorId normalise_eagerly(BlockBuilder& b, const std::string& name, TensorId in
   NormTensors of{.input = input, .elements = b[input].elements, .bytes = b[input].element_bytes};
   of.rows = of.elements / static_cast<double>(width);
   of.weight = b.parameter(name + "_weight", static_cast<double>(width));
-  const bool narrow = of.bytes < kWide;
-  of.wide = narrow ? eager.forward("widened", {input}, of.elements, kWide) : input;
-  const TensorId squares = eager.forward("squared", {of.wide}, of.elements, kWide);
-  const TensorId mean = eager.forward("mean", {squares}, of.rows, kWide);
-  of.scale = eager.forward("scale", {mean}, of.rows, kWide);
-  of.normed = eager.forward("scaled", {of.wide, of.scale}, of.elements, kWide);
+  const bool narrow = of.bytes < kFp32Bytes;
+  of.wide = narrow ? eager.forward("widened", {input}, of.elements, kFp32Bytes) : input;
+  const TensorId squares = eager.forward("squared", {of.wide}, of.elements, kFp32Bytes);
+  const TensorId mean = eager.forward("mean", {squares}, of.rows, kFp32Bytes);
+  of.scale = eager.forward("scale", {mean}, of.rows, kFp32Bytes);
+  of.normed = eager.forward("scaled", {of.wide, of.scale}, of.elements, kFp32Bytes);
   if (narrow) of.normed = eager.forward("narrowed", {of.normed}, of.elements, of.bytes);
   of.output = eager.forward("output", {of.normed, of.weight}, of.elements, of.bytes);
   b.undo([&b, name, of] {
@@ -98,19 +98,19 @@ TensorId normalise_eagerly(BlockBuilder& b, const std::string& name, TensorId in
 TensorId rotate_eagerly(BlockBuilder& b, const std::string& name, TensorId heads) {
   Eager eager(b, name);
   const double elements = b[heads].elements, bytes = b[heads].element_bytes;
-  if (bytes == kWide) {
-    const TensorId rotated = eager.forward("rotated", {heads}, elements, kWide);
+  if (bytes == kFp32Bytes) {
+    const TensorId rotated = eager.forward("rotated", {heads}, elements, kFp32Bytes);
     b.undo([&b, eager, heads, rotated]() mutable {
       eager.into("rotated", {b.gradient_of(rotated)}, b.new_gradient(heads));
     });
     return rotated;
   }
-  const TensorId wide = eager.forward("widened", {heads}, elements, kWide);
-  const TensorId turned = eager.forward("turned", {wide}, elements, kWide);
+  const TensorId wide = eager.forward("widened", {heads}, elements, kFp32Bytes);
+  const TensorId turned = eager.forward("turned", {wide}, elements, kFp32Bytes);
   const TensorId rotated = eager.forward("rotated", {turned}, elements, bytes);
   b.undo([&b, eager, heads, rotated, elements]() mutable {
-    const TensorId of_turned = eager.backward("turned", {b.gradient_of(rotated)}, elements, kWide);
-    const TensorId of_wide = eager.backward("widened", {of_turned}, elements, kWide);
+    const TensorId of_turned = eager.backward("turned", {b.gradient_of(rotated)}, elements, kFp32Bytes);
+    const TensorId of_wide = eager.backward("widened", {of_turned}, elements, kFp32Bytes);
     eager.into("rotated", {of_wide}, b.new_gradient(heads));
   });
   return rotated;
@@ -140,23 +140,23 @@ TensorId rotate_halves_eagerly(BlockBuilder& b, const std::string& name, TensorI
 TensorId softmax_eagerly(BlockBuilder& b, TensorId scores, TensorId sinks) {
   Eager eager(b, "softmax");
   const double elements = b[scores].elements, bytes = b[scores].element_bytes;
-  const bool narrow = bytes < kWide;
-  const TensorId wide = narrow ? eager.forward("widened", {scores}, elements, kWide) : scores;
-  const TensorId scaled = eager.forward("scaled", {wide}, elements, kWide);
-  const TensorId masked = eager.forward("masked", {scaled}, elements, kWide);
-  const TensorId joined = sinks < 0 ? masked : eager.forward("joined", {masked, sinks}, elements, kWide);
-  const TensorId shares = eager.forward("shares", {joined}, elements, kWide);
+  const bool narrow = bytes < kFp32Bytes;
+  const TensorId wide = narrow ? eager.forward("widened", {scores}, elements, kFp32Bytes) : scores;
+  const TensorId scaled = eager.forward("scaled", {wide}, elements, kFp32Bytes);
+  const TensorId masked = eager.forward("masked", {scaled}, elements, kFp32Bytes);
+  const TensorId joined = sinks < 0 ? masked : eager.forward("joined", {masked, sinks}, elements, kFp32Bytes);
+  const TensorId shares = eager.forward("shares", {joined}, elements, kFp32Bytes);
   const TensorId output = narrow ? eager.forward("narrowed", {shares}, elements, bytes) : shares;
   b.undo([&b, eager, scores, sinks, shares, output, elements, narrow]() mutable {
     TensorId gradient = b.gradient_of(output);
-    if (narrow) gradient = eager.backward("wide", {gradient}, elements, kWide);
-    if (sinks >= 0) gradient = eager.backward("padded", {gradient}, elements, kWide);
-    const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kWide);
+    if (narrow) gradient = eager.backward("wide", {gradient}, elements, kFp32Bytes);
+    if (sinks >= 0) gradient = eager.backward("padded", {gradient}, elements, kFp32Bytes);
+    const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kFp32Bytes);
     if (sinks >= 0)  // sums a number of each row, next to nothing of what it is taken from
       b.backward_weight({"sinks_gradient", Pointwise::sinks_gradient, {}, {b.parameter_gradient(sinks)}});
-    const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kWide);
+    const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kFp32Bytes);
     if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));
-    const TensorId of_wide = eager.backward("scaled", {of_scaled}, elements, kWide);
+    const TensorId of_wide = eager.backward("scaled", {of_scaled}, elements, kFp32Bytes);
     eager.into("widened", {of_wide}, b.new_gradient(scores));
   });
   return output;

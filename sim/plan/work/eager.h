@@ -12,8 +12,8 @@ namespace rehearse {
 TensorId widen(BlockBuilder& builder, const std::string& name, TensorId input);
 
 // RMSNorm over vectors of `width` in fp32, 128 bytes an element of 2 over both passes (PyTorch before 2.8,
-// aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two products; derivatives.yaml
-// for the way back).
+// aten/src/ATen/native/layer_norm.cpp, rms_norm: casts, pow, mean, rsqrt and two multiplications;
+// derivatives.yaml for the way back).
 TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, TensorId input,
                            std::int64_t width);
 
@@ -21,8 +21,8 @@ TensorId normalise_eagerly(BlockBuilder& builder, const std::string& name, Tenso
 TensorId rotate_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 
 // Rotates `heads` as halves of real numbers, 52 bytes an element of 2 over both passes: the second half
-// negated and put before the first, two products and a sum; each half's gradient fills a tensor of the whole
-// (Aleph Alpha's Scaling, core/nn/rotary.py, rotate_half; PyTorch, derivatives.yaml: slice_backward).
+// negated and put before the first, two multiplications and a sum; each half's gradient fills a tensor of the
+// whole (Aleph Alpha's Scaling, core/nn/rotary.py, rotate_half; PyTorch, derivatives.yaml: slice_backward).
 // Megatron core's goes the same way (models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd).
 TensorId rotate_halves_eagerly(BlockBuilder& builder, const std::string& name, TensorId heads);
 

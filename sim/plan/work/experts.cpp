@@ -50,7 +50,7 @@ Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape)
 }
 
 // Rows on their way, and the weight of each in its token's sum (-1: that stays at home).
-struct Travellers {
+struct RoutedTokens {
   TensorId rows = -1;
   TensorId weights = -1;
 
@@ -73,13 +73,13 @@ class SparseLayer {
     const Choices chosen = route(b_, model_, plan_, shape_, input);
     choices_ = chosen.experts;
     b_.enter(LayerPart::experts);
-    const Travellers tokens{between("latent_down", input, {shape_.hidden, shape_.latent}), chosen.weights};
+    const RoutedTokens tokens{between("latent_down", input, {shape_.hidden, shape_.latent}), chosen.weights};
     return between("latent_up", visit(tokens), {shape_.latent, shape_.hidden});
   }
 
  private:
   // What the experts make of the rows, summed for each token.
-  TensorId visit(Travellers tokens) {
+  TensorId visit(RoutedTokens tokens) {
     if (plan_.sends_rows_once()) return visit_once(tokens);
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
     tokens = send_out(tokens);
@@ -112,8 +112,8 @@ class SparseLayer {
   TensorId make_weights(const std::string& name, std::int64_t rows) {
     return b_.activation(name, static_cast<double>(rows), kScoreBytes);
   }
-  Travellers make(const std::string& name, std::int64_t rows, const Travellers& like) {
-    Travellers made{make_rows(name, rows)};
+  RoutedTokens make(const std::string& name, std::int64_t rows, const RoutedTokens& like) {
+    RoutedTokens made{make_rows(name, rows)};
     if (like.weights >= 0) made.weights = make_weights(name + "_weights", rows);
     return made;
   }
@@ -150,17 +150,17 @@ class SparseLayer {
 
   // Each row goes to a rank once, is copied there for each of the local experts that it is for, and what
   // these make of it is added up there before it returns.
-  TensorId visit_once(const Travellers& tokens) {
+  TensorId visit_once(const RoutedTokens& tokens) {
     const bool by_hybridep = plan_.dispatcher == Dispatcher::hybridep;
     KernelTensors map;
     if (by_hybridep) map.push_back(map_of_experts(), Slot::map);
     const TensorId route = by_hybridep ? map_of_all_ranks(map.front()) : layout_of_own_rows();
     b_.host_waits();
-    Travellers visiting{make_rows("dispatched", to_.visiting)};
+    RoutedTokens visiting{make_rows("dispatched", to_.visiting)};
     visiting.weights = make_weights("dispatched_weights", to_.visiting * model_.experts->per_token);
     exchange_once("dispatch", {CollectiveOp::dispatch, CollectiveOp::combine}, tokens.all(), visiting.all(),
                   route);
-    Travellers permuted = make("permuted", to_.local * to_.rows, visiting);
+    RoutedTokens permuted = make("permuted", to_.local * to_.rows, visiting);
     const Moves out = by_hybridep
                           ? Moves{Pointwise::spread_rows, Pointwise::collect_rows}
                           : Moves{Pointwise::copy_visitors,
@@ -229,13 +229,13 @@ class SparseLayer {
   }
 
   // One row for each choice, in the order of the experts, then to their ranks.
-  Travellers send_out(const Travellers& tokens) {
+  RoutedTokens send_out(const RoutedTokens& tokens) {
     b_.enter(LayerPart::dispatch);
-    const Travellers sent = make("permuted", to_.sent, tokens);
+    const RoutedTokens sent = make("permuted", to_.sent, tokens);
     move("permute", {Pointwise::permute, adding_}, tokens.all(), sent.all(), {{choices_, Slot::choices}});
     b_.enter(LayerPart::experts);
     if (to_.ep == 1) return sent;
-    const Travellers arrived = make("dispatched", to_.received, tokens);
+    const RoutedTokens arrived = make("dispatched", to_.received, tokens);
     over_experts("dispatch", CollectiveOp::all_to_all, CollectiveOp::all_to_all, CommGroup::expert,
                  b_[arrived.rows].bytes(), sent.rows, arrived.rows);
     if (sent.weights < 0) return arrived;
@@ -244,9 +244,9 @@ class SparseLayer {
     return arrived;
   }
 
-  Travellers gather_over_tensor_ranks(const Travellers& tokens) {
+  RoutedTokens gather_over_tensor_ranks(const RoutedTokens& tokens) {
     if (to_.etp == 1) return tokens;
-    Travellers all{make_rows("expert_rows", to_.local * to_.rows)};
+    RoutedTokens all{make_rows("expert_rows", to_.local * to_.rows)};
     if (tokens.weights >= 0) all.weights = make_weights("expert_row_weights", to_.local * to_.rows);
     over_experts("expert_all_gather", CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
                  CommGroup::expert_tensor, b_[all.rows].bytes(), tokens.rows, all.rows);
@@ -257,19 +257,19 @@ class SparseLayer {
   }
 
   // What came from one rank after the other is ordered by local expert, or back.
-  Travellers sort(const std::string& name, const Travellers& tokens, const Moves& what) {
+  RoutedTokens sort(const std::string& name, const RoutedTokens& tokens, const Moves& what) {
     if (to_.local == 1 || to_.ep * to_.etp == 1) return tokens;
-    Travellers sorted{make_rows(name + "_rows", to_.local * to_.rows)};
+    RoutedTokens sorted{make_rows(name + "_rows", to_.local * to_.rows)};
     if (tokens.weights >= 0) sorted.weights = make_weights(name + "_weights", to_.local * to_.rows);
     move(name, what, tokens.all(), sorted.all(), {});
     return sorted;
   }
 
-  // Products in fp8 want each expert's rows in multiples of 16 or 32, so that Megatron core copies the rows
+  // GEMMs in fp8 want each expert's rows in multiples of 16 or 32, so that Megatron core copies the rows
   // that happen to come, there and back (core/transformer/moe/experts.py, Fp8Padding; since v0.10). Libraries
   // that send a row once pad as they permute.
   void align(const std::string& name, TensorId rows) {
-    if (traits(plan_).fp8 != Fp8Library::transformer_engine || !shape_.quantised || plan_.moe_capacity > 0)
+    if (traits(plan_).fp8 != Fp8Library::transformer_engine || !shape_.quantized || plan_.moe_capacity > 0)
       return;
     b_.forward({name, Pointwise::rearrange, {rows, rows}, {}});
     b_.undo([&b = b_, name, rows] {
@@ -278,7 +278,7 @@ class SparseLayer {
     });
   }
 
-  TensorId compute(const Travellers& tokens) {
+  TensorId compute(const RoutedTokens& tokens) {
     return run_experts(b_, model_, plan_, shape_,
                        {to_.local, to_.rows, to_.ffn, tokens.rows, tokens.weights});
   }
@@ -302,15 +302,15 @@ class SparseLayer {
   }
 
   // Each token's rows, weighted here where they were not on their way.
-  TensorId add_up(Travellers returned) {
+  TensorId add_up(RoutedTokens returned) {
     if (returned.weights >= 0 && !plan_.fused_permute) returned = {weigh(returned)};
     const TensorId output = make_rows("routed_output", shape_.rows);
     move("unpermute", {adding_, Pointwise::permute}, returned.all(), {output}, {{choices_, Slot::choices}});
     return output;
   }
 
-  // The weights of the rows by their mask, if so picked, and a product; its gradients are taken apart.
-  TensorId weigh(const Travellers& of) {
+  // The weights of the rows by their mask, if so picked, and a multiplication; its gradients are taken apart.
+  TensorId weigh(const RoutedTokens& of) {
     TensorId weights = of.weights;
     if (plan_.picks_rows_by_mask()) {
       weights = make_weights("picked_weights", to_.sent);
@@ -345,7 +345,7 @@ TensorId gate_shared(BlockBuilder& b, const Shape& shape, TensorId input, Tensor
   gate.weight = b.parameter("shared_gate_score_weight", static_cast<double>(shape.hidden));
   gate.outputs = {{"shared_score", 1}};
   Shape whole = shape;
-  whole.quantised = false;
+  whole.quantized = false;
   const TensorId score = replicated_linear(b, whole, gate).front();
   const TensorId gated = b.activation("shared_gated", b[output].elements);
   b.forward({"shared_gate_product", Pointwise::eager, {output, score}, {gated}});

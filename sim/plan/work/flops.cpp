@@ -57,7 +57,7 @@ ScanFlops unit_flops(const Scan& scan) {
       of_a_token * inner * static_cast<double>(scan.state)};
 }
 
-// The products that the backward kernels of fused attention and of scans repeat.
+// The GEMMs that the backward kernels of fused attention and of scans repeat.
 double rescore_flops(const std::vector<Kernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
@@ -79,8 +79,8 @@ double flops(const Attention& attention) {
          (attention.backward ? 3 * width + 2 * v_width(attention) : width + v_width(attention));
 }
 
-// Forward scores and their product with the inputs, states and their product with the output maps. Backward
-// both once more, and the gradients of each product for both of its operands.
+// Forward scores and their GEMM with the inputs, states and their GEMM with the output maps. Backward
+// both once more, and the gradients of each GEMM for both of its operands.
 double flops(const Scan& scan) {
   const ScanFlops unit = unit_flops(scan);
   return scan.backward ? 3 * unit.squares + 5 * unit.states : unit.squares + 2 * unit.states;

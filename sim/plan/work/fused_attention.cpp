@@ -41,23 +41,23 @@ double output_elements(const Shape& shape, const Heads& heads) {
 namespace {
 
 // Of tensors as attention in fp8 reads them: by rows, and by columns where those are scaled apart, for the
-// other products (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
-double quantised_bytes(const Shape& shape) {
+// other GEMMs (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
+double quantized_bytes(const Shape& shape) {
   return scaled_in_blocks(shape) ? 2 : 1;
 }
 
-Pointwise quantising(const Shape& shape) {
-  return scaled_in_blocks(shape) ? Pointwise::quantise_blocks : Pointwise::quantise;
+Pointwise quantizing(const Shape& shape) {
+  return scaled_in_blocks(shape) ? Pointwise::quantize_blocks : Pointwise::quantize;
 }
 
 // The gradient of the output, as the backward kernel reads it.
 TensorId output_gradient(BlockBuilder& b, const Core& core) {
   const TensorId gradient = b.gradient_of(core.output);
   if (!b.shape().fp8_attention) return gradient;
-  const TensorId quantised =
-      b.scratch_gradient("attended_gradient_quantised", b[gradient].elements, quantised_bytes(b.shape()));
-  b.backward_input({"attended_gradient_quantise", quantising(b.shape()), {gradient}, {quantised}});
-  return quantised;
+  const TensorId quantized =
+      b.scratch_gradient("attended_gradient_quantised", b[gradient].elements, quantized_bytes(b.shape()));
+  b.backward_input({"attended_gradient_quantise", quantizing(b.shape()), {gradient}, {quantized}});
+  return quantized;
 }
 
 }  // namespace
@@ -120,18 +120,18 @@ Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, KernelTe
   return core;
 }
 
-// Queries, keys and values as attention reads them: quantised in one kernel, of which the results stay.
+// Queries, keys and values as attention reads them: quantized in one kernel, of which the results stay.
 KernelTensors operands_of(BlockBuilder& b, const Shape& shape, const Heads& heads) {
   const KernelTensors all = slotted(heads);
   if (!shape.fp8_attention) return all;
-  KernelTensors quantised;
+  KernelTensors quantized;
   for (std::size_t i = 0; i < all.size(); ++i)
-    quantised.push_back(
-        b.activation(b[all[i]].name + "_quantised", b[all[i]].elements, quantised_bytes(shape)), all.slot(i));
+    quantized.push_back(
+        b.activation(b[all[i]].name + "_quantised", b[all[i]].elements, quantized_bytes(shape)), all.slot(i));
   const Pointwise type =
-      scaled_in_blocks(shape) ? Pointwise::quantise_head_blocks : Pointwise::quantise_heads;
-  b.forward({"attention_quantise", type, all, quantised});
-  return quantised;
+      scaled_in_blocks(shape) ? Pointwise::quantize_head_blocks : Pointwise::quantize_heads;
+  b.forward({"attention_quantise", type, all, quantized});
+  return quantized;
 }
 
 TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {

@@ -13,7 +13,7 @@ namespace {
 // (csrc/extensions/cast.cpp, multi_tensor_quantize_impl).
 Shape of_experts(Shape shape, const Plan& plan, std::int64_t experts) {
   const bool apart = plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx;
-  if (apart && !plan.fused_experts) shape.quantised_apart = experts;
+  if (apart && !plan.fused_experts) shape.quantized_apart = experts;
   return shape;
 }
 
@@ -47,7 +47,7 @@ class GroupedMlp {
   TensorId run_fused() {
     const Layer up = layer("experts_up", shape_.latent, width_, has_bias_, share_of_up()),
                 down = layer("experts_down", of_.ffn, shape_.latent, has_bias_, {.columns = of_.ffn});
-    const Quantised operand = quantise_input(b_, shape_, "experts_up", of_.rows);
+    const Quantized operand = quantize_input(b_, shape_, "experts_up", of_.rows);
     const TensorId rows = b_.activation("experts_activated_fp8", elements(of_.ffn), 1);
     const TensorId columns = b_.activation("experts_activated_fp8_columns", elements(of_.ffn), 1);
     KernelTensors reads = {operand.rows, {up.weight, Slot::weight}},
@@ -57,7 +57,7 @@ class GroupedMlp {
     b_.forward({up.name, up.there, reads, {up.output, {rows, Slot::output}, {columns, Slot::columns}}});
     b_.forward({down.name, down.there, reads_down, {down.output}});
     b_.undo([&b = b_, shape = shape_, of = of_, up, down, operand, columns] {
-      const QuantisedGradient gradient = quantise_gradient(b, shape, down.name, {b.gradient_of(down.output)});
+      const QuantizedGradient gradient = quantize_gradient(b, shape, down.name, {b.gradient_of(down.output)});
       const double size = b[up.output].elements;
       const TensorId of_up = b.scratch_gradient("experts_up_gradient_fp8", size, 1);
       const TensorId of_up_columns = b.scratch_gradient("experts_up_gradient_fp8_columns", size, 1);
@@ -79,13 +79,13 @@ class GroupedMlp {
   }
 
  private:
-  // A linear layer of all local experts, and its three products.
+  // A linear layer of all local experts, and its three GEMMs.
   struct Layer {
     std::string name;
     TensorId weight = -1, output = -1;
-    TensorId bias = -1;  // added and its gradient summed by the products' own kernels; -1: none
+    TensorId bias = -1;  // added and its gradient summed by the GEMMs' own kernels; -1: none
     Gemm there, for_input, for_weight;
-    std::int64_t launches = 1;  // of each product
+    std::int64_t launches = 1;  // of each GEMM
   };
 
   double elements(std::int64_t width) const {
@@ -134,12 +134,12 @@ class GroupedMlp {
   TensorId linear(const std::string& name, TensorId input, std::int64_t depth, std::int64_t width,
                   bool adds_bias, RankShare share) {
     const Layer of = layer(name, depth, width, adds_bias, std::move(share));
-    const Quantised operand = quantise_input(b_, shape_, name, input);
+    const Quantized operand = quantize_input(b_, shape_, name, input);
     KernelTensors reads = {operand.rows, {of.weight, Slot::weight}};
     if (of.bias >= 0) reads.push_back(of.bias, Slot::bias);
     b_.forward(expert_by_expert(of.launches, {name, of.there, reads, {of.output}}));
     b_.undo([&b = b_, shape = shape_, of, input, operand] {
-      const QuantisedGradient gradient = quantise_gradient(b, shape, of.name, {b.gradient_of(of.output)});
+      const QuantizedGradient gradient = quantize_gradient(b, shape, of.name, {b.gradient_of(of.output)});
       b.backward_input(expert_by_expert(of.launches, {of.name + "_input_gradient",
                                                       of.for_input,
                                                       {gradient.rows.front(), {of.weight, Slot::weight}},

@@ -1,6 +1,6 @@
 // Which kernels do a rank's experts run on the rows that have come to them?
 //
-// Two products for each expert with an activation between; or two whose kernels also activate, quantise and,
+// Two GEMMs for each expert with an activation between; or two whose kernels also activate, quantize and,
 // in the backward pass, undo that, as Transformer Engine's operation fuser has them for MXFP8 on Blackwell
 // (pull request 2769, ForwardGroupedMLP_CuTeGEMMSwiGLU_MXFP8 and BackwardGroupedMLP_CuTeGEMMDSwiGLU_MXFP8).
 #pragma once

@@ -68,7 +68,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
   Shape shape = b.shape();
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
   // Megatron core multiplies it in the precision of the activations unless told otherwise (fp8_output_proj).
-  shape.quantised = plan.fp8_output_proj;
+  shape.quantized = plan.fp8_output_proj;
   ColumnLinear head{"logits", rows, weight};
   if (model.head_bias) head.bias = b.parameter("head_bias", static_cast<double>(shape.vocab));
   head.outputs = {{"logits", shape.vocab}};

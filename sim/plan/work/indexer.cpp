@@ -3,9 +3,9 @@
 // DeepseekV32Indexer). In the sparse stage of training it learns from a loss of its own and passes no
 // gradient to its inputs (section 2.1.1).
 //
-// Every tensor-parallel rank scores all keys. Scores meet over the heads inside of their product, so that one
+// Every tensor-parallel rank scores all keys. Scores meet over the heads inside of their GEMM, so that one
 // number of four bytes for each pair is written and read again to choose from. Rotations, and the loss beyond
-// the gradients of its products, are left out.
+// the gradients of its GEMMs, are left out.
 #include <algorithm>
 
 #include "plan/work/blocks.h"

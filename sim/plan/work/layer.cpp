@@ -127,7 +127,7 @@ LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer) {
 
 TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort sort, TensorId input) {
   const Shape& shape = b.shape();
-  const bool fuses = shape.quantised && shape.fused_norm && traits(plan).fp8 != Fp8Library::torchao;
+  const bool fuses = shape.quantized && shape.fused_norm && traits(plan).fp8 != Fp8Library::torchao;
   const Part part{model, plan, sort, fuses};
   switch (sort.type) {
     case LayerType::attention:

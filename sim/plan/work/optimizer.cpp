@@ -27,8 +27,8 @@ struct AdamTensors {
   TensorId gradient = -1, mean = -1, square = -1, weight = -1, scale = -1;
 };
 void add_eager_adam(const AdamTensors& of, double parameters, Block& scratch, std::vector<Kernel>& kernels) {
-  constexpr double kWide = 4;
-  scratch.tensors.push_back({"denominator", TensorRole::state, parameters, kWide});
+  constexpr double kFp32Bytes = 4;
+  scratch.tensors.push_back({"denominator", TensorRole::state, parameters, kFp32Bytes});
   const auto denominator = static_cast<TensorId>(scratch.tensors.size() - 1);
   const auto add = [&](const char* name, std::vector<TensorId> reads, TensorId writes) {
     kernels.push_back({name, Pointwise::eager, std::move(reads), {writes}});

@@ -73,11 +73,11 @@ SlottedTensor expand(BlockBuilder& b, const Residual& sum, double elements) {
 }
 
 void bias_gradient(BlockBuilder& b, const Residual& sum) {
-  constexpr double kWide = 4;
+  constexpr double kFp32Bytes = 4;
   TensorId gradient = b.gradient_of(sum.branch);
   if (b.shape().expands_biases) {
     const TensorId wide =
-        b.scratch_gradient(sum.name + "_bias_widened_gradient", b[gradient].elements, kWide);
+        b.scratch_gradient(sum.name + "_bias_widened_gradient", b[gradient].elements, kFp32Bytes);
     b.backward_weight({sum.name + "_bias_widened", Pointwise::eager, {gradient}, {wide}});
     gradient = wide;
   }

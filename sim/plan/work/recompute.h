@@ -31,7 +31,7 @@ bool reruns(const Plan& plan, RecomputeModule module);
 bool reruns_ends(const Plan& plan);
 
 // What runs again under Recompute::op, of a block whose backward kernels are listed: all that they need but
-// attention, sums scattered over ranks and every second product, counted from the first, which stay. Each
+// attention, sums scattered over ranks and every second GEMM, counted from the first, which stay. Each
 // output of a product counts as a product of its own (torchtitan v0.2, distributed/activation_checkpoint.py).
 std::vector<Kernel> kernels_rerun_by_op(const Block& block);
 

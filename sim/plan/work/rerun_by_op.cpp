@@ -19,7 +19,7 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
     part.n = width_of(block, output, gemm);
     const bool stays = products++ % 2 == 0;
     if (stays) continue;
-    if (part.n != gemm.n) part.weight = -1;  // what runs beside a whole product is not there for its parts
+    if (part.n != gemm.n) part.weight = -1;  // what runs beside a whole GEMM is not there for its parts
     const std::string& made = block.tensors[static_cast<std::size_t>(output)].name;
     again.push_back(
         {part.n == gemm.n ? kernel.name : kernel.name + "_" + made, part, kernel.reads, {output}});

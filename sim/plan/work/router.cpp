@@ -161,7 +161,7 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
     router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
   router.outputs = {{"expert_scores", experts.count}};
   Shape whole = shape;
-  whole.quantised = false;  // scores are products of 16 bits, or fp32 (router_gating_linear)
+  whole.quantized = false;  // scores are products of 16 bits, or fp32 (router_gating_linear)
   const TensorId scores = replicated_linear(b, whole, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);
   const Choices to{b.activation("expert_weights", chosen, kScoreBytes),

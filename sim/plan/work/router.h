@@ -13,7 +13,7 @@ struct Choices {
   TensorId experts = -1;
 };
 
-// Scores of all experts by a product, then the top-k. With Plan::fused_router one kernel chooses and another
+// Scores of all experts by a GEMM, then the top-k. With Plan::fused_router one kernel chooses and another
 // goes back; else Megatron core launches one for every operation of the choice, of the experts' capacity and
 // of the auxiliary loss that balances them, whose counts are summed over the ranks of a sequence
 // (transformer/moe/router.py and moe_utils.py, v0.9.0). The last kernel makes the host wait where it asks how

@@ -13,9 +13,9 @@ std::int64_t divide_up(std::int64_t value, std::int64_t parts) {
 }
 
 bool fuses_softmax(const Plan& plan, const Shape& shape) {
-  constexpr std::int64_t kMatricesOfABlock = 4, kRowsOfABlock = 4, kFewestKeys = 16, kMostKeys = 2048;
+  constexpr std::int64_t kMatricesOfABlock = 4, kRowsOfABlock = 4, kFewestKeys = 16, kMaxKeys = 2048;
   return plan.precision != Precision::fp32 && shape.batch * shape.heads % kMatricesOfABlock == 0 &&
-         shape.seq % kRowsOfABlock == 0 && shape.seq > kFewestKeys && shape.seq <= kMostKeys;
+         shape.seq % kRowsOfABlock == 0 && shape.seq > kFewestKeys && shape.seq <= kMaxKeys;
 }
 
 void scale(const Plan& plan, Shape& shape) {
@@ -75,7 +75,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   shape.splits_gate = framework.splits_gate;
   shape.ffn = model.ffn_hidden / shape.tp;
   shape.vocab = divide_up(model.vocab, shape.tp);
-  shape.quantised = is_quantised(plan.precision);
+  shape.quantized = is_quantized(plan.precision);
   shape.fp4 = plan.precision == Precision::fp4;
   shape.fp8_attention = plan.fp8_attention;
   if (shape.fp4) shape.operand_bytes = kFp4Bytes;
@@ -86,7 +86,7 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
 }
 
 Shape in_bf16(Shape shape) {
-  shape.quantised = shape.fp4 = shape.dynamic_scaling = shape.scaled_by_block = shape.scaled_by_row = false;
+  shape.quantized = shape.fp4 = shape.dynamic_scaling = shape.scaled_by_block = shape.scaled_by_row = false;
   shape.fp8_attention = false;
   return shape;
 }

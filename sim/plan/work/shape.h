@@ -30,22 +30,22 @@ struct Shape {
   bool sequence_parallel = false;  // and tp > 1
   bool batch_first = false;        // sequences lie apart: what is gathered or scattered along them is copied
   bool gathers_again = true;       // inputs gathered along the sequence are dropped until the weight gradient
-  bool quantised = false;          // linear layers multiply in fp8 or fp4
+  bool quantized = false;          // linear layers multiply in fp8 or fp4
   bool fp4 = false;                // in fp4
   bool dynamic_scaling = false;    // scales come from a pass over the tensor itself
-  bool transposes_kept = false;    // inputs are quantised by rows alone, and those kept transposed
-  bool scaled_by_row = false;      // of its rows for one product, of its columns for the other
-  bool scaled_by_block = false;    // of 32 or 16 elements of a row for one product, of a column for the other
-  bool either_layout = false;      // products take quantised operands as they lie
-  bool fp8_attention = false;      // attention reads what is quantised so, too
-  std::int64_t quantised_apart = 1;  // tensors of an operand that the host launches a cast each for
+  bool transposes_kept = false;    // inputs are quantized by rows alone, and those kept transposed
+  bool scaled_by_row = false;      // of its rows for one GEMM, of its columns for the other
+  bool scaled_by_block = false;    // of 32 or 16 elements of a row for one GEMM, of a column for the other
+  bool either_layout = false;      // GEMMs take quantized operands as they lie
+  bool fp8_attention = false;      // attention reads what is quantized so, too
+  std::int64_t quantized_apart = 1;  // tensors of an operand that the host launches a cast each for
   // Where scores are kept: Megatron-LM's fused kernel of 2021 to 2023 takes matrices in fours of
   // 16-bit scores of 17 to 2,048 tokens (fused_softmax.py, is_kernel_available).
   bool fused_softmax = true;
-  bool splits_gate = false;     // gate and up projection are one product each
+  bool splits_gate = false;     // gate and up projection are one GEMM each
   bool splits_qkv = false;      // and so are queries, keys and values
   bool rotates_halves = false;  // rotary positions that are not fused: real numbers in halves
-  bool keeps_views = false;     // of queries, keys and values: the whole product's output stays
+  bool keeps_views = false;     // of queries, keys and values: the whole GEMM's output stays
   // Passes about attention (attention.cpp): of Megatron-LM before Transformer Engine, and with it.
   bool rearranges_heads = false, splits_heads = false;
   bool repeats_heads = false;  // attention gets a key and a value for each head of queries
@@ -56,7 +56,7 @@ struct Shape {
   bool wide_norms = false;                                               // norms read fp32 copies
   bool packs_heads = false;   // copied before attention: pack_heads()
   double element_bytes = 2;   // of activations and weights
-  double operand_bytes = 1;   // of what linear layers multiply, where it is quantised
+  double operand_bytes = 1;   // of what linear layers multiply, where it is quantized
   double gradient_bytes = 4;  // of parameters
 
   double token_bytes(std::int64_t width) const { return elements(tokens, width) * element_bytes; }

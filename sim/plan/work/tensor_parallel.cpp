@@ -27,10 +27,10 @@ Collective in_steps(const Shape& shape, double bytes) {
   return {CollectiveOp::send_receive, CommGroup::tensor, bytes / static_cast<double>(shape.tp), shape.tp - 1};
 }
 
-// torch.compile finds no product of what it gathered that is quantised by rows in between (pytorch/pytorch
+// torch.compile finds no product of what it gathered that is quantized by rows in between (pytorch/pytorch
 // issue 149990).
 bool gathers_in_steps(const Shape& shape) {
-  return shape.tp_comm_overlap && !(shape.quantised && shape.scaled_by_row);
+  return shape.tp_comm_overlap && !(shape.quantized && shape.scaled_by_row);
 }
 
 Kernel copied(const std::string& name, TensorId tensor) {
@@ -62,7 +62,7 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
   return whole;
 }
 
-// What the product made: of one rank, where an all-reduce follows.
+// What the GEMM made: of one rank, where an all-reduce follows.
 TensorId column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear,
                                TensorId input, Gemm gemm, KernelTensors reads, bool all_reduce) {
   gemm.of_model = linear.of_model;
@@ -147,14 +147,14 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
 struct Operand {
   std::string name;
   TensorId input = -1;
-  Quantised quantised;
+  Quantized quantized;
   std::int64_t depth = 0;
   std::size_t readers = 1;
   std::shared_ptr<TensorId> by_columns = std::make_shared<TensorId>(-1);
 
   TensorId columns(BlockBuilder& b, const Shape& shape, TensorId kept) const {
     if (*by_columns < 0)
-      *by_columns = input_by_columns(b, shape, name, {quantised.rows, kept, quantised.kept_by_columns});
+      *by_columns = input_by_columns(b, shape, name, {quantized.rows, kept, quantized.kept_by_columns});
     return *by_columns;
   }
 };
@@ -163,16 +163,16 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
                                        const Operand& operand) {
   Gemm gemm{shape.tokens, 0, operand.depth};
   if (gathers_in_steps(shape)) gemm.chunks = shape.tp;
-  const Product product = multiply(b, shape, linear, operand.quantised.rows, gemm);
+  const Product product = multiply(b, shape, linear, operand.quantized.rows, gemm);
   b.undo([&b, shape, linear, operand, product] {
     const std::int64_t depth = operand.depth;
     const std::vector<TensorId> gradients = gradients_of(b, product.outputs);
-    const QuantisedGradient gradient = quantise_gradient(b, shape, linear.name, gradients);
+    const QuantizedGradient gradient = quantize_gradient(b, shape, linear.name, gradients);
     const TensorId made =
         column_input_gradient(b, shape, linear, operand.input, Gemm{shape.tokens, depth, product.width},
                               gradient.rows, shape.tp > 1 && !shape.sequence_parallel);
     if (operand.readers == 1) scale_input_gradient(b, shape, linear.name, made);
-    const TensorId kept = all_rows_again(b, shape, linear, operand.quantised.kept, depth);
+    const TensorId kept = all_rows_again(b, shape, linear, operand.quantized.kept, depth);
     column_bias_gradient(b, linear, gradients);
     column_weight_gradient(b, linear, Gemm{product.width, depth, shape.tokens}, gradient.columns,
                            operand.columns(b, shape, kept));
@@ -181,7 +181,7 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
   return product.outputs;
 }
 
-// Which product made partial sums, if any; and a rank's rows of their gradient by columns, once there.
+// Which GEMM made partial sums, if any; and a rank's rows of their gradient by columns, once there.
 struct Maker {
   std::string name;
   TensorId weight = -1;
@@ -217,9 +217,9 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
     if (!scatter) return b.pass_gradient(sum, partial);
     TensorId shard = b.gradient_of(sum);
     if (!maker.name.empty()) {
-      const Quantised quantised = quantise_gradient_shard(b, shape, name + "_gradient", shard);
-      if (quantised.kept_by_columns) *maker.columns = quantised.kept;
-      shard = quantised.rows;
+      const Quantized quantized = quantize_gradient_shard(b, shape, name + "_gradient", shard);
+      if (quantized.kept_by_columns) *maker.columns = quantized.kept;
+      shard = quantized.rows;
     }
     const TensorId whole = b.new_gradient(partial, b[shard].element_bytes);
     Overlap readers;
@@ -231,10 +231,10 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
 }
 
 // What rows are scaled by in blocks says nothing of columns, which are gathered once more for the weight
-// gradient (Transformer Engine, module/linear.py), beside the input gradient's product by user buffers.
-QuantisedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
+// gradient (Transformer Engine, module/linear.py), beside the input gradient's GEMM by user buffers.
+QuantizedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
                                    TensorId weight, TensorId product, TensorId columns) {
-  if (columns < 0) return quantise_gradient(b, shape, name, {b.gradient_of(product)});
+  if (columns < 0) return quantize_gradient(b, shape, name, {b.gradient_of(product)});
   const TensorId whole =
       b.scratch_gradient(name + "_gradient_columns_gathered", b[product].elements, shape.operand_bytes);
   Kernel gather = over_ranks(name + "_gradient_columns_all_gather", CollectiveOp::all_gather,
@@ -275,13 +275,13 @@ std::vector<std::vector<TensorId>> column_linears(BlockBuilder& b, const Shape& 
   const bool gathers = shape.sequence_parallel && !first.gathered;
   std::vector<TensorId> weights;
   for (const ColumnLinear& linear : linears) weights.push_back(linear.weight);
-  Quantised shard{first.input, first.input};
-  if (gathers) shard = quantise_shard(b, shape, name, first.input);
+  Quantized shard{first.input, first.input};
+  if (gathers) shard = quantize_shard(b, shape, name, first.input);
   const TensorId input = gathers ? all_rows(b, shape, shard.rows, depth, name, weights) : shard.rows;
-  Operand operand{name, input, quantise_input(b, shape, name, input), depth, linears.size()};
+  Operand operand{name, input, quantize_input(b, shape, name, input), depth, linears.size()};
   if (gathers && shape.gathers_again) {
-    operand.quantised.kept = shard.kept;
-    operand.quantised.kept_by_columns = shard.kept_by_columns;
+    operand.quantized.kept = shard.kept;
+    operand.quantized.kept_by_columns = shard.kept_by_columns;
   }
   std::vector<std::vector<TensorId>> outputs;
   for (const ColumnLinear& linear : linears) outputs.push_back(multiply_columns(b, shape, linear, operand));
@@ -309,11 +309,11 @@ TensorId row_linear(BlockBuilder& b, const Shape& shape, const std::string& name
     gemm.chunks = shape.symmetric_memory ? shape.tp : kReduceScatterChunks;
     gemm.sms_left = sms_left;
   }
-  const Quantised operand = quantise_input(b, shape, name, input);
+  const Quantized operand = quantize_input(b, shape, name, input);
   const auto columns = std::make_shared<TensorId>(-1);
   b.forward({name, gemm, {operand.rows, {weight, Slot::weight}}, {product}});
   b.undo([&b, shape, name, input, operand, weight, product, width, columns] {
-    const QuantisedGradient gradient = gradient_of_rows(b, shape, name, weight, product, *columns);
+    const QuantizedGradient gradient = gradient_of_rows(b, shape, name, weight, product, *columns);
     Gemm input_gradient = b.input_gradient({shape.tokens, width, shape.hidden});
     Gemm weight_gradient = b.weight_gradient({shape.hidden, width, shape.tokens});
     input_gradient.weight = weight_gradient.weight = weight;

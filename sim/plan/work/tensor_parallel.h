@@ -11,11 +11,11 @@
 //
 // What hides a collective. shape.tp_backward_overlap: Megatron-LM (core/tensor_parallel/layers.py,
 // LinearWithGradAccumulationAndAsyncCommunication) gathers a column-parallel layer's inputs beside the
-// product for the input gradient, and reduces that gradient beside the product for the weight gradient.
+// GEMM for the input gradient, and reduces that gradient beside the GEMM for the weight gradient.
 // shape.tp_comm_overlap: Transformer Engine's user buffers (pytorch/module/base.py, initialize_ub) cut
 // forward all-gather and GEMM, and a row-parallel layer's backward all-gather and GEMM, into tp chunks passed
 // round a ring, and a forward GEMM and its reduce-scatter into four chunks. shape.symmetric_memory: so does
-// torch.compile where one product makes what is scattered (_inductor/fx_passes/micro_pipeline_tp.py), and
+// torch.compile where one GEMM makes what is scattered (_inductor/fx_passes/micro_pipeline_tp.py), and
 // scatters in tp chunks, too; a rank copies its shard for the others to read before it gathers, and adds up
 // what it received after it scattered, with nothing beside either (distributed/_symmetric_memory,
 // _pipelined_multi_all_gather_and_consume, _pipelined_produce_and_all2all, reduce_partials).
@@ -50,7 +50,7 @@ struct ColumnLinear {
 };
 std::vector<TensorId> column_linear(BlockBuilder& builder, const Shape& shape, const ColumnLinear& linear);
 
-// Several of them, together called `name`, that read the same input: it is gathered and quantised once, and
+// Several of them, together called `name`, that read the same input: it is gathered and quantized once, and
 // its gradients, one of each layer, are added up. Their outputs, in the same order.
 std::vector<std::vector<TensorId>> column_linears(BlockBuilder& builder, const Shape& shape,
                                                   const std::string& name,
@@ -62,7 +62,7 @@ std::vector<TensorId> replicated_linear(BlockBuilder& builder, const Shape& shap
 
 // From shape.tokens rows of `width` to shape.rows rows of shape.hidden, without the bias: it is added once,
 // after the partial sums have met. Makes the parameter NAME_weight. `sms_left`: as Gemm::sms_left, where
-// shape.tp_comm_overlap cuts the product into chunks.
+// shape.tp_comm_overlap cuts the GEMM into chunks.
 TensorId row_linear(BlockBuilder& builder, const Shape& shape, const std::string& name, TensorId input,
                     std::int64_t width, int sms_left = 0);
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "memory/verdict.h"
 #include "result/compare/compare.h"
 #include "result/lines.h"
-#include "result/memory/verdict.h"
 
 namespace rehearse {
 

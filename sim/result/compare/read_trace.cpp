@@ -11,9 +11,9 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMostInt = std::numeric_limits<int>::max();
-constexpr double kMost = std::numeric_limits<double>::max();
-constexpr int kMostPipelineRanks = 1 << 16;
+constexpr int kMaxInt32 = std::numeric_limits<int>::max();
+constexpr double kMax = std::numeric_limits<double>::max();
+constexpr int kMaxPipelineRanks = 1 << 16;
 constexpr double kMicro = 1e-6;
 
 struct TraceRank {
@@ -44,7 +44,7 @@ class TraceReader {
 
  private:
   static int integer(const JsonReader& reader, const char* key) {
-    return static_cast<int>(reader.integer(key, 0, kMostInt));
+    return static_cast<int>(reader.integer(key, 0, kMaxInt32));
   }
 
   // "rank 5 (pp 1)"
@@ -52,7 +52,7 @@ class TraceReader {
     const std::string name = event.object("args").text("name");
     int rank = 0, pipeline_rank = 0;
     if (std::sscanf(name.c_str(), "rank %d (pp %d)", &rank, &pipeline_rank) != 2 || pipeline_rank < 0 ||
-        pipeline_rank >= kMostPipelineRanks)
+        pipeline_rank >= kMaxPipelineRanks)
       event.fail("args/name", "must name a rank and its pipeline rank", "found \"" + name + "\"",
                  "rank 0 (pp 0)");
     order_.push_back(integer(event, "pid"));
@@ -70,8 +70,8 @@ class TraceReader {
     op.parts = static_cast<std::uint16_t>(args.integer("parts", op.part + 1, 65535));
     op.stream = static_cast<Stream>(args.integer("stream", 1, kStreams) - 1);
     rank->second.ops.add(op);
-    const double begin = event.number("ts", 0, kMost);
-    rank->second.spans.push_back({begin * kMicro, (begin + event.number("dur", 0, kMost)) * kMicro});
+    const double begin = event.number("ts", 0, kMax);
+    rank->second.spans.push_back({begin * kMicro, (begin + event.number("dur", 0, kMax)) * kMicro});
   }
 
   // "PP:2F0", "ncclDevKernel_AllReduce 0REDUCE_GRAD.2" -> "2F0", "0REDUCE_GRAD"
@@ -117,7 +117,7 @@ Enum named(const JsonReader& reader, const char* key, const std::array<Enum, N>&
 }
 
 Plan read_plan_head(const JsonReader& plan) {
-  const auto degree = [&](const char* key) { return static_cast<int>(plan.integer(key, 1, kMostInt)); };
+  const auto degree = [&](const char* key) { return static_cast<int>(plan.integer(key, 1, kMaxInt32)); };
   Plan head;
   head.tp = degree("tp");
   head.pp = degree("pp");
@@ -125,7 +125,7 @@ Plan read_plan_head(const JsonReader& plan) {
   head.dp = degree("dp");
   head.cp = degree("cp");
   head.ep = degree("ep");
-  head.micro_batch = plan.integer("micro_batch", 1, kMostInt);
+  head.micro_batch = plan.integer("micro_batch", 1, kMaxInt32);
   head.global_batch = plan.integer("global_batch", 1, std::int64_t{1} << 40);
   head.seq = plan.integer("seq", 1, std::int64_t{1} << 40);
   head.precision = named(plan, "precision", kPrecisions);
@@ -151,14 +151,14 @@ Report read_report_head(const JsonReader& report) {
   const JsonReader cluster = report.object("cluster");
   head.facts.cluster_name = cluster.text("name");
   head.facts.gpu_name = cluster.text("gpu");
-  head.facts.gpus = static_cast<int>(cluster.integer("gpus", 1, kMostInt));
+  head.facts.gpus = static_cast<int>(cluster.integer("gpus", 1, kMaxInt32));
   head.facts.source = report.text("source");
   head.facts.engine = report.text("engine");
   head.step_time_s = report.number("step_time_s", physical::kStepTime);
   const JsonReader bubble = report.object("bubble_fraction");
   head.bubble_mean = bubble.number("mean", 0, 1);
   head.bubble_worst = bubble.number("worst", 0, 1);
-  head.bubble_worst_rank = static_cast<int>(bubble.integer("worst_rank", 0, kMostInt));
+  head.bubble_worst_rank = static_cast<int>(bubble.integer("worst_rank", 0, kMaxInt32));
   head.bubble_ideal = report.number("bubble_fraction_ideal", 0, 1);
   return head;
 }

@@ -1,11 +1,11 @@
 // Topics flops, memory and recompute.
 #include "base/quantity.h"
+#include "memory/memory.h"
 #include "plan/recipe.h"
 #include "plan/sharding.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
-#include "result/memory/memory.h"
-#include "result/memory/table.h"
+#include "result/memory_table.h"
 
 namespace rehearse {
 
@@ -81,8 +81,8 @@ std::string explain_memory(const Explained& run) {
   text.line("");
   text.line("  weights      {:>9}  {} bytes each{}", format_bytes(rank.parameters_bytes), state.parameter,
             divided(sharding(report.plan).parameters));
-  text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes),
-            state.gradients(), divided(sharding(report.plan).gradients));
+  text.line("  gradients    {:>9}  {} bytes each{}", format_bytes(rank.gradients_bytes), state.gradients(),
+            divided(sharding(report.plan).gradients));
   text.line("  optimizer    {:>9}  master weight {} and two moments {} bytes each{}{}",
             format_bytes(rank.optimizer_bytes), state.master, state.moments,
             state.gradient_copy > 0 ? fmt::format(", a separate gradient {}", state.gradient_copy) : "",

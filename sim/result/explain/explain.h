@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/kernel_time.h"
+#include "cost/kernel_time.h"
 #include "result/report.h"
 
 namespace rehearse {

@@ -1,9 +1,9 @@
 // Topics tensor, batch and zero.
 #include "base/quantity.h"
+#include "memory/memory.h"
 #include "plan/recipe.h"
 #include "result/explain/explain.h"
 #include "result/lines.h"
-#include "result/memory/memory.h"
 
 namespace rehearse {
 

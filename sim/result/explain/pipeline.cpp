@@ -10,7 +10,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kColumns = 140;  // of a row of the grid
-constexpr std::size_t kMostRanks = 32;
+constexpr std::size_t kMaxListedRanks = 32;
 
 void add_grid(Lines& text, const Schedule& schedule) {
   const std::string table = compute_table(schedule);
@@ -19,10 +19,10 @@ void add_grid(Lines& text, const Schedule& schedule) {
     const std::size_t end = table.find('\n', at);
     const std::string row = table.substr(at, end - at);
     at = end + 1;
-    if (rank >= kMostRanks) continue;
+    if (rank >= kMaxListedRanks) continue;
     text.line("  {}", row.size() > kColumns ? row.substr(0, row.rfind(' ', kColumns)) + " ..." : row);
   }
-  if (rank > kMostRanks) text.line("  ... and {} ranks more", rank - kMostRanks);
+  if (rank > kMaxListedRanks) text.line("  ... and {} ranks more", rank - kMaxListedRanks);
 }
 
 void add_layer_map(Lines& text, const Explained& run) {

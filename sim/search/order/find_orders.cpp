@@ -21,9 +21,9 @@ int few_microbatches(const OrderProblem& problem) {
   return passes_of(problem) > kLongOrder ? std::min(few, problem.microbatches) : problem.microbatches;
 }
 
-class Finding {
+class OrderFinder {
  public:
-  Finding(const OrderProblem& problem, const OrderSearch& search)
+  OrderFinder(const OrderProblem& problem, const OrderSearch& search)
       : problem_(problem), search_(search), clock_(problem), bytes_(pass_bytes(problem)) {}
 
   void add(const RankOrders& orders) {
@@ -93,14 +93,14 @@ class Finding {
   }
 
   void unroll_all(const OrderProblem& part, const RankOrders& orders) {
-    constexpr int kCuts = 12, kMostUnrolled = 24;
+    constexpr int kCuts = 12, kMaxUnrolled = 24;
     OrderClock clock(part);
     const Ticks end = clock.run(orders);
     const int more = problem_.microbatches - part.microbatches;
     int unrolled = 0;
     for (int period = 1; period <= part.microbatches / 2; ++period) {
       if (more % period != 0) continue;
-      for (int cut = 0; cut < kCuts && unrolled < kMostUnrolled && !search_.is_stopped(); ++cut) {
+      for (int cut = 0; cut < kCuts && unrolled < kMaxUnrolled && !search_.is_stopped(); ++cut) {
         const Ticks from = end / 8 + end / 2 / kCuts * cut;
         const auto longer = unroll(part, orders, clock, from, period, problem_.microbatches);
         if (!longer) continue;
@@ -121,7 +121,7 @@ class Finding {
 
 std::vector<FoundOrder> find_orders(const OrderProblem& problem, const std::vector<RankOrders>& named,
                                     const OrderSearch& search) {
-  Finding finding(problem, search);
+  OrderFinder finding(problem, search);
   for (const RankOrders& orders : named) finding.add(orders);
   if (finding.is_empty()) finding.add(leanest_orders(problem));
   const int few = few_microbatches(problem);

@@ -149,7 +149,7 @@ bool Greedy::gradient(Ticks now, int rank, const GreedyRules& rules) {
   return true;
 }
 
-// Of the stage with most of them waiting, unless a pass arrives within the patience.
+// Of the stage with most of them waiting, unless a pass arrives within the timeout.
 bool Greedy::weight(Ticks now, int rank, int patience) {
   Rank& own = ranks_[static_cast<std::size_t>(rank)];
   if (own.weights_waiting == 0) return false;

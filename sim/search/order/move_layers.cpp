@@ -52,7 +52,7 @@ class Moves {
 }  // namespace
 
 std::vector<int> moved_layers(const LayerCosts& costs, const OrderProblem& like, std::vector<int> split) {
-  constexpr int kMostTries = 2000;
+  constexpr int kMaxTries = 2000;
   Moves moves(costs, like);
   std::vector<Ticks> now = moves.bounds(split);
   const auto descending = [](std::vector<Ticks> bounds) {
@@ -60,14 +60,14 @@ std::vector<int> moved_layers(const LayerCosts& costs, const OrderProblem& like,
     return bounds;
   };
   int tries = 0;
-  for (bool moved = true; moved && tries < kMostTries;) {
+  for (bool moved = true; moved && tries < kMaxTries;) {
     moved = false;
     const auto heaviest = static_cast<int>(std::ranges::max_element(now) - now.begin());
     std::vector<int> best;
     std::vector<Ticks> least = descending(now);
     for (std::size_t from = 0; from < split.size(); ++from) {
       if (moves.rank_of(from) != heaviest || split[from] == 0) continue;
-      for (std::size_t to = 0; to < split.size() && tries < kMostTries; ++to) {
+      for (std::size_t to = 0; to < split.size() && tries < kMaxTries; ++to) {
         if (moves.rank_of(to) == heaviest) continue;
         ++tries;
         std::vector<int> tried = split;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/balance.h"
+#include "cost/balance.h"
 #include "search/order/problem.h"
 
 namespace rehearse {

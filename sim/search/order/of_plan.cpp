@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "memory/memory.h"
 #include "plan/schedules.h"
 #include "plan/stages.h"
-#include "result/memory/memory.h"
 #include "result/shares.h"
 #include "run/outside_allocator.h"
 #include "schedule/orders.h"

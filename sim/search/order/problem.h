@@ -16,7 +16,7 @@ inline constexpr Ticks kNever = std::numeric_limits<Ticks>::max() / 4;  // sums 
 Ticks ticks_of(double seconds);
 double seconds_of(Ticks ticks);
 
-// One stage, for one microbatch. Bytes are those of result/memory/lifetimes.h: `saved` is held from the end
+// One stage, for one microbatch. Bytes are those of memory/lifetimes.h: `saved` is held from the end
 // of F to B or I, `kept` from the end of I to W; a peak is the most while the op runs, what the microbatch
 // itself saved included.
 struct StageCosts {

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/quantity.h"
-#include "result/svg/axis.h"
-#include "result/svg/bars.h"
+#include "draw/axis.h"
+#include "draw/bars.h"
 #include "sweep/plot/fields.h"
 #include "sweep/plot/pictures.h"
 
@@ -13,17 +13,17 @@ namespace rehearse::plot {
 
 namespace {
 
-constexpr std::size_t kMost = 40;
+constexpr std::size_t kMax = 40;
 
 // All where there is room, else those with a report, the fastest first.
 std::vector<const PlotRow*> shown(const std::vector<PlotRow>& rows) {
   std::vector<const PlotRow*> chosen;
   for (const PlotRow& row : rows) chosen.push_back(&row);
-  if (chosen.size() <= kMost) return chosen;
+  if (chosen.size() <= kMax) return chosen;
   std::erase_if(chosen, [](const PlotRow* row) { return !row->has_report; });
   std::ranges::stable_sort(
       chosen, [](const PlotRow* a, const PlotRow* b) { return is_faster(a->speed(), b->speed()); });
-  if (chosen.size() > kMost) chosen.resize(kMost);
+  if (chosen.size() > kMax) chosen.resize(kMax);
   return chosen;
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "result/svg/axis.h"
+#include "draw/axis.h"
 #include "sweep/plot/fields.h"
 #include "sweep/plot/pictures.h"
 
@@ -208,7 +208,7 @@ class Curves {
   }
 
   void x_marks(Chart& chart) const {
-    constexpr std::size_t kMostMarks = 24;
+    constexpr std::size_t kMaxMarks = 24;
     std::map<double, std::string> marks;
     if (by_microbatches() || is_scaling(kind_)) {
       for (const PlotRow& row : rows_.rows)
@@ -216,7 +216,7 @@ class Curves {
     }
     if (!by_microbatches() && !(is_scaling(kind_) && grid_.fields[running_].pointer != "/gpus"))
       for (std::size_t i = 0; i < axis_.at.size(); ++i) marks[axis_.at[i]] = axis_.texts[i];
-    if (marks.size() > kMostMarks && !chart.logarithmic_x) return;
+    if (marks.size() > kMaxMarks && !chart.logarithmic_x) return;
     for (const auto& [at, text] : marks) chart.x_ticks.push_back({at, text});
   }
 

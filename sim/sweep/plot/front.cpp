@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "result/svg/axis.h"
-#include "result/svg/chart.h"
+#include "draw/axis.h"
+#include "draw/chart.h"
 #include "sweep/plot/fields.h"
 #include "sweep/plot/pictures.h"
 
@@ -14,7 +14,7 @@ namespace rehearse::plot {
 
 namespace {
 
-constexpr std::size_t kMostColours = 6;
+constexpr std::size_t kMaxColours = 6;
 constexpr double kFarthest = 1.5;  // memories of a GPU; what needs more is counted in the note
 constexpr double kCells = 300;     // along either axis; points that share one are drawn once
 
@@ -24,7 +24,7 @@ int colouring_field(const Grid& grid) {
   bool is_name = false;
   for (std::size_t i = 0; i < grid.fields.size(); ++i) {
     const bool name = !axis_of(grid.fields[i]).numeric;
-    if (grid.fields[i].values.size() > kMostColours || (chosen >= 0 && (is_name || !name))) continue;
+    if (grid.fields[i].values.size() > kMaxColours || (chosen >= 0 && (is_name || !name))) continue;
     chosen = static_cast<int>(i);
     is_name = name;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "result/svg/heatmap.h"
+#include "draw/heatmap.h"
 #include "sweep/plot/fields.h"
 #include "sweep/plot/pictures.h"
 

@@ -1,7 +1,7 @@
 // How is each kind of plot drawn?
 #pragma once
 
-#include "result/svg/chart.h"
+#include "draw/chart.h"
 #include "sweep/plot/plot.h"
 
 namespace rehearse::plot {

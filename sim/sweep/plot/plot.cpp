@@ -9,8 +9,8 @@ namespace rehearse::plot {
 
 namespace {
 
-constexpr std::size_t kMostBars = 24;
-constexpr std::size_t kMostCurves = 8;
+constexpr std::size_t kMaxBars = 24;
+constexpr std::size_t kMaxCurves = 8;
 
 bool batch_grows_with_gpus(const PlotRows& rows) {
   double share = 0;
@@ -89,10 +89,10 @@ PlotKind choose_plot(const Grid& grid, const PlotRows& rows) {
   const int batch = field_at(grid, "/plan/global_batch");
   const std::size_t others =
       batch < 0 ? 0 : rows.rows.size() / grid.fields[static_cast<std::size_t>(batch)].values.size();
-  if (batch >= 0 && others <= kMostCurves && has_bubble(rows)) return PlotKind::bubble;
-  if (numbers == 1 && curves <= kMostCurves) return PlotKind::step_time;
+  if (batch >= 0 && others <= kMaxCurves && has_bubble(rows)) return PlotKind::bubble;
+  if (numbers == 1 && curves <= kMaxCurves) return PlotKind::step_time;
   if (grid.fields.size() == 2 && numbers == 2) return PlotKind::heatmap;
-  if (numbers == 0 && rows.rows.size() <= kMostBars) return PlotKind::breakdown;
+  if (numbers == 0 && rows.rows.size() <= kMaxBars) return PlotKind::breakdown;
   return PlotKind::pareto;
 }
 

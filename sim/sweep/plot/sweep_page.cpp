@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include "result/html/assets.h"
-#include "result/html/base64.h"
-#include "result/html/page.h"
+#include "draw/html/assets.h"
+#include "draw/html/base64.h"
+#include "draw/html/page.h"
 
 namespace rehearse::plot {
 

@@ -1,8 +1,8 @@
 #include <sstream>
 
-#include "cli/scenario.h"
-#include "cli/swept.h"
 #include "fuzz/target.h"
+#include "scenario/scenario.h"
+#include "scenario/swept.h"
 
 namespace rehearse::fuzz {
 

@@ -1,8 +1,8 @@
+#include "draw/pipeline.h"
 #include "fuzz/target.h"
 #include "result/compare/compare.h"
 #include "result/compare/join_traces.h"
 #include "result/compare/read_trace.h"
-#include "result/svg/pipeline.h"
 
 namespace rehearse::fuzz {
 

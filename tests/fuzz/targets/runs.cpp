@@ -1,7 +1,7 @@
 #include "validate/runs.h"
 
-#include "cli/scenario.h"
 #include "fuzz/target.h"
+#include "scenario/scenario.h"
 
 namespace rehearse::fuzz {
 

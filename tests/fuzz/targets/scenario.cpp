@@ -1,4 +1,4 @@
-#include "cli/scenario.h"
+#include "scenario/scenario.h"
 
 #include "fuzz/target.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 // As `check` does, to a plan that keeps every rule, with its model, cluster and profile.
 const Target kScenario("scenario", [](const std::string& input) {
-  constexpr int kMostReads = 5000;  // changed clusters are kept, and would fill the memory
+  constexpr int kMaxScenarioReads = 5000;  // changed clusters are kept, and would fill the memory
   static std::optional<Inputs> inputs;
   static int reads = 0;
-  if (reads++ % kMostReads == 0) inputs.emplace();
+  if (reads++ % kMaxScenarioReads == 0) inputs.emplace();
   Replaced replaced;
   replaced.inputs = &*inputs;
   read_scenario(collect({file_of(input), {}}), replaced);

@@ -1,5 +1,5 @@
-#include "cli/read_order.h"
 #include "fuzz/target.h"
+#include "scenario/read_order.h"
 
 namespace rehearse::fuzz {
 

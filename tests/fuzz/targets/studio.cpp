@@ -1,7 +1,7 @@
 #include "cli/studio_answer.h"
 
-#include "cli/scenario.h"
 #include "fuzz/target.h"
+#include "scenario/scenario.h"
 
 namespace rehearse::fuzz {
 

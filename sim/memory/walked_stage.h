@@ -1,0 +1,32 @@
+// Which tensors does a stage hold, block by block, and where do they lie?
+#pragma once
+
+#include <vector>
+
+#include "memory/block_walk.h"
+
+namespace rehearse {
+
+struct WalkedBlock {
+  const Block* block = nullptr;
+  BlockEvents events;
+  Marks saved, kept;
+  Marks to_host;                   // what of the saved goes to the host where activations are offloaded
+  std::vector<int> gather_buffer;  // by tensor: the buffer for gathered ones that it lies in, from 1; or 0
+};
+
+// By block of `work`. `gather_buffers`: 1 where inputs that tensor-parallel ranks gather, forward or for the
+// gradients of weights, lie in a buffer that stays; 2 where gradients that they gather lie in another.
+std::vector<WalkedBlock> walked_blocks(const Work& work, const WalkOptions& options, int gather_buffers);
+
+// The blocks of a stage one by one, and a slot for each of their tensors.
+struct WalkedStage {
+  std::vector<const WalkedBlock*> blocks;
+  std::vector<std::size_t> first_slot;  // by block
+  std::size_t slots = 0;
+};
+
+// By stage; `blocks` must outlive them.
+std::vector<WalkedStage> walked_stages(const Work& work, const std::vector<WalkedBlock>& blocks);
+
+}  // namespace rehearse

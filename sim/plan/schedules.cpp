@@ -37,9 +37,8 @@ const ScheduleTraits& traits(ScheduleName schedule) {
 
 const ScheduleTraits* schedule_named(std::string_view word) {
   const std::string name = in_lower_case(std::string(word));
-  if (name.empty()) return nullptr;
   for (const ScheduleTraits& each : kSchedules)
-    if (name == each.name || std::ranges::find(each.aliases, name) != each.aliases.end()) return &each;
+    if (name == each.name || std::ranges::find(each.aliases(), name) != each.aliases().end()) return &each;
   return nullptr;
 }
 

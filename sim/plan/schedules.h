@@ -1,7 +1,9 @@
 // What is each pipeline schedule, in words and in shape? Its order of ops stands in sim/schedule.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "plan/options.h"
@@ -12,18 +14,23 @@ struct Plan;
 
 struct ScheduleTraits {
   ScheduleName schedule;
-  const char* name;                              // "interleaved-1f1b"
-  std::array<std::string_view, 2> aliases = {};  // what others call it, in lower case
-  const char* about;                             // one line
-  const char* source;                            // the paper
-  const char* needs = "nothing";                 // of the plan, besides its chunks
-  bool is_v_shaped = false;                      // two chunks a rank: stage s and stage 2 pp - 1 - s
-  bool takes_chunks = false;                     // any number of chunks a rank
-  bool splits_backward = false;                  // I and W in place of B
-  bool overlaps_p2p = true;                      // by default: Megatron-LM's 1F1B alone sends while it waits
-  bool is_sought = false;                        // its order is searched for under a limit of memory
+  const char* name;                                  // "interleaved-1f1b"
+  std::array<std::string_view, 2> other_names = {};  // in lower case; "": none
+  const char* about;                                 // one line
+  const char* source;                                // the paper
+  const char* needs = "nothing";                     // of the plan, besides its chunks
+  bool is_v_shaped = false;                          // two chunks a rank: stage s and stage 2 pp - 1 - s
+  bool takes_chunks = false;                         // any number of chunks a rank
+  bool splits_backward = false;                      // I and W in place of B
+  bool overlaps_p2p = true;  // by default: Megatron-LM's 1F1B alone sends while it waits
+  bool is_sought = false;    // its order is searched for under a limit of memory
   // Idle over whole time when stages are equal, F = I = W, and messages are free.
   double (*ideal_bubble)(const Plan& plan);
+
+  // What others call it, in lower case.
+  std::span<const std::string_view> aliases() const {
+    return {other_names.begin(), std::ranges::find(other_names, "")};
+  }
 };
 
 const ScheduleTraits& traits(ScheduleName schedule);

@@ -87,7 +87,7 @@ std::vector<ListedName> list_schedules() {
   std::vector<ListedName> list;
   for (const ScheduleName name : kScheduleNames) {
     const ScheduleTraits& known = traits(name);
-    const std::vector<std::string> aliases(known.aliases.begin(), known.aliases.end());
+    const std::vector<std::string> aliases(known.aliases().begin(), known.aliases().end());
     const std::string vpp = known.is_v_shaped ? "2" : known.takes_chunks ? ">= 1" : "1";
     list.push_back({{known.name, join(aliases), vpp, known.needs, known.source},
                     {{"name", known.name},

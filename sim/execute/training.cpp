@@ -57,10 +57,24 @@ class Limits {
           {model_.recurrence.has_value(), "recurrences in attention's place"},
           {model_.indexer.has_value(), "indexers of sparse attention"},
           {model_.attention_gate, "gates of what is attended"},
+          {!model_.shapes.empty(), "layers of more than one size"},
+          {model_.mamba_beside_attention, "state spaces beside attention"},
+          {model_.state_space && !model_.state_space->norm, "state spaces without a norm"},
+          {model_.depth_block > 0 || model_.streams > 1, "sums over depth and copies of rows"},
+          {model_.compressed.has_value(), "compressed keys"},
+          {model_.experts && model_.experts->latent_norm, "norms of latent rows"},
+          {model_.v_head_dim > 0 && !model_.latent, "values of another width than keys"},
+          {model_.values_are_keys || model_.value_norm, "keys as values"},
+          {model_.experts && model_.experts->own_norms, "experts with norms of their own"},
           {model_.caps_scores || model_.caps_logits, "caps of scores and of logits"},
           {!model_.rotary.empty(), "layers without rotary positions"},
           {model_.qk_norm_plain, "norms of queries and keys without weights"},
-          {model_.bidirectional || model_.token_types > 0 || model_.head_transform, "encoders"}})
+          {model_.activation_weights > 0, "activations with weights"},
+          {model_.per_layer_width > 0 || model_.alternating > 1 || model_.laurel_rank > 0,
+           "embeddings of layers and copies of rows"},
+          {model_.encoder_layers > 0 || model_.bidirectional || model_.token_types > 0 ||
+               model_.head_transform,
+           "encoders"}})
       require(!has, "model", fmt::format("{} cannot be executed yet", part), model_.name,
               "a model without them");
     require(!model_.window_in_chunks || plan_.seq <= model_.window, "model",

@@ -17,6 +17,7 @@ inline constexpr std::int64_t kPositions = 1 << 30;
 inline constexpr std::int64_t kExperts = 1 << 12;
 inline constexpr std::int64_t kExpertFfnHidden = 1 << 18;
 inline constexpr std::int64_t kLatentRank = 1 << 18;
+inline constexpr std::int64_t kStreams = 64;
 inline constexpr std::int64_t kMtpLayers = 16;
 inline constexpr std::int64_t kState = 1 << 13;
 inline constexpr std::int64_t kConvolution = 64;

@@ -15,6 +15,7 @@ std::int64_t recurrent_mixer(const Model& model, const Recurrence& of);
 
 // transformers, modular_deepseek_v32.py, DeepseekV32Indexer: maps of the compressed queries and of the input,
 // a LayerNorm of the keys and a weight of each head.
+std::int64_t compressed_attention(const Model& model, const CompressedAttention& of);
 std::int64_t indexer_size(const Model& model, const Indexer& indexer);
 
 }  // namespace rehearse

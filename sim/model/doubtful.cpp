@@ -11,8 +11,8 @@ namespace rehearse {
 
 namespace {
 
-// transformers, src/transformers/activations.py: ACT2CLS.
-constexpr std::array<std::string_view, 22> kActivations = {"gelu",
+// transformers, src/transformers/activations.py: ACT2CLS; and those of the classes of Kimi K3 and MiniMax-M3.
+constexpr std::array<std::string_view, 24> kActivations = {"gelu",
                                                            "gelu_10",
                                                            "gelu_accurate",
                                                            "gelu_fast",
@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 22> kActivations = {"gelu",
                                                            "relu6",
                                                            "sigmoid",
                                                            "silu",
+                                                           "situ",
+                                                           "swigluoai",
                                                            "swish",
                                                            "tanh",
                                                            "xielu"};

@@ -17,12 +17,31 @@ Model read_family(const FamilyConfig& config);
 Model read_megatron_gpt(const FamilyConfig& config);  // as Megatron-LM's flags say
 Model read_block_list(const FamilyConfig& config);    // our own format: named blocks, and layers of them
 Model read_nemotron_h(const FamilyConfig& config);    // Mamba-2, attention, MLPs and experts, a layer each
+Model read_nas(const FamilyConfig& config);           // blocks whose sizes were searched
 
 // Which layers have experts, how many and how wide.
 Experts read_experts(const FamilyConfig& config, std::int64_t layers);
 
 // The window of attention, and which layers look through it.
 void read_windows(const FamilyConfig& config, Model& model);
+
+// The sizes of layers that look through the window, or of those that do not, where the row says so.
+void read_own_shape(const FamilyConfig& config, Model& model);
+
+// Layers at the end that have no keys and values of their own.
+void read_shared_keys(const FamilyConfig& config, Model& model);
+
+// Embeddings of each layer, copies of rows and linear branches (Gemma 3n).
+void read_per_layer(const FamilyConfig& config, Model& model);
+
+// Sizes that the file lists layer by layer.
+void read_listed_shapes(const FamilyConfig& config, Model& model);
+
+// Each layer's sizes: those of the first are the model's.
+void set_shapes(Model& model, const std::vector<LayerShape>& of_layers);
+
+// A list with 1 or 0 for each layer.
+std::string listed_marks(const FamilyConfig& config, const std::string& part, std::int64_t layers);
 
 StateSpace state_space_of(const FamilyConfig& config);
 
@@ -43,6 +62,9 @@ void set_windows(Model& model, const std::string& marks);
 
 // The ranks and widths of DeepSeek's latent attention.
 LatentAttention read_latent(const FamilyConfig& config);
+
+// DeepSeek-V4's attention: how many tokens the keys of each layer stand for, and which layers hash experts.
+void read_compressed(const FamilyConfig& config, Model& model);
 
 // Are rotary positions scaled by a factor (YaRN)?
 bool is_yarn(const JsonReader& config);

@@ -35,6 +35,11 @@ bool Model::has_layer_of(LayerType type) const {
   return false;
 }
 
+// Half of those that the last layer reads, and the first one's input.
+std::int64_t Model::depth_sums() const {
+  return depth_block == 0 ? 0 : (layers + depth_block - 1) / depth_block / 2 + 1;
+}
+
 bool Model::attends() const {
   if (has_layer_of(LayerType::attention)) return true;
   for (std::int64_t layer = 0; layer < layers; ++layer)
@@ -52,6 +57,34 @@ bool Model::recurs(std::int64_t layer) const {
 
 bool Model::scores_keys(std::int64_t layer) const {
   return indexer && (indexer->layers.empty() || indexer->layers[static_cast<std::size_t>(layer)] == '1');
+}
+
+std::int32_t Model::shape_of(std::int64_t layer) const {
+  return shape_of_layer.empty() ? 0 : shape_of_layer[static_cast<std::size_t>(layer)];
+}
+
+LayerShape Model::own_shape() const {
+  return {heads,           kv_heads,        head_dim,    v_head_dim,     ffn_hidden,
+          attention_sinks, values_are_keys, compression, hashes_experts, shares_keys};
+}
+
+Model Model::shaped(std::int32_t shape) const {
+  Model model = *this;
+  model.shapes.clear();
+  model.shape_of_layer.clear();
+  if (shape == 0) return model;
+  const LayerShape& of = shapes[static_cast<std::size_t>(shape - 1)];
+  model.heads = of.heads;
+  model.kv_heads = of.kv_heads;
+  model.head_dim = of.head_dim;
+  model.v_head_dim = of.v_head_dim;
+  model.ffn_hidden = of.ffn_hidden;
+  model.attention_sinks = of.attention_sinks;
+  model.values_are_keys = of.values_are_keys;
+  model.compression = of.compression;
+  model.hashes_experts = of.hashes_experts;
+  model.shares_keys = of.shares_keys;
+  return model;
 }
 
 bool Model::has_mlp() const {

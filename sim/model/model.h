@@ -43,8 +43,12 @@ struct Experts {
   bool linear_bias = false;            // on the router's and all experts' GEMMs (gpt-oss)
   bool clamped = false;      // what is activated is held within limits before (gpt-oss, swiglu_limit)
   std::int64_t latent = 0;   // width of the rows that routed experts see, down and up again (0: hidden)
+  bool latent_norm = false;  // of those rows on their way up (Kimi K3)
   bool shared_gate = false;  // a sigmoid of one score scales the shared experts (Qwen2-MoE)
-  std::string layers = {};   // where no rule tells: of each layer, 1 with experts or 0 without
+  // The router, the routed and the shared experts each have norms of their own, and a scale multiplies the
+  // weights of each expert (Gemma 4).
+  bool own_norms = false;
+  std::string layers = {};  // where no rule tells: of each layer, 1 with experts or 0 without
 
   bool in_all_layers() const { return first_layer == 0 && every == 1 && layers.empty(); }
 };
@@ -67,6 +71,7 @@ struct StateSpace {
   std::int64_t state = 0;
   std::int64_t convolution = 4;  // tokens that it reaches
   std::int64_t chunk = 128;      // tokens whose scan is a GEMM
+  bool norm = true;              // of what is scanned, before the output projection
 
   std::int64_t inner() const { return heads * head_dim; }
   std::int64_t maps() const { return 2 * groups * state; }
@@ -76,7 +81,13 @@ struct StateSpace {
 // (arXiv 2412.06464), as Qwen3-Next has it. lightning: Qin et al. 2024 (arXiv 2401.04658), as MiniMax-01 has
 // it. selective_scan: Gu and Dao 2023 (arXiv 2312.00752), Mamba-1, as Jamba has it with norms in between.
 // short_convolution: a gated convolution alone, as LFM2 has it.
-enum class RecurrenceKind : std::uint8_t { gated_delta_rule, lightning, selective_scan, short_convolution };
+enum class RecurrenceKind : std::uint8_t {
+  gated_delta_rule,
+  kimi_delta,  // with a decay for each channel of the keys (Kimi Linear, 2025, arXiv 2510.26692)
+  lightning,
+  selective_scan,
+  short_convolution
+};
 
 // Of a selective scan each channel is a value head of one, and its keys are the state.
 struct Recurrence {
@@ -87,6 +98,7 @@ struct Recurrence {
   std::int64_t chunk = 64;       // tokens whose scan is a GEMM
   std::int64_t step_rank = 0;    // of the selective scan's steps
   bool inner_norms = false;      // of its steps and maps (Jamba)
+  bool full_rank_gate = true;    // of kimi_delta: else the gate is a product of two matrices of a head's rank
 
   std::int64_t keys() const { return key_heads * key_head_dim; }
   std::int64_t values() const { return value_heads * value_head_dim; }
@@ -96,8 +108,37 @@ struct Recurrence {
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t top_k = 0;
+  std::int64_t top_k = 0;   // keys
   std::string layers = {};  // of each layer, 1 with scores of its own or 0 with those of the last; "": all 1
+  std::int64_t block = 0;   // keys that are chosen together (MiniMax-M3), by the highest score; 0: one by one
+
+  // Layers without scores see all keys where no layer hands on its choice.
+  bool is_shared() const { return block == 0; }
+};
+
+// Attention whose one key serves all heads, as its value, too. A query sees keys within a window, and keys
+// that stand for so many tokens each (LayerShape::compression): all of those, or where they stand for
+// `sparse` tokens the top_k of a score (DeepSeek-V4, 2026, section 2.3). Groups of heads share the output's
+// first projection.
+struct CompressedAttention {
+  std::int64_t q_rank = 0;
+  std::int64_t groups = 0, group_rank = 0;
+  std::int64_t sparse = 4;
+  std::int64_t index_heads = 0, index_head_dim = 0, top_k = 0;
+};
+
+// The sizes that layers of one model may have of their own.
+struct LayerShape {
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t v_head_dim = 0;  // 0: head_dim
+  std::int64_t ffn_hidden = 0;
+  bool attention_sinks = false;
+  bool values_are_keys = false;
+  std::int64_t compression = 0;  // tokens that a key stands for beside those of the window; 0: there are none
+  bool hashes_experts = false;   // the token's word chooses its experts, no score
+  bool shares_keys = false;      // keys and values are those of a layer before (Gemma 3n)
+
+  bool operator==(const LayerShape&) const = default;
 };
 
 struct Model {
@@ -107,18 +148,27 @@ struct Model {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t v_head_dim = 0;  // of values; 0: head_dim
   std::int64_t ffn_hidden = 0;
   std::int64_t vocab = 0;
   std::int64_t max_positions = 0;
+  // Of layers whose sizes are not these; and of each layer, 0 or which of the shapes it has, from 1 on.
+  std::vector<LayerShape> shapes;
+  std::vector<std::int32_t> shape_of_layer;
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
   Positions positions = Positions::rotary;
   std::int64_t position_offset = 0;  // rows of the position table before the first token's (OPT)
   bool embedding_norm = false;       // after the embedding (BLOOM)
   std::int64_t token_types = 0;      // rows of a table for kinds of tokens, added to the words (BERT)
-  bool bidirectional = false;        // attention has no causal mask (encoders)
-  bool gated_mlp = true;             // SwiGLU: gate and up projection; else one up projection and GELU
-  bool squared_relu = false;         // in place of GELU
+  // The first so many layers are an encoder's, which sees all tokens. The others attend to its output, too,
+  // in a second attention each (T5); 0: there is no encoder beside a decoder.
+  std::int64_t encoder_layers = 0;
+  std::int64_t relative_positions = 0;  // of tables of biases of attention scores: rows x heads (T5)
+  bool bidirectional = false;           // attention has no causal mask (encoders)
+  bool gated_mlp = true;                // SwiGLU: gate and up projection; else one up projection and GELU
+  bool squared_relu = false;            // in place of GELU
+  std::int64_t activation_weights = 0;  // of the activation of each MLP (Apertus's xIELU)
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;
@@ -141,11 +191,31 @@ struct Model {
   bool caps_logits = false;       // by a tanh
   bool window_in_chunks = false;  // its keys are those of the query's chunk of as many tokens (Llama 4)
   bool attention_gate = false;    // a sigmoid of as many outputs again scales what is attended (Qwen3-Next)
+  bool gates_heads = false;       // that sigmoid has one output a head (Step 3.5)
+  bool values_are_keys = false;   // values are the keys before their norm and rotation (Gemma 4)
+  bool value_norm = false;        // a norm of values without weights (Gemma 4)
+  std::int64_t compression = 0;   // as LayerShape
+  bool hashes_experts = false;    // as LayerShape
+  bool shares_keys = false;       // as LayerShape
   bool attention_sinks = false;   // a learned score a head that takes part in the softmax (gpt-oss)
   std::int64_t mtp_layers = 0;    // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
   // - MLP, E experts; and of a module's layers. "": all are a transformer's, and a module's is like the last.
   std::string pattern, mtp_pattern;
+  // The state space stands beside attention in each layer, and reads the same rows (Falcon-H1).
+  bool mamba_beside_attention = false;
+  // Each branch reads a weighted sum of the sums after every so many layers before it and of the rows (Kimi
+  // K3, attn_res_block_size); 0: it reads the rows.
+  std::int64_t depth_block = 0;
+  // Each layer adds what it makes of its own embedding of the word, so wide, whose table has so many rows
+  // (Gemma 3n); 0: there is none.
+  std::int64_t per_layer_width = 0, per_layer_vocab = 0;
+  // Copies of the rows that layers predict and correct around the one that they compute (Baykal et al. 2023,
+  // arXiv 2301.13310, AltUp); and the rank of a linear branch beside attention (LAuReL, arXiv 2411.07501).
+  std::int64_t alternating = 1, laurel_rank = 0;
+  // Copies of the rows between layers, which each branch reads by a mixture and writes by another (Zhu et al.
+  // 2024, arXiv 2409.19606, hyper-connections).
+  std::int64_t streams = 1;
   bool mtp_repeated = false;  // the modules are one, that runs again and again
   std::optional<StateSpace> state_space;
   std::optional<Recurrence> recurrence;
@@ -154,19 +224,26 @@ struct Model {
   std::optional<Indexer> indexer;  // of latent attention
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
+  std::optional<CompressedAttention> compressed;
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
   std::vector<std::string> warnings;      // values of the input that were doubted, with the effect
 
   LayerType type_of(std::int64_t layer) const;
   std::vector<LayerType> types_of_module() const;  // of one module of multi-token prediction
   bool has_layer_of(LayerType type) const;
+  std::int64_t depth_sums() const;                   // that a branch reads on average, beside the rows
   bool attends() const;                              // in any layer
   bool has_mlp() const;                              // in any layer, beside or without experts
   bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
-  bool rotates(std::int64_t layer) const;            // unless its positions are none
-  bool recurs(std::int64_t layer) const;             // has it the recurrence in attention's place?
-  bool scores_keys(std::int64_t layer) const;        // has it an indexer of its own?
+  bool encodes(std::int64_t layer) const { return layer < encoder_layers; }
+  bool rotates(std::int64_t layer) const;           // unless its positions are none
+  bool recurs(std::int64_t layer) const;            // has it the recurrence in attention's place?
+  bool scores_keys(std::int64_t layer) const;       // has it an indexer of its own?
+  std::int32_t shape_of(std::int64_t layer) const;  // 0: the model's own sizes
+  Model shaped(std::int32_t shape) const;           // all layers have this shape
+  LayerShape own_shape() const;
+  std::int64_t value_width() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t position_rows() const { return max_positions + position_offset; }
   bool norms_before() const { return norm_place != NormPlace::after && norm_place != NormPlace::after_sum; }
   bool norms_after() const { return norm_place == NormPlace::after || norm_place == NormPlace::both; }
@@ -184,7 +261,10 @@ struct ParameterCount {
   std::int64_t mamba = 0;       // one layer of a state space, or of a selective scan alone
   std::int64_t recurrence = 0;  // in attention's place
   std::int64_t indexer = 0;     // beside latent attention
-  std::int64_t norms = 0;       // one layer of a transformer
+  std::int64_t per_layer = 0;  // an embedding's gate and projection, copies and a linear branch, of one layer
+  std::int64_t cross = 0;      // a second attention and its norm, of a decoder's layer beside an encoder
+  std::int64_t norms = 0;      // one layer of a transformer
+  std::int64_t depth = 0;      // weights of sums over depth, or of streams, of one layer
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // 0 when tied
   std::int64_t mtp = 0;   // one module of multi-token prediction, less the table and the head that it shares

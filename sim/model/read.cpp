@@ -90,6 +90,7 @@ Model read_parts(const FamilyConfig& config) {
   if (config.family().reader == "megatron_gpt") return read_megatron_gpt(config);
   if (config.family().reader == "block_list") return read_block_list(config);
   if (config.family().reader == "nemotron_h") return read_nemotron_h(config);
+  if (config.family().reader == "nas") return read_nas(config);
   return read_family(config);
 }
 

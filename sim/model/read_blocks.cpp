@@ -16,6 +16,7 @@ StateSpace state_space_of(const FamilyConfig& config) {
   space.state = config.integer("mamba_d_state", 1, bounds::kState);
   space.convolution = config.integer_or("mamba_d_conv", 4, 1, bounds::kConvolution);
   space.chunk = config.integer_or("mamba_chunk_size", 256, 1, bounds::kChunk);
+  space.norm = config.boolean("mamba_norm", true);
   return space;
 }
 
@@ -50,6 +51,13 @@ std::string mixers(const FamilyConfig& config, std::int64_t layers) {
 }  // namespace
 
 void read_blocks(const FamilyConfig& config, Model& model) {
+  if (config.boolean("mamba_beside_attention")) {
+    model.mamba_beside_attention = true;
+    model.state_space = state_space_of(config);
+    for (const char* key : {"mamba_proj_bias", "projectors_bias"})
+      if (config.file().boolean_or(key, false)) model.not_modelled.emplace_back(key);
+    return;
+  }
   if (config.boolean("mixers_alone")) {
     model.pattern.assign(static_cast<std::size_t>(model.layers), 'M');
     if (!model.recurrence) model.state_space = state_space_of(config);

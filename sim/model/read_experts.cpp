@@ -9,10 +9,17 @@ namespace rehearse {
 
 namespace {
 
+// Step 3.5 writes "3,4,5".
+Json numbers_of(const Json& list) {
+  if (!list.is_string()) return list;
+  const Json numbers = Json::parse("[" + list.get<std::string>() + "]", nullptr, false);
+  return numbers.is_array() ? numbers : list;
+}
+
 // A list of layers by number, as 1 and 0 for each layer: `listed` for those in the list.
 std::string marked(const FamilyConfig& config, const std::string& part, std::int64_t layers, char listed) {
   std::string marks(static_cast<std::size_t>(layers), listed == '1' ? '0' : '1');
-  const Json& list = config.value(part);
+  const Json list = numbers_of(config.value(part));
   if (!list.is_array()) config.fail(part, "must be an array of layers", "found " + list.dump());
   for (const Json& layer : list) {
     if (!layer.is_number_integer() || layer.get<std::int64_t>() < 0 || layer.get<std::int64_t>() >= layers)
@@ -54,6 +61,8 @@ void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts
     for (std::size_t layer = 0; layer < marks.size(); ++layer)
       if (more[layer] == '0') marks[layer] = '0';
   };
+  if (config.has("sparse_marks") && config.value("sparse_marks") != 1)
+    meet(listed_marks(config, "sparse_marks", layers));
   if (config.has("moe_layers")) meet(marked(config, "moe_layers", layers, '1'));
   if (config.has("mlp_only_layers")) meet(marked(config, "mlp_only_layers", layers, '0'));
   if (config.has("expert_layer_period")) meet(periodic(config, layers));
@@ -92,6 +101,9 @@ Experts read_experts(const FamilyConfig& config, std::int64_t layers) {
   experts.shared_ffn_hidden = shared_width(config, experts);
   experts.shared_gate = experts.shared_ffn_hidden > 0 && config.boolean("shared_expert_gate");
   experts.router_bias = config.boolean("router_bias");
+  experts.own_norms = config.boolean("experts_own_norms");
+  experts.latent = config.integer_or("experts_latent", 0, 1, bounds::kHidden);
+  experts.latent_norm = experts.latent > 0 && config.boolean("latent_norm");
   experts.linear_bias = config.boolean("moe_linear_bias");
   experts.clamped = config.number_or("swiglu_limit", 0, 0, bounds::kSwigluLimit) > 0;
   read_sparse_layers(config, layers, experts);

@@ -47,6 +47,8 @@ std::int64_t adjusted(const FamilyConfig& config, std::int64_t width) {
 std::int64_t ffn_hidden_of(const FamilyConfig& config, std::int64_t hidden) {
   if (config.boolean("adjusts_ffn"))
     return adjusted(config, config.integer("intermediate_size", 1, bounds::kFfnHidden));
+  if (config.boolean("half_ffn"))
+    return std::max<std::int64_t>(1, config.integer("intermediate_size", 1, bounds::kFfnHidden) / 2);
   if (!config.has("ffn_multiple")) return config.integer("intermediate_size", 1, bounds::kFfnHidden);
   return config.integer_or("intermediate_size", hidden * config.integer("ffn_multiple", 1, 64), 1,
                            bounds::kFfnHidden);
@@ -68,6 +70,7 @@ void read_shape(const FamilyConfig& config, Model& model) {
   } else {
     model.kv_heads = kv_heads_of(config, model.heads);
     model.head_dim = head_dim_of(config, model.hidden, model.heads);
+    model.v_head_dim = config.integer_or("value_head_dim", 0, 1, bounds::kHeadDim);
   }
   model.ffn_hidden = ffn_hidden_of(config, model.hidden);
   model.vocab = config.integer("vocab_size", 1, bounds::kVocab);
@@ -76,6 +79,14 @@ void read_shape(const FamilyConfig& config, Model& model) {
 }
 
 namespace {
+
+// An encoder of so many layers, and a decoder of as many or its own number.
+void read_encoder(const FamilyConfig& config, Model& model) {
+  model.encoder_layers = model.layers;
+  model.layers += config.integer_or("num_decoder_layers", model.layers, 1, bounds::kLayers);
+  const std::int64_t rows = config.integer_or("relative_attention_num_buckets", 0, 1, bounds::kPositions);
+  model.relative_positions = rows * (config.boolean("relative_positions_of_layers") ? model.layers : 2);
+}
 
 void read_norms(const FamilyConfig& config, Model& model) {
   static const std::map<std::string, Norm> norms = {{"RMSNorm", Norm::rms},
@@ -128,6 +139,7 @@ void read_branches(const FamilyConfig& config, Model& model) {
   const MlpActivation activation = config.choice_or("activation", MlpActivation::swiglu, activations);
   model.gated_mlp = activation == MlpActivation::swiglu;
   model.squared_relu = activation == MlpActivation::squared_relu;
+  model.activation_weights = config.integer_or("activation_weights", 0, 0, 16);
   model.qkv_bias = config.boolean("qkv_bias");
   model.attention_out_bias = config.boolean("attention_out_bias");
   model.mlp_bias = config.boolean("mlp_bias");
@@ -135,6 +147,9 @@ void read_branches(const FamilyConfig& config, Model& model) {
   model.head_transform = config.boolean("head_transform");
   model.attention_sinks = config.boolean("attention_sinks");
   model.attention_gate = config.boolean("attention_gate");
+  model.gates_heads = model.attention_gate && config.boolean("gates_heads");
+  model.values_are_keys = config.boolean("values_are_keys");
+  model.value_norm = config.boolean("value_norm");
   constexpr double kMaxCap = 1e6;
   model.caps_scores = config.number_or("attn_logit_softcapping", 0, 0, kMaxCap) > 0;
   model.caps_logits = config.number_or("final_logit_softcapping", 0, 0, kMaxCap) > 0;
@@ -164,15 +179,25 @@ void note_approximations(const FamilyConfig& config, Model& model) {
 Model read_family(const FamilyConfig& config) {
   Model model;
   read_shape(config, model);
+  if (config.boolean("encoder")) read_encoder(config, model);
   read_norms(config, model);
   read_positions(config, model);
   read_branches(config, model);
   if (config.boolean("windows")) read_windows(config, model);
+  if (config.boolean("compressed")) read_compressed(config, model);
+  if (config.has("own_shape")) read_own_shape(config, model);
+  if (config.boolean("listed_shapes")) read_listed_shapes(config, model);
+  if (config.boolean("per_layer_parts")) {
+    read_shared_keys(config, model);
+    read_per_layer(config, model);
+  }
   if (config.has("rotary")) read_rotary(config, model);
   if (config.boolean("experts")) model.experts = read_experts(config, model.layers);
   if (config.has("recurrence")) read_recurrence(config, model);
   if (config.boolean("indexer")) read_indexer(config, model);
-  if (config.boolean("blocks") || config.boolean("mixers_alone")) read_blocks(config, model);
+  if (config.boolean("blocks") || config.boolean("mixers_alone") || config.boolean("mamba_beside_attention"))
+    read_blocks(config, model);
+  model.depth_block = config.integer_or("depth_block", 0, 1, bounds::kLayers);
   if (config.boolean("mtp"))
     model.mtp_layers = config.integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
   note_approximations(config, model);

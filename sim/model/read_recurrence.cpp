@@ -21,6 +21,27 @@ Recurrence delta_rule(const FamilyConfig& config) {
   return of;
 }
 
+// Kimi Linear's layers are numbered from 1.
+Recurrence kimi_delta(const FamilyConfig& config) {
+  Recurrence of{RecurrenceKind::kimi_delta};
+  of.key_heads = of.value_heads = config.integer("linear_num_key_heads", 1, bounds::kHeads);
+  of.key_head_dim = of.value_head_dim = config.integer("linear_key_head_dim", 1, bounds::kHeadDim);
+  of.convolution = config.integer_or("linear_conv_kernel_dim", 4, 1, bounds::kConvolution);
+  of.full_rank_gate = config.boolean("full_rank_gate");
+  return of;
+}
+
+std::string kimi_layers(const FamilyConfig& config, std::int64_t layers) {
+  std::string marks(static_cast<std::size_t>(layers), '0');
+  for (const Json& layer : config.value("kda_layers")) {
+    if (!layer.is_number_unsigned() || layer < 1 || layer > layers)
+      config.fail("kda_layers", fmt::format("must name layers from 1 to {}", layers),
+                  "found " + layer.dump());
+    marks[layer.get<std::size_t>() - 1] = '1';
+  }
+  return marks;
+}
+
 Recurrence lightning(const FamilyConfig& config, const Model& model) {
   Recurrence of{RecurrenceKind::lightning, model.heads, model.heads, model.head_dim, model.head_dim};
   of.chunk = config.integer_or("block_size", 256, 1, bounds::kChunk);
@@ -86,6 +107,7 @@ std::string recurrent_layers(const FamilyConfig& config, std::int64_t layers) {
   static const std::map<Json, char> types = {
       {"full_attention", '0'}, {"attention", '0'}, {"linear_attention", '1'}, {"mamba", '1'}, {"conv", '1'}};
   static const std::map<Json, char> numbers = {{0, '1'}, {1, '0'}};  // MiniMax-Text-01
+  if (config.has("kda_layers")) return kimi_layers(config, layers);
   if (config.has("layer_types")) return listed(config, "layer_types", layers, types);
   if (config.has("attn_type_list")) return listed(config, "attn_type_list", layers, numbers);
   if (config.has("full_attn_idxs")) return unlisted(config, "full_attn_idxs", layers);
@@ -101,12 +123,16 @@ std::string recurrent_layers(const FamilyConfig& config, std::int64_t layers) {
 void read_recurrence(const FamilyConfig& config, Model& model) {
   static const std::map<std::string, RecurrenceKind> kinds = {
       {"gated_delta_rule", RecurrenceKind::gated_delta_rule},
+      {"kimi_delta", RecurrenceKind::kimi_delta},
       {"lightning", RecurrenceKind::lightning},
       {"selective_scan", RecurrenceKind::selective_scan},
       {"short_convolution", RecurrenceKind::short_convolution}};
   switch (config.choice_or("recurrence", RecurrenceKind::gated_delta_rule, kinds)) {
     case RecurrenceKind::gated_delta_rule:
       model.recurrence = delta_rule(config);
+      break;
+    case RecurrenceKind::kimi_delta:
+      model.recurrence = kimi_delta(config);
       break;
     case RecurrenceKind::lightning:
       model.recurrence = lightning(config, model);
@@ -125,9 +151,18 @@ void read_indexer(const FamilyConfig& config, Model& model) {
   Indexer indexer;
   indexer.heads = config.integer("index_n_heads", 1, bounds::kHeads);
   indexer.head_dim = config.integer("index_head_dim", 1, bounds::kHeadDim);
-  indexer.top_k = config.integer("index_topk", 1, bounds::kPositions);
+  indexer.block = config.integer_or("index_block", 0, 1, bounds::kChunk);
+  indexer.top_k =
+      config.integer("index_topk", 1, bounds::kPositions / std::max<std::int64_t>(1, indexer.block)) *
+      std::max<std::int64_t>(1, indexer.block);
+  // A step and an offset tell the same in older files, by a rule of their class.
+  if (!config.has("indexer_types") && config.file().integer_or("index_topk_freq", 1, 0, bounds::kLayers) > 1)
+    config.file().fail("index_topk_freq",
+                       "must stand beside indexer_types, which names the layers that score",
+                       "found no indexer_types");
   if (config.has("indexer_types")) indexer.layers = listed(config, "indexer_types", model.layers, types);
-  model.indexer = indexer;
+  if (config.has("index_marks")) indexer.layers = listed_marks(config, "index_marks", model.layers);
+  if (indexer.layers.empty() || indexer.layers.find('1') != std::string::npos) model.indexer = indexer;
 }
 
 }  // namespace rehearse

@@ -14,12 +14,16 @@ namespace {
 std::string of_types(const FamilyConfig& config, std::int64_t layers) {
   const std::string windowed = config.boolean("window_in_chunks") ? "chunked_attention" : "sliding_attention";
   const Json& types = config.value("layer_types");
-  if (!types.is_array() || types.size() != static_cast<std::size_t>(layers)) {
+  // Step 3.5 lists its layers of multi-token prediction, too.
+  const std::int64_t further = config.file().integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
+  const auto count = static_cast<std::size_t>(layers);
+  if (!types.is_array() ||
+      (types.size() != count && types.size() != count + static_cast<std::size_t>(further))) {
     config.fail("layer_types", "must name the attention of each layer",
                 fmt::format("{} names, num_hidden_layers = {}", types.size(), layers));
   }
   std::string marks;
-  for (std::size_t layer = 0; layer < types.size(); ++layer) {
+  for (std::size_t layer = 0; layer < count; ++layer) {
     const Json& type = types[layer];
     if (type != windowed && type != "full_attention")
       config.file().fail(fmt::format("layer_types/{}", layer),
@@ -59,6 +63,22 @@ bool lists_rotary(const FamilyConfig& config) {
 
 }  // namespace
 
+std::string listed_marks(const FamilyConfig& config, const std::string& part, std::int64_t layers) {
+  const Json& list = config.value(part);
+  if (!list.is_array() || list.size() != static_cast<std::size_t>(layers))
+    config.fail(part, "must have 1 or 0 for each layer",
+                fmt::format("{} entries, {} layers", list.size(), layers));
+  std::string marks;
+  for (std::size_t layer = 0; layer < list.size(); ++layer) {
+    const bool is_one = list[layer] == 1 || list[layer] == true;
+    if (!is_one && list[layer] != 0 && list[layer] != false)
+      config.file().fail(fmt::format("{}/{}", config.name(part), layer), "must be 1 or 0",
+                         "found " + list[layer].dump(), "1");
+    marks += is_one ? '1' : '0';
+  }
+  return marks;
+}
+
 // As a step where layer l sees all keys when (l + 1) % step == 0, else layer by layer.
 void set_windows(Model& model, const std::string& marks) {
   const std::size_t first = marks.find('0');
@@ -78,7 +98,9 @@ void read_windows(const FamilyConfig& config, Model& model) {
   // Files of Qwen name a window even where it is switched off. Layers from max_window_layers on use it.
   const std::int64_t full = config.integer_or("max_window_layers", 0, 0, bounds::kLayers);
   std::string marks(static_cast<std::size_t>(model.layers), '1');
-  if (config.has("layer_types")) {
+  if (config.has("window_marks")) {
+    marks = listed_marks(config, "window_marks", model.layers);
+  } else if (config.has("layer_types")) {
     marks = of_types(config, model.layers);
   } else if (config.boolean("window_in_chunks") && lists_rotary(config)) {
     marks = of_rotary(config, model.layers);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kFurtherTokens = "num_nextn_predict_layers";
 constexpr const char* kChunks = "attention_chunk_size";
+constexpr const char* kEncoder = "is_encoder_decoder";
 constexpr const char* kLogitCap = "final_logit_softcapping";
 
 // Keys that cost time or memory wherever they hold anything but nothing.
@@ -20,7 +21,7 @@ constexpr std::array kCostly = {
     "attn_logit_softcapping",   // one more pass over the scores
     "encoder_layers",           // an encoder beside the decoder
     kLogitCap,                  // one more pass over the logits
-    "is_encoder_decoder",       // likewise
+    kEncoder,                   // likewise
     kFurtherTokens,             // multi-token prediction: more layers and heads
     "quantization_config",      // weights in another type than the plan's
     "reorder_and_upcast_attn",  // attention scores in fp32
@@ -48,6 +49,7 @@ std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& 
   for (const std::string_view key : kCostly) {
     const std::string name(key);
     if (name == kFurtherTokens && model.mtp_layers > 0) continue;
+    if (name == kEncoder && model.encoder_layers > 0) continue;
     if (name == kChunks && model.window_in_chunks) continue;
     if (name == kLogitCap && model.caps_logits) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);

@@ -43,6 +43,7 @@ void check_shape(Rules& rules, const Model& model) {
   rules.within("heads", model.heads, 1, bounds::kHeads);
   rules.within("kv_heads", model.kv_heads, 1, bounds::kHeads);
   rules.within("head_dim", model.head_dim, 1, bounds::kHeadDim);
+  rules.within("v_head_dim", model.v_head_dim, 0, bounds::kHeadDim);
   rules.within("ffn_hidden", model.ffn_hidden, 1, bounds::kFfnHidden);
   rules.within("vocab", model.vocab, 1, bounds::kVocab);
   const bool needs_table = model.positions == Positions::learned;
@@ -55,6 +56,21 @@ void check_shape(Rules& rules, const Model& model) {
   rules.holds(model.pattern.empty() || model.norm_place == NormPlace::before,
               "layers of one part each have a norm before it", model.pattern);
   rules.within("MTP layers", model.mtp_layers, 0, bounds::kMtpLayers);
+}
+
+void check_shapes(Rules& rules, const Model& model) {
+  for (const LayerShape& shape : model.shapes) {
+    rules.within("heads of a layer", shape.heads, 1, bounds::kHeads);
+    rules.within("kv_heads of a layer", shape.kv_heads, 1, bounds::kHeads);
+    rules.within("head_dim of a layer", shape.head_dim, 1, bounds::kHeadDim);
+    rules.within("v_head_dim of a layer", shape.v_head_dim, 0, bounds::kHeadDim);
+    rules.within("ffn_hidden of a layer", shape.ffn_hidden, 1, bounds::kFfnHidden);
+  }
+  const std::size_t told = model.shape_of_layer.size();
+  rules.holds(told == 0 || told == static_cast<std::size_t>(model.layers), "each layer has a shape",
+              fmt::format("{} of {} layers are told", told, model.layers));
+  for (const std::int32_t shape : model.shape_of_layer)
+    rules.within("shape of a layer", shape, 0, static_cast<std::int64_t>(model.shapes.size()));
 }
 
 void check_experts(Rules& rules, const Experts& experts) {
@@ -109,11 +125,26 @@ void check_mixers(Rules& rules, const Model& model) {
   rules.within("heads of the indexer", model.indexer->heads, 1, bounds::kHeads);
   rules.within("head_dim of the indexer", model.indexer->head_dim, 1, bounds::kHeadDim);
   rules.within("keys that the indexer keeps", model.indexer->top_k, 1, bounds::kPositions);
-  rules.holds(model.latent && model.latent->q_rank > 0,
+  rules.within("block of the indexer", model.indexer->block, 0, bounds::kPositions);
+  rules.holds(model.indexer->block > 0 || (model.latent && model.latent->q_rank > 0),
               "an indexer reads the compressed queries of latent attention", "no q_lora_rank");
   rules.holds(model.indexer->layers.empty() || model.indexer->layers.size() == count,
               "each layer has an indexer or not",
               fmt::format("{} of {} layers are told", model.indexer->layers.size(), model.layers));
+}
+
+void check_compressed(Rules& rules, const Model& model, const CompressedAttention& of) {
+  rules.within("query rank", of.q_rank, 1, bounds::kLatentRank);
+  rules.within("groups of heads", of.groups, 1, bounds::kHeads);
+  rules.within("rank of a group's output", of.group_rank, 1, bounds::kLatentRank);
+  rules.within("heads of the indexer", of.index_heads, 1, bounds::kHeads);
+  rules.within("head_dim of the indexer", of.index_head_dim, 1, bounds::kHeadDim);
+  rules.within("keys that the indexer keeps", of.top_k, 1, bounds::kPositions);
+  rules.within("tokens of a compressed key", model.compression, 0, bounds::kPositions);
+  for (const LayerShape& shape : model.shapes)
+    rules.within("tokens of a compressed key", shape.compression, 0, bounds::kPositions);
+  rules.holds(of.groups < 1 || model.heads % of.groups == 0, "heads must be a multiple of their groups",
+              fmt::format("heads = {}, groups = {}", model.heads, of.groups));
 }
 
 // What the letters of a pattern ask for is there.
@@ -155,11 +186,21 @@ void check_latent(Rules& rules, const LatentAttention& latent) {
 void require_valid(const Model& model, const std::string& file) {
   Rules rules(file);
   check_shape(rules, model);
+  check_shapes(rules, model);
   if (model.experts) {
     check_experts(rules, *model.experts);
     check_sparse_layers(rules, model);
   }
   if (model.latent) check_latent(rules, *model.latent);
+  if (model.compressed) check_compressed(rules, model, *model.compressed);
+  rules.within("layers of the encoder", model.encoder_layers, 0, model.layers);
+  rules.within("rows of relative positions", model.relative_positions, 0, bounds::kPositions);
+  rules.within("width of per-layer embeddings", model.per_layer_width, 0, bounds::kHidden);
+  rules.within("rows of per-layer embeddings", model.per_layer_vocab, 0, bounds::kVocab);
+  rules.within("copies of rows", model.alternating, 1, bounds::kStreams);
+  rules.within("rank of the linear branch", model.laurel_rank, 0, bounds::kLatentRank);
+  rules.within("streams", model.streams, 1, bounds::kStreams);
+  rules.within("layers between sums over depth", model.depth_block, 0, bounds::kLayers);
   if (model.state_space) check_state_space(rules, *model.state_space);
   check_mixers(rules, model);
   check_patterns(rules, model);
@@ -170,9 +211,12 @@ void require_valid(const Model& model, const std::string& file) {
                 "groups = " + nearest_divisors(space.heads, space.groups));
   }
   if (rules.all_hold()) {
-    rules.holds(model.heads % model.kv_heads == 0, "heads must be a multiple of kv_heads",
-                fmt::format("heads = {}, kv_heads = {}", model.heads, model.kv_heads),
-                "kv_heads = " + nearest_divisors(model.heads, model.kv_heads));
+    std::vector<LayerShape> shapes = model.shapes;
+    shapes.insert(shapes.begin(), model.own_shape());
+    for (const LayerShape& of : shapes)
+      rules.holds(of.heads % of.kv_heads == 0, "heads must be a multiple of kv_heads",
+                  fmt::format("heads = {}, kv_heads = {}", of.heads, of.kv_heads),
+                  "kv_heads = " + nearest_divisors(of.heads, of.kv_heads));
   }
   rules.throw_if_broken();
 }

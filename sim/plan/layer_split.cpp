@@ -168,9 +168,15 @@ std::vector<int> split_at_shares(const Model& model, const Plan& plan) {
 
 std::vector<int> split_by_parameters(const Model& model, const Plan& plan) {
   const auto hidden = static_cast<double>(model.hidden), table = hidden * static_cast<double>(model.vocab);
-  const double layer = hidden * static_cast<double>(2 * (model.heads + model.kv_heads) * model.head_dim +
-                                                    (model.gated_mlp ? 3 : 2) * model.ffn_hidden);
-  std::vector<double> items(static_cast<std::size_t>(model.layers) + 3, layer);
+  std::vector<double> items(static_cast<std::size_t>(model.layers) + 3);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const LayerShape of = model.shape_of(layer) == 0
+                              ? model.own_shape()
+                              : model.shapes[static_cast<std::size_t>(model.shape_of(layer) - 1)];
+    items[static_cast<std::size_t>(layer) + 1] =
+        hidden * static_cast<double>(2 * (of.heads + of.kv_heads) * of.head_dim +
+                                     (model.gated_mlp ? 3 : 2) * of.ffn_hidden);
+  }
   items.front() = items.back() = table;
   items[items.size() - 2] = hidden;
   const auto stages = static_cast<std::size_t>(plan.stages());

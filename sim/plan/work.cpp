@@ -131,9 +131,10 @@ Work make_work(const Model& model, const Plan& plan) {
     if (stage.embedding) part.push_back({embedding, 1});
     add_layers(layers, stage, part);
   }
-  if (model.mtp_layers > 0) work.parts.back().push_back({add(mtp_block(model, plan, true)), 1});
+  const Model like_last = model.shaped(model.shape_of(model.layers - 1));
+  if (model.mtp_layers > 0) work.parts.back().push_back({add(mtp_block(like_last, plan, true)), 1});
   if (model.mtp_layers > 1)
-    work.parts.back().push_back({add(mtp_block(model, plan, false)), model.mtp_layers - 1});
+    work.parts.back().push_back({add(mtp_block(like_last, plan, false)), model.mtp_layers - 1});
   const int head = add(head_block(model, plan));
   for (std::size_t s = 0; s < stages.size(); ++s)
     if (stages[s].head) work.parts[s].push_back({head, 1});

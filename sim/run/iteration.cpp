@@ -112,6 +112,7 @@ void warn_of_wide_norms(const Model& model, const Plan& plan, RunFacts& facts) {
 void warn_of_untimed(const Model& model, const Plan& plan, RunFacts& facts) {
   constexpr double kNegligibleShare = 0.005;
   const char* what = model.recurrence    ? "the recurrence in attention's place"
+                     : model.compressed  ? "attention over compressed keys"
                      : model.caps_scores ? "attention with capped scores"
                                          : "the indexer of sparse attention";
   if (facts.unmeasured_share > kNegligibleShare)

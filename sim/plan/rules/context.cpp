@@ -64,14 +64,22 @@ class ContextRules {
       report("cp_comm_type", "ring attention does not support a sliding window",
              fmt::format("window = {}, seq = {}", model_.window, plan_.seq), "allgather, or a2a");
     if (plan_.cp_exchange != ContextExchange::all_to_all) return;
-    const std::int64_t heads = model_.heads / plan_.tp;
-    const std::int64_t kv_heads = (model_.kv_heads + plan_.tp - 1) / plan_.tp;
-    if (heads % plan_.cp == 0 && kv_heads % plan_.cp == 0) return;
+    if (!share_heads(model_.own_shape())) return;
+    for (const LayerShape& shape : model_.shapes)
+      if (!share_heads(shape)) return;
+  }
+
+  // False where the rule is broken.
+  bool share_heads(const LayerShape& shape) {
+    const std::int64_t heads = shape.heads / plan_.tp;
+    const std::int64_t kv_heads = (shape.kv_heads + plan_.tp - 1) / plan_.tp;
+    if (heads % plan_.cp == 0 && kv_heads % plan_.cp == 0) return true;
     report("cp", "all-to-all context parallelism needs a cp that divides the heads of a tensor-parallel rank",
            fmt::format("heads {}, kv heads {}, cp = {}", heads, kv_heads, plan_.cp),
            numbers_near("cp", plan_.cp, heads, [heads, kv_heads](std::int64_t cp) {
              return heads % cp == 0 && kv_heads % cp == 0;
            }));
+    return false;
   }
 
   const Plan& plan_;

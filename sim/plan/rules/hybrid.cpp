@@ -52,7 +52,7 @@ class HybridRules {
 }  // namespace
 
 void add_hybrid_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken) {
-  if (!model.pattern.empty()) HybridRules(plan, model, broken).check();
+  if (!model.pattern.empty() || model.state_space) HybridRules(plan, model, broken).check();
 }
 
 }  // namespace rehearse

@@ -135,25 +135,39 @@ class Rules {
            std::move(remedies));
   }
 
-  void divides_tp(const std::string& what, std::int64_t value) {
-    if (value % plan_.tp == 0) return;
-    report("tp", fmt::format("tp must divide the {}", what),
-           fmt::format("{} = {}, tp = {}", what, value, plan_.tp),
-           numbers_near("tp", plan_.tp, value, [value](std::int64_t tp) { return value % tp == 0; }));
+  // One complaint for all the shapes that break a rule.
+  void divides_tp(const std::string& what, const std::vector<std::int64_t>& values) {
+    for (const std::int64_t value : values) {
+      if (value % plan_.tp == 0) continue;
+      report("tp", fmt::format("tp must divide the {}", what),
+             fmt::format("{} = {}, tp = {}", what, value, plan_.tp),
+             numbers_near("tp", plan_.tp, value, [value](std::int64_t tp) { return value % tp == 0; }));
+      return;
+    }
   }
 
   void tensor_split() {
-    divides_tp("attention heads", model_.heads);
-    divides_tp("hidden size", model_.hidden);
-    divides_tp("FFN hidden size", model_.ffn_hidden);
-    const auto legal = [heads = model_.kv_heads](std::int64_t tp) {
+    std::vector<std::int64_t> heads = {model_.heads}, widths = {model_.ffn_hidden};
+    for (const LayerShape& shape : model_.shapes) {
+      heads.push_back(shape.heads);
+      widths.push_back(shape.ffn_hidden);
+    }
+    divides_tp("attention heads", heads);
+    divides_tp("hidden size", {model_.hidden});
+    divides_tp("FFN hidden size", widths);
+    share_kv_heads(model_.own_shape());
+    for (const LayerShape& shape : model_.shapes)
+      if (shape.kv_heads != model_.kv_heads) return share_kv_heads(shape);
+  }
+
+  void share_kv_heads(const LayerShape& shape) {
+    const auto legal = [heads = shape.kv_heads](std::int64_t tp) {
       return heads % tp == 0 || tp % heads == 0;
     };
-    if (!legal(plan_.tp)) {
-      report("tp", "tp must divide the kv heads or be a multiple of them",
-             fmt::format("kv heads = {}, tp = {}", model_.kv_heads, plan_.tp),
-             numbers_near("tp", plan_.tp, model_.heads, legal));
-    }
+    if (legal(plan_.tp)) return;
+    report("tp", "tp must divide the kv heads or be a multiple of them",
+           fmt::format("kv heads = {}, tp = {}", shape.kv_heads, plan_.tp),
+           numbers_near("tp", plan_.tp, shape.heads, legal));
   }
 
   void layer_split() {

@@ -25,7 +25,7 @@ void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<Tens
   if (shape.rearranges_heads && model.qkv_bias) b.forward(rearrange("qkv_bias", heads));
   if (shape.splits_heads) {
     if (shape.heads != shape.kv_heads) b.forward(rearrange("query_copy", {heads[0]}));
-    b.forward(rearrange("value_copy", {heads[2]}));
+    if (!model.values_are_keys) b.forward(rearrange("value_copy", {heads[2]}));
   }
   b.undo([&b, heads] {
     std::vector<TensorId> gradients;
@@ -47,47 +47,68 @@ TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, 
   return repeated;
 }
 
-// A layer with these outputs, whose heads are `held` on each rank of `all` in the model.
+// A layer with these outputs, which are `all` wide in the model.
 ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::string& name, TensorId input,
-                           std::vector<Output> outputs, std::int64_t held, std::int64_t all) {
+                           std::vector<Output> outputs, std::int64_t all) {
   std::int64_t width = 0;
   for (const Output& output : outputs) width += output.width;
   ColumnLinear linear{name, input};
   linear.weight = b.parameter(name + "_weight", Shape::elements(width, b.shape().hidden));
   if (model.qkv_bias) linear.bias = b.parameter(name + "_bias", static_cast<double>(width));
   linear.outputs = std::move(outputs);
-  linear.of_model = static_cast<double>(all) / static_cast<double>(b.shape().tp * held);
+  linear.of_model = static_cast<double>(all) / static_cast<double>(b.shape().tp * width);
   return linear;
 }
 
-// Queries, keys and values, and the gate, if any: it is one GEMM with them.
+// Queries, keys and values (unless these are the keys), and the gate, if any: it is one GEMM with them.
 std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const Output query{"query", shape.heads * shape.head_dim}, key{"key", shape.kv_heads * shape.head_dim},
-      value{"value", key.width};
-  if (model.attention_gate)
-    return column_linear(
-        b, shape,
-        projection_to(b, model, "qkv", input, {query, key, value, {"attention_gate", query.width}},
-                      2 * (shape.heads + shape.kv_heads), 2 * (model.heads + model.kv_heads)));
-  if (!shape.splits_qkv) {
-    return column_linear(b, shape,
-                         projection_to(b, model, "qkv", input, {query, key, value},
-                                       shape.heads + 2 * shape.kv_heads, model.heads + 2 * model.kv_heads));
+      value{"value", shape.kv_heads * model.value_width()};
+  const std::int64_t queries = model.heads * model.head_dim, keys = model.kv_heads * model.head_dim,
+                     values = model.kv_heads * model.value_width();
+  if (shape.splits_qkv && !model.attention_gate && !model.values_are_keys && !model.shares_keys) {
+    const auto outputs =
+        column_linears(b, shape, "qkv",
+                       {projection_to(b, model, "query_projection", input, {query}, queries),
+                        projection_to(b, model, "key_projection", input, {key}, keys),
+                        projection_to(b, model, "value_projection", input, {value}, values)});
+    return {outputs[0].front(), outputs[1].front(), outputs[2].front()};
   }
-  const auto outputs = column_linears(
-      b, shape, "qkv",
-      {projection_to(b, model, "query_projection", input, {query}, shape.heads, model.heads),
-       projection_to(b, model, "key_projection", input, {key}, shape.kv_heads, model.kv_heads),
-       projection_to(b, model, "value_projection", input, {value}, shape.kv_heads, model.kv_heads)});
-  return {outputs[0].front(), outputs[1].front(), outputs[2].front()};
+  std::vector<Output> outputs = {query};
+  if (!model.shares_keys) outputs.push_back(key);
+  if (!model.shares_keys && !model.values_are_keys) outputs.push_back(value);
+  std::int64_t all = queries;
+  if (!model.shares_keys) all += keys + (model.values_are_keys ? 0 : values);
+  if (model.attention_gate) {
+    outputs.push_back({"attention_gate", model.gates_heads ? shape.heads : query.width});
+    all += model.gates_heads ? model.heads : queries;
+  }
+  return column_linear(b, shape, projection_to(b, model, "qkv", input, outputs, all));
+}
+
+// Keys and values that a layer before made and holds.
+Heads attend_to_held(BlockBuilder& b, const Model& model, const Shape& shape, TensorId query) {
+  const auto held = [&](const char* name, std::int64_t width) {
+    return b.tied_parameter(name, Shape::elements(shape.tokens, shape.kv_heads * width));
+  };
+  Heads heads{query, held("held_key", shape.head_dim), held("held_value", model.value_width()),
+              shape.head_dim, model.value_width()};
+  if (model.qk_norm)
+    heads.query = normalise(b, "query_norm", model.qk_norm_plain ? Norm::layer_plain : Norm::rms, heads.query,
+                            shape.head_dim);
+  return heads;
 }
 
 Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::vector<TensorId> outputs = project(b, model, shape, input);
+  if (model.shares_keys) return attend_to_held(b, model, shape, outputs.front());
   rearrange_heads(b, model, outputs);
 
-  Heads heads{outputs[0], outputs[1], outputs[2], shape.head_dim, shape.head_dim};
-  if (model.attention_gate) heads.gate = outputs[3];
+  Heads heads{outputs[0], outputs[1], outputs[model.values_are_keys ? 1 : 2], shape.head_dim,
+              model.value_width()};
+  if (model.attention_gate) heads.gate = outputs.back();
+  if (model.value_norm)
+    heads.value = normalise(b, "value_norm", Norm::layer_plain, heads.value, model.value_width());
   if (model.qk_norm) {
     const bool is_shared = model.qk_norm_span == QkNormSpan::head;
     const Norm norm = model.qk_norm_plain ? Norm::layer_plain : Norm::rms;
@@ -111,9 +132,9 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     heads.key = rotated[1];
   }
   if (shape.repeats_heads) {
-    const double elements = b[heads.query].elements;
-    heads.key = repeat_heads(b, "key", heads.key, elements);
-    heads.value = repeat_heads(b, "value", heads.value, elements);
+    const double rows = Shape::elements(shape.tokens, shape.heads);
+    heads.key = repeat_heads(b, "key", heads.key, rows * static_cast<double>(heads.width));
+    heads.value = repeat_heads(b, "value", heads.value, rows * static_cast<double>(heads.v_width));
   }
   return heads;
 }
@@ -185,12 +206,29 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 
 }  // namespace
 
+namespace {
+
+// Of latent attention, whose queries, keys and values are no one product (Kimi K3, mla_use_output_gate).
+TensorId latent_gate(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
+  const std::int64_t width = shape.heads * model.latent->v_head_dim;
+  ColumnLinear gate{"attention_gate", input};
+  gate.weight = b.parameter("attention_gate_weight", Shape::elements(width, shape.hidden));
+  gate.outputs = {{"attention_gate", width}};
+  return column_linear(b, shape, gate).front();
+}
+
+}  // namespace
+
 Branch attention(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   Heads heads =
       model.latent ? latent_heads(b, model, plan, shape, input) : project_heads(b, model, shape, input);
-  if (model.indexer)
-    heads.held.push_back(
-        choose_keys(b, *model.indexer, shape, input, heads.compressed_query, model.latent->q_rank));
+  if (model.latent && model.attention_gate) heads.gate = latent_gate(b, model, shape, input);
+  if (model.indexer) {
+    const bool of_rows = model.indexer->block > 0;
+    heads.held.push_back(choose_keys(b, *model.indexer, shape, input,
+                                     of_rows ? input : heads.compressed_query,
+                                     of_rows ? model.hidden : model.latent->q_rank));
+  }
   if (model.attention_sinks) heads.sinks = b.parameter("sinks", static_cast<double>(shape.heads));
   // Scaling asks the GPU how long the longest sequence is (core/nn/attention/attention.py,
   // get_max_seq_length).

@@ -19,8 +19,8 @@ struct Heads {
   TensorId query = -1, key = -1, value = -1;
   std::int64_t width = 0, v_width = 0;
   std::vector<TensorId> held = {};
-  TensorId sinks = -1;  // scores that take part in each head's softmax, if any: a parameter
-  TensorId gate = -1;   // whose sigmoid scales what is attended, if any
+  TensorId sinks = -1;             // scores that take part in each head's softmax, if any: a parameter
+  TensorId gate = -1;              // whose sigmoid scales what is attended, if any
   TensorId compressed_query = -1;  // of latent attention
 };
 
@@ -68,9 +68,20 @@ Branch mamba(BlockBuilder& builder, const Model& model, const Shape& shape, Tens
 Branch recurrence(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                   TensorId input);
 
-// Which keys each query's attention sees, by scores of normalised `rows` and of compressed `queries`.
+// The same beside experts whose router and branches have norms of their own (transformers,
+// modeling_gemma4.py): `input` are rows as the last residual sum made them, `normed` what the shared MLP
+// reads.
+Branch experts_with_norms(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
+                          TensorId normed, TensorId input);
+
+// Which keys each query's attention sees, by scores of normalised `rows` and of compressed `queries`; of
+// blocks of keys by scores of the rows alone.
 TensorId choose_keys(BlockBuilder& builder, const Indexer& indexer, const Shape& shape, TensorId rows,
                      TensorId queries, std::int64_t query_rank);
+
+// Of `rows` and of Model::depth_sums() sums of layers before, their sum with weights that a score of each
+// gives.
+TensorId sum_depths(BlockBuilder& builder, const Model& model, const std::string& name, TensorId rows);
 
 // Which of a model's layers one is like.
 struct LayerSort {
@@ -80,7 +91,9 @@ struct LayerSort {
   bool in_bf16 = false;  // under a plan in fp8 or fp4
   bool recurs = false;   // in attention's place
   bool scores_keys = false;
-  bool rotates = true;  // where the model has rotary positions
+  bool rotates = true;                                          // where the model has rotary positions
+  std::int32_t shape = 0;                                       // as Model::shape_of
+  bool encodes = false, crosses = false, ends_encoder = false;  // beside a decoder
   auto operator<=>(const LayerSort&) const = default;
 };
 LayerSort sort_of(const Model& model, const Plan& plan, std::int64_t layer);

@@ -25,7 +25,12 @@ BlockBuilder::BlockBuilder(std::string name, const Shape& shape) : shape_(shape)
   block_.name = std::move(name);
 }
 
+std::string BlockBuilder::prefixed(std::string name) const {
+  return name.starts_with(prefix_) ? std::move(name) : prefix_ + name;
+}
+
 TensorId BlockBuilder::add(Tensor tensor) {
+  tensor.name = prefixed(std::move(tensor.name));
   block_.tensors.push_back(std::move(tensor));
   gradient_parts_.emplace_back();
   return static_cast<TensorId>(block_.tensors.size() - 1);
@@ -65,6 +70,7 @@ void BlockBuilder::share_out(TensorId parameter, RankShare share) {
 }
 
 void BlockBuilder::forward(Kernel kernel) {
+  kernel.name = prefixed(std::move(kernel.name));
   kernel.part = part_;
   kernel.unmeasured = unmeasured_;
   block_.forward.push_back(std::move(kernel));
@@ -89,19 +95,21 @@ TensorId BlockBuilder::maximum_of(TensorId tensor) const {
 }
 
 void BlockBuilder::backward_input(Kernel kernel) {
+  kernel.name = prefixed(std::move(kernel.name));
   kernel.part = part_;
   kernel.unmeasured = unmeasured_;
   block_.backward_input.push_back(std::move(kernel));
 }
 
 void BlockBuilder::backward_weight(Kernel kernel) {
+  kernel.name = prefixed(std::move(kernel.name));
   kernel.part = part_;
   kernel.unmeasured = unmeasured_;
   block_.backward_weight.push_back(std::move(kernel));
 }
 
 void BlockBuilder::undo(std::function<void()> emit) {
-  undo_.push_back({std::move(emit), part_, unmeasured_});
+  undo_.push_back({std::move(emit), part_, unmeasured_, prefix_});
 }
 
 TensorId BlockBuilder::add_gradient(std::string name, TensorId of) {
@@ -199,6 +207,7 @@ Block BlockBuilder::finish(bool joins_previous) {
   for (auto step = undo_.rbegin(); step != undo_.rend(); ++step) {
     enter(step->part);
     unmeasured(step->unmeasured);
+    begin_names(step->prefix);
     step->emit();
   }
   if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);

@@ -29,6 +29,10 @@ class BlockBuilder {
   // The kernels from here on, and those that undo them, are this part's.
   void enter(LayerPart part) { part_ = part; }
 
+  // Kernels and tensors from here on have names that begin so, as have those that undo them: a second part of
+  // its kind stands in the block.
+  void begin_names(std::string prefix) { prefix_ = std::move(prefix); }
+
   // Nobody timed the kernels from here on, nor those that undo them.
   void unmeasured(bool are) { unmeasured_ = are; }
 
@@ -87,11 +91,14 @@ class BlockBuilder {
     std::function<void()> emit;
     LayerPart part = LayerPart::none;
     bool unmeasured = false;
+    std::string prefix = {};
   };
+  std::string prefixed(std::string name) const;
 
   Block block_;
   LayerPart part_ = LayerPart::none;
   bool unmeasured_ = false;
+  std::string prefix_;
   bool reruns_by_op_ = false;
   bool stops_early_ = false;
   Shape shape_;

@@ -1,8 +1,12 @@
-// The gated delta rule in chunks (Yang et al. 2024, arXiv 2412.06464, section 3.3). Within a chunk, the scores
-// of keys with keys form a lower triangle L. The inverse of I + L turns keys and values into those of a plain
-// linear attention. Kernels and saved tensors are those of flash-linear-attention
+// The gated delta rule in chunks (Yang et al. 2024, arXiv 2412.06464, section 3.3). Within a chunk, the
+// scores of keys with keys form a lower triangle L. The inverse of I + L turns keys and values into those of
+// a plain linear attention. Kernels and saved tensors are those of flash-linear-attention
 // (fla/ops/gated_delta_rule/chunk.py: chunk_gated_delta_rule_fwd and _bwd). transformers calls it
 // (modular_qwen3_next.py, Qwen3NextGatedDeltaNet).
+//
+// Kimi Delta Attention (Kimi Linear, 2025, arXiv 2510.26692, section 3) has a decay for each channel of the
+// keys. Decays, and the gate where its rank is not full, are products of two matrices, of which each rank
+// holds the first whole (fla/layers/kda.py). Its scan is costed as that of one decay a head.
 #include "plan/work/recurrence.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -24,6 +28,33 @@ class DeltaRule {
         drops_(plan.recompute != Recompute::full) {}
 
   Branch run(TensorId input) {
+    const Projected projected = is_kimi() ? project_apart(input) : project(input);
+    const std::int64_t keys = share_.keys(), values = share_.values();
+    b_.unmeasured(true);
+    const std::vector<TensorId> rows =
+        convolve(b_, share_,
+                 {projected.mixed,
+                  share_.of.convolution,
+                  false,
+                  {{"linear_query", keys}, {"linear_key", keys}, {"linear_value", values}}});
+    step(projected);
+    query_ = unit_length("linear_query_norm", rows[0]);
+    key_ = unit_length("linear_key_norm", rows[1]);
+    value_ = rows[2];
+    const TensorId normed = gated_norm(scan(transformed_values()), projected.gate);
+    b_.unmeasured(false);
+    return {row_linear(b_, shape_, "linear_projection", normed, values, shape_.tp_comm_fc2_sms)};
+  }
+
+ private:
+  // Queries, keys and values side by side; the gate; decays and writing strengths, each once or twice.
+  struct Projected {
+    TensorId mixed = -1, gate = -1, steps = -1, decays = -1;
+  };
+
+  bool is_kimi() const { return share_.of.kind == RecurrenceKind::kimi_delta; }
+
+  Projected project(TensorId input) {
     const std::int64_t keys = share_.keys(), values = share_.values(), heads = share_.heads();
     ColumnLinear linear{"linear_inputs", input};
     const std::int64_t mixed = 2 * keys + values;
@@ -31,39 +62,55 @@ class DeltaRule {
         b_.parameter("linear_inputs_weight", Shape::elements(mixed + values + 2 * heads, shape_.hidden));
     linear.outputs = {{"linear_mixed", mixed}, {"linear_gate", values}, {"linear_steps", 2 * heads}};
     const std::vector<TensorId> projected = column_linear(b_, shape_, linear);
-
-    b_.unmeasured(true);
-    const std::vector<TensorId> rows =
-        convolve(b_, share_,
-                 {projected[0],
-                  share_.of.convolution,
-                  false,
-                  {{"linear_query", keys}, {"linear_key", keys}, {"linear_value", values}}});
-    step(projected[2]);
-    query_ = unit_length("linear_query_norm", rows[0]);
-    key_ = unit_length("linear_key_norm", rows[1]);
-    value_ = rows[2];
-    const TensorId normed = gated_norm(scan(transformed_values()), projected[1]);
-    b_.unmeasured(false);
-    return {row_linear(b_, shape_, "linear_projection", normed, values, shape_.tp_comm_fc2_sms)};
+    return {projected[0], projected[1], projected[2]};
   }
 
- private:
+  Projected project_apart(TensorId input) {
+    const std::int64_t mixed = 2 * share_.keys() + share_.values(), values = share_.values();
+    ColumnLinear linear{"linear_inputs", input};
+    const std::int64_t gate = share_.of.full_rank_gate ? values : 0;
+    linear.weight =
+        b_.parameter("linear_inputs_weight", Shape::elements(mixed + gate + share_.heads(), shape_.hidden));
+    linear.outputs = {{"linear_mixed", mixed}, {"linear_steps", share_.heads()}};
+    if (gate > 0) linear.outputs.push_back({"linear_gate", gate});
+    const std::vector<TensorId> projected = column_linear(b_, shape_, linear);
+    return {projected[0], gate > 0 ? projected[2] : through_rank("linear_gate", input, values), projected[1],
+            through_rank("linear_decays", input, share_.keys())};
+  }
+
+  // By way of as many channels as a head has.
+  TensorId through_rank(const std::string& name, TensorId input, std::int64_t width) {
+    const std::int64_t rank = share_.of.key_head_dim;
+    ColumnLinear down{name + "_down", input}, up{name + "_up"};
+    down.weight = b_.parameter(name + "_down_weight", Shape::elements(shape_.hidden, rank));
+    down.outputs = {{name + "_latent", rank}};
+    up.input = replicated_linear(b_, shape_, down).front();
+    up.input_width = rank;
+    up.weight = b_.parameter(name + "_up_weight", Shape::elements(rank, width));
+    up.outputs = {{name, width}};
+    return column_linear(b_, shape_, up).front();
+  }
+
   // Of each head and token, how much of the state decays and how much is written.
-  void step(TensorId steps) {
-    const auto heads = static_cast<double>(share_.heads());
-    const std::vector<TensorId> of_heads = {b_.parameter("decay_log", heads),
-                                            b_.parameter("step_bias", heads)};
-    decay_ = b_.activation("linear_decay", share_.per_token(share_.heads()), kDeltaWide);
+  void step(const Projected& of) {
+    const std::int64_t decays = is_kimi() ? share_.keys() : share_.heads();
+    const std::vector<TensorId> weights = {b_.parameter("decay_log", static_cast<double>(share_.heads())),
+                                           b_.parameter("step_bias", static_cast<double>(decays))};
+    decay_ = b_.activation("linear_decay", share_.per_token(decays), kDeltaWide);
     beta_ = b_.activation("linear_beta", share_.per_token(share_.heads()));
-    b_.forward({"linear_step", Pointwise::eager, {steps, of_heads[0], of_heads[1]}, {decay_, beta_}});
-    b_.undo([&b = b_, steps, of_heads, decay = decay_, beta = beta_] {
-      const std::vector<TensorId> sums = sums_of(b, of_heads);
-      b.backward_input({"linear_step_backward",
-                        Pointwise::eager,
-                        {b.gradient_of(decay), b.gradient_of(beta), steps, of_heads[0], of_heads[1]},
-                        {b.new_gradient(steps), sums[0], sums[1]}});
-      add_sums(b, "linear_step_weight_gradient", sums, of_heads);
+    std::vector<TensorId> reads = {of.steps};
+    if (of.decays >= 0) reads.push_back(of.decays);
+    std::vector<TensorId> all = reads;
+    all.insert(all.end(), weights.begin(), weights.end());
+    b_.forward({"linear_step", Pointwise::eager, all, {decay_, beta_}});
+    b_.undo([&b = b_, reads, all, weights, decay = decay_, beta = beta_] {
+      const std::vector<TensorId> sums = sums_of(b, weights);
+      std::vector<TensorId> needs = {b.gradient_of(decay), b.gradient_of(beta)}, makes;
+      needs.insert(needs.end(), all.begin(), all.end());
+      for (const TensorId tensor : reads) makes.push_back(b.new_gradient(tensor));
+      makes.insert(makes.end(), sums.begin(), sums.end());
+      b.backward_input({"linear_step_backward", Pointwise::eager, needs, makes});
+      add_sums(b, "linear_step_weight_gradient", sums, weights);
     });
   }
 

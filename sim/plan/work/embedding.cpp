@@ -1,4 +1,6 @@
 #include "plan/work/blocks.h"
+#include "plan/work/compressed.h"
+#include "plan/work/per_layer.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -22,7 +24,9 @@ TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std:
 }
 
 TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
-  const TensorId table = b.parameter("position_table", Shape::elements(model.position_rows(), shape.hidden));
+  const TensorId table =
+      b.parameter("position_table",
+                  Shape::elements((model.encoder_layers > 0 ? 2 : 1) * model.position_rows(), shape.hidden));
   const TensorId output = b.activation("positioned", shape.row_elements());
   b.forward({"positions", Pointwise::positions, {words, table}, {output}});
   b.undo([&b, words, table, output] {
@@ -50,6 +54,23 @@ TensorId add_types(BlockBuilder& b, const Model& model, const Shape& shape, Tens
   return output;
 }
 
+// Tables of biases of attention scores, which each rank has for its heads. What they add inside of attention
+// is not costed.
+TensorId add_relative_positions(BlockBuilder& b, const Model& model, TensorId rows) {
+  const TensorId table =
+      b.parameter("relative_table", Shape::elements(model.relative_positions, b.shape().heads));
+  const TensorId output = b.activation("relative", b[rows].elements);
+  b.forward({"relative_positions", Pointwise::positions, {rows, table}, {output}});
+  b.undo([&b, rows, table, output] {
+    b.pass_gradient(output, rows);
+    b.backward_weight({"relative_table_gradient",
+                       Pointwise::positions_backward,
+                       {b.gradient_of(output)},
+                       {b.parameter_gradient(table)}});
+  });
+  return output;
+}
+
 }  // namespace
 
 TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
@@ -57,14 +78,22 @@ TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
   TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, table, "words_found"));
   if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
   if (model.token_types > 0) rows = add_types(b, model, shape, rows);
+  if (model.relative_positions > 0) rows = add_relative_positions(b, model, rows);
   if (model.embedding_norm) rows = normalise(b, "word_norm", model.norm, rows, shape.hidden);
+  // The decoder's words, whose table is the encoder's; its sum over them is left out.
+  if (model.embedding_norm && model.encoder_layers > 0)
+    rows = normalise(b, "decoder_word_norm", model.norm, rows, shape.hidden);
   return model.dropout ? drop_out(b, "embedding_dropout", rows, "dropped") : rows;
 }
 
 Block embedding_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b("embedding", shape);
-  b.hands_on(embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden))));
+  TensorId rows = embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden)));
+  if (model.per_layer_width > 0) embed_per_layer(b, model, rows);
+  if (model.alternating > 1) rows = project_copies(b, model, rows);
+  if (model.streams > 1) rows = spread_streams(b, model, rows);
+  b.hands_on(rows);
   if (reruns_ends(plan)) b.rerun_from(0);
   return b.finish();
 }

@@ -6,6 +6,7 @@
 #include "plan/work/blocks.h"
 #include "plan/work/grouped.h"
 #include "plan/work/pointwise.h"
+#include "plan/work/routed.h"
 #include "plan/work/router.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -69,12 +70,14 @@ class SparseLayer {
         plan_(plan),
         adding_(plan.fused_permute ? Pointwise::unpermute : Pointwise::scatter_add) {}
 
-  TensorId run(TensorId input) {
-    const Choices chosen = route(b_, model_, plan_, shape_, input);
+  TensorId run(const RoutedRows& of) {
+    const Choices chosen = route(b_, model_, plan_, shape_, of.scored);
     choices_ = chosen.experts;
     b_.enter(LayerPart::experts);
-    const RoutedTokens tokens{between("latent_down", input, {shape_.hidden, shape_.latent}), chosen.weights};
-    return between("latent_up", visit(tokens), {shape_.latent, shape_.hidden});
+    const RoutedTokens tokens{between("latent_down", of.rows, {shape_.hidden, shape_.latent}), chosen.weights};
+    TensorId made = visit(tokens);
+    if (model_.experts->latent_norm) made = normalise(b_, "latent_norm", Norm::rms, made, shape_.latent);
+    return between("latent_up", made, {shape_.latent, shape_.hidden});
   }
 
  private:
@@ -338,44 +341,11 @@ class SparseLayer {
   TensorId choices_ = -1, weights_at_home_ = -1;
 };
 
-// transformers, modeling_qwen2_moe.py: sigmoid(shared_expert_gate(rows)) times the shared expert's output,
-// of which eager PyTorch makes two passes.
-TensorId gate_shared(BlockBuilder& b, const Shape& shape, TensorId input, TensorId output) {
-  ColumnLinear gate{"shared_gate_score", input};
-  gate.weight = b.parameter("shared_gate_score_weight", static_cast<double>(shape.hidden));
-  gate.outputs = {{"shared_score", 1}};
-  Shape whole = shape;
-  whole.quantized = false;
-  const TensorId score = replicated_linear(b, whole, gate).front();
-  const TensorId gated = b.activation("shared_gated", b[output].elements);
-  b.forward({"shared_gate_product", Pointwise::eager, {output, score}, {gated}});
-  b.undo([&b, output, score, gated] {
-    const TensorId gradient = b.gradient_of(gated);
-    b.backward_input({"shared_gate_output", Pointwise::eager, {gradient, score}, {b.new_gradient(output)}});
-    b.backward_input({"shared_gate_gradient", Pointwise::eager, {gradient, output}, {b.new_gradient(score)}});
-  });
-  return gated;
-}
-
-// Every token visits the shared experts: an MLP split like any other.
-TensorId add_shared(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input,
-                    TensorId routed) {
-  const FeedForward shared{"shared", model.experts->shared_ffn_hidden / plan.tp, false};
-  const std::size_t first = b.forward_kernels();
-  b.enter(LayerPart::router);
-  const TensorId made = feed_forward(b, model, shape, shared, input).output;
-  const TensorId output = model.experts->shared_gate ? gate_shared(b, shape, input, made) : made;
-  b.enter(LayerPart::experts);
-  if (reruns(plan, RecomputeModule::shared_experts)) b.rerun_from(first);
-  return add_residual(b, {"shared_sum", routed, output, -1, false}, "mixed_output");
-}
-
 }  // namespace
 
-Branch experts(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
-  const TensorId routed = SparseLayer(b, model, plan, shape).run(input);
-  if (model.experts->shared_ffn_hidden == 0) return {routed};
-  return {add_shared(b, model, plan, shape, input, routed)};
+TensorId routed_experts(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape,
+                        const RoutedRows& rows) {
+  return SparseLayer(b, model, plan, shape).run(rows);
 }
 
 }  // namespace rehearse

@@ -1,6 +1,8 @@
 #include "plan/stages.h"
 #include "plan/work/blocks.h"
+#include "plan/work/compressed.h"
 #include "plan/work/loss.h"
+#include "plan/work/per_layer.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -56,6 +58,9 @@ TensorId transform(BlockBuilder& b, const Model& model, const Shape& shape, Tens
 }
 
 TensorId before_logits(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
+  if (model.alternating > 1) input = project_copies(b, model, input);
+  if (model.streams > 1) input = join_streams(b, model, input);
+  if (model.depth_block > 0) input = sum_depths(b, model, "final_depth", input);
   const TensorId rows = model.norm_place == NormPlace::after_sum
                             ? input
                             : normalise(b, "final_norm", model.norm, input, shape.hidden);
@@ -83,7 +88,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
 Block head_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   BlockBuilder b("head", shape);
-  const TensorId input = b.input("input", shape.row_elements());
+  const TensorId input = b.input("input", static_cast<double>(model.streams) * shape.row_elements());
   const TensorId rows = before_logits(b, model, shape, input);
   const double elements = Shape::elements(shape.vocab, shape.hidden);
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;

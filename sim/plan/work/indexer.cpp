@@ -6,9 +6,13 @@
 // Every tensor-parallel rank scores all keys. Scores meet over the heads inside of their GEMM, so that one
 // number of four bytes for each pair is written and read again to choose from. Rotations, and the loss beyond
 // the gradients of its GEMMs, are left out.
+//
+// MiniMax-M3 chooses blocks of keys (transformers, modular_minimax_m3.py): queries are maps of the rows, too,
+// no weights scale the heads, and one score of each head and block is written, the highest of its keys.
 #include <algorithm>
 
 #include "plan/work/blocks.h"
+#include "plan/work/compressed.h"
 
 namespace rehearse {
 
@@ -67,10 +71,58 @@ IndexPairs pairs_of(const Indexer& indexer, const Shape& shape) {
   IndexPairs pairs{repeated(shape, {rows, before, width, shape.batch}),
                    repeated(shape, {rows, width, kept, shape.batch}),
                    repeated(shape, {kept, width, rows, shape.batch})};
-  pairs.scores.result_bytes = kIndexScoreBytes / static_cast<double>(indexer.heads);
-  pairs.all = Shape::elements(shape.tokens, before);
+  const bool of_blocks = indexer.block > 0;
+  const double written =
+      of_blocks ? static_cast<double>(indexer.heads) / static_cast<double>(indexer.block) : 1;
+  pairs.scores.result_bytes = kIndexScoreBytes * written / static_cast<double>(indexer.heads);
+  pairs.all = Shape::elements(shape.tokens, before) * written;
   pairs.kept = Shape::elements(shape.tokens, kept);
   return pairs;
+}
+
+// A norm of each head, whose weights all heads share.
+struct IndexNorm {
+  IndexMap of;
+  TensorId weight = -1, output = -1;
+
+  static IndexNorm write(BlockBuilder& b, const std::string& name, const IndexMap& of, std::int64_t width) {
+    IndexNorm norm{of, b.parameter(name + "_weight", static_cast<double>(width)),
+                   b.activation(name + "_output", b[of.output].elements)};
+    b.forward({name, Pointwise::norm, {of.output, norm.weight}, {norm.output}});
+    return norm;
+  }
+
+  void undo(BlockBuilder& b, const std::string& name, TensorId gradient) const {
+    const TensorId before = b.scratch_gradient(name + "_gradient", b[of.output].elements);
+    b.backward_input({name + "_backward", Pointwise::norm_backward, {gradient, of.output, weight}, {before}});
+    b.backward_weight({name + "_weight_gradient",
+                       Pointwise::norm_weight_gradient,
+                       {gradient, of.output},
+                       {b.parameter_gradient(weight)}});
+    undo_map(b, name, of, before);
+  }
+};
+
+TensorId choose_blocks(BlockBuilder& b, const Indexer& indexer, const Shape& shape, const IndexMap& query,
+                       const IndexMap& key) {
+  const IndexNorm of_query = IndexNorm::write(b, "index_query_norm", query, indexer.head_dim),
+                  of_key = IndexNorm::write(b, "index_key_norm", key, indexer.head_dim);
+  const IndexPairs pairs = pairs_of(indexer, shape);
+  const TensorId scores = b.activation("index_scores", pairs.all, kIndexScoreBytes);
+  const TensorId chosen =
+      b.activation("chosen_blocks", pairs.kept / static_cast<double>(indexer.block), kIndexBytes);
+  b.forward({"index_scores", pairs.scores, {of_query.output, of_key.output}, {scores}});
+  b.forward({"index_choice", Pointwise::eager, {scores}, {chosen}});
+  b.undo([&b, of_query, of_key, chosen, pairs] {
+    const TensorId queries = b.scratch_gradient("index_query_gradient", b[of_query.output].elements),
+                   keys = b.scratch_gradient("index_key_gradient", b[of_key.output].elements);
+    b.backward_input({"index_query_gradient", pairs.query, {chosen, of_key.output}, {queries}});
+    b.backward_input({"index_key_gradient", pairs.key, {chosen, of_query.output}, {keys}});
+    of_query.undo(b, "index_query_norm", queries);
+    of_key.undo(b, "index_key_norm", keys);
+  });
+  b.unmeasured(false);
+  return chosen;
 }
 
 }  // namespace
@@ -83,6 +135,7 @@ TensorId choose_keys(BlockBuilder& b, const Indexer& indexer, const Shape& shape
   const IndexMap query =
       map_rows(b, shape, "index_query", every_row(b, shape, queries, query_rank), query_rank, heads * width);
   const IndexMap key = map_rows(b, shape, "index_key", input, shape.hidden, width);
+  if (indexer.block > 0) return choose_blocks(b, indexer, shape, query, key);
   const IndexMap weights = map_rows(b, shape, "index_weights", input, shape.hidden, heads);
   const std::vector<TensorId> norm = {b.parameter("index_norm_weight", static_cast<double>(width)),
                                       b.parameter("index_norm_bias", static_cast<double>(width))};
@@ -115,6 +168,42 @@ TensorId choose_keys(BlockBuilder& b, const Indexer& indexer, const Shape& shape
     undo_map(b, "index_weights", weights, of_weights);
   });
   b.unmeasured(false);
+  return chosen;
+}
+
+// Its keys have a compressor of their own, through which gradients pass on to the rows.
+TensorId choose_compressed(BlockBuilder& b, const Model& model, const Shape& shape, TensorId rows,
+                           TensorId queries) {
+  const CompressedAttention& of = *model.compressed;
+  const IndexMap query = map_rows(b, shape, "index_query", every_row(b, shape, queries, of.q_rank), of.q_rank,
+                                  of.index_heads * of.index_head_dim);
+  const IndexMap weights = map_rows(b, shape, "index_weights", every_row(b, shape, rows, shape.hidden),
+                                    shape.hidden, of.index_heads);
+  const TensorId keys =
+      compress(b, shape, {"index_compressor", model.compression, of.index_head_dim, true}, rows);
+  // Of pairs with a compressed key, of which there are so many fewer.
+  const std::int64_t before = std::max<std::int64_t>(1, shape.seq / model.compression / 2),
+                     kept = std::min(of.top_k, before);
+  const std::int64_t heads = shape.seq * of.index_heads;
+  Gemm all = repeated(shape, {heads, before, of.index_head_dim, shape.batch});
+  all.result_bytes = kIndexScoreBytes / static_cast<double>(of.index_heads);
+  const Gemm of_query = repeated(shape, {heads, of.index_head_dim, kept, shape.batch}),
+             of_key = repeated(shape, {kept, of.index_head_dim, heads, shape.batch});
+  const TensorId scores =
+      b.activation("index_scores", Shape::elements(shape.tokens, before), kIndexScoreBytes);
+  const TensorId chosen = b.activation("chosen_keys", Shape::elements(shape.tokens, kept), kIndexBytes);
+  b.forward({"index_scores", all, {query.output, keys, weights.output}, {scores}});
+  b.forward({"index_choice", Pointwise::eager, {scores}, {chosen}});
+  b.undo([&b, query, weights, keys, chosen, of_query, of_key] {
+    const TensorId queries_back = b.scratch_gradient("index_query_gradient", b[query.output].elements),
+                   weights_back = b.scratch_gradient("index_weights_gradient", b[weights.output].elements);
+    b.backward_input(
+        {"index_query_gradient", of_query, {chosen, keys, weights.output}, {queries_back, weights_back}});
+    b.backward_input(
+        {"index_key_gradient", of_key, {chosen, query.output, weights.output}, {b.new_gradient(keys)}});
+    undo_map(b, "index_query", query, queries_back);
+    undo_map(b, "index_weights", weights, weights_back);
+  });
   return chosen;
 }
 

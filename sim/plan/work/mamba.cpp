@@ -62,8 +62,9 @@ class Mixer {
     TensorId scanned = scan(projected, convolve(projected.input));
     if (shape_.cp > 1) scanned = own_tokens(scanned);
     if (several()) b_.forward(copied("scanned_in_rows", {scanned}));
-    const TensorId normed =
-        normalise(b_, "mamba_norm", Norm::rms, scanned, space_.inner(), false, space_.groups());
+    const TensorId normed = space_.whole.norm ? normalise(b_, "mamba_norm", Norm::rms, scanned,
+                                                          space_.inner(), false, space_.groups())
+                                              : scanned;
     return {row_linear(b_, shape_, "mamba_projection", normed, space_.inner(), shape_.tp_comm_fc2_sms)};
   }
 

@@ -66,6 +66,19 @@ std::vector<TensorId> project_up(BlockBuilder& b, const Model& model, const Shap
   return column_linear(b, shape, up);
 }
 
+// Weights of the activation itself, which every rank holds: their gradients are sums over all it activates.
+void add_activation_weights(BlockBuilder& b, const Model& model, const std::string& name,
+                            const std::vector<TensorId>& projected, TensorId activated) {
+  const TensorId weights =
+      b.parameter(name + "_activation_weights", static_cast<double>(model.activation_weights));
+  b.undo([&b, name, projected, activated, weights] {
+    b.backward_weight({name + "_activation_weights_gradient",
+                       Pointwise::bias_gradient,
+                       {b.gradient_of(activated), projected.front()},
+                       {b.parameter_gradient(weights)}});
+  });
+}
+
 }  // namespace
 
 Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, const FeedForward& mlp,
@@ -74,6 +87,7 @@ Branch feed_forward(BlockBuilder& b, const Model& model, const Shape& shape, con
   const std::vector<TensorId> projected = project_up(b, model, shape, mlp, prefix, input);
   const TensorId activated =
       activate_as_planned(b, model, shape, prefix + "activation", projected, mlp.width);
+  if (model.activation_weights > 0) add_activation_weights(b, model, mlp.name, projected, activated);
   Branch branch{row_linear(b, shape, mlp.name + "_down", activated, mlp.width, shape.tp_comm_fc2_sms)};
   if (mlp.bias) branch.bias = b.parameter(mlp.name + "_down_bias", static_cast<double>(shape.hidden));
   return branch;

@@ -52,6 +52,7 @@ std::vector<TensorId> convolve(BlockBuilder& b, const RecurrentShare& share,
 Branch recurrence(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
   switch (model.recurrence->kind) {
     case RecurrenceKind::gated_delta_rule:
+    case RecurrenceKind::kimi_delta:
       return delta_rule(b, model, plan, shape, input);
     case RecurrenceKind::lightning:
       return lightning_attention(b, model, shape, input);

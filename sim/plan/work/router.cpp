@@ -151,6 +151,26 @@ void choose_fused(BlockBuilder& b, TensorId scores, const Choices& to, KernelTen
   });
 }
 
+// Of each expert, which multiplies the weight of whoever chose it (transformers, modeling_gemma4.py,
+// per_expert_scale).
+TensorId scale_weights(BlockBuilder& b, const Experts& experts, const Choices& of) {
+  const TensorId scales = b.parameter("expert_scales", static_cast<double>(experts.count));
+  const TensorId scaled = b.activation("expert_weights_scaled", b[of.weights].elements, kScoreBytes);
+  b.forward({"expert_scale", Pointwise::eager, {of.weights, of.experts, scales}, {scaled}});
+  b.undo([&b, of, scales, scaled] {
+    const TensorId gradient = b.gradient_of(scaled);
+    b.backward_input({"expert_scale_backward",
+                      Pointwise::eager,
+                      {gradient, of.experts, scales},
+                      {b.gradient_like(of.weights)}});
+    b.backward_weight({"expert_scales_gradient",
+                       Pointwise::eager,
+                       {gradient, of.weights, of.experts},
+                       {b.parameter_gradient(scales)}});
+  });
+  return scaled;
+}
+
 }  // namespace
 
 Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape& shape, TensorId input) {
@@ -164,15 +184,17 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
   whole.quantized = false;  // scores are products of 16 bits, or fp32 (router_gating_linear)
   const TensorId scores = replicated_linear(b, whole, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);
-  const Choices to{b.activation("expert_weights", chosen, kScoreBytes),
-                   b.activation("expert_choices", chosen, kScoreBytes)};
+  Choices to{b.activation("expert_weights", chosen, kScoreBytes),
+             b.activation("expert_choices", chosen, kScoreBytes)};
   KernelTensors reads = {scores};
-  if (experts.router_bias) reads.push_back(router_bias(b, model, to.experts), Slot::bias);
+  if (experts.router_bias && !model.hashes_experts)
+    reads.push_back(router_bias(b, model, to.experts), Slot::bias);
   if (plan.fused_router)
     choose_fused(b, scores, to, std::move(reads));
   else
     EagerRouter(b, plan, model, scores).choose(to, std::move(reads));
   if (host_asks(plan)) b.host_waits();
+  if (experts.own_norms) to.weights = scale_weights(b, experts, to);
   return to;
 }
 

@@ -29,14 +29,16 @@ TEST(PublishedModels, CountAsTheirSourcesSay) {
 }
 
 // "hub": the safetensors total, or one with the difference explained. "published": a file that was read.
-// "quoted": a public repository states
-// the count. "computed": only the class says so, and the source tells whether it was read.
+// "counted": a public class of another framework was built without weights, and its shapes were added up.
+// "quoted": a public repository states the count. "computed": only the class says so, and the source tells
+// whether it was read.
 TEST(PublishedModels, SayHowTheirCountIsKnown) {
   for (const Json& row : published_models())
     EXPECT_THAT(row["source"].get<std::string>(),
-                testing::MatchesRegex(
-                    "hub[,:] .+|published, .+ at [0-9a-f]{10}|(quoted by public repositories|computed); "
-                    "(class not read|.* of huggingface/transformers read at [0-9a-f]{10})"))
+                testing::MatchesRegex("hub[,:] .+|published, .+ at [0-9a-f]{10}|"
+                                      "counted by [a-z0-9_./-]+ of [A-Za-z-]+/[a-z-]+ at [0-9a-f]{10}(, less "
+                                      ".+)?|(quoted by public repositories|computed); "
+                                      "(class not read|.* of huggingface/transformers read at [0-9a-f]{10})"))
         << row["name"];
 }
 

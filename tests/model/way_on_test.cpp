@@ -67,15 +67,17 @@ TEST(UnknownType, CanBeReadAsAKnownOneWithItsKeysTold) {
 
 TEST(UnknownType, CannotBeReadAsAnUnknownOne) {
   EXPECT_THROW(warnings_as(of_type("my_model"), "lama"), InputError);
-  EXPECT_THROW(warnings_as(of_type("my_model"), "t5"), InputError);
+  EXPECT_THROW(warnings_as(of_type("my_model"), "zamba2"), InputError);
 }
 
 TEST(TypeWithoutKernels, IsRefusedWithItsMechanism) {
-  for (const auto& [type, why] : {std::pair{"kimi_linear", "gated delta rule"},
-                                  {"t5", "encoders beside decoders"},
+  for (const auto& [type, why] : {std::pair{"rwkv7", "RWKV's recurrence"},
+                                  {"bart", "encoders beside decoders"},
                                   {"zamba2", "shared attention"},
-                                  {"deepseek_v4", "compressed sparse attention"}})
-    EXPECT_THAT(complaint(of_type(type).dump()), AllOf(HasSubstr(why), HasSubstr("--as "))) << type;
+                                  {"mllama_text_model", "cross-attention"}})
+    EXPECT_THAT(complaint(of_type(type).dump()), AllOf(HasSubstr(why), HasSubstr("--as "),
+                                                       HasSubstr("model_type block_list describes layers")))
+        << type;
 }
 
 // transformers, DeepseekV32Indexer: wq_b, wk, k_norm and weights_proj of each layer, its module's included.

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/names.h"
 #include "model/block_kinds.h"
@@ -23,9 +25,18 @@ void require_known(const JsonReader& object, const std::vector<std::string>& kno
 
 // What a layer has: its mixer's block and letter, and its MLP's; ' ': none.
 struct ListedLayer {
-  std::string mixer_block;
+  std::string mixer_block, mlp_block;
   char mixer = ' ', mlp = ' ';
 };
+
+// Keys that blocks of attention, or MLPs, may each have a value of.
+bool is_size(const BlockKind& kind, const std::string& part) {
+  static const std::map<std::string, std::set<std::string>> sizes = {
+      {"attention", {"num_attention_heads", "num_key_value_heads", "head_dim", "attention_sinks"}},
+      {"mlp", {"intermediate_size"}}};
+  const auto found = sizes.find(kind.name);
+  return found != sizes.end() && found->second.contains(part);
+}
 
 class Lowering {
  public:
@@ -49,11 +60,39 @@ class Lowering {
       model.window = config.integer("sliding_window", 1, bounds::kPositions);
       set_windows(model, windows);
     }
+    std::vector<LayerShape> shapes;
+    for (const ListedLayer& layer : layers_) {
+      const LayerShape shape = shape_of(layer, model);
+      shapes.push_back(shape);
+      if (is_hybrid() && layer.mixer != ' ' && layer.mlp != ' ') shapes.push_back(shape);
+    }
     if (is_hybrid()) split_layers(model);
+    set_shapes(model, shapes);
     return model;
   }
 
  private:
+  // The sizes of its blocks; of what it has not, those of the model.
+  LayerShape shape_of(const ListedLayer& layer, const Model& model) const {
+    LayerShape shape = model.own_shape();
+    const JsonReader blocks = file_.object("blocks");
+    if (const auto mixer = kinds_.find(layer.mixer_block);
+        mixer != kinds_.end() && mixer->second->name == "attention") {
+      const JsonReader block = blocks.object(layer.mixer_block);
+      shape.heads = block.integer("num_attention_heads", 1, bounds::kHeads);
+      shape.kv_heads = block.integer_or("num_key_value_heads", shape.heads, 1, bounds::kHeads);
+      if (!block.has("head_dim") && model.hidden % shape.heads != 0)
+        block.fail("num_attention_heads", "must divide hidden_size where head_dim is not given",
+                   fmt::format("hidden_size = {}, num_attention_heads = {}", model.hidden, shape.heads));
+      shape.head_dim = block.integer_or("head_dim", std::max<std::int64_t>(1, model.hidden / shape.heads), 1,
+                                        bounds::kHeadDim);
+      shape.attention_sinks = block.boolean_or("attention_sinks", false);
+    }
+    if (layer.mlp == '-')
+      shape.ffn_hidden = blocks.object(layer.mlp_block).integer("intermediate_size", 1, bounds::kFfnHidden);
+    return shape;
+  }
+
   void read_block(const JsonReader& blocks, const std::string& name) {
     const JsonReader block = blocks.object(name);
     const std::vector<std::string> names = block_kind_names();
@@ -71,7 +110,7 @@ class Lowering {
     if (block.has("qk_norm_span")) family_.implied["qk_layernorm"] = true;
     if (block.has("sliding_window")) windowed_.insert(name);
     for (const std::string& part : kind->keys)
-      if (block.has(part)) lower(block, name, part);
+      if (block.has(part)) lower(block, *kind, name, part);
   }
 
   // Mixers of one letter share a shape: a model has one of them.
@@ -84,14 +123,17 @@ class Lowering {
                    fmt::format("{} and {}", other->name, kind.name), other->name);
   }
 
-  // Kernels have one shape of each kind: blocks of a kind may differ in their window only.
-  void lower(const JsonReader& block, const std::string& name, const std::string& part) {
+  // Blocks of a kind may differ in their window, and in sizes: a model has those of the first block.
+  void lower(const JsonReader& block, const BlockKind& kind, const std::string& name,
+             const std::string& part) {
     const std::string path = fmt::format("blocks/{}/{}", name, part);
     const auto told = lowered_.find(part);
+    if (told != lowered_.end() && is_size(kind, part)) return;
     if (told != lowered_.end() && flat_[told->second] != block.value(part))
       block.fail(
           part,
-          fmt::format("must be as in /{}: blocks of one kind may differ only in having a sliding_window",
+          fmt::format("must be as in /{}: blocks of one kind may differ in their sizes and in having a "
+                      "sliding_window",
                       told->second),
           fmt::format("{} and {}", flat_[told->second].dump(), block.value(part).dump()),
           flat_[told->second].dump());
@@ -133,7 +175,7 @@ class Lowering {
         group.fail(place, "must have at most one mixer, and then at most one MLP or experts",
                    "found " + said.dump());
       slot = found->second->letter;
-      if (found->second->mixes) layer.mixer_block = name;
+      (found->second->mixes ? layer.mixer_block : layer.mlp_block) = name;
       from = to + 1;
     }
     return layer;

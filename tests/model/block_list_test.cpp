@@ -113,15 +113,29 @@ TEST(BlockList, SplitsLayersBesideAStateSpace) {
   EXPECT_EQ(model.state_space->groups, 4);
 }
 
+TEST(BlockList, BlocksOfOneKindMayDifferInSize) {
+  Json list = windowed_list();
+  const std::int64_t before = count_parameters(read_config(list)).total;
+  list["blocks"]["global"].merge_patch(
+      {{"num_attention_heads", 16}, {"num_key_value_heads", 4}, {"head_dim", 512}});
+  list["blocks"]["wide"] = {{"kind", "mlp"}, {"intermediate_size", 28672}};
+  list["layers"][0]["pattern"][3] = "global+wide";
+  const Model model = read_config(list);
+  ASSERT_EQ(model.shapes.size(), 1u);
+  EXPECT_EQ(model.shape_of(3), 1);
+  EXPECT_EQ(model.shape_of(4), 0);
+  EXPECT_EQ(model.shapes[0].kv_heads, 4);
+  const std::int64_t attention = 4096 * 2 * ((16 + 4) * 512 - (32 + 8) * 128), mlp = 3 * 4096 * 14336;
+  EXPECT_EQ(count_parameters(model).total - before, 8 * (attention + mlp));
+}
+
 TEST(BlockList, ErrorsNamePlaceAndRule) {
   const auto complaint_of = [](const char* place, const Json& value) {
     Json list = windowed_list();
     list[Json::json_pointer(place)] = value;
     return complaint(list.dump());
   };
-  EXPECT_THAT(
-      complaint_of("/blocks/global/num_attention_heads", 16),
-      HasSubstr("/blocks/global/num_attention_heads: must be as in /blocks/local/num_attention_heads"));
+  EXPECT_THAT(complaint_of("/blocks/global/qkv_bias", true), HasSubstr("/blocks/global/qkv_bias"));
   EXPECT_THAT(complaint_of("/blocks/mlp/intermediate_size", 0), HasSubstr("/blocks/mlp/intermediate_size"));
   EXPECT_THAT(complaint_of("/blocks/mlp/width", 1), HasSubstr("/blocks/mlp/width: must be one of"));
   EXPECT_THAT(complaint_of("/blocks/mlp/kind", "mpl"), HasSubstr("nearest legal: mlp"));

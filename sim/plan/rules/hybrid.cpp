@@ -14,7 +14,8 @@ class HybridRules {
       : plan_(plan), model_(model), broken_(broken) {}
 
   void check() {
-    if (!traits(plan_).trains_hybrids)
+    const bool scans = model_.state_space || model_.pattern.find('M') != std::string::npos;
+    if (scans && !traits(plan_).trains_hybrids)
       report("framework", "hybrid models need framework megatron-core", to_string(plan_.framework),
              "megatron-core");
     if (plan_.overlap_experts)

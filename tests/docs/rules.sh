@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 found=$(mktemp)
 
-cat sim/plan/rules*.cpp | tr '\n' ' ' | sed 's/  */ /g; s/" "//g' |
+cat sim/plan/rules/*.cpp | tr '\n' ' ' | sed 's/  */ /g; s/" "//g' |
   grep -oE '(report\(|push_back\( ?\{ ?"",) ?"[a-z_]+", ?(fmt::format\( ?)?"[^"]+"' |
   sed -E 's/.*[(,] ?"([a-z_]+)", ?(fmt::format\( ?)?"(.*)"$/| \1 | \3 |/' |
   while IFS= read -r rule; do

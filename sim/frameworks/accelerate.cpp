@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "frameworks/plan_yaml.h"
+#include "frameworks/torch_defaults.h"
 
 namespace rehearse {
 
@@ -30,7 +32,6 @@ const std::set<std::string>& free_of_accelerate() {
                                              "tpu_env",
                                              "tpu_use_cluster",
                                              "tpu_use_sudo",
-                                             "use_cpu",
                                              "gpu_ids",
                                              "deepspeed_hostfile",
                                              "command_file",
@@ -38,23 +39,17 @@ const std::set<std::string>& free_of_accelerate() {
                                              "tpu_name",
                                              "tpu_zone",
                                              "mpirun_config",
-                                             "ipex_config",
                                              "main_process_ipaddress",
-                                             "fsdp_auto_wrap_policy",
                                              "fsdp_cpu_ram_efficient_loading",
                                              "fsdp_state_dict_type",
                                              "fsdp_sync_module_states",
                                              "fsdp_use_orig_params",
                                              "fsdp_transformer_layer_cls_to_wrap",
-                                             "fsdp_min_num_params",
                                              "deepspeed_multinode_launcher",
                                              "deepspeed_exclusion_filter",
                                              "deepspeed_inclusion_filter",
                                              "zero3_init_flag",
                                              "zero3_save_16bit_model",
-                                             "deepspeed_moe_layer_cls_names",
-                                             "fsdp_ignored_modules",
-                                             "fsdp_ignored_params",
                                              "log_with",
                                              "version"};
   return keys;
@@ -66,16 +61,16 @@ const std::map<std::string, std::string>& ignored_of_accelerate() {
       {"dynamo_config", "the kernel times of the profile are used, without a compiler's fusions"},
       {"dynamo_backend", "the kernel times of the profile are used, without a compiler's fusions"},
       {"fsdp_forward_prefetch", "one layer is prefetched"},
-      {"fsdp_limit_all_gathers", "one layer is prefetched"},
+      {"fsdp_min_num_params", "each layer is sharded by itself"},
+      {"deepspeed_moe_layer_cls_names", "each layer is gathered by itself"},
+      {"fsdp_ignored_modules", "all parameters are counted as sharded"},
+      {"fsdp_ignored_params", "all parameters are counted as sharded"},
+      {"ipex_config", "the GPUs of the cluster are counted"},
+      {"use_cpu", "the GPUs of the cluster are counted"},
       {"offload_optimizer_nvme_path", "NVMe is counted as host memory"},
       {"offload_param_nvme_path", "parameters are counted on the GPU"},
       {"fp8_config", "fp8 is counted with one scale per tensor"}};
   return keys;
-}
-
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::toupper(letter); });
-  return text;
 }
 
 class AccelerateReader {
@@ -90,7 +85,7 @@ class AccelerateReader {
       imported_.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : processes;
     const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMaxProcesses);
     node_ = processes / std::max<std::int64_t>(1, nodes);
-    const std::string type = config_.has("distributed_type") ? upper(config_.text("distributed_type"))
+    const std::string type = config_.has("distributed_type") ? in_upper_case(config_.text("distributed_type"))
                              : config_.has("fsdp_config")    ? "FSDP"
                                                              : "MULTI_GPU";
     used("distributed_type");
@@ -109,7 +104,9 @@ class AccelerateReader {
     parallelism();
     if (config_.has("gradient_accumulation_steps"))
       imported_.accumulation = config_.integer("gradient_accumulation_steps", 1, kMaxProcesses);
-    note("Accelerate's file names no batch and no sequence: pass --mbs, --gbs and --seq");
+    add_autocast(plan_);
+    if (plan_["framework"] != "megatron-core") plan_["fused_adam"] = false;  // torch.optim.AdamW unless told
+    note_missing();
     imported_.scenario["plan"] = plan_;
     list();
     return std::move(imported_);
@@ -138,7 +135,7 @@ class AccelerateReader {
   static std::string word_at(const JsonReader& from, const char* key, const std::string& fallback) {
     if (!from.has(key)) return fallback;
     const Json& value = from.value(key);
-    return upper(value.is_string() ? value.get<std::string>() : value.dump());
+    return in_upper_case(value.is_string() ? value.get<std::string>() : value.dump());
   }
 
   bool is_on(const JsonReader& from, const char* key) {
@@ -181,9 +178,20 @@ class AccelerateReader {
       note("fsdp_offload_params moves parameters and gradients too: those are counted on the GPU");
     }
     plan_["recompute"] = is_on(from, "fsdp_activation_checkpointing") ? "full" : "none";
+    used("fsdp_auto_wrap_policy");
+    if (const std::string wrap = word_at(from, "fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+        wrap != "TRANSFORMER_BASED_WRAP" && wrap != "0")
+      note("fsdp_auto_wrap_policy " + wrap + " is ignored: each layer is sharded by itself");
+    used("fsdp_limit_all_gathers");
+    if (word_at(from, "fsdp_limit_all_gathers", "TRUE") != "TRUE")
+      note("fsdp_limit_all_gathers is ignored: two layers at most are counted as gathered at once");
     for (const char* each : {"fsdp_backward_prefetch", "fsdp_backward_prefetch_policy"}) {
       used(each);
       if (word_at(from, each, "") == "NO_PREFETCH") plan_["prefetch"] = 0;
+      if (word_at(from, each, "") == "BACKWARD_POST")
+        note(std::string(each) +
+             " BACKWARD_POST is approximated: the next layer is counted as gathered beside "
+             "the backward pass of this one");
     }
   }
 
@@ -251,6 +259,15 @@ class AccelerateReader {
     for (std::string& each : read.notes) note(std::move(each));
     list();
     return std::move(imported_);
+  }
+
+  // What the file has no keys for, and the command line does not give.
+  void note_missing() {
+    std::vector<std::string> flags;
+    for (const auto& [pointer, flag] :
+         {std::pair{"/plan/micro_batch", "--mbs"}, {"/plan/global_batch", "--gbs"}, {"/plan/seq", "--seq"}})
+      if (!request_.over.contains(pointer)) flags.emplace_back(flag);
+    if (!flags.empty()) note("Accelerate's file names no batch and no sequence: pass " + join(flags));
   }
 
   // Every key of the file, and those of its sections.

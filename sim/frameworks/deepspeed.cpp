@@ -88,8 +88,8 @@ class DeepSpeedReader {
   void note_unmodelled(std::span<const UnmodelledKey> keys, const JsonReader& reader,
                        const std::string& section) {
     for (const UnmodelledKey& each : keys)
-      if (reader.has(each.key) && reader.value(each.key) != Json(false) &&
-          reader.value(each.key) != Json("auto"))
+      if (reader.has(each.key) && reader.value(each.key) != Json(each.usual) &&
+          reader.value(each.key) != Json(0) && reader.value(each.key) != Json("auto"))
         note(fmt::format("\"{}{}\" is ignored: {}", section, each.key, each.counted));
   }
 

@@ -23,8 +23,7 @@ constexpr const char* kCostless[] = {"scheduler",
                                      "flops_profiler",
                                      "checkpoint",
                                      "memory_breakdown",
-                                     "seed",
-                                     "disable_allgather"};
+                                     "seed"};
 
 // What changes the cost and has no counterpart here.
 constexpr UnmodelledKey kUnmodelled[] = {
@@ -42,24 +41,18 @@ constexpr UnmodelledKey kUnmodelled[] = {
     {"elasticity", "the batch of the file is used"},
     {"hybrid_engine", "only training is counted"},
     {"compile", "the kernel times of the profile are used"},
+    {"disable_allgather", "parameters are gathered, not broadcast by each rank"},
     {"fp32_allreduce", "gradients are reduced in the training precision; pass --grad-reduce fp32"}};
-constexpr const char* kCostlessOfZero[] = {"contiguous_gradients",
-                                           "round_robin_gradients",
+constexpr const char* kCostlessOfZero[] = {"round_robin_gradients",
                                            "load_from_fp32_weights",
                                            "elastic_checkpoint",
                                            "stage3_gather_16bit_weights_on_model_save",
                                            "stage3_gather_fp16_weights_on_model_save",
                                            "ignore_unused_parameters",
-                                           "legacy_stage1",
                                            "gather_16bit_weights_on_model_save",
-                                           "stage3_module_granularity_threshold",
-                                           "module_granularity_threshold",
                                            "pipeline_loading_checkpoint",
                                            "enable_sanity_checks",
                                            "log_trace_cache_warnings",
-                                           "reduce_scatter",
-                                           "allgather_partitions",
-                                           "memory_efficient_linear",
                                            "override_module_apply"};
 // Fields go by their alias and by their own name (deepspeed/runtime/zero/config.py, pydantic).
 constexpr const char* kPrefetched = "one layer is prefetched";
@@ -94,6 +87,13 @@ constexpr UnmodelledKey kUnmodelledOfZero[] = {
     {"zenflow", "the host steps after every iteration"},
     {"save_muon_momentum_buffer_in_memory", "Adam's state is counted"},
     {"leaf_module", "every layer is gathered separately"},
+    {"contiguous_gradients", "gradients are counted in one buffer", true},
+    {"reduce_scatter", "gradients are reduced and scattered, not reduced whole", true},
+    {"allgather_partitions", "parameters are gathered, not broadcast by each rank", true},
+    {"memory_efficient_linear", "inputs of linear layers are kept once", true},
+    {"stage3_module_granularity_threshold", "every layer is gathered separately"},
+    {"module_granularity_threshold", "every layer is gathered separately"},
+    {"legacy_stage1", "ZeRO-1 of today is counted"},
     {"use_multi_rank_bucket_allreduce", "a bucket is reduced in one message"}};
 
 }  // namespace

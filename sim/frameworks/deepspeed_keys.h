@@ -9,6 +9,7 @@ namespace rehearse {
 struct UnmodelledKey {
   const char* key;
   const char* counted;  // in its place
+  bool usual = false;   // the value that is counted, where the file has it
 };
 
 // Of the file, and of its section zero_optimization.

@@ -79,8 +79,12 @@ class MegatronReader {
   void unmodelled() {
     for (const MegatronOption& option : megatron_options()) {
       if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
-      if (!option.is_default(join(flags_.values(option.name()), " ")))
-        note(fmt::format("{} is ignored: {}", option.name(), option.effect));
+      const std::vector<std::string> values = flags_.values(option.name());
+      const bool is_counted = option.is_default(join(values, " ")) ||
+                              (!values.empty() && std::ranges::all_of(values, [&](const std::string& each) {
+                                return option.is_default(each);
+                              }));
+      if (!is_counted) note(fmt::format("{} is ignored: {}", option.name(), option.effect));
     }
   }
 

@@ -43,6 +43,8 @@ constexpr std::array kOptimizers = {
         "musgd",
         "it keeps no second moment, and a first one only with momentum: 4 to 8 bytes per parameter less"},
     KnownOptimizer{"lion", kOneMoment},
+    KnownOptimizer{"decoupledadamw", ""},
+    KnownOptimizer{"decoupledlionw", kOneMoment},
     KnownOptimizer{"adagrad", kOneMoment},
     KnownOptimizer{"muon", kMuon},
     KnownOptimizer{"distmuon", kMuon},
@@ -57,6 +59,14 @@ constexpr std::array kOptimizers = {
     KnownOptimizer{"adam8bit", kQuantized},
     KnownOptimizer{"adamw8bit", kQuantized},
     KnownOptimizer{"pagedadamw8bit", kQuantized},
+    KnownOptimizer{"adamwbnb8bit", kQuantized},
+    KnownOptimizer{"adamwtorch8bit", kQuantized},
+    KnownOptimizer{"pagedadamw",
+                   "its moments may lie in the host's memory, and pages move when memory is short"},
+    KnownOptimizer{"pagedadamw32bit",
+                   "its moments may lie in the host's memory, and pages move when memory is short"},
+    KnownOptimizer{"lion8bit", kOneMoment},
+    KnownOptimizer{"pagedlion8bit", kOneMoment},
 };
 
 }  // namespace

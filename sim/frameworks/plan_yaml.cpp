@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <sstream>
 
 #include "base/bounds.h"
 #include "frameworks/script_flags.h"
@@ -15,6 +17,18 @@ namespace {
 constexpr std::int64_t kMaxOfTrainer = std::int64_t{1} << 32;
 
 }  // namespace
+
+std::set<std::string> keys_of(const char* words) {
+  std::set<std::string> keys;
+  std::istringstream from{std::string(words)};
+  for (std::string word; from >> word;) keys.insert(std::move(word));
+  return keys;
+}
+
+std::string in_upper_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  return text;
+}
 
 PlanYaml::PlanYaml(const YamlText& yaml, const std::string& file, const ImportRequest& request)
     : yaml_(yaml), file_(file), request_(request) {
@@ -68,6 +82,10 @@ std::string PlanYaml::place(const std::string& path) const {
   return line(path) > 0 ? fmt::format("line {}: {}", line(path), path) : path;
 }
 
+bool PlanYaml::is_over(const std::string& pointer) const {
+  return request_.over.contains(pointer);
+}
+
 void PlanYaml::note(const std::string& path, const std::string& text) {
   imported.notes.push_back(fmt::format("{} {}", place(path), text));
 }
@@ -76,6 +94,11 @@ void PlanYaml::ignore_unless(const std::string& path, const Json& counted, const
   const Json* value = find(path);
   if (value != nullptr && *value != counted)
     note(path, fmt::format("{} is ignored: {}", value->dump().substr(0, 200), effect));
+}
+
+void PlanYaml::ignore_unless(std::span<const CountedKey> keys, const std::string& before) {
+  for (const CountedKey& each : keys)
+    ignore_unless(before + each.path, Json::parse(each.counted), each.effect);
 }
 
 void PlanYaml::write_gpus(std::int64_t gpus) {
@@ -98,7 +121,7 @@ int PlanYaml::line(const std::string& path) const {
 void PlanYaml::list(const Json& section, const std::string& before, const std::set<std::string>& free) {
   for (const auto& [key, value] : section.items()) {
     const std::string path = before + key;
-    const bool is_free = free.contains(path) || free.contains(key) || value.is_null();
+    const bool is_free = free.contains(path) || free.contains("*." + key) || value.is_null();
     const auto below = read_.lower_bound(path + ".");
     const bool is_opened = below != read_.end() && below->starts_with(path + ".");
     const bool is_read = read_.contains(path) && !(value.is_object() && is_opened);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,19 @@
 #include "frameworks/yaml_text.h"
 
 namespace rehearse {
+
+// A key that is not modelled: `counted` is the value, in JSON, that is counted whatever the file says.
+struct CountedKey {
+  const char* path;
+  const char* counted;
+  const char* effect;
+};
+
+// Of a text with a blank between each two.
+std::set<std::string> keys_of(const char* words);
+
+// ASCII letters alone.
+std::string in_upper_case(std::string text);
 
 class PlanYaml {
  public:
@@ -23,12 +37,16 @@ class PlanYaml {
   bool on(const std::string& path, bool fallback = false);
   std::string text(const std::string& path);  // "" where it is absent
   std::string place(const std::string& path) const;
+  const std::string& file() const { return file_; }
+  bool is_over(const std::string& pointer) const;  // whether the command line gives the scenario's field
   void note(const std::string& path, const std::string& text);
   // Where the file has another value than the one that is counted: notes that it is ignored, and the effect.
   void ignore_unless(const std::string& path, const Json& counted, const std::string& effect);
+  void ignore_unless(std::span<const CountedKey> keys, const std::string& before = "");
   void write_gpus(std::int64_t gpus);  // unless the command line gives them
 
-  // Every key of the file, with what became of it. `free`: by path, or by its last step.
+  // Every key of the file, with what became of it. `free`: paths of keys and sections; "*.a" is a key of any
+  // section.
   Imported finish(const std::set<std::string>& free);
 
   Imported imported;

@@ -60,6 +60,8 @@ class TorchtitanReader {
     compiling(section("compile"));
     scaling();
     optimizer(section("optimizer"));
+    unsharded();
+    note_ignored_of_torchtitan(config_.json(), imported_);
     if (section("fault_tolerance").boolean_or("enable", false))
       note("\"fault_tolerance\" is ignored: replicas reduce gradients every step, as without it");
     imported_.scenario["plan"] = plan_;
@@ -245,6 +247,8 @@ class TorchtitanReader {
       stages(from, plan_["schedule"] != "gpipe" && plan_["schedule"] != "1f1b");
     }
     microbatch_ = degree(from, "pipeline_parallel_microbatch_size");
+    const JsonReader old = section("experimental");
+    microbatches_ = old.integer_or("pipeline_parallel_microbatches", 0, 0, kMaxDegree);  // to early 2025
     read_.insert({"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
                   "pipeline_parallel_schedule_csv"});
   }
@@ -271,6 +275,7 @@ class TorchtitanReader {
     const std::int64_t global = from.integer_or("global_batch_size", -1, -1, kMax);
     const std::int64_t accumulated = degree(from, "gradient_accumulation_steps");  // of YerevaNN/YNNtitan
     plan_["seq"] = from.integer_or("seq_len", 2048, 1, kMax);
+    if (microbatches_ > 0) microbatch_ = std::max<std::int64_t>(1, local / microbatches_);
     plan_["micro_batch"] = pp_ > 1 ? microbatch_ : local;
     if (global > 0)
       plan_["global_batch"] = global;
@@ -290,11 +295,29 @@ class TorchtitanReader {
     if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";
   }
 
+  // fully_shard sets the precision of what it shards; torch.autocast that of replicas alone
+  // (torchtitan/distributed/utils.py, maybe_enable_amp).
+  void unsharded() {
+    if (plan_["zero"] != 0 || plan_["precision"] != "bf16" || plan_.contains("recipe")) return;
+    if (plan_["tp"] == 1 && pp_ == 1) {
+      plan_["recipe"] = "autocast";
+      return;
+    }
+    plan_["precision"] = "fp32";
+    note(
+        "\"parallelism/data_parallel_shard_degree\" 1 with tensor or pipeline parallelism: torchtitan then "
+        "trains in fp32, whatever training.mixed_precision_param says");
+  }
+
   void checkpointing(const JsonReader& from) {
     const std::string mode = from.text_or("mode", "selective");
     if (mode != "none" && mode != "selective" && mode != "full" && mode != "memory_budget")
       from.fail("mode", "must be none, selective or full", "found \"" + mode + "\"", "selective");
     if (mode == "full") plan_["recompute"] = "full";
+    if (from.has("early_stop")) {
+      const bool stops = from.boolean_or("early_stop", false);
+      if (mode == "full") plan_["recompute_early_stop"] = stops;
+    }
     const std::string option = from.text_or("selective_ac_option", "2");
     if (mode == "memory_budget")
       note(
@@ -324,7 +347,7 @@ class TorchtitanReader {
   const JsonReader& config_;
   int gpus_;
   std::int64_t layers_;
-  std::int64_t pp_ = 1, vpp_ = 1, dp_ = 0, microbatch_ = 1;
+  std::int64_t pp_ = 1, vpp_ = 1, dp_ = 0, microbatch_ = 1, microbatches_ = 0;
   std::set<std::string> read_;
   std::vector<std::string> stay_in_bf16_;  // layers
   Imported imported_;

@@ -38,7 +38,10 @@ constexpr std::array kSections = {
     Section{"compile",
             "backend components enable enable_passes graph_passes joint_passes "
             "model_backend_override passes"},
-    Section{"debug", "deterministic deterministic_warn_only moe_force_load_balance seed"},
+    Section{"debug",
+            "batch_invariant detect_anomaly deterministic deterministic_warn_only "
+            "enable_structured_logging moe_force_load_balance print_config save_config_file seed "
+            "spmd_typechecking"},
     Section{"experimental",
             "context_parallel_degree context_parallel_rotate_method custom_args_module "
             "custom_import custom_model_path enable_async_tensor_parallel enable_compiled_autograd "
@@ -101,7 +104,13 @@ constexpr std::array kSections = {
 // Sections and keys that leave time and memory of a step as they are.
 constexpr std::array kFree = {"checkpoint",
                               "comm",
-                              "debug",
+                              "debug.deterministic_warn_only",
+                              "debug.enable_structured_logging",
+                              "debug.moe_force_load_balance",
+                              "debug.print_config",
+                              "debug.save_config_file",
+                              "debug.seed",
+                              "debug.spmd_typechecking",
                               "job",
                               "lr_scheduler",
                               "memory_estimation",
@@ -111,7 +120,7 @@ constexpr std::array kFree = {"checkpoint",
                               "training.dataloader",
                               "training.dataset",
                               "training.dataset_path",
-                              "training.deterministic",
+                              "training.debug_moe_force_load_balance",
                               "training.gc_debug",
                               "training.gc_freq",
                               "training.seed",
@@ -125,10 +134,64 @@ constexpr std::array kFree = {"checkpoint",
                               "optimizer.beta2",
                               "optimizer.eps",
                               "optimizer.weight_decay",
-                              "compile.backend",
-                              "experimental.custom_import",
-                              "experimental.custom_args_module",
-                              "experimental.custom_model_path"};
+                              "activation_checkpoint.debug",
+                              "activation_checkpoint.determinism_check",
+                              "activation_checkpoint.preserve_rng_state",
+                              "activation_checkpoint.visualize_memory_budget_pareto"};
+
+// What is counted in their place where they are set otherwise than `counted`, in JSON.
+struct Ignored {
+  const char* key;
+  const char* counted;
+  const char* effect;
+};
+constexpr const char* kCompiler =
+    "the kernel times of the profile are used, without the compiler's own passes";
+constexpr const char* kConverted = "all linear layers but the output are counted as converted";
+constexpr const char* kOwnCode = "the code that it names is not read, and may change network and step";
+constexpr const char* kDeterministic = "the faster kernels, which are not deterministic, are counted";
+constexpr std::array kIgnored = {
+    Ignored{"activation_checkpoint/per_op_sac_force_recompute_mm_shapes_by_fqns", R"(["moe.router.gate"])",
+            "every second GEMM is recomputed, whatever its shape"},
+    Ignored{"compile/backend", "\"inductor\"", kCompiler},
+    Ignored{"compile/enable_passes", "false", kCompiler},
+    Ignored{"compile/graph_passes", "[]", kCompiler},
+    Ignored{"compile/joint_passes", "[]", kCompiler},
+    Ignored{"compile/passes", "[]", kCompiler},
+    Ignored{"compile/model_backend_override", "\"\"", kCompiler},
+    Ignored{"debug/batch_invariant", "false", kDeterministic},
+    Ignored{"debug/detect_anomaly", "false",
+            "its checks of each kernel are not counted: the step is predicted too fast"},
+    Ignored{"debug/deterministic", "false", kDeterministic},
+    Ignored{"training/deterministic", "false", kDeterministic},
+    Ignored{"experimental/custom_import", "\"\"", kOwnCode},
+    Ignored{"experimental/custom_args_module", "\"\"", kOwnCode},
+    Ignored{"experimental/custom_model_path", "\"\"", kOwnCode},
+    Ignored{"job/custom_config_module", "\"\"", kOwnCode},
+    Ignored{"experimental/enable_compiled_autograd", "false", kCompiler},
+    Ignored{"parallelism/enable_compiled_autograd", "false", kCompiler},
+    Ignored{"parallelism/context_parallel_load_balancer", "\"headtail\"",
+            "each rank is counted with an equal share of the causal attention"},
+    Ignored{"training/enable_loss_parallel", "true", "each rank computes the loss of its part of the logits"},
+    Ignored{"float8/emulate", "false", "GEMMs are counted in FP8"},
+    Ignored{"float8/force_recompute_fp8_weight_in_bwd", "false",
+            "FP8 weights are counted as kept for backward"},
+    Ignored{"float8/precompute_float8_dynamic_scale_for_fsdp", "false",
+            "the scale of each weight is counted as computed by itself"},
+    Ignored{"float8/scaling_type_input", "\"dynamic\"",
+            "scales are computed from the tensor that they scale"},
+    Ignored{"float8/scaling_type_weight", "\"dynamic\"",
+            "scales are computed from the tensor that they scale"},
+    Ignored{"float8/scaling_type_grad_output", "\"dynamic\"",
+            "scales are computed from the tensor that they scale"},
+    Ignored{"mx/use_fp8_dim1_cast_triton_kernel", "true", "the profile's cast kernel is counted"},
+    Ignored{"mx/filter_fqns", R"(["output"])", kConverted},
+    Ignored{"quantize/linear/mx/filter_fqns", R"(["output"])", kConverted},
+    Ignored{"quantize/linear/mx/mxfp8_dim1_cast_kernel_choice", "\"triton\"",
+            "the profile's cast kernel is counted"},
+    Ignored{"quantize/linear/float8/emulate", "false", "GEMMs are counted in FP8"},
+    Ignored{"quantize/linear/float8/precompute_float8_dynamic_scale_for_fsdp", "false",
+            "the scale of each weight is counted as computed by itself"}};
 
 std::vector<std::string> words_of(const char* text) {
   std::vector<std::string> words;
@@ -231,6 +294,17 @@ bool is_torchtitan_key(const std::string& section, const std::string& key) {
 
 bool is_torchtitan_free(const std::string& section, const std::string& key) {
   return is_free(section) || is_free(section + "." + key);
+}
+
+void note_ignored_of_torchtitan(const Json& config, Imported& imported) {
+  for (const Ignored& each : kIgnored) {
+    const Json::json_pointer key(std::string("/") + each.key);
+    if (!config.contains(key)) continue;
+    const Json& value = config[key];
+    const bool is_empty = value.is_null() || value == "" || (value.is_array() && value.empty());
+    if (value != Json::parse(each.counted) && !is_empty)
+      imported.notes.push_back(fmt::format("\"{}\" is ignored: {}", each.key, each.effect));
+  }
 }
 
 void require_torchtitan_keys(const Json& config, const std::string& file) {

@@ -9,79 +9,276 @@
 
 #include "frameworks/optimizer_note.h"
 #include "frameworks/plan_yaml.h"
+#include "frameworks/torch_defaults.h"
 
 namespace rehearse {
 
 namespace {
 
-// nanotron's own names of what its Llama is (nanotron/config/models_config.py).
-Json model_of_nanotron(PlanYaml& yaml) {
-  const Json* config = yaml.find("model.model_config");
-  if (config == nullptr || !config->is_object()) return nullptr;
-  Json model = *config;
-  if (model.contains("model_type")) return model;
-  model["model_type"] = "llama";
-  if (model.contains("num_local_experts") || model.contains("moe_config")) model["model_type"] = "mixtral";
-  Json named = Json::object();
-  for (const auto& [key, value] : model.items())
-    if (!value.is_null() && !key.starts_with("is_") && !key.starts_with("_") && key != "use_cache" &&
-        key != "pretraining_tp" && key != "rope_interleaved")
-      named[key] = value;
-  return named;
+constexpr const char* kOneModel = "one pass of one model is counted";
+constexpr const char* kAllTrained = "all parameters are counted as trained";
+constexpr const char* kWideWeights = "weights are counted unquantized";
+constexpr const char* kNoCompiler = "the kernel times of the profile are used, without a compiler's fusions";
+constexpr const char* kOwnKernels = "the kernels of the profile are counted";
+
+// transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference, with the
+// values that are counted.
+constexpr std::array kIgnoredOfTrainers = {
+    CountedKey{"rl", "null", kOneModel},
+    CountedKey{"reward_model", "false", kOneModel},
+    CountedKey{"qat", "null", "no fake quantization is counted"},
+    CountedKey{"load_in_4bit", "false", kWideWeights},
+    CountedKey{"load_in_8bit", "false", kWideWeights},
+    CountedKey{"gptq", "false", kWideWeights},
+    CountedKey{"quantization_bit", "null", kWideWeights},
+    CountedKey{"use_unsloth", "false", kOwnKernels},
+    CountedKey{"use_kernels", "false", kOwnKernels},
+    CountedKey{"use_scattermoe", "false", kOwnKernels},
+    CountedKey{"use_sonicmoe", "false", kOwnKernels},
+    CountedKey{"lora_mlp_kernel", "false", kOwnKernels},
+    CountedKey{"lora_qkv_kernel", "false", kOwnKernels},
+    CountedKey{"lora_o_kernel", "false", kOwnKernels},
+    CountedKey{"flash_attn_cross_entropy", "false", kOwnKernels},
+    CountedKey{"flash_attn_rms_norm", "false", kOwnKernels},
+    CountedKey{"flash_attn_fuse_mlp", "false", kOwnKernels},
+    CountedKey{"cut_cross_entropy", "false", "the logits of all tokens are counted at once: more memory"},
+    CountedKey{"torch_compile", "false", kNoCompiler},
+    CountedKey{"unfrozen_parameters", "null", kAllTrained},
+    CountedKey{"freeze_trainable_layers", "null", kAllTrained},
+    CountedKey{"freeze_trainable_modules", "null", kAllTrained},
+    CountedKey{"freeze_vision_tower", "false", kAllTrained},
+    CountedKey{"use_galore", "false", "the state of Adam is counted"},
+    CountedKey{"use_apollo", "false", "the state of Adam is counted"},
+    CountedKey{"use_badam", "false", "the state of Adam is counted"},
+    CountedKey{"use_adam_mini", "false", "the state of Adam is counted"},
+    CountedKey{"use_muon", "false", "the state and step of Adam are counted"},
+    CountedKey{"mixture_of_depths", "null", "every layer is counted for every token"},
+    CountedKey{"neftune_noise_alpha", "null", "no noise on the embedding is counted"},
+    CountedKey{"auto_find_batch_size", "false", "the microbatch of the file is counted"},
+    CountedKey{"ddp_find_unused_parameters", "false", "no search for unused parameters is counted"},
+    CountedKey{"activation_offloading", "false", "activations are counted on the GPU"},
+    CountedKey{"tiled_mlp", "false", "the MLP is counted for the whole sequence at once"},
+    CountedKey{"group_by_length", "false", "every sequence has its full length"},
+    CountedKey{"relora", "false", kAllTrained},
+    CountedKey{"fp8", "false", "GEMMs are counted in the precision of bf16 and fp16"}};
+constexpr std::array kIgnoredOfTrainerFsdp = {
+    CountedKey{"forward_prefetch", "false", "gathers of the forward pass begin as PyTorch's do by default"},
+    CountedKey{"limit_all_gathers", "true", "two layers at most are counted as gathered at once"},
+    CountedKey{"min_num_params", "0", "each layer is sharded by itself"},
+    CountedKey{"auto_wrap_policy", "\"TRANSFORMER_BASED_WRAP\"", "each layer is sharded by itself"}};
+
+// Words of "fsdp": a list, or a text with blanks.
+std::string words_of_fsdp(PlanYaml& from) {
+  const Json* words = from.find("fsdp");
+  if (words == nullptr || *words == false) return "";
+  std::string all;
+  for (const Json& each : words->is_array() ? *words : Json::array({*words}))
+    all += (each.is_string() ? each.get<std::string>() : each.dump()) + " ";
+  return in_upper_case(all);
+}
+
+// By the words of transformers, and by the keys of FSDP in the file's section, with or without its prefix.
+void add_strategy(PlanYaml& from, Json& plan) {
+  const std::string words = words_of_fsdp(from);
+  const Json* section = from.find("fsdp_config");
+  const bool shards = !words.empty() || (section != nullptr && section->is_object() && !section->empty());
+  if (!shards) return;
+  plan["zero"] = 3;
+  std::string strategy = words;
+  for (const char* key : {"fsdp_config.sharding_strategy", "fsdp_config.fsdp_sharding_strategy"})
+    if (from.find(key)) strategy = in_upper_case(from.text(key));
+  const auto has = [&](const char* part) { return strategy.find(part) != std::string::npos; };
+  if (has("GRAD_OP") || has("ZERO2") || strategy == "2") plan["zero"] = 2;
+  if (has("NO_SHARD") || strategy == "3") plan["zero"] = 0;
+  if (has("HYBRID") || strategy == "4" || strategy == "5")
+    from.imported.notes.emplace_back("fsdp shards within a node: pass --zero-shard, the GPUs of a node");
+  if (words.find("OFFLOAD") != std::string::npos) {
+    plan["offload"] = "optimizer";
+    from.note("fsdp", "offload moves parameters and gradients too: those are counted on the GPU");
+  }
+}
+
+void add_fsdp_of_trainer(PlanYaml& from, Json& plan) {
+  add_strategy(from, plan);
+  std::int64_t version = from.integer("fsdp_version", 1);
+  for (const char* key : {"fsdp_config.version", "fsdp_config.fsdp_version"})
+    version = std::max(version, from.integer(key, 1));
+  const bool is_split = plan.contains("tp") || plan.contains("cp") || plan.contains("zero_shard");
+  if (plan["zero"] != 0 && version < 2 && !is_split) plan["framework"] = "fsdp1";
+  for (const std::string before : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
+    const Json* reshard = from.find(before + "reshard_after_forward");
+    if (reshard != nullptr &&
+        in_upper_case(reshard->is_string() ? reshard->get<std::string>() : reshard->dump()) == "FALSE")
+      plan["zero"] = 2;
+    if (from.on(before + "offload_params")) {
+      plan["offload"] = "optimizer";
+      from.note(before + "offload_params",
+                "moves parameters and gradients too: those are counted on the GPU");
+    }
+    if (in_upper_case(from.text(before + "backward_prefetch")) == "NO_PREFETCH") plan["prefetch"] = 0;
+    from.ignore_unless(kIgnoredOfTrainerFsdp, before);
+  }
+}
+
+// A ds_config.json of its own, which holds the sharding.
+void add_deepspeed(PlanYaml& from, const std::string& settings, const std::string& file,
+                   const ImportRequest& request, Json& plan) {
+  const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
+  if (given == request.shell.files.end())
+    throw InputError({file, from.place("deepspeed"), "names a file of its own, which holds the sharding",
+                      settings, fmt::format("rehearse import {} --source {}", file, settings)});
+  Imported sharding = import_deepspeed(JsonReader::of_text(given->second, settings), request.gpus);
+  plan = sharding.scenario["plan"];
+  for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
+}
+
+// Liger's kernels; --enable_liger_kernel of transformers turns on all of them.
+void add_kernels_of_trainer(PlanYaml& from, bool is_factory, Json& plan) {
+  add_eager_transformers(from.imported, plan);
+  const bool all = from.on("enable_liger_kernel") || from.on("use_liger_kernel");
+  const std::pair<const char*, const char*> kernels[] = {{"liger_rms_norm", "fused_norm"},
+                                                         {"liger_rope", "fused_rotary"},
+                                                         {"liger_glu_activation", "fused_activation"},
+                                                         {"liger_swiglu", "fused_activation"},
+                                                         {"liger_cross_entropy", "fused_cross_entropy"}};
+  for (const auto& [key, field] : kernels)
+    if (from.on(key) || all) plan[field] = true;
+  if (from.on("liger_fused_linear_cross_entropy") || all) {
+    plan["fused_cross_entropy"] = true;
+    from.imported.notes.emplace_back(
+        "Liger's loss is approximated: the logits of all tokens are counted at once, which takes more "
+        "memory");
+  }
+  from.find("liger_layer_norm");
+  std::string attention = from.text(is_factory ? "flash_attn" : "attn_implementation");
+  if (from.on("eager_attention")) attention = "eager";
+  if (attention == "disabled" || attention == "eager") plan["fused_attention"] = false;
+}
+
+void add_optimizer(PlanYaml& from, bool is_factory, Json& plan) {
+  static const std::set<std::string> adam = {"adamw_torch",      "adamw_torch_fused", "adamw_hf",
+                                             "adamw_apex_fused", "adamw_torch_xla",   "adamw"};
+  for (const char* key : {"optim", "optimizer"}) {
+    const std::string name = from.text(key);
+    if (name.empty()) continue;
+    plan["fused_adam"] = name.find("fused") != std::string::npos;
+    const std::string differs = adam.contains(name) ? "" : optimizer_note(from.place(key), name);
+    if (!differs.empty()) from.imported.notes.push_back(differs);
+  }
+  // transformers' default of 1 holds for both programs, and for DeepSpeed's "auto".
+  if (!plan.contains("clip_grad") || from.find("max_grad_norm"))
+    plan["clip_grad"] = from.number("max_grad_norm", 1);
+  if (const std::string stage = from.text("stage");
+      is_factory && !stage.empty() && stage != "sft" && stage != "pt")
+    from.note("stage", stage + " is ignored: " + kOneModel);
+  for (const char* key : {"finetuning_type", "adapter"})
+    if (const std::string method = from.text(key); !method.empty() && method != "full")
+      from.note(key, method + " is ignored: " + kAllTrained);
+  if (is_factory && !from.find("finetuning_type"))
+    from.imported.notes.emplace_back(
+        "finetuning_type is not given: LLaMA-Factory's default is lora, but all parameters are counted as "
+        "trained");
+}
+
+void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
+  const std::string wide = from.text("bf16"), half = from.text("fp16");
+  const bool pure = from.on("pure_bf16") || from.on("bfloat16") || from.on("float16");
+  const std::string said = wide == "true" || wide == "auto" || from.on("pure_bf16") || from.on("bfloat16")
+                               ? "bf16"
+                           : half == "true" || from.on("float16") ? "fp16"
+                                                                  : "fp32";
+  if (plan["framework"] != "deepspeed" || wide == "true" || half == "true" || !plan.contains("precision"))
+    plan["precision"] = said;
+  if (plan["precision"] == "fp32" && from.on("tf32"))
+    from.note("tf32", "is approximated: GEMMs are counted in fp32, without TF32");
+  from.find("tf32");
+  if (plan["framework"] == "deepspeed") return;
+  // axolotl loads weights in the precision of its GEMMs; accelerate widens them only where it shards.
+  if (plan["precision"] == "bf16" && (pure || (is_axolotl && plan["zero"] == 0))) {
+    plan["recipe"] = "bf16";
+    plan["grad_reduce"] = "bf16";
+  }
+  add_autocast(plan);
+}
+
+void add_recompute(PlanYaml& from, bool is_factory, Json& plan) {
+  const bool by_fsdp =
+      from.on("fsdp_config.activation_checkpointing") || from.on("fsdp_config.fsdp_activation_checkpointing");
+  // axolotl's "offload" and "unsloth" are ways to do it.
+  const std::string checkpointing = from.text("gradient_checkpointing");
+  const bool off = from.on("disable_gradient_checkpointing");
+  const bool again = (checkpointing.empty() ? is_factory : checkpointing != "false") && !off;
+  if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
+    from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
+  plan["recompute"] = again || by_fsdp ? "full" : "none";
+  const bool reentrant =
+      from.on("gradient_checkpointing_kwargs.use_reentrant", true) && from.on("use_reentrant_gc", true);
+  if (again || by_fsdp) plan["recompute_early_stop"] = by_fsdp || !reentrant;
+}
+
+void add_batch_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
+  const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
+  plan["micro_batch"] =
+      std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch"));
+  from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
+  for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
+    if (const std::int64_t seq = from.integer(key, 0, "/plan/seq"); seq > 0) plan["seq"] = seq;
+  bool full = from.on("pad_to_sequence_len");
+  for (const char* key : {"packing", "sample_packing", "neat_packing"}) {
+    full = full || from.on(key);
+    if (from.on(key)) from.note(key, "is approximated: attention spans the whole sequence, not each sample");
+  }
+  if (!full)
+    from.imported.notes.emplace_back(
+        "sequences are counted at their full length: without packing they are padded to the longest of a "
+        "batch "
+        "alone");
+}
+
+void add_degrees(PlanYaml& from, Json& plan) {
+  const std::pair<const char*, const char*> degrees[] = {{"tensor_parallel_size", "tp"},
+                                                         {"context_parallel_size", "cp"},
+                                                         {"sequence_parallel_degree", "cp"},
+                                                         {"expert_parallel_size", "ep"}};
+  for (const auto& [key, field] : degrees)
+    if (const std::int64_t degree = from.integer(key, 1); degree > 1) plan[field] = degree;
+  const std::int64_t shard = from.integer("dp_shard_size", 1), copies = from.integer("dp_replicate_size", 1);
+  if (copies > 1 && shard > 1) plan["zero_shard"] = shard;
+}
+
+const std::set<std::string>& free_of_trainers() {
+  static const std::set<std::string> keys = keys_of(
+      "adam_beta1 adam_beta2 adam_eps adam_epsilon bf16_full_eval chat_template compute_accuracy "
+      "dataloader_num_workers dataloader_pin_memory dataset dataset_dir dataset_prepared_path "
+      "datasets ddp_timeout debug default_system do_eval do_predict do_train "
+      "early_stopping_patience eot_tokens eval_batch_size eval_dataset eval_sample_packing "
+      "eval_steps eval_strategy eval_table_size evals_per_epoch evaluation_strategy export_dir "
+      "flash_attention fsdp_config.cpu_ram_efficient_loading fsdp_config.final_state_dict_type "
+      "fsdp_config.fsdp_cpu_ram_efficient_loading fsdp_config.fsdp_final_state_dict_type "
+      "fsdp_config.fsdp_state_dict_type fsdp_config.fsdp_sync_module_states "
+      "fsdp_config.fsdp_transformer_layer_cls_to_wrap fsdp_config.fsdp_use_orig_params "
+      "fsdp_config.state_dict_type fsdp_config.sync_module_states "
+      "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.use_orig_params "
+      "fsdp_final_state_dict_type hf_use_auth_token hub_model_id hub_strategy "
+      "include_num_input_tokens_seen learning_rate load_best_model_at_end logging_dir "
+      "logging_steps logging_strategy lora_alpha lora_dropout lora_fan_in_fan_out lora_model_dir "
+      "lora_modules_to_save lora_r lora_rank lora_target lora_target_linear lora_target_modules "
+      "loss_watchdog_patience loss_watchdog_threshold lr_scheduler lr_scheduler_kwargs "
+      "lr_scheduler_type max_new_tokens max_samples max_steps metric_for_best_model min_sample_len "
+      "model_type num_epochs num_train_epochs output_dir overwrite_cache overwrite_output_dir "
+      "per_device_eval_batch_size plot_loss predict_with_generate preprocessing_num_workers "
+      "processor_type push_dataset_to_hub push_to_hub remove_unused_columns report_to "
+      "resize_token_embeddings_to_32x resume_from_checkpoint run_name save_only_model "
+      "save_safetensors save_steps save_strategy save_total_limit saves_per_epoch seed shuffle "
+      "shuffle_merged_datasets skip_prepare_dataset special_tokens strict template tokenized_path "
+      "tokenizer_legacy tokenizer_type tokenizer_use_fast tokens torchdistx_path train_on_inputs "
+      "trust_remote_code use_tensorboard val_set_size val_size wandb_entity wandb_log_model "
+      "wandb_name wandb_project wandb_run_id wandb_watch warmup_ratio warmup_steps weight_decay "
+      "xformers_attention");
+  return keys;
 }
 
 }  // namespace
-
-bool is_nanotron(const Json& yaml) {
-  return yaml.is_object() && yaml.contains("parallelism") && yaml.contains("tokens") &&
-         yaml["parallelism"].is_object() && yaml["tokens"].is_object();
-}
-
-Imported import_nanotron(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file, request);
-  Json plan = {{"framework", "nanotron"}};
-  const auto degree = [&](const char* key, const char* pointer = "") {
-    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1, pointer));
-  };
-  const std::int64_t dp = degree("dp"), tp = degree("tp", "/plan/tp"), pp = degree("pp", "/plan/pp");
-  const std::int64_t cp = degree("context_parallel_size");
-  plan["tp"] = tp;
-  plan["pp"] = pp;
-  if (cp > 1) plan["cp"] = cp;
-  if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
-  from.write_gpus(dp * tp * pp * cp);
-  const std::string engine = from.text("parallelism.pp_engine");
-  if (pp > 1) plan["schedule"] = engine == "afab" ? "gpipe" : "1f1b";
-  plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
-  if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
-    from.note("parallelism.tp_linear_async_communication",
-              "is ignored: no overlap of tensor-parallel messages is counted");
-  plan["recompute"] = from.on("parallelism.recompute_layer") ? "full" : "none";
-  plan["zero"] = from.integer("optimizer.zero_stage", 0);
-  if (!from.on("optimizer.accumulate_grad_in_fp32", true))
-    from.note("optimizer.accumulate_grad_in_fp32", "is approximated: gradients are counted in fp32");
-  from.find("optimizer.clip_grad");
-  const std::string dtype = from.text("model.dtype");
-  plan["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
-  from.find("model.ddp_bucket_cap_mb");
-  const std::string differs =
-      optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
-  if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
-    from.imported.notes.push_back(differs);
-  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1, "/plan/micro_batch");
-  plan["micro_batch"] = micro;
-  plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1) * dp;
-  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0, "/plan/seq"); seq > 0)
-    plan["seq"] = seq;
-  from.imported.model = model_of_nanotron(from);
-  from.imported.scenario["plan"] = plan;
-  return from.finish({"checkpoints", "data_stages", "general", "lighteval", "logging", "profiler",
-                      "tokenizer", "s3_upload", "metrics_logging", "model.init_method",
-                      "model.make_vocab_size_divisible_by", "optimizer.learning_rate_scheduler",
-                      "optimizer.optimizer_factory", "optimizer.weight_decay",
-                      "optimizer.weight_decay_exclude_named_params", "tokens.limit_test_batches",
-                      "tokens.limit_val_batches", "tokens.train_steps", "tokens.val_check_interval"});
-}
 
 bool is_trainer(const Json& yaml) {
   if (!yaml.is_object()) return false;
@@ -90,163 +287,32 @@ bool is_trainer(const Json& yaml) {
                          yaml.contains("gradient_accumulation_steps") || yaml.contains("learning_rate"));
 }
 
-// transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference.
 Imported import_trainer(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   PlanYaml from(yaml, file, request);
   const bool is_axolotl = yaml.json.contains("base_model");
   const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
+  Json plan = {{"framework", "fsdp"}, {"zero", 0}};
   std::string settings = from.text("deepspeed");
   if (settings == "false") settings.clear();
-  Json plan = {{"framework", "fsdp"}, {"zero", 0}};
-  for (const char* key : {"fsdp", "fsdp_config"}) {
-    const Json* sharding = from.find(key);
-    if (sharding != nullptr && !sharding->empty() && *sharding != "" && *sharding != false) plan["zero"] = 3;
+  if (settings.empty()) {
+    add_degrees(from, plan);
+    add_fsdp_of_trainer(from, plan);
+  } else {
+    add_deepspeed(from, settings, file, request, plan);
+    add_degrees(from, plan);
   }
-  std::int64_t version = from.integer("fsdp_version", 1);
-  for (const char* key : {"fsdp_config.version", "fsdp_config.fsdp_version"})
-    version = std::max(version, from.integer(key, 1));
-  const bool is_split =
-      from.integer("tensor_parallel_size", 1) > 1 || from.integer("context_parallel_size", 1) > 1;
-  if (plan["zero"] == 3 && version < 2 && !is_split) plan["framework"] = "fsdp1";
-  for (const char* prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
-    const std::string before = prefix;
-    if (!from.on(before + "reshard_after_forward", true)) plan["zero"] = 2;
-    if (from.on(before + "offload_params"))
-      from.note(before + "offload_params", "is ignored: parameters are counted on the GPU, without copies");
-  }
-  const bool by_fsdp =
-      from.on("fsdp_config.activation_checkpointing") || from.on("fsdp_config.fsdp_activation_checkpointing");
-  if (!settings.empty()) {
-    const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
-    if (given == request.shell.files.end())
-      throw InputError({file, from.place("deepspeed"), "names a file of its own, which holds the sharding",
-                        settings, fmt::format("rehearse import {} --source {}", file, settings)});
-    Imported sharding = import_deepspeed(JsonReader::of_text(given->second, settings), 0);
-    plan = sharding.scenario["plan"];
-    for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
-  }
-  const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
-  plan["micro_batch"] =
-      std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch"));
-  if (is_factory && !from.find("finetuning_type"))
-    from.imported.notes.emplace_back(
-        "finetuning_type is not given: LLaMA-Factory's default is lora, but all parameters are counted as "
-        "trained");
-  from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
-  for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
-    if (const std::int64_t seq = from.integer(key, 0, "/plan/seq"); seq > 0) plan["seq"] = seq;
-  const std::string wide = from.text("bf16"), half = from.text("fp16");
-  plan["precision"] = wide == "true" || wide == "auto" ? "bf16" : half == "true" ? "fp16" : "fp32";
-  // axolotl's "offload" and "unsloth" are ways to do it.
-  const std::string checkpointing = from.text("gradient_checkpointing");
-  const bool again = (checkpointing.empty() ? is_factory : checkpointing != "false") &&
-                     !from.on("disable_gradient_checkpointing");
-  if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
-    from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
-  plan["recompute"] = again || by_fsdp ? "full" : "none";
-  for (const char* key : {"tensor_parallel_size", "context_parallel_size"})
-    if (const std::int64_t degree = from.integer(key, 1); degree > 1)
-      plan[std::string(key) == "tensor_parallel_size" ? "tp" : "cp"] = degree;
-  for (const char* key : {"optim", "optimizer"}) {
-    const std::string name = from.text(key);
-    const std::string differs = name.empty() || name.starts_with("adamw") ? "" : optimizer_note(key, name);
-    if (!differs.empty()) from.imported.notes.push_back(differs);
-  }
-  for (const char* key : {"finetuning_type", "adapter"})
-    if (const std::string method = from.text(key); !method.empty() && method != "full")
-      from.note(key, method + " is ignored: all parameters are counted as trained");
-  for (const char* key : {"packing", "sample_packing", "neat_packing"})
-    if (from.on(key)) from.note(key, "is approximated: every sequence has its full length");
+  add_batch_of_trainer(from, is_axolotl, plan);
+  add_precision_of_trainer(from, is_axolotl, plan);
+  add_recompute(from, is_factory, plan);
+  add_kernels_of_trainer(from, is_factory, plan);
+  add_optimizer(from, is_factory, plan);
+  from.ignore_unless(kIgnoredOfTrainers);
   for (const char* key : {"model_name_or_path", "base_model"})
-    if (from.find(key)) from.note(key, "is not looked up: pass --model NAME|config.json");
+    if (from.find(key) && !from.is_over("/model"))
+      from.note(key, "is not looked up: pass --model NAME|config.json");
   from.write_gpus(0);
   from.imported.scenario["plan"] = plan;
-  return from.finish({"adam_beta1",
-                      "adam_beta2",
-                      "adam_epsilon",
-                      "bf16_full_eval",
-                      "chat_template",
-                      "compute_accuracy",
-                      "dataset",
-                      "dataset_dir",
-                      "dataset_prepared_path",
-                      "dataloader_num_workers",
-                      "datasets",
-                      "ddp_timeout",
-                      "do_train",
-                      "early_stopping_patience",
-                      "eval_steps",
-                      "eval_strategy",
-                      "evals_per_epoch",
-                      "hub_model_id",
-                      "learning_rate",
-                      "load_best_model_at_end",
-                      "logging_steps",
-                      "lora_alpha",
-                      "lora_dropout",
-                      "lora_rank",
-                      "lora_target",
-                      "lora_r",
-                      "lora_target_modules",
-                      "lora_target_linear",
-                      "lr_scheduler",
-                      "lr_scheduler_type",
-                      "max_grad_norm",
-                      "max_samples",
-                      "model_type",
-                      "num_epochs",
-                      "num_train_epochs",
-                      "output_dir",
-                      "overwrite_cache",
-                      "overwrite_output_dir",
-                      "per_device_eval_batch_size",
-                      "plot_loss",
-                      "preprocessing_num_workers",
-                      "report_to",
-                      "resume_from_checkpoint",
-                      "save_only_model",
-                      "save_steps",
-                      "save_strategy",
-                      "saves_per_epoch",
-                      "seed",
-                      "shuffle",
-                      "special_tokens",
-                      "stage",
-                      "template",
-                      "tf32",
-                      "tokenizer_type",
-                      "trust_remote_code",
-                      "val_set_size",
-                      "val_size",
-                      "wandb_entity",
-                      "wandb_log_model",
-                      "wandb_name",
-                      "wandb_project",
-                      "wandb_watch",
-                      "warmup_ratio",
-                      "warmup_steps",
-                      "weight_decay",
-                      "gradient_checkpointing_kwargs",
-                      "flash_attn",
-                      "auto_wrap_policy",
-                      "cpu_ram_efficient_loading",
-                      "state_dict_type",
-                      "sync_module_states",
-                      "transformer_layer_cls_to_wrap",
-                      "use_orig_params",
-                      "version",
-                      "fsdp_auto_wrap_policy",
-                      "fsdp_cpu_ram_efficient_loading",
-                      "fsdp_state_dict_type",
-                      "fsdp_sync_module_states",
-                      "fsdp_transformer_layer_cls_to_wrap",
-                      "fsdp_use_orig_params",
-                      "flash_attention",
-                      "strict",
-                      "train_on_inputs",
-                      "group_by_length",
-                      "pad_to_sequence_len",
-                      "xformers_attention"});
+  return from.finish(free_of_trainers());
 }
 
 std::string unread_program(const Json& yaml) {

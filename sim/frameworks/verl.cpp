@@ -1,14 +1,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <sstream>
+#include <array>
+#include <set>
+#include <vector>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
-#include "frameworks/shell_run.h"
+#include "frameworks/torch_defaults.h"
 
 namespace rehearse {
 
@@ -20,7 +21,78 @@ std::int64_t positive(PlanYaml& from, const std::string& path, std::int64_t fall
   return std::max<std::int64_t>(1, from.integer(path, fallback));
 }
 
-// verl/workers/config/engine.py, McoreEngineConfig.
+// Keys of the trainer's update, verl b178a3cd (verl/workers/config/), with the values that are counted.
+constexpr const char* kEntropy =
+    "the entropy over the logits is not counted: the step is predicted too fast, with too little memory";
+constexpr std::array kIgnoredOfActor = {
+    CountedKey{"calculate_entropy", "false", kEntropy},
+    CountedKey{"entropy_coeff", "0", kEntropy},
+    CountedKey{"freeze_vision_tower", "false", "all parameters are counted as trained"},
+    CountedKey{"use_prefix_grouper", "false", "each sample is counted with its own prompt"},
+    CountedKey{"calculate_sum_pi_squared", "false", "the further sum over the logits is not counted"},
+    CountedKey{"router_replay.mode", "\"disabled\"", "experts are counted as routed anew"}};
+constexpr std::array kIgnoredOfModel = {
+    CountedKey{"enable_activation_offload", "false", "activations are counted on the GPU"},
+    CountedKey{"use_liger", "false", "its fused kernels are not counted: too slow, with too much memory"},
+    CountedKey{"use_fused_kernels", "false",
+               "logits and loss are counted without its fused kernels: more memory"},
+    CountedKey{"tiled_mlp.enabled", "false", "the MLP is counted for the whole sequence at once"},
+    CountedKey{"mtp.enable", "false", "no multi-token prediction layer is counted"},
+    CountedKey{"lora_rank", "0", "all parameters are counted as trained"},
+    CountedKey{"override_config", "{}", "the network that --model names is counted"},
+    CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter"}};
+constexpr std::array kIgnoredOfFsdpEngine = {
+    CountedKey{"model_dtype", "\"fp32\"", "shards and optimizer state are counted in fp32"},
+    CountedKey{"forward_prefetch", "false", "gathers of the forward pass begin as PyTorch's do by default"},
+    CountedKey{"full_determinism", "false", "kernels are counted without it: too fast"},
+    CountedKey{"wrap_policy.min_num_params", "0", "each layer is sharded by itself"},
+    CountedKey{"wrap_policy.disable", "false", "each layer is sharded by itself"}};
+constexpr std::array kIgnoredOfMegatronOptimizer = {
+    CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted"},
+    CountedKey{"override_optimizer_config.use_precision_aware_optimizer", "false",
+               "state is counted in fp32"},
+    CountedKey{"override_optimizer_config.overlap_cpu_optimizer_d2h_h2d", "false",
+               "copies are counted as the offload has them"}};
+
+// verl/workers/config/engine.py, McoreEngineConfig. Of TransformerConfig, whose values a script overrides,
+// the keys that are fields of a plan.
+void add_transformer(PlanYaml& from, const std::string& network, Json& plan) {
+  const std::string recompute = from.text(network + ".recompute_granularity");
+  plan["recompute"] = recompute.empty() ? "none" : recompute;
+  if (recompute == "full") {
+    plan["recompute_method"] = from.text(network + ".recompute_method");
+    plan["recompute_num_layers"] = positive(from, network + ".recompute_num_layers", 1);
+  }
+  if (const Json* modules = from.find(network + ".recompute_modules"); recompute == "selective" && modules) {
+    std::vector<std::string> words;
+    for (const Json& each : modules->is_array() ? *modules : Json::array({*modules})) {
+      std::string word = each.is_string() ? each.get<std::string>() : each.dump();
+      std::erase_if(
+          word, [](char letter) { return letter == '[' || letter == ']' || letter == '"' || letter == ' '; });
+      words.push_back(word);
+    }
+    plan["recompute_modules"] = join(words, ",");
+  }
+  const std::pair<const char*, const char*> counts[] = {
+      {"first_rank_layers", "num_layers_in_first_pipeline_stage"},
+      {"last_rank_layers", "num_layers_in_last_pipeline_stage"}};
+  for (const auto& [key, name] : counts)
+    if (const std::int64_t layers = from.integer(network + "." + name, 0); layers > 0) plan[key] = layers;
+  const std::pair<const char*, const char*> switches[] = {
+      {"embedding_as_layer", "account_for_embedding_in_pipeline_split"},
+      {"loss_as_layer", "account_for_loss_in_pipeline_split"},
+      {"fused_accumulation", "gradient_accumulation_fusion"},
+      {"fused_rotary", "apply_rope_fusion"},
+      {"fused_activation", "bias_activation_fusion"},
+      {"fused_permute", "moe_permute_fusion"},
+      {"fused_router", "moe_router_fusion"}};
+  for (const auto& [key, name] : switches)
+    if (from.find(network + "." + name)) plan[key] = from.on(network + "." + name);
+  if (from.on(network + ".moe_enable_deepep")) plan["moe_dispatcher"] = "deepep";
+  from.find(network + ".moe_token_dispatcher_type");
+  from.find(network + ".attention_backend");
+}
+
 void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
   plan["framework"] = "megatron-core";
   const std::pair<const char*, const char*> degrees[] = {
@@ -34,235 +106,263 @@ void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
   const std::int64_t tp = plan.value("tp", std::int64_t{1});
   plan["sequence_parallel"] = from.on(engine + ".sequence_parallel", true) && tp > 1;
   plan["zero"] = from.on(engine + ".use_distributed_optimizer", true) ? 1 : 0;
-  plan["overlap_grad_reduce"] = plan["overlap_param_gather"] = false;
-  const std::string network = engine + ".override_transformer_config";
-  const std::string recompute = from.text(network + ".recompute_granularity");
-  plan["recompute"] = recompute.empty() ? "none" : recompute;
-  if (recompute == "full") {
-    plan["recompute_method"] = from.text(network + ".recompute_method");
-    plan["recompute_num_layers"] = positive(from, network + ".recompute_num_layers", 1);
-  }
+  const std::string ddp = engine + ".override_ddp_config";  // verl/utils/megatron_utils.py: off unless told
+  plan["overlap_grad_reduce"] = from.on(ddp + ".overlap_grad_reduce");
+  plan["overlap_param_gather"] = from.on(ddp + ".overlap_param_gather");
+  if (!from.on(ddp + ".grad_reduce_in_fp32", true)) plan["grad_reduce"] = "bf16";
+  add_transformer(from, engine + ".override_transformer_config", plan);
+  from.imported.notes.emplace_back(
+      "verl's Megatron engine: fusions that the file does not name are counted as Megatron-LM has them");
 }
 
-// verl/workers/config/engine.py, FSDPEngineConfig.
+// Adam's step on the host, in the part that is given.
+void add_megatron_optimizer(PlanYaml& from, const std::string& optimizer, Json& plan) {
+  const std::string others = optimizer + ".override_optimizer_config";
+  if (from.on(others + ".optimizer_cpu_offload")) {
+    plan["offload"] = "optimizer";
+    if (const Json* part = from.find(others + ".optimizer_offload_fraction"); part != nullptr && *part != 1)
+      from.note(others + ".optimizer_offload_fraction",
+                "is approximated: all of the state is counted on the host");
+  }
+  from.ignore_unless(kIgnoredOfMegatronOptimizer, optimizer + ".");
+}
+
+std::string wire_type(const std::string& name) {
+  return name.find("32") != std::string::npos  ? "fp32"
+         : name == "fp16" || name == "float16" ? "fp16"
+                                               : "bf16";
+}
+
+// verl/workers/config/engine.py, FSDPEngineConfig; fsdp_workers.py: gradients are reduced in fp32 unless
+// told, and AdamW is PyTorch's, unfused.
 void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulysses, std::int64_t gpus,
               Json& plan) {
   plan["zero"] = from.on(engine + ".reshard_after_forward", true) ? 3 : 2;
-  from.ignore_unless(engine + ".model_dtype", "fp32", "shards and optimizer state are counted in fp32");
-  from.ignore_unless(engine + ".forward_prefetch", false,
-                     "gathers of the forward pass begin as PyTorch's do by default");
-  from.ignore_unless(engine + ".full_determinism", false, "kernels are counted without it: too fast");
+  const std::string reduce = from.text(engine + ".mixed_precision.reduce_dtype");
+  plan["grad_reduce"] = reduce.empty() ? "fp32" : wire_type(reduce);
+  from.find(engine + ".mixed_precision.param_dtype");
+  from.find(engine + ".mixed_precision.buffer_dtype");
+  plan["fused_adam"] = false;
+  from.ignore_unless(kIgnoredOfFsdpEngine, engine + ".");
   const Json* size = from.find(engine + ".fsdp_size");
   if (size != nullptr && *size != -1) {
     const std::int64_t shard = from.integer(engine + ".fsdp_size", 0);
     if (shard > 0 && shard < gpus) plan["zero_shard"] = shard;
   }
-  if (const std::int64_t degree = from.integer(ulysses, 1); degree > 1) {
+  const std::string degrees = from.find(ulysses) ? ulysses : engine + ".ulysses_sequence_parallel_size";
+  if (const std::int64_t degree = from.integer(degrees, 1); degree > 1) {
     plan["cp"] = degree;
     plan["cp_comm_type"] = "a2a";
   }
 }
 
+void add_fsdp_optimizer(PlanYaml& from, const std::string& optimizer) {
+  const std::string name = from.text(optimizer + ".optimizer");
+  const std::string differs = name.empty() ? "" : optimizer_note(from.place(optimizer + ".optimizer"), name);
+  if (!differs.empty()) from.imported.notes.push_back(differs);
+  from.ignore_unless(optimizer + ".optimizer_impl", "torch.optim",
+                     "the kernels of PyTorch's AdamW are counted");
+}
+
 // FSDP1 unless the strategy is fsdp2.
-const char* framework_of(const std::string& strategy) {
+const char* framework_of(PlanYaml& from, const std::string& key, const std::string& strategy) {
+  if (strategy != "" && strategy != "fsdp" && strategy != "fsdp2" && strategy != "megatron")
+    from.violations.push_back({from.file(), from.place(key), "is an engine of verl that is not read",
+                               "found " + strategy, "fsdp, fsdp2, megatron"});
   return strategy == "fsdp2" ? "fsdp" : "fsdp1";
 }
 
-void add_precision(PlanYaml& from, const std::string& engine, Json& plan) {
-  plan["precision"] = from.text(engine + ".dtype") == "float16" ? "fp16" : "bf16";
+void add_engine_type(PlanYaml& from, const std::string& engine, Json& plan) {
+  const std::string type = from.text(engine + ".mixed_precision.param_dtype");
+  plan["precision"] = wire_type(type.empty() ? from.text(engine + ".dtype") : type);
 }
 
-void add_fused(PlanYaml& from, const std::string& model) {
-  for (const char* key : {".use_liger", ".use_fused_kernels"})
-    from.ignore_unless(model + key, false,
-                       "logits and loss are counted without its fused kernels: more memory");
+void add_kernels(PlanYaml& from, const std::string& model, bool by_transformers, Json& plan) {
+  from.ignore_unless(kIgnoredOfModel, model + ".");
+  if (by_transformers) add_eager_transformers(from.imported, plan);
+  if (by_transformers) plan["fused_cross_entropy"] = true;  // flash-attn's (verl/utils/torch_functional.py)
+  if (from.text(model + ".override_config.attn_implementation") == "eager") plan["fused_attention"] = false;
 }
 
-void add_offload(PlanYaml& from, const std::string& engine, Json& plan) {
-  for (const char* key : {"optimizer_offload", "offload_policy"})
-    if (from.on(engine + "." + key)) plan["offload"] = "optimizer";
-  for (const char* key : {"param_offload", "offload_params", "grad_offload", "cpu_offload"})
+// Offload by hand brings parameters and state back before the update (fsdp_workers.py, update_actor).
+void add_offload(PlanYaml& from, const std::string& engine, const std::vector<const char*>& stays,
+                 Json& plan) {
+  for (const char* key : {"param_offload", "optimizer_offload", "grad_offload"})
     if (from.on(engine + "." + key))
-      from.note(engine + "." + key, "is ignored: parameters and gradients are counted on the GPU");
+      from.note(
+          engine + "." + key,
+          "is ignored: state lies on the GPU during the update, and the copies around it are not counted");
+  for (const char* key : stays) {
+    if (!from.on(engine + "." + key)) continue;
+    plan["offload"] = "optimizer";
+    from.note(engine + "." + key, "moves parameters and gradients too: those are counted on the GPU");
+  }
 }
 
-// Of microbatches on one GPU; the older key counts those of all of them.
-void add_batch(PlanYaml& from, const std::string& before, std::int64_t all, std::int64_t replicas,
-               Json& plan) {
+// Of microbatches on one GPU; the older key counts those of all of them. With `tokens` a microbatch holds
+// sequences up to that many tokens on each GPU of a sequence.
+void add_microbatches(PlanYaml& from, const std::string& before, const std::string& dynamic,
+                      const std::string& tokens, std::int64_t all, std::int64_t replicas, Json& plan) {
   if (all > 0) plan["global_batch"] = all;
+  if (!dynamic.empty() && from.on(dynamic)) {
+    const std::int64_t most = std::min<std::int64_t>(from.integer(tokens, 16384), std::int64_t{1} << 30);
+    const std::int64_t degree = std::min<std::int64_t>(plan.value("cp", std::int64_t{1}), 1 << 20);
+    const std::int64_t seq = std::max<std::int64_t>(1, plan.value("seq", std::int64_t{1}));
+    plan["micro_batch"] = std::max<std::int64_t>(1, most * degree / seq);
+    from.note(dynamic, fmt::format("is approximated: microbatches of {} full sequences, as {} allows",
+                                   plan["micro_batch"].get<std::int64_t>(), tokens));
+    from.find(before + "_per_gpu");
+    from.find(before);
+    return;
+  }
+  if (!tokens.empty()) from.find(tokens);
   if (const std::int64_t each = from.integer(before + "_per_gpu", 0, "/plan/micro_batch"); each > 0)
     plan["micro_batch"] = each;
   else if (const std::int64_t together = from.integer(before, 0); together > 0 && replicas > 0)
     plan["micro_batch"] = std::max<std::int64_t>(1, together / replicas);
-  else
+  else if (!from.is_over("/plan/micro_batch"))
     from.imported.notes.push_back(before + "_per_gpu is not given: pass --mbs");
+}
+
+// What leaves time and memory of the update as they are.
+const std::set<std::string>& free_of_verl() {
+  static const std::set<std::string> keys = [] {
+    std::set<std::string> all = keys_of(
+        "*._target_ algorithm checkpoint critic custom_reward_function data data_loader_seed "
+        "defaults global_profiler hydra ray_kwargs ray_init reward reward_manager reward_model "
+        "rollout trainer transfer_queue async_training profiler actor_rollout_ref.hybrid_engine "
+        "actor_rollout_ref.ref actor_rollout_ref.rollout");
+    const std::string actor = kActor;
+    const auto add = [&](std::initializer_list<std::string> sections, const char* words) {
+      for (const std::string& section : sections)
+        for (const std::string& key : keys_of(words)) all.insert(section + key);
+    };
+    add({actor + "."},
+        "checkpoint profiler policy_loss clip_ratio clip_ratio_c clip_ratio_high clip_ratio_low "
+        "tau_pos tau_neg kl_loss_coef kl_loss_type use_kl_loss loss_agg_mode loss_scale_factor "
+        "loss_mode ppo_epochs shuffle data_loader_seed rollout_n use_torch_compile load_weight "
+        "entropy_from_logits_with_chunking entropy_checkpointing sum_pi_squared_checkpointing "
+        "use_rollout_log_probs nccl_timeout use_remove_padding use_fused_kernels");
+    add({actor + ".optim.", "optim."},
+        "lr betas weight_decay lr_warmup_steps lr_warmup_steps_ratio total_training_steps "
+        "min_lr_ratio num_cycles lr_scheduler_type lr_scheduler warmup_style min_lr lr_decay_steps "
+        "lr_decay_style lr_warmup_init lr_wsd_decay_style lr_wsd_decay_steps weight_decay_incr_style "
+        "use_checkpoint_opt_param_scheduler warmup_steps_ratio");
+    add({actor + ".fsdp_config.", actor + ".megatron.", "engine.", "model.fsdp_config."},
+        "use_orig_params seed forward_only use_torch_compile strategy dist_checkpointing_path "
+        "dist_checkpointing_prefix use_dist_checkpointing use_mbridge vanilla_mbridge "
+        "use_remove_padding entropy_from_logits_with_chunking entropy_checkpointing "
+        "wrap_policy.transformer_layer_cls_to_wrap");
+    add({"actor_rollout_ref.model.", "model."},
+        "path hf_config_path tokenizer_path use_shm trust_remote_code custom_chat_template "
+        "external_lib lora_alpha target_modules target_parameters exclude_modules lora_adapter_path "
+        "fused_kernel_options tiled_mlp.num_shards");
+    return all;
+  }();
+  return keys;
 }
 
 Imported finish(PlanYaml& from, const std::string& model, Json plan) {
   const std::string path = from.text(model);
-  from.imported.notes.push_back(
-      path.empty()
-          ? "the file names no model: pass --model"
-          : fmt::format("{} {} is not looked up: pass --model NAME|config.json", from.place(model), path));
+  if (!from.is_over("/model"))
+    from.imported.notes.push_back(
+        path.empty()
+            ? "the file names no model: pass --model"
+            : fmt::format("{} {} is not looked up: pass --model NAME|config.json", from.place(model), path));
   from.imported.scenario["plan"] = std::move(plan);
-  return from.finish({"algorithm",
-                      "critic",
-                      "custom_reward_function",
-                      "global_profiler",
-                      "ray_kwargs",
-                      "ref",
-                      "reward_manager",
-                      "reward_model",
-                      "rollout",
-                      "trainer",
-                      "transfer_queue",
-                      "data",
-                      "hybrid_engine",
-                      "_target_",
-                      "actor_rollout_ref.ref",
-                      "actor_rollout_ref.rollout",
-                      "checkpoint",
-                      "profiler",
-                      "policy_loss",
-                      "clip_ratio",
-                      "clip_ratio_c",
-                      "clip_ratio_high",
-                      "clip_ratio_low",
-                      "entropy_coeff",
-                      "grad_clip",
-                      "kl_loss_coef",
-                      "kl_loss_type",
-                      "loss_agg_mode",
-                      "lr",
-                      "lr_warmup_steps",
-                      "lr_warmup_steps_ratio",
-                      "ppo_epochs",
-                      "shuffle",
-                      "optim",
-                      "seed",
-                      "trust_remote_code",
-                      "external_lib",
-                      "use_shm",
-                      "use_kl_loss",
-                      "data_loader_seed",
-                      "defaults",
-                      "hydra",
-                      "override_config",
-                      "custom_chat_template",
-                      "use_torch_compile",
-                      "wrap_policy",
-                      "use_orig_params",
-                      "use_mbridge",
-                      "load_weight",
-                      "use_remove_padding"});
+  return from.finish(free_of_verl());
+}
+
+std::int64_t replicas_of(const Json& plan, std::int64_t gpus) {
+  std::int64_t replicas = gpus;
+  for (const char* key : {"tp", "pp", "cp"})
+    replicas /= std::max<std::int64_t>(1, plan.value(key, std::int64_t{1}));
+  return replicas;
 }
 
 Imported actor(PlanYaml& from, std::int64_t gpus) {
-  const std::string base = kActor, strategy = from.text(base + ".strategy");
+  const std::string base = kActor, strategy = from.text(base + ".strategy"),
+                    model = "actor_rollout_ref.model";
   const bool megatron =
       strategy == "megatron" || (strategy.empty() && from.find(base + ".megatron") != nullptr);
-  Json plan = {{"framework", framework_of(strategy)}};
+  Json plan = {{"framework", framework_of(from, base + ".strategy", strategy)}};
   const std::string engine = base + (megatron ? ".megatron" : ".fsdp_config");
-  if (megatron)
+  plan["seq"] = from.integer("data.max_prompt_length", 512) + from.integer("data.max_response_length", 512);
+  if (megatron) {
     add_megatron(from, engine, plan);
-  else
+    add_megatron_optimizer(from, base + ".optim", plan);
+  } else {
     add_fsdp(from, engine, base + ".ulysses_sequence_parallel_size", gpus, plan);
-  add_precision(from, engine, plan);
-  add_fused(from, "actor_rollout_ref.model");
-  add_offload(from, engine, plan);
-  if (!megatron)
-    plan["recompute"] =
-        from.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? "full" : "none";
-  const std::int64_t replicas =
-      gpus / std::max<std::int64_t>(1, plan.value("tp", std::int64_t{1}) * plan.value("pp", std::int64_t{1}) *
-                                           plan.value("cp", std::int64_t{1}));
-  const std::int64_t samples = positive(from, "actor_rollout_ref.rollout.n", 1);
-  add_batch(from, base + ".ppo_micro_batch_size", from.integer(base + ".ppo_mini_batch_size", 256) * samples,
-            replicas, plan);
-  const std::int64_t seq =
-      from.integer("data.max_prompt_length", 512) + from.integer("data.max_response_length", 512);
-  plan["seq"] = seq;
+    add_fsdp_optimizer(from, base + ".optim");
+    plan["recompute"] = from.on(model + ".enable_gradient_checkpointing", true) ? "full" : "none";
+  }
+  add_engine_type(from, engine, plan);
+  add_kernels(from, model, !megatron, plan);
+  add_offload(from, engine, {"offload_policy"}, plan);
+  const std::int64_t samples =
+      std::min<std::int64_t>(positive(from, "actor_rollout_ref.rollout.n", 1), 1 << 20);
+  const std::int64_t prompts = from.integer(base + ".ppo_mini_batch_size", 256, "/plan/global_batch");
+  add_microbatches(from, base + ".ppo_micro_batch_size", base + ".use_dynamic_bsz",
+                   base + ".ppo_max_token_len_per_gpu", prompts * samples, replicas_of(plan, gpus), plan);
   plan["clip_grad"] = from.number(base + (megatron ? ".optim.clip_grad" : ".grad_clip"), 1);
-  if (from.on(base + ".use_dynamic_bsz"))
-    from.note(base + ".use_dynamic_bsz", "is approximated: every sequence has its full length");
+  for (const char* key : {".optim.clip_grad", ".grad_clip"}) from.find(base + key);
+  from.ignore_unless(kIgnoredOfActor, base + ".");
   from.imported.notes.emplace_back(
-      "verl: one update of the actor is counted; generation, reference, critic and reward are not");
-  return finish(from, "actor_rollout_ref.model.path", std::move(plan));
+      "verl: one update of the actor is counted, with prompts and responses of their full lengths; "
+      "generation, "
+      "reference, critic and reward are not");
+  return finish(from, model + ".path", std::move(plan));
 }
 
+// verl/trainer/fsdp_sft_trainer.py, and sft_trainer.py with an engine of its own.
 Imported finetuning(PlanYaml& from, std::int64_t gpus) {
-  Json plan = {{"framework", framework_of(from.text("model.strategy"))}};
-  add_fsdp(from, "model.fsdp_config", "ulysses_sequence_parallel_size", gpus, plan);
-  add_precision(from, "model.fsdp_config", plan);
-  add_fused(from, "model");
-  add_offload(from, "model.fsdp_config", plan);
-  plan["recompute"] = from.on("model.enable_gradient_checkpointing", true) ? "full" : "none";
-  add_batch(from, "data.micro_batch_size", from.integer("data.train_batch_size", 256),
-            gpus / plan.value("cp", std::int64_t{1}), plan);
+  const bool has_engine = from.find("engine") != nullptr;
+  const std::string engine = has_engine ? "engine" : "model.fsdp_config";
+  const std::string key = has_engine ? "engine.strategy" : "model.strategy", said = from.text(key);
+  if (said.empty())
+    from.imported.notes.push_back(key + " is not given: fsdp2 is counted, the default since verl 0.5");
+  const std::string strategy = said.empty() ? "fsdp2" : said;
+  Json plan = {{"framework", framework_of(from, key, strategy)}};
   plan["seq"] = from.integer("data.max_length", 1024);
+  if (strategy == "megatron") {
+    add_megatron(from, engine, plan);
+    add_megatron_optimizer(from, "optim", plan);
+  } else {
+    add_fsdp(from, engine, "ulysses_sequence_parallel_size", gpus, plan);
+    add_fsdp_optimizer(from, "optim");
+    plan["recompute"] = from.on("model.enable_gradient_checkpointing", true) ? "full" : "none";
+  }
+  add_engine_type(from, engine, plan);
+  add_kernels(from, "model", strategy != "megatron", plan);
+  add_offload(from, engine, {"offload_policy", "cpu_offload"}, plan);
+  from.find(engine + ".offload_params");
+  from.ignore_unless("use_remove_padding", false,
+                     "every sequence has its full length, so that none is shorter");
+  add_microbatches(
+      from, "data.micro_batch_size", has_engine ? "data.use_dynamic_bsz" : "", "data.max_token_len_per_gpu",
+      from.integer("data.train_batch_size", 256, "/plan/global_batch"), replicas_of(plan, gpus), plan);
   plan["clip_grad"] = from.number("optim.clip_grad", 1);
-  if (from.integer("model.lora_rank", 0) > 0)
-    from.note("model.lora_rank", "is ignored: all parameters are counted as trained");
   return finish(from, from.find("model.partial_pretrain") ? "model.partial_pretrain" : "model.path",
                 std::move(plan));
-}
-
-bool is_module(const std::string& word) {
-  return word.starts_with("verl.trainer.");
 }
 
 }  // namespace
 
 bool is_verl(const Json& yaml) {
   if (!yaml.is_object()) return false;
-  return yaml.contains("actor_rollout_ref") || at_path(yaml, "model.partial_pretrain") != nullptr;
+  return yaml.contains("actor_rollout_ref") || at_path(yaml, "model.partial_pretrain") != nullptr ||
+         (at_path(yaml, "data.train_batch_size") != nullptr && at_path(yaml, "model.path") != nullptr);
 }
 
 Imported import_verl(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   PlanYaml from(yaml, file, request);
   const std::int64_t per_node = from.integer("trainer.n_gpus_per_node", 8, "/gpus"),
                      nodes = std::max<std::int64_t>(1, from.integer("trainer.nnodes", 1, "/gpus"));
-  const std::int64_t gpus = request.gpus > 0 ? request.gpus : per_node * nodes;
+  const std::int64_t gpus =
+      request.gpus > 0 ? request.gpus
+                       : std::min<std::int64_t>(per_node, 1 << 20) * std::min<std::int64_t>(nodes, 1 << 20);
   from.write_gpus(gpus);
   return yaml.json.contains("actor_rollout_ref") ? actor(from, gpus) : finetuning(from, gpus);
-}
-
-bool starts_verl(const std::string& script) {
-  return script.find("verl.trainer.") != std::string::npos;
-}
-
-YamlText verl_settings(const std::string& script, const std::string& file, const ShellInputs& inputs,
-                       std::vector<std::string>& notes) {
-  if (!is_utf8(script)) throw InputError({file, "", "must be text in UTF-8", "", ""});
-  const ShellRun run = shell_run(script, file, inputs);
-  notes = run.notes;
-  const auto starts = [](const ShellCommand& command) {
-    return std::ranges::any_of(command.words, [](const ShellWord& word) { return is_module(word.text); });
-  };
-  const auto command = std::ranges::find_if(run.commands, starts);
-  if (command == run.commands.end())
-    throw InputError({file, "", "has no command that starts a trainer of verl", "",
-                      "a file with python3 -m verl.trainer.main_ppo NAME=VALUE ..."});
-  YamlText settings;
-  settings.json = Json::object();
-  for (const ShellWord& word : command->words) {
-    const std::size_t equals = word.text.find('=');
-    std::string path = word.text.substr(0, equals);
-    path.erase(0, path.find_first_not_of('+'));
-    if (equals == std::string::npos || path.empty() || path.find_first_of("-$/ ") != std::string::npos)
-      continue;
-    std::string pointer = "/" + path;
-    std::ranges::replace(pointer, '.', '/');
-    Json* at = &settings.json;
-    std::istringstream steps(path);
-    for (std::string step; std::getline(steps, step, '.');) {
-      if (!at->is_object()) *at = Json::object();  // "optim=fsdp" names a file of settings
-      at = &(*at)[step];
-    }
-    *at = plain_yaml(word.text.substr(equals + 1));
-    settings.lines[pointer] = word.line;
-  }
-  return settings;
 }
 
 }  // namespace rehearse

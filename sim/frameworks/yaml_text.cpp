@@ -203,12 +203,16 @@ std::string pointer_step(const std::string& key) {
   return step;
 }
 
+void write_out_paths(Json& json) {
+  const Json root = json;
+  Interpolation(root).write_out(json, root);
+}
+
 YamlText read_yaml(const std::string& text, const std::string& file) {
   if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   try {
     YamlText found = YamlConverter(file).run(YAML::Load(text));
-    const Json root = found.json;
-    Interpolation(root).write_out(found.json, root);
+    write_out_paths(found.json);
     return found;
   } catch (const YAML::Exception& error) {
     throw InputError({file, fmt::format("line {}, column {}", error.mark.line + 1, error.mark.column + 1),

@@ -21,6 +21,9 @@ struct YamlText {
 // larger than any configuration.
 YamlText read_yaml(const std::string& text, const std::string& file);
 
+// "${a.b}" becomes the value at that path, as read_yaml() does it.
+void write_out_paths(Json& json);
+
 // "a.b.c" of maps; null where one of them is absent.
 const Json* at_path(const Json& root, const std::string& path);
 

@@ -108,7 +108,7 @@ TEST(ImportDeepSpeed, NotesUnknownKeysAndListsEachOption) {
   };
   EXPECT_EQ(fate("zero_optimization/stge"), "unknownstage");
   EXPECT_EQ(fate("zero_optimisation"), "unknownzero_optimization");
-  EXPECT_EQ(fate("zero_optimization/contiguous_gradients"), "free");
+  EXPECT_EQ(fate("zero_optimization/contiguous_gradients"), "used");
   EXPECT_EQ(fate("zero_optimization/sub_group_size"), "ignored");
   EXPECT_EQ(fate("train_batch_size"), "used");
   EXPECT_THAT(found.notes, Contains(HasSubstr("did you mean \"stage\"?")));

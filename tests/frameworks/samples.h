@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "frameworks/imported.h"
+#include "frameworks/kinds.h"
 
 namespace rehearse {
 
@@ -29,6 +30,18 @@ std::string refusal(Import&& import) {
     return error.what();
   }
   return "no error";
+}
+
+inline Imported read_launch(const std::string& name, const std::string& text,
+                            const ImportRequest& request = {}) {
+  const LaunchFile file{name, text};
+  return detect_kind(file).kind->read(file, request, [](const std::string&) { return std::int64_t{32}; });
+}
+
+inline std::string fate_of(const Imported& found, const std::string& name) {
+  for (const ImportedOption& option : found.options)
+    if (option.name == name) return to_string(option.fate);
+  return "absent";
 }
 
 inline Imported megatron(const std::string& text) {

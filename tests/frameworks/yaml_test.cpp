@@ -12,17 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
-
-Imported read_launch(const std::string& name, const std::string& text, const ImportRequest& request = {}) {
-  const LaunchFile file{name, text};
-  return detect_kind(file).kind->read(file, request, [](const std::string&) { return std::int64_t{32}; });
-}
-
-std::string fate_of(const Imported& found, const std::string& name) {
-  for (const ImportedOption& option : found.options)
-    if (option.name == name) return to_string(option.fate);
-  return "absent";
-}
+using testing::Not;
 
 TEST(Yaml, ReadsWordsAsPythonDoes) {
   const YamlText found =
@@ -184,9 +174,10 @@ TEST(ImportAccelerate, ReadsFsdpDeepSpeedAndMegatron) {
                   "  fsdp_own: 1\n");
   EXPECT_EQ(fsdp.scenario["gpus"], 16);
   EXPECT_EQ(fsdp.scenario["plan"]["framework"], "fsdp1") << "Accelerate's default version";
-  EXPECT_EQ(read_launch("two.yaml", "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n")
-                .scenario["plan"]["framework"],
-            "fsdp");
+  EXPECT_EQ(
+      read_launch("two.yaml", "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n")
+          .scenario["plan"]["framework"],
+      "fsdp");
   EXPECT_EQ(fsdp.scenario["plan"]["zero"], 3);
   EXPECT_EQ(fsdp.scenario["plan"]["zero_shard"], 8);
   EXPECT_EQ(fsdp.scenario["plan"]["recompute"], "full");
@@ -267,92 +258,6 @@ TEST(ImportTrainer, ReadsHowInputsAreRecomputedAndSharded) {
   EXPECT_EQ(plan("fsdp: []\n")["zero"], 0);
   EXPECT_EQ(plan("fsdp: [full_shard]\nfsdp_config: {fsdp_reshard_after_forward: false}\n")["zero"], 2);
   EXPECT_EQ(plan("fsdp_config: {activation_checkpointing: true}\n")["recompute"], "full");
-}
-
-TEST(ImportLlmFoundry, ReadsMptWithFsdp) {
-  const Imported found = read_launch(
-      "mpt.yaml",
-      "variables: {seq: 2048}\nmax_seq_len: ${variables.seq}\nmodel:\n  name: mpt_causal_lm\n  d_model: 256\n"
-      "  n_heads: 4\n  n_layers: 3\n  expansion_ratio: 4\n  max_seq_len: 2048\n  vocab_size: 512\n"
-      "  no_bias: true\n  attn_config: {alibi: true}\ntrain_loader: {name: text}\n"
-      "optimizer: {name: decoupled_lionw}\nalgorithms: {gradient_clipping: {clipping_threshold: 0.5}}\n"
-      "global_train_batch_size: 64\ndevice_train_microbatch_size: 4\nprecision: amp_bf16\n"
-      "fsdp_config: {sharding_strategy: SHARD_GRAD_OP, mixed_precision: PURE, activation_checkpointing: "
-      "true}\n"
-      "my_own: 1\n");
-  const Json& plan = found.scenario["plan"];
-  EXPECT_EQ(plan["framework"], "fsdp1");
-  EXPECT_EQ(plan["zero"], 2);
-  EXPECT_EQ(plan["grad_reduce"], "bf16");
-  EXPECT_EQ(plan["recompute"], "full");
-  EXPECT_EQ(plan["micro_batch"], 4);
-  EXPECT_EQ(plan["global_batch"], 64);
-  EXPECT_EQ(plan["clip_grad"], 0.5);
-  EXPECT_EQ(plan["seq"], 2048);
-  EXPECT_EQ(found.model["intermediate_size"], 1024);
-  EXPECT_EQ(found.model["position_embedding_type"], "alibi");
-  EXPECT_EQ(found.model["mlp_bias"], false);
-  EXPECT_THAT(found.notes, Contains(HasSubstr("decoupled_lionw")));
-  EXPECT_EQ(fate_of(found, "my_own"), "unknown");
-}
-
-TEST(ImportMaxText, ReadsMeshesAndTheNetwork) {
-  const std::string text =
-      "base_config: base.yml\nhardware: gpu\nici_fsdp_parallelism: 8\ndcn_data_parallelism: 2\n"
-      "per_device_batch_size: 2\nmax_target_length: 4096\nremat_policy: minimal\nbase_emb_dim: 256\n"
-      "base_num_query_heads: 4\nbase_num_kv_heads: 2\nhead_dim: 64\nbase_mlp_dim: 1024\n"
-      "base_num_decoder_layers: 3\nvocab_size: 512\nmlp_activations: [gelu]\nattention: dot_product\n"
-      "weight_dtype: bfloat16\nenable_dropout: false\ndropout_rate: 0.1\n";
-  const Imported found = read_launch("gpu.yml", text);
-  const Json& plan = found.scenario["plan"];
-  EXPECT_EQ(found.scenario["gpus"], 16);
-  EXPECT_EQ(plan["zero"], 3);
-  EXPECT_EQ(plan["zero_shard"], 8);
-  EXPECT_EQ(plan["global_batch"], 32);
-  EXPECT_EQ(plan["recompute"], "none");
-  EXPECT_EQ(found.model["num_hidden_layers"], 3);
-  EXPECT_EQ(plan["fused_attention"], false);
-  EXPECT_EQ(found.model["activation"], "gelu");
-  EXPECT_EQ(found.model["hidden_dropout"], 0);
-  EXPECT_THAT(found.notes, Contains(HasSubstr("weight_dtype \"bfloat16\" is ignored: parameters")));
-  EXPECT_THAT(found.notes, Contains(HasSubstr("remat_policy minimal is approximated")));
-}
-
-TEST(ImportVerl, ReadsTheUpdateOfTheActorFromWordsOfAScript) {
-  const std::string script =
-      "NODES=2\npython3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=megatron \\\n"
-      "  actor_rollout_ref.model.path=Qwen/Qwen3-8B actor_rollout_ref.actor.ppo_mini_batch_size=64 \\\n"
-      "  actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.n=8 \\\n"
-      "  actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 data.max_prompt_length=1024 \\\n"
-      "  +actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity=selective \\\n"
-      "  data.max_response_length=3072 trainer.n_gpus_per_node=8 trainer.nnodes=$NODES optim=fsdp "
-      "optim.lr=1e-6\n";
-  const Imported found = read_launch("ppo.sh", script);
-  const Json& plan = found.scenario["plan"];
-  EXPECT_EQ(found.scenario["gpus"], 16);
-  EXPECT_EQ(plan["framework"], "megatron-core");
-  EXPECT_EQ(plan["tp"], 4);
-  EXPECT_EQ(plan["seq"], 4096);
-  EXPECT_EQ(plan["micro_batch"], 2);
-  EXPECT_EQ(plan["global_batch"], 512) << "64 prompts of 8 samples";
-  EXPECT_EQ(plan["recompute"], "selective");
-  EXPECT_THAT(found.notes, Contains(HasSubstr("generation, reference, critic and reward are not")));
-  const std::string open =
-      "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=fsdp trainer.nnodes=$N";
-  EXPECT_THAT(refusal([&] { read_launch("ppo.sh", open); }), HasSubstr("rehearse import ppo.sh N=VALUE"));
-  ImportRequest request;
-  request.gpus = 8;
-  request.over["/gpus"] = "8";
-  EXPECT_EQ(read_launch("ppo.sh", open, request).scenario["gpus"], 8);
-  const auto engine = [&](const std::string& words) {
-    return read_launch("ppo.sh", "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=" + words);
-  };
-  const std::string config = " actor_rollout_ref.actor.fsdp_config.";
-  const Imported second = engine("fsdp2" + config + "model_dtype=bf16" + config + "dtype=float16");
-  EXPECT_EQ(second.scenario["plan"]["framework"], "fsdp");
-  EXPECT_EQ(second.scenario["plan"]["precision"], "fp16");
-  EXPECT_THAT(second.notes, Contains(HasSubstr("model_dtype \"bf16\" is ignored: shards")));
-  EXPECT_EQ(engine("fsdp").scenario["plan"]["framework"], "fsdp1");
 }
 
 TEST(LaunchKinds, AreToldByWhatTheFileHolds) {

@@ -1,0 +1,115 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "frameworks/optimizer_note.h"
+#include "frameworks/plan_yaml.h"
+#include "frameworks/trainer_yaml.h"
+
+namespace rehearse {
+
+namespace {
+
+// nanotron/config/parallelism_config.py, with what is counted.
+constexpr std::array kIgnoredOfNanotron = {
+    CountedKey{"parallelism.tp_recompute_allgather", "true", "gathered inputs are counted as gathered again"},
+    CountedKey{"parallelism.moe_layer_recompute", "false", "experts are counted as not recomputed"},
+    CountedKey{"parallelism.sequence_parallel_degree", "1", "no further degree is counted"}};
+
+// nanotron's own names of what its Llama is (nanotron/config/models_config.py).
+// Its vocabulary is padded, so that each tensor-parallel rank has the same part.
+Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
+  const Json* config = yaml.find("model.model_config");
+  if (config == nullptr || !config->is_object()) return nullptr;
+  Json model = *config;
+  if (model.contains("model_type")) return model;
+  model["model_type"] = "llama";
+  if (model.contains("num_local_experts") || model.contains("moe_config")) model["model_type"] = "mixtral";
+  const std::int64_t unit =
+      std::min<std::int64_t>(yaml.integer("model.make_vocab_size_divisible_by", 1), 1 << 20) *
+      std::min<std::int64_t>(tp, 1 << 20);
+  Json named = Json::object();
+  for (const auto& [key, value] : model.items())
+    if (!value.is_null() && !key.starts_with("is_") && !key.starts_with("_") && key != "use_cache" &&
+        key != "pretraining_tp" && key != "rope_interleaved")
+      named[key] = value;
+  if (named.contains("vocab_size") && named["vocab_size"].is_number_integer() && unit > 1 &&
+      named["vocab_size"] > 0 && named["vocab_size"] < (1 << 30))
+    named["vocab_size"] = (named["vocab_size"].get<std::int64_t>() + unit - 1) / unit * unit;
+  return named;
+}
+
+}  // namespace
+
+bool is_nanotron(const Json& yaml) {
+  return yaml.is_object() && yaml.contains("parallelism") && yaml.contains("tokens") &&
+         yaml["parallelism"].is_object() && yaml["tokens"].is_object();
+}
+
+Imported import_nanotron(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  PlanYaml from(yaml, file, request);
+  Json plan = {{"framework", "nanotron"}};
+  const auto degree = [&](const char* key, const char* pointer = "") {
+    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1, pointer));
+  };
+  const std::int64_t dp = degree("dp"), tp = degree("tp", "/plan/tp"), pp = degree("pp", "/plan/pp");
+  const std::int64_t cp = degree("context_parallel_size");
+  plan["tp"] = tp;
+  plan["pp"] = pp;
+  if (cp > 1) plan["cp"] = cp;
+  if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
+  from.write_gpus(dp * tp * pp * cp);
+  const std::string engine = from.text("parallelism.pp_engine");
+  if (pp > 1) plan["schedule"] = engine == "afab" ? "gpipe" : "1f1b";
+  plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
+  if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
+    from.note("parallelism.tp_linear_async_communication",
+              "is ignored: no overlap of tensor-parallel messages is counted");
+  plan["recompute"] = from.on("parallelism.recompute_layer") ? "full" : "none";
+  plan["zero"] = from.integer("optimizer.zero_stage", 0);
+  if (!from.on("optimizer.accumulate_grad_in_fp32", true))
+    from.note("optimizer.accumulate_grad_in_fp32", "is approximated: gradients are counted in fp32");
+  if (from.find("optimizer.clip_grad")) plan["clip_grad"] = from.number("optimizer.clip_grad", 0);
+  const std::string dtype = from.text("model.dtype");
+  plan["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
+  if (const double bucket = from.number("model.ddp_bucket_cap_mb", 25); bucket > 0 && bucket < 1e6)
+    plan["bucket"] = fmt::format("{:.0f}B", bucket * 1024 * 1024);
+  if (from.find("optimizer.optimizer_factory.torch_adam_is_fused"))
+    plan["fused_adam"] = from.on("optimizer.optimizer_factory.torch_adam_is_fused");
+  const std::string differs =
+      optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
+  if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
+    from.imported.notes.push_back(differs);
+  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1, "/plan/micro_batch");
+  plan["micro_batch"] = micro;
+  plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1) * dp;
+  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0, "/plan/seq"); seq > 0)
+    plan["seq"] = seq;
+  from.imported.model = model_of_nanotron(from, tp);
+  from.ignore_unless(kIgnoredOfNanotron);
+  from.imported.scenario["plan"] = plan;
+  return from.finish({"checkpoints",
+                      "data_stages",
+                      "general",
+                      "lighteval",
+                      "logging",
+                      "metrics_logging",
+                      "model.init_method",
+                      "optimizer.learning_rate_scheduler",
+                      "optimizer.optimizer_factory.adam_beta1",
+                      "optimizer.optimizer_factory.adam_beta2",
+                      "optimizer.optimizer_factory.adam_eps",
+                      "optimizer.weight_decay",
+                      "optimizer.weight_decay_exclude_named_params",
+                      "parallelism.enable_monitoring",
+                      "profiler",
+                      "s3_upload",
+                      "tokenizer",
+                      "tokens.limit_test_batches",
+                      "tokens.limit_val_batches",
+                      "tokens.train_steps",
+                      "tokens.val_check_interval"});
+}
+
+}  // namespace rehearse

@@ -1,0 +1,16 @@
+// What do programs that train networks of transformers with PyTorch do where their files say nothing?
+#pragma once
+
+#include "frameworks/imported.h"
+
+namespace rehearse {
+
+// Kernels of a network that transformers runs without a compiler: an operation each for norms, rotary
+// positions, activation and loss (modeling_llama.py). A note says so.
+void add_eager_transformers(Imported& imported, Json& plan);
+
+// DistributedDataParallel under torch.autocast: weights and gradients are fp32, in memory and on the wire.
+// Nothing changes where weights are sharded, or where the precision is another.
+void add_autocast(Json& plan);
+
+}  // namespace rehearse

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
 constexpr int kDeepest = 60;
+constexpr const char* kSpread = "**";
 constexpr std::size_t kLongest = 4096;  // letters of a word, values of a list
 
 // The beginning of a text, with no letter cut in two.
@@ -67,21 +68,42 @@ Json computed(const Json& a, const std::string& op, const Json& b) {
   return whole_or_real(x - std::floor(x / y) * y, real);
 }
 
-Json compared(const Json& a, const std::string& op, const Json& b) {
-  const bool open = is_python(a, kPythonUnknown) || is_python(b, kPythonUnknown) ||
-                    is_python(a, kPythonReference) || is_python(b, kPythonReference);
-  const bool none = a.is_null() || b.is_null();
-  const bool references = is_python(a, kPythonReference) || is_python(b, kPythonReference);
-  if (none && references && (op == "is" || op == "==")) return false;
-  if (none && references && (op == "is not" || op == "!=")) return true;
-  if (open) return python_unknown(python_text(a) + op + python_text(b));
-  if (op == "==" || op == "is") return a == b;
-  if (op == "!=" || op == "is not") return a != b;
-  if (op == "in" || op == "not in") {
-    if (!b.is_array()) return python_unknown(python_text(a) + op + python_text(b));
-    return (std::find(b.begin(), b.end(), a) != b.end()) == (op == "in");
+// A field that nothing has set, or the value of a function that is not read.
+bool is_open(const Json& value) {
+  return is_python(value, kPythonUnknown) || is_python(value, kPythonReference) ||
+         (is_python(value, kPythonName) && python_text(value).starts_with('.'));
+}
+
+// Names of other modules are compared by their text: two constants may have one value.
+Json equal(const Json& a, const Json& b) {
+  const auto is_constant = [](const Json& value) {
+    return is_python(value, kPythonName) && python_text(value).find('.') == std::string::npos;
+  };
+  const Json open = python_unknown(python_text(a) + "==" + python_text(b));
+  if (is_open(a) || is_open(b)) return open;
+  if (a == b) return true;
+  const bool mixed = is_python(a, kPythonName) != is_python(b, kPythonName);
+  return mixed || is_constant(a) || is_constant(b) ? open : Json(false);
+}
+
+Json among(const Json& value, const Json& list) {
+  Json found = false;
+  for (const Json& each : list) {
+    const Json same = equal(value, each);
+    if (same == true) return true;
+    if (same != false) found = same;
   }
-  if (!a.is_number() || !b.is_number()) return python_unknown(python_text(a) + op + python_text(b));
+  return found;
+}
+
+Json inverted(const Json& value, bool inverts) {
+  return inverts && value.is_boolean() ? Json(!value.get<bool>()) : value;
+}
+
+Json compared(const Json& a, const std::string& op, const Json& b) {
+  const Json open = python_unknown(python_text(a) + op + python_text(b));
+  if (op == "in" || op == "not in") return b.is_array() ? inverted(among(a, b), op == "not in") : open;
+  if (!a.is_number() || !b.is_number()) return open;
   const double x = a.get<double>(), y = b.get<double>();
   return op == "<" ? x < y : op == ">" ? x > y : op == "<=" ? x <= y : x >= y;
 }
@@ -97,7 +119,7 @@ class PythonReader {
     Json value = either();
     if (word("if")) {
       ++at_;
-      const int holds = python_truth(either());
+      const int holds = scope_.truth(either());
       if (!word("else")) return give_up();
       ++at_;
       const Json other = expression();
@@ -134,7 +156,7 @@ class PythonReader {
     while (word("or")) {
       ++at_;
       const Json other = all();
-      const int holds = python_truth(value);
+      const int holds = scope_.truth(value);
       if (holds == 0) value = other;
       if (holds < 0) value = python_unknown(python_text(value) + " or " + python_text(other));
     }
@@ -146,7 +168,7 @@ class PythonReader {
     while (word("and")) {
       ++at_;
       const Json other = negation();
-      const int holds = python_truth(value);
+      const int holds = scope_.truth(value);
       if (holds == 1) value = other;
       if (holds < 0) value = python_unknown(python_text(value) + " and " + python_text(other));
     }
@@ -161,7 +183,7 @@ class PythonReader {
     }
     Json value = comparison();
     if (!some) return value;
-    const int holds = python_truth(value);
+    const int holds = scope_.truth(value);
     return holds < 0 ? python_unknown("not") : Json((holds == 1) != inverts);
   }
 
@@ -178,8 +200,21 @@ class PythonReader {
 
   Json comparison() {
     Json value = sum();
-    for (std::string op = comparator(); !op.empty(); op = comparator()) value = compared(value, op, sum());
+    for (std::string op = comparator(); !op.empty(); op = comparator()) {
+      const Json other = sum();
+      const bool differs = op == "!=" || op == "is not";
+      if (op == "==" || op == "is" || differs)
+        value = inverted(same(value, other), differs);
+      else
+        value = compared(value, op, other);
+    }
     return value;
+  }
+
+  Json same(const Json& a, const Json& b) const {
+    if (!a.is_null() && !b.is_null()) return equal(a, b);
+    const int none = scope_.is_none(a.is_null() ? b : a);
+    return none < 0 ? python_unknown(python_text(a) + "==" + python_text(b)) : Json(none == 1);
   }
 
   Json sum() {
@@ -219,9 +254,7 @@ class PythonReader {
         value = scope_.call(value, arguments(), line);
       } else if (take("[")) {
         const Json key = list("]");
-        const bool is_index = value.is_array() && key.size() == 1 && key[0].is_number_integer() &&
-                              key[0] >= 0 && key[0] < value.size();
-        value = is_index ? Json(value[key[0].get<std::size_t>()]) : python_unknown(python_text(value) + "[]");
+        value = scope_.at(value, key.size() == 1 ? key[0] : key);
       } else {
         return value;
       }
@@ -239,7 +272,7 @@ class PythonReader {
       const bool spreads = take("**") || take("*");
       Json value = expression();
       if (word("for")) give_up_from(value);
-      all.push_back({spreads ? "**" : name, std::move(value)});
+      all.push_back({spreads ? kSpread : name, std::move(value)});
       if (!take(",") && !op(")") && !ends()) ++at_;
     }
     return all;
@@ -254,8 +287,14 @@ class PythonReader {
   Json list(const char* close) {
     Json all = Json::array();
     while (!ends() && !take(close)) {
-      take("*");
+      const bool spreads = take("*");
       Json value = expression();
+      if (spreads && value.is_array()) {
+        for (Json& each : value) all.push_back(std::move(each));
+        if (!take(",") && !op(close) && !ends()) ++at_;
+        continue;
+      }
+      if (spreads) value = python_unknown("*" + python_text(value));
       if (word("for") || op(":")) {
         if (take(":")) expression();
         give_up_from(value);
@@ -272,11 +311,15 @@ class PythonReader {
     ++at_;
     while (!ends() && !take("}")) {
       if (take("**")) {
-        entries.push_back({"**", expression()});
+        entries.push_back({kSpread, expression()});
       } else {
         const Json key = expression();
-        if (take(":")) entries.push_back({key.is_string() ? key.get<std::string>() : "?", expression()});
-        if (word("for")) give_up();
+        if (take(":"))
+          entries.push_back({key.is_string() ? key.get<std::string>() : key.dump(), expression()});
+        if (word("for")) {
+          ++depth_;
+          entries = {{kSpread, give_up()}};
+        }
       }
       if (!take(",") && !op("}") && !ends()) ++at_;
     }
@@ -331,8 +374,12 @@ Json python_unknown(const std::string& text) {
 }
 
 std::string python_text(const Json& value) {
-  for (const char* kind : {kPythonUnknown, kPythonName})
-    if (is_python(value, kind)) return value[kind].get<std::string>();
+  if (is_python(value, kPythonUnknown)) return value[kPythonUnknown].get<std::string>();
+  if (is_python(value, kPythonName)) {
+    const std::string text = value[kPythonName].get<std::string>();
+    const std::size_t slash = text.starts_with('.') ? text.find('/') : std::string::npos;
+    return slash == std::string::npos ? text : "." + text.substr(slash + 1);
+  }
   if (is_python(value, kPythonReference)) return "object";
   return shown(value.is_string() ? value.get<std::string>() : value.dump());
 }

@@ -30,12 +30,15 @@ struct PythonScope {
   std::function<Json(const Json&, const std::string&)> attribute;
   std::function<Json(const Json&, const std::vector<PythonArgument>&, int)> call;
   std::function<Json(const std::vector<PythonArgument>&, int)> map;
+  std::function<Json(const Json&, const Json&)> at;  // of a map or list, by its key
+  std::function<int(const Json&)> truth;             // 1, 0, or -1 where that is not known
+  std::function<int(const Json&)> is_none;           // the same
 };
 
 // Reads from `at` on, and moves it behind the expression.
 Json python_value(const std::vector<PythonToken>& tokens, std::size_t& at, const PythonScope& scope);
 
-// Whether a value counts as true: 1, 0, or -1 where that is not known.
+// Whether a value that is no object counts as true: 1, 0, or -1 where that is not known.
 int python_truth(const Json& value);
 
 }  // namespace rehearse

@@ -7,26 +7,25 @@
 #include <vector>
 
 #include "frameworks/imported.h"
+#include "frameworks/python_objects.h"
 #include "frameworks/python_tokens.h"
 
 namespace rehearse {
 
-// The field of an object that names the call which made it.
-inline constexpr const char* kPythonMadeBy = "()";
-
-// Its fields; "0", "1" are the call's values without a name.
-struct PythonObject {
-  std::map<std::string, Json> fields;
-  std::map<std::string, int> lines;
-};
-
 struct PythonFunction {
   std::string name;
   std::vector<std::string> parameters;
+  std::string others, rest;  // "*args" and "**kwargs" by their names; "" where it has none
   std::map<std::string, std::vector<PythonToken>> defaults;
   std::vector<PythonLine> body;
   int line = 0;
 };
+
+// The lines below the one at `at`, which are indented more; `at` moves behind them.
+std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::size_t& at);
+
+// Behind the colon that ends "if x:" and "def f():"; of "if x: y" the statement behind it.
+std::size_t python_head_end(const std::vector<PythonToken>& tokens);
 
 // A configuration, written out: objects are maps, names of other modules are words, and what is not known is
 // "$" and its text. `lines`: by pointer.

@@ -26,6 +26,11 @@ std::vector<YamlDialect> read_dialects() {
     dialect.rename = row.at("rename").get<std::map<std::string, std::string>>();
     dialect.values = row.at("values").get<std::map<std::string, std::map<std::string, std::string>>>();
     dialect.ignored = row.at("ignored").get<std::map<std::string, std::string>>();
+    const nlohmann::json counted = row.value("counted", nlohmann::json::object());
+    for (const auto& [key, rule] : counted.items())
+      dialect.counted[key] = {rule.at(0), rule.at(1).get<std::string>()};
+    if (row.contains("precisions")) row.at("precisions").get_to(dialect.precisions);
+    if (row.contains("defaults")) row.at("defaults").get_to(dialect.defaults);
     dialect.unnamed = row.value("unnamed", "");
     all.push_back(std::move(dialect));
   }

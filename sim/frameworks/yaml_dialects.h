@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frameworks/imported.h"
@@ -19,6 +20,11 @@ struct YamlDialect {
   std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
   std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
   std::map<std::string, std::string> ignored;                        // with their effect
+  // Keys that are no arguments: the value that is counted, and the effect of another.
+  std::map<std::string, std::pair<Json, std::string>> counted;
+  // Names of precisions, with the arguments that they set in every section.
+  std::map<std::string, std::map<std::string, std::string>> precisions;
+  std::map<std::string, std::string> defaults;  // of arguments, where they are not Megatron-LM's
   std::string unnamed;  // a note on options that a file without the network's shape does not name
 };
 

@@ -12,6 +12,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kMaxFiles = 20;  // that extend each other
+const std::vector<std::string> kNull = {"null"};
 
 std::string last_step(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
@@ -44,7 +45,11 @@ class DialectReader {
       throw InputError({file_, "", "must be a YAML map", "", "model: {num_layers: 32, ...}"});
     refuse_other_networks(yaml.json);
     visit(yaml, yaml.json, "", "", false);
+    named_precision();
+    if (yaml.json.contains("comm_overlap") && yaml.json["comm_overlap"].is_object()) overlap();
     derive();
+    for (const auto& [name, value] : dialect_.defaults)
+      if (find(name) == nullptr) arguments_.push_back({name, {value}, 0, name + " by default"});
     ScriptFlags found;
     found.others = std::move(others_);
     found.notes = std::move(notes_);
@@ -85,9 +90,17 @@ class DialectReader {
       return add(renamed->second, plain, line, path);
     if (const auto ignored = look_up(dialect_.ignored, path);
         !path.empty() && ignored != dialect_.ignored.end()) {
-      if (plain.is_null() || plain == false || plain.empty()) return;
+      if (plain.is_null() || plain == false || plain == 0 || plain.empty()) return;
       notes_.push_back(fmt::format("line {}: {} is ignored: {}", line, dotted(path), ignored->second));
       return remember(path, plain, line, OptionFate::ignored, ignored->second);
+    }
+    if (const auto counted = dialect_.counted.find(path); counted != dialect_.counted.end()) {
+      const bool differs = !plain.is_null() && plain != counted->second.first;
+      if (differs)
+        notes_.push_back(fmt::format("line {}: {} {} is ignored: {}", line, dotted(path), word_of(plain),
+                                     counted->second.second));
+      return remember(path, plain, line, differs ? OptionFate::ignored : OptionFate::used,
+                      differs ? counted->second.second : "");
     }
     if (!free && !path.empty() && look_up(dialect_.free, path) != dialect_.free.end()) {
       free = true;
@@ -230,6 +243,45 @@ class DialectReader {
     if (!gated && (name.find("squared") != std::string::npos && name.find("relu") != std::string::npos))
       instead(from, "squared_relu", "true");
     drop({"activation", "activation_func", "gated_linear_unit"});
+  }
+
+  // The argument that the section says, or what follows from the section in its place: others give way.
+  void settle(const std::string& section, const std::string& name, const std::string& value, int line) {
+    std::string word = value;
+    for (const NamedArgument& each : arguments_)
+      if (each.name == name && each.source.starts_with(section + ".") && each.values != kNull)
+        word = join(each.values, " ");
+    drop({name.c_str()});
+    arguments_.push_back({name, {word}, line, section + "." + name});
+  }
+
+  // megatron/bridge/training/mixed_precision.py, setup: its fields replace those of model, optimizer and DDP.
+  void named_precision() {
+    const NamedArgument* argument = find("precision");
+    if (argument == nullptr || dialect_.precisions.empty()) return;
+    std::string name = join(argument->values, "");
+    std::ranges::replace(name, '-', '_');
+    const auto found = dialect_.precisions.find(name);
+    const int line = argument->line;
+    if (found == dialect_.precisions.end()) {
+      if (name != "null")
+        notes_.push_back(
+            fmt::format("line {}: mixed_precision {} is not known: it is read by its words", line, name));
+      return;
+    }
+    drop({"precision"});
+    for (const auto& [key, value] : found->second) settle("mixed_precision", key, value, line);
+  }
+
+  // megatron/bridge/training/comm_overlap.py, _get_optimizer_overlap_cfgs and _get_model_comm_overlap_cfgs.
+  void overlap() {
+    const bool splits = is("sequence_parallel", "true") && find("tensor_model_parallel_size") &&
+                        !is("tensor_model_parallel_size", "1");
+    if (!splits && is("tp_comm_overlap", "true")) drop({"tp_comm_overlap"});
+    if (!is("use_distributed_optimizer", "true")) return;
+    for (const char* name : {"overlap_grad_reduce", "overlap_param_gather"})
+      settle("comm_overlap", name, "true", 0);
+    settle("comm_overlap", "ddp_bucket_size", "134217728", 0);
   }
 
   // "bf16-mixed" of Lightning and "bf16_with_fp8_current_scaling_mixed" of Megatron-Bridge.

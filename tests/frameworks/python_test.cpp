@@ -18,11 +18,6 @@ Json configuration(const std::string& text, const std::string& function = "f",
   return PythonFile(text, "x.py", inputs).call(function).json;
 }
 
-Imported read_python(const std::string& name, const std::string& text, const ImportRequest& request) {
-  const LaunchFile file{name, text};
-  return detect_kind(file).kind->read(file, request, [](const std::string&) { return std::int64_t{32}; });
-}
-
 TEST(Python, EvaluatesPlainAssignments) {
   const Json found = configuration(
       "SEQ: int = 4 * 1024\n"
@@ -95,6 +90,99 @@ TEST(Python, RefusesWhatIsNotClosedAndNestsTooDeep) {
   EXPECT_EQ(refusal([&] { configuration(twice + "  return Config(a=a)\n"); }), "no error");
 }
 
+// Each of these was evaluated as if the file decided it.
+TEST(Python, GuessesNothing) {
+  const std::string head = "def g(hf, tp=1, *rest, cp=1, **more):\n    return C(tp=tp, cp=cp, more=more)\n";
+  const auto of = [&](const std::string& body) { return configuration(head + "def f(**given):\n" + body); };
+  EXPECT_EQ(of("    a = {'hf': 'x', 'tp': 4}\n    return g(**{**a, **given})\n")["tp"], 4);
+  EXPECT_EQ(of("    return g('x', 2, 3, cp=8, pp=2)\n")["more"]["pp"], 2);
+  EXPECT_THAT(of("    return g(**settings())\n")["tp"].get<std::string>(), HasSubstr("$"));
+  EXPECT_THAT(of("    if UNKNOWN > 3:\n        return g('x', tp=8)\n    return g('x', tp=2)\n").dump(),
+              HasSubstr("$if_of_line_5"));
+  const auto decides = [&](const std::string& condition) {
+    return of("    c = g('x')\n    if " + condition + ":\n        c.n = 1\n    return c\n")["n"].dump();
+  };
+  EXPECT_THAT(decides("is_large('x')"), HasSubstr("$if")) << "a function that is not read is not true";
+  EXPECT_THAT(decides("isinstance(c, C)"), HasSubstr("$if"));
+  EXPECT_THAT(decides("c.unset is None"), HasSubstr("$if"));
+  EXPECT_THAT(decides("SIZE == 8"), HasSubstr("$if")) << "a constant of another module";
+  EXPECT_THAT(decides("c.unset in [1, 2]"), HasSubstr("$if"));
+  EXPECT_EQ(decides("c.tp in [1, 2]"), "1");
+  EXPECT_EQ(of("    c = g('x')\n    c.n = c.unset\n    return c\n")["n"], "$unset");
+}
+
+TEST(Python, ReadsMapsAndListsByTheirKeys) {
+  const auto of = [](const std::string& body) { return configuration("def f():\n" + body); };
+  const std::string map = "    m = {(4, 1): 'a', 3: 'b', 'k': [1]}\n";
+  EXPECT_EQ(of(map + "    return C(x=m[(4, 1)], y=m.get(3), z=m.get(5, 'c'), k=m['k'][-1])\n"),
+            Json::parse(R"x({"()": "C", "k": 1, "x": "a", "y": "b", "z": "c"})x"));
+  EXPECT_EQ(of(map + "    m['n'] = 2\n    m.update(o=3)\n    return C(**m)\n")["o"], 3);
+  EXPECT_EQ(of(map + "    m[g()] = 2\n    return C(x=m.get('q', 1))\n")["x"].get<std::string>().front(), '$');
+  EXPECT_EQ(of("    l = [1]\n    l.append(2)\n    l.extend([3])\n    return C(l=[0, *l], n=len(l))\n"),
+            Json::parse(R"x({"()": "C", "l": [0, 1, 2, 3], "n": 3})x"));
+  const PythonResult found =
+      PythonFile("def f():\n    c = C()\n    return c.with_degrees(tp=8)\n", "x.py", {}).call("f");
+  EXPECT_THAT(found.notes, Contains(HasSubstr(".with_degrees() is not read")));
+  EXPECT_EQ(
+      configuration(
+          "from a import make as build\ndef make():\n  return C(n=1)\ndef f():\n  return build()\n")["n"],
+      1);
+}
+
+TEST(ImportPython, RefusesAConfigurationThatAnotherFileBegins) {
+  ImportRequest request;
+  request.shell.arguments = {"f"};
+  const std::string begins =
+      "import torchtitan\ndef f():\n    c = to_other(llama3_8b())\n    c.x = 1\n    return c\n";
+  EXPECT_THAT(refusal([&] { read_launch("registry.py", begins, request); }),
+              AllOf(HasSubstr("begins with a configuration that another file makes"), HasSubstr("--source")));
+}
+
+TEST(ImportPython, ReadsRegistriesOfEachYear) {
+  const auto read = [](const std::string& fields, int gpus = 8) {
+    ImportRequest request;
+    request.gpus = gpus;
+    return read_launch("llama3/config_registry.py",
+                       "import torchtitan\ndef llama3_8b():\n    return Trainer.Config(" + fields + ")\n",
+                       request);
+  };
+  const std::string spec = "model_spec=model_registry('8B'), ";
+  const Imported older =
+      read(spec +
+           "training=TrainingConfig(local_batch_size=2, seq_len=4096), "
+           "activation_checkpoint=ActivationCheckpointConfig(mode='full'), "
+           "model_converters=ModelConvertersContainer.Config(converters=[Float8LinearConverter.Config("
+           "enable_fsdp_float8_all_gather=True)])");
+  EXPECT_EQ(older.scenario["plan"]["recompute"], "full");
+  EXPECT_EQ(older.scenario["plan"]["precision"], "fp8");
+  EXPECT_EQ(older.scenario["plan"]["fp8_scaling"], "tensor-gathered");
+  const std::string tokens =
+      "training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192, "
+      "max_context_length=4096), ";
+  const Imported newer = read(
+      "model_spec=model_registry('8B', attn_backend='flex', moe_comm_backend='hybridep', "
+      "num_mtp_layers=1, converters=[Float8LinearConverter.Config()]), "
+      "loss=ChunkedLossWrapper.Config(), parallelism=ParallelismConfig("
+      "enable_sequence_parallel=False, tensor_parallel_degree=2, expert_parallel_degree=2), " +
+      tokens);
+  EXPECT_EQ(newer.scenario["plan"]["recompute"], "op") << "SelectiveAC is the default";
+  EXPECT_EQ(newer.scenario["plan"]["fp8_scaling"], "row");
+  EXPECT_EQ(newer.scenario["plan"]["cuda_graph"], true);
+  EXPECT_EQ(newer.scenario["plan"]["moe_dispatcher"], "hybridep");
+  EXPECT_EQ(newer.scenario["plan"]["sequence_parallel"], false);
+  EXPECT_THAT(newer.notes, AllOf(Contains(HasSubstr("loss ChunkedLossWrapper.Config is ignored")),
+                                 Contains(HasSubstr("attn_backend flex is ignored")),
+                                 Contains(HasSubstr("num_mtp_layers 1 is ignored"))));
+  const Json none = read(spec + tokens + "activation_checkpoint=None").scenario["plan"];
+  EXPECT_FALSE(none.contains("recompute"));
+  EXPECT_EQ(
+      read(spec + tokens + "activation_checkpoint=FullAC.Config()").scenario["plan"]["recompute_early_stop"],
+      false);
+  EXPECT_THAT(refusal([&] { read(spec + tokens + "activation_checkpoint=policy()"); }),
+              HasSubstr("activation_checkpoint"));
+  EXPECT_EQ(read(spec + tokens, 1).scenario["plan"]["recipe"], "autocast") << "one GPU, no fully_shard";
+}
+
 TEST(ImportPython, ReadsARegistryOfTorchtitan) {
   const std::string text =
       "from torchtitan.trainer import Trainer\n"
@@ -116,10 +204,10 @@ TEST(ImportPython, ReadsARegistryOfTorchtitan) {
   ImportRequest request;
   request.gpus = 16;
   EXPECT_THAT(
-      refusal([&] { read_python("registry.py", text, request); }),
+      refusal([&] { read_launch("registry.py", text, request); }),
       AllOf(HasSubstr("one of them must be named"), HasSubstr("rehearse import registry.py llama3_8b")));
   request.shell.arguments = {"llama3_8b"};
-  const Imported found = read_python("registry.py", text, request);
+  const Imported found = read_launch("registry.py", text, request);
   const Json& plan = found.scenario["plan"];
   EXPECT_EQ(found.scenario["model"], "llama3-8b");
   EXPECT_EQ(plan["tp"], 2);
@@ -130,16 +218,16 @@ TEST(ImportPython, ReadsARegistryOfTorchtitan) {
   EXPECT_EQ(plan["recompute"], "full");
   EXPECT_THAT(found.notes, Contains(HasSubstr("parallelism.new_key")));
   request.shell.arguments = {"llama3_70b"};
-  EXPECT_EQ(read_python("registry.py", text, request).scenario["plan"]["tp"], 8);
+  EXPECT_EQ(read_launch("registry.py", text, request).scenario["plan"]["tp"], 8);
   request.shell.arguments = {"llama3_7b"};
-  EXPECT_THAT(refusal([&] { read_python("registry.py", text, request); }),
+  EXPECT_THAT(refusal([&] { read_launch("registry.py", text, request); }),
               HasSubstr("nearest legal: llama3_8b"));
 }
 
 TEST(ImportPython, ReadsARegistryWithoutDegrees) {
   ImportRequest request;
   request.gpus = 8;
-  const Imported found = read_python(
+  const Imported found = read_launch(
       "models/llama3/config_registry.py",
       "import torchtitan\ndef llama3_8b():\n    return Trainer.Config(model_spec=model_registry('8B'), "
       "training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192, max_context_length=4096))\n",
@@ -162,7 +250,7 @@ TEST(ImportPython, ReadsARecipeOfMegatronBridgeWithTheFileOfItsDefaults) {
       "    cfg.optimizer.exp_avg_dtype = torch.float32\n"
       "    return cfg\n";
   ImportRequest request;
-  const Imported alone = read_python("llama.py", text, request);
+  const Imported alone = read_launch("llama.py", text, request);
   EXPECT_EQ(alone.scenario["plan"]["tp"], 4);
   EXPECT_EQ(alone.scenario["plan"]["global_batch"], 512);
   EXPECT_THAT(alone.notes,
@@ -171,17 +259,93 @@ TEST(ImportPython, ReadsARecipeOfMegatronBridgeWithTheFileOfItsDefaults) {
   const std::string narrow = "cfg.mixed_precision = get_mixed_precision_config('bf16_mixed')\n    return cfg";
   std::string named = text;
   named.replace(named.find("return cfg"), 10, narrow);
-  EXPECT_EQ(read_python("llama.py", named, {}).scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(read_launch("llama.py", named, {}).scenario["plan"]["precision"], "bf16");
   request.shell.files["common.py"] =
       "def _pretrain_common():\n"
       "    return ConfigContainer(model=None, train=TrainingConfig(micro_batch_size=2),\n"
       "        ddp=DDP(overlap_grad_reduce=True, use_distributed_optimizer=True), "
       "mixed_precision='bf16_mixed')\n";
-  const Json plan = read_python("llama.py", text, request).scenario["plan"];
+  const Json plan = read_launch("llama.py", text, request).scenario["plan"];
   EXPECT_EQ(plan["micro_batch"], 2);
   EXPECT_EQ(plan["overlap_grad_reduce"], true);
   EXPECT_EQ(plan["precision"], "bf16");
   EXPECT_EQ(plan["zero"], 1);
+}
+
+// megatron/bridge/training/mixed_precision.py and comm_overlap.py.
+TEST(ImportPython, AppliesPrecisionsAndOverlapsOfMegatronBridge) {
+  const auto plan = [](const std::string& lines) {
+    ImportRequest request;
+    request.shell.arguments = {"f"};
+    return read_launch("llama.py",
+                       "from megatron.bridge import x\ndef f():\n    cfg = _pretrain_common()\n"
+                       "    cfg.model = GPTProvider(num_layers=8)\n" +
+                           lines + "    return cfg\n",
+                       request)
+        .scenario["plan"];
+  };
+  const Json fp8 = plan("    cfg.mixed_precision = 'bf16_with_fp8_current_scaling_mixed'\n");
+  EXPECT_EQ(fp8["precision"], "fp8");
+  EXPECT_EQ(fp8["recipe"], "fp8-weights") << "the name sets fp8_param_gather";
+  EXPECT_EQ(fp8["bf16_first_layers"], 1);
+  EXPECT_EQ(
+      plan("    cfg.mixed_precision = nanov2_bf16_with_fp8_current_scaling_mixed()\n")["bf16_last_layers"],
+      2);
+  EXPECT_FALSE(plan("    cfg.ddp.grad_reduce_in_fp32 = False\n").contains("grad_reduce"))
+      << "mixed_precision's field wins";
+  EXPECT_EQ(plan("    cfg.ddp.overlap_grad_reduce = False\n")["overlap_grad_reduce"], false);
+  EXPECT_EQ(plan("    cfg.ddp.overlap_grad_reduce = False\n"
+                 "    cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)\n")["overlap_grad_reduce"],
+            true)
+      << "its default wins over DDP's";
+  EXPECT_EQ(plan("")["fused_cross_entropy"], true) << "the provider's default";
+  EXPECT_EQ(plan("")["zero"], 1);
+}
+
+// nemo/collections/llm/recipes, whose values the program's own table holds.
+TEST(ImportPython, ReadsARecipeOfNemo2) {
+  const auto read = [](const std::string& lines,
+                       const std::string& words = "num_nodes=2, num_gpus_per_node=8") {
+    ImportRequest request;
+    request.shell.arguments = {"configure"};
+    return read_launch("train.py",
+                       "from nemo.collections import llm\nimport nemo_run as run\ndef configure(name='x'):\n"
+                       "    recipe = llm.llama31_405b.pretrain_recipe(name=name, " +
+                           words + ")\n" + lines + "    return recipe\n",
+                       request);
+  };
+  const Imported found = read(
+      "    recipe.trainer.strategy.context_parallel_size = 2\n    recipe.data.global_batch_size = 252\n"
+      "    recipe.model.config.recompute_granularity = 'full'\n"
+      "    recipe.model.config.recompute_method = 'uniform'\n    recipe.model.config.recompute_num_layers = "
+      "1\n"
+      "    recipe.trainer.callbacks.append(run.Config(MegatronCommOverlapCallback, tp_comm_overlap=True))\n"
+      "    recipe.trainer.callbacks.append(run.Config(OwnCallback))\n");
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(found.scenario["gpus"], 16);
+  EXPECT_EQ(found.scenario["model"], "llama3.1-405b");
+  EXPECT_EQ(plan["tp"], 8);
+  EXPECT_EQ(plan["pp"], 8);
+  EXPECT_EQ(plan["vpp"], 2);
+  EXPECT_EQ(plan["cp"], 2) << "over the recipe's 4";
+  EXPECT_EQ(plan["seq"], 8192);
+  EXPECT_EQ(plan["micro_batch"], 1);
+  EXPECT_EQ(plan["global_batch"], 252);
+  EXPECT_EQ(plan["precision"], "bf16");
+  EXPECT_EQ(plan["zero"], 1);
+  EXPECT_EQ(plan["recompute"], "full");
+  EXPECT_EQ(plan["tp_comm_overlap"], true);
+  EXPECT_EQ(plan["embedding_as_layer"], true);
+  EXPECT_THAT(found.notes, AllOf(Contains(HasSubstr("NVIDIA-NeMo/NeMo 8cfedd72")),
+                                 Contains(HasSubstr("callback OwnCallback is ignored"))));
+  EXPECT_THAT(read("", "performance_mode=True").notes,
+              Contains(HasSubstr("performance_mode is not followed")));
+  EXPECT_TRUE(read("    recipe.model.config.num_layers = 4\n").scenario["model"].is_null())
+      << "another network";
+  EXPECT_THAT(refusal([] {
+                read_launch("train.py", "import nemo.collections\ndef f():\n    return llm.mine.recipe()\n");
+              }),
+              HasSubstr("begins with a configuration that another file makes"));
 }
 
 TEST(ImportPython, NamesProgramsThatAreNotRead) {

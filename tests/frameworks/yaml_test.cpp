@@ -125,9 +125,29 @@ TEST(ImportYaml, ReadsMegatronBridge) {
   EXPECT_EQ(plan["precision"], "fp8");
   EXPECT_EQ(plan["fp8_scaling"], "current");
   EXPECT_EQ(plan["vpp"], 2);
-  EXPECT_EQ(plan["grad_reduce"], "bf16");
+  EXPECT_FALSE(plan.contains("grad_reduce")) << "the precision's own field, fp32, wins over DDP's";
   EXPECT_EQ(plan["fused_rotary"], false);
   EXPECT_EQ(found.model["num_key_value_heads"], 2);
+}
+
+// Sections that counted as free of cost hold keys that change the step.
+TEST(ImportYaml, NamesKeysOfSectionsThatAreNotFree) {
+  const Imported bridge =
+      read_launch("x.yaml",
+                  "model: {tensor_model_parallel_size: 1}\ntrain: {micro_batch_size: 1}\n"
+                  "dist: {use_sharp: true, distributed_backend: nccl}\nenv_vars: {NCCL_ALGO: Tree}\n");
+  EXPECT_THAT(bridge.notes, AllOf(Contains(HasSubstr("--use-sharp is ignored")),
+                                  Contains(HasSubstr("env_vars is ignored: environment variables"))));
+  EXPECT_EQ(fate_of(bridge, "dist.distributed_backend"), "free");
+  const Imported nemo = read_launch(
+      "x.yaml",
+      "trainer: {devices: 8}\nmodel:\n  micro_batch_size: 1\n  megatron_amp_O2: false\n  mcore_gpt: true\n"
+      "  sharp: true\n  optim: {name: distributed_fused_adam, lr: 1, distribute_within_nodes: true}\n");
+  EXPECT_THAT(nemo.notes, AllOf(Contains(HasSubstr("model.megatron_amp_O2 false is ignored")),
+                                Contains(HasSubstr("model.sharp is ignored")),
+                                Contains(HasSubstr("distribute_within_nodes is ignored"))));
+  EXPECT_THAT(nemo.notes, Not(Contains(HasSubstr("mcore_gpt"))));
+  EXPECT_EQ(fate_of(nemo, "model.optim.lr"), "free");
 }
 
 TEST(ImportYaml, ReadsPrimusWithTheFileOfTheModel) {

@@ -1,0 +1,188 @@
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "frameworks/python_configuration.h"
+#include "frameworks/python_recipe.h"
+#include "frameworks/yaml_dialects.h"
+
+namespace rehearse {
+
+namespace {
+
+// Configurations of NeMo 2 whose network ships with the program (nemo/collections/llm/gpt/model).
+const std::map<std::string, std::string>& networks_of_nemo() {
+  static const std::map<std::string, std::string> names = {{"Llama3Config8B", "llama3-8b"},
+                                                           {"Llama3Config70B", "llama3-70b"},
+                                                           {"Llama31Config405B", "llama3.1-405b"},
+                                                           {"DeepSeekV3Config", "deepseek-v3"},
+                                                           {"Qwen3Config8B", "qwen3-8b"},
+                                                           {"Qwen3Config30B_A3B", "qwen3-30b-a3b"},
+                                                           {"Qwen3Config235B_A22B", "qwen3-235b-a22b"}};
+  return names;
+}
+
+// Of MegatronStrategy, Trainer and its data: what leaves a step as it is.
+bool is_free_of_nemo(const std::string& key) {
+  static const std::set<std::string> keys = {
+      "pipeline_dtype",     "gradient_as_bucket_view", "lazy_init",
+      "megatron_log_level", "setup_optimizers",        "init_model_parallel",
+      "restore_config",     "replace_progress_bar",    "find_unused_parameters",
+      "data_sampler",       "use_te_rng_tracker",      "store_optimizer_states"};
+  return key.starts_with("ckpt_") || key.starts_with("save_") || key.starts_with("progress") ||
+         keys.contains(key);
+}
+
+// "run.Config(LlamaModel, ...)" as the object itself.
+Json unwrapped(const Json& value) {
+  if (!value.is_structured()) return value;
+  Json found = value;
+  const std::string made = made_by(value);
+  const std::string last = made.substr(made.find_last_of('.') + 1);
+  const bool is_config = last == "Config" || last == "Partial";
+  if (is_config && value.contains("0") && value["0"].is_string()) {
+    const std::string name = value["0"].get<std::string>();
+    found[kPythonMadeBy] = name.substr(name.find_last_of('.') + 1);
+    found.erase("0");
+  }
+  for (Json& each : found) each = unwrapped(each);
+  return found;
+}
+
+class NemoRecipe {
+ public:
+  NemoRecipe(const Json& recipe, const std::string& file) : recipe_(unwrapped(recipe)), file_(file) {}
+
+  // As sections of Megatron-Bridge, whose names NeMo 2 shares.
+  Json sections() {
+    const Json trainer = recipe_.value("trainer", Json()), data = recipe_.value("data", Json());
+    if (!trainer.is_object() || !trainer.value("strategy", Json()).is_object())
+      throw InputError({file_, "", "is no recipe of NeMo 2 with a Megatron strategy", "",
+                        "a function that returns llm.MODEL.pretrain_recipe(...)"});
+    add_network(recipe_.value("model", Json()));
+    add_strategy(trainer["strategy"]);
+    for (const auto& [key, section] :
+         {std::pair{"global_batch_size", "train"}, {"micro_batch_size", "train"}, {"seq_length", "dataset"}})
+      if (data.is_object() && data.contains(key)) sections_[section][key] = data[key];
+    if (sections_["model"].contains("seq_length")) sections_["dataset"].erase("seq_length");
+    sections_["optimizer"] = recipe_.value("optim", Json::object()).value("config", Json::object());
+    if (trainer.contains("gradient_clip_val"))
+      sections_["optimizer"]["clip_grad"] = trainer["gradient_clip_val"];
+    for (const Json& plugin : list(trainer.value("plugins", Json()))) add_plugin(plugin);
+    for (const Json& callback : list(trainer.value("callbacks", Json()))) add_callback(callback);
+    if (const Json peft = recipe_.value("peft", Json()); !peft.is_null())
+      notes.emplace_back("peft is ignored: all parameters are counted as trained");
+    add_gpus(trainer);
+    return sections_;
+  }
+
+  std::string network;  // of the program's own; "" where there is none
+  std::int64_t gpus = 0;
+  std::vector<std::string> notes;
+
+ private:
+  static Json list(const Json& value) {
+    return value.is_array() ? value : value.is_object() ? Json::array({value}) : Json::array();
+  }
+
+  void add_network(const Json& model) {
+    const Json config = model.is_object() ? model.value("config", Json()) : Json();
+    sections_["model"] = config.is_object() ? config : Json::object();
+    const std::string name = made_by(config);
+    const auto known = networks_of_nemo().find(name);
+    bool is_changed = false;
+    for (const char* key : {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads",
+                            "num_query_groups", "num_moe_experts", "moe_router_topk", "kv_channels"})
+      is_changed = is_changed || sections_["model"].contains(key);
+    if (known != networks_of_nemo().end() && !is_changed)
+      network = known->second;
+    else
+      notes.push_back(fmt::format("the network is that of {}{}: pass --model NAME|config.json",
+                                  name.empty() ? "another file" : name, is_changed ? ", changed" : ""));
+    if (is_changed)
+      for (const char* key : {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads",
+                              "num_query_groups", "num_moe_experts", "moe_router_topk", "kv_channels"})
+        sections_["model"].erase(key);
+  }
+
+  void add_strategy(const Json& strategy) {
+    for (const auto& [key, value] : strategy.items()) {
+      if (key == "ddp" || key == "fsdp" || is_free_of_nemo(key)) continue;
+      sections_["model"][key == "expert_tensor_model_parallel_size" ? "expert_tensor_parallel_size" : key] =
+          value;
+    }
+    const Json ddp = strategy.value("ddp", Json());
+    if (ddp.is_object()) sections_["ddp"] = ddp;
+    const Json fsdp = strategy.value("fsdp", Json());
+    if (fsdp == "megatron") sections_["ddp"]["use_megatron_fsdp"] = true;
+    if (fsdp == "pytorch") sections_["ddp"]["use_torch_fsdp2"] = true;
+  }
+
+  void add_plugin(const Json& plugin) {
+    if (made_by(plugin) != "MegatronMixedPrecision") {
+      notes.push_back(fmt::format("plugin {} is ignored: its effect is not known", made_by(plugin)));
+      return;
+    }
+    sections_["mixed_precision"] = plugin;
+    if (plugin.contains("precision")) sections_["precision"] = plugin["precision"];
+    sections_["mixed_precision"].erase("precision");
+    for (const char* key : {"fp8_params", "fp8_wgrad", "fp8_margin", "fp8_amax_history_len",
+                            "fp8_amax_compute_algo", "fp8_multi_head_attention"})
+      sections_["mixed_precision"].erase(key);
+    if (plugin.value("fp8_params", Json(false)) == true)
+      sections_["mixed_precision"]["fp8_param_gather"] = true;
+  }
+
+  void add_callback(const Json& callback) {
+    static const std::set<std::string> free = {
+        "TimingCallback", "GarbageCollectionCallback", "ModelCheckpoint",          "NsysCallback",
+        "ModelTransform", "MemoryProfileCallback",     "FLOPsMeasurementCallback", "DeltaTimingCallback",
+        "SpeedMonitor"};
+    const std::string name = made_by(callback);
+    if (name == "MegatronCommOverlapCallback") {
+      sections_["comm_overlap"] = callback;
+    } else if (name == "MegatronTokenDropCallback") {
+      sections_["model"]["moe_expert_capacity_factor"] =
+          callback.value("moe_expert_capacity_factor", Json(1.0));
+    } else if (!free.contains(name)) {
+      notes.push_back(fmt::format("callback {} is ignored: its effect is not known",
+                                  name.empty() ? callback.dump().substr(0, 60) : name));
+    }
+  }
+
+  void add_gpus(const Json& trainer) {
+    const auto count = [&](const char* key) -> std::int64_t {
+      const Json value = trainer.value(key, Json(1));
+      if (value.is_number_integer() && value > 0 && value < (1 << 20)) return value.get<std::int64_t>();
+      notes.push_back(
+          fmt::format("trainer.{} is not known ({}): pass --gpus", key, value.dump().substr(0, 60)));
+      return 0;
+    };
+    gpus = count("devices") * count("num_nodes");
+  }
+
+  Json recipe_;
+  const std::string& file_;
+  Json sections_ = {{"model", Json::object()}, {"train", Json::object()}, {"dataset", Json::object()}};
+};
+
+}  // namespace
+
+Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request) {
+  const PythonResult found = python_configuration(text, file, request);
+  NemoRecipe recipe(found.json, file);
+  YamlText yaml;
+  yaml.json = recipe.sections();
+  drop_names_of_calls(yaml.json);
+  Imported imported = import_yaml_dialect(yaml_dialect("megatron-bridge"), yaml, file, request);
+  imported.notes.insert(imported.notes.begin(), recipe.notes.begin(), recipe.notes.end());
+  imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
+  if (recipe.gpus > 0 && request.gpus == 0) imported.scenario["gpus"] = recipe.gpus;
+  if (!recipe.network.empty() && !request.over.contains("/model"))
+    imported.scenario["model"] = recipe.network;
+  return imported;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,24 @@
+// Which configuration does the function build that the user names?
+#pragma once
+
+#include <string>
+
+#include "frameworks/python_values.h"
+
+namespace rehearse {
+
+// Of the functions of the file the one that the first argument names, or the only one. InputError where it
+// begins with a function that is not read, because most values then are not known.
+PythonResult python_configuration(const std::string& text, const std::string& file,
+                                  const ImportRequest& request);
+
+// Who made the object: "Trainer.Config"; "" of other values.
+std::string made_by(const Json& value);
+
+// A value that the file does not decide.
+bool is_open_python(const Json& value);
+
+// Without the names of the calls.
+void drop_names_of_calls(Json& value);
+
+}  // namespace rehearse

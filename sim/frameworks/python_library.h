@@ -1,0 +1,23 @@
+// What do functions of other files return that configurations in Python begin with?
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/json_reader.h"
+
+namespace rehearse {
+
+struct PythonLibraryFunction {
+  Json value;                                     // "()" names the class of an object
+  std::map<std::string, std::string> parameters;  // and the field, "trainer.devices", that each sets
+  std::set<std::string> free;                     // parameters that change neither time nor memory
+  std::string source;                             // program, commit and files
+};
+
+// By the last steps of the name, "llm.llama3_8b.pretrain_recipe".
+std::optional<PythonLibraryFunction> python_library(const std::string& name);
+
+}  // namespace rehearse

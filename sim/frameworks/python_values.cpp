@@ -18,7 +18,7 @@ namespace {
 constexpr int kMaxStatements = 20'000;
 constexpr int kDeepestCall = 16, kMaxCalls = 300;
 constexpr int kDeepestBlock = 300;
-constexpr std::size_t kMaxListed = 4096;
+constexpr std::size_t kLongestList = 4096;
 
 }  // namespace
 
@@ -324,7 +324,7 @@ class PythonRun {
     if (!list.is_array()) return false;
     Json more = value(tokens, at + 1);
     const bool extends = tokens[at - 1].is_word("extend");
-    if (open || (extends && !more.is_array()) || list.size() > kMaxListed) {
+    if (open || (extends && !more.is_array()) || list.size() > kLongestList) {
       list = python_unknown(fmt::format("if_of_line_{}", tokens[0].line));
     } else if (extends) {
       for (Json& each : more) list.push_back(std::move(each));

@@ -142,9 +142,9 @@ class PipelinePicture {
     name_ = fmt::format("{}One training iteration of {} on {}",
                         run_name_.empty() ? "" : shorten(run_name_, 60) + ": ", model, cluster);
     result_ = fmt::format(
-        "Step time {}; compute idle mean {:.1f} %, worst {:.1f} % (pipeline rank {}); ideal bubble {:.1f} %.",
+        "Step time {}; compute idle mean {:.1f} %, worst {:.1f} % (pipeline rank {}); {} {:.1f} %.",
         format_seconds(report_.step_time_s), 100 * report_.bubble_mean, 100 * report_.bubble_worst,
-        report_.bubble_worst_rank, 100 * report_.bubble_ideal);
+        report_.bubble_worst_rank, ideal_bubble_name(report_), 100 * report_.bubble_ideal);
     if (panel_) return panel_title();
     y_ = 30;
     text(16, y_, 17, name_, " font-weight=\"bold\"");

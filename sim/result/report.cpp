@@ -197,6 +197,10 @@ double ideal_bubble_fraction(const Plan& plan) {
   return traits(plan.schedule).ideal_bubble(plan);
 }
 
+const char* ideal_bubble_name(const Report& report) {
+  return report.facts.bubble_ideal ? "bubble in equal stages" : "ideal bubble";
+}
+
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,
                    const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
                    bool with_split) {

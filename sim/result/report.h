@@ -137,4 +137,8 @@ std::string schedule_name(const Report& report);
 // where the backward is split. 0 for V-Half and V-Min: no form is published.
 double ideal_bubble_fraction(const Plan& plan);
 
+// "ideal bubble". Of an order without a closed form "bubble in equal stages": found for unequal stages, it may
+// have less bubble there.
+const char* ideal_bubble_name(const Report& report);
+
 }  // namespace rehearse

@@ -91,8 +91,9 @@ void add_figures(Page& page, const Report& report) {
   const IdleShares idle = idle_shares(report);
   page.line("compute idle mean {}, worst {} (pipeline rank {})", percent(report.bubble_mean),
             percent(report.bubble_worst), report.bubble_worst_rank);
-  page.line("             of the mean: bubble {} (ideal {}), waiting for communication {}",
-            percent(idle.bubble), percent(report.bubble_ideal), percent(idle.waiting));
+  page.line("             of the mean: bubble {} ({} {}), waiting for communication {}", percent(idle.bubble),
+            report.facts.bubble_ideal ? "in equal stages" : "ideal", percent(report.bubble_ideal),
+            percent(idle.waiting));
   page.line("");
 }
 

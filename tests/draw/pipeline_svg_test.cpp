@@ -33,6 +33,13 @@ TEST(PipelineSvg, SaysWhatWasHeldFixedAndWhatCameOut) {
   EXPECT_THAT(svg, Not(HasSubstr("not drawn")));
 }
 
+TEST(PipelineSvg, CallsNoBubbleIdealThatAnOrderMayUndercut) {
+  Case made = make_case(small_plan(2, 2, 4), Durations{1, 2, 0.1, 0, 0.2});
+  EXPECT_THAT(draw(made), HasSubstr("ideal bubble"));
+  made.report.facts.bubble_ideal = 0.1;
+  EXPECT_THAT(draw(made), testing::AllOf(HasSubstr("bubble in equal stages"), Not(HasSubstr("ideal"))));
+}
+
 TEST(PipelineSvg, EscapesNames) {
   Case made = make_case(small_plan(2, 1, 2), Durations{});
   made.report.model.name = "<script>alert(1)&\"'</script>\x01\xff";

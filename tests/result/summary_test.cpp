@@ -54,6 +54,13 @@ TEST(Summary, NamesConventionsAndProvenance) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
+TEST(Summary, CallsNoBubbleIdealThatAnOrderMayUndercut) {
+  Report report = example();
+  EXPECT_THAT(write_summary(report, false), HasSubstr("(ideal "));
+  report.facts.bubble_ideal = 0.1;
+  EXPECT_THAT(write_summary(report, false), HasSubstr("(in equal stages "));
+}
+
 TEST(Summary, SaysHowMuchIsTooMuch) {
   Report report = example();
   report.facts.gpu_memory_bytes = 1e6;

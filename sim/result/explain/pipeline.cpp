@@ -56,8 +56,9 @@ std::string explain_bubble(const Explained& run) {
     text.line("  interleaved, 1/v of it  (p-1)/(v m) = {:.4f}", fill / (plan.vpp * m));
   text.line("  with d = 1, p = n/t: (n/t - 1)/m = ({}/{} - 1)/{} = {:.4f}, n = {} GPUs of one replica",
             plan.tp * plan.pp, plan.tp, m, fill / m, plan.tp * plan.pp);
-  text.line("  ideal bubble / step  {:.2f} % for equal stages and no communication time",
-            100 * report.bubble_ideal);
+  text.line("  {} / step  {:.2f} %{}", ideal_bubble_name(report), 100 * report.bubble_ideal,
+            report.facts.bubble_ideal ? ", without communication time"
+                                      : " for equal stages and no communication time");
   const IdleShares idle = idle_shares(report);
   text.line("  this plan, simulated idle time: mean {:.2f} %, worst {:.2f} % (pipeline rank {})",
             100 * report.bubble_mean, 100 * report.bubble_worst, report.bubble_worst_rank);

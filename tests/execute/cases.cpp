@@ -8,7 +8,6 @@
 #include "plan/frameworks/traits.h"
 #include "plan/sharding.h"
 #include "plan/stages.h"
-#include "schedule/passes.h"
 
 namespace rehearse {
 
@@ -117,7 +116,7 @@ Plan plan_of(ScheduleName schedule, int tp, int pp, int dp) {
   return plan;
 }
 
-Training training_of(const Model& model, const Plan& plan, int buckets) {
+GradientSync sync_of(const Model& model, const Plan& plan, int buckets) {
   const bool tied = model.shares_embedding();
   const int replicas = std::max(plan.dp * plan.cp, model.experts ? plan.edp() : 1);
   GradientSync sync{plan.overlap_grad_reduce, tied, replicas, {}};
@@ -129,7 +128,11 @@ Training training_of(const Model& model, const Plan& plan, int buckets) {
     sync.buckets.push_back(
         plan.zero == 3 ? layers : std::min(buckets, layers + int{stage.embedding} + int{stage.head}));
   }
-  return {model, plan, make_work(model, plan), complete_schedule(plan, sync), 7};
+  return sync;
+}
+
+Training training_of(const Model& model, const Plan& plan, int buckets) {
+  return {model, plan, make_work(model, plan), complete_schedule(plan, sync_of(model, plan, buckets)), 7};
 }
 
 Plan alone(Plan plan) {

@@ -5,6 +5,7 @@
 
 #include "execute/rank_pool.h"
 #include "execute/training.h"
+#include "schedule/passes.h"
 
 namespace rehearse {
 
@@ -32,6 +33,9 @@ Model tiny_further_token();
 
 // fp32, 8 sequences of 8 tokens in microbatches of one.
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
+
+// As training_of() reduces gradients.
+GradientSync sync_of(const Model& model, const Plan& plan, int buckets = 2);
 
 // The complete schedule with its Work. Gradients that are reduced beside the backward pass are so in
 // `buckets` parts of a stage, as far as it has layers; with ZeRO-3 in as many as there are layers.

@@ -85,6 +85,32 @@ TEST_P(OrderOf, TheClockSaysWhatRelaxationFinds) {
   }
 }
 
+TEST_P(OrderOf, TurnsWhereTheCriticalPathComesFromAnotherRankOrLeavesForOne) {
+  const OrderCase given = order_case(GetParam());
+  OrderClock clock(given.problem);
+  for (const RankOrders& orders : given.named) {
+    clock.run(orders);
+    clock.run_back(orders);
+    const auto is_critical = [&](int rank, std::size_t at) {
+      return clock.begin(rank, at) + clock.way(rank, at) == clock.end();
+    };
+    std::size_t turns = 0;
+    for (int rank = 0; rank < given.problem.ranks; ++rank) {
+      const RankOrder& order = orders[static_cast<std::size_t>(rank)];
+      for (std::size_t at = 0; at < order.size(); ++at) {
+        if (!is_critical(rank, at)) continue;
+        const Ticks end = clock.begin(rank, at) + clock.ticks(order[at]);
+        const Ticks behind = at + 1 < order.size() ? clock.way(rank, at + 1) : clock.tail(rank);
+        const Ticks free = at > 0 ? clock.begin(rank, at - 1) + clock.ticks(order[at - 1]) : 0;
+        turns += free < clock.begin(rank, at) || end + behind < clock.end();
+      }
+    }
+    EXPECT_EQ(clock.turns().size(), turns);
+    for (const OrderClock::Place& turn : clock.turns())
+      EXPECT_TRUE(is_critical(turn.rank, static_cast<std::size_t>(turn.at)));
+  }
+}
+
 TEST_P(OrderOf, IsNeverSlowerThanANamedScheduleAndNeverFasterThanTheBound) {
   const OrderCase given = order_case(GetParam());
   const std::vector<FoundOrder> found = find_orders(given.problem, given.named, little());

@@ -45,6 +45,7 @@ class Annealer {
     std::int32_t microbatch;
   };
 
+  OrderClock::Place draw_place(OrderRandom& random) const;
   bool propose(OrderRandom& random);
   bool rotate(OrderRandom& random, int rank, std::size_t at);
   bool split(OrderRandom& random, int rank, std::size_t at);

@@ -177,6 +177,7 @@ void OrderClock::finish_rank(int rank) {
 
 void OrderClock::run_back(const RankOrders& orders) {
   critical_.clear();
+  turns_.clear();
   std::vector<Ticks>& next = last_end_;  // by rank, for this pass alone
   next.assign(std::max(problem_->stages.size(), static_cast<std::size_t>(problem_->ranks)), 0);
   std::ranges::copy(tail_, next.begin());
@@ -187,7 +188,8 @@ void OrderClock::run_back(const RankOrders& orders) {
     const Pass pass = orders[r][at];
     const int stage = stage_of_pass(pass);
     const auto s = static_cast<std::size_t>(stage);
-    Ticks way = next[r];
+    const Ticks own_way = next[r];
+    Ticks way = own_way;
     if (kind_of_pass(pass) == kForward) {
       const std::size_t own = cell(stage, microbatch_[*index]);
       if (stage < last_stage) way = std::max(way, forward_way_[own + microbatches_] + costs[s].to_next);
@@ -203,8 +205,13 @@ void OrderClock::run_back(const RankOrders& orders) {
     }
     way_[*index] = way;
     next[r] = way;
-    if (begin_[*index] + way >= end_)
-      critical_.push_back({static_cast<std::int32_t>(r), static_cast<std::int32_t>(at)});
+    if (begin_[*index] + way < end_) continue;
+    const Place place{static_cast<std::int32_t>(r), static_cast<std::int32_t>(at)};
+    critical_.push_back(place);
+    const bool goes = way > own_way + ticks_[pass];
+    const Ticks free = at > 0 ? begin_[*index - 1] + ticks_[orders[r][at - 1]] : 0;
+    const bool comes = begin_[*index] > free;
+    if (goes || comes) turns_.push_back(place);
   }
 }
 

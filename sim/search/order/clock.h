@@ -42,6 +42,8 @@ class OrderClock {
     std::int32_t at;
   };
   const std::vector<Place>& critical() const { return critical_; }
+  // Those of them where the longest way comes from another rank, or goes on to one.
+  const std::vector<Place>& turns() const { return turns_; }
 
  private:
   std::size_t first(int rank) const { return static_cast<std::size_t>(rank) * stride_; }
@@ -68,7 +70,7 @@ class OrderClock {
   std::vector<std::vector<int>> stages_of_;  // by rank
   bool reduces_ = false;
   Ticks end_ = 0;
-  std::vector<Place> critical_;
+  std::vector<Place> critical_, turns_;
 };
 
 }  // namespace rehearse

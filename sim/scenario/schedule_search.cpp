@@ -97,11 +97,8 @@ void seek_schedule(Scenario& scenario) {
                       "a named schedule (`rehearse list schedules`), or no stage_nodes"});
   ScheduleSearch search = *scenario.schedule_search;
   std::vector<std::string>& notes = scenario.notes;
-  if (const std::string option = unsearched_option(experiment.plan); !option.empty())
-    notes.push_back(
-        fmt::format("schedule auto: the search does not know the effect of {} on single passes, so it "
-                    "proves no bound",
-                    option));
+  if (const std::string option = unproven_option(experiment.plan); !option.empty())
+    notes.push_back(fmt::format("schedule auto: with {} the search proves no bound", option));
   const NotedInterruption noted;
   search.is_stopped = is_interrupted;
   std::optional<Activity> busy;

@@ -38,6 +38,18 @@ TEST(AutoSchedule, IsNoSlowerThanTheBestNamedOneAndSaysHowFarFromTheBound) {
         << named;
 }
 
+// Such a step lasts as long as its longest rank from its own begin: less than any bound from the common
+// begin.
+TEST(AutoSchedule, ProvesNoBoundForRanksThatStepOnTheirOwn) {
+  const std::string own = kPlan + "--sync-step off --clip-grad 0 ";
+  const Json found = simulated_auto(own + kAuto);
+  EXPECT_TRUE(found.at("schedule_search").at("least_step_time_s").is_null());
+  EXPECT_THAT(found.at("warnings").dump(), HasSubstr("with --sync-step off the search proves no bound"));
+  EXPECT_LE(
+      found.at("step_time_s").get<double>(),
+      simulated_auto(own + "--overlap-p2p on --schedule zb-v").at("step_time_s").get<double>() * (1 + 1e-9));
+}
+
 TEST(AutoSchedule, IsTheSameEachTime) {
   const std::string export_it = "export schedule " + kPlan + kAuto;
   const Outcome once = run_program(export_it), again = run_program(export_it);

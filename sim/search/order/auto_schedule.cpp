@@ -170,8 +170,8 @@ class Seeking {
     return plan;
   }
 
-  // The best orders that were found, and the best named ones that fit: by the times of the search alone, which
-  // the engine may rank a little differently.
+  // The best orders that were found, and the best named ones that fit: by the times of the search alone,
+  // which the engine may rank a little differently.
   std::vector<OrderCandidate> finalists() const {
     constexpr std::size_t kMaxFound = 4, kMaxNamed = 3;
     std::vector<OrderCandidate> found, named;
@@ -241,7 +241,7 @@ class Seeking {
       best.step_time_s = seconds[i];
       best.plan = as_searched(each.layout->plan);
       best.order = each.order;
-      if (unsearched_option(best.plan).empty()) best.least_time_s = seconds_of(each.layout->bound);
+      if (unproven_option(best.plan).empty()) best.least_time_s = seconds_of(each.layout->bound);
     }
     return best;
   }
@@ -270,8 +270,9 @@ class Seeking {
 
 }  // namespace
 
-std::string unsearched_option(const Plan& plan) {
+std::string unproven_option(const Plan& plan) {
   if (plan.pairs_passes()) return "--overlap-experts on";
+  if (!plan.sync_step) return "--sync-step off";
   return plan.offload == Offload::activations ? "--offload activations" : "";
 }
 

@@ -21,9 +21,9 @@ struct ScheduleSearch {
   std::function<std::vector<double>(const std::vector<Experiment>&)> step_times;
 };
 
-// The option whose effect on single passes the search does not know, "" for none. The search then times these
-// passes alone, and its bound proves nothing about the step.
-std::string unsearched_option(const Plan& plan);
+// The option for which the bound proves nothing about the step, "" for none. The search times passes alone, and
+// takes ranks to begin together.
+std::string unproven_option(const Plan& plan);
 
 // The best named schedule that fits, on the layers that are best for it.
 struct BestNamed {

@@ -35,7 +35,9 @@ struct OrderProblem {
   std::vector<int> rank_of;        // by stage
   std::vector<StageCosts> stages;  // by stage
   std::vector<double> capacity;    // by rank: bytes of activations
-  std::vector<Ticks> step;         // by rank: from the end of its backwards and reductions to the end
+  // By rank: from the end of its backwards and reductions to the end; below 0 where a rank counts from a later
+  // begin than others.
+  std::vector<Ticks> step;
 
   int stage_count() const { return static_cast<int>(stages.size()); }
 };

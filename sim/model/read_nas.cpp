@@ -38,8 +38,8 @@ std::int64_t kv_heads_of(const JsonReader& attention, std::int64_t heads) {
 std::int64_t width_of(const JsonReader& ffn, std::int64_t hidden) {
   if (ffn.has("intermediate_size")) return ffn.integer("intermediate_size", 1, bounds::kFfnHidden);
   constexpr std::int64_t kStep = 256;
-  constexpr double kMost = 64;
-  const double multiple = ffn.number("ffn_mult", 1e-3, kMost);
+  constexpr double kMax = 64;
+  const double multiple = ffn.number("ffn_mult", 1e-3, kMax);
   const auto width = static_cast<std::int64_t>(2 * multiple * static_cast<double>(hidden) / 3);
   return std::min((width + kStep - 1) / kStep * kStep, bounds::kFfnHidden);
 }

@@ -47,10 +47,10 @@ std::int64_t entry(const FamilyConfig& config, const std::string& part, std::siz
 std::int64_t width_of(const FamilyConfig& config, const std::string& part, std::size_t layer,
                       std::int64_t hidden) {
   const Json& multiple = config.value(part)[layer];
-  constexpr double kMost = 64;
-  if (!multiple.is_number() || !(multiple.get<double>() > 0 && multiple.get<double>() <= kMost))
+  constexpr double kMax = 64;
+  if (!multiple.is_number() || !(multiple.get<double>() > 0 && multiple.get<double>() <= kMax))
     config.file().fail(fmt::format("{}/{}", config.name(part), layer),
-                       fmt::format("must be a number above 0 and up to {}", kMost),
+                       fmt::format("must be a number above 0 and up to {}", kMax),
                        "found " + multiple.dump());
   const double wanted = multiple.get<double>() * static_cast<double>(hidden);
   const std::int64_t step = config.integer_or("ffn_dim_divisor", 1, 1, bounds::kHidden);

@@ -208,7 +208,7 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 
 namespace {
 
-// Of latent attention, whose queries, keys and values are no one product (Kimi K3, mla_use_output_gate).
+// Of latent attention, whose queries, keys and values are no single GEMM (Kimi K3, mla_use_output_gate).
 TensorId latent_gate(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t width = shape.heads * model.latent->v_head_dim;
   ColumnLinear gate{"attention_gate", input};

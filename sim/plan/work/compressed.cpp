@@ -35,7 +35,7 @@ TensorId join_keys(BlockBuilder& b, TensorId keys, TensorId compressed) {
   return joined;
 }
 
-// One product for each group of heads.
+// One GEMM for each group of heads.
 TensorId project_groups(BlockBuilder& b, const Shape& shape, TensorId attended, std::int64_t groups,
                         std::int64_t width, std::int64_t rank) {
   const Gemm gemm{shape.tokens, rank, width / groups, groups};

@@ -15,7 +15,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t kTokens = 256;
+constexpr std::int64_t kShapeTokens = 256;
 
 Model plain() {
   return llama(4, 256, 8, 4, 512, 1024);
@@ -23,7 +23,7 @@ Model plain() {
 
 Work work_over(const Model& model, int tp = 1) {
   Case c{model, {}};
-  c.plan.seq = kTokens;
+  c.plan.seq = kShapeTokens;
   c.plan.tp = tp;
   return make_work(c.model, c.plan);
 }
@@ -179,13 +179,13 @@ TEST(ModelShapes, QueriesSeeTheWindowAndCompressedKeys) {
   };
   const std::vector<Repeated>& parts = work.parts[0];
   EXPECT_EQ(window(parts[1].block), 32);
-  EXPECT_EQ(window(parts[2].block), 32 + kTokens / 32 / 2);
+  EXPECT_EQ(window(parts[2].block), 32 + kShapeTokens / 32 / 2);
   EXPECT_EQ(window(parts[3].block), 32 + 8);  // the top 8 of 32 before it on average
 }
 
 TEST(ModelShapes, RowsOfStreamsPassFromStageToStage) {
   Case c{of_compressed_keys(), {}};
-  c.plan.seq = kTokens;
+  c.plan.seq = kShapeTokens;
   c.plan.pp = 2;
   const double streams = make_work(c.model, c.plan).boundary_bytes;
   c.model.streams = 1;
@@ -213,7 +213,7 @@ TEST(ModelShapes, DecodersAttendTwice) {
 
 std::vector<std::string> fields_broken(const Model& model, const Plan& changed) {
   Plan plan = changed;
-  plan.seq = kTokens;
+  plan.seq = kShapeTokens;
   std::vector<std::string> fields;
   for (const BrokenRule& broken : unmet_rules(plan, model, plan.gpus())) fields.push_back(broken.field);
   return fields;

@@ -136,12 +136,12 @@ TEST(ModelShapes, WorkHoldsTheParametersThatAreCounted) {
   }
 }
 
-// Ranks hold at least the model together, and copies of a part of it only.
+// Ranks hold at least the model together, and copies of a part of it only: of Gemma 3n the larger part.
 TEST(ModelShapes, AreSharedOutOverRanks) {
   for (const Model& model : all()) {
     const double alone = work_over(model).parameters(0), halves = 2 * work_over(model, 2).parameters(0);
     EXPECT_GE(halves, alone);
-    EXPECT_LT(halves, 1.5 * alone);
+    EXPECT_LT(halves, 1.9 * alone);
   }
 }
 

@@ -46,6 +46,7 @@ class Lowering {
     const JsonReader blocks = file_.object("blocks");
     for (const auto& [name, block] : blocks.json().items())
       if (!name.starts_with('_')) read_block(blocks, name);
+    for (const auto& [name, kind] : kinds_) require_in_all(blocks, name, *kind);
     for (const JsonReader& group : file_.objects("layers")) read_group(group);
     if (layers_.empty()) file_.fail("layers", "must have a layer", "found none");
     write_layers();
@@ -140,6 +141,19 @@ class Lowering {
     lowered_[part] = path;
     family_.names[part] = path;
     flat_[path] = block.value(part);
+  }
+
+  // What one block of a kind has, the model has: a key that another one lacks would be read into that one
+  // too.
+  void require_in_all(const JsonReader& blocks, const std::string& name, const BlockKind& kind) const {
+    const JsonReader block = blocks.object(name);
+    for (const std::string& part : kind.keys) {
+      if (!block.has(part) || part == "sliding_window" || is_size(kind, part)) continue;
+      for (const auto& [other, same] : kinds_)
+        if (same == &kind && !blocks.object(other).has(part))
+          block.fail(part, fmt::format("must be in every block of kind {}", kind.name),
+                     fmt::format("/blocks/{} has none", other), block.value(part).dump() + " in both");
+    }
   }
 
   void read_group(const JsonReader& group) {

@@ -1,4 +1,5 @@
 // Our own format: layers as a list of patterns of named blocks.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,7 +136,10 @@ TEST(BlockList, ErrorsNamePlaceAndRule) {
     list[Json::json_pointer(place)] = value;
     return complaint(list.dump());
   };
-  EXPECT_THAT(complaint_of("/blocks/global/qkv_bias", true), HasSubstr("/blocks/global/qkv_bias"));
+  for (const char* block : {"global", "local"}) {
+    const std::string place = fmt::format("/blocks/{}/qkv_bias", block);
+    EXPECT_THAT(complaint_of(place.c_str(), true), HasSubstr(place + ": must be in every block"));
+  }
   EXPECT_THAT(complaint_of("/blocks/mlp/intermediate_size", 0), HasSubstr("/blocks/mlp/intermediate_size"));
   EXPECT_THAT(complaint_of("/blocks/mlp/width", 1), HasSubstr("/blocks/mlp/width: must be one of"));
   EXPECT_THAT(complaint_of("/blocks/mlp/kind", "mpl"), HasSubstr("nearest legal: mlp"));

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMaxWritten = 20'000;
+constexpr int kMaxWritten = 10'000;
 constexpr int kDeepestObject = 12;
 constexpr std::size_t kMaxObjects = 20'000;
 
@@ -196,7 +196,7 @@ Json PythonObjects::written_out(const Json& value, const std::string& pointer, i
   }
   const PythonObject* object = of(value);
   if (object == nullptr) return value;
-  const PythonObject fields = *object;
+  const PythonObject& fields = *object;
   const bool is_value = depth > 1 && fields.is_of_function();  // a number or name that a function returns
   if (is_value) return "$" + fields.made_by() + "()";
   Json all = Json::object();

@@ -226,7 +226,7 @@ class ShellValues::Expansion {
     if (sign == "?") return value ? add_value(*value, elements) : unknown("$" + name);
     const bool is_known = value && !value->empty() && !branch_of(value->front()) &&
                           flat(value->front()).find('$') == std::string::npos;
-    if (!is_known) return unknown(value ? flat(value->front()) : text);
+    if (!is_known) return unknown(value && !value->empty() ? flat(value->front()) : text);
     const auto other = changed_value(flat(value->front()), flat(values_.whole(rest, line_, branch_)));
     other ? add({{*other, line_, branch_}}) : unknown(text);
   }

@@ -209,7 +209,9 @@ void write_out_paths(Json& json) {
 }
 
 YamlText read_yaml(const std::string& text, const std::string& file) {
-  if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
+  // The parser takes letters that are zero for text in UTF-16 or UTF-32.
+  if (!is_utf8(text) || text.find('\0') != std::string::npos)
+    throw InputError({file, "", "must be text in UTF-8", "", ""});
   try {
     YamlText found = YamlConverter(file).run(YAML::Load(text));
     write_out_paths(found.json);

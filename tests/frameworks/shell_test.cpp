@@ -122,6 +122,10 @@ TEST(ScriptFlags, ChangesValuesAsTheShell) {
               ElementsAre("--n 9", "--s 7B"));
 }
 
+TEST(ScriptFlags, ChangesNothingOfAnEmptyList) {
+  EXPECT_THAT(behind("A=()", "--b ${A%.sh}"), ElementsAre(HasSubstr("--b")));
+}
+
 TEST(ScriptFlags, ComputesWhatPureCommandsPrint) {
   EXPECT_THAT(behind("M=/a/llama.json", "--a $(basename $M .json) --b $(dirname $M) --c $(expr 4 '*' 2)"),
               ElementsAre("--a llama", "--b /a", "--c 8"));

@@ -36,6 +36,7 @@ TEST(Yaml, WritesOutAliasesMergesAndPaths) {
 
 TEST(Yaml, RefusesWhatIsNoneOrTooLarge) {
   EXPECT_THAT(refusal([] { read_yaml("a: [1, 2\nb: 3", "x.yaml"); }), HasSubstr("not valid YAML"));
+  EXPECT_THAT(refusal([] { read_yaml(std::string("\x10\0\0\0a: b\n", 9), "x.yaml"); }), HasSubstr("UTF-8"));
   std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);

@@ -124,9 +124,21 @@ std::string compiling(const Plan& plan) {
   return enable + fmt::format("components = [\"{}\"]\n", model ? "model" : "loss");
 }
 
+// fully_shard sets the precision of what it shards. Without it torch.autocast does, and with tensor or
+// pipeline parallelism nothing: torchtitan then trains in fp32 (torchtitan/distributed/utils.py,
+// maybe_enable_amp).
+Plan with_its_precision(Plan plan) {
+  const bool narrow = plan.precision == Precision::bf16 && plan.recipe != Recipe::bf16;
+  if (narrow && shard_degree(plan) * plan.cp == 1 && (plan.tp > 1 || plan.pp > 1))
+    plan.precision = Precision::fp32;
+  return plan;
+}
+
 Plan said_of(const Model& model, const Plan& plan) {
-  Plan said = untold(model, plan, Framework::torchtitan);
+  const Plan told = with_its_precision(plan);
+  Plan said = untold(model, told, Framework::torchtitan);
   const int shard = shard_degree(plan), replicas = plan.dp / shard;
+  if (told.precision == Precision::bf16 && shard * plan.cp == 1) said.recipe = Recipe::autocast;
   said.zero = shard * plan.cp > 1 ? 3 : 0;  // in place of ZeRO-2 one that keeps what it gathered
   said.zero_shard = said.zero > 0 && replicas > 1 ? shard * plan.cp : 0;
   if (plan.pp == 1 && plan.schedule == ScheduleName::gpipe) said.schedule = ScheduleName::one_f_one_b;

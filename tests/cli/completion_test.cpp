@@ -57,9 +57,10 @@ TEST(Completion, OffersValuesTopicsAndKinds) {
   EXPECT_THAT(offered("simulate --overlap-p2p \"\""), UnorderedElementsAre("on", "off"));
   EXPECT_THAT(offered("simulate --color a"), UnorderedElementsAre("auto", "always"));
   EXPECT_THAT(offered("explain me"), UnorderedElementsAre("messages", "memory"));
-  EXPECT_THAT(offered("import \"\""), UnorderedElementsAre("megatron", "megatron-bridge", "nemo", "primus", "flagscale",
-                                                           "ms-swift", "deepspeed", "accelerate", "nanotron", "trainer",
-                                                           "llm-foundry", "maxtext", "verl", "torchtitan"));
+  EXPECT_THAT(offered("import \"\""),
+              UnorderedElementsAre("megatron", "megatron-bridge", "nemo", "nemo-2", "primus", "flagscale",
+                                   "ms-swift", "deepspeed", "accelerate", "nanotron", "trainer",
+                                   "llm-foundry", "maxtext", "verl", "torchtitan"));
   EXPECT_THAT(offered("import megatron --ign"), ElementsAre("--ignore"));
   EXPECT_THAT(offered("list \"\""),
               UnorderedElementsAre("models", "clusters", "profiles", "schedules", "frameworks"));

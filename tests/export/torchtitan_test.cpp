@@ -1,0 +1,30 @@
+// What torchtitan trains with, where its files cannot say what the plan says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "export/launch_lines.h"
+#include "model/read.h"
+#include "plan/frameworks/traits.h"
+
+namespace rehearse {
+namespace {
+
+// Mixed precision without FSDP is torch.autocast's, and none with tensor or pipeline parallelism.
+TEST(Torchtitan, NamesThePrecisionThatItLacksWithoutFsdp) {
+  Plan plan;
+  plan.framework = Framework::torchtitan;
+  apply_framework(plan);
+  const Model model = read_model("llama3-8b");
+  EXPECT_THAT(torchtitan_toml(model, plan).unsaid,
+              testing::AllOf(testing::Contains("recipe"), testing::Not(testing::Contains("precision"))));
+  plan.tp = 2;
+  apply_framework(plan);
+  EXPECT_THAT(torchtitan_toml(model, plan).unsaid, testing::Contains("precision"));
+  plan.dp = 2;
+  plan.zero = 3;
+  EXPECT_THAT(torchtitan_toml(model, plan).unsaid,
+              testing::Not(testing::AnyOf(testing::Contains("precision"), testing::Contains("recipe"))));
+}
+
+}  // namespace
+}  // namespace rehearse
